@@ -1,0 +1,22 @@
+/** The closed set of reasons for which the gateway refuses; programs branch on these, people read the message. */
+export type Code = "bad_request" | "not_found" | "forbidden" | "rate_limited" | "unable";
+
+/**
+ * An error whose message may be shown to a client: it names what is wrong with which field, and never holds
+ * key material. `cause` is for the log.
+ */
+export class GatewayError extends Error {
+  override readonly name = "GatewayError";
+  constructor(
+    readonly code: Code,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** The message of whatever was thrown, for the log. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,64 @@
+import { type Static, Type } from "typebox";
+import type { Config } from "../wireguard/schema.ts";
+
+export const Provider = Type.Union([Type.Literal("managed"), Type.Literal("custom"), Type.Literal("imported")]);
+export type Provider = Static<typeof Provider>;
+export const PROVIDERS: readonly Provider[] = ["managed", "custom", "imported"];
+
+/** A server as clients see it: no key material. */
+export const ServerRecord = Type.Object(
+  {
+    hostname: Type.String(),
+    ipv4: Type.String({ description: "IPv4 address, or empty where the endpoint has none" }),
+    type: Type.Literal("WireGuard"),
+    provider: Type.String({ description: "Managed, Custom, Imported or the list's own label" }),
+  },
+  { additionalProperties: false },
+);
+export type ServerRecord = Static<typeof ServerRecord>;
+
+/** Country → city → records. */
+export const ServerTree = Type.Record(Type.String(), Type.Record(Type.String(), Type.Array(ServerRecord)));
+export type ServerTree = Static<typeof ServerTree>;
+
+/** A server as the gateway uses it: what `connect` needs, key material included. */
+export interface Server {
+  name: string;
+  provider: Provider;
+  /** The `provider` of its public record. */
+  label: string;
+  country: string;
+  city: string;
+  /** What `status.location` shows: free text of a custom server as given, `City, Country` otherwise. */
+  location: string;
+  config: Config;
+}
+
+/** Body of POST /api/custom/add; the field's rules are checked by `wireguard/config`. */
+export const CustomServer = Type.Object(
+  {
+    name: Type.String(),
+    endpoint: Type.String({ description: "host:port or [IPv6]:port" }),
+    public_key: Type.String(),
+    private_key: Type.String(),
+    address: Type.String({ description: "one or several CIDRs, comma-separated" }),
+    dns: Type.Optional(Type.String()),
+    allowed_ips: Type.Optional(Type.String({ default: "0.0.0.0/0,::/0" })),
+    location: Type.Optional(Type.String({ default: "" })),
+    preshared_key: Type.Optional(Type.String()),
+    persistent_keepalive: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
+    mtu: Type.Optional(Type.Integer({ minimum: 576, maximum: 65535 })),
+  },
+  { additionalProperties: false },
+);
+export type CustomServer = Static<typeof CustomServer>;
+
+/** Body of POST /api/import. */
+export const ImportedConfig = Type.Object(
+  {
+    name: Type.String(),
+    config: Type.String({ description: "a wg-quick configuration file" }),
+  },
+  { additionalProperties: false },
+);
+export type ImportedConfig = Static<typeof ImportedConfig>;

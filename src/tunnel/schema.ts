@@ -1,0 +1,32 @@
+import { type Static, Type } from "typebox";
+import { Provider } from "../servers/schema.ts";
+
+export const StateName = Type.Union([
+  Type.Literal("disconnected"),
+  Type.Literal("connecting"),
+  Type.Literal("connected"),
+  Type.Literal("reconnecting"),
+  Type.Literal("failed"),
+]);
+export type StateName = Static<typeof StateName>;
+
+/** GET /api/status: the seven fields of the contract, then what it lets follow. */
+export const Status = Type.Object(
+  {
+    connected: Type.Boolean({ description: "a WireGuard handshake with the server succeeded and has not expired" }),
+    provider: Provider,
+    server: Type.String(),
+    ip: Type.String({ description: "IPv4 address of the server's endpoint" }),
+    location: Type.String({ examples: ["Stockholm, Sweden"] }),
+    uptime: Type.String({ examples: ["2h 34m"] }),
+    killswitch_active: Type.Boolean({ description: "read from the kernel" }),
+    state: StateName,
+    uptime_seconds: Type.Integer({ minimum: 0 }),
+    latest_handshake: Type.Union([Type.String({ description: "ISO 8601" }), Type.Null()]),
+    rx_bytes: Type.Integer({ minimum: 0 }),
+    tx_bytes: Type.Integer({ minimum: 0 }),
+    error: Type.Union([Type.String(), Type.Null()]),
+  },
+  { additionalProperties: false },
+);
+export type Status = Static<typeof Status>;
