@@ -1,6 +1,11 @@
 import { type Static, Type } from "typebox";
+import { Compile } from "typebox/compile";
+import { GatewayError } from "./errors.ts";
 
-const Interface = Type.String({ pattern: "^[A-Za-z0-9_.-]{1,15}$", description: "a network interface's name" });
+const Interface = Type.String({
+  pattern: "^[A-Za-z0-9_.-]{1,15}$",
+  description: "a network interface's name",
+});
 
 /** What the operator decides; see `main.ts` for the flag and the environment variable of each. */
 export const Settings = Type.Object(
@@ -35,3 +40,72 @@ export const Settings = Type.Object(
   { additionalProperties: false },
 );
 export type Settings = Static<typeof Settings>;
+
+const settingsSchema = Compile(Settings);
+
+/** Every setting's flag, environment variable, default (as text) and help. */
+export const FLAGS = {
+  port: flag("port", "<number>", "5000", "port of the HTTP interface"),
+  host: flag("host", "<address>", "::", "address to listen on; :: is every address"),
+  stateDir: flag("state-dir", "<folder>", "/var/lib/portcullis", "folder of the database"),
+  interface: flag(
+    "interface",
+    "<name>",
+    "portcullis",
+    "base name of the tunnel's interfaces, at most 13 characters",
+  ),
+  lan: flag(
+    "lan",
+    "<interfaces>",
+    "",
+    "LAN interfaces, comma-separated (default: those with private addresses)",
+  ),
+  uplink: flag("uplink", "<interface>", "", "interface towards the internet (default: the default route's)"),
+  netns: flag("netns", "<name>", "", "serve this network namespace instead of the machine's own"),
+  managedList: flag("managed-list", "<file>", "", "JSON file with the managed provider's servers"),
+  managedKeyFile: flag(
+    "managed-key-file",
+    "<file>",
+    "",
+    "file with your private key at the managed provider",
+  ),
+  managedAddress: flag("managed-address", "<CIDRs>", "", "your tunnel addresses at the managed provider"),
+  managedDns: flag("managed-dns", "<addresses>", "", "the managed provider's resolvers"),
+  logLevel: flag("log-level", "<level>", "info", "debug, info, warn or error"),
+} satisfies Record<keyof Settings, unknown>;
+
+function flag(name: string, argument: string, fallback: string, help: string) {
+  return {
+    name,
+    argument,
+    fallback,
+    help,
+    variable: `PORTCULLIS_${name.toUpperCase().replaceAll("-", "_")}`,
+  };
+}
+
+/** Throws `GatewayError("bad_request")` that names the flag. */
+export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Settings {
+  const text = (key: keyof Settings) => texts[key] ?? FLAGS[key].fallback;
+  const settings = {
+    port: /^[0-9]+$/.test(text("port")) ? Number(text("port")) : text("port"),
+    host: text("host"),
+    stateDir: text("stateDir"),
+    interface: text("interface"),
+    lan: text("lan")
+      .split(",")
+      .map((name) => name.trim())
+      .filter((name) => name !== ""),
+    uplink: text("uplink") || null,
+    netns: text("netns") || null,
+    managedList: text("managedList") || null,
+    managedKeyFile: text("managedKeyFile") || null,
+    managedAddress: text("managedAddress"),
+    managedDns: text("managedDns"),
+    logLevel: text("logLevel"),
+  };
+  if (settingsSchema.Check(settings)) return settings;
+  const [fault] = settingsSchema.Errors(settings);
+  const { name, variable, help } = FLAGS[(fault?.instancePath.split("/")[1] ?? "port") as keyof Settings];
+  throw new GatewayError("bad_request", `--${name} (${variable}): ${fault?.message ?? "not usable"}; it is the ${help}`);
+}

@@ -1,7 +1,11 @@
 import { type Static, Type } from "typebox";
 import type { Config } from "../wireguard/schema.ts";
 
-export const Provider = Type.Union([Type.Literal("managed"), Type.Literal("custom"), Type.Literal("imported")]);
+export const Provider = Type.Union([
+  Type.Literal("managed"),
+  Type.Literal("custom"),
+  Type.Literal("imported"),
+]);
 export type Provider = Static<typeof Provider>;
 export const PROVIDERS: readonly Provider[] = ["managed", "custom", "imported"];
 

@@ -13,7 +13,9 @@ export type StateName = Static<typeof StateName>;
 /** GET /api/status: the seven fields of the contract, then what it lets follow. */
 export const Status = Type.Object(
   {
-    connected: Type.Boolean({ description: "a WireGuard handshake with the server succeeded and has not expired" }),
+    connected: Type.Boolean({
+      description: "a WireGuard handshake with the server succeeded and has not expired",
+    }),
     provider: Provider,
     server: Type.String(),
     ip: Type.String({ description: "IPv4 address of the server's endpoint" }),

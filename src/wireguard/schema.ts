@@ -1,17 +1,24 @@
 import { type Static, Type } from "typebox";
 
+/** Canonical base64 of 32 bytes; see `isKey`. */
+const Key = Type.String({ pattern: "^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$" });
+const Cidr = Type.String({ pattern: "^[0-9a-f.:]+/[0-9]+$" });
+const Resolver = Type.String({ pattern: "^[0-9a-f.:]+$" });
+/** No character in it could end a line or a word of the texts that the kernel's tools are fed. */
+const Host = Type.String({ pattern: "^[0-9a-z.:-]+$" });
+
 /** One WireGuard exit as the gateway uses it: wg-quick's `[Interface]` and its single `[Peer]`, validated and canonical. */
 export const Config = Type.Object(
   {
     interface: Type.Object(
       {
-        privateKey: Type.String(),
+        privateKey: Key,
         /** CIDR, host bits kept: `10.64.0.2/32`. At least one. */
-        addresses: Type.Array(Type.String(), { minItems: 1 }),
+        addresses: Type.Array(Cidr, { minItems: 1 }),
         /** Resolver addresses. */
-        dns: Type.Array(Type.String()),
+        dns: Type.Array(Resolver),
         /** Search domains among the DNS entries. */
-        searchDomains: Type.Array(Type.String()),
+        searchDomains: Type.Array(Host),
         /** Bytes. */
         mtu: Type.Optional(Type.Integer({ minimum: 576, maximum: 65535 })),
       },
@@ -19,18 +26,18 @@ export const Config = Type.Object(
     ),
     peer: Type.Object(
       {
-        publicKey: Type.String(),
-        presharedKey: Type.Optional(Type.String()),
+        publicKey: Key,
+        presharedKey: Type.Optional(Key),
         endpoint: Type.Object(
           {
             /** IPv4, IPv6 without brackets, or a DNS name. */
-            host: Type.String(),
+            host: Host,
             port: Type.Integer({ minimum: 1, maximum: 65535 }),
           },
           { additionalProperties: false },
         ),
         /** CIDR, host bits cleared. */
-        allowedIps: Type.Array(Type.String(), { minItems: 1 }),
+        allowedIps: Type.Array(Cidr, { minItems: 1 }),
         /** Seconds; 0 is off, absent is the gateway's choice. */
         persistentKeepalive: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
       },

@@ -1,0 +1,105 @@
+import { isIPv4, isIPv6 } from "node:net";
+import ipaddr from "ipaddr.js";
+
+/** A CIDR prefix; `address` may have host bits. */
+export interface Prefix {
+  /** Canonical text. */
+  address: string;
+  length: number;
+  family: 4 | 6;
+}
+
+/** Four plain decimal octets. */
+export function isIpv4(text: string): boolean {
+  return isIPv4(text);
+}
+
+/** Any text form of RFC 4291, without a zone. */
+export function isIpv6(text: string): boolean {
+  return isIPv6(text) && !text.includes("%");
+}
+
+/** The canonical text of an address (RFC 5952, as the kernel's tools print it), or null. */
+export function parseIp(text: string): string | null {
+  if (isIpv4(text)) return text;
+  if (!isIpv6(text)) return null;
+  const address = ipaddr.IPv6.parse(withoutDots(text));
+  // RFC 5952 section 5: mixed notation where the prefix says that an IPv4 address is inside.
+  return address.isIPv4MappedAddress() ? `::ffff:${address.toIPv4Address()}` : address.toRFC5952String();
+}
+
+/** A CIDR with its host bits kept; a bare address is the prefix of itself alone. Null where it is neither. */
+export function parsePrefix(text: string): Prefix | null {
+  const slash = text.indexOf("/");
+  const address = parseIp(slash < 0 ? text : text.slice(0, slash));
+  if (address === null) return null;
+  const family = isIpv4(address) ? 4 : 6;
+  const longest = family === 4 ? 32 : 128;
+  const digits = slash < 0 ? String(longest) : text.slice(slash + 1);
+  if (!/^(0|[1-9][0-9]{0,2})$/.test(digits) || Number(digits) > longest) return null;
+  return { address, length: Number(digits), family };
+}
+
+export function formatPrefix(prefix: Prefix): string {
+  return `${prefix.address}/${prefix.length}`;
+}
+
+/** The prefix with its host bits cleared. */
+export function networkOf(prefix: Prefix): Prefix {
+  const bytes = ipaddr.parse(prefix.address).toByteArray();
+  const network = bytes.map(
+    (byte, index) => byte & (0xff00 >> Math.min(8, bitsInByte(prefix.length, index))),
+  );
+  return { ...prefix, address: parseIp(ipaddr.fromByteArray(network).toString()) ?? prefix.address };
+}
+
+/** Whether the address lies in the prefix; `::ffff:a.b.c.d` counts as `a.b.c.d`. */
+export function contains(prefix: Prefix, ip: string): boolean {
+  const address = parseIp(ip);
+  if (address === null) return false;
+  const plain = ipaddr.parse(unmapped(address));
+  const range = ipaddr.parse(prefix.address);
+  return plain.kind() === range.kind() && plain.match(range, prefix.length);
+}
+
+/** RFC 1918, RFC 4193 and IPv6 link-local: the addresses of a LAN, and nothing else. */
+export function isPrivate(ip: string): boolean {
+  return PRIVATE.some((prefix) => contains(prefix, ip));
+}
+
+/** `::ffff:a.b.c.d` as `a.b.c.d`, which is how a dual-stack socket names an IPv4 peer; others as they are. */
+export function unmapped(ip: string): string {
+  return parseIp(ip)?.match(/^::ffff:([0-9.]+)$/)?.[1] ?? ip;
+}
+
+/**
+ * A DNS host name: ASCII letters, digits and hyphens (RFC 1123). A last label that is a number, decimal or
+ * hexadecimal, is refused: resolvers would read such a name as an IPv4 address (WHATWG URL, "ends in a number").
+ */
+export function isHostName(text: string): boolean {
+  if (text.length > 253) return false;
+  const labels = text.split(".");
+  return labels.every((label) => LABEL.test(label)) && !/^([0-9]+|0x[0-9a-f]*)$/i.test(labels.at(-1) ?? "");
+}
+
+/** The last four bytes in hexadecimal: ipaddr.js would read `::192.0.2.1` as `::ffff:192.0.2.1`. */
+function withoutDots(ipv6: string): string {
+  return ipv6.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...octets: string[]) => {
+    const [a = 0, b = 0, c = 0, d = 0] = octets.slice(0, 4).map(Number);
+    return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+  });
+}
+
+const LABEL = /^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
+
+const PRIVATE: readonly Prefix[] = [
+  { address: "10.0.0.0", length: 8, family: 4 },
+  { address: "172.16.0.0", length: 12, family: 4 },
+  { address: "192.168.0.0", length: 16, family: 4 },
+  { address: "fc00::", length: 7, family: 6 },
+  { address: "fe80::", length: 10, family: 6 },
+];
+
+function bitsInByte(length: number, index: number): number {
+  return Math.max(0, length - 8 * index);
+}

@@ -1,0 +1,38 @@
+/** What the firewall must know; `rulesetOf` turns it into text. There is no value of it that lets traffic out beside a tunnel. */
+export interface Policy {
+  lans: readonly Lan[];
+  /** The interface towards the internet; null while the machine has none. */
+  uplink: string | null;
+  /** Tunnels that may exchange WireGuard packets with their endpoint. */
+  dialing: readonly Exit[];
+  /** Tunnels that carry the LAN's and the gateway's traffic. The first is the current one. */
+  carrying: readonly Exit[];
+  /** The one question to the system's resolvers that a server's name needs. */
+  lookup: Lookup | null;
+}
+
+/** A LAN interface, and the prefixes whose hosts are the LAN's. */
+export interface Lan {
+  interface: string;
+  prefixes: readonly string[];
+}
+
+/** One tunnel as the firewall sees it. */
+export interface Exit {
+  interface: string;
+  /** Conntrack zone: the connections of one tunnel are no other tunnel's. */
+  zone: number;
+  endpoint: { address: string; port: number };
+  /** The gateway's own addresses inside the tunnel, without prefix length. */
+  addresses: readonly string[];
+  resolvers: readonly string[];
+}
+
+export interface Lookup {
+  resolvers: readonly string[];
+  /** UDP source port that the service holds for the moment of the question. */
+  sourcePort: number;
+}
+
+/** Firewall mark of the tunnel's own packets, in WireGuard's sense: only they may use the uplink's routes. */
+export const FWMARK = 0x504c;

@@ -1,0 +1,237 @@
+import { isIpv4 } from "../address.ts";
+import { type Exit, FWMARK, type Lan, type Lookup, type Policy } from "./policy.ts";
+
+export const TABLE = "inet portcullis";
+
+/** Replaces the table in one transaction: at no moment is there none, or half of one. */
+const REPLACE = `add table ${TABLE}\ndelete table ${TABLE}\n`;
+
+/** The four WireGuard message types with their three reserved zero bytes (WireGuard white paper, 5.4). */
+const WIREGUARD = "@th,64,32 { 0x01000000, 0x02000000, 0x03000000, 0x04000000 }";
+const NDP =
+  "icmpv6 type { nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert } ip6 hoplimit 255";
+/** Any TCP packet that is not the first of a connection. */
+const MID_STREAM = "ct state new tcp flags & (fin | syn | rst | ack) != syn";
+const DNS = "meta l4proto { tcp, udp } th dport 53";
+/** Answers at once, so that programs and people see an error and not a time-out. */
+const REFUSE = [
+  'meta l4proto tcp reject with tcp reset comment "everything else is refused at once"',
+  "reject with icmpx admin-prohibited",
+];
+
+/** The kill switch as nftables text for `nft -f -`. */
+export function rulesetOf(policy: Policy): string {
+  return tableOf([marks(policy), ...tunnelChains(policy), input(policy), forward(policy), output(policy)]);
+}
+
+/**
+ * What a tunnel needs to carry traffic and nothing that blocks: the operator has taken the kill switch down.
+ * Without a tunnel there is no table at all.
+ */
+export function openRulesetOf(policy: Policy): string {
+  return policy.dialing.length === 0 ? REPLACE : tableOf([marks(policy), ...tunnelChains(policy)]);
+}
+
+function tableOf(chains: readonly string[]): string {
+  return `${REPLACE}table ${TABLE} {\n${chains.join("\n")}}\n`;
+}
+
+function input({ lans, uplink, dialing, carrying, lookup }: Policy): string {
+  return chain("input", "type filter hook input priority filter; policy drop;", [
+    'iifname "lo" accept',
+    ...lans.flatMap((lan) => [
+      ...byFamily("saddr", lan.prefixes).map(
+        (from) => `iifname "${lan.interface}" ${from} accept comment "the LAN may talk to the gateway"`,
+      ),
+      `iifname "${lan.interface}" udp sport 68 udp dport 67 accept comment "LAN clients ask the gateway for an address"`,
+    ]),
+    ...linkRules(lans, uplink).map((link) => link.input),
+    ...dialing.map(
+      (exit) =>
+        `iifname "${uplink}" ${endpoint("s", exit)} ${WIREGUARD} accept comment "WireGuard from the server"`,
+    ),
+    ...lookupAnswers(uplink, lookup).map((answer) => `${answer} accept`),
+    ...carrying.map(
+      (exit) =>
+        `iifname "${exit.interface}" ct state established,related accept comment "answers from the tunnel"`,
+    ),
+    'drop comment "a policy takes effect late in a reload; a rule does not"',
+  ]);
+}
+
+function forward({ lans, carrying }: Policy): string {
+  const pairs = carrying.flatMap((exit) => lans.map((lan) => ({ exit, lan })));
+  return chain("forward", "type filter hook forward priority filter; policy drop;", [
+    ...carrying.map(
+      (exit) =>
+        `oifname "${exit.interface}" tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu comment "segments that fit the tunnel"`,
+    ),
+    ...carrying.map(
+      (exit) =>
+        `oifname "${exit.interface}" ${MID_STREAM} reject with tcp reset comment "a connection of another tunnel ends here"`,
+    ),
+    ...pairs.flatMap(({ exit, lan }) =>
+      byFamily("saddr", lan.prefixes).map(
+        (from) =>
+          `iifname "${lan.interface}" oifname "${exit.interface}" ${from} accept comment "from the LAN into the tunnel"`,
+      ),
+    ),
+    ...pairs.map(
+      ({ exit, lan }) =>
+        `iifname "${exit.interface}" oifname "${lan.interface}" ct state established,related accept comment "and back what belongs to it"`,
+    ),
+    ...REFUSE,
+  ]);
+}
+
+function output({ lans, uplink, dialing, carrying, lookup }: Policy): string {
+  return chain("output", "type filter hook output priority filter; policy drop;", [
+    'oifname "lo" accept',
+    ...dialing.map(
+      (exit) =>
+        `oifname "${uplink}" meta mark ${FWMARK} ${endpoint("d", exit)} ${WIREGUARD} accept comment "WireGuard to the server"`,
+    ),
+    ...lookupQuestions(uplink, lookup).map(
+      (question) => `${question} accept comment "the lookup of the server's name"`,
+    ),
+    ...lans.flatMap((lan) => lanOutput(lan)),
+    ...linkRules(lans, uplink).map((link) => link.output),
+    ...carrying.flatMap((exit) => [
+      `oifname "${exit.interface}" ${MID_STREAM} reject with tcp reset`,
+      `oifname "${exit.interface}" accept comment "the gateway's own traffic takes the tunnel"`,
+    ]),
+    ...REFUSE,
+  ]);
+}
+
+function lanOutput(lan: Lan): string[] {
+  const to = byFamily("daddr", lan.prefixes);
+  return [
+    ...to.map(
+      (prefix) =>
+        `oifname "${lan.interface}" ${prefix} meta l4proto { tcp, udp } th dport { 53, 853 } reject comment "a resolver on the LAN asks the internet in clear"`,
+    ),
+    ...to.map(
+      (prefix) => `oifname "${lan.interface}" ${prefix} accept comment "the gateway may talk to the LAN"`,
+    ),
+    `oifname "${lan.interface}" udp sport 67 udp dport 68 accept comment "addresses for LAN clients"`,
+    `oifname "${lan.interface}" ip daddr 224.0.0.251 udp dport 5353 accept comment "mDNS: the gateway's name on the LAN; routers never forward this address"`,
+  ];
+}
+
+/** What keeps the machine on its links whatever the tunnel does: DHCP and IPv6 neighbour discovery. */
+function linkRules(lans: readonly Lan[], uplink: string | null): { input: string; output: string }[] {
+  const links = [...new Set([...(uplink === null ? [] : [uplink]), ...lans.map((lan) => lan.interface)])];
+  if (links.length === 0) return [];
+  const names = set(links);
+  const onLink = "ip6 daddr { fe80::/10, ff02::/16 }";
+  return [
+    {
+      input: `iifname ${names} udp sport 67 udp dport 68 accept comment "an address for the gateway"`,
+      output: `oifname ${names} udp sport 68 udp dport 67 accept comment "an address for the gateway"`,
+    },
+    {
+      input: `iifname ${names} ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept comment "DHCPv6"`,
+      output: `oifname ${names} ${onLink} udp sport 546 udp dport 547 accept comment "DHCPv6"`,
+    },
+    {
+      input: `iifname ${names} ${NDP} accept comment "IPv6 neighbours and routers of this link"`,
+      output: `oifname ${names} ${onLink} ${NDP} accept comment "IPv6 neighbours and routers of this link"`,
+    },
+  ];
+}
+
+function lookupQuestions(uplink: string | null, lookup: Lookup | null): string[] {
+  if (lookup === null || uplink === null) return [];
+  return byFamily("daddr", lookup.resolvers).map(
+    (to) => `oifname "${uplink}" ${to} udp sport ${lookup.sourcePort} udp dport 53`,
+  );
+}
+
+function lookupAnswers(uplink: string | null, lookup: Lookup | null): string[] {
+  if (lookup === null || uplink === null) return [];
+  return byFamily("saddr", lookup.resolvers).map(
+    (from) => `iifname "${uplink}" ${from} udp sport 53 udp dport ${lookup.sourcePort}`,
+  );
+}
+
+/** What happens to a packet before conntrack sees it: whose it is, and which connection it can belong to. */
+function marks({ lans, uplink, dialing, carrying, lookup }: Policy): string {
+  const lanNames = set(lans.map((lan) => lan.interface));
+  return chain("before_conntrack", "type filter hook prerouting priority raw; policy accept;", [
+    ...byFamily("daddr", [...new Set(dialing.flatMap((exit) => exit.addresses))]).map(
+      (to) =>
+        `iifname != ${set(["lo", ...dialing.map((exit) => exit.interface)])} ${to} drop comment "CVE-2019-14899: nobody outside talks to the tunnel's address"`,
+    ),
+    // Reverse-path filtering looks for the way back by this mark (src_valid_mark), and finds the uplink.
+    ...(uplink === null ? [] : [`iifname "${uplink}" udp sport 67 udp dport 68 meta mark set ${FWMARK}`]),
+    ...dialing.map((exit) => `iifname "${uplink}" ${endpoint("s", exit)} meta mark set ${FWMARK}`),
+    ...lookupAnswers(uplink, lookup).map((answer) => `${answer} meta mark set ${FWMARK}`),
+    // After a switch a connection is a new one, with a new source address: no table of old ones needs flushing.
+    ...carrying.map(
+      (exit) =>
+        `iifname "${exit.interface}" ct zone set ${exit.zone} comment "a connection belongs to the tunnel it takes"`,
+    ),
+    ...carrying.map(
+      (exit) => `iifname ${lanNames} fib daddr oifname "${exit.interface}" ct zone set ${exit.zone}`,
+    ),
+    ...carrying
+      .slice(0, 1)
+      .map((exit) => `iifname ${lanNames} ${DNS} fib daddr type local ct zone set ${exit.zone}`),
+  ]);
+}
+
+function tunnelChains({ lans, carrying }: Policy): string[] {
+  const lanNames = set(lans.map((lan) => lan.interface));
+  const [current] = carrying;
+  if (current === undefined) return [];
+  return [
+    chain("own_before_conntrack", "type filter hook output priority raw; policy accept;", [
+      ...carrying.map((exit) => `oifname "${exit.interface}" ct zone set ${exit.zone}`),
+      `oifname ${lanNames} ${DNS} ct zone set ${current.zone}`,
+    ]),
+    chain("redirect_dns", "type nat hook prerouting priority dstnat; policy accept;", [
+      `${DNS} fib daddr type local socket wildcard { 0, 1 } return comment "a resolver of the gateway's own stays in charge"`,
+      ...carrying.flatMap((exit) => redirect(exit, `iifname ${lanNames} ct zone ${exit.zone} ${DNS}`)),
+    ]),
+    chain("redirect_own_dns", "type nat hook output priority -100; policy accept;", [
+      // The "recursion desired" bit tells a question to a resolver from a resolver's own way down from the root servers.
+      ...carrying.flatMap((exit) => redirect(exit, `oifname "${exit.interface}" udp dport 53 @th,87,1 1`)),
+      ...redirect(current, `oifname ${lanNames} ${DNS}`),
+    ]),
+    chain("source_nat", "type nat hook postrouting priority srcnat; policy accept;", [
+      ...carrying.map((exit) => `oifname "${exit.interface}" masquerade`),
+    ]),
+  ];
+}
+
+function redirect(exit: Exit, match: string): string[] {
+  const v4 = exit.resolvers.find(isIpv4);
+  const v6 = exit.resolvers.find((resolver) => !isIpv4(resolver));
+  return [
+    ...(v4 ? [`meta nfproto ipv4 ${match} dnat ip to ${v4} comment "the tunnel's resolver answers"`] : []),
+    ...(v6 ? [`meta nfproto ipv6 ${match} dnat ip6 to ${v6} comment "the tunnel's resolver answers"`] : []),
+  ];
+}
+
+function endpoint(direction: "s" | "d", { endpoint: { address, port } }: Exit): string {
+  return `${isIpv4(address) ? "ip" : "ip6"} ${direction}addr ${address} udp ${direction}port ${port}`;
+}
+
+/** One match a family that occurs: `ip saddr { … }`, `ip6 saddr { … }`. */
+function byFamily(field: "saddr" | "daddr", addresses: readonly string[]): string[] {
+  const v4 = addresses.filter((address) => !address.includes(":"));
+  const v6 = addresses.filter((address) => address.includes(":"));
+  return [
+    ...(v4.length > 0 ? [`ip ${field} { ${v4.join(", ")} }`] : []),
+    ...(v6.length > 0 ? [`ip6 ${field} { ${v6.join(", ")} }`] : []),
+  ];
+}
+
+function set(names: readonly string[]): string {
+  return `{ ${names.map((name) => `"${name}"`).join(", ")} }`;
+}
+
+function chain(name: string, head: string, rules: readonly string[]): string {
+  return `  chain ${name} {\n    ${head}\n${rules.map((rule) => `    ${rule}\n`).join("")}  }\n`;
+}

@@ -1,0 +1,33 @@
+import { type Static, type TSchema, Type } from "typebox";
+import { type StandardSchema, standard } from "./standard.ts";
+
+/** Every refusal, of every endpoint and for every cause. */
+export const Refusal = Type.Object(
+  {
+    success: Type.Literal(false),
+    error: Type.String({ description: "what is wrong, in words" }),
+  },
+  { additionalProperties: false },
+);
+
+export const Success = Type.Object({ success: Type.Literal(true) }, { additionalProperties: false });
+
+/** The answers of an endpoint under `/api` by status code. */
+export function answers<Schema extends TSchema>(ok: Schema, description: string) {
+  return {
+    200: answer(ok, description),
+    400: answer(Refusal, "bad request: path parameter, content type, size, body or field"),
+    403: answer(Refusal, "from outside the local network, or sent by a page of another site"),
+    404: answer(Refusal, "no such path, method or name"),
+    429: answer(Refusal, "over the limit of requests per second"),
+    500: answer(Refusal, "the gateway could not do it"),
+  };
+}
+
+/** One answer, which Elysia checks before it leaves. */
+export function answer<Schema extends TSchema>(
+  schema: Schema,
+  description: string,
+): Schema & StandardSchema<Static<Schema>> {
+  return standard({ ...schema, description }, "answer");
+}

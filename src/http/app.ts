@@ -1,0 +1,54 @@
+import { Elysia } from "elysia";
+import { docsRoutes } from "./docs.ts";
+import { type DoorOptions, doorFor, type Next } from "./door.ts";
+import { answerTo } from "./errors.ts";
+import type { Gateway } from "./gateway.ts";
+import { routesOf } from "./routes.ts";
+
+export type Options = DoorOptions;
+
+export type App = ReturnType<typeof createApp>;
+
+/** The HTTP interface to a gateway; nothing listens yet. */
+export function createApp(gateway: Gateway, options: Options) {
+  const door = doorFor(options);
+  const app = new Elysia({
+    strictPath: true,
+    // A native static response would bypass the door.
+    nativeStaticResponse: false,
+    // Without this a one-letter Host makes every path unknown.
+    handler: { standardHostname: false },
+    serve: {
+      development: false,
+      // Two gateways on one port would share the requests between them.
+      reusePort: false,
+      // Bun answers a body over its limit with an empty 413 before any of our code runs; `body.ts` has the limit.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      // A connect may wait for another one's handshake before its own; Bun counts that as idle.
+      idleTimeout: IDLE_SECONDS,
+    },
+  });
+  return app
+    .wrap((next) => (request: Request) => {
+      const peer = app.server?.requestIP(request)?.address ?? null;
+      // Elysia types what it wraps as a function that returns a function; it is the handler of the request.
+      return door(request, peer, next as unknown as Next);
+    })
+    .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))
+    .use(routesOf(gateway))
+    .use(docsRoutes(gateway));
+}
+
+const IDLE_SECONDS = 60;
+
+/** Starts to listen; throws where the address is taken. Port 0 takes any free one. */
+export function listen(
+  app: App,
+  hostname: string,
+  port: number,
+): { port: number; stop: () => Promise<void> } {
+  app.listen({ hostname, port });
+  const server = app.server;
+  if (server?.port === undefined) throw new Error("nothing listens");
+  return { port: server.port, stop: () => server.stop(true) };
+}

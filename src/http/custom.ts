@@ -1,0 +1,39 @@
+import { Elysia } from "elysia";
+import { Type } from "typebox";
+import { CustomServer } from "../servers/schema.ts";
+import { answers, Success } from "./answers.ts";
+import { jsonBody, unusedBody } from "./body.ts";
+import type { Gateway } from "./gateway.ts";
+import { standard } from "./standard.ts";
+
+const NamePath = standard(Type.Object({ name: Type.String() }, { additionalProperties: false }), "path");
+
+export function customRoutes(gateway: Gateway) {
+  return new Elysia()
+    .post(
+      "/api/custom/add",
+      async ({ body }) => {
+        await gateway.addCustom(body);
+        return { success: true as const };
+      },
+      {
+        parse: jsonBody,
+        body: standard(CustomServer),
+        response: answers(Success, "the server is in the list of the provider custom"),
+        detail: { summary: "Add a custom server", tags: ["Servers"] },
+      },
+    )
+    .delete(
+      "/api/custom/remove/:name",
+      async ({ params: { name } }) => {
+        await gateway.removeCustom(name);
+        return { success: true as const };
+      },
+      {
+        parse: unusedBody,
+        params: NamePath,
+        response: answers(Success, "the server is gone"),
+        detail: { summary: "Remove a custom server", tags: ["Servers"] },
+      },
+    );
+}

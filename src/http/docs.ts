@@ -1,0 +1,80 @@
+import { swagger } from "@elysiajs/swagger";
+import { Elysia } from "elysia";
+import type { Gateway } from "./gateway.ts";
+import { routesOf } from "./routes.ts";
+
+/** `/swagger/json`, the OpenAPI document of the endpoints. */
+export function docsRoutes(gateway: Gateway) {
+  let document: Promise<OpenApi> | undefined;
+  return new Elysia().get(
+    "/swagger/json",
+    () => {
+      document ??= documentOf(gateway).then(corrected);
+      return document;
+    },
+    { detail: { hide: true } },
+  );
+}
+
+/**
+ * The plugin runs in an app that nobody listens to: beside the document it would serve a page that loads its
+ * scripts from a CDN, and nothing of the gateway may depend on the internet.
+ */
+async function documentOf(gateway: Gateway): Promise<OpenApi> {
+  const described = new Elysia().use(swagger({ documentation: { info: INFO } })).use(routesOf(gateway));
+  const response = await described.handle(new Request("http://localhost/swagger/json"));
+  return (await response.json()) as OpenApi;
+}
+
+const INFO = {
+  title: "Portcullis",
+  description: "A WireGuard VPN gateway with a kill switch. No credentials: the local network is served.",
+  version: "0.1.0",
+};
+
+/** The parts of the document that are touched here. */
+interface OpenApi {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+}
+interface Operation {
+  requestBody?: Body;
+  responses: Record<string, Body>;
+}
+interface Body {
+  content: Record<string, { schema: { type?: string; const?: unknown } }>;
+  headers?: Record<string, unknown>;
+}
+
+/** The plugin lists three content types for every body, and says 3.0 although `const` and `null` are of 3.1. */
+function corrected(document: OpenApi): OpenApi {
+  for (const [path, operations] of Object.entries(document.paths)) {
+    for (const operation of Object.values(operations)) {
+      const responses = Object.entries(operation.responses);
+      for (const body of [operation.requestBody, ...responses.map(([, response]) => response)]) {
+        if (body !== undefined) body.content = contentOf(body);
+      }
+      for (const [status, response] of responses) {
+        if (path.startsWith("/api/")) response.headers = headersOf(status);
+      }
+    }
+  }
+  return { ...document, openapi: "3.1.0" };
+}
+
+/** Only `/health` speaks plain text, and only there is a whole body a string. */
+function contentOf(body: Body): Body["content"] {
+  const json = body.content["application/json"];
+  if (json === undefined) return body.content;
+  return { [json.schema.type === "string" ? "text/plain" : "application/json"]: json };
+}
+
+function headersOf(status: string): Record<string, unknown> {
+  const number = (description: string) => ({ description, schema: { type: "integer" } });
+  return {
+    "X-RateLimit-Limit": number("requests per second that a client may send to this endpoint"),
+    "X-RateLimit-Remaining": number("how many of them are left"),
+    "X-RateLimit-Reset": number("Unix time in seconds when all of them are available again"),
+    ...(status === "429" && { "Retry-After": number("seconds to wait") }),
+  };
+}

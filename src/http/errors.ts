@@ -1,0 +1,73 @@
+import { NotFoundError, ParseError, ValidationError } from "elysia";
+import { type Code, GatewayError } from "../errors.ts";
+
+/** Tells the operator of a fault that the client learns nothing about. */
+export type Fault = (message: string) => void;
+
+const STATUS: Record<Code, number> = {
+  bad_request: 400,
+  forbidden: 403,
+  not_found: 404,
+  rate_limited: 429,
+  unable: 500,
+};
+
+/** The answer to whatever was thrown, the framework's own errors included. */
+export function answerTo(thrown: unknown, request: Request, fault: Fault): Response {
+  const error = gatewayErrorFrom(thrown);
+  if (error === null || error.code === "unable") {
+    fault(`${request.method} ${shownPathOf(request)}: ${describe(thrown)}`);
+  }
+  if (error === null) return refusal(500, "internal error");
+  const message =
+    error === NOT_FOUND ? `not found: ${request.method} ${shownPathOf(request)}` : error.message;
+  return refusal(STATUS[error.code], message);
+}
+
+/** Thrown where no route fits; the answer names what was asked for. */
+export const NOT_FOUND = new GatewayError("not_found", "not found");
+
+/** The path of a request as it was sent, percent-encoded, without the query. */
+export function pathOf(request: Request): string {
+  // A request without a usable Host has no origin in its URL, so that `new URL` would throw.
+  return request.url.replace(/^https?:\/\/[^/]*/, "").replace(/[?#].*$/s, "");
+}
+
+/** The path as a line of the log or of an answer may hold it. */
+export function shownPathOf(request: Request): string {
+  const path = pathOf(request);
+  return path.length > MAX_SHOWN ? `${path.slice(0, MAX_SHOWN)}…` : path;
+}
+
+/** Long enough for `/api/custom/remove/` and 64 characters that take 12 bytes each when encoded. */
+const MAX_SHOWN = 800;
+
+function refusal(status: number, error: string): Response {
+  const headers = { "content-type": "application/json" };
+  return new Response(JSON.stringify({ success: false, error }), { status, headers });
+}
+
+/** Elysia wraps what a parser throws in a ParseError; null stands for a cause that clients are not told. */
+function gatewayErrorFrom(thrown: unknown): GatewayError | null {
+  if (thrown instanceof GatewayError) return thrown;
+  if (thrown instanceof NotFoundError) return NOT_FOUND;
+  if (thrown instanceof ParseError) return gatewayErrorFrom(thrown.cause);
+  if (thrown instanceof ValidationError && thrown.type !== "response") {
+    return new GatewayError("bad_request", sentenceOf(thrown));
+  }
+  return null;
+}
+
+/** For the log. A ValidationError's own message quotes the whole body, and a foreign message may quote a key. */
+function describe(thrown: unknown): string {
+  if (thrown instanceof ValidationError) return `the answer does not fit its schema: ${sentenceOf(thrown)}`;
+  if (!(thrown instanceof Error)) return "something other than an Error was thrown";
+  const cause = thrown.cause === undefined ? "" : `, because ${describe(thrown.cause)}`;
+  const text = thrown instanceof GatewayError ? thrown.message : (thrown.stack ?? thrown.message);
+  return (text + cause).replace(/[A-Za-z0-9+/]{43}=/g, "(a key)");
+}
+
+/** The sentence that `standard.ts` gave as its only issue. */
+function sentenceOf(error: ValidationError): string {
+  return typeof error.customError === "string" ? error.customError : "a field is wrong";
+}

@@ -1,0 +1,55 @@
+import { contains, isIpv4, isIpv6, parsePrefix, unmapped } from "../address.ts";
+import { GatewayError } from "../errors.ts";
+
+export interface Neighbourhood {
+  /** The machine's own name and those that the operator configured; each is also known as `<name>.local`. */
+  names: readonly string[];
+  /** The networks of the LAN, in CIDR form, as they are now. */
+  lan: () => readonly string[];
+}
+
+/** Refuses a request from outside the LAN, and one that a page of another site makes a browser send. */
+export function refuseStrangers(request: Request, peer: string | null, { names, lan }: Neighbourhood): void {
+  if (peer === null || !isNeighbour(peer, lan())) {
+    throw new GatewayError("forbidden", "only the local network is served");
+  }
+  const host = request.headers.get("host") ?? "";
+  if (!isOurs(host, names)) {
+    // DNS rebinding: the page of a name that resolves to this address would be of the same origin.
+    throw new GatewayError("forbidden", "Host must be this gateway's address or name");
+  }
+  const origin = request.headers.get("origin");
+  if (origin !== null && !isSameOrigin(origin, host)) {
+    throw new GatewayError("forbidden", "Origin is another site's");
+  }
+  if (request.headers.get("sec-fetch-site") === "cross-site") {
+    throw new GatewayError("forbidden", "the request comes from a page of another site (Sec-Fetch-Site)");
+  }
+}
+
+/** Loopback, IPv6 link-local and the LAN. */
+export function isNeighbour(peer: string, lan: readonly string[]): boolean {
+  const address = unmapped(peer.replace(/%.*$/, ""));
+  return [...ALWAYS_NEAR, ...lan].some((cidr) => {
+    const prefix = parsePrefix(cidr);
+    return prefix !== null && contains(prefix, address);
+  });
+}
+
+const ALWAYS_NEAR = ["127.0.0.0/8", "::1/128", "fe80::/10"];
+
+/** An address cannot be rebound, so any will do; a name has to be one of ours. */
+export function isOurs(host: string, names: readonly string[]): boolean {
+  const match = /^(?:\[(?<v6>[^\]]*)\]|(?<name>[^:]*))(?::(?<port>[0-9]{1,5}))?$/.exec(host);
+  const { v6, name = "", port = "80" } = match?.groups ?? {};
+  if (match === null || Number(port) > 65535) return false;
+  if (v6 !== undefined) return isIpv6(v6);
+  const known = ["localhost", ...names, ...names.map((each) => `${each}.local`)];
+  return isIpv4(name) || known.some((each) => each.toLowerCase() === name.toLowerCase());
+}
+
+function isSameOrigin(origin: string, host: string): boolean {
+  // Both through the URL parser, so that letter case and a default port do not matter.
+  const theirs = URL.parse(origin);
+  return theirs !== null && theirs.origin === URL.parse(`http://${host}`)?.origin && theirs.pathname === "/";
+}

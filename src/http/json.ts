@@ -1,0 +1,77 @@
+import { GatewayError } from "../errors.ts";
+
+/**
+ * JSON as RFC 8259 has it, and stricter where `JSON.parse` is silent: a name that is repeated in an object
+ * (RFC 8259, section 4: "behavior is unpredictable"), NUL, lone surrogates and deep nesting are refused.
+ */
+export function parseJson(text: string): unknown {
+  const value = parsed(text);
+  refuseSurprises(text);
+  return value;
+}
+
+/** No request nests deeper than 1; the rest is room. */
+const MAX_DEPTH = 16;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The engine's own message quotes the text, keys included.
+    throw new GatewayError("bad_request", "body is not valid JSON");
+  }
+}
+
+/** Walks text that is known to be valid JSON. Arrays stand on the stack as null, objects as the names seen. */
+function refuseSurprises(text: string): void {
+  const stack: (Set<string> | null)[] = [];
+  for (let at = 0; at < text.length; at++) {
+    switch (text[at]) {
+      case "{":
+      case "[":
+        stack.push(text[at] === "{" ? new Set() : null);
+        if (stack.length > MAX_DEPTH) throw new GatewayError("bad_request", "body is nested too deeply");
+        break;
+      case "}":
+      case "]":
+        stack.pop();
+        break;
+      case '"': {
+        const end = endOfString(text, at);
+        const string: string = JSON.parse(text.slice(at, end));
+        refuseCharacters(string);
+        if (isName(text, end)) refuseRepeated(string, stack.at(-1) ?? new Set());
+        at = end - 1;
+      }
+    }
+  }
+}
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
+  return at + 1;
+}
+
+function isName(text: string, end: number): boolean {
+  let at = end;
+  while (" \t\r\n".includes(text[at] ?? ".")) at++;
+  return text[at] === ":";
+}
+
+function refuseCharacters(string: string): void {
+  if (string.includes("\0")) throw new GatewayError("bad_request", "body holds a NUL character");
+  if (!string.isWellFormed()) {
+    throw new GatewayError("bad_request", "body holds half of a surrogate pair, which is no character");
+  }
+}
+
+function refuseRepeated(name: string, seen: Set<string>): void {
+  if (seen.has(name)) throw new GatewayError("bad_request", `body has ${shown(name)} twice`);
+  seen.add(name);
+}
+
+/** Only names that a field can have are repeated to the client. */
+function shown(name: string): string {
+  return /^[a-z_]{1,40}$/.test(name) ? name : "a name";
+}

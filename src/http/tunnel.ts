@@ -1,0 +1,50 @@
+import { Elysia } from "elysia";
+import { Type } from "typebox";
+import { answers, Success } from "./answers.ts";
+import { jsonBody, unusedBody } from "./body.ts";
+import type { Gateway } from "./gateway.ts";
+import { standard } from "./standard.ts";
+
+const Choice = standard(
+  Type.Object(
+    { server: Type.String({ minLength: 1, description: "hostname of a server of the current provider" }) },
+    { additionalProperties: false },
+  ),
+);
+
+const Disconnected = Type.Object(
+  { success: Type.Literal(true), message: Type.String() },
+  { additionalProperties: false },
+);
+
+export function tunnelRoutes(gateway: Gateway) {
+  return new Elysia()
+    .post(
+      "/api/connect",
+      async ({ body }) => {
+        await gateway.connect(body.server);
+        return { success: true as const };
+      },
+      {
+        parse: jsonBody,
+        body: Choice,
+        response: answers(Success, "the handshake with the server succeeded"),
+        detail: { summary: "Connect to a server", tags: ["Tunnel"] },
+      },
+    )
+    .post(
+      "/api/disconnect",
+      async () => {
+        const { killSwitch } = await gateway.disconnect();
+        return { success: true as const, message: killSwitch ? BLOCKED : OPEN };
+      },
+      {
+        parse: unusedBody,
+        response: answers(Disconnected, "there is no tunnel, whether or not there was one before"),
+        detail: { summary: "Disconnect", tags: ["Tunnel"] },
+      },
+    );
+}
+
+const BLOCKED = "Disconnected - No internet (kill switch active)";
+const OPEN = "Disconnected";

@@ -1,0 +1,79 @@
+import type { TSchema } from "typebox";
+import type { TLocalizedValidationError } from "typebox/error";
+
+/**
+ * One sentence that names the field and what would be right. It never holds the value, which may be a key.
+ * `whole` names the value itself, for the case that it is no object at all.
+ */
+export function sentenceFor(
+  schema: TSchema,
+  errors: readonly TLocalizedValidationError[],
+  whole: string,
+): string {
+  // An unknown field comes first: a mistyped name explains the missing one.
+  const error =
+    errors.find((each) => each.keyword === "additionalProperties") ??
+    errors.find((each) => each.keyword === "required") ??
+    errors[0];
+  if (error === undefined) return `${whole} is not valid`;
+  if (error.keyword === "additionalProperties") {
+    return unknownField(error.params.additionalProperties[0] ?? "", Object.keys(propertiesOf(schema)));
+  }
+  const [field, ...inner] = error.instancePath.split("/").slice(1);
+  if (error.keyword === "required" && field === undefined) {
+    return `${error.params.requiredProperties[0]} is required`;
+  }
+  if (field === undefined) return `${whole} must be ${wanted(schema)}`;
+  if (inner.length > 0) return `${named(field)} is not valid inside`;
+  return `${named(field)} must be ${wanted(propertiesOf(schema)[field] ?? {})}`;
+}
+
+interface JsonSchema {
+  type?: unknown;
+  const?: unknown;
+  anyOf?: readonly JsonSchema[];
+  properties?: Record<string, JsonSchema>;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+}
+
+function propertiesOf(schema: JsonSchema): Record<string, JsonSchema> {
+  return schema.properties ?? {};
+}
+
+function unknownField(name: string, known: readonly string[]): string {
+  return `unknown field ${named(name)}: the known ones are ${known.join(", ")}`;
+}
+
+/** A field's name is the client's text: quoted, short, and not shown where someone put a key in its place. */
+function named(field: string): string {
+  if (/^[a-z_]{1,40}$/.test(field)) return field;
+  if (/[A-Za-z0-9+/]{43}=/.test(field)) return "(a key)";
+  return JSON.stringify(field.length > MAX_NAME ? `${field.slice(0, MAX_NAME)}…` : field);
+}
+
+const MAX_NAME = 40;
+
+function wanted(schema: JsonSchema): string {
+  if (schema.anyOf !== undefined) return listed(schema.anyOf.map(wanted));
+  if (schema.const !== undefined) return String(schema.const);
+  switch (schema.type) {
+    case "string":
+      return (schema.minLength ?? 0) > 0 ? "a string that is not empty" : "a string";
+    case "integer":
+      return `a whole number${rangeOf(schema)}`;
+    case "object":
+      return "a JSON object";
+    default:
+      return typeof schema.type === "string" ? `of type ${schema.type}` : "something else";
+  }
+}
+
+function rangeOf({ minimum, maximum }: JsonSchema): string {
+  return minimum === undefined || maximum === undefined ? "" : ` from ${minimum} to ${maximum}`;
+}
+
+function listed(words: readonly string[]): string {
+  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}

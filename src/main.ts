@@ -1,0 +1,85 @@
+#!/usr/bin/env bun
+import { Command, CommanderError, Option } from "commander";
+import { version } from "../package.json";
+import { GatewayError, messageOf } from "./errors.ts";
+import { printKillSwitch, setKillSwitch } from "./killswitch.ts";
+import { serveInternet } from "./sandbox/internet.ts";
+import { serve } from "./serve.ts";
+import { FLAGS, type Settings, settingsFrom } from "./settings.ts";
+import { lookup } from "./system/lookup.ts";
+
+/** sysexits: the command line is wrong; anything else that fails is 1. */
+const EXIT_USAGE = 2;
+
+const program = new Command("portcullis")
+  .description("A WireGuard VPN gateway with a kill switch.")
+  .version(`portcullis ${version}`, "-V, --version")
+  .exitOverride()
+  .configureOutput({ outputError: (text, write) => write(text) })
+  .showHelpAfterError(false);
+
+withSettings(command("serve", "run the gateway"), async (settings) => {
+  const service = await serve(settings);
+  // The tunnel and the kill switch outlive the service; only the answering ends.
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.once(signal, () => void service.stop().finally(() => process.exit(0)));
+  }
+});
+
+const killswitch = command(
+  "killswitch",
+  "take the kill switch down, put it back, or ask for it (on the gateway only)",
+);
+for (const wanted of ["on", "off"] as const) {
+  withSettings(
+    command(
+      wanted,
+      wanted === "on" ? "put the kill switch in place" : "take it down: traffic may leave beside the tunnel",
+      killswitch,
+    ),
+    async (settings) => {
+      await setKillSwitch(settings, wanted);
+      process.exit(await printKillSwitch(settings).then((code) => (wanted === "on" ? code : 0)));
+    },
+  );
+}
+withSettings(
+  command("status", "say whether it stands; exit code 0 if so, else 1", killswitch),
+  async (settings) => {
+    process.exit(await printKillSwitch(settings));
+  },
+);
+
+// Parts of the program that it starts itself, inside a network namespace.
+command("lookup", "", program, { hidden: true })
+  .argument("<name>")
+  .argument("<port>")
+  .argument("<resolvers...>")
+  .action(async (name: string, port: string, resolvers: string[]) => {
+    process.stdout.write(`${(await lookup(name, resolvers, Number(port))).join("\n")}\n`);
+    process.exit(0);
+  });
+command("sandbox-internet", "", program, { hidden: true }).action(() => serveInternet());
+
+await program.parseAsync().catch((error: unknown) => {
+  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : EXIT_USAGE);
+  process.stderr.write(`portcullis: ${messageOf(error)}\n`);
+  process.exit(error instanceof GatewayError && error.code === "bad_request" ? EXIT_USAGE : 1);
+});
+
+function command(name: string, description: string, parent = program, options = {}): Command {
+  return parent
+    .command(name, options)
+    .description(description)
+    .version(`portcullis ${version}`, "-V, --version")
+    .exitOverride()
+    .allowExcessArguments(false);
+}
+
+function withSettings(on: Command, action: (settings: Settings) => Promise<void>): void {
+  for (const { name, argument, fallback, help, variable } of Object.values(FLAGS)) {
+    const option = new Option(`--${name} ${argument}`, help).env(variable);
+    on.addOption(fallback === "" ? option : option.default(fallback));
+  }
+  on.action((texts: Partial<Record<keyof Settings, string>>) => action(settingsFrom(texts)));
+}

@@ -1,0 +1,64 @@
+import { existsSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import { GatewayError, messageOf } from "./errors.ts";
+import type { Controller } from "./tunnel/controller.ts";
+
+/**
+ * The operator's way to the running service: a socket in the state directory that only root may open. The kill
+ * switch comes down here and nowhere else, so that no browser and no LAN client can reach it.
+ */
+export async function answerOperator(stateDir: string, controller: Controller): Promise<{ stop(): void }> {
+  const path = socketIn(stateDir);
+  if (await isAnswered(path)) {
+    throw new GatewayError(
+      "unable",
+      `another portcullis already serves ${stateDir}; stop it first, or give --state-dir`,
+    );
+  }
+  // What a killed service left behind.
+  if (existsSync(path)) unlinkSync(path);
+  const server = Bun.serve({
+    unix: path,
+    routes: {
+      "/": () => new Response("portcullis"),
+      "/killswitch/on": { POST: () => answer(() => controller.setKillSwitch(true)) },
+      "/killswitch/off": { POST: () => answer(() => controller.setKillSwitch(false)) },
+    },
+  });
+  return {
+    stop: () => {
+      void server.stop(true);
+      if (existsSync(path)) unlinkSync(path);
+    },
+  };
+}
+
+/** Asks the running service; false where none runs. Throws what the service says. */
+export async function askService(stateDir: string, killSwitch: "on" | "off"): Promise<boolean> {
+  const path = socketIn(stateDir);
+  if (!(await isAnswered(path))) return false;
+  const response = await fetch(`http://localhost/killswitch/${killSwitch}`, { unix: path, method: "POST" });
+  if (!response.ok) throw new GatewayError("unable", await response.text());
+  return true;
+}
+
+async function isAnswered(path: string): Promise<boolean> {
+  if (!existsSync(path)) return false;
+  return fetch("http://localhost/", { unix: path }).then(
+    (response) => response.ok,
+    () => false,
+  );
+}
+
+async function answer(work: () => Promise<void>): Promise<Response> {
+  try {
+    await work();
+    return new Response("done");
+  } catch (error) {
+    return new Response(messageOf(error), { status: 500 });
+  }
+}
+
+function socketIn(stateDir: string): string {
+  return join(stateDir, "operator.sock");
+}

@@ -1,0 +1,149 @@
+import { FWMARK, type Lan } from "../firewall/policy.ts";
+import type { Host } from "../system/host.ts";
+
+/** The routing table that holds the tunnel's routes and nothing else. */
+export const TUNNEL_TABLE = 20556;
+
+/**
+ * The second layer: routing that holds alone. Only WireGuard's own packets, DHCP renewals and the LAN see the
+ * machine's own routes; everything else sees the tunnel's table, and past it nothing. A route that DHCP or an
+ * attacker adds (CVE-2024-3661) is in a table that no client's packet is looked up in.
+ */
+export interface Rule {
+  family: 4 | 6;
+  priority: number;
+  /** What `ip rule` prints for the selector and the action, in `ip rule add` syntax. */
+  text: string;
+}
+
+/** Fixed, ahead of `main` (32766); the order is the meaning. */
+const PRIORITY = {
+  wireguard: 100,
+  noEndpoint: 101,
+  lookup: 102,
+  dhcp: 103,
+  lan: 104,
+  tunnel: 105,
+  nothing: 106,
+};
+
+export function rulesFor(lans: readonly Lan[]): Rule[] {
+  const prefixes = [...new Set(lans.flatMap((lan) => lan.prefixes))];
+  return ([4, 6] as const).flatMap((family) => [
+    { family, priority: PRIORITY.wireguard, text: `fwmark ${hex(FWMARK)} lookup main` },
+    // Without a route to the server, WireGuard's packets must not enter the tunnel that they are.
+    { family, priority: PRIORITY.noEndpoint, text: `fwmark ${hex(FWMARK)} unreachable` },
+    {
+      family,
+      priority: PRIORITY.dhcp,
+      text:
+        family === 4
+          ? "ipproto udp sport 68 dport 67 lookup main"
+          : "ipproto udp sport 546 dport 547 lookup main",
+    },
+    ...prefixes
+      .filter((prefix) => prefix.includes(":") === (family === 6))
+      .map((prefix) => ({ family, priority: PRIORITY.lan, text: `to ${prefix} lookup main` })),
+    { family, priority: PRIORITY.tunnel, text: `lookup ${TUNNEL_TABLE}` },
+    { family, priority: PRIORITY.nothing, text: "unreachable" },
+  ]);
+}
+
+/** The rules without the one that ends in nothing: the operator has taken the kill switch down, a tunnel is up. */
+export function withoutBarrier(rules: readonly Rule[]): Rule[] {
+  return rules.filter((rule) => rule.priority !== PRIORITY.nothing);
+}
+
+/** The exception for the lookup of a server's name: one UDP source port, for one moment. */
+export function lookupRules(sourcePort: number): Rule[] {
+  return ([4, 6] as const).map((family) => ({
+    family,
+    priority: PRIORITY.lookup,
+    text: `ipproto udp sport ${sourcePort} dport 53 lookup main`,
+  }));
+}
+
+/** The rules of ours that the kernel has, in the form of `rulesFor`. */
+export async function readRules(host: Host): Promise<Rule[]> {
+  const [v4, v6] = await Promise.all([
+    host.run(["ip", "-j", "-4", "rule", "show"]),
+    host.run(["ip", "-j", "-6", "rule", "show"]),
+  ]);
+  return [...parseRules(4, v4), ...parseRules(6, v6)];
+}
+
+/** Turns the rules of ours that the kernel has into `wanted`, and returns how many differed. */
+export async function applyRules(host: Host, wanted: readonly Rule[]): Promise<number> {
+  const present = await readRules(host);
+  const changes = ([4, 6] as const).map((family) =>
+    ruleChanges(
+      present.filter((rule) => rule.family === family),
+      wanted.filter((rule) => rule.family === family),
+    ),
+  );
+  await Promise.all(
+    changes.map((lines, index) =>
+      lines.length === 0
+        ? null
+        : // One batch a family: `ip rule add` takes it from its command line alone.
+          host.run(["ip", index === 0 ? "-4" : "-6", "-batch", "-"], { stdin: `${lines.join("\n")}\n` }),
+    ),
+  );
+  return changes.flat().length;
+}
+
+/** `ip -batch` lines of one family; what is missing comes first, so that nothing opens in between. */
+export function ruleChanges(present: readonly Rule[], wanted: readonly Rule[]): string[] {
+  const missing = wanted.filter((rule) => !present.some((other) => sameRule(rule, other)));
+  const surplus = present.filter((rule) => !wanted.some((other) => sameRule(rule, other)));
+  return [
+    ...missing.map((rule) => `rule add ${lineOf(rule)}`),
+    ...surplus.map((rule) => `rule del ${lineOf(rule)}`),
+  ];
+}
+
+function sameRule(a: Rule, b: Rule): boolean {
+  return a.family === b.family && a.priority === b.priority && a.text === b.text;
+}
+
+function lineOf({ priority, text }: Rule): string {
+  return `priority ${priority} ${text}`;
+}
+
+interface KernelRule {
+  priority: number;
+  src?: string;
+  srclen?: number;
+  dst?: string;
+  dstlen?: number;
+  fwmark?: string;
+  ipproto?: string;
+  sport?: number;
+  dport?: number;
+  iif?: string;
+  oif?: string;
+  table?: string;
+  action?: string;
+}
+
+function parseRules(family: 4 | 6, json: string): Rule[] {
+  const ours = new Set<number>(Object.values(PRIORITY));
+  return (JSON.parse(json) as KernelRule[])
+    .filter((rule) => ours.has(rule.priority))
+    .map((rule) => ({ family, priority: rule.priority, text: textOf(family, rule) }));
+}
+
+function textOf(family: 4 | 6, rule: KernelRule): string {
+  const { priority: _, src, srclen, dst, dstlen, table, action, ...selectors } = rule;
+  const words = [
+    ...(src !== undefined && src !== "all" ? [`from ${src}/${srclen ?? (family === 4 ? 32 : 128)}`] : []),
+    ...(dst !== undefined ? [`to ${dst}/${dstlen ?? (family === 4 ? 32 : 128)}`] : []),
+    ...Object.entries(selectors).map(([name, value]) => `${name} ${value}`),
+    action ?? `lookup ${table}`,
+  ];
+  return words.join(" ");
+}
+
+function hex(mark: number): string {
+  return `0x${mark.toString(16)}`;
+}

@@ -1,0 +1,53 @@
+import {
+  type Answer,
+  AUTHORITATIVE_ANSWER,
+  decode,
+  encode,
+  type Packet,
+  RECURSION_AVAILABLE,
+} from "dns-packet";
+import { HOST_NAMES } from "./topology.ts";
+
+/** RFC 1035, section 4.1.1: the name does not exist. */
+const NXDOMAIN = 3;
+/** Seconds: nothing may remember an answer, for the tests ask again after each change. */
+const TTL = 0;
+
+/** The answer to one DNS message, or null where it is none; `whoami.test` tells who asks. */
+export function answerFor(message: Uint8Array, asker: string): Uint8Array | null {
+  const query = decodeQuery(message);
+  const question = query?.questions?.[0];
+  if (query === null || question === undefined) return null;
+  const name = question.name.toLowerCase();
+  const known = name === "whoami.test" ? addressOf(asker) : HOST_NAMES[name];
+  const desired = (query.flags ?? 0) & 0x0100;
+  const answers: Answer[] = [];
+  if (known?.v4 && question.type === "A") {
+    answers.push({ type: "A", name: question.name, ttl: TTL, data: known.v4 });
+  }
+  if (known?.v6 && question.type === "AAAA") {
+    answers.push({ type: "AAAA", name: question.name, ttl: TTL, data: known.v6 });
+  }
+  if (name === "whoami.test" && question.type === "TXT") {
+    answers.push({ type: "TXT", name: question.name, ttl: TTL, data: asker });
+  }
+  return encode({
+    type: "response",
+    id: query.id ?? 0,
+    flags: AUTHORITATIVE_ANSWER | RECURSION_AVAILABLE | desired | (known === undefined ? NXDOMAIN : 0),
+    questions: [question],
+    answers,
+  });
+}
+
+function addressOf(asker: string): { v4: string; v6: string } {
+  return asker.includes(":") ? { v4: "", v6: asker } : { v4: asker, v6: "" };
+}
+
+function decodeQuery(message: Uint8Array): Packet | null {
+  try {
+    return decode(Buffer.from(message));
+  } catch {
+    return null;
+  }
+}

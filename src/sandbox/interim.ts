@@ -1,0 +1,3 @@
+import { serveInternet } from "./internet.ts";
+
+await serveInternet();

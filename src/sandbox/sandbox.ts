@@ -1,0 +1,208 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Host, Watch } from "../system/host.ts";
+import { LinuxHost } from "../system/linux.ts";
+import { generateKeyPair } from "../wireguard/key.ts";
+import { addressesOf, cableText, linksOf, routerRules, sysctlsOf, vpnRules, vpnTunnel } from "./network.ts";
+import { makeServers, serverConfig, type VpnServer } from "./server.ts";
+import { claimId, remove, sweep } from "./sweep.ts";
+import { type Arms, LAN, type Namespaces, namespacesOf, ROUTER } from "./topology.ts";
+
+/** Starting Bun takes 0.1 s; a Pi under load takes twenty times that. */
+const INTERNET_START_MS = 10_000;
+
+/** The kernel looks once a second; busy, it takes somewhat longer. */
+const CARRIER_MS = 3_000;
+
+export interface SandboxOptions {
+  arms: Arms;
+  /** Starts this program again; the default is right in the compiled binary and in the repository. */
+  selfCommand?: readonly string[];
+}
+
+/** Ready-made files for `curl --data @` and for the gateway's settings. */
+export interface SandboxFiles {
+  /** The managed provider's list. */
+  managedList: string;
+  managedKey: string;
+  /** Body of POST /api/custom/add, for the first VPN server. */
+  custom: string;
+  /** A wg-quick file, for the second VPN server. */
+  importConf: string;
+  /** Body of POST /api/import with that file in it. */
+  importBody: string;
+}
+
+/** A home with a gateway, two VPN servers and an internet, in network namespaces of their own. */
+export class Sandbox {
+  readonly namespaces: Namespaces;
+  /** Base name for the gateway's tunnel; the machine's WireGuard sockets share one folder, so it is unique. */
+  readonly interface: string;
+  readonly lan = "lan0";
+  readonly uplink: "lan0" | "wan0";
+  readonly servers: readonly [VpnServer, VpnServer];
+  /** Where the servers' tunnels end, by namespace. */
+  readonly serverInterfaces: { readonly vpn1: string; readonly vpn2: string };
+  readonly managedAddress: string;
+  readonly managedDns: string;
+  readonly directory: string;
+  readonly files: SandboxFiles;
+  private internet: Watch | null = null;
+
+  private constructor(
+    readonly id: string,
+    readonly arms: Arms,
+    private readonly host: Host,
+  ) {
+    this.namespaces = namespacesOf(id);
+    this.interface = `${id}g`;
+    this.uplink = arms === 1 ? "lan0" : "wan0";
+    this.serverInterfaces = { vpn1: `${id}v1`, vpn2: `${id}v2` };
+    const account = generateKeyPair();
+    this.servers = makeServers(account);
+    this.managedAddress = this.servers[0].managed.address;
+    this.managedDns = this.servers[0].managed.dns;
+    this.directory = mkdtempSync(join(tmpdir(), `${id}-`));
+    this.files = writeFiles(this.directory, this.servers, account.privateKey);
+  }
+
+  static async create(options: SandboxOptions): Promise<Sandbox> {
+    const host = new LinuxHost(null);
+    await sweep(host);
+    const sandbox = new Sandbox(claimId(), options.arms, host);
+    try {
+      await sandbox.build(options.selfCommand ?? selfCommand());
+      return sandbox;
+    } catch (error) {
+      await sandbox.close();
+      throw error;
+    }
+  }
+
+  /** Leaves nothing; twice is once. */
+  async close(): Promise<void> {
+    this.internet?.stop();
+    this.internet = null;
+    await remove(this.host, this.id);
+  }
+
+  private async build(self: readonly string[]): Promise<void> {
+    const { namespaces: ns, arms } = this;
+    const all = Object.values(ns);
+    this.writeResolvers();
+    await this.batch(all.map((name) => `netns add ${name}\n`).join(""));
+    await Promise.all(
+      sysctlsOf(ns).map(([name, settings]) => this.inside(name, ["sysctl", "-qw", ...settings])),
+    );
+    await this.batch(cableText(ns, arms));
+    await Promise.all([
+      ...addressesOf(ns, arms).map(([name, text]) => this.batch(text, name)),
+      this.inside(ns.router, ["nft", "-f", "-"], routerRules(arms)),
+    ]);
+    await Promise.all([
+      ...[...linksOf(ns, arms)].map(([name, links]) => this.awaitCarriers(name, links)),
+      this.startServer(ns.vpn1, this.serverInterfaces.vpn1, this.servers[0]),
+      this.startServer(ns.vpn2, this.serverInterfaces.vpn2, this.servers[1]),
+      this.startInternet([...self, "sandbox-internet"]),
+    ]);
+  }
+
+  /**
+   * The kernel may take a second to notice that a cable has two ends now, and loses packets until then; being
+   * asked for the carrier makes it look at once (Linux 6.7).
+   */
+  private async awaitCarriers(namespace: string, links: readonly string[]): Promise<void> {
+    const files = ["carrier", "operstate"].flatMap((file) =>
+      links.map((link) => `/sys/class/net/${link}/${file}`),
+    );
+    const ready = `${"1\n".repeat(links.length)}${"up\n".repeat(links.length)}`;
+    const deadline = this.host.monotonic() + CARRIER_MS;
+    while ((await this.inside(namespace, ["cat", ...files])) !== ready) {
+      if (this.host.monotonic() > deadline) throw new Error(`no carrier in ${namespace}`);
+      await this.host.sleep(20);
+    }
+  }
+
+  private async startServer(namespace: string, link: string, server: VpnServer): Promise<void> {
+    // Where the kernel has no WireGuard, the program in Go does the same work.
+    await this.host
+      .run(["ip", "-n", namespace, "link", "add", link, "type", "wireguard"])
+      .catch(() => this.inside(namespace, ["wireguard-go", link]));
+    await Promise.all([
+      this.inside(namespace, ["wg", "setconf", link, "/dev/stdin"], serverConfig(server)),
+      this.inside(namespace, ["nft", "-f", "-"], vpnRules(link)),
+      this.batch(vpnTunnel(link), namespace),
+    ]);
+  }
+
+  private async startInternet(command: readonly string[]): Promise<void> {
+    const ready = Promise.withResolvers<void>();
+    const timer = setTimeout(
+      () => ready.reject(new Error("the sandbox's internet did not start in time")),
+      INTERNET_START_MS,
+    );
+    this.internet = this.host.watch(
+      ["ip", "netns", "exec", this.namespaces.internet, ...command],
+      (line) => line === "ready" && ready.resolve(),
+      () => ready.reject(new Error("the sandbox's internet ended")),
+    );
+    await ready.promise.finally(() => clearTimeout(timer));
+  }
+
+  /** `ip netns exec` shows these as /etc/resolv.conf: what DHCP would have written. */
+  private writeResolvers(): void {
+    const resolvers = [
+      [this.namespaces.client, LAN.gateway4],
+      [this.namespaces.gateway, ROUTER.lan[this.arms].v4],
+    ] as const;
+    for (const [name, resolver] of resolvers) {
+      mkdirSync(`/etc/netns/${name}`, { recursive: true, mode: 0o755 });
+      writeFileSync(`/etc/netns/${name}/resolv.conf`, `nameserver ${resolver}\n`, { mode: 0o644 });
+    }
+  }
+
+  private batch(text: string, namespace?: string): Promise<string> {
+    const where = namespace === undefined ? [] : ["-n", namespace];
+    return this.host.run(["ip", ...where, "-batch", "-"], { stdin: text });
+  }
+
+  private inside(namespace: string, argv: readonly string[], stdin?: string): Promise<string> {
+    const command = ["ip", "netns", "exec", namespace, ...argv];
+    return this.host.run(command, stdin === undefined ? {} : { stdin });
+  }
+}
+
+function selfCommand(): readonly string[] {
+  const compiled = Bun.main.startsWith("/$bunfs/");
+  const main = join(import.meta.dir, "../main.ts");
+  return compiled
+    ? [process.execPath]
+    : [process.execPath, existsSync(main) ? main : join(import.meta.dir, "interim.ts")];
+}
+
+function writeFiles(directory: string, servers: readonly [VpnServer, VpnServer], key: string): SandboxFiles {
+  const write = (name: string, content: string) => {
+    const path = join(directory, name);
+    writeFileSync(path, content, { mode: 0o600 });
+    chmodSync(path, 0o600);
+    return path;
+  };
+  const list = servers.map((server) => ({
+    hostname: server.hostname,
+    country: server.country,
+    city: server.city,
+    ipv4: server.ipv4,
+    ipv6: server.ipv6,
+    port: server.port,
+    public_key: server.publicKey,
+    provider: "Box",
+  }));
+  return {
+    managedList: write("managed.json", `${JSON.stringify({ servers: list }, null, 2)}\n`),
+    managedKey: write("managed.key", `${key}\n`),
+    custom: write("custom.json", `${JSON.stringify(servers[0].customBody, null, 2)}\n`),
+    importConf: write("import.conf", servers[1].importText),
+    importBody: write("import.json", `${JSON.stringify(servers[1].importBody, null, 2)}\n`),
+  };
+}

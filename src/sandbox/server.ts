@@ -1,0 +1,121 @@
+import type { CustomServer, ImportedConfig } from "../servers/schema.ts";
+import { generateKeyPair, type KeyPair } from "../wireguard/key.ts";
+import { TUNNEL, VPN, VPN_PORT } from "./topology.ts";
+
+/** What one customer of one VPN server gets. */
+export interface Customer extends KeyPair {
+  /** CIDRs inside the tunnel, comma-separated. */
+  address: string;
+  /** Resolver inside the tunnel. */
+  dns: string;
+  /** Empty where there is none. */
+  presharedKey: string;
+}
+
+/** A VPN server as its provider describes it, with the accounts that it knows. */
+export interface VpnServer {
+  hostname: string;
+  country: string;
+  city: string;
+  /** Its name in the box's DNS. */
+  name: string;
+  ipv4: string;
+  ipv6: string;
+  port: number;
+  endpoint4: string;
+  endpoint6: string;
+  privateKey: string;
+  publicKey: string;
+  managed: Customer;
+  custom: Customer;
+  imported: Customer;
+  /** Body of POST /api/custom/add. */
+  customBody: CustomServer;
+  /** A wg-quick file, with a preshared key. */
+  importText: string;
+  /** Body of POST /api/import. */
+  importBody: ImportedConfig;
+}
+
+const PLACES = {
+  vpn1: { hostname: "box-vpn-1", country: "Sweden", city: "Gothenburg" },
+  vpn2: { hostname: "box-vpn-2", country: "Netherlands", city: "Amsterdam" },
+} as const;
+
+/** Makes the two servers of the box; both know the one managed account, as the servers of one provider do. */
+export function makeServers(account: KeyPair): [VpnServer, VpnServer] {
+  return [makeServer("vpn1", 1, account), makeServer("vpn2", 2, account)];
+}
+
+/** What `wg setconf` reads at a server. */
+export function serverConfig(server: VpnServer): string {
+  const peers = [server.managed, server.custom, server.imported].map((customer) =>
+    [
+      "[Peer]",
+      `PublicKey = ${customer.publicKey}`,
+      ...(customer.presharedKey === "" ? [] : [`PresharedKey = ${customer.presharedKey}`]),
+      `AllowedIPs = ${customer.address}`,
+      "",
+    ].join("\n"),
+  );
+  return `[Interface]\nPrivateKey = ${server.privateKey}\nListenPort = ${server.port}\n${peers.join("")}`;
+}
+
+function makeServer(role: "vpn1" | "vpn2", number: 1 | 2, account: KeyPair): VpnServer {
+  const place = PLACES[role];
+  const { v4, v6 } = VPN[role];
+  const own = generateKeyPair();
+  const custom = customer(10 + number, generateKeyPair());
+  const imported = customer(20 + number, generateKeyPair(), presharedKey());
+  const importText = wgQuick(imported, own.publicKey, `${v4}:${VPN_PORT}`);
+  return {
+    ...place,
+    name: `${role}.test`,
+    ipv4: v4,
+    ipv6: v6,
+    port: VPN_PORT,
+    endpoint4: `${v4}:${VPN_PORT}`,
+    endpoint6: `[${v6}]:${VPN_PORT}`,
+    ...own,
+    managed: customer(2, account),
+    custom,
+    imported,
+    customBody: {
+      name: `custom-${number}`,
+      endpoint: `${v4}:${VPN_PORT}`,
+      public_key: own.publicKey,
+      private_key: custom.privateKey,
+      address: custom.address,
+      dns: custom.dns,
+      allowed_ips: "0.0.0.0/0,::/0",
+      location: `${place.city}, ${place.country}`,
+    },
+    importText,
+    importBody: { name: `import-${number}`, config: importText },
+  };
+}
+
+function customer(host: number, keys: KeyPair, presharedKey = ""): Customer {
+  const v4 = TUNNEL.prefix4.replace("0/24", `${host}/32`);
+  const v6 = TUNNEL.prefix6.replace("/64", `${host}/128`);
+  return { ...keys, address: `${v4},${v6}`, dns: TUNNEL.server4, presharedKey };
+}
+
+function wgQuick(customer: Customer, publicKey: string, endpoint: string): string {
+  return `[Interface]
+PrivateKey = ${customer.privateKey}
+Address = ${customer.address}
+DNS = ${customer.dns}
+
+[Peer]
+PublicKey = ${publicKey}
+PresharedKey = ${customer.presharedKey}
+AllowedIPs = 0.0.0.0/0, ::/0
+Endpoint = ${endpoint}
+PersistentKeepalive = 25
+`;
+}
+
+function presharedKey(): string {
+  return crypto.getRandomValues(new Uint8Array(32)).toBase64();
+}

@@ -1,0 +1,84 @@
+/**
+ * The addresses of the box. Public ones come from the ranges reserved for documentation (RFC 5737, RFC 3849),
+ * private ones from RFC 1918 and RFC 4193, so none of them means anything outside.
+ */
+
+/** One network card: LAN and uplink are the same interface. Two: each has its own. */
+export type Arms = 1 | 2;
+
+export const LAN = {
+  prefix4: "192.168.77.0/24",
+  prefix6: "fd77::/64",
+  client4: "192.168.77.10",
+  client6: "fd77::10",
+  gateway4: "192.168.77.1",
+  gateway6: "fd77::1",
+} as const;
+
+/** The cable between a gateway with two network cards and the home router. */
+export const UPLINK = {
+  prefix4: "192.168.88.0/24",
+  prefix6: "fd88::/64",
+  gateway4: "192.168.88.2",
+  gateway6: "fd88::2",
+} as const;
+
+/** The home router: where the gateway sees it, and where the internet sees it. */
+export const ROUTER = {
+  lan: { 1: { v4: "192.168.77.254", v6: "fd77::fe" }, 2: { v4: "192.168.88.1", v6: "fd88::1" } },
+  public4: "203.0.113.2",
+  public6: "2001:db8:113::2",
+} as const;
+
+export const INTERNET = {
+  host4: "203.0.113.80",
+  host6: "2001:db8:113::80",
+  dns4: "203.0.113.53",
+  dns6: "2001:db8:113::53",
+} as const;
+
+export const VPN = {
+  vpn1: { v4: "203.0.113.11", v6: "2001:db8:113::11" },
+  vpn2: { v4: "203.0.113.12", v6: "2001:db8:113::12" },
+} as const;
+
+/** Inside each tunnel; both servers use the same, as the servers of one provider do. */
+export const TUNNEL = {
+  prefix4: "10.64.0.0/24",
+  prefix6: "fd64::/64",
+  server4: "10.64.0.1",
+  server6: "fd64::1",
+} as const;
+
+/** The port that WireGuard's own examples use. */
+export const VPN_PORT = 51820;
+
+export const HOST_NAMES: Readonly<Record<string, { v4: string; v6: string }>> = {
+  "internet.test": { v4: INTERNET.host4, v6: INTERNET.host6 },
+  "vpn1.test": VPN.vpn1,
+  "vpn2.test": VPN.vpn2,
+};
+
+export interface Namespaces {
+  readonly client: string;
+  readonly gateway: string;
+  readonly router: string;
+  readonly vpn1: string;
+  readonly vpn2: string;
+  readonly internet: string;
+  /** The Ethernet switch between gateway and router; with one network card the client is on it too. */
+  readonly switch: string;
+}
+
+export function namespacesOf(id: string): Namespaces {
+  const name = (role: string) => `${id}-${role}`;
+  return {
+    client: name("client"),
+    gateway: name("gateway"),
+    router: name("router"),
+    vpn1: name("vpn1"),
+    vpn2: name("vpn2"),
+    internet: name("internet"),
+    switch: name("switch"),
+  };
+}

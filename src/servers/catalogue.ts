@@ -1,0 +1,124 @@
+import { Value } from "typebox/value";
+import { GatewayError } from "../errors.ts";
+import { parseConfig } from "../wireguard/config.ts";
+import { customServer } from "./custom.ts";
+import type { ManagedList } from "./managed.ts";
+import { nameIn } from "./name.ts";
+import { type CustomServer, type ImportedConfig, Provider, type Server, type ServerTree } from "./schema.ts";
+import type { Store } from "./store.ts";
+import { type Listed, listed, placeOf, treeOf } from "./tree.ts";
+
+type Stored = Exclude<Provider, "managed">;
+
+/** Without credentials anyone on the LAN can add servers: the disk and the memory they take are bounded. */
+const MOST_SERVERS = 4096;
+
+/** The setting in which the current provider is kept. */
+const CURRENT = "provider";
+
+/** The servers of the three providers, and which provider is current. */
+export class Catalogue {
+  private readonly stored: Record<Stored, Map<string, Server>> = { custom: new Map(), imported: new Map() };
+  private readonly listeners: ((provider: Provider, count: number) => void)[] = [];
+  private provider: Provider;
+
+  constructor(
+    private readonly store: Store,
+    private readonly managed: ManagedList,
+  ) {
+    for (const server of store.servers()) {
+      if (server.provider !== "managed") this.stored[server.provider].set(server.name, server);
+    }
+    const current = store.read(CURRENT);
+    this.provider = Value.Check(Provider, current) ? current : "managed";
+  }
+
+  current(): Provider {
+    return this.provider;
+  }
+
+  use(provider: Provider): void {
+    if (provider === this.provider) return;
+    this.store.write(CURRENT, provider);
+    this.provider = provider;
+  }
+
+  /** The servers of a provider that can be connected to: managed ones need an account. */
+  servers(provider: Provider = this.provider): Server[] {
+    return provider === "managed" ? this.managed.servers() : [...this.stored[provider].values()];
+  }
+
+  tree(): { servers: ServerTree; provider: Provider } {
+    return { servers: treeOf(this.listed()), provider: this.provider };
+  }
+
+  /** Servers of every provider, by which a live tunnel is recognised. */
+  all(): Server[] {
+    return [...this.servers("managed"), ...this.servers("custom"), ...this.servers("imported")];
+  }
+
+  /** The server of that name in the current provider. */
+  find(name: string): Server {
+    const { provider } = this;
+    const key = nameIn("server", name);
+    const server = provider === "managed" ? this.managed.find(key) : this.stored[provider].get(key);
+    return server ?? notFound("server", provider);
+  }
+
+  addCustom(body: CustomServer): void {
+    this.add("custom", customServer(body));
+  }
+
+  removeCustom(name: string): void {
+    if (!this.stored.custom.has(nameIn("name", name))) notFound("name", "custom");
+    this.store.remove("custom", name);
+    this.stored.custom.delete(name);
+    this.tell("custom");
+  }
+
+  /** Returns what of the file has no effect. */
+  importConfig(body: ImportedConfig): string[] {
+    const name = nameIn("name", body.name);
+    const { config, warnings } = parseConfig(body.config);
+    this.add("imported", {
+      name,
+      provider: "imported",
+      label: "Imported",
+      ...placeOf(""),
+      location: "",
+      config,
+    });
+    return warnings;
+  }
+
+  /** Calls back when the list of a provider changed, with the number of its servers. */
+  onChange(listener: (provider: Provider, count: number) => void): void {
+    this.listeners.push(listener);
+  }
+
+  private add(provider: Stored, server: Server): void {
+    const servers = this.stored[provider];
+    if (servers.has(server.name)) refuse("name: is taken; remove that server first or choose another name");
+    if (servers.size >= MOST_SERVERS)
+      refuse(`name: there are ${MOST_SERVERS} servers already, and no room for more`);
+    this.store.insert(server);
+    servers.set(server.name, server);
+    this.tell(provider);
+  }
+
+  private tell(provider: Stored): void {
+    for (const listener of this.listeners) listener(provider, this.stored[provider].size);
+  }
+
+  private listed(): Listed[] {
+    return this.provider === "managed" ? this.managed.listed() : this.servers().map(listed);
+  }
+}
+
+function refuse(message: string): never {
+  throw new GatewayError("bad_request", message);
+}
+
+function notFound(field: string, provider: Provider): never {
+  throw new GatewayError("not_found", `${field}: the provider ${provider} has no server of this name`);
+}

@@ -1,0 +1,54 @@
+import { GatewayError } from "../errors.ts";
+import { configFrom, type FieldName, type Fieldset } from "../wireguard/fieldset.ts";
+import type { Config } from "../wireguard/schema.ts";
+import { nameIn } from "./name.ts";
+import type { CustomServer, Server } from "./schema.ts";
+import { placeOf } from "./tree.ts";
+
+/** The server that the body of POST /api/custom/add describes. */
+export function customServer(body: CustomServer): Server {
+  const location = locationIn(body.location ?? "");
+  return {
+    name: nameIn("name", body.name),
+    provider: "custom",
+    label: "Custom",
+    ...placeOf(location),
+    location,
+    config: configOf(body),
+  };
+}
+
+/** Its WireGuard part, by the same rules as a file that is imported. */
+export function configOf(body: Omit<CustomServer, "name" | "location">): Config {
+  const fields: Fieldset = Object.fromEntries(
+    (Object.keys(FIELDS) as FieldName[]).flatMap((name) => {
+      const value = body[FIELDS[name]];
+      return value === undefined ? [] : [[name, [{ text: String(value), where: FIELDS[name] }]]];
+    }),
+  );
+  return configFrom(fields, FIELDS);
+}
+
+/** What the interface calls each field. */
+export const FIELDS = {
+  privateKey: "private_key",
+  addresses: "address",
+  dns: "dns",
+  mtu: "mtu",
+  publicKey: "public_key",
+  presharedKey: "preshared_key",
+  endpoint: "endpoint",
+  allowedIps: "allowed_ips",
+  persistentKeepalive: "persistent_keepalive",
+} as const satisfies Record<FieldName, keyof CustomServer>;
+
+/** Free text, but text: it is shown in terminals and on pages. */
+function locationIn(location: string): string {
+  if (location.length > 256 || !location.isWellFormed() || /\p{Cc}/u.test(location)) {
+    throw new GatewayError(
+      "bad_request",
+      "location: must be at most 256 characters without control characters",
+    );
+  }
+  return location;
+}

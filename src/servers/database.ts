@@ -1,0 +1,132 @@
+import { Database, SQLiteError } from "bun:sqlite";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync } from "node:fs";
+import { join } from "node:path";
+import { GatewayError } from "../errors.ts";
+
+const VERSION = 1;
+
+const TABLES = [
+  `CREATE TABLE servers (
+    provider TEXT NOT NULL, name TEXT NOT NULL, label TEXT NOT NULL, country TEXT NOT NULL, city TEXT NOT NULL,
+    location TEXT NOT NULL, config TEXT NOT NULL, PRIMARY KEY (provider, name)
+  ) STRICT, WITHOUT ROWID`,
+  "CREATE TABLE settings (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+];
+
+/** The database of a state directory; one that is damaged makes way for an empty one, and `alert` says so. */
+export function databaseIn(directory: string, now: number): { database: Database; alert: string | null } {
+  return unableTo("be opened", () => {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    chmodSync(directory, 0o700);
+    const database = soundDatabase(directory);
+    if (database !== null) return { database, alert: null };
+    const aside = setAside(directory, now);
+    const fresh = soundDatabase(directory);
+    if (fresh === null) throw new GatewayError("unable", "The database is damaged and cannot be replaced.");
+    return {
+      database: fresh,
+      alert: `The database was damaged; it is kept as ${aside} and an empty one is in its place.`,
+    };
+  });
+}
+
+/** A copy of the whole database beside it, with what no longer can be read; returns its name. */
+export function keepCopy(database: Database, directory: string, now: number): string {
+  const name = asideName(now);
+  touch(join(directory, name));
+  database.query("VACUUM INTO $path").run({ path: join(directory, name) });
+  return name;
+}
+
+/** Runs what touches the database; `what` completes the sentence "The database could not …". */
+export function unableTo<T>(what: string, effect: () => T): T {
+  try {
+    return effect();
+  } catch (error) {
+    if (error instanceof GatewayError) throw error;
+    throw new GatewayError("unable", `The database could not ${what}: ${reasonOf(error)}.`, { cause: error });
+  }
+}
+
+const NAME = "portcullis.db";
+
+/** What SQLite adds to the name for the files that belong to a database. */
+const SUFFIXES = ["", "-wal", "-shm", "-journal"];
+
+/** Null where the file is no database, a broken one, or another program's. */
+function soundDatabase(directory: string): Database | null {
+  // SQLite gives the files beside a database the mode of the database.
+  for (const suffix of SUFFIXES) tighten(join(directory, NAME + suffix));
+  touch(join(directory, NAME));
+  const database = new Database(join(directory, NAME), { strict: true });
+  try {
+    prepare(database);
+    if (isSound(database)) return database;
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+  }
+  database.close();
+  return null;
+}
+
+function prepare(database: Database): void {
+  database.run("PRAGMA busy_timeout = 2000");
+  database.run("PRAGMA journal_mode = WAL");
+  database.run("PRAGMA synchronous = FULL");
+  // The bytes of a removed private key do not stay in the file.
+  database.run("PRAGMA secure_delete = ON");
+  if (versionOf(database) !== 0 || schemaOf(database).length > 0) return;
+  database.transaction(() => {
+    for (const table of TABLES) database.run(table);
+    database.run(`PRAGMA user_version = ${VERSION}`);
+  })();
+}
+
+function isSound(database: Database): boolean {
+  const same = Bun.deepEquals(schemaOf(database), TABLES);
+  const check = database.query("PRAGMA quick_check(1)").values().flat();
+  return same && versionOf(database) === VERSION && Bun.deepEquals(check, ["ok"]);
+}
+
+function versionOf(database: Database): unknown {
+  return database.query("PRAGMA user_version").values().flat()[0];
+}
+
+/** The statements that made the tables, by name. */
+function schemaOf(database: Database): unknown[] {
+  return database.query("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").values().flat();
+}
+
+/** SQLITE_ERROR too: the statements are known to be good, so what they ran into is the file. */
+function isDamage(error: unknown): boolean {
+  return error instanceof SQLiteError && /^SQLITE_(NOTADB|CORRUPT|ERROR)/.test(error.code ?? "");
+}
+
+function setAside(directory: string, now: number): string {
+  const name = asideName(now);
+  for (const suffix of SUFFIXES) {
+    const path = join(directory, NAME + suffix);
+    if (existsSync(path)) renameSync(path, join(directory, name + suffix));
+  }
+  return name;
+}
+
+function asideName(now: number): string {
+  return `portcullis.damaged-${new Date(now).toISOString()}.db`;
+}
+
+function touch(path: string): void {
+  closeSync(openSync(path, "a", 0o600));
+}
+
+function tighten(path: string): void {
+  if (existsSync(path)) chmodSync(path, 0o600);
+}
+
+function reasonOf(error: unknown): string {
+  const code = String((error as { code?: unknown }).code);
+  if (/^(SQLITE_FULL|ENOSPC|EDQUOT)/.test(code)) return "the disk is full";
+  if (/^(SQLITE_READONLY|EROFS|EACCES|EPERM)/.test(code)) return "the state directory is read-only";
+  if (/^SQLITE_BUSY/.test(code)) return "another program holds it";
+  return `the system says ${code}`;
+}

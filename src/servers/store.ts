@@ -1,0 +1,100 @@
+import type { Database } from "bun:sqlite";
+import { Type } from "typebox";
+import { Compile } from "typebox/compile";
+import { Config } from "../wireguard/schema.ts";
+import { databaseIn, keepCopy, unableTo } from "./database.ts";
+import { Provider, type Server } from "./schema.ts";
+
+/** A server as a row holds it, its configuration decoded. */
+const row = Compile(
+  Type.Object(
+    {
+      name: Type.String(),
+      provider: Provider,
+      label: Type.String(),
+      country: Type.String(),
+      city: Type.String(),
+      location: Type.String(),
+      config: Config,
+    },
+    { additionalProperties: false },
+  ),
+);
+
+/** What outlives the service: custom and imported servers and a few settings, in one file that only root reads. */
+export class Store {
+  private constructor(
+    private readonly database: Database,
+    /** One sentence where stored data was damaged and set aside. */
+    readonly alert: string | null,
+  ) {}
+
+  /** `now`, in milliseconds since 1970, goes into the name of a database that is set aside. */
+  static open(directory: string, now: number): Store {
+    const { database, alert } = databaseIn(directory, now);
+    const lost = database
+      .query("SELECT * FROM servers")
+      .all()
+      .filter((each) => decoded(each) === null);
+    if (lost.length === 0) return new Store(database, alert);
+    const copy = unableTo("be copied", () => keepCopy(database, directory, now));
+    for (const each of lost) unableTo("be repaired", () => deleteRow(database, each as RowKey));
+    const servers = lost.length === 1 ? "One stored server" : `${lost.length} stored servers`;
+    return new Store(database, `${servers} could not be read; the database as it was is kept as ${copy}.`);
+  }
+
+  servers(): Server[] {
+    const rows = this.database.query("SELECT * FROM servers ORDER BY provider, name").all();
+    return rows.flatMap((each) => decoded(each) ?? []);
+  }
+
+  insert(server: Server): void {
+    const { name, provider, label, country, city, location } = server;
+    const config = JSON.stringify(server.config);
+    unableTo("be written", () =>
+      this.database
+        .query("INSERT INTO servers VALUES ($provider, $name, $label, $country, $city, $location, $config)")
+        .run({ provider, name, label, country, city, location, config }),
+    );
+  }
+
+  remove(provider: Provider, name: string): void {
+    unableTo("be written", () => deleteRow(this.database, { provider, name }));
+  }
+
+  /** The value of a setting, or null where it was never written. */
+  read(key: string): string | null {
+    const found = this.database.query("SELECT value FROM settings WHERE key = $key").get({ key });
+    return found === null ? null : (found as { value: string }).value;
+  }
+
+  write(key: string, value: string): void {
+    unableTo("be written", () =>
+      this.database.query("INSERT OR REPLACE INTO settings VALUES ($key, $value)").run({ key, value }),
+    );
+  }
+
+  close(): void {
+    this.database.close();
+  }
+}
+
+interface RowKey {
+  provider: string;
+  name: string;
+}
+
+function deleteRow(database: Database, { provider, name }: RowKey): void {
+  database.query("DELETE FROM servers WHERE provider = $provider AND name = $name").run({ provider, name });
+}
+
+/** The server in a row, or null where something else than the gateway wrote it. */
+function decoded(stored: unknown): Server | null {
+  const { config, ...rest } = stored as { config: string };
+  try {
+    const server: unknown = { ...rest, config: JSON.parse(config) };
+    return row.Check(server) ? server : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,54 @@
+import { isIpv4 } from "../address.ts";
+import type { Server, ServerRecord, ServerTree } from "./schema.ts";
+
+/** A server as the tree needs it: a managed one can be listed before there is an account, and so a config, for it. */
+export type Listed = Pick<Server, "name" | "label" | "country" | "city"> & { ipv4: string };
+
+/** Country → city → records, each level sorted. */
+export function treeOf(servers: readonly Listed[]): ServerTree {
+  const tree = dictionary<Record<string, ServerRecord[]>>();
+  for (const server of servers.toSorted(byPlace)) {
+    tree[server.country] ??= dictionary();
+    const cities = tree[server.country] ?? {};
+    cities[server.city] ??= [];
+    cities[server.city]?.push(recordOf(server));
+  }
+  return tree;
+}
+
+export function listed(server: Server): Listed {
+  return { ...server, ipv4: ipv4Of(server) };
+}
+
+/** The endpoint's address where it is given as IPv4, else nothing. */
+export function ipv4Of(server: Pick<Server, "config">): string {
+  const { host } = server.config.peer.endpoint;
+  return isIpv4(host) ? host : "";
+}
+
+/** `City, Country`, split at the last comma; without a comma it is the country. */
+export function placeOf(location: string): { country: string; city: string } {
+  const comma = location.lastIndexOf(",");
+  const country = location.slice(comma + 1).trim();
+  const city = location.slice(0, Math.max(0, comma)).trim();
+  return { country: country || UNKNOWN, city: city || UNKNOWN };
+}
+
+const UNKNOWN = "Unknown";
+
+function recordOf(server: Listed): ServerRecord {
+  return { hostname: server.name, ipv4: server.ipv4, type: "WireGuard", provider: server.label };
+}
+
+function byPlace(a: Listed, b: Listed): number {
+  return order(a.country, b.country) || order(a.city, b.city) || order(a.name, b.name);
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+/** Without a prototype, `__proto__` and `constructor` are names like any other. */
+function dictionary<T>(): Record<string, T> {
+  return Object.create(null) as Record<string, T>;
+}

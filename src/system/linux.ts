@@ -1,0 +1,220 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { GatewayError, messageOf } from "../errors.ts";
+import type { Host, RunOptions, Watch } from "./host.ts";
+import { lookup } from "./lookup.ts";
+
+/** Longest that a kernel tool may take; on a busy Pi `nft` needs 100 ms, so this is a hang and not slowness. */
+const RUN_TIMEOUT_MS = 10_000;
+/** Longest that a local WireGuard program may take to answer on its socket. */
+const EXCHANGE_TIMEOUT_MS = 1_000;
+/** Children see nothing of the service's environment: no settings, no secrets, messages in English. */
+const CHILD_ENV = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
+
+/** How to start this very program again: the compiled binary, or Bun with the main file. */
+export const SELF_COMMAND: readonly string[] = Bun.main.startsWith("/$bunfs/")
+  ? [process.execPath]
+  : [process.execPath, Bun.main];
+
+export interface Child {
+  readonly pid: number;
+  readonly exited: Promise<number>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+/** The real machine, or one named network namespace of it. */
+export class LinuxHost implements Host {
+  constructor(private readonly netns: string | null = null) {}
+
+  async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
+    const child = startChild(argv[0] ?? "", () =>
+      Bun.spawn(this.inNamespace(argv), {
+        env: CHILD_ENV,
+        // A pipe here would be a socket, and `wg setconf IF /dev/stdin` cannot open a socket.
+        stdin: options.stdin === undefined ? "ignore" : new TextEncoder().encode(options.stdin),
+        stdout: "pipe",
+        stderr: "pipe",
+        timeout: options.timeoutMs ?? RUN_TIMEOUT_MS,
+        killSignal: "SIGKILL",
+      }),
+    );
+    const [code, stdout, stderr] = await withDeadline(
+      Promise.all([child.exited, child.stdout.text(), child.stderr.text()]),
+      // A grandchild may hold the pipes open after the program has ended.
+      (options.timeoutMs ?? RUN_TIMEOUT_MS) + 1_000,
+      argv,
+    );
+    if (code === 0) return stdout;
+    if (child.signalCode === "SIGKILL")
+      throw new GatewayError("unable", `${nameOf(argv)} did not finish in time`);
+    const said = options.secret ? "" : lastLine(stderr);
+    throw new GatewayError(
+      "unable",
+      `${nameOf(argv)} failed${said === "" ? ` (exit ${code})` : `: ${said}`}`,
+    );
+  }
+
+  watch(argv: readonly string[], onLine: (line: string) => void, onExit: () => void): Watch {
+    const child = startChild(argv[0] ?? "", () =>
+      Bun.spawn(this.inNamespace(argv), {
+        env: CHILD_ENV,
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "ignore",
+      }),
+    );
+    let stopped = false;
+    void (async () => {
+      let rest = "";
+      const decoder = new TextDecoder();
+      for await (const chunk of child.stdout) {
+        const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) if (!stopped) onLine(line);
+      }
+      await child.exited;
+      if (!stopped) onExit();
+    })();
+    return {
+      stop: () => {
+        stopped = true;
+        child.kill("SIGKILL");
+      },
+    };
+  }
+
+  /** Starts a program that lives on beside this one; its output goes where this one's goes. */
+  spawn(argv: readonly string[]): Child {
+    return startChild(argv[0] ?? "", () =>
+      Bun.spawn(this.inNamespace(argv), {
+        env: CHILD_ENV,
+        stdin: "ignore",
+        stdout: "inherit",
+        stderr: "inherit",
+      }),
+    );
+  }
+
+  async read(path: string): Promise<string | null> {
+    // The kernel shows a process the /proc of the namespace the process is in.
+    if (this.netns !== null && path.startsWith("/proc/")) return this.run(["cat", path]).catch(() => null);
+    const file = this.netns !== null && path.startsWith("/etc/") ? this.ownCopy(path) : path;
+    try {
+      return readFileSync(file, "utf8");
+    } catch {
+      return null;
+    }
+  }
+
+  async writeSysctl(path: string, value: string): Promise<void> {
+    if (this.netns !== null) {
+      await this.run(["tee", path], { stdin: value });
+      return;
+    }
+    try {
+      writeFileSync(path, value);
+    } catch (cause) {
+      throw new GatewayError("unable", `cannot write ${path}: ${messageOf(cause)}`, { cause });
+    }
+  }
+
+  async exchange(socketPath: string, request: string): Promise<string | null> {
+    if (!existsSync(socketPath)) return null;
+    const answer = Promise.withResolvers<string | null>();
+    const timer = setTimeout(() => answer.resolve(null), EXCHANGE_TIMEOUT_MS);
+    let text = "";
+    try {
+      const socket = await Bun.connect({
+        unix: socketPath,
+        socket: {
+          data: (_, chunk) => {
+            text += chunk.toString("utf8");
+            if (text.endsWith("\n\n")) answer.resolve(text);
+          },
+          close: () => answer.resolve(text === "" ? null : text),
+          error: () => answer.resolve(null),
+        },
+      });
+      socket.write(request);
+      const result = await answer.promise;
+      socket.end();
+      return result;
+    } catch {
+      return null;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async lookup(name: string, resolvers: readonly string[], sourcePort: number): Promise<string[]> {
+    if (this.netns === null) return lookup(name, resolvers, sourcePort);
+    // A socket belongs to the namespace of the process that opens it, so the question is put from inside.
+    const answer = await this.run([...SELF_COMMAND, "lookup", name, String(sourcePort), ...resolvers]);
+    return answer.split("\n").filter((line) => line !== "");
+  }
+
+  now(): number {
+    return Date.now();
+  }
+
+  monotonic(): number {
+    return performance.now();
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
+    return promise;
+  }
+
+  private inNamespace(argv: readonly string[]): string[] {
+    if (this.netns === null) return [...argv];
+    // `ip -n` saves a process; `ip netns exec` gives the others a namespace and its own /sys and /etc files.
+    return argv[0] === "ip"
+      ? ["ip", "-n", this.netns, ...argv.slice(1)]
+      : ["ip", "netns", "exec", this.netns, ...argv];
+  }
+
+  private ownCopy(path: string): string {
+    const copy = path.replace("/etc/", `/etc/netns/${this.netns}/`);
+    return existsSync(copy) ? copy : path;
+  }
+}
+
+/** Bun throws at once when a program is missing: say which, in words. */
+function startChild<T>(program: string, start: () => T): T {
+  try {
+    return start();
+  } catch (cause) {
+    throw new GatewayError("unable", `${program} cannot be started: is it installed?`, { cause });
+  }
+}
+
+function nameOf(argv: readonly string[]): string {
+  return argv.slice(0, 2).join(" ");
+}
+
+function lastLine(text: string): string {
+  return text.trim().split("\n").at(-1)?.slice(0, 300) ?? "";
+}
+
+async function withDeadline<T>(work: Promise<T>, ms: number, argv: readonly string[]): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new GatewayError("unable", `${nameOf(argv)} did not finish in time`)),
+    ms,
+  );
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,31 @@
+import { existsSync, readFileSync } from "node:fs";
+import { GatewayError } from "../errors.ts";
+
+/** The programs that the gateway drives, and the Debian package of each. */
+const PROGRAMS: Record<string, string> = { ip: "iproute2", wg: "wireguard-tools", nft: "nftables" };
+/** capabilities(7): the bit of CAP_NET_ADMIN in a capability mask. */
+const CAP_NET_ADMIN = 12n;
+
+/** Throws one sentence that says what this machine lacks to be a gateway, and how to get it. */
+export function assertMachine(netns: string | null): void {
+  const missing = Object.entries(PROGRAMS).filter(([program]) => Bun.which(program) === null);
+  if (missing.length > 0) {
+    const packages = missing.map(([, name]) => name).join(" ");
+    const programs = missing.map(([program]) => program).join(", ");
+    throw new GatewayError(
+      "unable",
+      `${programs} not found; install: apt-get install --no-install-recommends ${packages}`,
+    );
+  }
+  if (!mayAdminister()) {
+    throw new GatewayError("unable", "not allowed to administer the network; run as root: sudo portcullis …");
+  }
+  if (netns !== null && !existsSync(`/run/netns/${netns}`)) {
+    throw new GatewayError("unable", `no network namespace ${netns}; make it: ip netns add ${netns}`);
+  }
+}
+
+function mayAdminister(): boolean {
+  const mask = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "0";
+  return ((BigInt(`0x${mask}`) >> CAP_NET_ADMIN) & 1n) === 1n;
+}

@@ -1,0 +1,43 @@
+import { parsePrefix } from "../address.ts";
+import type { Exit } from "../firewall/policy.ts";
+import type { Server } from "../servers/schema.ts";
+
+/** One WireGuard interface and the server behind it. There are two interfaces, so that a switch can dial beside. */
+export interface Session {
+  server: Server;
+  link: string;
+  /** Conntrack zone, 1 or 2; never 0, where everything lives that belongs to no tunnel. */
+  zone: number;
+  endpoint: { address: string; port: number };
+}
+
+/** The interface for a new session: the one of the two that `other` does not use. */
+export function sessionFor(
+  base: string,
+  server: Server,
+  endpoint: Session["endpoint"],
+  other: Session | null,
+): Session {
+  const slot = other?.link === `${base}0` ? 1 : 0;
+  return { server, link: `${base}${slot}`, zone: slot + 1, endpoint };
+}
+
+export function linksOfBase(base: string): string[] {
+  return [`${base}0`, `${base}1`];
+}
+
+export function sameServer(a: Server, b: Server): boolean {
+  return a.provider === b.provider && a.name === b.name;
+}
+
+/** What the firewall must know of it. */
+export function exitOf({ server, link, zone, endpoint }: Session): Exit {
+  const { addresses, dns } = server.config.interface;
+  return {
+    interface: link,
+    zone,
+    endpoint,
+    addresses: addresses.map((address) => parsePrefix(address)?.address ?? address),
+    resolvers: dns,
+  };
+}

@@ -1,0 +1,37 @@
+import { isIpv4 } from "../address.ts";
+import type { Provider } from "../servers/schema.ts";
+import type { Device } from "../wireguard/device.ts";
+import type { Status } from "./schema.ts";
+import type { State } from "./state.ts";
+
+/** What the machine and the catalogue say beside the state. */
+export interface Observed {
+  provider: Provider;
+  device: Device | null;
+  killSwitch: boolean;
+  error: string | null;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** The public view of a state; a server counts as connected only in `connected`. */
+export function statusOf(state: State, { provider, device, killSwitch, error, now }: Observed): Status {
+  const seconds = state.name === "connected" ? Math.max(0, Math.floor((now - state.since) / 1000)) : 0;
+  const session = state.name === "connected" ? state.session : null;
+  const peer = device?.peer ?? null;
+  return {
+    connected: session !== null,
+    provider,
+    server: session?.server.name ?? "",
+    ip: session !== null && isIpv4(session.endpoint.address) ? session.endpoint.address : "",
+    location: session?.server.location ?? "",
+    uptime: `${Math.floor(seconds / 3600)}h ${Math.floor((seconds % 3600) / 60)}m`,
+    killswitch_active: killSwitch,
+    state: state.name,
+    uptime_seconds: seconds,
+    latest_handshake: peer?.latestHandshake ? new Date(peer.latestHandshake).toISOString() : null,
+    rx_bytes: peer?.rxBytes ?? 0,
+    tx_bytes: peer?.txBytes ?? 0,
+    error,
+  };
+}

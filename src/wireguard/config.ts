@@ -1,0 +1,122 @@
+import { isIpv6 } from "../address.ts";
+import { type Field, refuse } from "./fields.ts";
+import { configFrom, EVERYTHING, type FieldName } from "./fieldset.ts";
+import { inertIn, isHook, isInert, isOfAmneziaWg } from "./foreign.ts";
+import { type Line, linesOf, lowerCased, shown } from "./ini.ts";
+import type { Config } from "./schema.ts";
+
+type Section = "Interface" | "Peer";
+
+/** The keys that the gateway uses, in the order in which `formatConfig` writes them. */
+const KEYS: Record<FieldName, { section: Section; key: string }> = {
+  privateKey: { section: "Interface", key: "PrivateKey" },
+  addresses: { section: "Interface", key: "Address" },
+  dns: { section: "Interface", key: "DNS" },
+  mtu: { section: "Interface", key: "MTU" },
+  publicKey: { section: "Peer", key: "PublicKey" },
+  presharedKey: { section: "Peer", key: "PresharedKey" },
+  endpoint: { section: "Peer", key: "Endpoint" },
+  allowedIps: { section: "Peer", key: "AllowedIPs" },
+  persistentKeepalive: { section: "Peer", key: "PersistentKeepalive" },
+};
+
+const NAMES = mapped(({ section, key }) => `[${section}]: ${key}`);
+
+/** The configuration that a wg-quick file describes, and what of the file has no effect here. */
+export function parseConfig(text: string): { config: Config; warnings: string[] } {
+  const fields = mapped((): Field[] => []);
+  const warnings: string[] = [];
+  let section: Section | null = null;
+  let peers = 0;
+  for (const line of linesOf(text)) {
+    if (line.kind === "section") {
+      section = sectionOf(line);
+      if (section === "Peer") peers += 1;
+      if (peers > 1)
+        refuse(`line ${line.number}: [Peer]`, "there are several peers; the gateway uses exactly one");
+      continue;
+    }
+    const field = { text: line.value, where: `line ${line.number}: ${shown(line.name)}` };
+    const name = nameOf(line, section, field);
+    if (name === "inert") warnings.push(`${field.where}: has no effect, the gateway sees to this itself`);
+    else fields[name].push(field);
+  }
+  if (peers === 0) refuse("config", "has no [Peer]");
+  const config = configFrom(fields, NAMES);
+  return { config, warnings: [...warnings, ...warningsOf(config, fields)] };
+}
+
+/** The wg-quick file of a configuration; `parseConfig` gives the same configuration back. */
+export function formatConfig(config: Config): string {
+  const { interface: own, peer } = config;
+  return lines([
+    "[Interface]",
+    `PrivateKey = ${own.privateKey}`,
+    `Address = ${own.addresses.join(", ")}`,
+    own.dns.length + own.searchDomains.length > 0 && `DNS = ${[...own.dns, ...own.searchDomains].join(", ")}`,
+    own.mtu !== undefined && `MTU = ${own.mtu}`,
+    "",
+    "[Peer]",
+    `PublicKey = ${peer.publicKey}`,
+    peer.presharedKey !== undefined && `PresharedKey = ${peer.presharedKey}`,
+    `Endpoint = ${formatEndpoint(peer.endpoint.host, peer.endpoint.port)}`,
+    `AllowedIPs = ${peer.allowedIps.join(", ")}`,
+    peer.persistentKeepalive !== undefined && `PersistentKeepalive = ${peer.persistentKeepalive}`,
+  ]);
+}
+
+/** `host:port`, with brackets around IPv6. */
+export function formatEndpoint(host: string, port: number): string {
+  return isIpv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** The lines that are there, each ended. */
+export function lines(all: readonly (string | false)[]): string {
+  return all
+    .filter((line) => line !== false)
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+function sectionOf(line: Line): Section {
+  const name = lowerCased(line.name);
+  if (name === "interface") return "Interface";
+  if (name === "peer") return "Peer";
+  return refuse(`line ${line.number}: [${shown(line.name)}]`, "unknown section");
+}
+
+/** Which field a line gives; `inert` where it is known and means nothing to the gateway. */
+function nameOf(line: Line, section: Section | null, field: Field): FieldName | "inert" {
+  const key = lowerCased(line.name);
+  if (section === null) refuse(field.where, "stands before any [Section]");
+  if (isHook(key))
+    refuse(field.where, "the gateway runs no commands of a configuration; nothing was imported");
+  if (isOfAmneziaWg(key))
+    refuse(field.where, "unknown key; the configuration is for AmneziaWG, not WireGuard");
+  if (field.text === "") refuse(field.where, "is empty");
+  if (isInert(key) && section === "Interface") {
+    inertIn(key, field);
+    return "inert";
+  }
+  const name = (Object.keys(KEYS) as FieldName[]).find((each) => lowerCased(KEYS[each].key) === key);
+  if (name === undefined) refuse(field.where, `unknown key in [${section}]`);
+  if (KEYS[name].section !== section)
+    refuse(field.where, `belongs in [${KEYS[name].section}], not in [${section}]`);
+  return name;
+}
+
+function warningsOf(config: Config, fields: Record<FieldName, Field[]>): string[] {
+  const domains = config.interface.searchDomains.length > 0;
+  const where = fields.dns.at(-1)?.where;
+  return [
+    ...(domains ? [`${where}: search domains have no effect, the gateway only redirects queries`] : []),
+    ...(fields.allowedIps.length === 0 ? [`AllowedIPs is missing: ${EVERYTHING.join(", ")} is used`] : []),
+  ];
+}
+
+function mapped<T>(make: (key: { section: Section; key: string }) => T): Record<FieldName, T> {
+  return Object.fromEntries(Object.entries(KEYS).map(([name, key]) => [name, make(key)])) as Record<
+    FieldName,
+    T
+  >;
+}

@@ -1,0 +1,101 @@
+import { isHostName, isIpv4 } from "../address.ts";
+import { GatewayError } from "../errors.ts";
+import {
+  addressesIn,
+  allowedIpsIn,
+  dnsIn,
+  endpointIn,
+  type Field,
+  keepaliveIn,
+  keyIn,
+  mtuIn,
+  refuse,
+} from "./fields.ts";
+import { publicKeyOf } from "./key.ts";
+import type { Config } from "./schema.ts";
+
+/** What a configuration is made of, whoever wrote it down; each may have been given several times. */
+export type FieldName =
+  | "privateKey"
+  | "addresses"
+  | "dns"
+  | "mtu"
+  | "publicKey"
+  | "presharedKey"
+  | "endpoint"
+  | "allowedIps"
+  | "persistentKeepalive";
+
+export type Fieldset = Partial<Record<FieldName, readonly Field[]>>;
+
+type Names = Record<FieldName, string>;
+
+/** Without a list of its own, the peer carries everything. */
+export const EVERYTHING: readonly string[] = ["0.0.0.0/0", "::/0"];
+
+/**
+ * The configuration that the fields make. Import and custom/add both end here, so that one cannot accept what
+ * the other refuses. `names` says what a missing field is called where the fields come from.
+ */
+export function configFrom(fields: Fieldset, names: Names): Config {
+  const config = { interface: interfaceFrom(fields, names), peer: peerFrom(fields, names) };
+  if (config.peer.publicKey === publicKeyOf(config.interface.privateKey)) {
+    refuse(fields.publicKey?.at(-1)?.where ?? names.publicKey, "is the key of this end, not of the peer");
+  }
+  return config;
+}
+
+export function interfaceFrom(fields: Fieldset, names: Names): Config["interface"] {
+  const addresses = every(fields.addresses, addressesIn);
+  if (addresses.length === 0) missing(names.addresses);
+  const dns = every(fields.dns, dnsIn);
+  return {
+    privateKey: last(fields.privateKey, keyIn) ?? missing(names.privateKey),
+    addresses,
+    dns: dns.filter((entry) => !isHostName(entry)),
+    searchDomains: dns.filter(isHostName),
+    ...present("mtu", mtuFor(addresses, fields.mtu)),
+  };
+}
+
+function peerFrom(fields: Fieldset, names: Names): Config["peer"] {
+  const allowedIps = every(fields.allowedIps, allowedIpsIn);
+  return {
+    publicKey: last(fields.publicKey, keyIn) ?? missing(names.publicKey),
+    ...present("presharedKey", last(fields.presharedKey, keyIn)),
+    endpoint: last(fields.endpoint, endpointIn) ?? missing(names.endpoint),
+    allowedIps: allowedIps.length > 0 ? allowedIps : [...EVERYTHING],
+    ...present("persistentKeepalive", last(fields.persistentKeepalive, keepaliveIn)),
+  };
+}
+
+function missing(name: string): never {
+  throw new GatewayError("bad_request", `${name} is missing`);
+}
+
+/** RFC 8200 section 5: a link that carries IPv6 carries 1280 bytes. */
+function mtuFor(addresses: readonly string[], fields: readonly Field[] | undefined): number | undefined {
+  const mtu = last(fields, mtuIn);
+  const ipv6 = addresses.some((address) => !isIpv4(address.slice(0, address.indexOf("/"))));
+  if (mtu !== undefined && mtu < 1280 && ipv6) {
+    refuse(
+      fields?.at(-1)?.where ?? "mtu",
+      "the MTU must be at least 1280 where an IPv6 address is configured",
+    );
+  }
+  return mtu;
+}
+
+/** As for `wg`, each value must be sound and the last one counts. */
+function last<T>(fields: readonly Field[] | undefined, parse: (field: Field) => T): T | undefined {
+  return fields?.map(parse).at(-1);
+}
+
+/** The items of all the lists in their order, each once. */
+function every(fields: readonly Field[] | undefined, parse: (field: Field) => string[]): string[] {
+  return [...new Set(fields?.flatMap(parse))];
+}
+
+function present<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
+  return (value === undefined ? {} : { [key]: value }) as { [P in K]?: V };
+}

@@ -1,0 +1,37 @@
+import { type Field, portIn, refuse } from "./fields.ts";
+
+/** wg-quick would run these as root (names in lower case). */
+export function isHook(key: string): boolean {
+  return ["preup", "postup", "predown", "postdown"].includes(key);
+}
+
+/** The obfuscation settings of amneziawg-tools; the protocol on the wire is another one. */
+export function isOfAmneziaWg(key: string): boolean {
+  return /^(jc|jmin|jmax|s[1-4]|h[1-4]|i[1-5]|j[1-3]|itime)$/.test(key);
+}
+
+/** Keys of `[Interface]` that wg and wg-quick know, and that the gateway decides by itself. */
+export function isInert(key: string): key is Inert {
+  return Object.hasOwn(INERT, key);
+}
+
+type Inert = "saveconfig" | "table" | "fwmark" | "listenport";
+
+/** A key without effect must still have a value that its tool would take. */
+export function inertIn(key: Inert, field: Field): void {
+  INERT[key](field);
+}
+
+const INERT: Record<Inert, (field: Field) => void> = {
+  saveconfig: (field) => matching(field, /^(true|false)$/, "must be true or false"),
+  table: (field) => matching(field, /^[A-Za-z0-9_.-]{1,64}$/, "must be off, auto or a routing table"),
+  fwmark: (field) => matching(field, MARK, "must be off or a 32-bit number"),
+  listenport: portIn,
+};
+
+const MARK = /^(off|0|[1-9][0-9]{0,9}|0x[0-9a-f]{1,8})$/i;
+
+function matching({ text, where }: Field, pattern: RegExp, what: string): void {
+  if (!pattern.test(text)) refuse(where, what);
+  if (pattern === MARK && Number(text) > 0xffff_ffff) refuse(where, what);
+}

@@ -1,0 +1,208 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  contains,
+  formatPrefix,
+  isHostName,
+  isIpv4,
+  isIpv6,
+  isPrivate,
+  networkOf,
+  parseIp,
+  parsePrefix,
+  unmapped,
+} from "../src/address.ts";
+
+const prefix = (text: string) => parsePrefix(text) ?? expect.unreachable(text);
+
+describe("addresses", () => {
+  test.each([
+    ["192.0.2.1", "192.0.2.1"],
+    ["2001:DB8:0:0:1:0:0:1", "2001:db8::1:0:0:1"],
+    ["2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1"],
+    ["0:0:0:0:0:0:0:0", "::"],
+    ["::ffff:c000:201", "::ffff:192.0.2.1"],
+    ["::192.0.2.1", "::c000:201"],
+  ])("%s is written %s", (text, canonical) => {
+    expect(parseIp(text)).toBe(canonical);
+  });
+
+  test.each([
+    "",
+    " 1.2.3.4",
+    "1.2.3",
+    "1.2.3.4.5",
+    "1.2.3.256",
+    "01.2.3.4",
+    "0x1.2.3.4",
+    "1.2.3.4\n",
+    "16909060",
+    "1.2.3.4%eth0",
+    "fe80::1%eth0",
+    "[::1]",
+    ":::",
+    "1::2::3",
+    "12345::",
+    "::1.2.3.04",
+    "１.2.3.4",
+  ])("%j is no address", (text) => {
+    expect(parseIp(text)).toBeNull();
+    expect(isIpv4(text) || isIpv6(text)).toBeFalse();
+  });
+
+  test("the canonical text is a fixed point, and any spelling of an address leads to it", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (text) => {
+        const canonical = parseIp(text);
+        expect(canonical).toBeString();
+        expect(parseIp(canonical as string)).toBe(canonical);
+        expect(parseIp(text.toUpperCase())).toBe(canonical);
+      }),
+    );
+  });
+
+  test("an IPv4 address inside IPv6 is unmapped, and nothing else is changed", () => {
+    expect(["::ffff:10.0.0.1", "::FFFF:a00:1", "10.0.0.1", "::1", "x"].map(unmapped)).toEqual([
+      "10.0.0.1",
+      "10.0.0.1",
+      "10.0.0.1",
+      "::1",
+      "x",
+    ]);
+  });
+});
+
+describe("prefixes", () => {
+  test.each([
+    ["10.64.0.2/24", { address: "10.64.0.2", length: 24, family: 4 }, "10.64.0.0/24"],
+    ["10.64.0.2", { address: "10.64.0.2", length: 32, family: 4 }, "10.64.0.2/32"],
+    ["203.0.113.255/25", { address: "203.0.113.255", length: 25, family: 4 }, "203.0.113.128/25"],
+    ["1.2.3.4/0", { address: "1.2.3.4", length: 0, family: 4 }, "0.0.0.0/0"],
+    ["FD00::2", { address: "fd00::2", length: 128, family: 6 }, "fd00::2/128"],
+    ["fd00:ffff::2/17", { address: "fd00:ffff::2", length: 17, family: 6 }, "fd00:8000::/17"],
+    ["::1/0", { address: "::1", length: 0, family: 6 }, "::/0"],
+  ] as const)("%s keeps its host bits until its network is asked for", (text, parsed, network) => {
+    expect(parsePrefix(text)).toEqual(parsed);
+    expect(formatPrefix(networkOf(prefix(text)))).toBe(network);
+  });
+
+  test.each([
+    "10.0.0.0/33",
+    "::/129",
+    "10.0.0.0/",
+    "10.0.0.0/08",
+    "10.0.0.0/+8",
+    "10.0.0.0/ 8",
+    "10.0.0.0/8/8",
+    "10.0.0.0/-1",
+    "10.0.0.0/255.0.0.0",
+    "10.0.0.0/1e1",
+    "/8",
+    "10/8",
+    "example.com/8",
+  ])("%j is no prefix", (text) => {
+    expect(parsePrefix(text)).toBeNull();
+  });
+
+  test("a prefix contains its own address, and its network differs in the host bits only", () => {
+    const lengths = fc.tuple(fc.oneof(fc.ipV4(), fc.ipV6()), fc.nat(128));
+    fc.assert(
+      fc.property(lengths, ([address, length]) => {
+        const whole = prefix(address);
+        const part = { ...whole, length: Math.min(length, whole.length) };
+        expect(contains(networkOf(part), address)).toBe(
+          !address.includes(":") || unmapped(address) === address,
+        );
+        expect(networkOf(networkOf(part))).toEqual(networkOf(part));
+      }),
+    );
+  });
+
+  test("an address outside is not contained, nor one of the other family, nor a word", () => {
+    expect(contains(prefix("10.0.0.0/8"), "11.0.0.0")).toBeFalse();
+    expect(contains(prefix("0.0.0.0/0"), "::1")).toBeFalse();
+    expect(contains(prefix("::/0"), "10.0.0.1")).toBeFalse();
+    expect(contains(prefix("0.0.0.0/0"), "localhost")).toBeFalse();
+    expect(contains(prefix("10.0.0.0/8"), "::ffff:10.1.2.3")).toBeTrue();
+  });
+});
+
+describe("private addresses", () => {
+  test.each([
+    "10.0.0.1",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.168.1.1",
+    "fc00::1",
+    "fdff::1",
+    "fe80::1",
+    "febf::1",
+  ])("%s is private, also for a dual-stack socket", (ip) => {
+    expect(isPrivate(ip)).toBeTrue();
+    if (isIpv4(ip)) expect(isPrivate(`::ffff:${ip}`)).toBeTrue();
+  });
+
+  test.each([
+    "9.255.255.255",
+    "11.0.0.0",
+    "172.15.255.255",
+    "172.32.0.0",
+    "192.167.1.1",
+    "100.64.0.1",
+    "127.0.0.1",
+    "169.254.0.1",
+    "::1",
+    "fec0::1",
+    "2001:db8::1",
+    "::ffff:8.8.8.8",
+    "x",
+  ])("%s is not", (ip) => {
+    expect(isPrivate(ip)).toBeFalse();
+  });
+});
+
+describe("host names", () => {
+  test.each([
+    "a",
+    "localhost",
+    "vpn.example.com",
+    "xn--bcher-kva.example",
+    "1.2.3.4x",
+    "3com.com",
+    "a--b",
+    "A.B",
+  ])("%s is a host name", (text) => {
+    expect(isHostName(text)).toBeTrue();
+  });
+
+  test("63 characters a label and 253 in all are the most", () => {
+    const label = "a".repeat(63);
+    expect(isHostName(label)).toBeTrue();
+    expect(isHostName(`${label}a`)).toBeFalse();
+    expect(isHostName([label, label, label, "a".repeat(61)].join("."))).toBeTrue();
+    expect(isHostName([label, label, label, "a".repeat(62)].join("."))).toBeFalse();
+  });
+
+  test.each([
+    "",
+    ".",
+    "a.",
+    ".a",
+    "a..b",
+    "-a",
+    "a-",
+    "a_b",
+    "a b",
+    "a\n",
+    "bücher.example",
+    "\u212Aelvin.example",
+    "1.2.3.4",
+    "999.1.1.1",
+    "example.1",
+    "127.0.0.0x1",
+    "0x7f000001",
+    "::1",
+  ])("%j is none", (text) => {
+    expect(isHostName(text)).toBeFalse();
+  });
+});

@@ -1,0 +1,178 @@
+import { afterAll, expect, test } from "bun:test";
+import fc from "fast-check";
+import { parseJson } from "../../src/http/json.ts";
+import { start } from "./wire.ts";
+
+const { gateway, send, stop } = start();
+afterAll(stop);
+
+async function refusalOf(body: string | Uint8Array, path = "/api/connect"): Promise<string> {
+  const { status, json } = await send("POST", path, body);
+  expect(status).toBe(400);
+  expect(json.success).toBe(false);
+  return json.error;
+}
+
+test("a body of another content type, or of none, is a 400", async () => {
+  const types = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""];
+  for (const type of [...types, "application/jsonp", "application/json; charset=latin1", "text/json"]) {
+    const { status, json } = await send("POST", "/api/connect", '{"server":"se-1"}', { "Content-Type": type });
+    expect({ type, status, json }).toEqual({
+      type,
+      status: 400,
+      json: { success: false, error: "Content-Type must be application/json" },
+    });
+  }
+});
+
+test("a request that needs a body and has none is a 400", async () => {
+  expect((await send("POST", "/api/connect")).json.error).toBe("Content-Type must be application/json");
+  expect(await refusalOf("")).toBe("body is empty: a JSON object is expected");
+});
+
+test("what is no JSON is a 400 that does not quote it", async () => {
+  for (const body of ["{", "x", "{'server':'a'}", '{"server":"a",}', '{"server":"a"} x', "NaN", " "]) {
+    expect(await refusalOf(body)).toBe("body is not valid JSON");
+  }
+});
+
+test("JSON that is no object is a 400", async () => {
+  for (const body of ["null", "[]", '"x"', "1", "true"]) {
+    expect(await refusalOf(body)).toBe("body must be a JSON object");
+  }
+});
+
+test("bytes that are no UTF-8 are a 400", async () => {
+  expect(await refusalOf(Buffer.from('{"server":"\xff"}', "latin1"))).toBe("body is not valid UTF-8");
+});
+
+test("a byte order mark before the JSON is a 400", async () => {
+  expect(await refusalOf('\uFEFF{"server":"se-1"}')).toBe("body starts with a byte order mark");
+});
+
+test("a repeated name is a 400, however it is written and however deep", async () => {
+  expect(await refusalOf('{"server":"a","server":"b"}')).toBe("body has server twice");
+  expect(await refusalOf('{"server":"a","s\\u0065rver":"b"}')).toBe("body has server twice");
+  expect(await refusalOf('{"a":[{"b":{"c":1 , "c" :2}}]}')).toBe("body has c twice");
+  expect(await refusalOf('{"__proto__":1,"__proto__":1}')).toBe("body has __proto__ twice");
+});
+
+test("NUL and half surrogate pairs are a 400", async () => {
+  expect(await refusalOf('{"server":"a\\u0000"}')).toBe("body holds a NUL character");
+  expect(await refusalOf('{"\\u0000":"a"}')).toBe("body holds a NUL character");
+  expect(await refusalOf('{"server":"\\ud83d"}')).toBe(
+    "body holds half of a surrogate pair, which is no character",
+  );
+});
+
+test("nesting is bounded", async () => {
+  const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+  expect(await refusalOf(nested(16))).toBe("body must be a JSON object");
+  expect(await refusalOf(nested(17))).toBe("body is nested too deeply");
+  expect(await refusalOf(nested(30_000))).toBe("body is nested too deeply");
+});
+
+const TOO_LARGE = "body is too large: at most 65536 bytes";
+
+test("64 KiB are taken and one byte more is a 400", async () => {
+  const body = (length: number) => `{"name":"a","config":"${"x".repeat(length - 24)}"}`;
+  expect((await send("POST", "/api/import", body(65_536))).status).toBe(200);
+  expect(await refusalOf(body(65_537), "/api/import")).toBe(TOO_LARGE);
+  expect(await refusalOf(body(2_000_000), "/api/import")).toBe(TOO_LARGE);
+});
+
+test("a body without a stated length is bounded as well", async () => {
+  const chunked = (length: number) => `${length.toString(16)}\r\n${" ".repeat(length)}\r\n`;
+  const body = '11\r\n{"server":"se-1"}\r\n0\r\n\r\n';
+  const headers = { "Transfer-Encoding": "chunked" };
+  expect((await send("POST", "/api/connect", chunked(60_000) + body, headers)).status).toBe(200);
+  const answer = await send("POST", "/api/connect", chunked(60_000) + chunked(60_000) + body, headers);
+  expect({ status: answer.status, error: answer.json?.error }).toEqual({ status: 400, error: TOO_LARGE });
+});
+
+test("a large body is refused from its stated length, before it is sent", async () => {
+  const { status, json } = await send("POST", "/api/connect", "{}", { "Content-Length": "70000000" });
+  expect({ status, error: json.error }).toEqual({ status: 400, error: TOO_LARGE });
+});
+
+test("an endpoint without a body takes none of another content type, for a foreign page could send it", async () => {
+  gateway.connected = "se-1";
+  for (const path of ["/api/disconnect", "/api/provider/custom"]) {
+    const { status, json } = await send("POST", path, "x=1", { "Content-Type": "text/plain" });
+    expect({ status, error: json.error }).toEqual({ status: 400, error: "Content-Type must be application/json" });
+  }
+  expect(gateway.connected).toBe("se-1");
+});
+
+const SERVER = { name: "a", endpoint: "b", public_key: "c", private_key: "d", address: "e" };
+
+test("a missing field is a 400 that names it", async () => {
+  expect(await refusalOf("{}")).toBe("server is required");
+  for (const field of Object.keys(SERVER)) {
+    const body = JSON.stringify({ ...SERVER, [field]: undefined });
+    expect(await refusalOf(body, "/api/custom/add")).toBe(`${field} is required`);
+  }
+  expect(await refusalOf('{"name":"a"}', "/api/import")).toBe("config is required");
+});
+
+test("an unknown field is a 400 that names it and the known ones", async () => {
+  expect(await refusalOf('{"servre":"a"}')).toBe("unknown field servre: the known ones are server");
+  expect(await refusalOf('{"server":"a","__proto__":{}}')).toBe(
+    "unknown field __proto__: the known ones are server",
+  );
+  expect(await refusalOf(JSON.stringify({ ...SERVER, "allowed ips": "" }), "/api/custom/add")).toBe(
+    'unknown field "allowed ips": the known ones are name, endpoint, public_key, private_key, address, dns, ' +
+      "allowed_ips, location, preshared_key, persistent_keepalive, mtu",
+  );
+});
+
+test("a field of a wrong type or range is a 400 that says what would be right", async () => {
+  expect(await refusalOf('{"server":1}')).toBe("server must be a string that is not empty");
+  expect(await refusalOf('{"server":""}')).toBe("server must be a string that is not empty");
+  const wrong = [
+    [{ name: null }, "name must be a string"],
+    [{ private_key: ["x"] }, "private_key must be a string"],
+    [{ mtu: 575 }, "mtu must be a whole number from 576 to 65535"],
+    [{ mtu: "1420" }, "mtu must be a whole number from 576 to 65535"],
+    [{ persistent_keepalive: 65536 }, "persistent_keepalive must be a whole number from 0 to 65535"],
+    [{ persistent_keepalive: 0.5 }, "persistent_keepalive must be a whole number from 0 to 65535"],
+  ] as const;
+  for (const [fields, error] of wrong) {
+    expect(await refusalOf(JSON.stringify({ ...SERVER, ...fields }), "/api/custom/add")).toBe(error);
+  }
+});
+
+test("a number too large for a double is a 400", async () => {
+  const body = JSON.stringify(SERVER).replace("}", ',"mtu":1e999}');
+  expect(await refusalOf(body, "/api/custom/add")).toBe("mtu must be a whole number from 576 to 65535");
+});
+
+test("strict JSON is JSON: what JSON.stringify writes is read back", () => {
+  const values = fc.jsonValue({ maxDepth: 8, stringUnit: "grapheme" });
+  const noNul = values.filter((value) => !JSON.stringify(value).includes("\\u0000"));
+  fc.assert(fc.property(noNul, (value) => expect(parseJson(JSON.stringify(value))).toEqual(JSON.parse(JSON.stringify(value)))));
+});
+
+test("a text is refused whenever JSON.parse refuses it", () => {
+  const pieces = fc.constantFrom("{", "}", "[", "]", ",", ":", '"', '"a"', "\\", "1", " ", "\\u0000", "null");
+  const texts = fc.array(pieces, { maxLength: 12 }).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(texts, (text) => {
+      expect(() => {
+        parseJson(text);
+        JSON.parse(text);
+        throw new RangeError("read");
+      }).toThrow(accepts(text) ? RangeError : "body");
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+function accepts(text: string): boolean {
+  try {
+    parseJson(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

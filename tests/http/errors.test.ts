@@ -1,0 +1,137 @@
+import { afterAll, beforeEach, expect, test } from "bun:test";
+import { GatewayError } from "../../src/errors.ts";
+import { type Answer, request, start } from "./wire.ts";
+
+const { gateway, send, raw, pass, stop, faults, lines } = start();
+afterAll(stop);
+beforeEach(() => {
+  faults.length = 0;
+});
+
+function expectRefusal(answer: Answer, status: number, error: string) {
+  expect(answer.json).toEqual({ success: false, error });
+  expect(answer.status).toBe(status);
+  expect(answer.headers.get("content-type")).toBe("application/json");
+}
+
+test("an unknown path is 404", async () => {
+  for (const path of ["/", "/api", "/api/", "/nope", "/api/nope", "/API/status", "/ws", "/swagger"]) {
+    expectRefusal(await send("GET", path), 404, `not found: GET ${path}`);
+  }
+});
+
+test("a trailing slash and a doubled one make another path", async () => {
+  for (const path of ["/api/status/", "/api/servers/", "/health/", "/api//status", "//api/status"]) {
+    expectRefusal(await send("GET", path), 404, `not found: GET ${path}`);
+  }
+  expectRefusal(
+    await send("DELETE", "/api/custom/remove/"),
+    404,
+    "not found: DELETE /api/custom/remove/",
+  );
+  expectRefusal(await send("POST", "/api/provider/"), 404, "not found: POST /api/provider/");
+});
+
+test("a wrong method is 404", async () => {
+  const wrong = [
+    ["POST", "/api/status"],
+    ["GET", "/api/connect"],
+    ["PUT", "/api/disconnect"],
+    ["GET", "/api/provider/custom"],
+    ["GET", "/api/custom/remove/home"],
+    ["DELETE", "/api/custom/add"],
+    ["PATCH", "/api/import"],
+    ["OPTIONS", "/api/keypair"],
+    ["OPTIONS", "/health"],
+    ["TRACE", "/api/status"],
+    ["PROPFIND", "/api/servers"],
+  ] as const;
+  for (const [method, path] of wrong) {
+    expectRefusal(await send(method, path), 404, `not found: ${method} ${path}`);
+  }
+});
+
+test("HEAD is 404 without a body", async () => {
+  for (const path of ["/api/status", "/api/keypair", "/health", "/swagger/json", "/nope"]) {
+    const { status, text } = await send("HEAD", path);
+    expect({ path, status, text }).toEqual({ path, status: 404, text: "" });
+  }
+});
+
+test("an unknown provider is a 400 that says which there are", async () => {
+  for (const name of ["nope", "Managed", "__proto__", "%20managed", "..", "managed%00"]) {
+    const answer = await send("POST", `/api/provider/${name}`);
+    expectRefusal(answer, 400, "provider must be managed, custom or imported");
+  }
+});
+
+test("an encoded slash in a path is a 400 that says so", async () => {
+  const error = "the path holds an encoded slash (%2F), which no name has";
+  expectRefusal(await send("DELETE", "/api/custom/remove/a%2Fb"), 400, error);
+  expectRefusal(await send("DELETE", "/api/custom/remove/..%2f.."), 400, error);
+});
+
+test("percent-encoding that is malformed or no UTF-8 is a 400 that says so", async () => {
+  for (const name of ["%", "%zz", "a%2", "%ff", "%c3%28", "%ed%a0%80", "%e2%82"]) {
+    const answer = await send("DELETE", `/api/custom/remove/${name}`);
+    expectRefusal(answer, 400, "the path is not valid percent-encoded UTF-8");
+  }
+});
+
+test("each code of a GatewayError has its status", async () => {
+  const statuses = { bad_request: 400, forbidden: 403, not_found: 404, rate_limited: 429, unable: 500 } as const;
+  for (const [code, status] of Object.entries(statuses)) {
+    gateway.failure = new GatewayError(code as keyof typeof statuses, "as the gateway says");
+    expectRefusal(await send("GET", "/api/status"), status, "as the gateway says");
+  }
+});
+
+test("what the gateway could not do is in the log with its cause", async () => {
+  const cause = new GatewayError("unable", "wg: exit 1");
+  gateway.failure = new GatewayError("unable", "no handshake in time", { cause });
+  await send("POST", "/api/connect", '{"server":"se-1"}');
+  expect(faults).toEqual(["POST /api/connect: no handshake in time, because wg: exit 1"]);
+});
+
+test("a fault of our own is an internal error to the client, and its stack goes to the log", async () => {
+  for (const thrown of [new Error("boom"), new TypeError("boom"), Object.assign(new Error("boom"), { code: "VALIDATION", status: 418 })]) {
+    faults.length = 0;
+    gateway.failure = thrown;
+    expectRefusal(await send("GET", "/api/status"), 500, "internal error");
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain("boom");
+  }
+  gateway.failure = "a string";
+  expectRefusal(await send("GET", "/api/status"), 500, "internal error");
+});
+
+test("an answer that does not fit its schema is an internal error", async () => {
+  const status = await gateway.status();
+  const original = gateway.status;
+  gateway.status = async () => ({ ...status, uptime_seconds: -1 });
+  expectRefusal(await send("GET", "/api/status"), 500, "internal error");
+  gateway.status = original;
+  expect(faults).toEqual([
+    "GET /api/status: the answer does not fit its schema: uptime_seconds must be a whole number of at least 0",
+  ]);
+});
+
+test("a failing health check is an internal error", async () => {
+  gateway.failure = new Error("boom");
+  expectRefusal(await send("GET", "/health"), 500, "internal error");
+});
+
+test("an error does not keep the next request of the same connection from being answered", async () => {
+  pass(1_000);
+  const first = request("GET", "/nope", undefined, { Connection: "keep-alive" });
+  const answer = await raw(Buffer.concat([first, request("GET", "/health")]));
+  expect(answer.status).toBe(404);
+  expect(answer.text).toEndWith("healthy");
+});
+
+test("a very long path is cut in the answer and in the log", async () => {
+  const { status, json } = await send("GET", `/${"a".repeat(5_000)}`);
+  expect(status).toBe(404);
+  expect(json.error).toHaveLength("not found: GET ".length + 801);
+  expect(lines.at(-1)).toHaveLength("GET ".length + 801 + " 404".length);
+});

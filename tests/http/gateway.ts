@@ -1,0 +1,98 @@
+import { GatewayError } from "../../src/errors.ts";
+import type { Gateway } from "../../src/http/gateway.ts";
+import type { CustomServer, ImportedConfig, Provider } from "../../src/servers/schema.ts";
+import { PROVIDERS } from "../../src/servers/schema.ts";
+
+/** A gateway that lives in memory: it keeps names and remembers what it was asked, and touches no kernel. */
+export class MemoryGateway implements Gateway {
+  current: Provider = "managed";
+  connected = "";
+  killSwitch = true;
+  /** What the next call throws. */
+  failure: unknown = null;
+  trouble: string | null = null;
+  warnings: string[] = [];
+  readonly custom = new Map<string, CustomServer>();
+  readonly imported = new Map<string, ImportedConfig>();
+  readonly removed: string[] = [];
+
+  async status() {
+    this.#fail();
+    return {
+      connected: this.connected !== "",
+      provider: this.current,
+      server: this.connected,
+      ip: "",
+      location: "",
+      uptime: "0h 0m",
+      killswitch_active: this.killSwitch,
+      state: this.connected === "" ? ("disconnected" as const) : ("connected" as const),
+      uptime_seconds: 0,
+      latest_handshake: null,
+      rx_bytes: 0,
+      tx_bytes: 0,
+      error: null,
+    };
+  }
+
+  providers() {
+    return { providers: [...PROVIDERS], current: this.current };
+  }
+
+  use(provider: Provider) {
+    this.current = provider;
+  }
+
+  servers() {
+    const record = { hostname: "se-1", ipv4: "192.0.2.1", type: "WireGuard" as const, provider: "Managed" };
+    return { servers: { Sweden: { Stockholm: [record] } }, provider: this.current };
+  }
+
+  async connect(name: string) {
+    this.#fail();
+    if (name !== "se-1" && !this.custom.has(name)) {
+      throw new GatewayError("not_found", `no server ${JSON.stringify(name)} in ${this.current}`);
+    }
+    this.connected = name;
+  }
+
+  async disconnect() {
+    this.connected = "";
+    return { killSwitch: this.killSwitch };
+  }
+
+  addCustom(server: CustomServer) {
+    this.#fail();
+    if (this.custom.has(server.name)) throw new GatewayError("bad_request", "name is taken");
+    this.custom.set(server.name, server);
+  }
+
+  removeCustom(name: string) {
+    if (name === this.connected)
+      throw new GatewayError("bad_request", "the tunnel uses it: disconnect first");
+    if (!this.custom.delete(name)) {
+      throw new GatewayError("not_found", `no server ${JSON.stringify(name)} in custom`);
+    }
+    this.removed.push(name);
+  }
+
+  importConfig(config: ImportedConfig) {
+    this.imported.set(config.name, config);
+    return this.warnings;
+  }
+
+  keyPair() {
+    return { private_key: "cHJpdmF0ZSBrZXkgZm9yIHRlc3RzLCAzMiBieXRlcyE=", public_key: "cHVibGlj" };
+  }
+
+  async health() {
+    this.#fail();
+    return this.trouble;
+  }
+
+  #fail() {
+    const failure = this.failure;
+    this.failure = null;
+    if (failure !== null) throw failure;
+  }
+}

@@ -1,0 +1,103 @@
+import { createApp, listen, type Options } from "../../src/http/app.ts";
+import { MemoryGateway } from "./gateway.ts";
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what came over the wire is for the test to judge
+  json: any;
+}
+
+/** A listening app over a gateway in memory, spoken to byte by byte; its clock stands until `pass` moves it. */
+export function start(options: Partial<Options> = {}) {
+  const gateway = new MemoryGateway();
+  const lines: string[] = [];
+  const faults: string[] = [];
+  let time = 0;
+  const app = createApp(gateway, {
+    names: ["portcullis"],
+    lan: () => [],
+    clock: { now: () => EPOCH + time, monotonic: () => time },
+    log: (method, path, status) => lines.push(`${method} ${path} ${status}`),
+    fault: (message) => faults.push(message),
+    ...options,
+  });
+  const { port, stop } = listen(app, "127.0.0.1", 0);
+  const pass = (ms: number) => {
+    time += ms;
+  };
+  return {
+    gateway,
+    lines,
+    faults,
+    port,
+    stop,
+    pass,
+    raw: (bytes: string | Uint8Array) => exchange(port, bytes),
+    /** A request of its own second, so that no limit is in the way. */
+    send(method: string, path: string, body?: string | Uint8Array, headers: Record<string, string> = {}) {
+      pass(1_000);
+      return exchange(port, request(method, path, body, headers));
+    },
+    /** A request in the second of the one before it. */
+    again(method: string, path: string, body?: string | Uint8Array, headers: Record<string, string> = {}) {
+      return exchange(port, request(method, path, body, headers));
+    },
+  };
+}
+
+/** A Unix time in milliseconds that is no whole second. */
+export const EPOCH = 1_700_000_000_250;
+
+/** A request as it stands on the wire; a body is JSON unless the headers say otherwise. */
+export function request(
+  method: string,
+  path: string,
+  body?: string | Uint8Array,
+  headers: Record<string, string> = {},
+): Uint8Array {
+  const bytes = Buffer.from(body ?? "");
+  const defaults = body === undefined ? {} : { "Content-Type": "application/json" };
+  const framing = body === undefined || "Transfer-Encoding" in headers ? {} : { "Content-Length": bytes.length };
+  const all = { Host: "localhost", Connection: "close", ...defaults, ...framing, ...headers };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`), bytes]);
+}
+
+/** Sends bytes and collects the answer until the server closes. */
+async function exchange(port: number, bytes: string | Uint8Array): Promise<Answer> {
+  const received: Uint8Array[] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let rest = Buffer.from(bytes);
+  const write = (socket: Bun.Socket) => {
+    rest = rest.subarray(socket.write(rest));
+  };
+  await Bun.connect({
+    hostname: "127.0.0.1",
+    port,
+    socket: {
+      open: write,
+      drain: write,
+      data: (_, chunk) => void received.push(Buffer.from(chunk)),
+      close: () => resolve(),
+      error: (_, error) => reject(error),
+    },
+  });
+  await promise;
+  return answerFrom(Buffer.concat(received).toString());
+}
+
+function answerFrom(text: string): Answer {
+  const end = text.indexOf("\r\n\r\n");
+  const [first = "", ...lines] = text.slice(0, end).split("\r\n");
+  const headers = new Headers(lines.map((line) => line.split(": ", 2) as [string, string]));
+  const body = text.slice(end + 4);
+  const isJson = headers.get("content-type")?.startsWith("application/json") === true;
+  return {
+    status: Number(first.split(" ")[1]),
+    headers,
+    text: body,
+    json: isJson && body !== "" ? JSON.parse(body) : undefined,
+  };
+}

@@ -1,0 +1,215 @@
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Sandbox } from "../../src/sandbox/sandbox.ts";
+import { type Arms, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import type { WireguardEndpoint } from "./frame.ts";
+import { Sniffer } from "./sniffer.ts";
+import { Traffic, type TrafficOptions } from "./traffic.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+/** Starting Bun with the whole service takes 0.3 s, several times that while tests run beside it. */
+const HEALTHY_WITHIN_MS = 15_000;
+
+export const ENDPOINTS: readonly WireguardEndpoint[] = Object.values(VPN).flatMap(({ v4, v6 }) => [
+  { address: v4, port: VPN_PORT },
+  { address: v6, port: VPN_PORT },
+]);
+
+export interface Ran {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+export interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a test says by its expectations what it finds in there.
+  body: any;
+}
+
+export interface GatewayOptions {
+  /** Whether the service itself lives in the gateway's namespace, as on a real machine, or serves it from outside. */
+  inNamespace?: boolean;
+  /** More of the command line. */
+  flags?: readonly string[];
+}
+
+export async function createLab(options: { arms: Arms }): Promise<Lab> {
+  return new Lab(await Sandbox.create(options));
+}
+
+/** The sandbox with tools to look at it and to break it. */
+export class Lab {
+  private gateways: Gateway[] = [];
+
+  constructor(readonly sandbox: Sandbox) {}
+
+  get namespaces() {
+    return this.sandbox.namespaces;
+  }
+
+  async exec(namespace: string, argv: readonly string[], stdin?: string): Promise<Ran> {
+    const child = Bun.spawn(["ip", "netns", "exec", namespace, ...argv], {
+      stdin: stdin === undefined ? "ignore" : new TextEncoder().encode(stdin),
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [code, stdout, stderr] = await Promise.all([
+      child.exited,
+      child.stdout.text(),
+      child.stderr.text(),
+    ]);
+    return { code, stdout, stderr };
+  }
+
+  /** The page's text, or null where it cannot be had within two seconds. */
+  async fetchFrom(namespace: string, url: string): Promise<string | null> {
+    const { code, stdout } = await this.exec(namespace, ["curl", "-gsf", "-m", "2", url]);
+    return code === 0 ? stdout.trim() : null;
+  }
+
+  /** Listens at the router's port for what comes from the gateway, and with one network card from the client. */
+  sniff(): Promise<Sniffer> {
+    return Sniffer.start(this.namespaces.router, "lan0", { endpoints: ENDPOINTS, direction: "in" });
+  }
+
+  traffic(namespace: string, options: TrafficOptions = {}): Promise<Traffic> {
+    return Traffic.start(namespace, options);
+  }
+
+  /** Takes the gateway's cable out of the switch: its uplink loses the carrier and keeps its addresses. */
+  async unplug(): Promise<void> {
+    await this.exec(this.namespaces.switch, ["ip", "link", "set", "dev", "gateway", "down"]);
+  }
+
+  async plug(): Promise<void> {
+    await this.exec(this.namespaces.switch, ["ip", "link", "set", "dev", "gateway", "up"]);
+  }
+
+  async startGateway(options: GatewayOptions = {}): Promise<Gateway> {
+    const gateway = new Gateway(this, options);
+    this.gateways.push(gateway);
+    await gateway.start();
+    return gateway;
+  }
+
+  async close(): Promise<void> {
+    for (const gateway of this.gateways) await gateway.kill("SIGKILL");
+    await this.sandbox.close();
+  }
+}
+
+/** The real service, as a child process. */
+export class Gateway {
+  readonly port = freePort();
+  private child: Bun.Subprocess | null = null;
+
+  constructor(
+    private readonly lab: Lab,
+    private readonly options: GatewayOptions,
+  ) {}
+
+  get pid(): number {
+    return this.child?.pid ?? 0;
+  }
+
+  /** Returns once /health answers 200. */
+  async start(): Promise<void> {
+    const log = openSync(this.logFile, "a", 0o600);
+    const inside = ["ip", "netns", "exec", this.lab.namespaces.gateway];
+    this.child = Bun.spawn([...(this.options.inNamespace ? inside : []), ...this.command()], {
+      stdin: "ignore",
+      stdout: log,
+      stderr: log,
+    });
+    closeSync(log);
+    await this.healthy();
+  }
+
+  async api(method: string, path: string, body?: unknown): Promise<Answer> {
+    const url = `http://127.0.0.1:${this.port}${path}`;
+    if (this.options.inNamespace) return this.apiInside(method, url, body);
+    const response = await fetch(url, {
+      method,
+      ...(body === undefined
+        ? {}
+        : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+    });
+    return { status: response.status, body: parsed(await response.text()) };
+  }
+
+  /** Returns once the process is gone. */
+  async kill(signal: NodeJS.Signals): Promise<void> {
+    this.child?.kill(signal);
+    await this.child?.exited;
+    this.child = null;
+  }
+
+  async restart(): Promise<void> {
+    await this.kill("SIGTERM");
+    await this.start();
+  }
+
+  /** All that the service has printed. */
+  log(): string {
+    return existsSync(this.logFile) ? readFileSync(this.logFile, "utf8") : "";
+  }
+
+  private get logFile(): string {
+    return join(this.lab.sandbox.directory, `gateway-${this.port}.log`);
+  }
+
+  private command(): string[] {
+    const { sandbox } = this.lab;
+    return [
+      ...[process.execPath, MAIN, "serve", "--port", `${this.port}`, "--host", "127.0.0.1"],
+      ...(this.options.inNamespace ? [] : ["--netns", sandbox.namespaces.gateway]),
+      ...["--state-dir", join(sandbox.directory, "state"), "--interface", sandbox.interface],
+      ...["--lan", sandbox.lan, "--uplink", sandbox.uplink],
+      ...["--managed-list", sandbox.files.managedList, "--managed-key-file", sandbox.files.managedKey],
+      ...["--managed-address", sandbox.managedAddress, "--managed-dns", sandbox.managedDns],
+      ...(this.options.flags ?? []),
+    ];
+  }
+
+  /** From outside a socket of the namespace is out of reach: `curl` asks from within. */
+  private async apiInside(method: string, url: string, body?: unknown): Promise<Answer> {
+    const data = body === undefined ? [] : ["-H", "content-type: application/json", "--data-binary", "@-"];
+    const argv = ["curl", "-s", "-m", "30", "-X", method, "-w", "\n%{http_code}", ...data, url];
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const { code, stdout } = await this.lab.exec(this.lab.namespaces.gateway, argv, text);
+    if (code !== 0) throw new Error(`${method} ${url}: curl failed (${code})`);
+    const end = stdout.lastIndexOf("\n");
+    return { status: Number(stdout.slice(end + 1)), body: parsed(stdout.slice(0, end)) };
+  }
+
+  private async healthy(): Promise<void> {
+    const deadline = performance.now() + HEALTHY_WITHIN_MS;
+    for (;;) {
+      const answer = await this.api("GET", "/health").catch(() => null);
+      if (answer?.status === 200) return;
+      const ended = this.child?.exitCode ?? this.child?.signalCode ?? null;
+      if (ended !== null || performance.now() > deadline) {
+        throw new Error(
+          `the gateway does not get healthy (${answer?.body ?? ended ?? "silent"}):\n${this.log()}`,
+        );
+      }
+      await Bun.sleep(10);
+    }
+  }
+}
+
+function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

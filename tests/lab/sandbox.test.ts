@@ -1,0 +1,230 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Sandbox } from "../../src/sandbox/sandbox.ts";
+import { sweep } from "../../src/sandbox/sweep.ts";
+import type { Arms } from "../../src/sandbox/topology.ts";
+import { LinuxHost } from "../../src/system/linux.ts";
+import { createLab, type Lab } from "./lab.ts";
+
+const ROOT = process.getuid?.() === 0;
+const WEB4 = "http://203.0.113.80/ip";
+const WEB6 = "http://[2001:db8:113::80]/ip";
+
+for (const arms of [1, 2] as const) {
+  describe.skipIf(!ROOT)(`a sandbox with ${arms} network card${arms === 1 ? "" : "s"}`, () => {
+    let lab: Lab;
+    beforeAll(async () => {
+      lab = await createLab({ arms });
+    });
+    afterAll(() => lab.close());
+
+    test("stands in under 1.5 seconds", async () => {
+      const start = performance.now();
+      const another = await Sandbox.create({ arms });
+      const took = performance.now() - start;
+      await another.close();
+      expect(took).toBeLessThan(1_500);
+    });
+
+    test("lets the client reach the internet through gateway and router, over IPv4 and IPv6", async () => {
+      expect(await lab.fetchFrom(lab.namespaces.client, WEB4)).toBe("203.0.113.2");
+      expect(await lab.fetchFrom(lab.namespaces.client, WEB6)).toBe("fd77::10");
+      expect(await lab.fetchFrom(lab.namespaces.client, "http://203.0.113.80/")).toContain(
+        "outside the tunnel",
+      );
+    });
+
+    test("answers names at the router: who asks, known hosts, and no others", async () => {
+      const { gateway } = lab.namespaces;
+      const hosts = await lab.exec(gateway, ["getent", "ahosts", "vpn2.test"]);
+      expect(hosts.stdout).toContain("203.0.113.12");
+      expect(hosts.stdout).toContain("2001:db8:113::12");
+      expect((await lab.exec(gateway, ["getent", "hosts", "whoami.test"])).stdout).toMatch(
+        /^203\.0\.113\.2 /,
+      );
+      expect((await lab.exec(gateway, ["getent", "hosts", "nowhere.test"])).code).toBe(2);
+    });
+
+    test("shows leaks to a sniffer while nothing protects the client, each kind of traffic among them", async () => {
+      const sniffer = await lab.sniff();
+      const traffic = await lab.traffic(lab.namespaces.client, { resolver: "203.0.113.53" });
+      await Bun.sleep(700);
+      const report = await traffic.stop();
+      const caught = await sniffer.stop();
+      expect(caught.missed).toBe(0);
+      expect(caught.wireguard).toBe(0);
+      for (const leak of ["UDP", "TCP", "ICMP", "> 203.0.113.53 UDP", "fd77::10 > 2001:db8:113::80 UDP"]) {
+        expect(caught.leaks.join("\n")).toContain(leak);
+      }
+      for (const kind of ["udp", "udp6", "flow", "web", "dns", "ping"] as const) {
+        expect(report[kind]).toMatchObject({ refused: 0, lost: [] });
+        expect(report[kind]?.answered).toBeGreaterThan(5);
+      }
+      expect(Object.keys(report.web?.seenAs ?? {})).toEqual(["203.0.113.2"]);
+      expect(Object.keys(report.dns?.seenAs ?? {})).toEqual(["203.0.113.2"]);
+    });
+
+    test("has VPN servers that shake hands over IPv4 and IPv6 and show their own address", async () => {
+      const { gateway } = lab.namespaces;
+      const [first, second] = lab.sandbox.servers;
+      const sniffer = await lab.sniff();
+      const seen = [];
+      for (const [server, endpoint] of [
+        [first, first.endpoint4],
+        [second, second.endpoint6],
+      ] as const) {
+        await handmadeTunnel(lab, server, endpoint);
+        seen.push(await lab.fetchFrom(gateway, WEB4), await lab.fetchFrom(gateway, WEB6));
+        seen.push(
+          (await lab.exec(gateway, ["wg", "show", "all", "latest-handshakes"])).stdout.includes("\t0\n"),
+        );
+        await removeTunnel(lab);
+      }
+      const caught = await sniffer.stop();
+      expect(seen).toEqual([
+        ...["203.0.113.11", "2001:db8:113::11", false],
+        ...["203.0.113.12", "2001:db8:113::12", false],
+      ]);
+      expect(caught.wireguard).toBeGreaterThan(20);
+      expect(caught.leaks).toEqual([]);
+      expect(caught.missed).toBe(0);
+    });
+
+    test("refuses are counted as refused, and silence as lost", async () => {
+      const { client } = lab.namespaces;
+      await lab.exec(client, ["ip", "route", "replace", "unreachable", "203.0.113.80"]);
+      const refused = await lab.traffic(client, { kinds: ["udp", "flow", "web", "ping"] });
+      await Bun.sleep(400);
+      const report = await refused.stop();
+      await lab.exec(client, ["ip", "route", "replace", "blackhole", "203.0.113.53"]);
+      await lab.exec(client, ["ip", "route", "delete", "unreachable", "203.0.113.80"]);
+      await lab.exec(lab.namespaces.router, ["ip", "route", "add", "blackhole", "203.0.113.80"]);
+      const silent = await lab.traffic(client, { kinds: ["udp"] });
+      await Bun.sleep(300);
+      const silence = await silent.stop();
+      await lab.exec(lab.namespaces.router, ["ip", "route", "delete", "blackhole", "203.0.113.80"]);
+      await lab.exec(client, ["ip", "route", "delete", "blackhole", "203.0.113.53"]);
+      for (const kind of ["udp", "flow", "web", "ping"] as const) {
+        expect(report[kind]?.answered).toBe(0);
+        expect(report[kind]?.refused).toBeGreaterThan(0);
+      }
+      expect(silence.udp?.lost.length).toBe(silence.udp?.sent ?? 0);
+    });
+
+    test("loses and finds its uplink when the cable goes and comes", async () => {
+      await lab.unplug();
+      expect(await lab.fetchFrom(lab.namespaces.gateway, WEB4)).toBeNull();
+      await lab.plug();
+      expect(await lab.fetchFrom(lab.namespaces.gateway, WEB4)).toBe("203.0.113.2");
+    });
+  });
+}
+
+describe.skipIf(!ROOT)("the remains of sandboxes", () => {
+  afterEach(() => sweep(new LinuxHost(null)));
+
+  test("are none after close, though programs still ran inside", async () => {
+    const lab = await createLab({ arms: 1 });
+    const { id } = lab.sandbox;
+    await handmadeTunnel(lab, lab.sandbox.servers[0], lab.sandbox.servers[0].endpoint4);
+    void lab.traffic(lab.namespaces.client).catch(() => {});
+    expect(remainsOf(id).length).toBeGreaterThan(10);
+    await lab.close();
+    expect(remainsOf(id)).toEqual([]);
+    await lab.close();
+  });
+
+  test("are swept when their owner was killed, and only then", async () => {
+    const owner = Bun.spawn([process.execPath, "-e", OWNER], {
+      stdout: "pipe",
+      cwd: join(import.meta.dir, "../.."),
+    });
+    const [first] = await Array.fromAsync(firstLine(owner.stdout));
+    const id = first ?? "";
+    const host = new LinuxHost(null);
+    await sweep(host);
+    expect(remainsOf(id).length).toBeGreaterThan(10);
+    owner.kill("SIGKILL");
+    await owner.exited;
+    await sweep(host);
+    expect(remainsOf(id)).toEqual([]);
+  });
+
+  test("of one sandbox are not those of another that runs beside it", async () => {
+    const arms: Arms[] = [1, 2];
+    const [one, two] = await Promise.all(arms.map((number) => createLab({ arms: number })));
+    if (one === undefined || two === undefined) throw new Error("no lab");
+    await one.close();
+    expect(remainsOf(one.sandbox.id)).toEqual([]);
+    expect(await two.fetchFrom(two.namespaces.client, WEB4)).toBe("203.0.113.2");
+    await two.close();
+  });
+});
+
+const OWNER = `
+  import { Sandbox } from "./src/sandbox/sandbox.ts";
+  const sandbox = await Sandbox.create({ arms: 2 });
+  console.log(sandbox.id);
+  setInterval(() => {}, 1_000);
+`;
+
+/** Everything on this machine that carries the sandbox's name. */
+function remainsOf(id: string): string[] {
+  const own = (name: string) =>
+    name === id || name.startsWith(`${id}-`) || new RegExp(`^${id}[gv]`).test(name);
+  const files = ["/run/netns", "/etc/netns", "/var/run/wireguard", tmpdir()].flatMap((folder) =>
+    existsSync(folder) ? readdirSync(folder).filter(own) : [],
+  );
+  return [...files, ...commandsWith(id)];
+}
+
+function commandsWith(id: string): string[] {
+  const { stdout } = Bun.spawnSync(["ps", "-eo", "args"]);
+  return stdout
+    .toString()
+    .split("\n")
+    .filter((line) => new RegExp(`\\b${id}[-gv]`).test(line));
+}
+
+type Server = Lab["sandbox"]["servers"][number];
+
+/** What the gateway will do later, by hand: all traffic into the tunnel, the endpoint beside it. */
+async function handmadeTunnel(lab: Lab, server: Server, endpoint: string): Promise<void> {
+  const { gateway } = lab.namespaces;
+  const link = `${lab.sandbox.interface}0`;
+  const config = `[Interface]\nPrivateKey = ${server.managed.privateKey}\nFwMark = 7\n[Peer]\nPublicKey = ${server.publicKey}
+Endpoint = ${endpoint}\nAllowedIPs = 0.0.0.0/0, ::/0\nPersistentKeepalive = 1\n`;
+  await lab.exec(gateway, ["wireguard-go", link]);
+  await lab.exec(gateway, ["wg", "setconf", link, "/dev/stdin"], config);
+  const addresses = server.managed.address.split(",").map((address) => `address add ${address} dev ${link}`);
+  await batch(lab, "-4", [...addresses, `link set ${link} mtu 1420 up`]);
+  for (const family of ["-4", "-6"] as const) {
+    await batch(lab, family, [
+      `route add default dev ${link} table 7`,
+      "rule add not fwmark 7 lookup 7 priority 7",
+    ]);
+  }
+}
+
+async function removeTunnel(lab: Lab): Promise<void> {
+  await batch(lab, "-4", [`link delete ${lab.sandbox.interface}0`, "rule delete priority 7"]);
+  await batch(lab, "-6", ["rule delete priority 7"]);
+}
+
+async function batch(lab: Lab, family: "-4" | "-6", commands: string[]): Promise<void> {
+  const ran = await lab.exec(
+    lab.namespaces.gateway,
+    ["ip", family, "-batch", "-"],
+    `${commands.join("\n")}\n`,
+  );
+  expect(ran).toMatchObject({ code: 0, stderr: "" });
+}
+
+async function* firstLine(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  for await (const chunk of stream) {
+    yield new TextDecoder().decode(chunk).trim();
+    return;
+  }
+}

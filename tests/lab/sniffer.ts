@@ -1,0 +1,123 @@
+import { type Finding, findingOf, type WireguardEndpoint } from "./frame.ts";
+
+export interface SnifferOptions {
+  /** The VPN servers: WireGuard to and from anyone else is a leak. */
+  endpoints: readonly WireguardEndpoint[];
+  /** `in` and `out` as the sniffed interface sees them; both by default. */
+  direction?: "in" | "out";
+}
+
+export interface Catch {
+  frames: number;
+  wireguard: number;
+  arp: number;
+  ndp: number;
+  dhcp: number;
+  /** One line for each frame that is none of these. */
+  leaks: string[];
+  /** Frames that the kernel saw and the sniffer did not get: a proof needs 0. */
+  missed: number;
+}
+
+/** Enough for every header; sizes are read from the headers. */
+const SNAPLEN = 192;
+/** KiB of kernel memory for frames that wait; a flood of small packets fills the default of 2 MiB. */
+const BUFFER_KIB = 32_768;
+/** Frames reach the reader in about 5 ms; when none came for this long, all have. */
+const QUIET_MS = 100;
+/** Constant traffic never is quiet: what was caught until the call has come by then. */
+const FLUSH_MS = 400;
+
+/** Catches all that passes one interface, and tells leaks from what may pass. */
+export class Sniffer {
+  private pending: Uint8Array = new Uint8Array(0);
+  private header = true;
+  private lastFrame = 0;
+  private readonly caught: Catch = { frames: 0, wireguard: 0, arp: 0, ndp: 0, dhcp: 0, leaks: [], missed: 0 };
+
+  private constructor(
+    private readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">,
+    private readonly options: SnifferOptions,
+  ) {}
+
+  static async start(namespace: string, link: string, options: SnifferOptions): Promise<Sniffer> {
+    // As a filter of the kernel: `-Q` filters after the kernel has counted, and `missed` could not be known.
+    const filter = { in: ["inbound"], out: ["outbound"], both: [] }[options.direction ?? "both"];
+    const capture = ["-n", "-U", "--immediate-mode", "-s", `${SNAPLEN}`, "-B", `${BUFFER_KIB}`, "-Z", "root"];
+    const child = Bun.spawn(
+      ["ip", "netns", "exec", namespace, "tcpdump", "-i", link, ...capture, "-w", "-", ...filter],
+      { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    );
+    const sniffer = new Sniffer(child, options);
+    const listening = Promise.withResolvers<void>();
+    sniffer.reading = Promise.all([sniffer.readFrames(), sniffer.readNotes(() => listening.resolve())]);
+    void child.exited.then(() => listening.reject(new Error(`tcpdump on ${link} ended: ${sniffer.notes}`)));
+    await listening.promise;
+    return sniffer;
+  }
+
+  private reading: Promise<unknown> = Promise.resolve();
+  private notes = "";
+
+  /** What was caught until now. */
+  peek(): Readonly<Catch> {
+    return { ...this.caught, leaks: [...this.caught.leaks] };
+  }
+
+  /** Waits for the frames under way and returns what was caught. Throws where the interface went away meanwhile. */
+  async stop(): Promise<Catch> {
+    if (this.child.exitCode !== null) throw new Error(`the sniffer ended early: ${this.notes}`);
+    const deadline = performance.now() + FLUSH_MS;
+    const start = performance.now();
+    while (performance.now() < deadline) {
+      if (performance.now() - Math.max(this.lastFrame, start) > QUIET_MS) break;
+      await Bun.sleep(10);
+    }
+    this.child.kill("SIGINT");
+    await this.child.exited;
+    await this.reading;
+    this.caught.missed =
+      this.count("received by filter") - this.caught.frames + this.count("dropped by kernel");
+    return this.caught;
+  }
+
+  /** The pcap format: a header of 24 bytes, then for each frame 16 bytes of which the third word is its length. */
+  private async readFrames(): Promise<void> {
+    for await (const chunk of this.child.stdout) {
+      this.pending = this.pending.length === 0 ? chunk : Buffer.concat([this.pending, chunk]);
+      let offset = 0;
+      if (this.header && this.pending.length >= 24) {
+        this.header = false;
+        offset = 24;
+      }
+      const view = new DataView(this.pending.buffer, this.pending.byteOffset, this.pending.byteLength);
+      while (!this.header && this.pending.length >= offset + 16) {
+        const end = offset + 16 + view.getUint32(offset + 8, true);
+        if (this.pending.length < end) break;
+        this.note(findingOf(this.pending.subarray(offset + 16, end), this.options.endpoints));
+        offset = end;
+      }
+      this.pending = this.pending.subarray(offset);
+    }
+  }
+
+  private note(finding: Finding): void {
+    this.caught.frames += 1;
+    this.lastFrame = performance.now();
+    if (finding.kind === "leak") this.caught.leaks.push(finding.description);
+    else this.caught[finding.kind] += 1;
+  }
+
+  private async readNotes(onListening: () => void): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const chunk of this.child.stderr) {
+      this.notes += decoder.decode(chunk, { stream: true });
+      if (this.notes.includes("listening on")) onListening();
+    }
+  }
+
+  /** tcpdump's last words: `12 packets received by filter`. */
+  private count(what: string): number {
+    return Number(new RegExp(`(\\d+) packets? ${what}`).exec(this.notes)?.[1] ?? Number.NaN);
+  }
+}

@@ -1,0 +1,281 @@
+import dgram from "node:dgram";
+import { join } from "node:path";
+import { decode, encode } from "dns-packet";
+import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
+
+export const KINDS = ["udp", "udp6", "flow", "web", "dns", "ping"] as const;
+/**
+ * `udp`, `udp6`: datagrams to an echo. `flow`: lines through one open TCP connection to an echo. `web`: a new TCP
+ * connection each time, asking from which address it comes. `dns`: the same question for a name. `ping`: ICMP.
+ */
+export type Kind = (typeof KINDS)[number];
+
+export interface TrafficOptions {
+  kinds?: readonly Kind[];
+  /** Between two datagrams or lines; `web`, `dns` and `ping` start ten times as rarely. */
+  intervalMs?: number;
+  /** Asked by `dns`; the default is the resolver inside the tunnel. */
+  resolver?: string;
+}
+
+export interface Tally {
+  sent: number;
+  answered: number;
+  /** Errors that came by themselves: resets, ICMP, EPERM. */
+  refused: number;
+  /** Between two answers. */
+  longestGapMs: number;
+  /** Sequence numbers, from 1, that no answer came for. */
+  lost: number[];
+  /** From which addresses the internet saw this traffic, where it says so, and how often. */
+  seenAs: Record<string, number>;
+}
+
+export type TrafficReport = Partial<Record<Kind, Tally>>;
+
+/** Constant traffic out of one namespace. */
+export class Traffic {
+  private constructor(
+    private readonly child: Bun.Subprocess<"pipe", "pipe", "inherit">,
+    private readonly lines: AsyncIterator<string>,
+  ) {}
+
+  static async start(namespace: string, options: TrafficOptions = {}): Promise<Traffic> {
+    const child = Bun.spawn(
+      [
+        "ip",
+        "netns",
+        "exec",
+        namespace,
+        process.execPath,
+        join(import.meta.dir, "traffic.ts"),
+        JSON.stringify(options),
+      ],
+      { stdin: "pipe", stdout: "pipe", stderr: "inherit" },
+    );
+    const traffic = new Traffic(child, linesOf(child.stdout));
+    await traffic.lines.next();
+    return traffic;
+  }
+
+  /** Sends no more, waits for the answers under way, and counts. */
+  async stop(): Promise<TrafficReport> {
+    this.child.stdin.end();
+    const line = await this.lines.next();
+    await this.child.exited;
+    return JSON.parse(line.value ?? "{}");
+  }
+}
+
+/** How long answers may take after the last question: tunnels of the lab answer within 5 ms. */
+const GRACE_MS = 300;
+/** A question that found no answer by then is lost, and its socket starts anew. */
+const PATIENCE_MS = 1_000;
+
+class Counter {
+  refused = 0;
+  private sent = 0;
+  private answered = 0;
+  private gap = 0;
+  private last: number | null = null;
+  private readonly open = new Set<number>();
+  private readonly seenAs: Record<string, number> = {};
+
+  next(): number {
+    this.sent += 1;
+    this.open.add(this.sent);
+    return this.sent;
+  }
+
+  answer(sequence: number, seenAs?: string): void {
+    if (!this.open.delete(sequence)) return;
+    const now = performance.now();
+    this.answered += 1;
+    this.gap = Math.max(this.gap, now - (this.last ?? now));
+    this.last = now;
+    if (seenAs !== undefined) this.seenAs[seenAs] = (this.seenAs[seenAs] ?? 0) + 1;
+  }
+
+  /** How long nothing came back. */
+  silence(): number {
+    return performance.now() - (this.last ?? 0);
+  }
+
+  tally(): Tally {
+    const { sent, answered, refused, seenAs } = this;
+    return { sent, answered, refused, longestGapMs: Math.round(this.gap), lost: [...this.open], seenAs };
+  }
+}
+
+/** Each starts its traffic and returns what ends it. */
+const SOURCES: Record<Kind, (counter: Counter, options: Required<TrafficOptions>) => () => void> = {
+  udp: (counter, { intervalMs }) => datagrams(counter, "udp4", INTERNET.host4, intervalMs),
+  udp6: (counter, { intervalMs }) => datagrams(counter, "udp6", INTERNET.host6, intervalMs),
+  flow: (counter, { intervalMs }) => flow(counter, intervalMs),
+  web: (counter, { intervalMs }) => every(intervalMs * 10, () => visit(counter)),
+  dns: (counter, { intervalMs, resolver }) => every(intervalMs * 10, () => question(counter, resolver)),
+  ping: (counter, { intervalMs }) => pings(counter, intervalMs * 10),
+};
+
+function datagrams(counter: Counter, family: "udp4" | "udp6", host: string, intervalMs: number): () => void {
+  let socket: dgram.Socket | null = null;
+  let started = 0;
+  // A connected socket hears of ICMP errors, but keeps the source address that it began with: silence renews it.
+  const renew = () => {
+    socket?.close();
+    const fresh = dgram.createSocket(family);
+    socket = null;
+    started = performance.now();
+    const fail = () => {
+      counter.refused += 1;
+    };
+    fresh.on("error", fail);
+    fresh.on("message", (message) => counter.answer(Number(message.toString())));
+    const connected = (error?: Error) => {
+      if (error) fail();
+      else socket = fresh;
+    };
+    fresh.connect(7, host, connected as () => void);
+  };
+  renew();
+  return every(intervalMs, () => {
+    const sequence = counter.next();
+    const quiet = Math.min(counter.silence(), performance.now() - started);
+    if (quiet > PATIENCE_MS) renew();
+    try {
+      socket?.send(String(sequence), (error) => {
+        if (error) counter.refused += 1;
+      });
+    } catch {
+      counter.refused += 1;
+    }
+    if (socket === null && quiet <= PATIENCE_MS) counter.refused += 1;
+  });
+}
+
+function flow(counter: Counter, intervalMs: number): () => void {
+  let socket: Bun.Socket | null = null;
+  let connecting = false;
+  let rest = "";
+  const connect = async () => {
+    connecting = true;
+    try {
+      await Bun.connect({
+        hostname: INTERNET.host4,
+        port: 7,
+        socket: {
+          open(opened) {
+            rest = "";
+            socket = opened;
+          },
+          data(_, chunk) {
+            const parts = (rest + chunk.toString()).split("\n");
+            rest = parts.pop() ?? "";
+            for (const part of parts) counter.answer(Number(part));
+          },
+          close() {
+            if (socket !== null) counter.refused += 1;
+            socket = null;
+          },
+        },
+      });
+    } catch {
+      counter.refused += 1;
+    }
+    connecting = false;
+  };
+  void connect();
+  return every(intervalMs, () => {
+    if (socket === null) {
+      if (!connecting) void connect();
+      return;
+    }
+    socket.write(`${counter.next()}\n`);
+  });
+}
+
+async function visit(counter: Counter): Promise<void> {
+  const sequence = counter.next();
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  try {
+    const response = await fetch(`http://${INTERNET.host4}/ip`, { signal, headers: { connection: "close" } });
+    counter.answer(sequence, (await response.text()).trim());
+  } catch {
+    if (!signal.aborted) counter.refused += 1;
+  }
+}
+
+function question(counter: Counter, resolver: string): void {
+  const sequence = counter.next();
+  const socket = dgram.createSocket(resolver.includes(":") ? "udp6" : "udp4");
+  let done = false;
+  const finish = (refused: boolean) => {
+    if (done) return;
+    done = true;
+    if (refused) counter.refused += 1;
+    socket.close();
+  };
+  setTimeout(() => finish(false), PATIENCE_MS);
+  socket.on("error", () => finish(true));
+  socket.on("message", (message) => {
+    const [answer] = decode(message).answers ?? [];
+    counter.answer(sequence, answer?.type === "TXT" ? String(answer.data) : undefined);
+    finish(false);
+  });
+  const query = encode({
+    type: "query",
+    id: sequence & 0xffff,
+    questions: [{ type: "TXT", name: "whoami.test" }],
+  });
+  const connected = (error?: Error) => {
+    if (error || done) finish(true);
+    else socket.send(query, (failure) => failure && finish(true));
+  };
+  socket.connect(53, resolver, connected as () => void);
+}
+
+/** One `ping` each time, for one that runs on keeps the source address of its start. */
+function pings(counter: Counter, intervalMs: number): () => void {
+  return every(intervalMs, async () => {
+    const sequence = counter.next();
+    const child = Bun.spawn(["ping", "-n", "-q", "-c", "1", "-W", "1", INTERNET.host4], {
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [code, said, error] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+    if (code === 0) counter.answer(sequence);
+    else if (error !== "" || said.includes("error")) counter.refused += 1;
+  });
+}
+
+function every(ms: number, action: () => unknown): () => void {
+  const timer = setInterval(action, ms);
+  return () => clearInterval(timer);
+}
+
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of stream) {
+    const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = parts.pop() ?? "";
+    yield* parts;
+  }
+}
+
+async function run(given: TrafficOptions): Promise<void> {
+  const options = { kinds: KINDS, intervalMs: 5, resolver: TUNNEL.server4, ...given };
+  const counters = new Map(options.kinds.map((kind) => [kind, new Counter()]));
+  const stops = [...counters].map(([kind, counter]) => SOURCES[kind](counter, options));
+  const stop = Promise.withResolvers<void>();
+  process.on("SIGTERM", () => stop.resolve());
+  process.stdin.on("end", () => stop.resolve()).resume();
+  console.log("ready");
+  await stop.promise;
+  for (const end of stops) end();
+  await Bun.sleep(GRACE_MS);
+  const report = Object.fromEntries([...counters].map(([kind, counter]) => [kind, counter.tally()]));
+  process.stdout.write(`${JSON.stringify(report)}\n`, () => process.exit(0));
+}
+
+if (import.meta.main) await run(JSON.parse(process.argv[2] ?? "{}"));

@@ -1,0 +1,93 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { Check } from "typebox/value";
+import { GatewayError } from "../../src/errors.ts";
+import { formatConfig, parseConfig } from "../../src/wireguard/config.ts";
+import { Config } from "../../src/wireguard/schema.ts";
+import { config, key } from "./arbitrary.ts";
+
+test("a configuration that is written and read again is the same", () => {
+  fc.assert(
+    fc.property(config, (made) => {
+      expect(parseConfig(formatConfig(made)).config).toEqual(made);
+      expect(Check(Config, made)).toBeTrue();
+    }),
+    { numRuns: 300 },
+  );
+});
+
+const WORDS =
+  "[Interface] [Peer] PrivateKey Address DNS MTU PublicKey PresharedKey Endpoint AllowedIPs " +
+  "PersistentKeepalive Table FwMark ListenPort SaveConfig PostUp Jc # = ,";
+const name = fc.constantFrom(...WORDS.split(" "));
+const scrap = fc.oneof(
+  name,
+  key,
+  fc.constantFrom(
+    "\n",
+    "\r\n",
+    "\r",
+    "\0",
+    " = ",
+    "\t",
+    ",",
+    "/",
+    ":",
+    "\uFEFF",
+    "off",
+    "10.0.0.1/8",
+    "::/0",
+    "1.2.3.4:5",
+  ),
+  fc.string({ unit: "binary", maxLength: 12 }),
+);
+
+/** Files of nearly the right form, and good files with one scrap in the middle. */
+const text = fc.oneof(
+  fc.array(scrap, { maxLength: 60 }).map((scraps) => scraps.join("")),
+  fc
+    .array(fc.tuple(name, scrap).map(([left, right]) => `${left} = ${right}`))
+    .map((lines) => lines.join("\n")),
+  fc.tuple(config, fc.nat(), fc.nat(8), scrap).map(([made, at, length, inserted]) => {
+    const good = formatConfig(made);
+    const start = at % good.length;
+    return good.slice(0, start) + inserted + good.slice(start + length);
+  }),
+);
+
+test("any text is a valid configuration or a bad request, and nothing else", () => {
+  fc.assert(
+    fc.property(text, (given) => {
+      const result = attempt(given);
+      if (typeof result !== "string") {
+        expect(Check(Config, result)).toBeTrue();
+        expect(parseConfig(formatConfig(result)).config).toEqual(result);
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test("no message holds a key that the text holds", () => {
+  fc.assert(
+    fc.property(text, (given) => {
+      const result = attempt(given);
+      if (typeof result !== "string") return;
+      for (const secret of given.match(/[A-Za-z0-9+/]{43}=?/g) ?? []) {
+        for (let at = 0; at + 8 <= secret.length; at++)
+          expect(result).not.toContain(secret.slice(at, at + 8));
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+function attempt(given: string): Config | string {
+  try {
+    return parseConfig(given).config;
+  } catch (error) {
+    expect(error).toBeInstanceOf(GatewayError);
+    expect((error as GatewayError).code).toBe("bad_request");
+    return (error as GatewayError).message;
+  }
+}

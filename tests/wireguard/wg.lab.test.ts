@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import fc from "fast-check";
+import { parseIp } from "../../src/address.ts";
+import { parseDump, parseUapi, setconfText } from "../../src/wireguard/device.ts";
+import { publicKeyOf } from "../../src/wireguard/key.ts";
+import { config } from "./arbitrary.ts";
+
+const possible =
+  process.getuid?.() === 0 && ["ip", "wg", "wireguard-go"].every((program) => Bun.which(program));
+const NAMESPACE = `w${process.pid}`;
+const INTERFACE = `wt${process.pid}`;
+const SOCKET = `/var/run/wireguard/${INTERFACE}.sock`;
+
+const link = fc.record({
+  endpoint: fc.record({
+    address: fc.oneof(fc.ipV4(), fc.ipV6()).map((text) => parseIp(text) ?? text),
+    port: fc.integer({ min: 1, max: 65535 }),
+  }),
+  fwmark: fc.integer({ min: 1, max: 0xffff_ffff }),
+  keepalive: fc.nat(65535),
+});
+
+describe.skipIf(!possible)("a real WireGuard interface in a namespace of its own", () => {
+  let daemon: ReturnType<typeof Bun.spawn>;
+
+  beforeAll(async () => {
+    run(["ip", "netns", "add", NAMESPACE]);
+    daemon = Bun.spawn(["ip", "netns", "exec", NAMESPACE, "wireguard-go", "-f", INTERFACE], {
+      stdout: "ignore",
+      stderr: "ignore",
+    });
+    for (let tries = 0; !existsSync(SOCKET) && tries < 200; tries++) await Bun.sleep(25);
+  });
+
+  afterAll(async () => {
+    daemon?.kill();
+    await daemon?.exited;
+    run(["ip", "netns", "del", NAMESPACE]);
+    rmSync(SOCKET, { force: true });
+  });
+
+  test("an interface without a configuration is read the same way through both of its doors", async () => {
+    const dump = parseDump(wg(["show", INTERFACE, "dump"]));
+    expect(dump).toEqual({ publicKey: null, fwmark: 0, peer: null });
+    expect(parseUapi(await uapi())).toEqual(dump);
+  });
+
+  test("every configuration that the gateway accepts is taken by wg setconf, and read back the same", async () => {
+    await fc.assert(
+      fc.asyncProperty(config, link, async (made, how) => {
+        wg(["setconf", INTERFACE, "/dev/stdin"], setconfText(made, how));
+        const text = wg(["show", INTERFACE, "dump"]);
+        const device = parseDump(text);
+        expect(device.publicKey).toBe(publicKeyOf(made.interface.privateKey));
+        expect(device.fwmark).toBe(how.fwmark);
+        expect(device.peer?.publicKey).toBe(made.peer.publicKey);
+        expect(device.peer?.latestHandshake).toBe(0);
+        expect(device.peer?.endpoint).toEndWith(`:${how.endpoint.port}`);
+        expect(parseUapi(await uapi())).toEqual(device);
+
+        const [, presharedKey, , allowedIps, , , , keepalive] = text.split("\n")[1]?.split("\t") ?? [];
+        expect(presharedKey).toBe(made.peer.presharedKey ?? "(none)");
+        expect(allowedIps?.split(",").toSorted()).toEqual(made.peer.allowedIps.toSorted());
+        expect(keepalive).toBe(how.keepalive === 0 ? "off" : String(how.keepalive));
+      }),
+      { numRuns: 100 },
+    );
+  }, 60_000);
+});
+
+function wg(argv: string[], stdin = ""): string {
+  return run(["ip", "netns", "exec", NAMESPACE, "wg", ...argv], stdin);
+}
+
+function run(argv: string[], stdin = ""): string {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(argv, { stdin: Buffer.from(stdin) });
+  if (exitCode !== 0) throw new Error(`${argv.join(" ")}: ${stderr}`);
+  return stdout.toString();
+}
+
+function uapi(): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = "";
+    const socket = connect(SOCKET, () => socket.write("get=1\n\n"));
+    socket.on("error", reject);
+    socket.on("data", (data) => {
+      answer += data;
+      if (answer.endsWith("\n\n")) resolve(socket.end() && answer);
+    });
+  });
+}
