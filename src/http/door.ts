@@ -7,13 +7,13 @@ import { secure } from "./security.ts";
 
 export interface DoorOptions extends Neighbourhood {
   clock: Pick<Host, "now" | "monotonic">;
-  /** Called once for every answer; status 101 is a WebSocket's. */
+  /** Called once for every answer; for a WebSocket Elysia answers 200, which Bun does not send. */
   log: (method: string, path: string, status: number, ms: number) => void;
   fault: Fault;
 }
 
-/** Passes a request on to the routes; undefined where it became a WebSocket. */
-export type Next = (request: Request) => Promise<Response | undefined> | Response | undefined;
+/** Passes a request on to the routes. */
+export type Next = (request: Request) => Promise<Response> | Response;
 
 /**
  * What every request passes before any route, and every answer on its way out. It stands around Elysia
@@ -22,11 +22,11 @@ export type Next = (request: Request) => Promise<Response | undefined> | Respons
 export function doorFor(options: DoorOptions) {
   const limiter = new Limiter();
   const { clock, log, fault } = options;
-  return async (request: Request, peer: string | null, next: Next): Promise<Response | undefined> => {
+  return async (request: Request, peer: string | null, next: Next): Promise<Response> => {
     const start = clock.monotonic();
     const endpoint = endpointOf(pathOf(request));
     let budget: Budget | null = null;
-    let response: Response | undefined;
+    let response: Response;
     try {
       refuseStrangers(request, peer, options);
       budget = endpoint && limiter.take(peer ?? "", endpoint, start);
@@ -37,8 +37,7 @@ export function doorFor(options: DoorOptions) {
     } catch (error) {
       response = answerTo(error, request, fault);
     }
-    log(request.method, shownPathOf(request), response?.status ?? 101, clock.monotonic() - start);
-    if (response === undefined) return undefined;
+    log(request.method, shownPathOf(request), response.status, clock.monotonic() - start);
     if (endpoint !== null) {
       // A stranger is not counted: a foreign page must not use up the limit of the person whose browser it runs in.
       announce(

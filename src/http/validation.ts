@@ -71,7 +71,8 @@ function wanted(schema: JsonSchema): string {
 }
 
 function rangeOf({ minimum, maximum }: JsonSchema): string {
-  return minimum === undefined || maximum === undefined ? "" : ` from ${minimum} to ${maximum}`;
+  if (minimum === undefined) return "";
+  return maximum === undefined ? ` of at least ${minimum}` : ` from ${minimum} to ${maximum}`;
 }
 
 function listed(words: readonly string[]): string {

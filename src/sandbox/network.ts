@@ -44,7 +44,7 @@ export function sysctlsOf(ns: Namespaces): [namespace: string, settings: string[
     [ns.client, [quick]],
     [ns.gateway, [quick, ...forward]],
     [ns.router, [quick, ...forward]],
-    [ns.internet, [quick]],
+    [ns.internet, [quick, "net.ipv4.ip_nonlocal_bind=1", "net.ipv6.ip_nonlocal_bind=1"]],
     [ns.vpn1, [quick, ...forward]],
     [ns.vpn2, [quick, ...forward]],
     [ns.switch, ["net.ipv6.conf.default.disable_ipv6=1"]],

@@ -1,15 +1,16 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Host, Watch } from "../system/host.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
+import { type SandboxFiles, writeFiles } from "./files.ts";
 import { addressesOf, cableText, linksOf, routerRules, sysctlsOf, vpnRules, vpnTunnel } from "./network.ts";
 import { makeServers, serverConfig, type VpnServer } from "./server.ts";
 import { claimId, remove, sweep } from "./sweep.ts";
 import { type Arms, LAN, type Namespaces, namespacesOf, ROUTER } from "./topology.ts";
 
-/** Starting Bun takes 0.1 s; a Pi under load takes twenty times that. */
+/** Starting the program takes 0.1 to 0.4 s; a Pi under load takes twenty times that. */
 const INTERNET_START_MS = 10_000;
 
 /** The kernel looks once a second; busy, it takes somewhat longer. */
@@ -19,19 +20,6 @@ export interface SandboxOptions {
   arms: Arms;
   /** Starts this program again; the default is right in the compiled binary and in the repository. */
   selfCommand?: readonly string[];
-}
-
-/** Ready-made files for `curl --data @` and for the gateway's settings. */
-export interface SandboxFiles {
-  /** The managed provider's list. */
-  managedList: string;
-  managedKey: string;
-  /** Body of POST /api/custom/add, for the first VPN server. */
-  custom: string;
-  /** A wg-quick file, for the second VPN server. */
-  importConf: string;
-  /** Body of POST /api/import with that file in it. */
-  importBody: string;
 }
 
 /** A home with a gateway, two VPN servers and an internet, in network namespaces of their own. */
@@ -95,6 +83,10 @@ export class Sandbox {
     await Promise.all(
       sysctlsOf(ns).map(([name, settings]) => this.inside(name, ["sysctl", "-qw", ...settings])),
     );
+    // It takes longest to start, and its namespace lets it listen on addresses that are yet to come.
+    const internet = this.startInternet([...self, "sandbox-internet"]);
+    // Awaited below, but a failure of another step comes first.
+    internet.catch(() => {});
     await this.batch(cableText(ns, arms));
     await Promise.all([
       ...addressesOf(ns, arms).map(([name, text]) => this.batch(text, name)),
@@ -104,7 +96,7 @@ export class Sandbox {
       ...[...linksOf(ns, arms)].map(([name, links]) => this.awaitCarriers(name, links)),
       this.startServer(ns.vpn1, this.serverInterfaces.vpn1, this.servers[0]),
       this.startServer(ns.vpn2, this.serverInterfaces.vpn2, this.servers[1]),
-      this.startInternet([...self, "sandbox-internet"]),
+      internet,
     ]);
   }
 
@@ -175,34 +167,5 @@ export class Sandbox {
 
 function selfCommand(): readonly string[] {
   const compiled = Bun.main.startsWith("/$bunfs/");
-  const main = join(import.meta.dir, "../main.ts");
-  return compiled
-    ? [process.execPath]
-    : [process.execPath, existsSync(main) ? main : join(import.meta.dir, "interim.ts")];
-}
-
-function writeFiles(directory: string, servers: readonly [VpnServer, VpnServer], key: string): SandboxFiles {
-  const write = (name: string, content: string) => {
-    const path = join(directory, name);
-    writeFileSync(path, content, { mode: 0o600 });
-    chmodSync(path, 0o600);
-    return path;
-  };
-  const list = servers.map((server) => ({
-    hostname: server.hostname,
-    country: server.country,
-    city: server.city,
-    ipv4: server.ipv4,
-    ipv6: server.ipv6,
-    port: server.port,
-    public_key: server.publicKey,
-    provider: "Box",
-  }));
-  return {
-    managedList: write("managed.json", `${JSON.stringify({ servers: list }, null, 2)}\n`),
-    managedKey: write("managed.key", `${key}\n`),
-    custom: write("custom.json", `${JSON.stringify(servers[0].customBody, null, 2)}\n`),
-    importConf: write("import.conf", servers[1].importText),
-    importBody: write("import.json", `${JSON.stringify(servers[1].importBody, null, 2)}\n`),
-  };
+  return compiled ? [process.execPath] : [process.execPath, join(import.meta.dir, "../main.ts")];
 }

@@ -85,6 +85,8 @@ function prepare(database: Database): void {
 function isSound(database: Database): boolean {
   const same = Bun.deepEquals(schemaOf(database), TABLES);
   const check = database.query("PRAGMA quick_check(1)").values().flat();
+  // A header that claims a later writer makes the database read-only, which a first lock brings to light.
+  database.transaction(() => undefined).immediate();
   return same && versionOf(database) === VERSION && Bun.deepEquals(check, ["ok"]);
 }
 
@@ -97,9 +99,12 @@ function schemaOf(database: Database): unknown[] {
   return database.query("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").values().flat();
 }
 
-/** SQLITE_ERROR too: the statements are known to be good, so what they ran into is the file. */
+/**
+ * SQLITE_ERROR too: the statements are known to be good, so what they ran into is the file. And
+ * SQLITE_READONLY: `touch` has just opened the file for writing, so it is its header that forbids it.
+ */
 function isDamage(error: unknown): boolean {
-  return error instanceof SQLiteError && /^SQLITE_(NOTADB|CORRUPT|ERROR)/.test(error.code ?? "");
+  return error instanceof SQLiteError && /^SQLITE_(NOTADB|CORRUPT.*|ERROR|READONLY)$/.test(error.code ?? "");
 }
 
 function setAside(directory: string, now: number): string {

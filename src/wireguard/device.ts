@@ -1,3 +1,4 @@
+import { parseIp } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import { formatEndpoint, lines } from "./config.ts";
 import { publicKeyOf } from "./key.ts";
@@ -61,7 +62,7 @@ export function parseDump(text: string): Device {
     peer: onlyOne(
       peers.map(([publicKey = "", , endpoint = "", , handshake = "", rx = "", tx = ""]) => ({
         publicKey,
-        endpoint: unless("(none)", endpoint),
+        endpoint: canonical(unless("(none)", endpoint)),
         latestHandshake: numberIn(handshake) * 1000,
         rxBytes: numberIn(rx),
         txBytes: numberIn(tx),
@@ -90,7 +91,7 @@ function uapiPeer(peer: ReadonlyMap<string, string>): DevicePeer {
   const nanoseconds = numberIn(peer.get("last_handshake_time_nsec") ?? "0");
   return {
     publicKey: base64Of(peer.get("public_key")),
-    endpoint: peer.get("endpoint") ?? null,
+    endpoint: canonical(peer.get("endpoint") ?? null),
     latestHandshake: seconds * 1000 + Math.floor(nanoseconds / 1_000_000),
     rxBytes: numberIn(peer.get("rx_bytes") ?? "0"),
     txBytes: numberIn(peer.get("tx_bytes") ?? "0"),
@@ -105,6 +106,13 @@ function pairOf(line: string): [string, string] {
 function onlyOne(peers: DevicePeer[]): DevicePeer | null {
   if (peers.length > 1) throw new GatewayError("unable", "The WireGuard interface has several peers.");
   return peers[0] ?? null;
+}
+
+/** C and Go spell some IPv6 addresses differently (`::0.1.0.0`, `::1:0`); here there is one spelling. */
+function canonical(endpoint: string | null): string | null {
+  const [, host = "", port] = /^\[?([^\]]*)\]?:([0-9]+)$/.exec(endpoint ?? "") ?? [];
+  const address = parseIp(host);
+  return address === null ? endpoint : formatEndpoint(address, Number(port));
 }
 
 function unless(none: string, text: string): string | null {

@@ -5,6 +5,8 @@ export interface Answer {
   status: number;
   headers: Headers;
   text: string;
+  /** What came after the body. */
+  rest: string;
   // biome-ignore lint/suspicious/noExplicitAny: what came over the wire is for the test to judge
   json: any;
 }
@@ -59,7 +61,8 @@ export function request(
 ): Uint8Array {
   const bytes = Buffer.from(body ?? "");
   const defaults = body === undefined ? {} : { "Content-Type": "application/json" };
-  const framing = body === undefined || "Transfer-Encoding" in headers ? {} : { "Content-Length": bytes.length };
+  const framing =
+    body === undefined || "Transfer-Encoding" in headers ? {} : { "Content-Length": bytes.length };
   const all = { Host: "localhost", Connection: "close", ...defaults, ...framing, ...headers };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`), bytes]);
@@ -92,12 +95,16 @@ function answerFrom(text: string): Answer {
   const end = text.indexOf("\r\n\r\n");
   const [first = "", ...lines] = text.slice(0, end).split("\r\n");
   const headers = new Headers(lines.map((line) => line.split(": ", 2) as [string, string]));
-  const body = text.slice(end + 4);
+  // A length counts bytes; the texts before it in the buffer are ASCII.
+  const bytes = Buffer.from(text.slice(end + 4));
+  const length = bytes.length === 0 ? 0 : Number(headers.get("content-length") ?? bytes.length);
+  const body = bytes.subarray(0, length).toString();
   const isJson = headers.get("content-type")?.startsWith("application/json") === true;
   return {
     status: Number(first.split(" ")[1]),
     headers,
     text: body,
+    rest: bytes.subarray(length).toString(),
     json: isJson && body !== "" ? JSON.parse(body) : undefined,
   };
 }

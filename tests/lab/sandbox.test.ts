@@ -199,7 +199,7 @@ Endpoint = ${endpoint}\nAllowedIPs = 0.0.0.0/0, ::/0\nPersistentKeepalive = 1\n`
   await lab.exec(gateway, ["wireguard-go", link]);
   await lab.exec(gateway, ["wg", "setconf", link, "/dev/stdin"], config);
   const addresses = server.managed.address.split(",").map((address) => `address add ${address} dev ${link}`);
-  await batch(lab, "-4", [...addresses, `link set ${link} mtu 1420 up`]);
+  await batch(lab, null, [...addresses, `link set ${link} mtu 1420 up`]);
   for (const family of ["-4", "-6"] as const) {
     await batch(lab, family, [
       `route add default dev ${link} table 7`,
@@ -213,10 +213,10 @@ async function removeTunnel(lab: Lab): Promise<void> {
   await batch(lab, "-6", ["rule delete priority 7"]);
 }
 
-async function batch(lab: Lab, family: "-4" | "-6", commands: string[]): Promise<void> {
+async function batch(lab: Lab, family: "-4" | "-6" | null, commands: string[]): Promise<void> {
   const ran = await lab.exec(
     lab.namespaces.gateway,
-    ["ip", family, "-batch", "-"],
+    ["ip", ...(family === null ? [] : [family]), "-batch", "-"],
     `${commands.join("\n")}\n`,
   );
   expect(ran).toMatchObject({ code: 0, stderr: "" });

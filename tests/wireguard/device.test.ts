@@ -103,6 +103,17 @@ describe("what wg show dump says", () => {
   });
 });
 
+test("both doors spell an IPv6 endpoint the same way, and an endpoint with a zone is left as it is", () => {
+  const dump = (endpoint: string) =>
+    parseDump(`(none)\t(none)\t0\toff\n${PUBLIC}\t(none)\t${endpoint}\t(none)\t0\t0\t0\toff\n`).peer
+      ?.endpoint;
+  const go = (endpoint: string) =>
+    parseUapi(`public_key=${hex(PUBLIC)}\nendpoint=${endpoint}\nerrno=0\n\n`).peer?.endpoint;
+  expect([dump("[::0.1.0.0]:1"), go("[::1:0]:1")]).toEqual(["[::1:0]:1", "[::1:0]:1"]);
+  expect([dump("192.0.2.1:1"), go("192.0.2.1:1")]).toEqual(["192.0.2.1:1", "192.0.2.1:1"]);
+  expect([dump("[fe80::1%2]:1"), go("[fe80::1%eth0]:1")]).toEqual(["[fe80::1%2]:1", "[fe80::1%eth0]:1"]);
+});
+
 describe("what the userspace interface says", () => {
   const own = `private_key=${hex(PRIVATE)}\nlisten_port=51820\nfwmark=51820\n`;
   const peer = [

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import fc from "fast-check";
-import { parseIp } from "../../src/address.ts";
+import { formatPrefix, parseIp, parsePrefix } from "../../src/address.ts";
+import { formatEndpoint } from "../../src/wireguard/config.ts";
 import { parseDump, parseUapi, setconfText } from "../../src/wireguard/device.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { config } from "./arbitrary.ts";
@@ -57,18 +58,24 @@ describe.skipIf(!possible)("a real WireGuard interface in a namespace of its own
         expect(device.fwmark).toBe(how.fwmark);
         expect(device.peer?.publicKey).toBe(made.peer.publicKey);
         expect(device.peer?.latestHandshake).toBe(0);
-        expect(device.peer?.endpoint).toEndWith(`:${how.endpoint.port}`);
+        expect(device.peer?.endpoint).toBe(formatEndpoint(how.endpoint.address, how.endpoint.port));
         expect(parseUapi(await uapi())).toEqual(device);
 
         const [, presharedKey, , allowedIps, , , , keepalive] = text.split("\n")[1]?.split("\t") ?? [];
         expect(presharedKey).toBe(made.peer.presharedKey ?? "(none)");
-        expect(allowedIps?.split(",").toSorted()).toEqual(made.peer.allowedIps.toSorted());
+        expect(allowedIps?.split(",").map(respelled).toSorted()).toEqual(made.peer.allowedIps.toSorted());
         expect(keepalive).toBe(how.keepalive === 0 ? "off" : String(how.keepalive));
       }),
       { numRuns: 100 },
     );
   }, 60_000);
 });
+
+/** A prefix as the gateway spells it. */
+function respelled(text: string): string {
+  const prefix = parsePrefix(text);
+  return prefix === null ? text : formatPrefix(prefix);
+}
 
 function wg(argv: string[], stdin = ""): string {
   return run(["ip", "netns", "exec", NAMESPACE, "wg", ...argv], stdin);

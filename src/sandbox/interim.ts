@@ -1,3 +1,0 @@
-import { serveInternet } from "./internet.ts";
-
-await serveInternet();

@@ -1,0 +1,93 @@
+import { afterAll, expect, test } from "bun:test";
+import { start } from "./wire.ts";
+
+const { send, stop } = start();
+afterAll(stop);
+
+const document = async () => (await send("GET", "/swagger/json")).json;
+
+const ENDPOINTS = [
+  "get /api/status",
+  "get /api/providers",
+  "post /api/provider/{provider}",
+  "get /api/servers",
+  "post /api/connect",
+  "post /api/disconnect",
+  "post /api/custom/add",
+  "delete /api/custom/remove/{name}",
+  "post /api/import",
+  "get /api/keypair",
+  "get /health",
+];
+
+test("the document lists the eleven endpoints and nothing else", async () => {
+  const { openapi, paths } = await document();
+  expect(openapi).toBe("3.1.0");
+  const listed = Object.entries<object>(paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method} ${path}`),
+  );
+  expect(listed.sort()).toEqual([...ENDPOINTS].sort());
+});
+
+interface Documented {
+  description: string;
+  content: Record<string, { schema: { type: string; properties?: object } }>;
+  headers?: object;
+}
+
+test("each endpoint has a description and a schema for each status code", async () => {
+  const { paths } = await document();
+  for (const endpoint of ENDPOINTS) {
+    const [method = "", path = ""] = endpoint.split(" ");
+    const { responses, summary } = paths[path][method];
+    const codes = path === "/health" ? ["200", "403", "500"] : ["200", "400", "403", "404", "429", "500"];
+    expect({ endpoint, codes: Object.keys(responses) }).toEqual({ endpoint, codes });
+    expect(summary).toBeString();
+    for (const [code, { description, content, headers }] of Object.entries<Documented>(responses)) {
+      expect(description).toBeString();
+      const type = path === "/health" && code !== "403" ? "text/plain" : "application/json";
+      expect(Object.keys(content)).toEqual([type]);
+      const schema = content[type]?.schema;
+      if (type === "text/plain") expect(schema?.type).toBe("string");
+      else expect(Object.keys(schema?.properties ?? {}).length).toBeGreaterThan(0);
+      if (path !== "/health") expect(Object.keys(headers ?? {})).toContain("X-RateLimit-Remaining");
+      if (code === "429") expect(Object.keys(headers ?? {})).toContain("Retry-After");
+    }
+  }
+});
+
+test("a refusal is documented as it is sent", async () => {
+  const { paths } = await document();
+  const { schema } = paths["/api/connect"].post.responses[404].content["application/json"];
+  expect(schema.required).toEqual(["success", "error"]);
+  expect(schema.properties.success).toEqual({ type: "boolean", const: false });
+});
+
+test("request bodies and path parameters are documented", async () => {
+  const { paths } = await document();
+  const fields = (path: string) => {
+    const { content, required } = paths[path].post.requestBody;
+    expect(required).toBe(true);
+    expect(Object.keys(content)).toEqual(["application/json"]);
+    const { schema } = content["application/json"];
+    expect(schema.additionalProperties).toBe(false);
+    return schema.required;
+  };
+  expect(fields("/api/connect")).toEqual(["server"]);
+  expect(fields("/api/custom/add")).toEqual(["name", "endpoint", "public_key", "private_key", "address"]);
+  expect(fields("/api/import")).toEqual(["name", "config"]);
+  const [provider] = paths["/api/provider/{provider}"].post.parameters;
+  expect(provider).toMatchObject({ in: "path", name: "provider", required: true });
+  expect(provider.schema.anyOf.map((each: { const: string }) => each.const)).toEqual([
+    "managed",
+    "custom",
+    "imported",
+  ]);
+  const [name] = paths["/api/custom/remove/{name}"].delete.parameters;
+  expect(name).toMatchObject({ in: "path", name: "name", required: true, schema: { type: "string" } });
+});
+
+test("nothing in the document, and no page, points to another host", async () => {
+  expect(JSON.stringify(await document())).not.toContain("://");
+  expect((await send("GET", "/swagger")).status).toBe(404);
+});

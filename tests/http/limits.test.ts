@@ -1,0 +1,204 @@
+import { afterAll, beforeEach, expect, test } from "bun:test";
+import fc from "fast-check";
+import { Limiter } from "../../src/http/limits.ts";
+import { EPOCH, start } from "./wire.ts";
+
+const { again, pass, stop } = start();
+afterAll(stop);
+beforeEach(() => pass(1_000));
+
+async function statusesOf(count: number, method: string, path: string): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let i = 0; i < count; i++) statuses.push((await again(method, path)).status);
+  return statuses;
+}
+
+const times = (count: number, status: number) => Array<number>(count).fill(status);
+
+test("ten requests a second pass and the eleventh is 429", async () => {
+  expect(await statusesOf(12, "GET", "/api/status")).toEqual([...times(10, 200), 429, 429]);
+});
+
+test("five requests a second to connection endpoints pass, whichever they are, and the sixth is 429", async () => {
+  expect(await statusesOf(3, "POST", "/api/disconnect")).toEqual(times(3, 200));
+  expect(await statusesOf(2, "POST", "/api/provider/custom")).toEqual(times(2, 200));
+  expect(await statusesOf(1, "POST", "/api/connect")).toEqual([429]);
+  expect(await statusesOf(1, "GET", "/api/status")).toEqual([200]);
+});
+
+test("requests to connection endpoints count against the general limit, rejected ones included", async () => {
+  await statusesOf(8, "POST", "/api/disconnect");
+  expect(await statusesOf(3, "GET", "/api/status")).toEqual([200, 200, 429]);
+});
+
+test("where the general limit is used up, a connection endpoint is 429 as well", async () => {
+  await statusesOf(10, "GET", "/api/status");
+  expect(await statusesOf(1, "POST", "/api/disconnect")).toEqual([429]);
+});
+
+test("unknown paths and wrong methods under /api count", async () => {
+  expect(await statusesOf(11, "GET", "/api/nope")).toEqual([...times(10, 404), 429]);
+});
+
+test("health and the document are not limited", async () => {
+  expect(await statusesOf(15, "GET", "/health")).toEqual(times(15, 200));
+  expect(await statusesOf(15, "GET", "/swagger/json")).toEqual(times(15, 200));
+  const { headers } = await again("GET", "/health");
+  expect(headers.has("x-ratelimit-limit")).toBe(false);
+});
+
+test("the limit is available again one second later and not earlier", async () => {
+  await statusesOf(10, "GET", "/api/status");
+  pass(999);
+  expect(await statusesOf(1, "GET", "/api/status")).toEqual([429]);
+  // That one counts too, so nine are left where it is the only one in the window.
+  pass(999);
+  expect(await statusesOf(10, "GET", "/api/status")).toEqual([...times(9, 200), 429]);
+});
+
+test("waiting for Retry-After is enough", async () => {
+  await statusesOf(30, "GET", "/api/status");
+  const { headers } = await again("GET", "/api/status");
+  pass(Number(headers.get("retry-after")) * 1_000);
+  expect(await statusesOf(1, "GET", "/api/status")).toEqual([200]);
+});
+
+function limitsIn(headers: Headers) {
+  return ["limit", "remaining", "reset"].map((name) => headers.get(`x-ratelimit-${name}`));
+}
+
+test("each answer says the limit, what remains of it and when it is whole again", async () => {
+  const own = start();
+  const first = await own.again("GET", "/api/status");
+  // The clock stands at a quarter past a second, the window ends a second later: rounded up, that is two.
+  expect(limitsIn(first.headers)).toEqual(["10", "9", String(Math.floor(EPOCH / 1000) + 2)]);
+  const connection = await own.again("POST", "/api/disconnect");
+  expect(limitsIn(connection.headers).slice(0, 2)).toEqual(["5", "4"]);
+  for (let i = 0; i < 7; i++) await own.again("GET", "/api/status");
+  expect(limitsIn((await own.again("POST", "/api/disconnect")).headers).slice(0, 2)).toEqual(["5", "0"]);
+  const rejected = await own.again("GET", "/api/status");
+  expect(limitsIn(rejected.headers).slice(0, 2)).toEqual(["10", "0"]);
+  expect(rejected.headers.get("retry-after")).toBe("1");
+  expect(rejected.json).toEqual({
+    success: false,
+    error: "too many requests: see the X-RateLimit headers and Retry-After",
+  });
+  own.pass(750);
+  const reset = (await own.again("GET", "/api/status")).headers.get("x-ratelimit-reset");
+  expect(reset).toBe(String(Math.floor(EPOCH / 1000) + 2));
+  await own.stop();
+});
+
+test("answers of every kind under /api carry the headers", async () => {
+  const own = start();
+  const foreign = { Host: "evil.example" };
+  own.gateway.failure = new Error("boom");
+  const answers = [
+    await own.send("GET", "/api/status"),
+    await own.send("POST", "/api/connect", "{"),
+    await own.send("POST", "/api/connect", "x".repeat(70_000)),
+    await own.send("DELETE", "/api/custom/remove/%zz"),
+    await own.send("GET", "/api/status", undefined, foreign),
+    await own.send("POST", "/api/connect", undefined, foreign),
+    await own.send("GET", "/api/nope"),
+    await own.send("GET", "/api"),
+    await own.send("OPTIONS", "/api/connect"),
+    await own.send("HEAD", "/api/status"),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([500, 400, 400, 400, 403, 403, 404, 404, 404, 404]);
+  for (const { headers } of answers) {
+    for (const value of limitsIn(headers)) expect(value).toMatch(/^[0-9]+$/);
+    expect(headers.has("retry-after")).toBe(false);
+  }
+  await own.stop();
+});
+
+test("a request that the guard refuses uses nothing up: a foreign page must not shut its visitor out", async () => {
+  for (let i = 0; i < 20; i++) {
+    const { status, headers } = await again("POST", "/api/connect", undefined, {
+      Origin: "http://evil.example",
+    });
+    expect([status, headers.get("x-ratelimit-remaining")]).toEqual([403, "5"]);
+  }
+  expect(await statusesOf(5, "POST", "/api/disconnect")).toEqual(times(5, 200));
+});
+
+test("clients are counted apart", () => {
+  const limiter = new Limiter();
+  for (let i = 0; i < 10; i++) limiter.take("192.168.1.2", "general", 0);
+  expect(limiter.take("192.168.1.2", "general", 0).allowed).toBe(false);
+  expect(limiter.take("192.168.1.3", "general", 0).allowed).toBe(true);
+});
+
+test("an IPv6 /64 is one client, a mapped IPv4 address is that address, and a zone is no difference", () => {
+  const sharing = [
+    ["fd00::1", "fd00::ffff:2", "fd00:0:0:0:1::"],
+    ["::ffff:192.168.1.2", "192.168.1.2"],
+    ["fe80::1%eth0", "fe80::1"],
+  ];
+  for (const addresses of sharing) {
+    const limiter = new Limiter();
+    for (const address of addresses) limiter.take(address, "general", 0);
+    expect(limiter.size).toBe(1);
+  }
+  const limiter = new Limiter();
+  for (const address of ["fd00::1", "fd00:0:0:1::1", "192.168.1.2", "192.168.1.3"])
+    limiter.take(address, "general", 0);
+  expect(limiter.size).toBe(4);
+});
+
+test("peeking counts nothing and remembers no one", () => {
+  const limiter = new Limiter();
+  const fresh = { limit: 10, remaining: 10, resetAt: 5, allowed: true };
+  expect(limiter.peek("192.168.1.2", "general", 5)).toEqual(fresh);
+  expect(limiter.size).toBe(0);
+  limiter.take("192.168.1.2", "connection", 6);
+  const used = { limit: 5, remaining: 4, resetAt: 1_006, allowed: true };
+  expect(limiter.peek("192.168.1.2", "connection", 7)).toEqual(used);
+  expect(limiter.peek("192.168.1.2", "connection", 7)).toEqual(used);
+});
+
+test("in no second does a client get more than its limit, and in none without other requests less", () => {
+  const gaps = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 100 });
+  fc.assert(
+    fc.property(gaps, (waits) => {
+      const limiter = new Limiter();
+      const asked: number[] = [];
+      let now = 0;
+      for (const wait of waits) {
+        now += wait;
+        const before = asked.filter((time) => time > now - 1_000).length;
+        expect(limiter.take("a", "general", now).allowed).toBe(before < 10);
+        asked.push(now);
+      }
+    }),
+  );
+});
+
+const ipv4 = (number: number) => [10, (number >> 16) & 255, (number >> 8) & 255, number & 255].join(".");
+
+test("a million addresses take bounded memory, and none of them gives the first one its limit back", () => {
+  const limiter = new Limiter();
+  for (let i = 0; i < 11; i++) limiter.take("192.168.1.2", "general", 0);
+  for (let i = 0; i < 1_000_000; i++) limiter.take(ipv4(i), "general", 500);
+  expect(limiter.size).toBe(10_000);
+  expect(limiter.take("192.168.1.2", "general", 999).allowed).toBe(false);
+});
+
+test("those for whom there is no room share one limit, and keep what is used when room comes", () => {
+  const limiter = new Limiter();
+  for (let i = 0; i < 10_000; i++) limiter.take(ipv4(i), "general", 0);
+  const allowed = Array.from({ length: 20 }, () => limiter.take("192.168.1.2", "general", 500).allowed);
+  expect(allowed).toEqual([...Array(10).fill(true), ...Array(10).fill(false)]);
+  expect(limiter.take("192.168.1.3", "general", 500).allowed).toBe(false);
+  // At 1,000 the others are forgotten; who was in the crowd is still over the limit.
+  expect(limiter.take("192.168.1.2", "general", 1_000).allowed).toBe(false);
+  expect(limiter.take("192.168.1.2", "general", 2_000).allowed).toBe(true);
+});
+
+test("clients that went quiet are forgotten", () => {
+  const limiter = new Limiter();
+  for (let i = 0; i < 5_000; i++) limiter.take(ipv4(i), "general", 0);
+  limiter.take("192.168.1.2", "general", 1_000);
+  expect(limiter.size).toBe(1);
+});

@@ -1,0 +1,73 @@
+import { afterAll, expect, test } from "bun:test";
+import { start } from "./wire.ts";
+
+const { gateway, send, lines, faults, stop } = start();
+afterAll(stop);
+
+const SECRET = "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=";
+const SERVER = {
+  name: "home",
+  endpoint: "192.0.2.7:51820",
+  public_key: "public",
+  private_key: SECRET,
+  address: "10.0.0.2/32",
+};
+
+/** Bodies that hold a key and fail in every way that a body can, or are taken. */
+const BODIES: Record<string, (string | Uint8Array)[]> = {
+  "/api/custom/add": [
+    JSON.stringify(SERVER),
+    JSON.stringify(SERVER),
+    JSON.stringify({ ...SERVER, mtu: SECRET }),
+    JSON.stringify({ ...SERVER, private_key: [SECRET] }),
+    JSON.stringify({ ...SERVER, private_key: { [SECRET]: SECRET } }),
+    JSON.stringify({ ...SERVER, [SECRET]: 1 }),
+    JSON.stringify({ ...SERVER, [`${SECRET} `]: 1 }),
+    JSON.stringify({ ...SERVER, name: undefined }),
+    JSON.stringify([SECRET]),
+    JSON.stringify(SECRET),
+    `{"private_key":"${SECRET}","private_key":"${SECRET}"}`,
+    `{"${SECRET}":1,"${SECRET}":2}`,
+    `{"private_key":"${SECRET}\\u0000"}`,
+    `{"private_key":"${SECRET}\\ud800"}`,
+    `{"private_key":"${SECRET}`,
+    `{"private_key":${SECRET}}`,
+    SECRET,
+    `\uFEFF"${SECRET}"`,
+    Buffer.from(`"${SECRET}\xff"`, "latin1"),
+    `{"private_key":"${SECRET.repeat(2_000)}"}`,
+    "[".repeat(20) + JSON.stringify(SECRET) + "]".repeat(20),
+  ],
+  "/api/import": [
+    JSON.stringify({ name: "a", config: `[Interface]\nPrivateKey = ${SECRET}\n` }),
+    JSON.stringify({ name: "a", config: [SECRET] }),
+    JSON.stringify({ name: "a", conf: SECRET }),
+  ],
+};
+
+test("no key of a request body is in an answer or in the log", async () => {
+  for (const [path, bodies] of Object.entries(BODIES)) {
+    for (const body of bodies) {
+      const answers = [
+        await send("POST", path, body),
+        await send("POST", path, body, { "Content-Type": "text/plain" }),
+        await send("POST", path, body, { Host: "evil.example" }),
+        await send("POST", `${path}/nope`, body),
+      ];
+      for (const { status, text, headers } of answers) {
+        expect(status).toBeGreaterThan(0);
+        expect(text + JSON.stringify([...headers])).not.toContain(SECRET.slice(0, 20));
+      }
+    }
+  }
+  expect(lines.length).toBeGreaterThan(90);
+  expect(lines.concat(faults).join("\n")).not.toContain(SECRET.slice(0, 20));
+});
+
+test("a fault whose message quotes a key is logged without it", async () => {
+  gateway.failure = new Error(`cannot use ${SECRET}`, { cause: new Error(`because of ${SECRET}`) });
+  const { json } = await send("POST", "/api/custom/add", JSON.stringify({ ...SERVER, name: "other" }));
+  expect(json).toEqual({ success: false, error: "internal error" });
+  expect(faults.at(-1)).toContain("cannot use (a key)");
+  expect(faults.at(-1)).not.toContain(SECRET);
+});

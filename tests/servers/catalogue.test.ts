@@ -1,0 +1,169 @@
+import { describe, expect, test } from "bun:test";
+import { GatewayError } from "../../src/errors.ts";
+import { Catalogue } from "../../src/servers/catalogue.ts";
+import { ManagedList } from "../../src/servers/managed.ts";
+import type { Provider } from "../../src/servers/schema.ts";
+import { Store } from "../../src/servers/store.ts";
+import { formatConfig } from "../../src/wireguard/config.ts";
+import { BODY, CONFIG, inDirectory, NOW, SERVER } from "./example.ts";
+
+const FILE = formatConfig(CONFIG);
+const TAKEN = "name: is taken; remove that server first or choose another name";
+
+/** Runs `work` with a catalogue on an empty store, and with a way to start the gateway again. */
+function withCatalogue(
+  work: (catalogue: Catalogue, again: () => Catalogue, store: () => Store) => void,
+): void {
+  inDirectory((directory) => {
+    let store = Store.open(directory, NOW);
+    const again = () => {
+      store.close();
+      store = Store.open(directory, NOW);
+      return new Catalogue(store, ManagedList.empty());
+    };
+    work(again(), again, () => store);
+    store.close();
+  });
+}
+
+test("the current provider is managed at first, and what was chosen last ever after", () => {
+  withCatalogue((catalogue, again) => {
+    expect(catalogue.current()).toBe("managed");
+    for (const provider of ["custom", "imported", "managed", "custom"] as const) {
+      catalogue.use(provider);
+      expect([catalogue.current(), again().current()]).toEqual([provider, provider]);
+      catalogue = again();
+    }
+  });
+});
+
+test("a provider that nobody knows was stored by nobody", () => {
+  withCatalogue((_, again, store) => {
+    store().write("provider", "__proto__");
+    expect(again().current()).toBe("managed");
+  });
+});
+
+test("a custom server is found by its name while custom is current, also after a restart", () => {
+  withCatalogue((catalogue, again) => {
+    catalogue.addCustom(BODY);
+    expect(() => catalogue.find("home")).toThrow("server: the provider managed has no server of this name");
+    catalogue.use("custom");
+    expect(catalogue.find("home")).toEqual(SERVER);
+    expect(again().find("home")).toEqual(SERVER);
+  });
+});
+
+test("an imported configuration has no place, and its warnings are handed back", () => {
+  withCatalogue((catalogue) => {
+    catalogue.use("imported");
+    const warnings = catalogue.importConfig({
+      name: "mine",
+      config: FILE.replace("[Peer]", "ListenPort = 1\n[Peer]"),
+    });
+    expect(warnings).toEqual(["line 5: ListenPort: has no effect, the gateway sees to this itself"]);
+    expect(catalogue.find("mine")).toEqual({
+      ...SERVER,
+      name: "mine",
+      provider: "imported",
+      label: "Imported",
+    });
+    expect(JSON.stringify(catalogue.tree())).toBe(
+      '{"servers":{"Unknown":{"Unknown":[{"hostname":"mine","ipv4":"192.0.2.1","type":"WireGuard","provider":"Imported"}]}},"provider":"imported"}',
+    );
+  });
+});
+
+test("the tree shows the current provider only, all() shows every server", () => {
+  withCatalogue((catalogue) => {
+    catalogue.addCustom(BODY);
+    catalogue.importConfig({ name: "mine", config: FILE });
+    expect(JSON.stringify(catalogue.tree())).toBe('{"servers":{},"provider":"managed"}');
+    expect(catalogue.servers("custom").map((server) => server.name)).toEqual(["home"]);
+    expect(catalogue.all().map((server) => server.name)).toEqual(["home", "mine"]);
+  });
+});
+
+describe("names", () => {
+  test("a taken name is refused within its provider, and nothing is overwritten", () => {
+    withCatalogue((catalogue) => {
+      catalogue.addCustom(BODY);
+      const other = { ...BODY, endpoint: "192.0.2.9:1" };
+      expect(() => catalogue.addCustom(other)).toThrow(new GatewayError("bad_request", TAKEN));
+      catalogue.importConfig({ name: "home", config: FILE });
+      expect(() => catalogue.importConfig({ name: "home", config: FILE })).toThrow(TAKEN);
+      expect(catalogue.servers("custom")).toEqual([SERVER]);
+    });
+  });
+
+  test.each(["__proto__", "constructor", "..", "%2e", "'; DROP TABLE servers; --", "日本", "Köln"])(
+    "%s can be added, found after a restart, and removed",
+    (name) => {
+      withCatalogue((catalogue, again) => {
+        catalogue.use("custom");
+        expect(() => catalogue.find(name)).toThrow("has no server of this name");
+        catalogue.addCustom({ ...BODY, name });
+        const later = again();
+        expect(later.find(name).name).toBe(name);
+        later.removeCustom(name);
+        expect(again().servers("custom")).toEqual([]);
+      });
+    },
+  );
+
+  test("a name that is not in NFC is refused wherever it comes from", () => {
+    withCatalogue((catalogue) => {
+      const name = "Ko\u0308ln";
+      const fault = "is not in Unicode's normal form C";
+      expect(() => catalogue.addCustom({ ...BODY, name })).toThrow(`name: ${fault}`);
+      expect(() => catalogue.importConfig({ name, config: FILE })).toThrow(`name: ${fault}`);
+      expect(() => catalogue.removeCustom(name)).toThrow(`name: ${fault}`);
+      expect(() => catalogue.find(name)).toThrow(`server: ${fault}`);
+    });
+  });
+
+  test("removing what is not there is not_found, and imported servers are not custom ones", () => {
+    withCatalogue((catalogue) => {
+      catalogue.importConfig({ name: "mine", config: FILE });
+      expect(() => catalogue.removeCustom("mine")).toThrow(
+        new GatewayError("not_found", "name: the provider custom has no server of this name"),
+      );
+    });
+  });
+});
+
+test("listeners hear of each change with the number of servers, and of nothing else", () => {
+  withCatalogue((catalogue) => {
+    const heard: [Provider, number][] = [];
+    catalogue.onChange((provider, count) => heard.push([provider, count]));
+    catalogue.use("custom");
+    catalogue.addCustom(BODY);
+    expect(() => catalogue.addCustom(BODY)).toThrow();
+    catalogue.addCustom({ ...BODY, name: "work" });
+    catalogue.importConfig({ name: "mine", config: FILE });
+    expect(() => catalogue.removeCustom("nothing")).toThrow();
+    catalogue.removeCustom("home");
+    expect(heard).toEqual([
+      ["custom", 1],
+      ["custom", 2],
+      ["imported", 1],
+      ["custom", 1],
+    ]);
+  });
+});
+
+test("when the disk refuses, nothing is added, removed or switched", () => {
+  withCatalogue((catalogue, _, store) => {
+    catalogue.addCustom(BODY);
+    const { database } = store() as unknown as { database: import("bun:sqlite").Database };
+    database.run("PRAGMA query_only = ON");
+    for (const attempt of [
+      () => catalogue.addCustom({ ...BODY, name: "work" }),
+      () => catalogue.removeCustom("home"),
+      () => catalogue.use("custom"),
+    ]) {
+      expect(attempt).toThrow("The database could not be written");
+    }
+    expect([catalogue.current(), catalogue.servers("custom")]).toEqual(["managed", [SERVER]]);
+  });
+});

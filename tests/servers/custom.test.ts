@@ -1,0 +1,145 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { GatewayError } from "../../src/errors.ts";
+import { configOf, customServer, FIELDS } from "../../src/servers/custom.ts";
+import { parseConfig } from "../../src/wireguard/config.ts";
+import { BODY, CONFIG, PRESHARED, PRIVATE, PUBLIC, SERVER } from "./example.ts";
+
+test("five fields make a server, and everything goes through it", () => {
+  expect(customServer(BODY)).toEqual(SERVER);
+});
+
+test("every field is used", () => {
+  const body = {
+    ...BODY,
+    address: "10.64.0.2, fd00::2/64",
+    dns: "10.64.0.1,corp.example",
+    allowed_ips: "10.1.2.3/8",
+    location: "Gothenburg, Sweden",
+    preshared_key: PRESHARED,
+    persistent_keepalive: 0,
+    mtu: 1280,
+  };
+  expect(customServer(body)).toEqual({
+    ...SERVER,
+    location: "Gothenburg, Sweden",
+    country: "Sweden",
+    city: "Gothenburg",
+    config: {
+      interface: {
+        privateKey: PRIVATE,
+        addresses: ["10.64.0.2/32", "fd00::2/64"],
+        dns: ["10.64.0.1"],
+        searchDomains: ["corp.example"],
+        mtu: 1280,
+      },
+      peer: {
+        ...CONFIG.peer,
+        presharedKey: PRESHARED,
+        allowedIps: ["10.0.0.0/8"],
+        persistentKeepalive: 0,
+      },
+    },
+  });
+});
+
+describe("what is refused, by the name of its field", () => {
+  test.each([
+    ["name", { name: "a/b" }, "holds a slash"],
+    [
+      "endpoint",
+      { endpoint: "192.0.2.1:65536" },
+      "the port must be a number from 1 to 65535, in plain digits",
+    ],
+    ["endpoint", { endpoint: "" }, "must be host:port, or [address]:port for IPv6"],
+    ["public_key", { public_key: "x" }, "must be a WireGuard key: 44 characters of base64, and not all zero"],
+    [
+      "private_key",
+      { private_key: `${PRIVATE}=` },
+      "must be a WireGuard key: 44 characters of base64, and not all zero",
+    ],
+    ["address", { address: "" }, "is empty"],
+    ["dns", { dns: "" }, "is empty"],
+    ["dns", { dns: "1.1.1.1,," }, "has an empty item"],
+    ["allowed_ips", { allowed_ips: "" }, "is empty"],
+    [
+      "mtu",
+      { mtu: 1279, address: "fd00::2" },
+      "the MTU must be at least 1280 where an IPv6 address is configured",
+    ],
+    ["mtu", { mtu: 575 }, "the MTU must be a number from 576 to 65535, in plain digits"],
+    [
+      "persistent_keepalive",
+      { persistent_keepalive: 25.5 },
+      "the interval must be a number from 0 to 65535, in plain digits",
+    ],
+    ["location", { location: "a\nb" }, "must be at most 256 characters without control characters"],
+    ["location", { location: "x".repeat(257) }, "must be at most 256 characters without control characters"],
+  ])("%s: %j", (field, change, what) => {
+    expect(() => customServer({ ...BODY, ...change })).toThrow(
+      new GatewayError("bad_request", `${field}: ${what}`),
+    );
+  });
+});
+
+test("import and custom/add accept the same values, make the same of them, and refuse for the same reason", () => {
+  const keys = {
+    address: "Address",
+    dns: "DNS",
+    endpoint: "Endpoint",
+    public_key: "PublicKey",
+    preshared_key: "PresharedKey",
+    allowed_ips: "AllowedIPs",
+  } as const;
+  const scrap = fc.oneof(
+    fc.constantFrom(
+      ",",
+      " ",
+      "\t",
+      ":",
+      "/",
+      "[",
+      "]",
+      ".",
+      "-",
+      "\u00A0",
+      "10.0.0.1",
+      "fd00::2",
+      "/24",
+      ":443",
+      "vpn.example",
+    ),
+    fc.constantFrom(PUBLIC, PRESHARED, "0", "::", "256"),
+    fc.ipV4(),
+    fc.ipV6(),
+    fc.string({ maxLength: 3 }),
+  );
+  const value = fc
+    .array(scrap, { minLength: 1, maxLength: 5 })
+    .map((scraps) => scraps.join(""))
+    .filter((text) => !/[#\r\n\0]/.test(text) && !/^[ \t]*$/.test(text));
+  const field = fc.constantFrom(...(Object.keys(keys) as (keyof typeof keys)[]));
+  fc.assert(
+    fc.property(field, value, (name, text) => {
+      const body = { ...BODY, [name]: text };
+      const inFile = (key: keyof typeof keys) => `${keys[key]} = ${body[key] ?? ""}\n`;
+      const file = [
+        `[Interface]\nPrivateKey = ${PRIVATE}\n${inFile("address")}${name === "dns" ? inFile(name) : ""}`,
+        `[Peer]\n${inFile("public_key")}${inFile("endpoint")}`,
+        name === "allowed_ips" || name === "preshared_key" ? inFile(name) : "",
+      ].join("");
+      expect(outcome(() => configOf(body))).toEqual(outcome(() => parseConfig(file).config));
+    }),
+    { numRuns: 3000 },
+  );
+  expect(Object.values(FIELDS)).toContainValues(Object.keys(keys) as never);
+});
+
+function outcome(make: () => unknown): unknown {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return error.message.replace(/^(line \d+: )?\w+: /, "");
+  }
+}

@@ -1,0 +1,147 @@
+import { describe, expect, test } from "bun:test";
+import type { ManagedSettings } from "../../src/servers/account.ts";
+import { ManagedList } from "../../src/servers/managed.ts";
+import { treeOf } from "../../src/servers/tree.ts";
+import { PRIVATE, PUBLIC } from "./example.ts";
+
+const SE1 = {
+  hostname: "se-1",
+  country: "Sweden",
+  city: "Stockholm",
+  ipv4: "192.0.2.1",
+  ipv6: "2001:db8::1",
+  port: 51820,
+  public_key: PUBLIC,
+  provider: "Mullvad",
+};
+const { provider: _, ipv6: __, ...NO1 } = { ...SE1, hostname: "no-1", country: "Norway", city: "Oslo" };
+
+const SETTINGS: ManagedSettings = {
+  managedList: "/list.json",
+  managedKeyFile: "/key",
+  managedAddress: "10.64.0.2/32, fd00::2/128",
+  managedDns: "10.64.0.1",
+};
+const FILES: Record<string, string> = {
+  "/list.json": JSON.stringify({ servers: [SE1, NO1] }),
+  "/key": `${PRIVATE}\n`,
+};
+
+function read(settings: Partial<ManagedSettings> = {}, files: Record<string, string> = {}) {
+  const all = { ...FILES, ...files };
+  const host = { read: async (path: string) => all[path] ?? null };
+  return ManagedList.read(host, { ...SETTINGS, ...settings });
+}
+
+test("a list and an account make servers that can be connected to", async () => {
+  const managed = await read();
+  expect(managed.alert).toBeNull();
+  expect(managed.servers().map((server) => server.name)).toEqual(["se-1", "no-1"]);
+  expect(managed.find("se-1")).toEqual({
+    name: "se-1",
+    provider: "managed",
+    label: "Mullvad",
+    country: "Sweden",
+    city: "Stockholm",
+    location: "Stockholm, Sweden",
+    config: {
+      interface: {
+        privateKey: PRIVATE,
+        addresses: ["10.64.0.2/32", "fd00::2/128"],
+        dns: ["10.64.0.1"],
+        searchDomains: [],
+      },
+      peer: {
+        publicKey: PUBLIC,
+        endpoint: { host: "192.0.2.1", port: 51820 },
+        allowedIps: ["0.0.0.0/0", "::/0"],
+      },
+    },
+  });
+  expect(managed.find("xx-1")).toBeNull();
+});
+
+test("the tree needs no account, and a record without a label is Managed", async () => {
+  const managed = await read({ managedKeyFile: null });
+  expect(JSON.parse(JSON.stringify(treeOf(managed.listed())))).toEqual({
+    Norway: { Oslo: [{ hostname: "no-1", ipv4: "192.0.2.1", type: "WireGuard", provider: "Managed" }] },
+    Sweden: { Stockholm: [{ hostname: "se-1", ipv4: "192.0.2.1", type: "WireGuard", provider: "Mullvad" }] },
+  });
+});
+
+describe("without a usable account, connecting says what is missing", () => {
+  test.each([
+    ["no key file", { managedKeyFile: null }, "the account is not given: set managedKeyFile"],
+    [
+      "nothing at all",
+      { managedKeyFile: null, managedAddress: " " },
+      "the account is not given: set managedKeyFile and managedAddress",
+    ],
+    ["no address", { managedAddress: "" }, "the account is not given: set managedAddress"],
+    [
+      "a file that is not there",
+      { managedKeyFile: "/no" },
+      "the key file that managedKeyFile names, /no, cannot be read",
+    ],
+    [
+      "a file without a key",
+      { managedKeyFile: "/list.json" },
+      "the account is unusable: managedKeyFile: must be a WireGuard key: 44 characters of base64, and not all zero",
+    ],
+    [
+      "a bad resolver",
+      { managedDns: "10.0.0" },
+      "the account is unusable: managedDns: must be IP addresses and search domains, separated by commas",
+    ],
+  ])("%s", async (_, settings, what) => {
+    const managed = await read(settings);
+    expect(() => managed.find("se-1")).toThrow(`server: a managed server needs an account; ${what}`);
+    expect(managed.find("xx-1")).toBeNull();
+    expect(managed.servers()).toEqual([]);
+    expect(managed.listed()).toHaveLength(2);
+  });
+});
+
+describe("lists", () => {
+  test("without a list the provider is empty, and that is no fault", async () => {
+    const managed = await read({ managedList: null });
+    expect([managed.listed(), managed.alert]).toEqual([[], null]);
+  });
+
+  test.each([
+    ["missing", "/no.json", ""],
+    ["not JSON", "/x", "{"],
+    ["an array", "/x", "[]"],
+    ["without servers", "/x", '{"servers":{}}'],
+    ["nothing", "/x", "null"],
+  ])("a list that is %s leaves the provider empty, and an alert says so", async (_, managedList, text) => {
+    const managed = await read({ managedList }, { "/x": text });
+    expect(managed.listed()).toEqual([]);
+    expect(managed.alert).toBe(
+      `The list of managed servers ${managedList} is missing or cannot be read; the provider is empty.`,
+    );
+  });
+
+  test("a file that cannot be read is one of them", async () => {
+    const host = { read: () => Promise.reject(new Error("EACCES")) };
+    const managed = await ManagedList.read(host, SETTINGS);
+    expect(managed.listed()).toEqual([]);
+    expect(managed.alert).toContain("/list.json");
+  });
+
+  test.each([
+    ["no object", null],
+    ["no key", { ...SE1, public_key: undefined }],
+    ["a bad key", { ...SE1, public_key: "x" }],
+    ["a bad address", { ...SE1, ipv4: "192.0.2.256" }],
+    ["a bad IPv6 address", { ...SE1, ipv6: "fe80::1%eth0" }],
+    ["a bad port", { ...SE1, port: 65536 }],
+    ["a bad name", { ...SE1, hostname: "a/b" }],
+    ["no country", { ...SE1, country: "" }],
+    ["the name of another", NO1],
+  ])("an entry with %s is left out and counted", async (_, entry) => {
+    const managed = await read({}, { "/list.json": JSON.stringify({ servers: [NO1, entry] }) });
+    expect(managed.listed().map((server) => server.name)).toEqual(["no-1"]);
+    expect(managed.alert).toBe("1 of the managed servers could not be read from the list and is left out.");
+  });
+});

@@ -1,0 +1,54 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { GatewayError } from "../../src/errors.ts";
+import { nameIn } from "../../src/servers/name.ts";
+
+test.each([
+  "a",
+  "..",
+  "%2e",
+  "__proto__",
+  "constructor",
+  "toString",
+  "Köln 1",
+  "日本",
+  "👩‍🚀",
+  "a\\b",
+  "'; --",
+  "x".repeat(64),
+])("%j is an ordinary name", (name) => {
+  expect(nameIn("name", name)).toBe(name);
+});
+
+test("64 characters are counted as people count them, not as UTF-16 does", () => {
+  expect(nameIn("name", "🚪".repeat(64))).toHaveLength(128);
+  expect(() => nameIn("name", "🚪".repeat(65))).toThrow("name: must have 1 to 64 characters");
+});
+
+test.each([
+  ["", "must have 1 to 64 characters"],
+  ["x".repeat(65), "must have 1 to 64 characters"],
+  ["a/b", "holds a slash"],
+  ["a\0b", "holds a control character"],
+  ["a\nb", "holds a control character"],
+  ["a\u0085b", "holds a control character"],
+  ["\ud83d", "holds half a character"],
+  [" a", "begins or ends with white space"],
+  ["a\u00A0", "begins or ends with white space"],
+  ["\uFEFFa", "begins or ends with white space"],
+  ["Ko\u0308ln", "is not in Unicode's normal form C"],
+])("%j is refused", (name, fault) => {
+  expect(() => nameIn("server", name)).toThrow(new GatewayError("bad_request", `server: ${fault}`));
+});
+
+test("any text is a name or a bad request", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 70 }), (text) => {
+      try {
+        expect(nameIn("name", text)).toBe(text);
+      } catch (error) {
+        expect(error).toBeInstanceOf(GatewayError);
+      }
+    }),
+  );
+});

@@ -1,0 +1,226 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { GatewayError } from "../../src/errors.ts";
+import { Store } from "../../src/servers/store.ts";
+import { inDirectory, NOW, SERVER } from "./example.ts";
+
+const ASIDE = "portcullis.damaged-2026-01-02T03:04:05.006Z.db";
+const DAMAGED = `The database was damaged; it is kept as ${ASIDE} and an empty one is in its place.`;
+
+const fileOf = (directory: string) => join(directory, "portcullis.db");
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+/** A directory with a database that holds one server and one setting. */
+function withStored<T>(work: (directory: string) => T): T {
+  return inDirectory((directory) => {
+    const store = Store.open(directory, NOW);
+    store.insert(SERVER);
+    store.write("provider", "custom");
+    store.close();
+    return work(directory);
+  });
+}
+
+/** Opens the store, and closes it again. */
+function opened<T>(directory: string, look: (store: Store) => T): T {
+  const store = Store.open(directory, NOW);
+  try {
+    return look(store);
+  } finally {
+    store.close();
+  }
+}
+
+test("what was stored is there after opening again", () => {
+  withStored((directory) => {
+    opened(directory, (store) => {
+      expect(store.alert).toBeNull();
+      expect(store.servers()).toEqual([SERVER]);
+      expect([store.read("provider"), store.read("nothing")]).toEqual(["custom", null]);
+      store.write("provider", "managed");
+      store.remove("custom", "home");
+    });
+    opened(directory, (store) => expect([store.servers(), store.read("provider")]).toEqual([[], "managed"]));
+  });
+});
+
+test("what was written survives a process that is killed", () => {
+  inDirectory((directory) => {
+    const script = `
+      const { Store } = await import(${JSON.stringify(join(import.meta.dir, "../../src/servers/store.ts"))});
+      const store = Store.open(${JSON.stringify(directory)}, 0);
+      store.insert(${JSON.stringify(SERVER)});
+      process.kill(process.pid, "SIGKILL");`;
+    const { signalCode } = Bun.spawnSync([process.execPath, "-e", script]);
+    expect(signalCode).toBe("SIGKILL");
+    expect(opened(directory, (store) => [store.alert, store.servers()])).toEqual([null, [SERVER]]);
+  });
+});
+
+test("only the owner may read the directory and the files in it, whatever they were before", () => {
+  inDirectory((parent) => {
+    const directory = join(parent, "a", "b");
+    opened(directory, (store) => store.write("a", "b"));
+    chmodSync(directory, 0o755);
+    chmodSync(fileOf(directory), 0o644);
+    opened(directory, (store) => {
+      store.insert(SERVER);
+      expect(modeOf(directory)).toBe("700");
+      expect(
+        readdirSync(directory)
+          .toSorted()
+          .map((name) => `${name} ${modeOf(join(directory, name))}`),
+      ).toEqual(["portcullis.db 600", "portcullis.db-shm 600", "portcullis.db-wal 600"]);
+    });
+  });
+});
+
+test("a removed private key is gone from the disk once the store is closed", () => {
+  withStored((directory) => {
+    expect(readFileSync(fileOf(directory)).includes(SERVER.config.interface.privateKey)).toBeTrue();
+    opened(directory, (store) => store.remove("custom", "home"));
+    for (const name of readdirSync(directory)) {
+      expect(readFileSync(join(directory, name)).includes(SERVER.config.interface.privateKey)).toBeFalse();
+    }
+  });
+});
+
+describe("a database that is damaged is set aside, and an empty one started", () => {
+  test.each<[string, (path: string) => void]>([
+    [
+      "no database",
+      (path) => writeFileSync(path, "not a database, but long enough to look like one ".repeat(200)),
+    ],
+    ["cut short", (path) => truncateSync(path, 5000)],
+    ["overwritten in the middle", (path) => overwrite(path, 4096, 4096)],
+    ["overwritten in its schema", (path) => overwrite(path, 100, 1000)],
+    ["another program's", (path) => change(path, "CREATE TABLE other (a)")],
+    ["without a table", (path) => change(path, "DROP TABLE servers")],
+    ["of a later version", (path) => change(path, "PRAGMA user_version = 2")],
+  ])("%s", (_, damage) => {
+    withStored((directory) => {
+      damage(fileOf(directory));
+      const before = readFileSync(fileOf(directory));
+      opened(directory, (store) => {
+        expect([store.alert, store.servers(), store.read("provider")]).toEqual([DAMAGED, [], null]);
+        store.insert(SERVER);
+      });
+      expect(readFileSync(join(directory, ASIDE)).equals(before)).toBeTrue();
+      expect(modeOf(join(directory, ASIDE))).toBe("600");
+      expect(opened(directory, (store) => [store.alert, store.servers()])).toEqual([null, [SERVER]]);
+    });
+  });
+
+  test("bytes that change anywhere in it never stop the gateway", () => {
+    withStored((directory) => {
+      const sound = readFileSync(fileOf(directory));
+      for (let round = 0; round < 150; round++) {
+        const broken = Buffer.from(sound);
+        const at = round < 100 ? round : (round * 7919) % sound.length;
+        broken[at] = (broken[at] ?? 0) ^ (1 + ((round * 31) % 255));
+        for (const suffix of ["", "-wal", "-shm"])
+          writeFileSync(fileOf(directory) + suffix, suffix ? "" : broken);
+        opened(directory, (store) => {
+          store.write("still", "works");
+          expect(store.read("still")).toBe("works");
+        });
+      }
+    });
+  });
+
+  test("a stray log beside it does no harm", () => {
+    withStored((directory) => {
+      writeFileSync(`${fileOf(directory)}-wal`, "x".repeat(5000));
+      expect(opened(directory, (store) => [store.alert, store.servers()])).toEqual([null, [SERVER]]);
+    });
+  });
+});
+
+test.each([
+  ["not JSON", "{"],
+  ["JSON of something else", "[]"],
+  ["a key that would end its line", JSON.stringify(SERVER.config).replace("yAnz", "\\nAn")],
+])("a row whose configuration is %s is dropped, the others stay, and a copy is kept", (_, config) => {
+  withStored((directory) => {
+    change(fileOf(directory), `INSERT INTO servers VALUES ('custom', 'odd', '', '', '', '', '${config}')`);
+    opened(directory, (store) => {
+      expect(store.alert).toBe(
+        `One stored server could not be read; the database as it was is kept as ${ASIDE}.`,
+      );
+      expect(store.servers()).toEqual([SERVER]);
+      store.insert({ ...SERVER, name: "odd" });
+    });
+    expect(modeOf(join(directory, ASIDE))).toBe("600");
+    expect(opened(directory, (store) => [store.alert, store.servers().length])).toEqual([null, 2]);
+    const copy = new Database(join(directory, ASIDE), { readonly: true });
+    expect(copy.query("SELECT name FROM servers").values()).toEqual([["home"], ["odd"]]);
+    copy.close();
+  });
+});
+
+describe("what cannot be done is told in a sentence", () => {
+  test("a full disk", () => {
+    withStored((directory) => {
+      opened(directory, (store) => {
+        const { database } = store as unknown as { database: Database };
+        database.run("PRAGMA max_page_count = 1");
+        const many = () => Array.from({ length: 200 }, (_, n) => store.insert({ ...SERVER, name: `${n}` }));
+        expect(many).toThrow(
+          new GatewayError("unable", "The database could not be written: the disk is full."),
+        );
+        database.run("PRAGMA max_page_count = 10000");
+        store.insert({ ...SERVER, name: "later" });
+      });
+    });
+  });
+
+  test("a database that nobody may write", () => {
+    withStored((directory) => {
+      opened(directory, (store) => {
+        (store as unknown as { database: Database }).database.run("PRAGMA query_only = ON");
+        const message = "The database could not be written: the state directory is read-only.";
+        expect(() => store.write("a", "b")).toThrow(new GatewayError("unable", message));
+      });
+    });
+  });
+
+  test("a directory where the database should be", () => {
+    inDirectory((directory) => {
+      mkdirSync(fileOf(directory));
+      expect(() => Store.open(directory, NOW)).toThrow(GatewayError);
+    });
+  });
+
+  test("a state directory that is a file", () => {
+    inDirectory((directory) => {
+      appendFileSync(join(directory, "file"), "");
+      expect(() => Store.open(join(directory, "file"), NOW)).toThrow(
+        new GatewayError("unable", "The database could not be opened: the system says EEXIST."),
+      );
+    });
+  });
+});
+
+function overwrite(path: string, at: number, length: number): void {
+  const bytes = readFileSync(path);
+  bytes.fill(0xa5, at, at + length);
+  writeFileSync(path, bytes);
+}
+
+function change(path: string, sql: string): void {
+  const database = new Database(path);
+  database.run(sql);
+  database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  database.close();
+}
