@@ -21,7 +21,14 @@ const REFUSE = [
 
 /** The kill switch as nftables text for `nft -f -`. */
 export function rulesetOf(policy: Policy): string {
-  return tableOf([marks(policy), ...tunnelChains(policy), input(policy), forward(policy), output(policy)]);
+  return tableOf([
+    marks(policy),
+    unrouted(policy),
+    ...tunnelChains(policy),
+    input(policy),
+    forward(policy),
+    output(policy),
+  ]);
 }
 
 /**
@@ -179,6 +186,21 @@ function marks({ lans, uplink, dialing, carrying, lookup }: Policy): string {
       .slice(0, 1)
       .map((exit) => `iifname ${lanNames} ${DNS} fib daddr type local ct zone set ${exit.zone}`),
   ]);
+}
+
+/** Routing refuses with ICMP alone, a few a second; a client that opens many connections would see time-outs. */
+function unrouted({ lans }: Policy): string {
+  const match = `iifname ${set(lans.map((lan) => lan.interface))} fib daddr type unicast fib daddr oif missing`;
+  return chain(
+    "refuse_unrouted",
+    "type filter hook prerouting priority filter; policy accept;",
+    lans.length === 0
+      ? []
+      : [
+          `${match} meta l4proto tcp reject with tcp reset comment "no tunnel leads there"`,
+          `${match} reject with icmpx admin-prohibited`,
+        ],
+  );
 }
 
 function tunnelChains({ lans, carrying }: Policy): string[] {

@@ -17,7 +17,7 @@ export async function unusedBody({ request }: { request: Request }): Promise<nul
 }
 
 /** 64 KiB: a wg-quick file with one peer and a long list of allowed IPs takes a tenth of it. */
-export const MAX_BODY_BYTES = 65_536;
+const MAX_BODY_BYTES = 65_536;
 
 /**
  * A foreign page can send text/plain without asking first, but not application/json

@@ -14,7 +14,7 @@ export interface Budget {
 export type Endpoint = "general" | "connection";
 
 /** Requests per client within one second, the rejected ones included. */
-export const LIMITS: Record<Endpoint, number> = { general: 10, connection: 5 };
+const LIMITS: Record<Endpoint, number> = { general: 10, connection: 5 };
 const WINDOW_MS = 1_000;
 
 /** More than the devices of a home; 10,000 clients take about 4 MB. */

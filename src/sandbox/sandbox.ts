@@ -4,10 +4,13 @@ import { join } from "node:path";
 import type { Host, Watch } from "../system/host.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
+import { addressesOf, vpnTunnel } from "./addresses.ts";
+import { cableText, linksOf } from "./cables.ts";
 import { type SandboxFiles, writeFiles } from "./files.ts";
-import { addressesOf, cableText, linksOf, routerRules, sysctlsOf, vpnRules, vpnTunnel } from "./network.ts";
+import { routerRules, vpnRules } from "./nat.ts";
 import { makeServers, serverConfig, type VpnServer } from "./server.ts";
 import { claimId, remove, sweep } from "./sweep.ts";
+import { sysctlsOf } from "./sysctls.ts";
 import { type Arms, LAN, type Namespaces, namespacesOf, ROUTER } from "./topology.ts";
 
 /** Starting the program takes 0.1 to 0.4 s; a Pi under load takes twenty times that. */

@@ -18,17 +18,17 @@ export async function accountOf(host: Pick<Host, "read">, settings: ManagedSetti
   const { managedKeyFile: file, managedAddress: address, managedDns: dns } = settings;
   if (file === null || address.trim() === "") {
     const unset = [
-      ...(file === null ? ["managedKeyFile"] : []),
-      ...(address.trim() === "" ? ["managedAddress"] : []),
+      ...(file === null ? ["--managed-key-file"] : []),
+      ...(address.trim() === "" ? ["--managed-address"] : []),
     ];
     return { missing: `the account is not given: set ${unset.join(" and ")}` };
   }
   const key = await host.read(file).catch(() => null);
-  if (key === null) return { missing: `the key file that managedKeyFile names, ${file}, cannot be read` };
+  if (key === null) return { missing: `the key file that --managed-key-file names, ${file}, cannot be read` };
   const fields = {
-    privateKey: [{ text: key.trim(), where: "managedKeyFile" }],
-    addresses: [{ text: address, where: "managedAddress" }],
-    dns: dns.trim() === "" ? [] : [{ text: dns, where: "managedDns" }],
+    privateKey: [{ text: key.trim(), where: "--managed-key-file" }],
+    addresses: [{ text: address, where: "--managed-address" }],
+    dns: dns.trim() === "" ? [] : [{ text: dns, where: "--managed-dns" }],
   };
   try {
     return { interface: interfaceFrom(fields, FIELDS) };

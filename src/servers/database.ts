@@ -32,7 +32,7 @@ export function databaseIn(directory: string, now: number): { database: Database
 
 /** A copy of the whole database beside it, with what no longer can be read; returns its name. */
 export function keepCopy(database: Database, directory: string, now: number): string {
-  const name = asideName(now);
+  const name = freeName(directory, now);
   touch(join(directory, name));
   database.query("VACUUM INTO $path").run({ path: join(directory, name) });
   return name;
@@ -85,9 +85,10 @@ function prepare(database: Database): void {
 function isSound(database: Database): boolean {
   const same = Bun.deepEquals(schemaOf(database), TABLES);
   const check = database.query("PRAGMA quick_check(1)").values().flat();
-  // A header that claims a later writer makes the database read-only, which a first lock brings to light.
-  database.transaction(() => undefined).immediate();
-  return same && versionOf(database) === VERSION && Bun.deepEquals(check, ["ok"]);
+  if (!same || versionOf(database) !== VERSION || !Bun.deepEquals(check, ["ok"])) return false;
+  // A damaged header can make the database read-only, which only a write brings to light.
+  database.run(`PRAGMA user_version = ${VERSION}`);
+  return true;
 }
 
 function versionOf(database: Database): unknown {
@@ -108,7 +109,7 @@ function isDamage(error: unknown): boolean {
 }
 
 function setAside(directory: string, now: number): string {
-  const name = asideName(now);
+  const name = freeName(directory, now);
   for (const suffix of SUFFIXES) {
     const path = join(directory, NAME + suffix);
     if (existsSync(path)) renameSync(path, join(directory, name + suffix));
@@ -116,8 +117,10 @@ function setAside(directory: string, now: number): string {
   return name;
 }
 
-function asideName(now: number): string {
-  return `portcullis.damaged-${new Date(now).toISOString()}.db`;
+/** A machine without a clock of its own starts at the same time again and again: nothing is overwritten. */
+function freeName(directory: string, now: number): string {
+  const name = `portcullis.damaged-${new Date(now).toISOString()}.db`;
+  return existsSync(join(directory, name)) ? freeName(directory, now + 1) : name;
 }
 
 function touch(path: string): void {

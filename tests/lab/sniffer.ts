@@ -1,4 +1,4 @@
-import { type Finding, findingOf, type WireguardEndpoint } from "./frame.ts";
+import { findingOf, type WireguardEndpoint } from "./frame.ts";
 
 export interface SnifferOptions {
   /** The VPN servers: WireGuard to and from anyone else is a leak. */
@@ -33,31 +33,32 @@ export class Sniffer {
   private pending: Uint8Array = new Uint8Array(0);
   private header = true;
   private lastFrame = 0;
+  private captured = 0;
+  private reading: Promise<unknown> = Promise.resolve();
+  private notes = "";
   private readonly caught: Catch = { frames: 0, wireguard: 0, arp: 0, ndp: 0, dhcp: 0, leaks: [], missed: 0 };
 
   private constructor(
     private readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">,
     private readonly options: SnifferOptions,
+    /** Hexadecimal, as in a frame. */
+    private readonly own: string,
   ) {}
 
   static async start(namespace: string, link: string, options: SnifferOptions): Promise<Sniffer> {
-    // As a filter of the kernel: `-Q` filters after the kernel has counted, and `missed` could not be known.
-    const filter = { in: ["inbound"], out: ["outbound"], both: [] }[options.direction ?? "both"];
+    const own = await ownAddress(namespace, link);
     const capture = ["-n", "-U", "--immediate-mode", "-s", `${SNAPLEN}`, "-B", `${BUFFER_KIB}`, "-Z", "root"];
     const child = Bun.spawn(
-      ["ip", "netns", "exec", namespace, "tcpdump", "-i", link, ...capture, "-w", "-", ...filter],
+      ["ip", "netns", "exec", namespace, "tcpdump", "-i", link, ...capture, "-w", "-"],
       { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
     );
-    const sniffer = new Sniffer(child, options);
+    const sniffer = new Sniffer(child, options, own);
     const listening = Promise.withResolvers<void>();
     sniffer.reading = Promise.all([sniffer.readFrames(), sniffer.readNotes(() => listening.resolve())]);
     void child.exited.then(() => listening.reject(new Error(`tcpdump on ${link} ended: ${sniffer.notes}`)));
     await listening.promise;
     return sniffer;
   }
-
-  private reading: Promise<unknown> = Promise.resolve();
-  private notes = "";
 
   /** What was caught until now. */
   peek(): Readonly<Catch> {
@@ -76,8 +77,7 @@ export class Sniffer {
     this.child.kill("SIGINT");
     await this.child.exited;
     await this.reading;
-    this.caught.missed =
-      this.count("received by filter") - this.caught.frames + this.count("dropped by kernel");
+    this.caught.missed = this.count("received by filter") - this.captured + this.count("dropped by kernel");
     return this.caught;
   }
 
@@ -94,16 +94,21 @@ export class Sniffer {
       while (!this.header && this.pending.length >= offset + 16) {
         const end = offset + 16 + view.getUint32(offset + 8, true);
         if (this.pending.length < end) break;
-        this.note(findingOf(this.pending.subarray(offset + 16, end), this.options.endpoints));
+        this.note(this.pending.subarray(offset + 16, end));
         offset = end;
       }
       this.pending = this.pending.subarray(offset);
     }
   }
 
-  private note(finding: Finding): void {
-    this.caught.frames += 1;
+  private note(frame: Uint8Array): void {
+    this.captured += 1;
     this.lastFrame = performance.now();
+    // tcpdump's own `inbound` misses the first frames, for it is checked again without what it asks for.
+    const direction = frame.subarray(6, 12).toHex() === this.own ? "out" : "in";
+    if (direction !== (this.options.direction ?? direction)) return;
+    const finding = findingOf(frame, this.options.endpoints);
+    this.caught.frames += 1;
     if (finding.kind === "leak") this.caught.leaks.push(finding.description);
     else this.caught[finding.kind] += 1;
   }
@@ -120,4 +125,15 @@ export class Sniffer {
   private count(what: string): number {
     return Number(new RegExp(`(\\d+) packets? ${what}`).exec(this.notes)?.[1] ?? Number.NaN);
   }
+}
+
+async function ownAddress(namespace: string, link: string): Promise<string> {
+  const file = `/sys/class/net/${link}/address`;
+  const child = Bun.spawn(["ip", "netns", "exec", namespace, "cat", file], {
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const text = await child.stdout.text();
+  if ((await child.exited) !== 0) throw new Error(`no ${link} in ${namespace}`);
+  return text.trim().replaceAll(":", "");
 }

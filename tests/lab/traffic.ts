@@ -1,6 +1,6 @@
 import dgram from "node:dgram";
 import { join } from "node:path";
-import { decode, encode } from "dns-packet";
+import { decode, encode, RECURSION_DESIRED } from "dns-packet";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
 
 export const KINDS = ["udp", "udp6", "flow", "web", "dns", "ping"] as const;
@@ -119,37 +119,33 @@ const SOURCES: Record<Kind, (counter: Counter, options: Required<TrafficOptions>
 
 function datagrams(counter: Counter, family: "udp4" | "udp6", host: string, intervalMs: number): () => void {
   let socket: dgram.Socket | null = null;
+  let connected = false;
   let started = 0;
-  // A connected socket hears of ICMP errors, but keeps the source address that it began with: silence renews it.
-  const renew = () => {
-    socket?.close();
-    const fresh = dgram.createSocket(family);
-    socket = null;
-    started = performance.now();
-    const fail = () => {
-      counter.refused += 1;
-    };
-    fresh.on("error", fail);
-    fresh.on("message", (message) => counter.answer(Number(message.toString())));
-    const connected = (error?: Error) => {
-      if (error) fail();
-      else socket = fresh;
-    };
-    fresh.connect(7, host, connected as () => void);
+  const refuse = () => {
+    counter.refused += 1;
   };
-  renew();
+  const connect = () => {
+    const fresh = dgram.createSocket(family);
+    fresh.on("error", refuse);
+    fresh.on("message", (message) => counter.answer(Number(message.toString())));
+    const done = (error?: Error) => {
+      if (socket === fresh) connected = error === undefined || error === null;
+    };
+    [socket, connected, started] = [fresh, false, performance.now()];
+    fresh.connect(7, host, done as () => void);
+  };
+  connect();
   return every(intervalMs, () => {
-    const sequence = counter.next();
-    const quiet = Math.min(counter.silence(), performance.now() - started);
-    if (quiet > PATIENCE_MS) renew();
-    try {
-      socket?.send(String(sequence), (error) => {
-        if (error) counter.refused += 1;
-      });
-    } catch {
-      counter.refused += 1;
+    // A connected socket hears of ICMP errors, but keeps the source address it began with: silence renews it.
+    if (Math.min(counter.silence(), performance.now() - started) > PATIENCE_MS) {
+      socket?.close();
+      connect();
     }
-    if (socket === null && quiet <= PATIENCE_MS) counter.refused += 1;
+    const sequence = counter.next();
+    if (!connected) return refuse();
+    socket?.send(String(sequence), (error) => {
+      if (error) refuse();
+    });
   });
 }
 
@@ -225,6 +221,7 @@ function question(counter: Counter, resolver: string): void {
   const query = encode({
     type: "query",
     id: sequence & 0xffff,
+    flags: RECURSION_DESIRED,
     questions: [{ type: "TXT", name: "whoami.test" }],
   });
   const connected = (error?: Error) => {

@@ -71,27 +71,27 @@ test("the tree needs no account, and a record without a label is Managed", async
 
 describe("without a usable account, connecting says what is missing", () => {
   test.each([
-    ["no key file", { managedKeyFile: null }, "the account is not given: set managedKeyFile"],
+    ["no key file", { managedKeyFile: null }, "the account is not given: set --managed-key-file"],
     [
       "nothing at all",
       { managedKeyFile: null, managedAddress: " " },
-      "the account is not given: set managedKeyFile and managedAddress",
+      "the account is not given: set --managed-key-file and --managed-address",
     ],
-    ["no address", { managedAddress: "" }, "the account is not given: set managedAddress"],
+    ["no address", { managedAddress: "" }, "the account is not given: set --managed-address"],
     [
       "a file that is not there",
       { managedKeyFile: "/no" },
-      "the key file that managedKeyFile names, /no, cannot be read",
+      "the key file that --managed-key-file names, /no, cannot be read",
     ],
     [
       "a file without a key",
       { managedKeyFile: "/list.json" },
-      "the account is unusable: managedKeyFile: must be a WireGuard key: 44 characters of base64, and not all zero",
+      "the account is unusable: --managed-key-file: must be a WireGuard key: 44 characters of base64, and not all zero",
     ],
     [
       "a bad resolver",
       { managedDns: "10.0.0" },
-      "the account is unusable: managedDns: must be IP addresses and search domains, separated by commas",
+      "the account is unusable: --managed-dns: must be IP addresses and search domains, separated by commas",
     ],
   ])("%s", async (_, settings, what) => {
     const managed = await read(settings);

@@ -137,6 +137,16 @@ describe("a database that is damaged is set aside, and an empty one started", ()
         });
       }
     });
+  }, 60_000);
+
+  test("a second one, at the same time, does not take the place of the first", () => {
+    withStored((directory) => {
+      for (const text of ["first", "second"]) {
+        writeFileSync(fileOf(directory), text.repeat(1000));
+        opened(directory, (store) => expect(store.alert).toStartWith("The database was damaged"));
+      }
+      expect(readdirSync(directory).filter((name) => name.includes("damaged"))).toHaveLength(2);
+    });
   });
 
   test("a stray log beside it does no harm", () => {

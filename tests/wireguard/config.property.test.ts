@@ -12,9 +12,9 @@ test("a configuration that is written and read again is the same", () => {
       expect(parseConfig(formatConfig(made)).config).toEqual(made);
       expect(Check(Config, made)).toBeTrue();
     }),
-    { numRuns: 300 },
+    { numRuns: 200 },
   );
-});
+}, 60_000);
 
 const WORDS =
   "[Interface] [Peer] PrivateKey Address DNS MTU PublicKey PresharedKey Endpoint AllowedIPs " +
@@ -64,9 +64,9 @@ test("any text is a valid configuration or a bad request, and nothing else", () 
         expect(parseConfig(formatConfig(result)).config).toEqual(result);
       }
     }),
-    { numRuns: 3000 },
+    { numRuns: 2000 },
   );
-});
+}, 60_000);
 
 test("no message holds a key that the text holds", () => {
   fc.assert(
@@ -80,9 +80,9 @@ test("no message holds a key that the text holds", () => {
         }
       }
     }),
-    { numRuns: 3000 },
+    { numRuns: 2000 },
   );
-});
+}, 60_000);
 
 function attempt(given: string): Config | string {
   try {

@@ -1,0 +1,43 @@
+import { lines } from "./lines.ts";
+import { type Arms, INTERNET, ROUTER, TUNNEL } from "./topology.ts";
+
+/** A home router: hides IPv4 behind its public address, routes IPv6 as it is, and forwards questions for names. */
+export function routerRules(arms: Arms): string {
+  const own = ROUTER.lan[arms];
+  return natTable(
+    [
+      `iifname "lan0" ip daddr ${own.v4} meta l4proto { tcp, udp } th dport 53 dnat ip to ${INTERNET.dns4}`,
+      `iifname "lan0" ip6 daddr ${own.v6} meta l4proto { tcp, udp } th dport 53 dnat ip6 to ${INTERNET.dns6}`,
+    ],
+    ['oifname "wan0" meta nfproto ipv4 masquerade'],
+  );
+}
+
+/** A VPN server: its customers share its public addresses, and its tunnel address answers for names. */
+export function vpnRules(link: string): string {
+  return natTable(
+    [
+      `iifname "${link}" ip daddr ${TUNNEL.server4} meta l4proto { tcp, udp } th dport 53 dnat ip to ${INTERNET.dns4}`,
+      `iifname "${link}" ip6 daddr ${TUNNEL.server6} meta l4proto { tcp, udp } th dport 53 dnat ip6 to ${INTERNET.dns6}`,
+    ],
+    [
+      `oifname "wan0" ip saddr ${TUNNEL.prefix4} masquerade`,
+      `oifname "wan0" ip6 saddr ${TUNNEL.prefix6} masquerade`,
+    ],
+  );
+}
+
+function natTable(incoming: string[], outgoing: string[]): string {
+  return lines([
+    "table inet sandbox {",
+    "  chain incoming {",
+    "    type nat hook prerouting priority dstnat;",
+    ...incoming.map((rule) => `    ${rule}`),
+    "  }",
+    "  chain outgoing {",
+    "    type nat hook postrouting priority srcnat;",
+    ...outgoing.map((rule) => `    ${rule}`),
+    "  }",
+    "}",
+  ]);
+}

@@ -1,0 +1,17 @@
+import type { Namespaces } from "./topology.ts";
+
+/** Settings below /proc/sys, made before the links exist, so that links start with them. */
+export function sysctlsOf(ns: Namespaces): [namespace: string, settings: string[]][] {
+  // Duplicate address detection keeps an IPv6 address unusable for its first second.
+  const quick = "net.ipv6.conf.default.accept_dad=0";
+  const forward = ["net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"];
+  return [
+    [ns.client, [quick]],
+    [ns.gateway, [quick, ...forward]],
+    [ns.router, [quick, ...forward]],
+    [ns.internet, [quick, "net.ipv4.ip_nonlocal_bind=1", "net.ipv6.ip_nonlocal_bind=1"]],
+    [ns.vpn1, [quick, ...forward]],
+    [ns.vpn2, [quick, ...forward]],
+    [ns.switch, ["net.ipv6.conf.default.disable_ipv6=1"]],
+  ];
+}

@@ -1,0 +1,315 @@
+import { GatewayError } from "../src/errors.ts";
+import type { Host, RunOptions, Watch } from "../src/system/host.ts";
+import { publicKeyOf } from "../src/wireguard/key.ts";
+
+/** A network interface; `device` is what WireGuard was told, if it is one of WireGuard's. */
+export interface FakeLink {
+  up: boolean;
+  mtu: number;
+  addresses: string[];
+  userspace: boolean;
+  device: FakeDevice | null;
+}
+
+interface FakeDevice {
+  privateKey: string;
+  fwmark: number;
+  peer: { publicKey: string; endpoint: string; keepalive: number; latestHandshake: number } | null;
+}
+
+type Family = "-4" | "-6";
+
+/**
+ * A kernel small enough to read: it understands the commands that the gateway sends and throws at any other.
+ * As in the real one a batch ends at its first bad line, and an interface takes its routes with it.
+ */
+export class FakeHost implements Host {
+  /** Whether the kernel makes WireGuard interfaces itself; if not, `userspace` does. */
+  native = true;
+  readonly userspace = "wireguard-go";
+  readonly links = new Map<string, FakeLink>();
+  /** The tunnel's routing table: prefix to interface. */
+  readonly routes = new Map<string, string>();
+  readonly rules: Record<Family, string[]> = { "-4": [], "-6": [] };
+  /** The text of `table inet portcullis`, or null where there is none. */
+  table: string | null = null;
+  /** Every table that ever stood. */
+  readonly tables: (string | null)[] = [];
+  /** Endpoints, `address:port`, that answer no handshake. */
+  readonly silent = new Set<string>();
+  readonly names = new Map<string, string[]>();
+  readonly files = new Map<string, string>();
+  readonly commands: string[] = [];
+  /** Called with every command and every `sleep`, before it happens. */
+  onEvent: (event: string) => void = () => {};
+  /** Whether the command that comes now fails, and whether it has had its effect by then. */
+  fails: (count: number) => "before" | "after" | null = () => null;
+
+  constructor(private clock = Date.UTC(2026, 0, 1)) {
+    for (const name of ["lo", "lan0", "up0"]) this.links.set(name, emptyLink({ up: true }));
+  }
+
+  async run(argv: readonly string[], { stdin = "" }: RunOptions = {}): Promise<string> {
+    const command = argv.join(" ");
+    const failure = this.fails(this.commands.push(command));
+    this.onEvent(command);
+    await null;
+    if (failure === "before") throw new GatewayError("unable", `${command}: made to fail`);
+    const answer = this.execute(argv, command, stdin);
+    if (failure === "after") throw new GatewayError("unable", `${command}: made to fail after its effect`);
+    return answer;
+  }
+
+  watch(): Watch {
+    return { stop: () => {} };
+  }
+
+  async read(path: string): Promise<string | null> {
+    return this.files.get(path) ?? null;
+  }
+
+  async writeSysctl(path: string, value: string): Promise<void> {
+    this.files.set(path, `${value}\n`);
+  }
+
+  async exchange(socketPath: string, request: string): Promise<string | null> {
+    if (request !== "get=1\n\n") throw new Error(`the fake kernel does not know: ${request}`);
+    const name = /^\/var\/run\/wireguard\/(.+)\.sock$/.exec(socketPath)?.[1] ?? "";
+    const link = this.links.get(name);
+    return link?.userspace && link.device ? uapiOf(this.observed(link, link.device)) : null;
+  }
+
+  async lookup(name: string): Promise<string[]> {
+    this.onEvent(`lookup ${name}`);
+    const addresses = this.names.get(name);
+    if (addresses === undefined) throw new GatewayError("unable", `no resolver answered for ${name}`);
+    return addresses;
+  }
+
+  now(): number {
+    return this.clock;
+  }
+
+  monotonic(): number {
+    return this.clock;
+  }
+
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    this.onEvent("sleep");
+    if (!signal?.aborted) this.clock += ms;
+    await null;
+  }
+
+  private execute(argv: readonly string[], command: string, stdin: string): string {
+    const words = argv.slice(1);
+    if (command === "nft -f -") return this.loadTable(stdin);
+    if (command === "nft -s list table inet portcullis")
+      return this.table ?? fail("No such file or directory");
+    if (argv[0] === this.userspace && argv.length === 2) return this.addLink(argv[1] ?? "", true);
+    if (argv[0] === "wg") return this.wireguard(words, stdin);
+    if (argv[0] === "ip") return this.ip(words, command, stdin);
+    return unknown(command);
+  }
+
+  private loadTable(text: string): string {
+    const replace = "add table inet portcullis\ndelete table inet portcullis\n";
+    if (!text.startsWith(replace)) unknown(text);
+    const table = text.slice(replace.length);
+    if (table !== "" && !table.startsWith("table inet portcullis {\n")) unknown(table);
+    this.table = table === "" ? null : table;
+    this.tables.push(this.table);
+    return "";
+  }
+
+  private ip(words: readonly string[], command: string, stdin: string): string {
+    const show = /^ip -j (-4|-6) (rule show|route show default|route show table 20556)$/.exec(command);
+    if (show) return JSON.stringify(this.shown(show[1] as Family, show[2] ?? ""));
+    const batch = /^ip (?:(-4|-6) )?-batch -$/.exec(command);
+    if (batch) {
+      for (const line of stdin.trimEnd().split("\n")) this.line(line, batch[1] as Family | undefined);
+      return "";
+    }
+    if (command === "ip -j link show")
+      return JSON.stringify([...this.links.keys()].map((ifname) => ({ ifname })));
+    if (command === "ip -j address show") return JSON.stringify([...this.links].map(addressesOf));
+    if (words.slice(0, 3).join(" ") === "link del dev" && words.length === 4)
+      return this.deleteLink(words[3] ?? "");
+    return unknown(command);
+  }
+
+  private shown(family: Family, what: string): unknown[] {
+    if (what === "rule show") return this.rules[family].map(ruleJson);
+    if (what === "route show default") return family === "-4" ? [{ dst: "default", dev: "up0" }] : [];
+    return [...this.routes]
+      .filter(([prefix]) => prefix.includes(":") === (family === "-6"))
+      .map(([dst, dev]) => ({ dst, dev }));
+  }
+
+  /** One line of `ip -batch`. */
+  private line(line: string, family: Family | undefined): string {
+    const words = line.split(" ");
+    const [, , first = "", second = ""] = words;
+    const device = words[words.indexOf("dev") + 1] ?? "";
+    if (/^link add dev \S+ type wireguard$/.test(line)) {
+      return this.native ? this.addLink(second, false) : fail("Unknown device type");
+    }
+    if (/^address add \S+ dev \S+ noprefixroute( nodad)?$/.test(line)) {
+      const { addresses } = this.link(device);
+      if (addresses.includes(first)) fail("File exists");
+      addresses.push(first);
+      return "";
+    }
+    if (/^link set dev \S+ mtu \d+ up$/.test(line)) {
+      Object.assign(this.link(second), { mtu: Number(words[5]), up: true });
+      return "";
+    }
+    if (/^route replace \S+ dev \S+ table 20556$/.test(line)) {
+      if (!this.link(device).up) fail("Network is down");
+      this.routes.set(first, device);
+      return "";
+    }
+    if (/^route del \S+ table 20556$/.test(line))
+      return this.routes.delete(first) ? "" : fail("No such process");
+    const rule = /^rule (add|del) (priority \d+.*)$/.exec(line);
+    if (rule && family !== undefined) return this.rule(family, rule[1] === "add", rule[2] ?? "");
+    return unknown(line);
+  }
+
+  /** As the real one, `del` takes the first rule that all its words fit. */
+  private rule(family: Family, add: boolean, text: string): string {
+    const rules = this.rules[family];
+    if (add) {
+      if (rules.includes(text)) fail("File exists");
+      rules.push(text);
+      return "";
+    }
+    const words = text.split(" ");
+    const first = rules.findIndex((rule) => words.every((word) => rule.split(" ").includes(word)));
+    if (first < 0) fail("No such file or directory");
+    rules.splice(first, 1);
+    return "";
+  }
+
+  private addLink(name: string, userspace: boolean): string {
+    if (this.links.has(name)) fail("File exists");
+    this.links.set(name, emptyLink({ userspace, device: { privateKey: "", fwmark: 0, peer: null } }));
+    return "";
+  }
+
+  private deleteLink(name: string): string {
+    if (!this.links.delete(name)) fail(`Cannot find device "${name}"`);
+    for (const [prefix, dev] of this.routes) if (dev === name) this.routes.delete(prefix);
+    return "";
+  }
+
+  private link(name: string): FakeLink {
+    return this.links.get(name) ?? fail(`Cannot find device "${name}"`);
+  }
+
+  private wireguard([verb = "", name = "", last = ""]: readonly string[], stdin: string): string {
+    const link = this.links.get(name);
+    if (link?.device == null) return fail("No such device");
+    if (verb === "show" && last === "dump") return dumpOf(this.observed(link, link.device));
+    if (!["setconf", "syncconf"].includes(verb) || last !== "/dev/stdin")
+      return unknown(`wg ${verb} ${last}`);
+    const value = (key: string) => new RegExp(`^${key} = (.*)$`, "m").exec(stdin)?.[1] ?? fail(`no ${key}`);
+    const former = verb === "syncconf" ? link.device.peer : null;
+    const publicKey = value("PublicKey");
+    link.device = {
+      privateKey: value("PrivateKey"),
+      fwmark: Number(value("FwMark")),
+      peer: {
+        publicKey,
+        endpoint: value("Endpoint"),
+        keepalive: Number(value("PersistentKeepalive")),
+        latestHandshake: former?.publicKey === publicKey ? former.latestHandshake : 0,
+      },
+    };
+    return "";
+  }
+
+  /** A peer that answers has just done so: keepalives renew the session. */
+  private observed(link: FakeLink, device: FakeDevice): FakeDevice {
+    const { peer } = device;
+    if (peer !== null && link.up && !this.silent.has(peer.endpoint)) peer.latestHandshake = this.clock;
+    return device;
+  }
+}
+
+function emptyLink(link: Partial<FakeLink>): FakeLink {
+  return { up: false, mtu: 1500, addresses: [], userspace: false, device: null, ...link };
+}
+
+function addressesOf([ifname, { mtu, addresses }]: [string, FakeLink]): unknown {
+  const info = addresses.map((address) => address.split("/"));
+  return {
+    ifname,
+    mtu,
+    addr_info: info.map(([local, prefixlen]) => ({ local, prefixlen: Number(prefixlen) })),
+  };
+}
+
+/** `ip -j rule show` of what `ip rule add` was told. */
+function ruleJson(text: string): unknown {
+  const words = text.split(" ");
+  const after = (word: string) => (words.includes(word) ? words[words.indexOf(word) + 1] : undefined);
+  const [dst, dstlen] = after("to")?.split("/") ?? [];
+  const number = (word: string) => (after(word) === undefined ? {} : { [word]: Number(after(word)) });
+  return {
+    ...number("priority"),
+    src: "all",
+    ...(dst === undefined ? {} : { dst, ...(dstlen === undefined ? {} : { dstlen: Number(dstlen) }) }),
+    ...(after("fwmark") === undefined ? {} : { fwmark: after("fwmark") }),
+    ...(after("ipproto") === undefined ? {} : { ipproto: after("ipproto") }),
+    ...number("sport"),
+    ...number("dport"),
+    ...(after("lookup") === undefined ? { action: words.at(-1) } : { table: after("lookup") }),
+  };
+}
+
+function dumpOf({ privateKey, fwmark, peer }: FakeDevice): string {
+  const own = [privateKey || "(none)", privateKey ? publicKey(privateKey) : "(none)", "51820"];
+  const lines = [[...own, fwmark === 0 ? "off" : `0x${fwmark.toString(16)}`]];
+  if (peer !== null) {
+    const { endpoint, latestHandshake, keepalive } = peer;
+    const seconds = String(Math.floor(latestHandshake / 1000));
+    lines.push([
+      peer.publicKey,
+      "(none)",
+      endpoint,
+      "0.0.0.0/0",
+      seconds,
+      "1000",
+      "2000",
+      String(keepalive || "off"),
+    ]);
+  }
+  return `${lines.map((line) => line.join("\t")).join("\n")}\n`;
+}
+
+function uapiOf({ privateKey, fwmark, peer }: FakeDevice): string {
+  const hex = (key: string) => Uint8Array.fromBase64(key).toHex();
+  const lines = privateKey === "" ? [] : [`private_key=${hex(privateKey)}`, `fwmark=${fwmark}`];
+  if (peer !== null) {
+    lines.push(`public_key=${hex(peer.publicKey)}`, `endpoint=${peer.endpoint}`);
+    lines.push(`last_handshake_time_sec=${Math.floor(peer.latestHandshake / 1000)}`);
+  }
+  return `${[...lines, "errno=0"].join("\n")}\n\n`;
+}
+
+const publicKeys = new Map<string, string>();
+
+/** Remembered: the gateway looks for a handshake many times a second. */
+function publicKey(privateKey: string): string {
+  const known = publicKeys.get(privateKey) ?? publicKeyOf(privateKey);
+  publicKeys.set(privateKey, known);
+  return known;
+}
+
+function fail(message: string): never {
+  throw new GatewayError("unable", message);
+}
+
+function unknown(text: string): never {
+  throw new Error(`the fake kernel does not know: ${text}`);
+}

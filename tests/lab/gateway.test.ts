@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Arms, INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { generateKeyPair } from "../../src/wireguard/key.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+
+const PAGE = `http://${INTERNET.host4}/`;
+const PAGE6 = `http://[${INTERNET.host6}]/`;
+/** The interface allows five connection requests a second. */
+const PACE_MS = 1_100;
+
+describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms) => {
+  let lab: Lab;
+  let gateway: Gateway;
+
+  beforeAll(async () => {
+    lab = await createLab({ arms });
+  }, 30_000);
+  afterAll(() => lab.close(), 30_000);
+
+  const client = () => lab.fetchFrom(lab.namespaces.client, PAGE);
+  const own = () => lab.fetchFrom(lab.namespaces.gateway, PAGE);
+  const connect = (server: string) => gateway.api("POST", "/api/connect", { server });
+  const status = async () => (await gateway.api("GET", "/api/status")).body;
+  /** Everything that can leak, from the client and from the gateway, for a moment; the sniffer counts. */
+  async function leaksDuring(work: () => Promise<unknown>): Promise<string[]> {
+    const sniffer = await lab.sniff();
+    const traffics = await Promise.all([
+      lab.traffic(lab.namespaces.client),
+      lab.traffic(lab.namespaces.gateway, { kinds: ["udp", "udp6", "web", "dns", "ping"] }),
+    ]);
+    await work();
+    await Promise.all(traffics.map((traffic) => traffic.stop()));
+    return (await sniffer.stop()).leaks;
+  }
+
+  test("positive control: without the service the client's packets leave beside any tunnel, and the sniffer sees them", async () => {
+    expect(await client()).toContain(ROUTER.public4);
+    const leaks = await leaksDuring(() => Bun.sleep(500));
+    expect(leaks.length).toBeGreaterThan(50);
+    // With one card the plain router has told the client of the shorter way (ICMP redirect), and the client remembers.
+    for (const family of ["-4", "-6"]) {
+      await lab.exec(lab.namespaces.client, ["ip", family, "route", "flush", "cache"]);
+    }
+  }, 20_000);
+
+  test("from the first moment the client and the gateway are refused, at once", async () => {
+    gateway = await lab.startGateway();
+    const start = performance.now();
+    expect(await client()).toBeNull();
+    expect(await own()).toBeNull();
+    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(await status()).toMatchObject({
+      connected: false,
+      state: "disconnected",
+      killswitch_active: true,
+    });
+  }, 20_000);
+
+  test("connect to a managed server: its address is what the internet sees, over IPv4 and IPv6", async () => {
+    expect(await connect("box-vpn-1")).toEqual({ status: 200, body: { success: true } });
+    expect(await client()).toContain(VPN.vpn1.v4);
+    expect(await own()).toContain(VPN.vpn1.v4);
+    expect(await lab.fetchFrom(lab.namespaces.client, PAGE6)).toContain(VPN.vpn1.v6);
+    expect(await lab.fetchFrom(lab.namespaces.gateway, PAGE6)).toContain(VPN.vpn1.v6);
+    expect(await status()).toMatchObject({
+      connected: true,
+      server: "box-vpn-1",
+      ip: VPN.vpn1.v4,
+      location: "Gothenburg, Sweden",
+      uptime: "0h 0m",
+    });
+  }, 20_000);
+
+  test("the tunnel's resolver answers whichever resolver a client or the gateway asks", async () => {
+    for (const resolver of [LAN.gateway4, "9.9.9.9", ROUTER.lan[arms].v4]) {
+      // With one cable a client reaches the home router without passing the gateway.
+      if (arms === 1 && resolver === ROUTER.lan[1].v4) continue;
+      const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["dns"], resolver });
+      await Bun.sleep(300);
+      expect(Object.keys((await traffic.stop()).dns?.seenAs ?? {})).toEqual([VPN.vpn1.v4]);
+    }
+    for (const resolver of ["9.9.9.9", ROUTER.lan[arms].v4]) {
+      const traffic = await lab.traffic(lab.namespaces.gateway, { kinds: ["dns"], resolver });
+      await Bun.sleep(300);
+      expect(Object.keys((await traffic.stop()).dns?.seenAs ?? {})).toEqual([VPN.vpn1.v4]);
+    }
+  }, 20_000);
+
+  test("a resolver of the gateway's own on port 53 stays in charge", async () => {
+    const script = `const s=require("dgram").createSocket("udp4");s.on("message",(m,r)=>{const a=Buffer.from(m);a[2]|=0x80;a[3]=5;s.send(a,r.port,r.address)});s.bind(53,"${LAN.gateway4}",()=>console.log("ready"))`;
+    const child = Bun.spawn(["ip", "netns", "exec", lab.namespaces.gateway, process.execPath, "-e", script], {
+      stdout: "pipe",
+    });
+    await child.stdout.getReader().read();
+    const ask = `const d=require("dns").promises;const r=new d.Resolver({timeout:800,tries:1});r.setServers(["${LAN.gateway4}"]);console.log(await r.resolve("whoami.test","TXT").then(String,e=>e.code));process.exit()`;
+    const { stdout } = await lab.exec(lab.namespaces.client, [process.execPath, "-e", ask]);
+    child.kill("SIGKILL");
+    // REFUSED is what this resolver says; the tunnel's would have given an address.
+    expect(stdout.trim()).toBe("EREFUSED");
+  }, 20_000);
+
+  test("connect, switch there and back, disconnect: not one packet leaves beside the tunnel", async () => {
+    const leaks = await leaksDuring(async () => {
+      for (const server of ["box-vpn-2", "box-vpn-1", "box-vpn-2"]) {
+        expect((await connect(server)).status).toBe(200);
+        await Bun.sleep(PACE_MS / 3);
+      }
+      expect(await client()).toContain(VPN.vpn2.v4);
+      const answer = await gateway.api("POST", "/api/disconnect");
+      expect(answer.body.message).toBe("Disconnected - No internet (kill switch active)");
+      expect(await client()).toBeNull();
+      await Bun.sleep(PACE_MS);
+      expect((await connect("box-vpn-1")).status).toBe(200);
+    });
+    expect(leaks).toEqual([]);
+  }, 40_000);
+
+  test("custom and imported servers, with a preshared key, are as good as managed ones", async () => {
+    const [first, second] = lab.sandbox.servers;
+    expect((await gateway.api("POST", "/api/custom/add", first.customBody)).body).toEqual({ success: true });
+    expect((await gateway.api("POST", "/api/import", second.importBody)).body).toMatchObject({
+      success: true,
+    });
+    await Bun.sleep(PACE_MS);
+    await gateway.api("POST", "/api/provider/custom");
+    expect((await connect(first.customBody.name)).body).toEqual({ success: true });
+    expect(await client()).toContain(VPN.vpn1.v4);
+    const refused = await gateway.api("DELETE", `/api/custom/remove/${first.customBody.name}`);
+    expect(refused.status).toBe(400);
+    expect(refused.body.error).toContain("disconnect first");
+    await gateway.api("POST", "/api/provider/imported");
+    expect((await connect(second.importBody.name)).body).toEqual({ success: true });
+    expect(await client()).toContain(VPN.vpn2.v4);
+  }, 30_000);
+
+  test("an endpoint over IPv6, and one with a name, are reached; the name's lookup is the only question outside", async () => {
+    const [first] = lab.sandbox.servers;
+    const body = { ...first.customBody, name: "v6", endpoint: first.endpoint6 };
+    await gateway.api("POST", "/api/custom/add", body);
+    await gateway.api("POST", "/api/custom/add", { ...body, name: "named", endpoint: "vpn1.test:51820" });
+    await Bun.sleep(PACE_MS);
+    await gateway.api("POST", "/api/provider/custom");
+    expect((await connect("v6")).body).toEqual({ success: true });
+    expect(await client()).toContain(VPN.vpn1.v4);
+    await gateway.api("POST", "/api/disconnect");
+    await Bun.sleep(PACE_MS);
+    const leaks = await leaksDuring(async () => {
+      expect((await connect("named")).body).toEqual({ success: true });
+    });
+    expect(await client()).toContain(VPN.vpn1.v4);
+    expect(leaks.every((leak) => leak.includes("53"))).toBe(true);
+    expect(leaks.length).toBeLessThanOrEqual(2);
+  }, 40_000);
+
+  test("a connect that fails leaves the live tunnel as it was; without one the gateway stays blocked", async () => {
+    const [first] = lab.sandbox.servers;
+    await gateway.api("POST", "/api/custom/add", {
+      ...first.customBody,
+      name: "wrong key",
+      public_key: generateKeyPair().publicKey,
+    });
+    await gateway.api("POST", "/api/custom/add", {
+      ...first.customBody,
+      name: "dead",
+      endpoint: "203.0.113.99:51820",
+    });
+    await Bun.sleep(PACE_MS);
+    const leaks = await leaksDuring(async () => {
+      const wrong = await connect("wrong key");
+      expect(wrong.status).toBe(500);
+      expect(wrong.body.error).toContain("handshake");
+      expect(await client()).toContain(VPN.vpn1.v4);
+      expect(await status()).toMatchObject({ connected: true, server: "named" });
+      await gateway.api("POST", "/api/disconnect");
+      expect((await connect("dead")).status).toBe(500);
+      expect(await client()).toBeNull();
+      expect(await status()).toMatchObject({ connected: false, state: "failed", killswitch_active: true });
+    });
+    // The handshakes with the endpoint that is not there are what was asked for.
+    expect(leaks.filter((leak) => !/> 203\.0\.113\.99 UDP \d+ > 51820, 148 bytes$/.test(leak))).toEqual([]);
+  }, 60_000);
+
+  test("disconnect interrupts a connect under way", async () => {
+    await Bun.sleep(PACE_MS);
+    const connecting = connect("dead");
+    await Bun.sleep(300);
+    const start = performance.now();
+    expect((await gateway.api("POST", "/api/disconnect")).status).toBe(200);
+    expect(performance.now() - start).toBeLessThan(1_000);
+    expect((await connecting).body).toEqual({ success: false, error: "interrupted by a disconnect" });
+    expect(await status()).toMatchObject({ connected: false, state: "disconnected" });
+  }, 20_000);
+
+  test("stopped, killed and started again while connected: the tunnel stays live and nothing leaks", async () => {
+    await gateway.api("POST", "/api/provider/managed");
+    expect((await connect("box-vpn-2")).status).toBe(200);
+    const leaks = await leaksDuring(async () => {
+      await gateway.kill("SIGTERM");
+      expect(await client()).toContain(VPN.vpn2.v4);
+      await gateway.start();
+      expect(await status()).toMatchObject({ connected: true, server: "box-vpn-2" });
+      await gateway.kill("SIGKILL");
+      expect(await client()).toContain(VPN.vpn2.v4);
+      await gateway.start();
+      expect(await status()).toMatchObject({ connected: true, server: "box-vpn-2" });
+      await gateway.api("POST", "/api/disconnect");
+      await gateway.kill("SIGKILL");
+      expect(await client()).toBeNull();
+      await gateway.start();
+    });
+    expect(leaks).toEqual([]);
+  }, 60_000);
+
+  test("each layer holds alone when the other is gone", async () => {
+    const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
+    const withoutTable = await leaksDuring(async () => {
+      expect((await inside("nft", "flush", "ruleset")).code).toBe(0);
+      await Bun.sleep(500);
+    });
+    expect(withoutTable).toEqual([]);
+    await gateway.restart();
+    const withoutRules = await leaksDuring(async () => {
+      for (const family of ["-4", "-6"]) {
+        for (const priority of ["104", "105", "106"])
+          await inside("ip", family, "rule", "del", "priority", priority);
+      }
+      await Bun.sleep(500);
+    });
+    expect(withoutRules).toEqual([]);
+    await gateway.restart();
+  }, 60_000);
+
+  test("the operator alone takes the kill switch down, and puts it back", async () => {
+    const flags = [
+      "--netns",
+      lab.namespaces.gateway,
+      "--state-dir",
+      `${lab.sandbox.directory}/state`,
+      "--interface",
+      lab.sandbox.interface,
+      "--lan",
+      lab.sandbox.lan,
+      "--uplink",
+      lab.sandbox.uplink,
+    ];
+    const killswitch = async (verb: string) => {
+      const child = Bun.spawn(
+        [process.execPath, `${import.meta.dir}/../../src/main.ts`, "killswitch", verb, ...flags],
+        { stdout: "pipe", stderr: "pipe" },
+      );
+      return { code: await child.exited, stdout: await child.stdout.text() };
+    };
+    expect((await killswitch("status")).code).toBe(0);
+    expect((await killswitch("off")).code).toBe(0);
+    expect((await killswitch("status")).code).toBe(1);
+    expect(await client()).toContain(ROUTER.public4);
+    expect(await status()).toMatchObject({ killswitch_active: false });
+    expect((await gateway.api("POST", "/api/disconnect")).body.message).toBe("Disconnected");
+    expect((await killswitch("on")).code).toBe(0);
+    expect(await client()).toBeNull();
+    expect((await gateway.api("GET", "/health")).body).toBe("healthy");
+  }, 30_000);
+});

@@ -1,0 +1,80 @@
+import { describe, expect, test } from "bun:test";
+import {
+  applyRules,
+  lookupRules,
+  type Rule,
+  readRules,
+  ruleChanges,
+  rulesFor,
+  withoutBarrier,
+} from "../../src/routing/rules.ts";
+import { POLICIES } from "../firewall/example.ts";
+import { inNamespace } from "../firewall/namespace.ts";
+
+const RULES = rulesFor(POLICIES.blocked.lans);
+const ORDER = (a: Rule, b: Rule) =>
+  a.family - b.family || a.priority - b.priority || a.text.localeCompare(b.text);
+
+describe("the changes from one set of rules to another", () => {
+  test("are none where nothing differs", () => {
+    expect(ruleChanges(RULES, RULES)).toEqual([]);
+    expect(ruleChanges(RULES, RULES.toReversed())).toEqual([]);
+  });
+
+  test("add what is missing before they remove what is surplus", () => {
+    const [first, ...rest] = RULES.filter((rule) => rule.family === 4);
+    if (first === undefined) throw new Error("there are rules");
+    const foreign: Rule = { family: 4, priority: 104, text: "lookup main" };
+    const changes = ruleChanges([...rest, foreign], [first, ...rest]);
+    expect(changes[0]).toBe("rule add priority 100 fwmark 0x504c lookup main");
+    expect(changes[1]).toStartWith("rule del priority 104");
+  });
+});
+
+describe("a kernel", () => {
+  test.each([
+    ["the rules of a gateway with a kill switch", RULES],
+    ["the rules during a lookup", [...RULES, ...lookupRules(20053)]],
+    ["the rules without the barrier", withoutBarrier(RULES)],
+    ["no rules", []],
+  ])("has, once they are applied, %s, and a second time nothing changes", (_, wanted) =>
+    inNamespace(async (host) => {
+      expect(await applyRules(host, wanted)).toBe(wanted.length);
+      expect((await readRules(host)).toSorted(ORDER)).toEqual(wanted.toSorted(ORDER));
+      expect(await applyRules(host, wanted)).toBe(0);
+    }),
+  );
+
+  test.each([
+    "priority 100 lookup main",
+    "priority 100 from 10.0.0.0/8 lookup main",
+    "priority 100 from 10.1.2.3 lookup main",
+    "priority 104 to 8.8.8.8 lookup main",
+    "priority 104 to 8.0.0.0/8 lookup default",
+    "priority 101 fwmark 0x504c/0xffff lookup main",
+    "priority 102 iif lo lookup main",
+    "priority 103 not from 10.0.0.0/8 lookup main",
+    "priority 103 ipproto tcp dport 80-90 lookup main",
+    "priority 103 uidrange 0-1000 lookup main",
+    "priority 105 tos 0x10 lookup main",
+    "priority 105 lookup main suppress_prefixlength 0",
+    "priority 106 prohibit",
+    "priority 106 blackhole",
+    "priority 105 goto 32766",
+  ])("is rid of a rule at our priorities that is not ours: %s", (foreign) =>
+    inNamespace(async (host) => {
+      await applyRules(host, RULES);
+      await host.run(["ip", "-4", "rule", "add", ...foreign.split(" ")]);
+      await applyRules(host, RULES);
+      expect((await readRules(host)).toSorted(ORDER)).toEqual(RULES.toSorted(ORDER));
+    }),
+  );
+
+  test("keeps a rule at another priority", () =>
+    inNamespace(async (host) => {
+      await host.run(["ip", "-4", "rule", "add", "priority", "5000", "from", "10.0.0.0/8", "lookup", "main"]);
+      await applyRules(host, RULES);
+      await applyRules(host, []);
+      expect(await host.run(["ip", "-4", "rule", "show"])).toContain("5000:\tfrom 10.0.0.0/8 lookup main");
+    }));
+});

@@ -1,0 +1,431 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { FakeHost } from "../fake-host.ts";
+import { freshState, Gateway, kernelState, ONE, SERVERS, stoodAlways, THREE, TWO } from "./gateway.ts";
+
+/** Hundreds of gateways in one test. */
+const PATIENCE_MS = 60_000;
+
+const ENDPOINT = { one: "192.0.2.1:51820", two: "192.0.2.2:51820" };
+
+async function inDirectory(work: (directory: string) => Promise<void>): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), "portcullis-tunnel-"));
+  try {
+    await work(directory);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** A test with a gateway that has started. */
+function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
+  test(text, () => inDirectory(async (directory) => work(await Gateway.started(directory))));
+}
+
+function tunnelLinks(host: FakeHost): string[] {
+  return [...host.links.keys()].filter((name) => name.startsWith("wg"));
+}
+
+/** Calls back once, at the first event that `matches`. */
+function once(host: FakeHost, matches: (event: string) => boolean, work: () => void): void {
+  host.onEvent = (event) => {
+    if (!matches(event)) return;
+    host.onEvent = () => {};
+    work();
+  };
+}
+
+describe("a connect", () => {
+  claim("brings up link, routes and rules, and keeps the kill switch", async ({ controller, host }) => {
+    await controller.connect(ONE);
+    expect(tunnelLinks(host)).toEqual(["wg0"]);
+    expect(host.links.get("wg0")?.addresses).toEqual(["10.64.0.1/32", "fd00:64::1/128"]);
+    expect([...host.routes]).toEqual([
+      ["0.0.0.0/0", "wg0"],
+      ["::/0", "wg0"],
+    ]);
+    expect(host.rules["-4"]).toContain("priority 106 unreachable");
+    expect(host.table).toContain('oifname "wg0" ct zone set 1');
+    expect(await controller.fault()).toBeNull();
+    expect(await controller.status("custom")).toMatchObject({
+      connected: true,
+      server: "one",
+      ip: "192.0.2.1",
+      killswitch_active: true,
+      error: null,
+    });
+    expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim(
+    "to another server replaces routes, alternates zones and removes the former link",
+    async (gateway) => {
+      const { controller, host } = gateway;
+      await controller.connect(ONE);
+      await controller.connect(TWO);
+      await controller.look();
+      await settled(gateway);
+      expect(tunnelLinks(host)).toEqual(["wg1"]);
+      expect([...host.routes]).toEqual([
+        ["0.0.0.0/0", "wg1"],
+        ["192.0.0.0/8", "wg1"],
+      ]);
+      expect(host.table).toContain('oifname "wg1" ct zone set 2');
+      await controller.connect(THREE);
+      await settled(gateway);
+      expect(tunnelLinks(host)).toEqual(["wg0"]);
+      expect(host.table).toContain('oifname "wg0" ct zone set 1');
+      expect([...host.routes.keys()].toSorted()).toEqual(["0.0.0.0/0", "::/0"]);
+      expect(stoodAlways(host)).toBe(true);
+    },
+  );
+
+  claim("to a silent server fails and leaves the gateway blocked", async ({ controller, host }) => {
+    const before = kernelState(host);
+    host.silent.add(ENDPOINT.one);
+    await expect(controller.connect(ONE)).rejects.toThrow(
+      "did not answer the WireGuard handshake within 10 s",
+    );
+    expect(kernelState(host)).toBe(before);
+    expect(await controller.status("custom")).toMatchObject({ connected: false, state: "failed" });
+    expect((await controller.status("custom")).error).toContain("did not answer");
+  });
+
+  claim("to a silent server leaves the former tunnel as it was", async ({ controller, host }) => {
+    await controller.connect(ONE);
+    const before = kernelState(host);
+    host.silent.add(ENDPOINT.two);
+    await expect(controller.connect(TWO)).rejects.toThrow("did not answer");
+    expect(kernelState(host)).toBe(before);
+    expect(await controller.status("custom")).toMatchObject({ connected: true, server: "one" });
+  });
+
+  claim("to the server that is connected runs no command", async (gateway) => {
+    const { controller, host } = gateway;
+    await controller.connect(ONE);
+    await settled(gateway);
+    const before = host.commands.length;
+    await controller.connect(ONE);
+    expect(host.commands.slice(before)).toEqual([]);
+  });
+
+  claim(
+    "to a server that is being dialled already waits for the same outcome",
+    async ({ controller, host }) => {
+      await Promise.all([controller.connect(ONE), controller.connect(ONE)]);
+      expect(host.commands.filter((command) => command.startsWith("wg setconf"))).toHaveLength(1);
+    },
+  );
+
+  claim("works where WireGuard is a program", async ({ controller, host }) => {
+    host.native = false;
+    await controller.connect(ONE);
+    expect(host.links.get("wg0")?.userspace).toBe(true);
+    expect(await controller.status("custom")).toMatchObject({ connected: true, server: "one" });
+  });
+
+  claim("loses to a disconnect that comes while it is under way", async ({ controller, host }) => {
+    const before = kernelState(host);
+    host.silent.add(ENDPOINT.one);
+    const hungUp = Promise.withResolvers<void>();
+    once(
+      host,
+      (event) => event === "sleep",
+      () => controller.disconnect().then(hungUp.resolve, hungUp.reject),
+    );
+    await expect(controller.connect(ONE)).rejects.toThrow("interrupted by a disconnect");
+    await hungUp.promise;
+    expect(kernelState(host)).toBe(before);
+    expect(await controller.status("custom")).toMatchObject({ state: "disconnected", error: null });
+  });
+
+  claim("to another server interrupts one that is under way", async (gateway) => {
+    const { controller, host } = gateway;
+    host.silent.add(ENDPOINT.one);
+    const second = Promise.withResolvers<void>();
+    once(
+      host,
+      (event) => event === "sleep",
+      () => controller.connect(TWO).then(second.resolve, second.reject),
+    );
+    await expect(controller.connect(ONE)).rejects.toThrow("interrupted by a connect to two");
+    await second.promise;
+    await settled(gateway);
+    expect(tunnelLinks(host)).toHaveLength(1);
+    expect(await controller.status("custom")).toMatchObject({ connected: true, server: "two" });
+  });
+
+  claim("that answered stays connected though the former link cannot be removed", async (gateway) => {
+    const { controller, host } = gateway;
+    await controller.connect(ONE);
+    host.fails = () => (host.commands.at(-1) === "ip link del dev wg0" ? "before" : null);
+    await controller.connect(TWO);
+    await settled(gateway);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "two" });
+    expect(await controller.fault()).not.toBeNull();
+    host.fails = () => null;
+    await controller.look();
+    expect(tunnelLinks(host)).toEqual(["wg1"]);
+    expect(await controller.fault()).toBeNull();
+  });
+});
+
+describe("a restart", () => {
+  claim("takes over the live tunnel", async (gateway) => {
+    await gateway.controller.connect(ONE);
+    await gateway.controller.connect(TWO);
+    await settled(gateway);
+    const before = kernelState(gateway.host);
+    const { since } = gateway.memory.connection() ?? {};
+    await gateway.restart();
+    expect(kernelState(gateway.host)).toBe(before);
+    expect(gateway.memory.connection()?.since).toBe(since ?? 0);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "two", ip: "192.0.2.2" });
+  });
+
+  claim("clears a tunnel link to a server that it does not know", async (gateway) => {
+    const before = kernelState(gateway.host);
+    await gateway.controller.connect({ ...ONE, config: { ...ONE.config, peer: { ...TWO.config.peer } } });
+    await gateway.restart();
+    expect(kernelState(gateway.host)).toBe(before);
+    expect(await gateway.status()).toMatchObject({ connected: false, state: "disconnected" });
+  });
+
+  claim("ends in order after a crash at any command of a connect and a switch", async () => {
+    await inDirectory(async (directory) => {
+      for (let crash = 1, crashed = true; crashed; crash++) {
+        const gateway = await Gateway.started(join(directory, `crash${crash}`));
+        const { host } = gateway;
+        const start = host.commands.length;
+        host.fails = (count) => (count - start >= crash ? "before" : null);
+        await gateway.controller.connect(ONE).catch(() => {});
+        await gateway.controller.connect(TWO).catch(() => {});
+        await settled(gateway);
+        crashed = host.commands.length - start >= crash;
+        host.fails = () => null;
+        await gateway.restart();
+        await gateway.comeToRest();
+        const fresh = await freshState(join(directory, `fresh${crash}`), await gateway.status());
+        expect(kernelState(host), `crash at ${crash}`).toBe(fresh);
+        expect(stoodAlways(host)).toBe(true);
+      }
+    });
+  });
+});
+
+describe("a dead session", () => {
+  claim(
+    "is reconnecting, keeps its routes, and is connected again when the server answers",
+    async (gateway) => {
+      const { controller, host } = gateway;
+      await controller.connect(ONE);
+      const seen: string[] = [];
+      controller.onChange(() => void gateway.status().then(({ state }) => seen.push(state)));
+      await controller.look();
+      expect((await gateway.status()).state).toBe("connected");
+      host.silent.add(ENDPOINT.one);
+      await host.sleep(181_000);
+      await controller.look().catch(() => {});
+      expect(await gateway.status()).toMatchObject({ connected: false, state: "reconnecting", server: "" });
+      expect([...host.routes.values()]).toEqual(["wg0", "wg0"]);
+      host.silent.clear();
+      await host.sleep(61_000);
+      await controller.look();
+      expect(await gateway.status()).toMatchObject({ connected: true, server: "one", error: null });
+      expect(await controller.fault()).toBeNull();
+      expect(stoodAlways(host)).toBe(true);
+    },
+  );
+});
+
+describe("the operator's switch", () => {
+  claim("taken down leaves no table, and taken up again closes the gateway", async ({ controller, host }) => {
+    const before = kernelState(host);
+    await controller.setKillSwitch(false);
+    expect(host.table).toBeNull();
+    expect(host.rules["-4"]).toEqual([]);
+    expect(await controller.killSwitchActive()).toBe(false);
+    await controller.setKillSwitch(true);
+    expect(kernelState(host)).toBe(before);
+    expect(await controller.killSwitchActive()).toBe(true);
+  });
+});
+
+describe("the lookup of a server's name", () => {
+  const NAMED = {
+    ...ONE,
+    config: { ...ONE.config, peer: { ...ONE.config.peer, endpoint: { host: "vpn.example", port: 51820 } } },
+  };
+
+  claim("opens one port for the question and closes it again", async (gateway) => {
+    const { controller, host } = gateway;
+    host.files.set("/etc/resolv.conf", "nameserver 192.168.7.254\n");
+    host.names.set("vpn.example", ["192.0.2.1"]);
+    let during = "";
+    once(
+      host,
+      (event) => event === "lookup vpn.example",
+      () => {
+        during = `${host.rules["-4"].join("\n")}\n${host.table}`;
+      },
+    );
+    await controller.connect(NAMED);
+    await settled(gateway);
+    expect(during).toMatch(/priority 102 ipproto udp sport 2\d{4} dport 53 lookup main/);
+    expect(during).toMatch(/oifname "up0" ip daddr \{ 192.168.7.254 \} udp sport 2\d{4} udp dport 53 accept/);
+    expect(kernelState(host)).not.toContain("priority 102");
+    expect(kernelState(host)).not.toContain("dport 53 accept");
+    expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim("that fails leaves the gateway blocked", async ({ controller, host }) => {
+    const before = kernelState(host);
+    host.files.set("/etc/resolv.conf", "nameserver 192.168.7.254\n");
+    await expect(controller.connect(NAMED)).rejects.toThrow("no resolver answered for vpn.example");
+    expect(kernelState(host)).toBe(before);
+  });
+});
+
+const SCENARIOS: Record<
+  string,
+  { before: (g: Gateway) => Promise<void>; run: (g: Gateway) => Promise<void> }
+> = {
+  connect: { before: async () => {}, run: (g) => g.controller.connect(ONE) },
+  switch: { before: (g) => g.controller.connect(ONE), run: (g) => g.controller.connect(TWO) },
+  "switch to a silent server": {
+    before: async (g) => {
+      g.host.silent.add(ENDPOINT.two);
+      await g.controller.connect(ONE);
+    },
+    run: (g) => g.controller.connect(TWO),
+  },
+  disconnect: { before: (g) => g.controller.connect(ONE), run: (g) => g.controller.disconnect() },
+  "redial of a dead session": {
+    before: async (g) => {
+      await g.controller.connect(ONE);
+      g.host.silent.add(ENDPOINT.one);
+      await g.host.sleep(181_000);
+      await g.controller.look().catch(() => {});
+      await g.host.sleep(61_000);
+      g.host.silent.clear();
+    },
+    run: (g) => g.controller.look(),
+  },
+};
+
+describe.each(["before", "after"] as const)("a command that fails %s its effect", (when) => {
+  test.each(Object.keys(SCENARIOS))(
+    "at any place of a %s is repaired, and the kill switch stands",
+    (name) =>
+      inDirectory(async (directory) => {
+        const scenario = SCENARIOS[name];
+        if (scenario === undefined) throw new Error(name);
+        for (let failing = 1, failed = true; failed; failing++) {
+          const label = `${name}, command ${failing}`;
+          const gateway = await Gateway.started(join(directory, `${failing}`));
+          const { host, controller } = gateway;
+          await scenario.before(gateway);
+          await settled(gateway);
+          const start = host.commands.length;
+          host.fails = (count) => (count - start === failing ? when : null);
+          await scenario.run(gateway).catch(() => {});
+          await settled(gateway);
+          failed = host.commands.length - start >= failing;
+          host.fails = () => null;
+          await assertHonest(gateway, join(directory, `honest${failing}`), label);
+          await gateway.comeToRest();
+          const fresh = await freshState(join(directory, `fresh${failing}`), await gateway.status());
+          expect(kernelState(host), label).toBe(fresh);
+          expect(await controller.fault(), label).toBeNull();
+          expect(stoodAlways(host), label).toBe(true);
+        }
+      }),
+    PATIENCE_MS,
+  );
+
+  test(
+    "at any place of a start is repaired by the next start, and an older kill switch stands on",
+    () =>
+      inDirectory(async (directory) => {
+        for (let failing = 1, failed = true; failed; failing++) {
+          const gateway = await Gateway.started(join(directory, `${failing}`));
+          const { host } = gateway;
+          await gateway.controller.connect(ONE);
+          const start = host.commands.length;
+          host.fails = (count) => (count - start === failing ? when : null);
+          await gateway.restart().catch(() => {});
+          failed = host.commands.length - start >= failing;
+          host.fails = () => null;
+          await gateway.restart();
+          const fresh = await freshState(join(directory, `fresh${failing}`), await gateway.status());
+          expect(kernelState(host), `command ${failing}`).toBe(fresh);
+          expect(stoodAlways(host)).toBe(true);
+        }
+      }),
+    PATIENCE_MS,
+  );
+});
+
+test(
+  "100 random sequences of events and failures end as a fresh start would, and the kill switch always stands",
+  () =>
+    inDirectory(async (directory) => {
+      for (let seed = 1; seed <= 100; seed++) {
+        const label = `seed ${seed}`;
+        const random = randomFrom(seed);
+        const gateway = await Gateway.started(join(directory, `${seed}`));
+        const { host } = gateway;
+        host.native = random() < 0.8;
+        host.fails = () => (random() < 0.06 ? (random() < 0.5 ? "before" : "after") : null);
+        const outcomes: Promise<unknown>[] = [];
+        for (let event = 0; event < 12; event++) {
+          const target = SERVERS[Math.floor(random() * 3)] ?? ONE;
+          const { host: address, port } = target.config.peer.endpoint;
+          const kind = Math.floor(random() * 7);
+          if (kind <= 2) outcomes.push(gateway.controller.connect(target).catch(() => {}));
+          if (kind === 3) outcomes.push(gateway.controller.disconnect().catch(() => {}));
+          if (kind === 4) host.silent.add(`${address}:${port}`);
+          if (kind === 5) host.silent.clear();
+          if (kind === 6) await host.sleep(random() * 200_000);
+          if (random() < 0.3) outcomes.push(gateway.controller.look().catch(() => {}));
+          if (random() < 0.5) await Promise.all(outcomes);
+        }
+        await Promise.all(outcomes);
+        host.fails = () => null;
+        host.silent.clear();
+        await settled(gateway);
+        await gateway.comeToRest();
+        const status = await gateway.status();
+        expect(kernelState(host), label).toBe(await freshState(join(directory, `fresh${seed}`), status));
+        expect(await gateway.controller.fault(), label).toBeNull();
+        expect(stoodAlways(host), label).toBe(true);
+      }
+    }),
+  PATIENCE_MS,
+);
+
+/** Either the kernel is as the state wants it, or the gateway says that it is not. */
+async function assertHonest(gateway: Gateway, directory: string, label: string): Promise<void> {
+  const status = await gateway.status();
+  if (status.state === "reconnecting") return;
+  const asWanted = kernelState(gateway.host) === (await freshState(directory, status));
+  if (!asWanted) expect(await gateway.controller.fault(), `${label}: a fault is told`).not.toBeNull();
+}
+
+/** The queue is empty: what goes on after a connect's answer is over. */
+async function settled(_: Gateway): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** mulberry32: small, seeded, good enough to choose events. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}

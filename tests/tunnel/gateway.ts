@@ -1,0 +1,150 @@
+import { finalRulesStand } from "../../src/firewall/audit.ts";
+import { linksOf } from "../../src/routing/links.ts";
+import type { Server } from "../../src/servers/schema.ts";
+import { Store } from "../../src/servers/store.ts";
+import { type Settings, settingsFrom } from "../../src/settings.ts";
+import { Controller } from "../../src/tunnel/controller.ts";
+import { Kernel } from "../../src/tunnel/kernel.ts";
+import { Memory } from "../../src/tunnel/memory.ts";
+import type { Status } from "../../src/tunnel/schema.ts";
+import { publicKeyOf } from "../../src/wireguard/key.ts";
+import { FakeHost } from "../fake-host.ts";
+
+const BASE = "wg";
+
+export function server(name: string, number: number, change: Partial<Server["config"]["peer"]> = {}): Server {
+  const key = (byte: number) => new Uint8Array(32).fill(byte).toBase64();
+  return {
+    name,
+    provider: "custom",
+    label: "Custom",
+    country: "Unknown",
+    city: "Unknown",
+    location: "Somewhere",
+    config: {
+      interface: {
+        privateKey: key(8 * number),
+        addresses: [`10.64.0.${number}/32`, `fd00:64::${number}/128`],
+        dns: [`10.64.0.${number + 100}`],
+        searchDomains: [],
+      },
+      peer: {
+        publicKey: publicKeyOf(key(8 * number + 128)),
+        endpoint: { host: `192.0.2.${number}`, port: 51820 },
+        allowedIps: ["0.0.0.0/0", "::/0"],
+        ...change,
+      },
+    },
+  };
+}
+
+export const ONE = server("one", 1);
+export const TWO = server("two", 2, { persistentKeepalive: 0, allowedIps: ["0.0.0.0/0", "192.0.0.0/8"] });
+export const THREE = server("three", 3, { persistentKeepalive: 15 });
+export const SERVERS = [ONE, TWO, THREE];
+
+export const FAKE_SETTINGS: Settings = settingsFrom({ interface: BASE });
+
+/** The real tunnel on a fake kernel; `restart` is a new process on the same kernel and the same disk. */
+export class Gateway {
+  controller: Controller;
+  memory: Memory;
+  readonly log: string[] = [];
+
+  private constructor(
+    private readonly directory: string,
+    readonly host: FakeHost,
+  ) {
+    this.memory = new Memory(Store.open(directory, host.now()));
+    this.controller = this.newController();
+  }
+
+  static in(directory: string, host = new FakeHost()): Gateway {
+    const lan = host.links.get("lan0");
+    if (lan?.addresses.length === 0) lan.addresses.push("192.168.7.1/24", "fe80::1/64");
+    return new Gateway(directory, host);
+  }
+
+  static async started(directory: string, host = new FakeHost()): Promise<Gateway> {
+    const gateway = Gateway.in(directory, host);
+    await gateway.controller.start(SERVERS);
+    return gateway;
+  }
+
+  /** The process ends, whatever it was doing, and a new one starts. */
+  async restart(): Promise<void> {
+    this.reborn();
+    await this.controller.start(SERVERS);
+  }
+
+  reborn(): void {
+    this.memory = new Memory(Store.open(this.directory, this.host.now()));
+    this.controller = this.newController();
+  }
+
+  status(): Promise<Status> {
+    return this.controller.status("custom");
+  }
+
+  /** Time goes by and the tunnel is looked at, until a look finds nothing left to do. */
+  async comeToRest(): Promise<void> {
+    for (let looks = 0; looks < 5; looks++) {
+      await this.controller.look().catch(() => {});
+      await this.host.sleep(61_000);
+    }
+    await this.controller.look();
+  }
+
+  private newController(): Controller {
+    const { host, memory, log } = this;
+    const note = (message: string) => void log.push(message);
+    return new Controller({
+      host,
+      kernel: new Kernel(host, host.userspace),
+      memory,
+      findLinks: () => linksOf(host, FAKE_SETTINGS),
+      base: BASE,
+      log: { info: note, warn: note },
+    });
+  }
+}
+
+/** All that the kernel holds, spelled as if the tunnel were in the first slot; who makes the interface is no part of it. */
+export function kernelState(host: FakeHost): string {
+  const links = [...host.links].map(([name, { device, userspace: _, ...link }]) => [
+    name,
+    {
+      ...link,
+      addresses: link.addresses.toSorted(),
+      device: device && {
+        ...device,
+        peer: device.peer && { endpoint: device.peer.endpoint, keepalive: device.peer.keepalive },
+      },
+    },
+  ]);
+  const text = JSON.stringify(
+    {
+      links: links.toSorted((a, b) => String(a[0]).localeCompare(String(b[0]))),
+      routes: [...host.routes].toSorted(),
+      rules: { v4: host.rules["-4"].toSorted(), v6: host.rules["-6"].toSorted() },
+      table: host.table?.split("\n") ?? null,
+    },
+    null,
+    1,
+  );
+  const second = host.links.has(`${BASE}1`) && !host.links.has(`${BASE}0`);
+  if (!second) return text;
+  return text.replaceAll(`${BASE}1`, `${BASE}0`).replaceAll(/(zone set|ct zone) 2/g, "$1 1");
+}
+
+/** The kernel of a gateway that was started and then led straight to where `status` is. */
+export async function freshState(directory: string, status: Status): Promise<string> {
+  const gateway = await Gateway.started(directory);
+  const target = SERVERS.find((one) => one.name === status.server);
+  if (status.connected && target !== undefined) await gateway.controller.connect(target);
+  return kernelState(gateway.host);
+}
+
+export function stoodAlways(host: FakeHost): boolean {
+  return host.tables.every((table) => table !== null && finalRulesStand(table));
+}

@@ -1,0 +1,79 @@
+import { expect, test } from "bun:test";
+import type { Session } from "../../src/tunnel/session.ts";
+import { type Observed, statusOf } from "../../src/tunnel/status.ts";
+import { NOW, SERVER } from "../servers/example.ts";
+
+const SESSION: Session = {
+  server: { ...SERVER, location: "Stockholm, Sweden" },
+  link: "wg0",
+  zone: 1,
+  endpoint: { address: "192.0.2.1", port: 51820 },
+};
+
+const OBSERVED: Observed = { provider: "custom", device: null, killSwitch: true, error: null, now: NOW };
+
+const NOTHING = {
+  connected: false,
+  provider: "custom",
+  server: "",
+  ip: "",
+  location: "",
+  uptime: "0h 0m",
+  killswitch_active: true,
+  state: "disconnected",
+  uptime_seconds: 0,
+  latest_handshake: null,
+  rx_bytes: 0,
+  tx_bytes: 0,
+  error: null,
+} as const;
+
+test("a disconnected gateway shows every field, empty", () => {
+  expect(statusOf({ name: "disconnected" }, OBSERVED)).toEqual(NOTHING);
+});
+
+test("a connected gateway shows server, uptime and counters", () => {
+  const since = NOW - (2 * 3600 + 34 * 60 + 59) * 1000;
+  const peer = { publicKey: "", endpoint: null, latestHandshake: NOW - 5000, rxBytes: 7, txBytes: 8 };
+  const device = { publicKey: null, fwmark: 0, peer };
+  expect(statusOf({ name: "connected", session: SESSION, since }, { ...OBSERVED, device })).toEqual({
+    ...NOTHING,
+    connected: true,
+    server: "home",
+    ip: "192.0.2.1",
+    location: "Stockholm, Sweden",
+    uptime: "2h 34m",
+    state: "connected",
+    uptime_seconds: 9299,
+    latest_handshake: "2026-01-02T03:04:00.006Z",
+    rx_bytes: 7,
+    tx_bytes: 8,
+  });
+});
+
+test("an IPv6 endpoint leaves `ip` empty", () => {
+  const session = { ...SESSION, endpoint: { address: "2001:db8::1", port: 1 } };
+  expect(statusOf({ name: "connected", session, since: NOW }, OBSERVED).ip).toBe("");
+});
+
+test("a clock that went backwards gives no negative uptime", () => {
+  const status = statusOf({ name: "connected", session: SESSION, since: NOW + 60_000 }, OBSERVED);
+  expect(status).toMatchObject({ uptime: "0h 0m", uptime_seconds: 0 });
+});
+
+test.each([
+  { name: "reconnecting", session: SESSION, since: NOW } as const,
+  {
+    name: "connecting",
+    server: SERVER,
+    former: { name: "connected", session: SESSION, since: NOW },
+  } as const,
+  { name: "failed", server: SERVER } as const,
+])("$name is not connected and names no server", (state) => {
+  expect(statusOf(state, { ...OBSERVED, error: "why", killSwitch: false })).toEqual({
+    ...NOTHING,
+    state: state.name,
+    killswitch_active: false,
+    error: "why",
+  });
+});
