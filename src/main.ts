@@ -4,6 +4,7 @@ import { version } from "../package.json";
 import { GatewayError, messageOf } from "./errors.ts";
 import { printKillSwitch, setKillSwitch } from "./killswitch.ts";
 import { serveInternet } from "./sandbox/internet.ts";
+import { type TrySettings, tryGateway } from "./sandbox/try.ts";
 import { serve } from "./serve.ts";
 import { FLAGS, type Settings, settingsFrom } from "./settings.ts";
 import { lookup } from "./system/lookup.ts";
@@ -25,6 +26,15 @@ withSettings(command("serve", "run the gateway"), async (settings) => {
     process.once(signal, () => void service.stop().finally(() => process.exit(0)));
   }
 });
+
+command("try", "run the gateway in a box: a whole home and an internet in network namespaces of this machine")
+  .addOption(new Option("--port <number>", "port of the HTTP interface on loopback").default("5000"))
+  .addOption(new Option("--log-level <level>", FLAGS.logLevel.help).default("warn"))
+  .action(async (texts: { port: string; logLevel: string }) => {
+    const { port, logLevel } = settingsFrom(texts);
+    const start = async (box: TrySettings) => (await serve({ ...box, logLevel })).stop;
+    process.exit(await tryGateway(start, { port }));
+  });
 
 const killswitch = command(
   "killswitch",

@@ -1,10 +1,12 @@
 import { hostname } from "node:os";
 import { GatewayError, messageOf } from "./errors.ts";
+import { rulesetOf } from "./firewall/ruleset.ts";
 import { createApp, listen } from "./http/app.ts";
 import type { Gateway } from "./http/gateway.ts";
 import { Log } from "./log.ts";
 import { answerOperator } from "./operator.ts";
 import { linksOf } from "./routing/links.ts";
+import { rulesFor } from "./routing/rules.ts";
 import { Catalogue } from "./servers/catalogue.ts";
 import { ManagedList } from "./servers/managed.ts";
 import { PROVIDERS } from "./servers/schema.ts";
@@ -36,7 +38,11 @@ export interface Service {
 export async function serve(settings: Settings): Promise<Service> {
   // The database and the operator's socket are nobody else's business.
   process.umask(0o077);
-  const graph = await graphOf(settings);
+  assertMachine(settings.netns);
+  const graph = await graphOf(settings).catch(async (error: unknown) => {
+    await raiseKillSwitch(settings);
+    throw error;
+  });
   const { controller, catalogue, log } = graph;
   await controller.start(catalogue.all());
   for (const alert of graph.alerts) log.warn(alert);
@@ -81,6 +87,17 @@ export async function graphOf(settings: Settings): Promise<Graph> {
   });
   const alerts = [store.alert, managed.alert].filter((alert) => alert !== null);
   return { catalogue: new Catalogue(store, managed), controller, memory, log, alerts };
+}
+
+/** What is left to do where the state cannot be opened: without it nobody knows that the operator wants the switch down. */
+async function raiseKillSwitch(settings: Settings): Promise<void> {
+  const host = new LinuxHost(settings.netns);
+  const kernel = new Kernel(host, "");
+  // What an earlier service left in place is as closed, and may hold a live tunnel.
+  if ((await kernel.table()) !== null) return;
+  const { lans, uplink } = await linksOf(host, settings);
+  await kernel.setFirewall(rulesetOf({ lans, uplink, dialing: [], carrying: [], lookup: null }));
+  await kernel.setRules(rulesFor(lans));
 }
 
 function gatewayOf({ catalogue, controller, memory }: Graph): Gateway {

@@ -107,5 +107,8 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
   if (settingsSchema.Check(settings)) return settings;
   const [fault] = settingsSchema.Errors(settings);
   const { name, variable, help } = FLAGS[(fault?.instancePath.split("/")[1] ?? "port") as keyof Settings];
-  throw new GatewayError("bad_request", `--${name} (${variable}): ${fault?.message ?? "not usable"}; it is the ${help}`);
+  throw new GatewayError(
+    "bad_request",
+    `--${name} (${variable}): ${fault?.message ?? "not usable"}; it is the ${help}`,
+  );
 }

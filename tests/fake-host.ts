@@ -45,6 +45,9 @@ export class FakeHost implements Host {
   /** Whether the command that comes now fails, and whether it has had its effect by then. */
   fails: (count: number) => "before" | "after" | null = () => null;
 
+  /** How many turns of the event loop's queue a command takes; what runs beside it gets ahead meanwhile. */
+  turns: (command: string) => number = () => 1;
+
   constructor(private clock = Date.UTC(2026, 0, 1)) {
     for (const name of ["lo", "lan0", "up0"]) this.links.set(name, emptyLink({ up: true }));
   }
@@ -53,7 +56,7 @@ export class FakeHost implements Host {
     const command = argv.join(" ");
     const failure = this.fails(this.commands.push(command));
     this.onEvent(command);
-    await null;
+    for (let turn = this.turns(command); turn > 0; turn--) await null;
     if (failure === "before") throw new GatewayError("unable", `${command}: made to fail`);
     const answer = this.execute(argv, command, stdin);
     if (failure === "after") throw new GatewayError("unable", `${command}: made to fail after its effect`);

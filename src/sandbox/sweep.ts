@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readdirSync, readlinkSync, rmSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readlinkSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Host } from "../system/host.ts";
@@ -56,7 +56,8 @@ export async function remove(host: Host, id: string): Promise<void> {
 
 function lives(id: string, owner: number): boolean {
   // Numbers of processes come again: one's own may have been a dead owner's.
-  return owner === process.pid ? open.has(id) : existsSync(`/proc/${owner}`);
+  // A killed process that nobody has waited for is still listed, but has no namespaces any more.
+  return owner === process.pid ? open.has(id) : namespaceOf(owner) !== "";
 }
 
 async function killInside(host: Host, namespaces: readonly string[]): Promise<void> {

@@ -379,6 +379,7 @@ test(
         const { host } = gateway;
         host.native = random() < 0.8;
         host.fails = () => (random() < 0.06 ? (random() < 0.5 ? "before" : "after") : null);
+        host.turns = () => 1 + Math.floor(random() * 40);
         const outcomes: Promise<unknown>[] = [];
         for (let event = 0; event < 12; event++) {
           const target = SERVERS[Math.floor(random() * 3)] ?? ONE;

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** What `scripts/build` leaves; `scripts/test` builds it first. */
+const BINARY = join(import.meta.dir, "../../dist/portcullis");
+const PORT = 20_000 + (process.pid % 10_000);
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "portcullis-binary-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function run(...args: string[]) {
+  const child = Bun.spawn([BINARY, ...args], { cwd: folder, stdout: "pipe", stderr: "pipe" });
+  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { stdout, stderr, code };
+}
+
+test("--help and --version answer for the program and for each command", async () => {
+  for (const command of [[], ["serve"], ["try"], ["killswitch"], ["killswitch", "status"]]) {
+    expect(await run(...command, "--version")).toEqual({ code: 0, stdout: "portcullis 0.1.0\n", stderr: "" });
+    expect((await run(...command, "--help")).stdout).toStartWith("Usage: portcullis");
+  }
+});
+
+test("wrong usage exits 2 with one line that names what is wrong", async () => {
+  for (const args of [
+    ["fly"],
+    ["serve", "--port", "0"],
+    ["serve", "--nonsense"],
+    ["serve", "--interface", "a/b"],
+  ]) {
+    const { code, stdout, stderr } = await run(...args);
+    expect({ args, code, stdout, lines: stderr.trim().split("\n").length }).toEqual({
+      args,
+      code: 2,
+      stdout: "",
+      lines: 1,
+    });
+  }
+});
+
+test("a namespace that does not exist is a clear refusal", async () => {
+  const { code, stderr } = await run(
+    "serve",
+    "--netns",
+    "no-such-namespace",
+    "--state-dir",
+    join(folder, "state"),
+  );
+  expect(code).toBe(1);
+  expect(stderr).toContain("ip netns add no-such-namespace");
+});
+
+test("the binary reads no .env and no bunfig.toml of the folder it is started in", async () => {
+  writeFileSync(join(folder, ".env"), "PORTCULLIS_PORT=wrong\n");
+  writeFileSync(join(folder, "bunfig.toml"), 'preload = ["./missing.ts"]\n');
+  const { stderr } = await run("serve", "--netns", "no-such-namespace");
+  expect(stderr).toContain("no network namespace");
+});
+
+test("try: the box answers, connects, and leaves nothing behind; what a killed one left, the next removes", async () => {
+  const api = `http://127.0.0.1:${PORT}`;
+  const killed = await box();
+  killed.kill("SIGKILL");
+  await killed.exited;
+  expect(remains(killed.pid)).not.toEqual([]);
+
+  const second = await box();
+  expect(remains(killed.pid)).toEqual([]);
+  const connected = await fetch(`${api}/api/connect`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ server: "box-vpn-1" }),
+  });
+  expect(await connected.json()).toEqual({ success: true });
+  const page = Bun.spawn(
+    ["ip", "netns", "exec", `pc${second.pid}-1-client`, "curl", "-s", "http://203.0.113.80/"],
+    { stdout: "pipe" },
+  );
+  expect(await page.stdout.text()).toContain("203.0.113.11");
+  second.kill("SIGINT");
+  expect(await second.exited).toBe(0);
+  expect(remains(second.pid)).toEqual([]);
+
+  async function box() {
+    const child = Bun.spawn([BINARY, "try", "--port", `${PORT}`], {
+      cwd: folder,
+      stdout: "ignore",
+      stderr: "inherit",
+    });
+    for (let tries = 0; tries < 200; tries += 1) {
+      const answer = await fetch(`${api}/health`).then(
+        (response) => response.text(),
+        () => "",
+      );
+      if (answer === "healthy") return child;
+      await Bun.sleep(50);
+    }
+    throw new Error("the box does not answer");
+  }
+}, 60_000);
+
+/** Namespaces, files, sockets and processes' folders that carry the name of a box of that process. */
+function remains(pid: number): string[] {
+  return ["/run/netns", "/etc/netns", "/var/run/wireguard", tmpdir()]
+    .filter(existsSync)
+    .flatMap((place) => readdirSync(place).filter((name) => name.startsWith(`pc${pid}-`)));
+}
