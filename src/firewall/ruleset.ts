@@ -1,4 +1,4 @@
-import { isIpv4 } from "../address.ts";
+import { contains, isIpv4, parsePrefix } from "../address.ts";
 import { type Exit, FWMARK, type Lan, type Lookup, type Policy } from "./policy.ts";
 
 export const TABLE = "inet portcullis";
@@ -101,6 +101,13 @@ function output({ lans, uplink, dialing, carrying, lookup }: Policy): string {
     ...lookupQuestions(uplink, lookup).map(
       (question) => `${question} accept comment "the lookup of the server's name"`,
     ),
+    ...carrying
+      .slice(0, 1)
+      .flatMap((exit) => byFamily("daddr", resolversInside(exit, lans)))
+      .map(
+        (to) =>
+          `oifname ${set(lans.map((lan) => lan.interface))} ${to} ct status dnat ${DNS} accept comment "a question to a resolver on the LAN, on its way into the tunnel"`,
+      ),
     ...lans.flatMap((lan) => lanOutput(lan)),
     ...linkRules(lans, uplink).map((link) => link.output),
     ...carrying.flatMap((exit) => [
@@ -203,7 +210,9 @@ function unrouted({ lans }: Policy): string {
   );
 }
 
-function tunnelChains({ lans, carrying }: Policy): string[] {
+function tunnelChains(policy: Policy): string[] {
+  const { lans } = policy;
+  const carrying = policy.carrying.map((exit) => ({ ...exit, resolvers: resolversInside(exit, lans) }));
   const lanNames = set(lans.map((lan) => lan.interface));
   const [current] = carrying;
   if (current === undefined) return [];
@@ -221,10 +230,22 @@ function tunnelChains({ lans, carrying }: Policy): string[] {
       ...carrying.flatMap((exit) => redirect(exit, `oifname "${exit.interface}" udp dport 53 @th,87,1 1`)),
       ...redirect(current, `oifname ${lanNames} ${DNS}`),
     ]),
+    chain("keep_dns_inside", "type filter hook postrouting priority filter; policy accept;", [
+      // The output chain still sees the interface from before the redirection; here it is the true one.
+      `oifname != ${set(["lo", ...carrying.map((exit) => exit.interface)])} ct status dnat ${DNS} drop comment "a redirected question leaves by the tunnel or not at all"`,
+    ]),
     chain("source_nat", "type nat hook postrouting priority srcnat; policy accept;", [
       ...carrying.map((exit) => `oifname "${exit.interface}" masquerade`),
     ]),
   ];
+}
+
+/** A resolver with an address of the LAN would be asked in clear. */
+function resolversInside({ resolvers }: Exit, lans: readonly Lan[]): string[] {
+  const prefixes = lans.flatMap((lan) => lan.prefixes).map(parsePrefix);
+  return resolvers.filter(
+    (resolver) => !prefixes.some((prefix) => prefix !== null && contains(prefix, resolver)),
+  );
 }
 
 function redirect(exit: Exit, match: string): string[] {

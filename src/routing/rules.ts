@@ -81,7 +81,7 @@ export async function applyRules(host: Host, wanted: readonly Rule[]): Promise<n
       wanted.filter((rule) => rule.family === family),
     ),
   );
-  await Promise.all(
+  const outcomes = await Promise.allSettled(
     changes.map((lines, index) =>
       lines.length === 0
         ? null
@@ -89,16 +89,25 @@ export async function applyRules(host: Host, wanted: readonly Rule[]): Promise<n
           host.run(["ip", index === 0 ? "-4" : "-6", "-batch", "-"], { stdin: `${lines.join("\n")}\n` }),
     ),
   );
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   return changes.flat().length;
 }
 
-/** `ip -batch` lines of one family; what is missing comes first, so that nothing opens in between. */
+/**
+ * `ip -batch` lines of one family; what is missing comes first, so that nothing opens in between. The kernel
+ * deletes the first rule that the words fit, and a stranger's rule may fit ours or have no words at all: where
+ * there is a surplus rule, its priority is emptied by number and filled anew.
+ */
 export function ruleChanges(present: readonly Rule[], wanted: readonly Rule[]): string[] {
   const missing = wanted.filter((rule) => !present.some((other) => sameRule(rule, other)));
   const surplus = present.filter((rule) => !wanted.some((other) => sameRule(rule, other)));
+  const unclean = new Set(surplus.map((rule) => rule.priority));
   return [
-    ...missing.map((rule) => `rule add ${lineOf(rule)}`),
-    ...surplus.map((rule) => `rule del ${lineOf(rule)}`),
+    ...missing.filter((rule) => !unclean.has(rule.priority)).map((rule) => `rule add ${lineOf(rule)}`),
+    ...present
+      .filter((rule) => unclean.has(rule.priority))
+      .map((rule) => `rule del priority ${rule.priority}`),
+    ...wanted.filter((rule) => unclean.has(rule.priority)).map((rule) => `rule add ${lineOf(rule)}`),
   ];
 }
 

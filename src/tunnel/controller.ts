@@ -194,14 +194,14 @@ export class Controller {
     try {
       const session = await this.dial(server, former?.session ?? null, signal);
       this.arrive(session, this.parts.host.now());
-      answer();
-      await this.retire(former?.session ?? null, signal);
     } catch (error) {
       this.error = messageOf(error);
       this.enter(former ?? (signal.aborted ? { name: "disconnected" } : { name: "failed", server }));
       await this.settle();
       throw error;
     }
+    answer();
+    await this.retire(former?.session ?? null, signal).catch(() => this.settle());
   }
 
   /** A dead session gets a new interface and a newly resolved endpoint; WireGuard goes on trying on the old one. */
@@ -229,14 +229,14 @@ export class Controller {
     const { host, port } = server.config.peer.endpoint;
     const session = sessionFor(base, server, { address: await this.resolve(host, signal), port }, former);
     const before = former === null ? [] : [former];
-    await Promise.all([
+    await together([
       this.setFirewall({ dialing: [...before, session], carrying: former === null ? [] : [former, session] }),
       kernel.setRules(this.rules([session])),
       kernel.open(session, this.links.uplinkMtu),
     ]);
     await this.handshake(session, signal);
     await kernel.settle(session);
-    await Promise.all([
+    await together([
       kernel.route(session, former?.server.config ?? null),
       former === null ? this.setFirewall({ dialing: [session], carrying: [session] }) : null,
     ]);
@@ -310,7 +310,7 @@ export class Controller {
     this.enter({ name: "disconnected" });
     try {
       this.parts.memory.saveConnection(null);
-      await Promise.all([this.enforce(), former === null ? null : this.parts.kernel.close(former.link)]);
+      await together([this.enforce(), former === null ? null : this.parts.kernel.close(former.link)]);
     } catch (error) {
       await this.settle();
       throw error;
@@ -404,6 +404,12 @@ export class Controller {
     this.queue = done.catch(() => {});
     return done;
   }
+}
+
+/** Waits for all of them even when one fails: what is still under way must not meet the repair. */
+async function together(works: readonly (Promise<unknown> | null)[]): Promise<void> {
+  const outcomes = await Promise.allSettled(works);
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
 }
 
 function assertWanted(signal: AbortSignal): void {

@@ -114,11 +114,15 @@ export class Kernel {
 
   private async createLink(link: string, lines: readonly string[]): Promise<void> {
     if (this.native) return this.batch([`link add dev ${link} type wireguard`, ...lines]);
-    this.native ??= await this.batch([`link add dev ${link} type wireguard`]).then(
-      () => true,
-      () => false,
-    );
-    if (!this.native) await this.host.run([this.userspace, link]);
+    const made =
+      this.native === null &&
+      (await this.batch([`link add dev ${link} type wireguard`]).then(
+        () => true,
+        () => false,
+      ));
+    if (!made) await this.host.run([this.userspace, link]);
+    // Only now is it known: a first attempt may fail for another reason than a kernel without WireGuard.
+    this.native = made;
     await this.batch(lines);
   }
 
