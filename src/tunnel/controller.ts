@@ -163,6 +163,10 @@ export class Controller {
 
   /** One look: repairs what failed to apply, notices a dead session, and tries it again. */
   async look(): Promise<void> {
+    if (this.unsettled === null && (await this.fault()) !== null) {
+      this.parts.log.warn("someone else has removed or altered the kill switch's rules: putting them back");
+      this.unsettled = "its rules were removed or altered";
+    }
     if (this.unsettled !== null) await this.enqueue(() => this.settle());
     const state = this.state;
     if (state.name !== "connected" && state.name !== "reconnecting") return;
