@@ -58,7 +58,8 @@ export async function serve(settings: Settings): Promise<Service> {
   });
   const stopping = new AbortController();
   const http = listenOn(app, settings);
-  log.info(`Portcullis answers on port ${http.port}; the kill switch stands`);
+  const killSwitch = graph.memory.killSwitch() ? "stands" : "is down, as the operator wants it";
+  log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
   void controller.watch(stopping.signal);
   return {
     port: http.port,
@@ -100,9 +101,12 @@ async function raiseKillSwitch(settings: Settings): Promise<void> {
   await kernel.setRules(rulesFor(lans));
 }
 
-function gatewayOf({ catalogue, controller, memory }: Graph): Gateway {
+function gatewayOf({ catalogue, controller, memory, alerts }: Graph): Gateway {
   return {
-    status: () => controller.status(catalogue.current()),
+    status: async () => {
+      const status = await controller.status(catalogue.current());
+      return { ...status, error: status.error ?? alerts[0] ?? null };
+    },
     providers: () => ({ providers: [...PROVIDERS], current: catalogue.current() }),
     use: (provider) => catalogue.use(provider),
     servers: () => catalogue.tree(),

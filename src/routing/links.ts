@@ -9,6 +9,8 @@ export interface Links {
   uplink: string | null;
   /** Bytes; what the uplink carries in one packet. */
   uplinkMtu: number;
+  /** False where the operator has turned IPv6 off: an interface takes no IPv6 address then. */
+  ipv6: boolean;
 }
 
 const ETHERNET_MTU = 1500;
@@ -37,6 +39,7 @@ export async function linksOf(host: Host, settings: Settings): Promise<Links> {
     lans: lans.map((lan) => ({ ...lan, prefixes: [...lan.prefixes, "fe80::/10"] })),
     uplink,
     uplinkMtu: links.find((link) => link.ifname === uplink)?.mtu ?? ETHERNET_MTU,
+    ipv6: (await host.read("/proc/sys/net/ipv6/conf/all/disable_ipv6"))?.trim() !== "1",
   };
 }
 

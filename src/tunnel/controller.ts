@@ -55,7 +55,7 @@ interface Parts {
  */
 export class Controller {
   private state: State = { name: "disconnected" };
-  private links: Links = { lans: [], uplink: null, uplinkMtu: 1500 };
+  private links: Links = { lans: [], uplink: null, uplinkMtu: 1500, ipv6: true };
   private queue: Promise<unknown> = Promise.resolve();
   private wish = new AbortController();
   private pending: { server: Server; outcome: Promise<void> } | null = null;
@@ -231,7 +231,12 @@ export class Controller {
     if (this.links.uplink === null)
       throw new GatewayError("unable", "there is no default route: is the uplink's cable in?");
     const { host, port } = server.config.peer.endpoint;
-    const session = sessionFor(base, server, { address: await this.resolve(host, signal), port }, former);
+    const session = sessionFor(
+      base,
+      this.usable(server),
+      { address: await this.resolve(host, signal), port },
+      former,
+    );
     const before = former === null ? [] : [former];
     await together([
       this.setFirewall({ dialing: [...before, session], carrying: former === null ? [] : [former, session] }),
@@ -245,6 +250,19 @@ export class Controller {
       former === null ? this.setFirewall({ dialing: [session], carrying: [session] }) : null,
     ]);
     return session;
+  }
+
+  /** The server as this machine can use it: without IPv6 only the tunnel's IPv4 addresses. */
+  private usable(server: Server): Server {
+    if (this.links.ipv6) return server;
+    const addresses = server.config.interface.addresses.filter((address) => !address.includes(":"));
+    if (addresses.length === 0) {
+      throw new GatewayError(
+        "unable",
+        `${server.name} has IPv6 addresses alone, and IPv6 is turned off on this machine`,
+      );
+    }
+    return { ...server, config: { ...server.config, interface: { ...server.config.interface, addresses } } };
   }
 
   private async handshake(session: Session, signal: AbortSignal): Promise<void> {
@@ -387,7 +405,11 @@ export class Controller {
         remembered?.name === server.name ? remembered.since : device.peer.latestHandshake || host.now();
       const alive = host.now() - device.peer.latestHandshake < SESSION_DEAD_AFTER_MS;
       const zone = linksOfBase(base).indexOf(link) + 1;
-      return { name: alive ? "connected" : "reconnecting", session: { server, link, zone, endpoint }, since };
+      return {
+        name: alive ? "connected" : "reconnecting",
+        session: { server: this.usable(server), link, zone, endpoint },
+        since,
+      };
     }
     return null;
   }

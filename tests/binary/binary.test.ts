@@ -14,7 +14,11 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 async function run(...args: string[]) {
-  const child = Bun.spawn([BINARY, ...args], { cwd: folder, stdout: "pipe", stderr: "pipe" });
+  return spawned([BINARY, ...args]);
+}
+
+async function spawned(argv: string[], env: Record<string, string | undefined> = process.env) {
+  const child = Bun.spawn(argv, { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
   const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   return { stdout, stderr, code };
 }
@@ -53,6 +57,32 @@ test("a namespace that does not exist is a clear refusal", async () => {
   );
   expect(code).toBe(1);
   expect(stderr).toContain("ip netns add no-such-namespace");
+});
+
+test("without ip, wg and nft it says which packages to install; without root, that root is needed", async () => {
+  const none = await spawned([BINARY, "serve"], { PATH: folder });
+  expect(none.code).toBe(1);
+  expect(none.stderr).toContain("apt-get install --no-install-recommends iproute2 wireguard-tools nftables");
+  const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"];
+  const unprivileged = await spawned([...nobody, BINARY, "serve", "--state-dir", "/nowhere"]);
+  expect(unprivileged.code).toBe(1);
+  expect(unprivileged.stderr).toContain("run as root");
+});
+
+test("with a state directory that cannot be opened it refuses to serve, and leaves the kill switch in place", async () => {
+  const netns = `pcbinary${process.pid}`;
+  await spawned(["ip", "netns", "add", netns]);
+  try {
+    writeFileSync(join(folder, "file"), "");
+    const { code, stderr } = await run("serve", "--netns", netns, "--state-dir", join(folder, "file"));
+    expect(code).toBe(1);
+    expect(stderr).toContain("portcullis: ");
+    const table = await spawned(["ip", "netns", "exec", netns, "nft", "list", "table", "inet", "portcullis"]);
+    expect(table.stdout).toContain("policy drop");
+    expect((await spawned(["ip", "-n", netns, "rule"])).stdout).toContain("unreachable");
+  } finally {
+    await spawned(["ip", "netns", "delete", netns]);
+  }
 });
 
 test("the binary reads no .env and no bunfig.toml of the folder it is started in", async () => {
