@@ -24,6 +24,8 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const SESSION_DEAD_AFTER_MS = 180_000;
 /** How often a live tunnel is looked at. */
 const WATCH_INTERVAL_MS = 5_000;
+/** Between a deletion in the firewall and its repair: bounds a fight with a program that deletes again and again. */
+const TAMPER_PAUSE_MS = 10;
 /** First pause between two attempts to reach a dead server again, and the longest. */
 const RETRY_MS = { first: 5_000, longest: 60_000 };
 /** The old tunnel stays this long after a switch, for the answers that are on their way. */
@@ -153,12 +155,24 @@ export class Controller {
     return this.links.lans;
   }
 
-  /** Looks at the tunnel now and then until `signal` says stop. */
+  /** Looks at the tunnel now and then, and at once when the firewall is touched, until `signal` says stop. */
   async watch(signal: AbortSignal): Promise<void> {
+    const { host, kernel, log } = this.parts;
+    const look = () => this.look().catch((error) => log.warn(messageOf(error)));
+    // A table is deleted in many events; one look answers all that come before it begins.
+    let waiting = false;
+    const firewall = kernel.watchFirewall(async () => {
+      if (waiting) return;
+      waiting = true;
+      await host.sleep(TAMPER_PAUSE_MS, signal);
+      waiting = false;
+      if (!signal.aborted) await look();
+    });
     while (!signal.aborted) {
-      await this.parts.host.sleep(WATCH_INTERVAL_MS, signal);
-      if (!signal.aborted) await this.look().catch((error) => this.parts.log.warn(messageOf(error)));
+      await host.sleep(WATCH_INTERVAL_MS, signal);
+      if (!signal.aborted) await look();
     }
+    firewall.stop();
   }
 
   /** One look: repairs what failed to apply, notices a dead session, and tries it again. */

@@ -2,19 +2,23 @@ import { FWMARK } from "../firewall/policy.ts";
 import { TABLE } from "../firewall/ruleset.ts";
 import { linkLines, routedPrefixes, routeLines } from "../routing/routes.ts";
 import { applyRules, type Rule, TUNNEL_TABLE } from "../routing/rules.ts";
-import type { Host } from "../system/host.ts";
+import type { Host, Watch } from "../system/host.ts";
 import { type Device, parseDump, parseUapi, setconfText } from "../wireguard/device.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { Session } from "./session.ts";
 
 /** Where userspace WireGuard programs listen, one socket an interface (wireguard.com/xplatform). */
 const SOCKET_FOLDER = "/var/run/wireguard";
+/** The kernel tells of a change within 4 ms; on a busy Pi a little later. */
+const EVENT_DELAY_MS = 50;
 /** Opens NAT mappings and starts the first handshake; also renews it, so that an idle tunnel proves it is alive. */
 const KEEPALIVE_SECONDS = 25;
 
 /** Effects on the kernel, one text each. Knows what it applied last, and forgets it before it applies anything else. */
 export class Kernel {
   private ruleset: string | null = null;
+  /** Until when, on the monotone clock, the firewall's events may be our own doing. */
+  private ownEventsUntil = 0;
   private rules: string | null = null;
   /** Whether this kernel makes WireGuard interfaces itself; found out by the first attempt. */
   private native: boolean | null = null;
@@ -29,8 +33,22 @@ export class Kernel {
   async setFirewall(ruleset: string): Promise<void> {
     if (ruleset === this.ruleset) return;
     this.ruleset = null;
-    await this.host.run(["nft", "-f", "-"], { stdin: ruleset });
+    this.ownEventsUntil = Number.POSITIVE_INFINITY;
+    try {
+      await this.host.run(["nft", "-f", "-"], { stdin: ruleset });
+    } finally {
+      this.ownEventsUntil = this.host.monotonic() + EVENT_DELAY_MS;
+    }
     this.ruleset = ruleset;
+  }
+
+  /** Calls back when another program deletes the firewall's table or something of it. */
+  watchFirewall(onDeleted: () => void): Watch {
+    const onLine = (line: string) => {
+      const ours = line.startsWith('{"delete"') && line.includes(`"${TABLE.split(" ")[1]}"`);
+      if (ours && this.host.monotonic() > this.ownEventsUntil) onDeleted();
+    };
+    return this.host.watch(["nft", "-j", "monitor"], onLine, () => {});
   }
 
   async setRules(rules: readonly Rule[]): Promise<void> {
