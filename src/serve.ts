@@ -44,7 +44,10 @@ export async function serve(settings: Settings): Promise<Service> {
     throw error;
   });
   const { controller, catalogue, log } = graph;
-  await controller.start(catalogue.all());
+  await controller.start(catalogue.all()).catch(async (error: unknown) => {
+    if (graph.memory.killSwitch()) await raiseKillSwitch(settings);
+    throw error;
+  });
   for (const alert of graph.alerts) log.warn(alert);
   if (controller.lans.length === 0)
     log.warn("no LAN interface with a private address: only this machine can reach the gateway");
@@ -90,7 +93,7 @@ export async function graphOf(settings: Settings): Promise<Graph> {
   return { catalogue: new Catalogue(store, managed), controller, memory, log, alerts };
 }
 
-/** What is left to do where the state cannot be opened: without it nobody knows that the operator wants the switch down. */
+/** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */
 async function raiseKillSwitch(settings: Settings): Promise<void> {
   const host = new LinuxHost(settings.netns);
   const kernel = new Kernel(host, "");
