@@ -1,0 +1,28 @@
+import { type Static, Type } from "typebox";
+
+/** What can happen to the protection: it is touched, falls short, or is whole again. */
+export const AlertCode = Type.Union([
+  Type.Literal("firewall_altered"),
+  Type.Literal("firewall_restored"),
+  Type.Literal("routing_altered"),
+  Type.Literal("routing_restored"),
+  /** Another program undoes each repair. */
+  Type.Literal("protection_contested"),
+  /** The kernel refuses what the protection needs. */
+  Type.Literal("protection_failed"),
+  Type.Literal("protection_restored"),
+  Type.Literal("state_damaged"),
+  Type.Literal("list_damaged"),
+]);
+export type AlertCode = Static<typeof AlertCode>;
+
+/** Payload of a `security_alert`. */
+export const SecurityAlert = Type.Object(
+  {
+    code: AlertCode,
+    message: Type.String({ description: "one sentence for people" }),
+    at: Type.String({ description: "ISO 8601" }),
+  },
+  { additionalProperties: false },
+);
+export type SecurityAlert = Static<typeof SecurityAlert>;
