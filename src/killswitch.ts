@@ -13,8 +13,8 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
 
 /** Prints whether the kill switch stands; returns the exit code. */
 export async function printKillSwitch(settings: Settings): Promise<number> {
-  const { controller } = await graphOf(settings);
-  const active = await controller.killSwitchActive();
+  const { protection } = await graphOf(settings);
+  const active = await protection.stands();
   process.stdout.write(
     active ? "The kill switch stands.\n" : "The kill switch is down: traffic may leave beside the tunnel.\n",
   );

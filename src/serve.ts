@@ -6,7 +6,8 @@ import type { Gateway } from "./http/gateway.ts";
 import { Log } from "./log.ts";
 import { answerOperator } from "./operator.ts";
 import { linksOf } from "./routing/links.ts";
-import { rulesFor } from "./routing/rules.ts";
+import { applyRules, rulesFor } from "./routing/rules.ts";
+import { alternativesTo } from "./servers/alternatives.ts";
 import { Catalogue } from "./servers/catalogue.ts";
 import { ManagedList } from "./servers/managed.ts";
 import { PROVIDERS } from "./servers/schema.ts";
@@ -14,15 +15,14 @@ import { Store } from "./servers/store.ts";
 import type { Settings } from "./settings.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
-import { Controller } from "./tunnel/controller.ts";
-import { Kernel } from "./tunnel/kernel.ts";
 import { Memory } from "./tunnel/memory.ts";
+import { listTable } from "./tunnel/protection.ts";
+import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
 import { generateKeyPair } from "./wireguard/key.ts";
 
 /** The parts of a gateway, put together; nothing has touched the kernel yet. */
-export interface Graph {
+export interface Graph extends Tunnel {
   catalogue: Catalogue;
-  controller: Controller;
   memory: Memory;
   log: Log;
   alerts: string[];
@@ -43,7 +43,7 @@ export async function serve(settings: Settings): Promise<Service> {
     await raiseKillSwitch(settings);
     throw error;
   });
-  const { controller, catalogue, log } = graph;
+  const { controller, supervisor, catalogue, log } = graph;
   await controller.start(catalogue.all()).catch(async (error: unknown) => {
     if (graph.memory.killSwitch()) await raiseKillSwitch(settings);
     throw error;
@@ -63,7 +63,7 @@ export async function serve(settings: Settings): Promise<Service> {
   const http = listenOn(app, settings);
   const killSwitch = graph.memory.killSwitch() ? "stands" : "is down, as the operator wants it";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
-  void controller.watch(stopping.signal);
+  void supervisor.watch(stopping.signal);
   return {
     port: http.port,
     stop: async () => {
@@ -81,27 +81,31 @@ export async function graphOf(settings: Settings): Promise<Graph> {
   const store = Store.open(settings.stateDir, host.now());
   const managed = await ManagedList.read(host, settings);
   const memory = new Memory(store);
-  const controller = new Controller({
+  const catalogue = new Catalogue(store, managed);
+  const tunnel = tunnelIn({
     host,
-    kernel: new Kernel(host, process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go"),
     memory,
     findLinks: () => linksOf(host, settings),
     base: settings.interface,
+    userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
+    autoconnect: settings.autoconnect,
+    alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
     log,
+    alarm: (code, message) => log.warn(`security_alert ${code}: ${message}`),
   });
   const alerts = [store.alert, managed.alert].filter((alert) => alert !== null);
-  return { catalogue: new Catalogue(store, managed), controller, memory, log, alerts };
+  return { ...tunnel, catalogue, memory, log, alerts };
 }
 
 /** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */
 async function raiseKillSwitch(settings: Settings): Promise<void> {
   const host = new LinuxHost(settings.netns);
-  const kernel = new Kernel(host, "");
   // What an earlier service left in place is as closed, and may hold a live tunnel.
-  if ((await kernel.table()) !== null) return;
+  if ((await listTable(host)) !== null) return;
   const { lans, uplink } = await linksOf(host, settings);
-  await kernel.setFirewall(rulesetOf({ lans, uplink, dialing: [], carrying: [], lookup: null }));
-  await kernel.setRules(rulesFor(lans));
+  const ruleset = rulesetOf({ lans, uplink, dialing: [], carrying: [], lookup: null });
+  await host.run(["nft", "-f", "-"], { stdin: ruleset });
+  await applyRules(host, rulesFor(lans));
 }
 
 function gatewayOf({ catalogue, controller, memory, alerts }: Graph): Gateway {

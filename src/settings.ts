@@ -30,6 +30,10 @@ export const Settings = Type.Object(
     managedAddress: Type.String(),
     /** Resolvers of the managed provider, comma-separated. */
     managedDns: Type.String(),
+    /** Whether a start goes back to the server that the gateway had. */
+    autoconnect: Type.Boolean(),
+    /** Whether a server that stays dead is left for another of its city or country. */
+    failover: Type.Boolean(),
     logLevel: Type.Union([
       Type.Literal("debug"),
       Type.Literal("info"),
@@ -71,6 +75,13 @@ export const FLAGS = {
   ),
   managedAddress: flag("managed-address", "<CIDRs>", "", "your tunnel addresses at the managed provider"),
   managedDns: flag("managed-dns", "<addresses>", "", "the managed provider's resolvers"),
+  autoconnect: flag("autoconnect", "<on|off>", "on", "go back to the last server after a restart: on or off"),
+  failover: flag(
+    "failover",
+    "<on|off>",
+    "off",
+    "leave a server that is dead for a minute for another of its city or country: on or off",
+  ),
   logLevel: flag("log-level", "<level>", "info", "debug, info, warn or error"),
 } satisfies Record<keyof Settings, unknown>;
 
@@ -82,6 +93,11 @@ function flag(name: string, argument: string, fallback: string, help: string) {
     help,
     variable: `PORTCULLIS_${name.toUpperCase().replaceAll("-", "_")}`,
   };
+}
+
+/** Anything else stays text, which the schema refuses. */
+function switchIn(text: string): boolean | string {
+  return text === "on" ? true : text === "off" ? false : text;
 }
 
 /** Throws `GatewayError("bad_request")` that names the flag. */
@@ -102,6 +118,8 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     managedKeyFile: text("managedKeyFile") || null,
     managedAddress: text("managedAddress"),
     managedDns: text("managedDns"),
+    autoconnect: switchIn(text("autoconnect")),
+    failover: switchIn(text("failover")),
     logLevel: text("logLevel"),
   };
   if (settingsSchema.Check(settings)) return settings;

@@ -1,4 +1,5 @@
 import { GatewayError } from "../src/errors.ts";
+import { chainsListed } from "../src/firewall/audit.ts";
 import type { Host, RunOptions, Watch } from "../src/system/host.ts";
 import { publicKeyOf } from "../src/wireguard/key.ts";
 
@@ -14,7 +15,26 @@ export interface FakeLink {
 interface FakeDevice {
   privateKey: string;
   fwmark: number;
-  peer: { publicKey: string; endpoint: string; keepalive: number; latestHandshake: number } | null;
+  peer: FakePeer | null;
+}
+
+interface FakePeer {
+  publicKey: string;
+  endpoint: string;
+  keepalive: number;
+  latestHandshake: number;
+  /** Bytes. */
+  sent: number;
+  received: number;
+}
+
+/** What WireGuard is told through either of its doors. */
+interface FakeConfig {
+  privateKey: string;
+  fwmark: number;
+  publicKey: string;
+  endpoint: string;
+  keepalive: number;
 }
 
 type Family = "-4" | "-6";
@@ -35,6 +55,8 @@ export class FakeHost implements Host {
   table: string | null = null;
   /** Every table that ever stood. */
   readonly tables: (string | null)[] = [];
+  /** Whether clients send through the tunnel. */
+  busy = false;
   /** Endpoints, `address:port`, that answer no handshake. */
   readonly silent = new Set<string>();
   readonly names = new Map<string, string[]>();
@@ -76,10 +98,12 @@ export class FakeHost implements Host {
   }
 
   async exchange(socketPath: string, request: string): Promise<string | null> {
-    if (request !== "get=1\n\n") throw new Error(`the fake kernel does not know: ${request}`);
     const name = /^\/var\/run\/wireguard\/(.+)\.sock$/.exec(socketPath)?.[1] ?? "";
     const link = this.links.get(name);
-    return link?.userspace && link.device ? uapiOf(this.observed(link, link.device)) : null;
+    if (!link?.userspace || link.device === null) return null;
+    this.onEvent(request.startsWith("set=1") ? "uapi set" : "uapi get");
+    if (request === "get=1\n\n") return uapiOf(this.observed(link, link.device));
+    return request.startsWith("set=1\n") ? this.configure(link, uapiConfig(request)) : unknown(request);
   }
 
   async lookup(name: string): Promise<string[]> {
@@ -105,7 +129,7 @@ export class FakeHost implements Host {
 
   private execute(argv: readonly string[], command: string, stdin: string): string {
     const words = argv.slice(1);
-    if (command === "nft -f -") return this.loadTable(stdin);
+    if (command === "nft -e -s -f -") return this.loadTable(stdin);
     if (command === "nft -s list table inet portcullis")
       return this.table ?? fail("No such file or directory");
     if (argv[0] === this.userspace && argv.length === 2) return this.addLink(argv[1] ?? "", true);
@@ -121,7 +145,7 @@ export class FakeHost implements Host {
     if (table !== "" && !table.startsWith("table inet portcullis {\n")) unknown(table);
     this.table = table === "" ? null : table;
     this.tables.push(this.table);
-    return "";
+    return echoOf(table);
   }
 
   private ip(words: readonly string[], command: string, stdin: string): string {
@@ -135,6 +159,10 @@ export class FakeHost implements Host {
     if (command === "ip -j link show")
       return JSON.stringify([...this.links.keys()].map((ifname) => ({ ifname })));
     if (command === "ip -j address show") return JSON.stringify([...this.links].map(addressesOf));
+    if (words.slice(0, 4).join(" ") === "-j address show dev" && words.length === 5) {
+      const name = words[4] ?? "";
+      return JSON.stringify([addressesOf([name, this.link(name)])]);
+    }
     if (words.slice(0, 3).join(" ") === "link del dev" && words.length === 4)
       return this.deleteLink(words[3] ?? "");
     return unknown(command);
@@ -156,10 +184,9 @@ export class FakeHost implements Host {
     if (/^link add dev \S+ type wireguard$/.test(line)) {
       return this.native ? this.addLink(second, false) : fail("Unknown device type");
     }
-    if (/^address add \S+ dev \S+ noprefixroute( nodad)?$/.test(line)) {
+    if (/^address replace \S+ dev \S+ noprefixroute( nodad)?$/.test(line)) {
       const { addresses } = this.link(device);
-      if (addresses.includes(first)) fail("File exists");
-      addresses.push(first);
+      if (!addresses.includes(first)) addresses.push(first);
       return "";
     }
     if (/^link set dev \S+ mtu \d+ up$/.test(line)) {
@@ -213,28 +240,30 @@ export class FakeHost implements Host {
     const link = this.links.get(name);
     if (link?.device == null) return fail("No such device");
     if (verb === "show" && last === "dump") return dumpOf(this.observed(link, link.device));
-    if (!["setconf", "syncconf"].includes(verb) || last !== "/dev/stdin")
-      return unknown(`wg ${verb} ${last}`);
+    if (verb !== "setconf" || last !== "/dev/stdin") return unknown(`wg ${verb} ${last}`);
     const value = (key: string) => new RegExp(`^${key} = (.*)$`, "m").exec(stdin)?.[1] ?? fail(`no ${key}`);
-    const former = verb === "syncconf" ? link.device.peer : null;
-    const publicKey = value("PublicKey");
-    link.device = {
+    return this.configure(link, {
       privateKey: value("PrivateKey"),
       fwmark: Number(value("FwMark")),
-      peer: {
-        publicKey,
-        endpoint: value("Endpoint"),
-        keepalive: Number(value("PersistentKeepalive")),
-        latestHandshake: former?.publicKey === publicKey ? former.latestHandshake : 0,
-      },
-    };
-    return "";
+      publicKey: value("PublicKey"),
+      endpoint: value("Endpoint"),
+      keepalive: Number(value("PersistentKeepalive")),
+    });
   }
 
-  /** A peer that answers has just done so: keepalives renew the session. */
+  private configure(link: FakeLink, { privateKey, fwmark, ...peer }: FakeConfig): string {
+    link.device = { privateKey, fwmark, peer: { ...peer, latestHandshake: 0, sent: 0, received: 0 } };
+    return "errno=0\n\n";
+  }
+
+  /** A peer that answers has just done so: keepalives renew the session, and traffic flows where `busy`. */
   private observed(link: FakeLink, device: FakeDevice): FakeDevice {
     const { peer } = device;
-    if (peer !== null && link.up && !this.silent.has(peer.endpoint)) peer.latestHandshake = this.clock;
+    if (peer === null || !link.up) return device;
+    peer.sent += this.busy ? 1_000 : 0;
+    if (this.silent.has(peer.endpoint)) return device;
+    peer.latestHandshake = this.clock;
+    peer.received += this.busy ? 1_000 : 0;
     return device;
   }
 }
@@ -243,11 +272,12 @@ function emptyLink(link: Partial<FakeLink>): FakeLink {
   return { up: false, mtu: 1500, addresses: [], userspace: false, device: null, ...link };
 }
 
-function addressesOf([ifname, { mtu, addresses }]: [string, FakeLink]): unknown {
+function addressesOf([ifname, { up, mtu, addresses }]: [string, FakeLink]): unknown {
   const info = addresses.map((address) => address.split("/"));
   return {
     ifname,
     mtu,
+    flags: up ? ["UP", "LOWER_UP"] : [],
     addr_info: info.map(([local, prefixlen]) => ({ local, prefixlen: Number(prefixlen) })),
   };
 }
@@ -282,8 +312,8 @@ function dumpOf({ privateKey, fwmark, peer }: FakeDevice): string {
       endpoint,
       "0.0.0.0/0",
       seconds,
-      "1000",
-      "2000",
+      String(peer.received),
+      String(peer.sent),
       String(keepalive || "off"),
     ]);
   }
@@ -296,6 +326,7 @@ function uapiOf({ privateKey, fwmark, peer }: FakeDevice): string {
   if (peer !== null) {
     lines.push(`public_key=${hex(peer.publicKey)}`, `endpoint=${peer.endpoint}`);
     lines.push(`last_handshake_time_sec=${Math.floor(peer.latestHandshake / 1000)}`);
+    lines.push(`rx_bytes=${peer.received}`, `tx_bytes=${peer.sent}`);
   }
   return `${[...lines, "errno=0"].join("\n")}\n\n`;
 }
@@ -307,6 +338,27 @@ function publicKey(privateKey: string): string {
   const known = publicKeys.get(privateKey) ?? publicKeyOf(privateKey);
   publicKeys.set(privateKey, known);
   return known;
+}
+
+function uapiConfig(request: string): FakeConfig {
+  const value = (key: string) => new RegExp(`^${key}=(.*)$`, "m").exec(request)?.[1] ?? fail(`no ${key}`);
+  return {
+    privateKey: Uint8Array.fromHex(value("private_key")).toBase64(),
+    fwmark: Number(value("fwmark")),
+    publicKey: Uint8Array.fromHex(value("public_key")).toBase64(),
+    endpoint: value("endpoint"),
+    keepalive: Number(value("persistent_keepalive_interval")),
+  };
+}
+
+/** What `nft -e` says of a table that it has loaded. */
+function echoOf(table: string): string {
+  return [...chainsListed(table)]
+    .flatMap(([name, [head = "", ...rules]]) => [
+      `add chain inet portcullis ${name} { ${head} }`,
+      ...rules.map((rule) => `add rule inet portcullis ${name} ${rule}`),
+    ])
+    .join("\n");
 }
 
 function fail(message: string): never {

@@ -226,6 +226,11 @@ function tunnelChains(policy: Policy): string[] {
       ...carrying.flatMap((exit) => redirect(exit, `iifname ${lanNames} ct zone ${exit.zone} ${DNS}`)),
     ]),
     chain("redirect_own_dns", "type nat hook output priority -100; policy accept;", [
+      ...(policy.lookup === null
+        ? []
+        : [
+            `udp sport ${policy.lookup.sourcePort} udp dport 53 return comment "the lookup of the server's name"`,
+          ]),
       // The "recursion desired" bit tells a question to a resolver from a resolver's own way down from the root servers.
       ...carrying.flatMap((exit) => redirect(exit, `oifname "${exit.interface}" udp dport 53 @th,87,1 1`)),
       ...redirect(current, `oifname ${lanNames} ${DNS}`),

@@ -3,7 +3,7 @@ import type { Lan } from "../firewall/policy.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 
-/** The machine's own network, as found when the service starts. */
+/** The machine's own network. */
 export interface Links {
   lans: Lan[];
   uplink: string | null;
@@ -11,6 +11,8 @@ export interface Links {
   uplinkMtu: number;
   /** False where the operator has turned IPv6 off: an interface takes no IPv6 address then. */
   ipv6: boolean;
+  /** Whether the uplink has a carrier and a default route. */
+  online: boolean;
 }
 
 const ETHERNET_MTU = 1500;
@@ -18,6 +20,8 @@ const ETHERNET_MTU = 1500;
 interface Address {
   ifname: string;
   mtu: number;
+  /** As `ip` shows them: `UP`, `NO-CARRIER`. */
+  flags: string[];
   addr_info: { local?: string; prefixlen: number }[];
 }
 
@@ -29,7 +33,9 @@ export async function linksOf(host: Host, settings: Settings): Promise<Links> {
   const addresses = JSON.parse(await host.run(["ip", "-j", "address", "show"])) as Address[];
   const own = new Set(["lo", `${settings.interface}0`, `${settings.interface}1`]);
   const links = addresses.filter((link) => !own.has(link.ifname));
-  const uplink = settings.uplink ?? (await defaultRouteLink(host, own));
+  const defaultLinks = await defaultRouteLinks(host, own);
+  const uplink = settings.uplink ?? defaultLinks[0] ?? null;
+  const found = links.find((link) => link.ifname === uplink);
   const named = settings.lan.length > 0 ? new Set(settings.lan) : null;
   const lans = links
     .filter((link) => named === null || named.has(link.ifname))
@@ -38,23 +44,28 @@ export async function linksOf(host: Host, settings: Settings): Promise<Links> {
   return {
     lans: lans.map((lan) => ({ ...lan, prefixes: [...lan.prefixes, "fe80::/10"] })),
     uplink,
-    uplinkMtu: links.find((link) => link.ifname === uplink)?.mtu ?? ETHERNET_MTU,
+    uplinkMtu: found?.mtu ?? ETHERNET_MTU,
     ipv6: (await host.read("/proc/sys/net/ipv6/conf/all/disable_ipv6"))?.trim() !== "1",
+    online: hasCarrier(found) && uplink !== null && defaultLinks.includes(uplink),
   };
 }
 
-async function defaultRouteLink(host: Host, own: ReadonlySet<string>): Promise<string | null> {
-  for (const family of ["-4", "-6"]) {
-    const routes = JSON.parse(await host.run(["ip", "-j", family, "route", "show", "default"])) as {
-      dev?: string;
-      metric?: number;
-    }[];
-    const best = routes
+function hasCarrier(link: Address | undefined): boolean {
+  return link?.flags.includes("UP") === true && !link.flags.includes("NO-CARRIER");
+}
+
+/** The interfaces of all default routes, the preferred one first: IPv4 before IPv6, then by metric. */
+async function defaultRouteLinks(host: Host, own: ReadonlySet<string>): Promise<string[]> {
+  const families = await Promise.all(
+    ["-4", "-6"].map((family) => host.run(["ip", "-j", family, "route", "show", "default"])),
+  );
+  return families.flatMap((text) =>
+    (JSON.parse(text || "[]") as { dev?: string; metric?: number; flags?: string[] }[])
       .filter((route) => route.dev !== undefined && !own.has(route.dev))
-      .sort((a, b) => (a.metric ?? 0) - (b.metric ?? 0))[0];
-    if (best?.dev !== undefined) return best.dev;
-  }
-  return null;
+      .filter((route) => !route.flags?.some((flag) => flag === "dead" || flag === "linkdown"))
+      .sort((a, b) => (a.metric ?? 0) - (b.metric ?? 0))
+      .map((route) => route.dev ?? ""),
+  );
 }
 
 function privatePrefixesOf(link: Address): string[] {

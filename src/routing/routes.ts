@@ -13,7 +13,8 @@ export function linkLines(link: string, config: Config, uplinkMtu: number): stri
   return [
     // No route to the tunnel's own prefix in the main table: it might be the LAN's prefix too.
     ...config.interface.addresses.map(
-      (address) => `address add ${address} dev ${link} noprefixroute${address.includes(":") ? " nodad" : ""}`,
+      (address) =>
+        `address replace ${address} dev ${link} noprefixroute${address.includes(":") ? " nodad" : ""}`,
     ),
     `link set dev ${link} mtu ${mtu} up`,
   ];

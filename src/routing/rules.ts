@@ -111,6 +111,13 @@ export function ruleChanges(present: readonly Rule[], wanted: readonly Rule[]): 
   ];
 }
 
+/** How many rules are only in one of the two. */
+export function ruleDifferences(one: readonly Rule[], other: readonly Rule[]): number {
+  const without = (rules: readonly Rule[], those: readonly Rule[]) =>
+    rules.filter((rule) => !those.some((that) => sameRule(rule, that))).length;
+  return without(one, other) + without(other, one);
+}
+
 function sameRule(a: Rule, b: Rule): boolean {
   return a.family === b.family && a.priority === b.priority && a.text === b.text;
 }

@@ -56,6 +56,8 @@ function settingsFor(sandbox: Sandbox, port: number): TrySettings {
     managedKeyFile: sandbox.files.managedKey,
     managedAddress: sandbox.managedAddress,
     managedDns: sandbox.managedDns,
+    autoconnect: true,
+    failover: false,
   };
 }
 

@@ -1,54 +1,40 @@
-import { isIpv4, isIpv6 } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
-import { finalRulesStand } from "../firewall/audit.ts";
-import { FWMARK, type Lookup, type Policy } from "../firewall/policy.ts";
-import { openRulesetOf, rulesetOf } from "../firewall/ruleset.ts";
+import { FWMARK } from "../firewall/policy.ts";
+import type { Log } from "../log.ts";
 import type { Links } from "../routing/links.ts";
-import { lookupRules, type Rule, rulesFor, withoutBarrier } from "../routing/rules.ts";
 import { applySysctls, sysctlsFor } from "../routing/sysctls.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Device } from "../wireguard/device.ts";
 import { publicKeyOf } from "../wireguard/key.ts";
+import { type Dialer, type Former, together } from "./dialer.ts";
+import { SESSION_ENDS_MS } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Memory } from "./memory.ts";
-import { resolversOf } from "./resolvers.ts";
+import type { Protection, Tunnels } from "./protection.ts";
+import type { Repairs } from "./repairs.ts";
 import type { Status } from "./schema.ts";
-import { exitOf, linksOfBase, type Session, sameServer, sessionFor } from "./session.ts";
-import { type Carrying, carriedBy, type State } from "./state.ts";
+import { linksOfBase, type Session, sameServer, usableOn } from "./session.ts";
+import { carriedBy, type Event, type State, transition } from "./state.ts";
 import { statusOf } from "./status.ts";
 
-/** How long a server may take to answer the handshake; WireGuard itself retries after 5 s. */
-const HANDSHAKE_TIMEOUT_MS = 10_000;
-/** WireGuard gives a session up this long after its handshake (REJECT_AFTER_TIME, white paper 6.1). */
-const SESSION_DEAD_AFTER_MS = 180_000;
-/** How often a live tunnel is looked at. */
-const WATCH_INTERVAL_MS = 5_000;
-/** Between a deletion in the firewall and its repair: bounds a fight with a program that deletes again and again. */
-const TAMPER_PAUSE_MS = 10;
-/** First pause between two attempts to reach a dead server again, and the longest. */
-const RETRY_MS = { first: 5_000, longest: 60_000 };
 /** The old tunnel stays this long after a switch, for the answers that are on their way. */
 const FORMER_STAYS_MS = 300;
-/** First pause between two looks for the handshake, and the longest. */
-const POLL_MS = { first: 2, longest: 100 };
-/** Source ports for the lookup of a server's name; below the kernel's own choice (32768), so no program has it by chance. */
-const LOOKUP_PORTS = { first: 20_000, count: 10_000 };
-
-export interface Log {
-  info(message: string): void;
-  warn(message: string): void;
-}
 
 interface Parts {
   host: Host;
   kernel: Kernel;
+  protection: Protection;
+  dialer: Dialer;
+  repairs: Repairs;
   memory: Memory;
-  /** The machine's own network, looked up anew while it has no uplink. */
+  /** The machine's own network, looked up anew. */
   findLinks: () => Promise<Links>;
   /** Base name of the tunnel's interfaces. */
   base: string;
-  log: Log;
+  /** Whether a start goes back to the server that the gateway had. */
+  autoconnect: boolean;
+  log: Pick<Log, "info" | "warn">;
 }
 
 /**
@@ -56,36 +42,48 @@ interface Parts {
  * so that disconnect always wins. Whatever fails, the firewall stays as it was or goes to blocked.
  */
 export class Controller {
-  private state: State = { name: "disconnected" };
-  private links: Links = { lans: [], uplink: null, uplinkMtu: 1500, ipv6: true };
+  private current: State = { name: "disconnected" };
   private queue: Promise<unknown> = Promise.resolve();
   private wish = new AbortController();
   private pending: { server: Server; outcome: Promise<void> } | null = null;
-  /** Why the kernel may not be as the state wants it; the next look tries again. */
+  /** Why the tunnel's links and routes may not be as the state wants them, or null. */
   private unsettled: string | null = null;
   private error: string | null = null;
-  private retry = { attempts: 0, notBefore: 0 };
   private readonly listeners = new Set<() => void>();
 
   constructor(private readonly parts: Parts) {}
+
+  get state(): State {
+    return this.current;
+  }
+
+  get lans(): Links["lans"] {
+    return this.parts.protection.links.lans;
+  }
 
   /** Calls back after every change of state. */
   onChange(listener: () => void): void {
     this.listeners.add(listener);
   }
 
-  /** Raises the kill switch; takes over the tunnel that the kernel has, or clears it. */
+  /** Raises the kill switch; takes over the tunnel that the kernel has, or clears it and remembers the server. */
   async start(known: readonly Server[]): Promise<void> {
-    const { kernel, base, log, findLinks } = this.parts;
-    this.links = await findLinks();
+    const { kernel, protection, memory, base, autoconnect, host, log, findLinks } = this.parts;
+    const links = await findLinks();
     const present = (await kernel.links()).filter((link) => linksOfBase(base).includes(link));
-    const adopted = present.length === 0 ? null : await this.adopt(present, known);
-    if (adopted !== null) this.enter(adopted);
-    await this.enforce();
-    for (const link of present) if (link !== adopted?.session.link) await kernel.close(link);
-    if (adopted !== null) log.info(`the tunnel to ${adopted.session.server.name} is up already: taken over`);
-    const changed = await applySysctls(this.parts.host, sysctlsFor(this.links));
-    for (const { path, value, why } of changed) log.info(`set net/${path} to ${value}: ${why}`);
+    const adopted = present.length === 0 ? null : await this.adopt(present, known, links);
+    if (adopted !== null) this.current = adopted;
+    await protection.set(this.tunnels, links);
+    const kept = carriedBy(this.current);
+    for (const link of present) if (link !== kept?.link) await kernel.close(link);
+    if (kept !== null) log.info(`the tunnel to ${kept.server.name} is up already: taken over`);
+    const wished = memory.connection();
+    const server = known.find((one) => one.provider === wished?.provider && one.name === wished.name);
+    if (kept === null && autoconnect && server !== undefined) {
+      log.info(`going back to ${server.name}, as before the restart`);
+      this.enter({ type: "recall", server, since: host.monotonic() });
+    }
+    await this.setSysctls();
   }
 
   /** Settles when the outcome is known; throws `GatewayError("unable")`, and then the former tunnel is in place. */
@@ -118,292 +116,188 @@ export class Controller {
     });
   }
 
-  /** Whether the kill switch stands, as the kernel tells. */
-  async killSwitchActive(): Promise<boolean> {
-    const table = await this.parts.kernel.table();
-    return table !== null && finalRulesStand(table);
-  }
-
   /** One line that says why the kill switch's promise cannot be kept now, or null. */
   async fault(): Promise<string | null> {
-    if (this.unsettled !== null) return `the network could not be set as it must be: ${this.unsettled}`;
-    if (!this.parts.memory.killSwitch() || (await this.killSwitchActive())) return null;
-    return "the kill switch's rules are not in the kernel";
+    const { protection, memory } = this.parts;
+    const fault = protection.fault ?? this.unsettled;
+    if (fault !== null) return `the network could not be set as it must be: ${fault}`;
+    if (!memory.killSwitch() || (await protection.stands())) return null;
+    return "the kill switch's rules are not in the kernel, or someone has altered them";
   }
 
   async status(provider: Provider): Promise<Status> {
-    const session = carriedBy(this.state);
+    const { kernel, protection, host } = this.parts;
+    const session = carriedBy(this.current);
     const [device, killSwitch] = await Promise.all([
-      session === null ? null : this.parts.kernel.device(session.link),
-      this.killSwitchActive(),
+      session === null ? null : kernel.device(session.link),
+      protection.stands(),
     ]);
-    return statusOf(this.state, {
-      provider,
-      device,
-      killSwitch,
-      error: this.error,
-      now: this.parts.host.now(),
-    });
+    return statusOf(this.current, { provider, device, killSwitch, error: this.error, now: host.monotonic() });
   }
 
   uses(provider: Provider, name: string): boolean {
-    const servers = [this.pending?.server, carriedBy(this.state)?.server];
+    const state = this.current;
+    const servers = [this.pending?.server, carriedBy(state)?.server, "server" in state ? state.server : null];
     return servers.some((server) => server?.provider === provider && server.name === name);
   }
 
-  get lans(): Links["lans"] {
-    return this.links.lans;
+  /** The session is dead; routes and firewall stay, so that nothing leaves beside it. */
+  lose(why: string): void {
+    if (this.current.name !== "connected") return;
+    this.parts.log.warn(`${why}; reconnecting`);
+    this.error = why;
+    this.enter({ type: "lose" });
   }
 
-  /** Looks at the tunnel now and then, and at once when the firewall is touched, until `signal` says stop. */
-  async watch(signal: AbortSignal): Promise<void> {
-    const { host, kernel, log } = this.parts;
-    const look = () => this.look().catch((error) => log.warn(messageOf(error)));
-    // A table is deleted in many events; one look answers all that come before it begins.
-    let waiting = false;
-    const firewall = kernel.watchFirewall(async () => {
-      if (waiting) return;
-      waiting = true;
-      await host.sleep(TAMPER_PAUSE_MS, signal);
-      waiting = false;
-      if (!signal.aborted) await look();
-    });
-    while (!signal.aborted) {
-      await host.sleep(WATCH_INTERVAL_MS, signal);
-      if (!signal.aborted) await look();
-    }
-    firewall.stop();
-  }
-
-  /** One look: repairs what failed to apply, notices a dead session, and tries it again. */
-  async look(): Promise<void> {
-    if (this.unsettled === null && (await this.fault()) !== null) {
-      this.parts.log.warn("someone else has removed or altered the kill switch's rules: putting them back");
-      this.unsettled = "its rules were removed or altered";
-    }
-    if (this.unsettled !== null) await this.enqueue(() => this.settle());
-    const state = this.state;
-    if (state.name !== "connected" && state.name !== "reconnecting") return;
-    const { host, kernel } = this.parts;
-    const handshake = (await kernel.device(state.session.link))?.peer?.latestHandshake ?? 0;
-    if (this.state !== state) return;
-    const alive = handshake > 0 && host.now() - handshake < SESSION_DEAD_AFTER_MS;
-    if (alive && state.name === "reconnecting") this.revive(state);
-    if (alive) return;
-    if (state.name === "connected") {
-      this.retry = { attempts: 0, notBefore: 0 };
-      this.error = `${state.session.server.name} no longer answers`;
-      this.enter({ ...state, name: "reconnecting" });
-    }
-    const { signal } = this.wish;
-    if (host.monotonic() >= this.retry.notBefore) await this.enqueue(() => this.redial(signal));
-  }
-
-  private revive(state: Carrying): void {
+  revive(): void {
+    if (this.current.name !== "reconnecting") return;
     this.error = null;
-    this.enter({ ...state, name: "connected" });
+    this.enter({ type: "revive" });
+  }
+
+  /** One attempt to leave `reconnecting`: a new interface, a newly resolved endpoint. Throws why it failed. */
+  redial(server: Server, attempt: AbortSignal): Promise<void> {
+    const signal = AbortSignal.any([this.wish.signal, attempt]);
+    return this.enqueue(async () => {
+      const state = this.current;
+      if (state.name !== "reconnecting" || signal.aborted) return;
+      const { session, since } = state;
+      const same = session !== null && sameServer(session.server, server);
+      try {
+        const former = session === null ? null : { session, alive: false };
+        this.arrive(await this.parts.dialer.dial(server, former, signal), same ? since : undefined);
+      } catch (error) {
+        if (!signal.aborted) this.error = messageOf(error);
+        await this.settle();
+        throw error;
+      }
+      await this.retire(session, signal).catch(() => this.settle());
+    });
+  }
+
+  /** Puts back what someone else took from the tunnel's interface: its addresses, its routes, the interface itself. */
+  checkTunnel(): Promise<void> {
+    return this.enqueue(async () => {
+      const { kernel, protection, repairs } = this.parts;
+      const session = carriedBy(this.current);
+      if (session === null) return;
+      const missing = await kernel.missingOf(session);
+      if (missing.includes("link")) return this.lose("the tunnel's interface is gone");
+      const message = `Another program has removed ${missing.join(" and ")} of the tunnel.`;
+      await repairs.repair(
+        missing.length === 0 ? [] : [{ layer: "routing", message }],
+        () =>
+          missing.length === 0 ? Promise.resolve() : kernel.restore(session, protection.links.uplinkMtu),
+        () => void this.checkTunnel().catch(() => {}),
+      );
+    });
+  }
+
+  /** Takes note of the machine's own network. Nothing waits for it: the LAN must be served while a server is dialled. */
+  async checkNetwork(): Promise<void> {
+    const { protection, findLinks, log } = this.parts;
+    const links = await findLinks();
+    const known = protection.links;
+    if (Bun.deepEquals(links, known)) return;
+    if (links.online !== known.online) log.info(`the uplink is ${links.online ? "up" : "down"}`);
+    await protection.relink(links);
+    await this.setSysctls();
+  }
+
+  /** Tries again what failed to apply. */
+  async repair(): Promise<void> {
+    if (this.parts.protection.fault !== null) await this.parts.protection.mend();
+    if (this.unsettled !== null) await this.enqueue(() => this.settle());
+  }
+
+  async setSysctls(): Promise<void> {
+    const changed = await applySysctls(this.parts.host, sysctlsFor(this.parts.protection.links));
+    for (const { path, value, why } of changed) this.parts.log.info(`set net/${path} to ${value}: ${why}`);
   }
 
   private async moveTo(server: Server, signal: AbortSignal, answer: () => void): Promise<void> {
-    assertWanted(signal);
-    const former = this.state.name === "connected" || this.state.name === "reconnecting" ? this.state : null;
-    if (this.state.name === "connected" && sameServer(this.state.session.server, server)) return answer();
-    this.enter({ name: "connecting", server, former });
+    signal.throwIfAborted();
+    const state = this.current;
+    if (state.name === "connected" && sameServer(state.session.server, server)) return answer();
+    const session = carriedBy(state);
+    const former: Former | null = session && { session, alive: state.name === "connected" };
+    this.enter({ type: "dial", server });
     try {
-      const session = await this.dial(server, former?.session ?? null, signal);
-      this.arrive(session, this.parts.host.now());
+      this.arrive(await this.parts.dialer.dial(server, former, signal));
     } catch (error) {
       this.error = messageOf(error);
-      this.enter(former ?? (signal.aborted ? { name: "disconnected" } : { name: "failed", server }));
+      this.enter({ type: signal.aborted ? "interrupt" : "fail" });
       await this.settle();
       throw error;
     }
     answer();
-    await this.retire(former?.session ?? null, signal).catch(() => this.settle());
-  }
-
-  /** A dead session gets a new interface and a newly resolved endpoint; WireGuard goes on trying on the old one. */
-  private async redial(signal: AbortSignal): Promise<void> {
-    const state = this.state;
-    if (state.name !== "reconnecting" || signal.aborted) return;
-    const pause = Math.min(RETRY_MS.first * 2 ** this.retry.attempts, RETRY_MS.longest);
-    this.retry = { attempts: this.retry.attempts + 1, notBefore: this.parts.host.monotonic() + pause };
-    try {
-      const session = await this.dial(state.session.server, state.session, signal);
-      this.arrive(session, state.since);
-      await this.retire(state.session, signal);
-    } catch (error) {
-      await this.settle();
-      throw error;
-    }
-  }
-
-  /** Brings a tunnel up beside the former one, and leads traffic into it once the server has answered. */
-  private async dial(server: Server, former: Session | null, signal: AbortSignal): Promise<Session> {
-    const { kernel, findLinks, base } = this.parts;
-    if (this.links.uplink === null) this.links = await findLinks();
-    if (this.links.uplink === null)
-      throw new GatewayError("unable", "there is no default route: is the uplink's cable in?");
-    const { host, port } = server.config.peer.endpoint;
-    const session = sessionFor(
-      base,
-      this.usable(server),
-      { address: await this.resolve(host, signal), port },
-      former,
-    );
-    const before = former === null ? [] : [former];
-    await together([
-      this.setFirewall({ dialing: [...before, session], carrying: former === null ? [] : [former, session] }),
-      kernel.setRules(this.rules([session])),
-      kernel.open(session, this.links.uplinkMtu),
-    ]);
-    await this.handshake(session, signal);
-    await kernel.settle(session);
-    await together([
-      kernel.route(session, former?.server.config ?? null),
-      former === null ? this.setFirewall({ dialing: [session], carrying: [session] }) : null,
-    ]);
-    return session;
-  }
-
-  /** The server as this machine can use it: without IPv6 only the tunnel's IPv4 addresses. */
-  private usable(server: Server): Server {
-    if (this.links.ipv6) return server;
-    const addresses = server.config.interface.addresses.filter((address) => !address.includes(":"));
-    if (addresses.length === 0) {
-      throw new GatewayError(
-        "unable",
-        `${server.name} has IPv6 addresses alone, and IPv6 is turned off on this machine`,
-      );
-    }
-    return { ...server, config: { ...server.config, interface: { ...server.config.interface, addresses } } };
-  }
-
-  private async handshake(session: Session, signal: AbortSignal): Promise<void> {
-    const { host, kernel } = this.parts;
-    const deadline = host.monotonic() + HANDSHAKE_TIMEOUT_MS;
-    for (
-      let pause = POLL_MS.first;
-      host.monotonic() < deadline;
-      pause = Math.min(pause * 1.2, POLL_MS.longest)
-    ) {
-      assertWanted(signal);
-      if (((await kernel.device(session.link))?.peer?.latestHandshake ?? 0) > 0) return;
-      await host.sleep(pause, signal);
-    }
-    assertWanted(signal);
-    throw new GatewayError(
-      "unable",
-      `${session.server.name} did not answer the WireGuard handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?`,
-    );
-  }
-
-  /** The server's address. Its name is asked for through the tunnel, or through a hole of one port for one moment. */
-  private async resolve(name: string, signal: AbortSignal): Promise<string> {
-    if (isIpv4(name) || isIpv6(name)) return name;
-    const { host, kernel, memory, log } = this.parts;
-    const sourcePort = LOOKUP_PORTS.first + Math.floor(Math.random() * LOOKUP_PORTS.count);
-    const session = carriedBy(this.state);
-    const resolvers = await resolversOf(host);
-    try {
-      if (this.state.name !== "connected" && session === null) {
-        log.info(`the name ${name} is looked up outside the tunnel, at ${resolvers.join(" and ")}`);
-        await this.setFirewall({ dialing: [], carrying: [], lookup: { resolvers, sourcePort } });
-        await kernel.setRules([...this.rules([]), ...lookupRules(sourcePort)]);
-      }
-      const [address] = await Promise.race([host.lookup(name, resolvers, sourcePort), untilUnwanted(signal)]);
-      if (address === undefined) throw new GatewayError("unable", `the name ${name} does not resolve`);
-      memory.saveAddress(name, address);
-      return address;
-    } catch (error) {
-      const known = memory.address(name);
-      if (signal.aborted || known === null) throw error;
-      log.warn(`${messageOf(error)}: using its last known address ${known}`);
-      return known;
-    } finally {
-      if (session === null) await kernel.setRules(this.rules([]));
-    }
+    await this.retire(session, signal).catch(() => this.settle());
   }
 
   /** Ends the former tunnel once its last answers have had time to arrive. */
   private async retire(former: Session | null, signal: AbortSignal): Promise<void> {
     if (former === null) return;
     await this.parts.host.sleep(FORMER_STAYS_MS, signal);
-    await this.enforce();
+    await this.parts.protection.set(this.tunnels);
     await this.parts.kernel.close(former.link);
   }
 
-  private arrive(session: Session, since: number): void {
+  private arrive(session: Session, since = this.parts.host.monotonic()): void {
     const { provider, name } = session.server;
-    this.parts.memory.saveConnection({ provider, name, since });
+    const { memory, host } = this.parts;
+    memory.saveConnection({ provider, name, since: host.now() - (host.monotonic() - since) });
     this.error = null;
-    this.enter({ name: "connected", session, since });
+    this.enter({ type: "arrive", session, since });
   }
 
   private async hangUp(): Promise<void> {
-    const former = carriedBy(this.state);
+    const former = carriedBy(this.current);
     this.error = null;
-    this.enter({ name: "disconnected" });
+    this.enter({ type: "hangUp" });
     try {
       this.parts.memory.saveConnection(null);
-      await together([this.enforce(), former === null ? null : this.parts.kernel.close(former.link)]);
+      await together([
+        this.parts.protection.set(this.tunnels),
+        former === null ? null : this.parts.kernel.close(former.link),
+      ]);
     } catch (error) {
       await this.settle();
       throw error;
     }
   }
 
-  /** Makes the kernel what the state says, trusting nothing that was applied before. What fails is tried again by `look`. */
+  /** Makes the kernel what the state says. What fails is tried again by `repair`. */
   private async settle(): Promise<void> {
-    const { kernel, base, log } = this.parts;
-    kernel.forget();
+    const { kernel, protection, base, log } = this.parts;
     try {
-      await this.enforce();
-      const session = carriedBy(this.state);
+      await protection.set(this.tunnels);
+      const session = carriedBy(this.current);
       const present = await kernel.links();
       for (const link of linksOfBase(base)) {
         if (present.includes(link) && link !== session?.link) await kernel.close(link);
       }
-      if (session !== null && present.includes(session.link)) await kernel.route(session, null);
+      if (session !== null && present.includes(session.link)) {
+        await kernel.restore(session, protection.links.uplinkMtu);
+      }
       this.unsettled = null;
     } catch (error) {
       this.unsettled = messageOf(error);
-      log.warn(`${this.unsettled}; trying again in ${WATCH_INTERVAL_MS / 1000} s`);
+      log.warn(`${this.unsettled}; it is tried again`);
     }
   }
 
-  /** Both layers as the state wants them. */
-  private async enforce(): Promise<void> {
-    const session = carriedBy(this.state);
+  /** What the state lets both layers carry. */
+  private get tunnels(): Tunnels {
+    const session = carriedBy(this.current);
     const sessions = session === null ? [] : [session];
-    await this.setFirewall({ dialing: sessions, carrying: sessions });
-    await this.parts.kernel.setRules(this.rules(sessions));
+    return { dialing: sessions, carrying: sessions };
   }
 
-  private async setFirewall(tunnels: {
-    dialing: Session[];
-    carrying: Session[];
-    lookup?: Lookup;
-  }): Promise<void> {
-    const policy: Policy = {
-      lans: this.links.lans,
-      uplink: this.links.uplink,
-      dialing: tunnels.dialing.map(exitOf),
-      carrying: tunnels.carrying.map(exitOf),
-      lookup: tunnels.lookup ?? null,
-    };
-    await this.parts.kernel.setFirewall(
-      this.parts.memory.killSwitch() ? rulesetOf(policy) : openRulesetOf(policy),
-    );
-  }
-
-  private rules(sessions: readonly Session[]): Rule[] {
-    const rules = rulesFor(this.links.lans);
-    if (this.parts.memory.killSwitch()) return rules;
-    return sessions.length === 0 ? [] : withoutBarrier(rules);
-  }
-
-  private async adopt(present: readonly string[], known: readonly Server[]): Promise<Carrying | null> {
+  private async adopt(
+    present: readonly string[],
+    known: readonly Server[],
+    links: Links,
+  ): Promise<State | null> {
     const { kernel, memory, host, base } = this.parts;
     const routed = await kernel.routedLinks();
     const remembered = memory.connection();
@@ -415,21 +309,20 @@ export class Controller {
         candidates[0];
       const endpoint = parseEndpoint(device?.peer?.endpoint ?? "");
       if (server === undefined || endpoint === null || device?.peer == null) continue;
-      const since =
+      const began =
         remembered?.name === server.name ? remembered.since : device.peer.latestHandshake || host.now();
-      const alive = host.now() - device.peer.latestHandshake < SESSION_DEAD_AFTER_MS;
+      const since = host.monotonic() - Math.max(0, host.now() - began);
       const zone = linksOfBase(base).indexOf(link) + 1;
-      return {
-        name: alive ? "connected" : "reconnecting",
-        session: { server: this.usable(server), link, zone, endpoint },
-        since,
-      };
+      const session = { server: usableOn(links, server), link, zone, endpoint };
+      return host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
+        ? { name: "connected", session, since }
+        : { name: "reconnecting", server, session, since };
     }
     return null;
   }
 
-  private enter(state: State): void {
-    this.state = state;
+  private enter(event: Event): void {
+    this.current = transition(this.current, event);
     for (const listener of this.listeners) listener();
   }
 
@@ -444,23 +337,6 @@ export class Controller {
     this.queue = done.catch(() => {});
     return done;
   }
-}
-
-/** Waits for all of them even when one fails: what is still under way must not meet the repair. */
-async function together(works: readonly (Promise<unknown> | null)[]): Promise<void> {
-  const outcomes = await Promise.allSettled(works);
-  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-}
-
-function assertWanted(signal: AbortSignal): void {
-  if (signal.aborted) throw signal.reason;
-}
-
-function untilUnwanted(signal: AbortSignal): Promise<never> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  if (signal.aborted) reject(signal.reason);
-  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  return promise;
 }
 
 /** Whether an interface is a tunnel of ours to that server: both keys and the mark agree. */

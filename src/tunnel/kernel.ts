@@ -1,83 +1,36 @@
+import { GatewayError } from "../errors.ts";
 import { FWMARK } from "../firewall/policy.ts";
-import { TABLE } from "../firewall/ruleset.ts";
 import { linkLines, routedPrefixes, routeLines } from "../routing/routes.ts";
-import { applyRules, type Rule, TUNNEL_TABLE } from "../routing/rules.ts";
-import type { Host, Watch } from "../system/host.ts";
-import { type Device, parseDump, parseUapi, setconfText } from "../wireguard/device.ts";
+import { TUNNEL_TABLE } from "../routing/rules.ts";
+import type { Host } from "../system/host.ts";
+import { type Device, parseDump, parseUapi, setconfText, uapiText } from "../wireguard/device.ts";
 import type { Config } from "../wireguard/schema.ts";
+import type { Sample } from "./health.ts";
+import type { OwnChanges } from "./own.ts";
 import type { Session } from "./session.ts";
 
 /** Where userspace WireGuard programs listen, one socket an interface (wireguard.com/xplatform). */
 const SOCKET_FOLDER = "/var/run/wireguard";
-/** The kernel tells of a change within 4 ms; on a busy Pi a little later. */
-const EVENT_DELAY_MS = 50;
-/** Opens NAT mappings and starts the first handshake; also renews it, so that an idle tunnel proves it is alive. */
+/** Opens NAT mappings, starts the first handshake, and renews it, so that an idle tunnel proves it is alive. */
 const KEEPALIVE_SECONDS = 25;
 
-/** Effects on the kernel, one text each. Knows what it applied last, and forgets it before it applies anything else. */
+/** The tunnel's interfaces and routes in the kernel. */
 export class Kernel {
-  private ruleset: string | null = null;
-  /** Until when, on the monotone clock, the firewall's events may be our own doing. */
-  private ownEventsUntil = 0;
-  private rules: string | null = null;
   /** Whether this kernel makes WireGuard interfaces itself; found out by the first attempt. */
   private native: boolean | null = null;
 
   constructor(
     private readonly host: Host,
+    private readonly changes: OwnChanges,
     /** Program that makes a WireGuard interface where the kernel does not. */
     private readonly userspace: string,
   ) {}
 
-  /** Replaces the firewall's table in one transaction. */
-  async setFirewall(ruleset: string): Promise<void> {
-    if (ruleset === this.ruleset) return;
-    this.ruleset = null;
-    this.ownEventsUntil = Number.POSITIVE_INFINITY;
-    try {
-      await this.host.run(["nft", "-f", "-"], { stdin: ruleset });
-    } finally {
-      this.ownEventsUntil = this.host.monotonic() + EVENT_DELAY_MS;
-    }
-    this.ruleset = ruleset;
-  }
-
-  /** Calls back when another program deletes the firewall's table or something of it. */
-  watchFirewall(onDeleted: () => void): Watch {
-    const onLine = (line: string) => {
-      const ours = line.startsWith('{"delete"') && line.includes(`"${TABLE.split(" ")[1]}"`);
-      if (ours && this.host.monotonic() > this.ownEventsUntil) onDeleted();
-    };
-    return this.host.watch(["nft", "-j", "monitor"], onLine, () => {});
-  }
-
-  async setRules(rules: readonly Rule[]): Promise<void> {
-    const text = JSON.stringify(rules);
-    if (text === this.rules) return;
-    this.rules = null;
-    await applyRules(this.host, rules);
-    this.rules = text;
-  }
-
-  /** Trusts nothing that was applied before: the next `set…` writes again. */
-  forget(): void {
-    this.ruleset = null;
-    this.rules = null;
-  }
-
-  /** Brings up the session's interface and starts its handshake. Mark and peer come together, or the first packet meets the kill switch. */
+  /** Brings up the session's interface and starts its handshake. */
   async open(session: Session, uplinkMtu: number): Promise<void> {
-    await this.createLink(session.link, linkLines(session.link, session.server.config, uplinkMtu));
-    await this.configure(
-      "setconf",
-      session,
-      session.server.config.peer.persistentKeepalive || KEEPALIVE_SECONDS,
-    );
-  }
-
-  /** Keepalives started the handshake; a configuration that wants none gets none from here on. */
-  async settle(session: Session): Promise<void> {
-    if (session.server.config.peer.persistentKeepalive === 0) await this.configure("syncconf", session, 0);
+    const { link, server } = session;
+    await this.changes.during(() => this.createLink(link, linkLines(link, server.config, uplinkMtu)));
+    await this.configure(session);
   }
 
   /** Leads traffic into the session, and no longer where only the former one led. */
@@ -90,10 +43,15 @@ export class Kernel {
     ]);
   }
 
+  /** Puts back the interface's state, addresses and routes; nothing where they stand. */
+  async restore({ server, link }: Session, uplinkMtu: number): Promise<void> {
+    await this.batch([...linkLines(link, server.config, uplinkMtu), ...routeLines(link, server.config)]);
+  }
+
   /** Removes an interface, with its routes and addresses; a userspace program ends with it. */
   async close(link: string): Promise<void> {
     try {
-      await this.host.run(["ip", "link", "del", "dev", link]);
+      await this.changes.during(() => this.host.run(["ip", "link", "del", "dev", link]));
     } catch (error) {
       if ((await this.links()).includes(link)) throw error;
     }
@@ -107,27 +65,70 @@ export class Kernel {
 
   /** Names of the interfaces that the tunnel's routes lead to. */
   async routedLinks(): Promise<string[]> {
-    const shown = await Promise.all(
-      ["-4", "-6"].map((family) =>
-        this.host.run(["ip", "-j", family, "route", "show", "table", String(TUNNEL_TABLE)]).catch(() => "[]"),
-      ),
+    return [...new Set((await this.routes()).map((route) => route.dev))];
+  }
+
+  /** What is not as `open` and `route` made it: `link`, or some of `addresses` and `routes`; empty where all is. */
+  async missingOf({ server, link }: Session): Promise<("link" | "addresses" | "routes")[]> {
+    const [shown, routes] = await Promise.all([
+      this.host.run(["ip", "-j", "address", "show", "dev", link]).catch(() => "[]"),
+      this.routes(),
+    ]);
+    const [found] = JSON.parse(shown) as {
+      flags: string[];
+      addr_info: { local: string; prefixlen: number }[];
+    }[];
+    if (found === undefined) return ["link"];
+    const present = found.addr_info.map(({ local, prefixlen }) => `${local}/${prefixlen}`);
+    const addresses = server.config.interface.addresses.every((address) => present.includes(address));
+    const routed = routedPrefixes(server.config).every((prefix) =>
+      routes.some((route) => route.prefix === prefix && route.dev === link),
     );
-    const routes = shown.flatMap((text) => JSON.parse(text || "[]") as { dev?: string }[]);
-    return [...new Set(routes.flatMap((route) => route.dev ?? []))];
+    return [
+      ...(addresses && found.flags.includes("UP") ? [] : ["addresses" as const]),
+      ...(routed ? [] : ["routes" as const]),
+    ];
   }
 
   /** What the WireGuard interface says, or null where there is none. */
   async device(link: string): Promise<Device | null> {
-    const answer = await this.host.exchange(`${SOCKET_FOLDER}/${link}.sock`, "get=1\n\n");
+    const answer = await this.host.exchange(socketOf(link), "get=1\n\n");
     if (answer !== null) return parseUapi(answer);
     if (this.native === false) return null;
     const dump = await this.host.run(["wg", "show", link, "dump"], { secret: true }).catch(() => null);
     return dump === null ? null : parseDump(dump);
   }
 
-  /** The table as the kernel has it, or null where there is none. */
-  async table(): Promise<string | null> {
-    return this.host.run(["nft", "-s", "list", "table", ...TABLE.split(" ")]).catch(() => null);
+  /** Whether the server has answered; runs a program only when something has come in. */
+  async hasHandshake(link: string): Promise<boolean> {
+    if (this.native && (await this.packets(link))?.received === 0) return false;
+    return ((await this.device(link))?.peer?.latestHandshake ?? 0) > 0;
+  }
+
+  /**
+   * What the interface counts now, or null where there is none. The kernel's own counters cost no program; one
+   * runs only when packets went out and none came in.
+   */
+  async sample(link: string, last: Sample | null): Promise<Sample | null> {
+    const at = this.host.monotonic();
+    const packets = await this.packets(link);
+    if (packets !== null && last?.packets != null) {
+      const unanswered = packets.received === last.packets.received && packets.sent !== last.packets.sent;
+      if (!unanswered) return { ...last, at, packets };
+    }
+    const peer = (await this.device(link))?.peer;
+    if (peer == null) return null;
+    const { rxBytes, txBytes, latestHandshake } = peer;
+    return { at, packets, rxBytes, txBytes, latestHandshake };
+  }
+
+  /** Null where the interface belongs to a program, which counts better. */
+  private async packets(link: string): Promise<{ received: number; sent: number } | null> {
+    if (!this.native) return null;
+    const [received, sent] = await Promise.all(
+      ["rx", "tx"].map((way) => this.host.read(`/sys/class/net/${link}/statistics/${way}_packets`)),
+    );
+    return received == null || sent == null ? null : { received: Number(received), sent: Number(sent) };
   }
 
   private async createLink(link: string, lines: readonly string[]): Promise<void> {
@@ -144,15 +145,50 @@ export class Kernel {
     await this.batch(lines);
   }
 
-  /** `syncconf` keeps the session that `setconf` would start anew. */
-  private async configure(verb: "setconf" | "syncconf", session: Session, keepalive: number): Promise<void> {
-    await this.host.run(["wg", verb, session.link, "/dev/stdin"], {
-      stdin: setconfText(session.server.config, { endpoint: session.endpoint, fwmark: FWMARK, keepalive }),
+  /** Mark and peer come together, or the first packet meets the kill switch and is sent again after 5 s. */
+  private async configure({ link, server, endpoint }: Session): Promise<void> {
+    const keepalive = server.config.peer.persistentKeepalive || KEEPALIVE_SECONDS;
+    const given = { endpoint, fwmark: FWMARK, keepalive };
+    // A program takes on its socket, at once, what `wg` would write there.
+    const answer = this.native
+      ? null
+      : await this.host.exchange(socketOf(link), uapiText(server.config, given));
+    if (answer?.trim() === "errno=0") return;
+    if (answer !== null) throw new GatewayError("unable", `WireGuard refused the configuration of ${link}`);
+    await this.host.run(["wg", "setconf", link, "/dev/stdin"], {
+      stdin: setconfText(server.config, given),
       secret: true,
     });
   }
 
-  private async batch(lines: readonly string[]): Promise<void> {
-    if (lines.length > 0) await this.host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
+  private async routes(): Promise<{ prefix: string; dev: string }[]> {
+    const shown = await Promise.all(
+      ["-4", "-6"].map((family) =>
+        // A table that nothing was ever put in does not exist.
+        this.host.run(["ip", "-j", family, "route", "show", "table", String(TUNNEL_TABLE)]).catch(() => "[]"),
+      ),
+    );
+    return shown.flatMap((text, index) =>
+      (JSON.parse(text || "[]") as { dst: string; dev?: string }[]).map(({ dst, dev }) => ({
+        prefix: prefixOf(dst, index === 0 ? 4 : 6),
+        dev: dev ?? "",
+      })),
+    );
   }
+
+  private async batch(lines: readonly string[]): Promise<void> {
+    if (lines.length === 0) return;
+    await this.changes.during(() => this.host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` }));
+  }
+}
+
+function socketOf(link: string): string {
+  return `${SOCKET_FOLDER}/${link}.sock`;
+}
+
+/** `ip` spells the widest prefix `default`, and a single address without its length. */
+function prefixOf(shown: string, family: 4 | 6): string {
+  if (shown === "default") return family === 4 ? "0.0.0.0/0" : "::/0";
+  if (shown.includes("/")) return shown;
+  return `${shown}/${family === 4 ? 32 : 128}`;
 }

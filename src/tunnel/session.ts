@@ -1,5 +1,7 @@
 import { parsePrefix } from "../address.ts";
+import { GatewayError } from "../errors.ts";
 import type { Exit } from "../firewall/policy.ts";
+import type { Links } from "../routing/links.ts";
 import type { Server } from "../servers/schema.ts";
 
 /** One WireGuard interface and the server behind it. There are two interfaces, so that a switch can dial beside. */
@@ -28,6 +30,19 @@ export function linksOfBase(base: string): string[] {
 
 export function sameServer(a: Server, b: Server): boolean {
   return a.provider === b.provider && a.name === b.name;
+}
+
+/** The server as this machine can use it: without IPv6 only the tunnel's IPv4 addresses. */
+export function usableOn(links: Links, server: Server): Server {
+  if (links.ipv6) return server;
+  const addresses = server.config.interface.addresses.filter((address) => !address.includes(":"));
+  if (addresses.length === 0) {
+    throw new GatewayError(
+      "unable",
+      `${server.name} has IPv6 addresses alone, and IPv6 is turned off on this machine`,
+    );
+  }
+  return { ...server, config: { ...server.config, interface: { ...server.config.interface, addresses } } };
 }
 
 /** What the firewall must know of it. */

@@ -1,19 +1,74 @@
 import type { Server } from "../servers/schema.ts";
 import type { Session } from "./session.ts";
 
-/** Where the tunnel stands. `since` is the monotone clock's time of the first handshake, in milliseconds. */
+/** Where the tunnel stands. */
 export type State =
   | { name: "disconnected" }
-  | { name: "connecting"; server: Server; former: Carrying | null }
-  | Carrying
+  | { name: "connecting"; server: Server; former: Connected | Reconnecting | null }
+  | Connected
+  | Reconnecting
   | { name: "failed"; server: Server };
 
-/** A session that routes and firewall lead into, alive or hoped for. */
-export interface Carrying {
-  name: "connected" | "reconnecting";
+/** Routes and firewall lead into a session whose server answers. */
+export interface Connected {
+  name: "connected";
   session: Session;
-  /** Milliseconds since 1970. */
+  /** Milliseconds on the monotone clock: when this server first answered. */
   since: number;
+}
+
+/** The server does not answer, and is tried until it does. Without a session everything is blocked meanwhile. */
+export interface Reconnecting {
+  name: "reconnecting";
+  server: Server;
+  session: Session | null;
+  since: number;
+}
+
+/** All that can happen to a tunnel. */
+export type Event =
+  /** Someone wishes for a server. */
+  | { type: "dial"; server: Server }
+  /** A session has shaken hands, and traffic is led into it. */
+  | { type: "arrive"; session: Session; since: number }
+  /** The server that was dialled does not answer. */
+  | { type: "fail" }
+  /** Another wish came while a server was dialled. */
+  | { type: "interrupt" }
+  /** The session is dead. */
+  | { type: "lose" }
+  /** The session that was thought dead answers. */
+  | { type: "revive" }
+  /** The service starts and remembers the server that it had. */
+  | { type: "recall"; server: Server; since: number }
+  | { type: "hangUp" };
+
+/** The next state. An event that has no meaning in a state changes nothing. */
+export function transition(state: State, event: Event): State {
+  switch (event.type) {
+    case "dial":
+      return { name: "connecting", server: event.server, former: formerOf(state) };
+    case "arrive":
+      return { name: "connected", session: event.session, since: event.since };
+    case "fail":
+      return state.name === "connecting" ? (state.former ?? { name: "failed", server: state.server }) : state;
+    case "interrupt":
+      return state.name === "connecting" ? (state.former ?? { name: "disconnected" }) : state;
+    case "lose":
+      return state.name === "connected"
+        ? { ...state, name: "reconnecting", server: state.session.server }
+        : state;
+    case "revive":
+      return state.name === "reconnecting" && state.session !== null
+        ? { name: "connected", session: state.session, since: state.since }
+        : state;
+    case "recall":
+      return state.name === "disconnected"
+        ? { name: "reconnecting", server: event.server, session: null, since: event.since }
+        : state;
+    case "hangUp":
+      return { name: "disconnected" };
+  }
 }
 
 /** The session that carries traffic in a state, if any. */
@@ -24,6 +79,20 @@ export function carriedBy(state: State): Session | null {
       return state.session;
     case "connecting":
       return state.former?.session ?? null;
+    case "disconnected":
+    case "failed":
+      return null;
+  }
+}
+
+/** What a dial that fails comes back to. */
+function formerOf(state: State): Connected | Reconnecting | null {
+  switch (state.name) {
+    case "connected":
+    case "reconnecting":
+      return state;
+    case "connecting":
+      return state.former;
     case "disconnected":
     case "failed":
       return null;

@@ -10,7 +10,7 @@ export interface Observed {
   device: Device | null;
   killSwitch: boolean;
   error: string | null;
-  /** Milliseconds since 1970. */
+  /** Milliseconds on the monotone clock. */
   now: number;
 }
 

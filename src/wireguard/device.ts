@@ -48,6 +48,23 @@ export function setconfText(config: Config, link: Link): string {
   ]);
 }
 
+/** The same as `set=1` of the cross-platform userspace interface (wireguard.com/xplatform). */
+export function uapiText(config: Config, link: Link): string {
+  const { interface: own, peer } = config;
+  const text = lines([
+    "set=1",
+    `private_key=${hexOf(own.privateKey)}`,
+    `fwmark=${link.fwmark}`,
+    "replace_peers=true",
+    `public_key=${hexOf(peer.publicKey)}`,
+    peer.presharedKey !== undefined && `preshared_key=${hexOf(peer.presharedKey)}`,
+    `endpoint=${formatEndpoint(link.endpoint.address, link.endpoint.port)}`,
+    `persistent_keepalive_interval=${link.keepalive}`,
+    ...peer.allowedIps.map((prefix) => `allowed_ip=${prefix}`),
+  ]);
+  return `${text}\n`;
+}
+
 /** Reads `wg show IF dump` (wg(8)): the interface on the first line, a peer on each line that follows. */
 export function parseDump(text: string): Device {
   const [own = [], ...peers] = text
@@ -121,6 +138,10 @@ function unless(none: string, text: string): string | null {
 
 function numberIn(text: string): number {
   return /^([0-9]+|0x[0-9a-f]+)$/.test(text) ? Number(text) : refuse();
+}
+
+function hexOf(base64: string): string {
+  return Uint8Array.fromBase64(base64).toHex();
 }
 
 function base64Of(hex: string | undefined): string {

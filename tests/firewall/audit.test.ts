@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { finalRulesStand } from "../../src/firewall/audit.ts";
+import { chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../../src/firewall/audit.ts";
+import type { Policy } from "../../src/firewall/policy.ts";
 import { openRulesetOf, rulesetOf } from "../../src/firewall/ruleset.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
@@ -11,6 +12,37 @@ describe("the kill switch stands", () => {
       expect(finalRulesStand(await host.run(["nft", "-s", "list", "table", "inet", "portcullis"]))).toBe(
         true,
       );
+    }),
+  );
+});
+
+describe("what nft echoes of a table that it loads is what it lists", () => {
+  const reversed: Policy = { ...POLICIES.connected, uplink: "wan0" };
+  test.each(Object.entries({ ...POLICIES, "with other names": reversed }))(
+    "for a gateway that is %s",
+    (_, policy) =>
+      inNamespace(async (host) => {
+        const echo = await host.run(["nft", "-e", "-s", "-f", "-"], { stdin: rulesetOf(policy) });
+        const listing = await host.run(["nft", "-s", "list", "table", "inet", "portcullis"]);
+        expect(chainsEchoed(echo).size).toBeGreaterThan(4);
+        expect(sameChains(chainsEchoed(echo), chainsListed(listing))).toBe(true);
+      }),
+  );
+
+  test.each([
+    ["a rule in front", ["insert", "rule", "inet", "portcullis", "output", "accept"]],
+    ["one rule less", ["delete", "rule", "inet", "portcullis", "input", "handle", "HANDLE"]],
+    ["a chain more", ["add", "chain", "inet", "portcullis", "more"]],
+    ["another policy", ["chain", "inet", "portcullis", "output", "{ policy accept; }"]],
+    ["a flushed chain", ["flush", "chain", "inet", "portcullis", "forward"]],
+  ])("and %s is seen", (_, command) =>
+    inNamespace(async (host) => {
+      const echo = await host.run(["nft", "-e", "-s", "-f", "-"], { stdin: rulesetOf(POLICIES.connected) });
+      const withHandles = await host.run(["nft", "-a", "list", "chain", "inet", "portcullis", "input"]);
+      const handle = /lo" accept # handle (\d+)/.exec(withHandles)?.[1] ?? "";
+      await host.run(["nft", ...command.map((word) => word.replace("HANDLE", handle))]);
+      const listing = await host.run(["nft", "-s", "list", "table", "inet", "portcullis"]);
+      expect(sameChains(chainsEchoed(echo), chainsListed(listing))).toBe(false);
     }),
   );
 });

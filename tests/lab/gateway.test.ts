@@ -233,11 +233,16 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   test("a flushed table is noticed, told and put back by the service itself", async () => {
     await lab.exec(lab.namespaces.gateway, ["nft", "flush", "ruleset"]);
     for (let tries = 0; tries < 60; tries += 1) {
-      if ((await gateway.api("GET", "/health")).status === 200) break;
+      if (gateway.log().endsWith("security_alert firewall_restored: The firewall is as it must be again.\n"))
+        break;
       await Bun.sleep(100);
     }
+    expect(gateway.log()).toContain("security_alert firewall_altered");
+    expect(gateway.log()).toEndWith(
+      "security_alert firewall_restored: The firewall is as it must be again.\n",
+    );
     expect(await status()).toMatchObject({ killswitch_active: true });
-    expect(gateway.log()).toContain("putting them back");
+    expect((await gateway.api("GET", "/health")).status).toBe(200);
   }, 20_000);
 
   test("the operator alone takes the kill switch down, and puts it back", async () => {

@@ -65,7 +65,7 @@ describe("a connect", () => {
       const { controller, host } = gateway;
       await controller.connect(ONE);
       await controller.connect(TWO);
-      await controller.look();
+      await gateway.look();
       await settled(gateway);
       expect(tunnelLinks(host)).toEqual(["wg1"]);
       expect([...host.routes]).toEqual([
@@ -166,7 +166,7 @@ describe("a connect", () => {
     expect(await gateway.status()).toMatchObject({ connected: true, server: "two" });
     expect(await controller.fault()).not.toBeNull();
     host.fails = () => null;
-    await controller.look();
+    await gateway.look();
     expect(tunnelLinks(host)).toEqual(["wg1"]);
     expect(await controller.fault()).toBeNull();
   });
@@ -187,7 +187,11 @@ describe("a restart", () => {
 
   claim("clears a tunnel link to a server that it does not know", async (gateway) => {
     const before = kernelState(gateway.host);
-    await gateway.controller.connect({ ...ONE, config: { ...ONE.config, peer: { ...TWO.config.peer } } });
+    await gateway.controller.connect({
+      ...ONE,
+      name: "gone",
+      config: { ...ONE.config, peer: TWO.config.peer },
+    });
     await gateway.restart();
     expect(kernelState(gateway.host)).toBe(before);
     expect(await gateway.status()).toMatchObject({ connected: false, state: "disconnected" });
@@ -223,16 +227,16 @@ describe("a dead session", () => {
       await controller.connect(ONE);
       const seen: string[] = [];
       controller.onChange(() => void gateway.status().then(({ state }) => seen.push(state)));
-      await controller.look();
+      await gateway.look();
       expect((await gateway.status()).state).toBe("connected");
       host.silent.add(ENDPOINT.one);
       await host.sleep(181_000);
-      await controller.look().catch(() => {});
+      await gateway.look().catch(() => {});
       expect(await gateway.status()).toMatchObject({ connected: false, state: "reconnecting", server: "" });
       expect([...host.routes.values()]).toEqual(["wg0", "wg0"]);
       host.silent.clear();
       await host.sleep(61_000);
-      await controller.look();
+      await gateway.look();
       expect(await gateway.status()).toMatchObject({ connected: true, server: "one", error: null });
       expect(await controller.fault()).toBeNull();
       expect(stoodAlways(host)).toBe(true);
@@ -241,15 +245,16 @@ describe("a dead session", () => {
 });
 
 describe("the operator's switch", () => {
-  claim("taken down leaves no table, and taken up again closes the gateway", async ({ controller, host }) => {
+  claim("taken down leaves no table, and taken up again closes the gateway", async (gateway) => {
+    const { controller, host } = gateway;
     const before = kernelState(host);
     await controller.setKillSwitch(false);
     expect(host.table).toBeNull();
     expect(host.rules["-4"]).toEqual([]);
-    expect(await controller.killSwitchActive()).toBe(false);
+    expect(await gateway.tunnel.protection.stands()).toBe(false);
     await controller.setKillSwitch(true);
     expect(kernelState(host)).toBe(before);
-    expect(await controller.killSwitchActive()).toBe(true);
+    expect(await gateway.tunnel.protection.stands()).toBe(true);
   });
 });
 
@@ -307,11 +312,11 @@ const SCENARIOS: Record<
       await g.controller.connect(ONE);
       g.host.silent.add(ENDPOINT.one);
       await g.host.sleep(181_000);
-      await g.controller.look().catch(() => {});
+      await g.look().catch(() => {});
       await g.host.sleep(61_000);
       g.host.silent.clear();
     },
-    run: (g) => g.controller.look(),
+    run: (g) => g.look(),
   },
 };
 
@@ -390,7 +395,7 @@ test(
           if (kind === 4) host.silent.add(`${address}:${port}`);
           if (kind === 5) host.silent.clear();
           if (kind === 6) await host.sleep(random() * 200_000);
-          if (random() < 0.3) outcomes.push(gateway.controller.look().catch(() => {}));
+          if (random() < 0.3) outcomes.push(gateway.look().catch(() => {}));
           if (random() < 0.5) await Promise.all(outcomes);
         }
         await Promise.all(outcomes);

@@ -3,10 +3,11 @@ import { linksOf } from "../../src/routing/links.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { Store } from "../../src/servers/store.ts";
 import { type Settings, settingsFrom } from "../../src/settings.ts";
-import { Controller } from "../../src/tunnel/controller.ts";
-import { Kernel } from "../../src/tunnel/kernel.ts";
+import type { AlertCode } from "../../src/tunnel/alert.ts";
+import type { Controller } from "../../src/tunnel/controller.ts";
 import { Memory } from "../../src/tunnel/memory.ts";
 import type { Status } from "../../src/tunnel/schema.ts";
+import { type Tunnel, tunnelIn } from "../../src/tunnel/tunnel.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { FakeHost } from "../fake-host.ts";
 
@@ -47,16 +48,22 @@ export const FAKE_SETTINGS: Settings = settingsFrom({ interface: BASE });
 
 /** The real tunnel on a fake kernel; `restart` is a new process on the same kernel and the same disk. */
 export class Gateway {
-  controller: Controller;
+  tunnel: Tunnel;
   memory: Memory;
   readonly log: string[] = [];
+  readonly alerts: AlertCode[] = [];
+  failover = false;
 
   private constructor(
     private readonly directory: string,
     readonly host: FakeHost,
   ) {
     this.memory = new Memory(Store.open(directory, host.now()));
-    this.controller = this.newController();
+    this.tunnel = this.newTunnel();
+  }
+
+  get controller(): Controller {
+    return this.tunnel.controller;
   }
 
   static in(directory: string, host = new FakeHost()): Gateway {
@@ -79,32 +86,39 @@ export class Gateway {
 
   reborn(): void {
     this.memory = new Memory(Store.open(this.directory, this.host.now()));
-    this.controller = this.newController();
+    this.tunnel = this.newTunnel();
   }
 
   status(): Promise<Status> {
     return this.controller.status("custom");
   }
 
+  look(): Promise<void> {
+    return this.tunnel.supervisor.look();
+  }
+
   /** Time goes by and the tunnel is looked at, until a look finds nothing left to do. */
   async comeToRest(): Promise<void> {
     for (let looks = 0; looks < 5; looks++) {
-      await this.controller.look().catch(() => {});
+      await this.look().catch(() => {});
       await this.host.sleep(61_000);
     }
-    await this.controller.look();
+    await this.look();
   }
 
-  private newController(): Controller {
-    const { host, memory, log } = this;
+  private newTunnel(): Tunnel {
+    const { host, memory, log, alerts } = this;
     const note = (message: string) => void log.push(message);
-    return new Controller({
+    return tunnelIn({
       host,
-      kernel: new Kernel(host, host.userspace),
       memory,
       findLinks: () => linksOf(host, FAKE_SETTINGS),
       base: BASE,
+      userspace: host.userspace,
+      autoconnect: true,
+      alternatives: () => (this.failover ? SERVERS : []),
       log: { info: note, warn: note },
+      alarm: (code) => void alerts.push(code),
     });
   }
 }

@@ -62,7 +62,7 @@ test("a clock that went backwards gives no negative uptime", () => {
 });
 
 test.each([
-  { name: "reconnecting", session: SESSION, since: NOW } as const,
+  { name: "reconnecting", server: SERVER, session: SESSION, since: NOW } as const,
   {
     name: "connecting",
     server: SERVER,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../src/errors.ts";
-import { parseDump, parseUapi, setconfText } from "../../src/wireguard/device.ts";
+import { parseDump, parseUapi, setconfText, uapiText } from "../../src/wireguard/device.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import type { Config } from "../../src/wireguard/schema.ts";
 
@@ -40,6 +40,22 @@ PresharedKey = ${PRESHARED}
 Endpoint = [2001:db8::1]:51820
 AllowedIPs = 0.0.0.0/0, ::/0
 PersistentKeepalive = 25
+`);
+  });
+
+  test("the text for a program's own socket holds the same, with keys in hexadecimal", () => {
+    const link = { endpoint: { address: "2001:db8::1", port: 51820 }, fwmark: 51820, keepalive: 25 };
+    expect(uapiText(CONFIG, link)).toBe(`set=1
+private_key=${hex(PRIVATE)}
+fwmark=51820
+replace_peers=true
+public_key=${hex(PUBLIC)}
+preshared_key=${hex(PRESHARED)}
+endpoint=[2001:db8::1]:51820
+persistent_keepalive_interval=25
+allowed_ip=0.0.0.0/0
+allowed_ip=::/0
+
 `);
   });
 

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import fc from "fast-check";
 import { formatPrefix, parseIp, parsePrefix } from "../../src/address.ts";
 import { formatEndpoint } from "../../src/wireguard/config.ts";
-import { parseDump, parseUapi, setconfText } from "../../src/wireguard/device.ts";
+import { parseDump, parseUapi, setconfText, uapiText } from "../../src/wireguard/device.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { config } from "./arbitrary.ts";
 
@@ -65,6 +65,11 @@ describe.skipIf(!possible)("a real WireGuard interface in a namespace of its own
         expect(presharedKey).toBe(made.peer.presharedKey ?? "(none)");
         expect(allowedIps?.split(",").map(respelled).toSorted()).toEqual(made.peer.allowedIps.toSorted());
         expect(keepalive).toBe(how.keepalive === 0 ? "off" : String(how.keepalive));
+
+        // The program's own socket leads to the same.
+        const withoutPort = (dump: string) => dump.split("\t").toSpliced(2, 1).join("\t");
+        expect(await uapi(uapiText(made, how))).toBe("errno=0\n\n");
+        expect(withoutPort(wg(["show", INTERFACE, "dump"]))).toBe(withoutPort(text));
       }),
       { numRuns: 100 },
     );
@@ -87,10 +92,10 @@ function run(argv: string[], stdin = ""): string {
   return stdout.toString();
 }
 
-function uapi(): Promise<string> {
+function uapi(request = "get=1\n\n"): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = "";
-    const socket = connect(SOCKET, () => socket.write("get=1\n\n"));
+    const socket = connect(SOCKET, () => socket.write(request));
     socket.on("error", reject);
     socket.on("data", (data) => {
       answer += data;

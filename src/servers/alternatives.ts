@@ -1,0 +1,24 @@
+import type { Server } from "./schema.ts";
+
+/** Servers that may stand in for one: those of its city, then of its country, each in the order of their names from its own on. */
+export function alternativesTo(server: Server, servers: readonly Server[]): Server[] {
+  const others = servers
+    .filter((other) => other.provider === server.provider && other.name !== server.name)
+    .filter((other) => other.country === server.country && server.country !== UNKNOWN)
+    .toSorted((a, b) => compare(a.name, b.name));
+  const near = others.filter((other) => other.city === server.city);
+  const far = others.filter((other) => other.city !== server.city);
+  return [...fromNameOn(server.name, near), ...fromNameOn(server.name, far)];
+}
+
+/** What a record without a location has for a country: no place that two servers share. */
+const UNKNOWN = "Unknown";
+
+function fromNameOn(name: string, servers: readonly Server[]): Server[] {
+  const next = servers.findIndex((server) => compare(server.name, name) > 0);
+  return next < 0 ? [...servers] : [...servers.slice(next), ...servers.slice(0, next)];
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

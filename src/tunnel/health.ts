@@ -1,0 +1,53 @@
+/** What a WireGuard interface counts at one moment. */
+export interface Sample {
+  /** Milliseconds on the monotone clock. */
+  at: number;
+  /** What the kernel's own interface counts; null where a program makes the interface. */
+  packets: { received: number; sent: number } | null;
+  rxBytes: number;
+  txBytes: number;
+  /** Milliseconds since 1970; only whether it changes counts, so that the clock may jump. */
+  latestHandshake: number;
+}
+
+/** What is known of a session's server; times on the monotone clock. */
+export interface Evidence {
+  heardAt: number;
+  /** Since when data goes out and nothing comes back; null where all is answered. */
+  askedAt: number | null;
+}
+
+/** A keepalive: 16 bytes of header and 16 of authentication around nothing. Nobody answers it. */
+const KEEPALIVE_BYTES = 32;
+/**
+ * WireGuard answers data within 10 s, if only by a keepalive (KEEPALIVE_TIMEOUT, white paper 6.5); one second more
+ * for the way there and back.
+ */
+const UNANSWERED_MS = 11_000;
+/** WireGuard gives a session up this long after its handshake (REJECT_AFTER_TIME, white paper 6.1). */
+export const SESSION_ENDS_MS = 180_000;
+
+/** The evidence after another sample. */
+export function weigh(evidence: Evidence, before: Sample, after: Sample): Evidence {
+  if (heardIn(before, after)) return { heardAt: after.at, askedAt: null };
+  return { ...evidence, askedAt: evidence.askedAt ?? (askedIn(before, after) ? after.at : null) };
+}
+
+/** Whether the server has said anything between two samples. */
+export function heardIn(before: Sample, after: Sample): boolean {
+  return (
+    after.packets?.received !== before.packets?.received ||
+    after.rxBytes > before.rxBytes ||
+    after.latestHandshake !== before.latestHandshake
+  );
+}
+
+/** Whether more than keepalives went out between two samples. */
+export function askedIn(before: Sample, after: Sample): boolean {
+  const both = heardIn(before, after) && after.packets?.sent !== before.packets?.sent;
+  return both || after.txBytes - before.txBytes > KEEPALIVE_BYTES;
+}
+
+export function isDead({ heardAt, askedAt }: Evidence, at: number): boolean {
+  return at - heardAt >= SESSION_ENDS_MS || (askedAt !== null && at - askedAt >= UNANSWERED_MS);
+}

@@ -1,0 +1,201 @@
+import { messageOf } from "../errors.ts";
+import { type Chains, chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../firewall/audit.ts";
+import type { Lookup, Policy } from "../firewall/policy.ts";
+import { openRulesetOf, rulesetOf, TABLE } from "../firewall/ruleset.ts";
+import type { Links } from "../routing/links.ts";
+import {
+  applyRules,
+  lookupRules,
+  type Rule,
+  readRules,
+  ruleDifferences,
+  rulesFor,
+  withoutBarrier,
+} from "../routing/rules.ts";
+import type { Host } from "../system/host.ts";
+import type { Memory } from "./memory.ts";
+import type { OwnChanges } from "./own.ts";
+import type { Alarm, Damage, Repairs } from "./repairs.ts";
+import { exitOf, type Session } from "./session.ts";
+
+/** The tunnels as the two layers see them; the first that carries is the current one. */
+export interface Tunnels {
+  dialing: readonly Session[];
+  carrying: readonly Session[];
+  lookup?: Lookup;
+}
+
+interface Wanted {
+  ruleset: string;
+  rules: readonly Rule[];
+}
+
+/**
+ * The kill switch in the kernel: the firewall's table and the routing rules. Knows what it set last, sees whether
+ * it still stands, and puts it back. Changes and repairs take turns, so that a repair never brings back the past.
+ */
+export class Protection {
+  /** Why the kernel does not have what was set last, or null. */
+  fault: string | null = null;
+  private own: Links = { lans: [], uplink: null, uplinkMtu: 1500, ipv6: true, online: false };
+  private tunnels: Tunnels = { dialing: [], carrying: [] };
+  private wanted: Wanted | null = null;
+  /** What the kernel has as far as we know; forgotten before anything is changed. */
+  private loaded: { ruleset: string; chains: Chains } | null = null;
+  private ruled: readonly Rule[] | null = null;
+  /** Whether the echo was seen to be spelled like the listing. */
+  private compared = false;
+  private turn: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly host: Host,
+    private readonly memory: Memory,
+    private readonly changes: OwnChanges,
+    private readonly repairs: Repairs,
+    private readonly alarm: Alarm,
+  ) {}
+
+  /** The machine's own network, as both layers know it. */
+  get links(): Links {
+    return this.own;
+  }
+
+  /** Makes the kernel what these tunnels need and no more. What already stands is not written again. */
+  set(tunnels: Tunnels, links: Links = this.own): Promise<void> {
+    this.tunnels = tunnels;
+    this.own = links;
+    const wanted = this.wantedNow();
+    this.wanted = wanted;
+    return this.inTurn(() => this.apply(wanted));
+  }
+
+  /** The machine's own network has changed. */
+  relink(links: Links): Promise<void> {
+    return this.set(this.tunnels, links);
+  }
+
+  /** Trusts nothing that was set before: the next `set` writes again. */
+  forget(): void {
+    this.loaded = null;
+    this.ruled = null;
+  }
+
+  /** Looks at the kernel, and puts back what someone else has changed. */
+  mend(): Promise<void> {
+    return this.inTurn(() => this.putBack());
+  }
+
+  /** Whether the kernel has the firewall that blocks, unaltered. Where it has not, that is mended before long. */
+  async stands(): Promise<boolean> {
+    const listing = await listTable(this.host);
+    const asLoaded = this.isAsLoaded(listing);
+    if (!asLoaded) void this.mend().catch(() => {});
+    return asLoaded && listing !== null && finalRulesStand(listing);
+  }
+
+  /** Whether a listing of the table is what was loaded; true where nothing is known of it. */
+  isAsLoaded(listing: string | null): boolean {
+    if (this.loaded === null || this.loaded.chains.size === 0) return true;
+    return listing !== null && sameChains(chainsListed(listing), this.loaded.chains);
+  }
+
+  private wantedNow(): Wanted {
+    const { dialing, carrying, lookup } = this.tunnels;
+    const { lans, uplink } = this.own;
+    const policy: Policy = {
+      lans,
+      uplink,
+      dialing: dialing.map(exitOf),
+      carrying: carrying.map(exitOf),
+      lookup: lookup ?? null,
+    };
+    const rules = [...rulesFor(lans), ...(lookup === undefined ? [] : lookupRules(lookup.sourcePort))];
+    if (this.memory.killSwitch()) return { ruleset: rulesetOf(policy), rules };
+    return { ruleset: openRulesetOf(policy), rules: dialing.length === 0 ? [] : withoutBarrier(rules) };
+  }
+
+  private async apply({ ruleset, rules }: Wanted): Promise<void> {
+    try {
+      const outcomes = await Promise.allSettled([this.load(ruleset), this.rule(rules)]);
+      for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+      if (this.fault !== null) this.alarm("protection_restored", "The kill switch is as it must be again.");
+      this.fault = null;
+    } catch (error) {
+      const first = this.fault === null;
+      this.fault = messageOf(error);
+      if (first)
+        this.alarm("protection_failed", `The kernel refused a part of the kill switch: ${this.fault}`);
+      throw error;
+    }
+  }
+
+  /** Replaces the firewall's table in one transaction. */
+  private async load(ruleset: string): Promise<void> {
+    if (ruleset === this.loaded?.ruleset) return;
+    this.loaded = null;
+    const echo = await this.changes.during(() =>
+      this.host.run(["nft", "-e", "-s", "-f", "-"], { stdin: ruleset }),
+    );
+    this.loaded = { ruleset, chains: chainsEchoed(echo) };
+    if (!this.compared) await this.assertComparable();
+    this.compared = true;
+  }
+
+  private async rule(rules: readonly Rule[]): Promise<void> {
+    if (Bun.deepEquals(rules, this.ruled)) return;
+    this.ruled = null;
+    await this.changes.during(() => applyRules(this.host, rules));
+    this.ruled = rules;
+  }
+
+  private async putBack(): Promise<void> {
+    const { wanted } = this;
+    if (wanted === null) return;
+    const damages = await this.damagesTo(wanted);
+    if (damages.length === 0 && this.fault === null) return;
+    const work = async () => {
+      this.forget();
+      await this.apply(wanted);
+      await this.assertComparable();
+    };
+    await this.repairs.repair(damages, work, () => void this.mend().catch(() => {}));
+  }
+
+  private async damagesTo({ rules }: Wanted): Promise<Damage[]> {
+    const [listing, present] = await Promise.all([listTable(this.host), readRules(this.host)]);
+    const damages: Damage[] = [];
+    if (!this.isAsLoaded(listing)) {
+      const what = listing === null ? "removed" : "altered";
+      damages.push({ layer: "firewall", message: `Another program has ${what} the firewall's table.` });
+    }
+    if (this.ruled !== null && ruleDifferences(present, rules) > 0) {
+      damages.push({
+        layer: "routing",
+        message: "Another program has changed the routing rules 100 to 106.",
+      });
+    }
+    return damages;
+  }
+
+  /** An nft that echoes rules in another spelling than it lists them must not make us repair for ever. */
+  private async assertComparable(): Promise<void> {
+    const listing = await listTable(this.host);
+    if (listing === null || this.loaded === null || this.isAsLoaded(listing)) return;
+    const count = (chains: Chains) => [...chains.values()].map((rules) => rules.length);
+    const listed = chainsListed(listing);
+    if (finalRulesStand(listing) && Bun.deepEquals(count(listed), count(this.loaded.chains))) {
+      this.loaded = { ...this.loaded, chains: listed };
+    }
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.turn.then(work);
+    this.turn = done.catch(() => {});
+    return done;
+  }
+}
+
+/** The firewall's table as the kernel has it, or null where there is none. */
+export function listTable(host: Host): Promise<string | null> {
+  return host.run(["nft", "-s", "list", "table", ...TABLE.split(" ")]).catch(() => null);
+}

@@ -1,0 +1,163 @@
+import { messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Server } from "../servers/schema.ts";
+import type { Host } from "../system/host.ts";
+import type { Controller } from "./controller.ts";
+import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
+import type { Kernel } from "./kernel.ts";
+import type { OwnChanges } from "./own.ts";
+import { pauseAfter } from "./pace.ts";
+import type { Protection } from "./protection.ts";
+import type { Session } from "./session.ts";
+import { type Sighting, watchKernel } from "./watch.ts";
+
+/** How often the tunnel is looked at: while traffic flows a dead server is to be noticed within 15 s. */
+const LOOK_MS = { busy: 1_000, idle: 2_500 };
+/** Events tell of changes; this is for those that no event tells of. */
+const BACKSTOP_MS = 300_000;
+/** A cable that is put in, or a new address, causes many events. */
+const NETWORK_SETTLES_MS = 300;
+/** A server that stays dead for this long is given up where `--failover` allows it. */
+const FAILOVER_AFTER_MS = 60_000;
+
+interface Parts {
+  host: Host;
+  controller: Controller;
+  kernel: Kernel;
+  protection: Protection;
+  changes: OwnChanges;
+  base: string;
+  /** Servers that may stand in for a dead one, the nearest first; none where the operator does not want that. */
+  alternatives: (server: Server) => readonly Server[];
+  log: Pick<Log, "warn">;
+}
+
+/** Watches over tunnel and kill switch: notices loss and tampering, and sees to it that they are mended. */
+export class Supervisor {
+  private known: { session: Session; sample: Sample; evidence: Evidence } | null = null;
+  private busy = false;
+  /** The attempts to leave `reconnecting`; null while there is nothing to leave. */
+  private effort: { begunAt: number; attempts: number; notBefore: number } | null = null;
+  private attempt = new AbortController();
+  private checkedAt = 0;
+  private hurried = Promise.withResolvers<void>();
+  private readonly waiting = new Set<Sighting>();
+
+  constructor(private readonly parts: Parts) {}
+
+  /** Until `signal` says stop. */
+  async watch(signal: AbortSignal): Promise<void> {
+    const { host, base, log } = this.parts;
+    this.checkedAt = host.monotonic();
+    watchKernel(host, base, (sighting) => void this.saw(sighting, signal), signal);
+    while (!signal.aborted) {
+      await this.look().catch((error) => log.warn(messageOf(error)));
+      await Promise.race([host.sleep(this.busy ? LOOK_MS.busy : LOOK_MS.idle, signal), this.hurried.promise]);
+      this.hurried = Promise.withResolvers();
+    }
+  }
+
+  /** One look: repairs what failed to apply, weighs whether the server is alive, and tries a dead one again. */
+  async look(): Promise<void> {
+    const { host, controller, protection } = this.parts;
+    if (host.monotonic() - this.checkedAt >= BACKSTOP_MS) {
+      this.checkedAt = host.monotonic();
+      await Promise.all([protection.mend(), controller.checkTunnel(), controller.setSysctls()]);
+    }
+    await controller.repair();
+    await this.judge();
+    await this.tryAgain();
+  }
+
+  /** Answers the kernel's events; one answer does for all that come before it is given. */
+  private async saw(sighting: Sighting, signal: AbortSignal): Promise<void> {
+    const { host, changes, log } = this.parts;
+    if (sighting !== "network" && changes.likely) return;
+    if (this.waiting.has(sighting)) return;
+    this.waiting.add(sighting);
+    await host.sleep(sighting === "network" ? NETWORK_SETTLES_MS : 0, signal);
+    this.waiting.delete(sighting);
+    if (!signal.aborted) await this.answer(sighting).catch((error) => log.warn(messageOf(error)));
+  }
+
+  private async answer(sighting: Sighting): Promise<void> {
+    const { controller, protection } = this.parts;
+    switch (sighting) {
+      case "firewall":
+      case "rules":
+        return protection.mend();
+      case "tunnel":
+        await controller.checkTunnel();
+        if (controller.state.name === "reconnecting") this.hurry();
+        return;
+      case "network":
+        return this.checkNetwork();
+    }
+  }
+
+  private async checkNetwork(): Promise<void> {
+    const { controller, protection } = this.parts;
+    const before = protection.links.online;
+    await controller.checkNetwork();
+    const { online, uplink } = protection.links;
+    if (before && !online) controller.lose(`the uplink ${uplink ?? ""} is down`.replace("  ", " "));
+    if (!before && online) this.hurry();
+  }
+
+  /** The next attempt is now; one that is under way began in another world. */
+  private hurry(): void {
+    this.attempt.abort();
+    this.effort = null;
+    this.hurried.resolve();
+  }
+
+  private async judge(): Promise<void> {
+    const { host, controller, kernel } = this.parts;
+    const { state } = controller;
+    const session = state.name === "connected" || state.name === "reconnecting" ? state.session : null;
+    if (session === null) {
+      this.known = null;
+      this.busy = false;
+      return;
+    }
+    const before = this.known?.session === session ? this.known : null;
+    const sample = await kernel.sample(session.link, before?.sample ?? null);
+    if (controller.state !== state) return;
+    if (sample === null) return controller.lose("the tunnel's interface is gone");
+    const evidence =
+      before === null
+        ? { heardAt: sample.at - Math.max(0, host.now() - sample.latestHandshake), askedAt: null }
+        : weigh(before.evidence, before.sample, sample);
+    this.known = { session, sample, evidence };
+    this.busy = evidence.askedAt !== null || (before !== null && askedIn(before.sample, sample));
+    if (isDead(evidence, sample.at)) controller.lose(`${session.server.name} no longer answers`);
+    else if (before !== null && heardIn(before.sample, sample)) controller.revive();
+  }
+
+  /** The same server first, at once; then again and again, ever more rarely. An uplink that is down is waited for. */
+  private async tryAgain(): Promise<void> {
+    const { host, controller, protection, log } = this.parts;
+    const { state } = controller;
+    if (state.name !== "reconnecting") {
+      this.effort = null;
+      return;
+    }
+    const now = host.monotonic();
+    this.effort ??= { begunAt: now, attempts: 0, notBefore: now };
+    const { effort } = this;
+    if (!protection.links.online || now < effort.notBefore) return;
+    this.attempt = new AbortController();
+    const server = this.candidate(state.server, now - effort.begunAt, effort.attempts);
+    await controller
+      .redial(server, this.attempt.signal)
+      .catch((error) => log.warn(`${server.name}: ${messageOf(error)}`));
+    effort.notBefore = host.monotonic() + pauseAfter(effort.attempts, Math.random());
+    effort.attempts += 1;
+  }
+
+  private candidate(server: Server, deadForMs: number, attempts: number): Server {
+    if (deadForMs < FAILOVER_AFTER_MS) return server;
+    const ring = [...this.parts.alternatives(server), server];
+    return ring[attempts % ring.length] ?? server;
+  }
+}

@@ -1,0 +1,52 @@
+import type { Log } from "../log.ts";
+import type { Links } from "../routing/links.ts";
+import type { Server } from "../servers/schema.ts";
+import type { Host } from "../system/host.ts";
+import { Controller } from "./controller.ts";
+import { Dialer } from "./dialer.ts";
+import { Kernel } from "./kernel.ts";
+import type { Memory } from "./memory.ts";
+import { OwnChanges } from "./own.ts";
+import { Protection } from "./protection.ts";
+import { type Alarm, Repairs } from "./repairs.ts";
+import { Supervisor } from "./supervisor.ts";
+
+/** What a tunnel needs of the rest. */
+export interface Surroundings {
+  host: Host;
+  memory: Memory;
+  /** The machine's own network, looked up anew. */
+  findLinks: () => Promise<Links>;
+  /** Base name of the tunnel's interfaces. */
+  base: string;
+  /** Program that makes a WireGuard interface where the kernel does not. */
+  userspace: string;
+  /** Whether a start goes back to the server that the gateway had. */
+  autoconnect: boolean;
+  /** Servers that may stand in for a dead one, the nearest first. */
+  alternatives: (server: Server) => readonly Server[];
+  log: Pick<Log, "info" | "warn">;
+  alarm: Alarm;
+}
+
+export interface Tunnel {
+  /** Does what is wished. */
+  controller: Controller;
+  /** Mends what breaks. */
+  supervisor: Supervisor;
+  /** The kill switch. */
+  protection: Protection;
+}
+
+/** Puts the parts of a tunnel together; nothing has touched the kernel yet. */
+export function tunnelIn(surroundings: Surroundings): Tunnel {
+  const { host, memory, alarm, userspace } = surroundings;
+  const changes = new OwnChanges(host);
+  const repairs = new Repairs(host, alarm);
+  const kernel = new Kernel(host, changes, userspace);
+  const protection = new Protection(host, memory, changes, repairs, alarm);
+  const dialer = new Dialer({ ...surroundings, kernel, protection });
+  const controller = new Controller({ ...surroundings, kernel, protection, dialer, repairs });
+  const supervisor = new Supervisor({ ...surroundings, controller, kernel, protection, changes });
+  return { controller, supervisor, protection };
+}
