@@ -183,7 +183,8 @@ export class Protection {
     if (listing === null || this.loaded === null || this.isAsLoaded(listing)) return;
     const count = (chains: Chains) => [...chains.values()].map((rules) => rules.length);
     const listed = chainsListed(listing);
-    if (finalRulesStand(listing) && Bun.deepEquals(count(listed), count(this.loaded.chains))) {
+    const as = finalRulesStand(listing) === finalRulesStand(this.loaded.ruleset);
+    if (as && Bun.deepEquals(count(listed), count(this.loaded.chains))) {
       this.loaded = { ...this.loaded, chains: listed };
     }
   }
