@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import { GatewayError, messageOf } from "./errors.ts";
 import { rulesetOf } from "./firewall/ruleset.ts";
+import { Bulletin, gatewayOf } from "./gateway.ts";
 import { createApp, listen } from "./http/app.ts";
-import type { Gateway } from "./http/gateway.ts";
 import { Log } from "./log.ts";
 import { answerOperator } from "./operator.ts";
 import { linksOf } from "./routing/links.ts";
@@ -10,22 +10,25 @@ import { applyRules, rulesFor } from "./routing/rules.ts";
 import { alternativesTo } from "./servers/alternatives.ts";
 import { Catalogue } from "./servers/catalogue.ts";
 import { ManagedList } from "./servers/managed.ts";
-import { PROVIDERS } from "./servers/schema.ts";
 import { Store } from "./servers/store.ts";
 import type { Settings } from "./settings.ts";
+import type { Host } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
+import type { AlertCode } from "./tunnel/alert.ts";
 import { Memory } from "./tunnel/memory.ts";
 import { listTable } from "./tunnel/protection.ts";
 import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
-import { generateKeyPair } from "./wireguard/key.ts";
 
 /** The parts of a gateway, put together; nothing has touched the kernel yet. */
 export interface Graph extends Tunnel {
   catalogue: Catalogue;
   memory: Memory;
   log: Log;
-  alerts: string[];
+  clock: Pick<Host, "now" | "monotonic">;
+  bulletin: Bulletin;
+  /** What was found damaged, for an alert once somebody listens. */
+  damages: [AlertCode, string][];
 }
 
 export interface Service {
@@ -48,14 +51,15 @@ export async function serve(settings: Settings): Promise<Service> {
     if (graph.memory.killSwitch()) await raiseKillSwitch(settings);
     throw error;
   });
-  for (const alert of graph.alerts) log.warn(alert);
   if (controller.lans.length === 0)
     log.warn("no LAN interface with a private address: only this machine can reach the gateway");
   const operator = await answerOperator(settings.stateDir, controller);
-  const app = createApp(gatewayOf(graph), {
+  const gateway = gatewayOf(graph);
+  for (const [code, message] of graph.damages) graph.bulletin.alarm(code, message);
+  const app = createApp(gateway, {
     names: [hostname()],
     lan: () => controller.lans.flatMap((lan) => lan.prefixes),
-    clock: new LinuxHost(),
+    clock: graph.clock,
     log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
     fault: (message) => log.error(message),
   });
@@ -82,6 +86,7 @@ export async function graphOf(settings: Settings): Promise<Graph> {
   const managed = await ManagedList.read(host, settings);
   const memory = new Memory(store);
   const catalogue = new Catalogue(store, managed);
+  const bulletin = new Bulletin(host, log);
   const tunnel = tunnelIn({
     host,
     memory,
@@ -91,10 +96,12 @@ export async function graphOf(settings: Settings): Promise<Graph> {
     autoconnect: settings.autoconnect,
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
     log,
-    alarm: (code, message) => log.warn(`security_alert ${code}: ${message}`),
+    alarm: (code, message) => bulletin.alarm(code, message),
   });
-  const alerts = [store.alert, managed.alert].filter((alert) => alert !== null);
-  return { ...tunnel, catalogue, memory, log, alerts };
+  const damages: [AlertCode, string][] = [];
+  if (store.alert !== null) damages.push(["state_damaged", store.alert]);
+  if (managed.alert !== null) damages.push(["list_damaged", managed.alert]);
+  return { ...tunnel, catalogue, memory, log, clock: host, bulletin, damages };
 }
 
 /** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */
@@ -106,36 +113,6 @@ async function raiseKillSwitch(settings: Settings): Promise<void> {
   const ruleset = rulesetOf({ lans, uplink, dialing: [], carrying: [], lookup: null });
   await host.run(["nft", "-f", "-"], { stdin: ruleset });
   await applyRules(host, rulesFor(lans));
-}
-
-function gatewayOf({ catalogue, controller, memory, alerts }: Graph): Gateway {
-  return {
-    status: async () => {
-      const status = await controller.status(catalogue.current());
-      return { ...status, error: status.error ?? alerts[0] ?? null };
-    },
-    providers: () => ({ providers: [...PROVIDERS], current: catalogue.current() }),
-    use: (provider) => catalogue.use(provider),
-    servers: () => catalogue.tree(),
-    connect: async (name) => controller.connect(catalogue.find(name)),
-    disconnect: async () => {
-      await controller.disconnect();
-      return { killSwitch: memory.killSwitch() };
-    },
-    addCustom: (body) => catalogue.addCustom(body),
-    removeCustom: (name) => {
-      if (controller.uses("custom", name)) {
-        throw new GatewayError("bad_request", "name: the tunnel uses this server; disconnect first");
-      }
-      catalogue.removeCustom(name);
-    },
-    importConfig: (body) => catalogue.importConfig(body),
-    keyPair: () => {
-      const { privateKey, publicKey } = generateKeyPair();
-      return { private_key: privateKey, public_key: publicKey };
-    },
-    health: () => controller.fault(),
-  };
 }
 
 function listenOn(app: ReturnType<typeof createApp>, { host, port }: Settings): ReturnType<typeof listen> {

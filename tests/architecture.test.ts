@@ -17,7 +17,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["tunnel"],
   ["http"],
   ["sandbox"],
-  ["operator.ts"],
+  ["operator.ts", "gateway.ts"],
   ["serve.ts", "killswitch.ts"],
   ["main.ts"],
 ];

@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { Audience } from "./audience.ts";
 import { docsRoutes } from "./docs.ts";
 import { type DoorOptions, doorFor, type Next } from "./door.ts";
 import { answerTo } from "./errors.ts";
@@ -12,6 +13,7 @@ export type App = ReturnType<typeof createApp>;
 /** The HTTP interface to a gateway; nothing listens yet. */
 export function createApp(gateway: Gateway, options: Options) {
   const door = doorFor(options);
+  const audience = new Audience(gateway, options.fault);
   const app = new Elysia({
     strictPath: true,
     // A native static response would bypass the door.
@@ -28,27 +30,34 @@ export function createApp(gateway: Gateway, options: Options) {
       idleTimeout: IDLE_SECONDS,
     },
   });
-  return app
+  app
     .wrap((next) => (request: Request) => {
       const peer = app.server?.requestIP(request)?.address ?? null;
       // Elysia types what it wraps as a function that returns a function; it is the handler of the request.
       return door(request, peer, next as unknown as Next);
     })
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))
-    .use(routesOf(gateway))
-    .use(docsRoutes(gateway));
+    .use(routesOf(gateway, audience))
+    .use(docsRoutes(gateway, audience));
+  return { app, audience };
 }
 
 const IDLE_SECONDS = 60;
 
 /** Starts to listen; throws where the address is taken. Port 0 takes any free one. */
 export function listen(
-  app: App,
+  { app, audience }: App,
   hostname: string,
   port: number,
 ): { port: number; stop: () => Promise<void> } {
-  app.listen({ hostname, port });
+  // Elysia's own handlers would parse what clients send and keep the whole request for each socket.
+  app.listen({ hostname, port, websocket: audience.handlers });
   const server = app.server;
   if (server?.port === undefined) throw new Error("nothing listens");
-  return { port: server.port, stop: () => server.stop(true) };
+  audience.start(server);
+  const stop = () => {
+    audience.stop();
+    return server.stop(true);
+  };
+  return { port: server.port, stop };
 }

@@ -1,15 +1,18 @@
 import { swagger } from "@elysiajs/swagger";
 import { Elysia } from "elysia";
+import { version } from "../../package.json";
+import type { Audience } from "./audience.ts";
+import { EVENTS } from "./event.ts";
 import type { Gateway } from "./gateway.ts";
 import { routesOf } from "./routes.ts";
 
 /** `/swagger/json`, the OpenAPI document of the endpoints. */
-export function docsRoutes(gateway: Gateway) {
+export function docsRoutes(gateway: Gateway, audience: Audience) {
   let document: Promise<OpenApi> | undefined;
   return new Elysia().get(
     "/swagger/json",
     () => {
-      document ??= documentOf(gateway).then(corrected);
+      document ??= documentOf(gateway, audience).then(corrected).then(withEvents);
       return document;
     },
     { detail: { hide: true } },
@@ -20,8 +23,10 @@ export function docsRoutes(gateway: Gateway) {
  * The plugin runs in an app that nobody listens to: beside the document it would serve a page that loads its
  * scripts from a CDN, and nothing of the gateway may depend on the internet.
  */
-async function documentOf(gateway: Gateway): Promise<OpenApi> {
-  const described = new Elysia().use(swagger({ documentation: { info: INFO } })).use(routesOf(gateway));
+async function documentOf(gateway: Gateway, audience: Audience): Promise<OpenApi> {
+  const described = new Elysia()
+    .use(swagger({ documentation: { info: INFO } }))
+    .use(routesOf(gateway, audience));
   const response = await described.handle(new Request("http://localhost/swagger/json"));
   return (await response.json()) as OpenApi;
 }
@@ -29,20 +34,22 @@ async function documentOf(gateway: Gateway): Promise<OpenApi> {
 const INFO = {
   title: "Portcullis",
   description: "A WireGuard VPN gateway with a kill switch. No credentials: the local network is served.",
-  version: "0.1.0",
+  version,
 };
 
 /** The parts of the document that are touched here. */
 interface OpenApi {
   openapi: string;
   paths: Record<string, Record<string, Operation>>;
+  components?: { schemas: Record<string, unknown> };
 }
 interface Operation {
   requestBody?: Body;
   responses: Record<string, Body>;
 }
 interface Body {
-  content: Record<string, { schema: { type?: string; const?: unknown } }>;
+  description?: string;
+  content: Record<string, { schema: { type?: string; const?: unknown; $ref?: string } }>;
   headers?: Record<string, unknown>;
 }
 
@@ -62,7 +69,21 @@ function corrected(document: OpenApi): OpenApi {
   return { ...document, openapi: "3.1.0" };
 }
 
-/** Only `/health` speaks plain text, and only there is a whole body a string. */
+/** OpenAPI has no place for the messages of a WebSocket; they are told of as what follows the 101. */
+function withEvents(document: OpenApi): OpenApi {
+  const responses = document.paths["/ws"]?.get?.responses;
+  if (responses === undefined) throw new Error("/ws is not in the document");
+  responses[101] = {
+    description: "the connection is a WebSocket; each text message is one event, and the client sends none",
+    content: { "application/json": { schema: { $ref: "#/components/schemas/event" } } },
+  };
+  // A schema that is named as its `type` needs no entry in a discriminator's mapping.
+  const oneOf = Object.keys(EVENTS).map((name) => ({ $ref: `#/components/schemas/${name}` }));
+  const event = { oneOf, discriminator: { propertyName: "type" } };
+  return { ...document, components: { schemas: { ...EVENTS, event } } };
+}
+
+/** Only `/health` and `/metrics` speak plain text, and only there is a whole body a string. */
 function contentOf(body: Body): Body["content"] {
   const json = body.content["application/json"];
   if (json === undefined) return body.content;

@@ -7,7 +7,7 @@ import { secure } from "./security.ts";
 
 export interface DoorOptions extends Neighbourhood {
   clock: Pick<Host, "now" | "monotonic">;
-  /** Called once for every answer; for a WebSocket Elysia answers 200, which Bun does not send. */
+  /** Called once for every answer. */
   log: (method: string, path: string, status: number, ms: number) => void;
   fault: Fault;
 }

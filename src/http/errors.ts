@@ -42,8 +42,9 @@ export function shownPathOf(request: Request): string {
 /** Long enough for `/api/custom/remove/` and 64 characters that take 12 bytes each when encoded. */
 const MAX_SHOWN = 800;
 
-function refusal(status: number, error: string): Response {
-  const headers = { "content-type": "application/json" };
+/** An error body; `more` are headers that the status code asks for. */
+export function refusal(status: number, error: string, more: Record<string, string> = {}): Response {
+  const headers = { "content-type": "application/json", ...more };
   return new Response(JSON.stringify({ success: false, error }), { status, headers });
 }
 
@@ -59,7 +60,7 @@ function gatewayErrorFrom(thrown: unknown): GatewayError | null {
 }
 
 /** For the log. A ValidationError's own message quotes the whole body, and a foreign message may quote a key. */
-function describe(thrown: unknown): string {
+export function describe(thrown: unknown): string {
   if (thrown instanceof ValidationError) return `the answer does not fit its schema: ${sentenceOf(thrown)}`;
   if (!(thrown instanceof Error)) return "something other than an Error was thrown";
   const cause = thrown.cause === undefined ? "" : `, because ${describe(thrown.cause)}`;

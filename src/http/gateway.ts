@@ -1,5 +1,7 @@
 import type { CustomServer, ImportedConfig, Provider, ServerTree } from "../servers/schema.ts";
+import type { Histogram } from "../tunnel/histogram.ts";
 import type { Status } from "../tunnel/schema.ts";
+import type { GatewayEvent } from "./event.ts";
 
 /** What the HTTP interface asks of the gateway. A refusal is a thrown `GatewayError`. */
 export interface Gateway {
@@ -18,4 +20,18 @@ export interface Gateway {
   keyPair(): { private_key: string; public_key: string };
   /** Null while the kill switch's promise can be kept, else one line that says why not. */
   health(): Promise<string | null>;
+  /** The listener is called for each event, in order, until the returned function is. */
+  subscribe(listener: (event: GatewayEvent) => void): () => void;
+  figures(): Promise<Figures>;
+}
+
+/** What `/metrics` is made of. */
+export interface Figures {
+  status: Status;
+  /** The tunnel that the bytes and the handshake of the status belong to; the key is the server's. */
+  tunnel: { interface: string; publicKey: string } | null;
+  /** How many security alerts there were since the service started. */
+  alerts: number;
+  /** How long each successful connect took, in seconds. */
+  connects: Histogram;
 }

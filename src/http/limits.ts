@@ -95,7 +95,7 @@ function recent(times: readonly number[], now: number): readonly number[] {
 }
 
 /** A household's device has a whole /64 to take addresses from (RFC 4291, section 2.5.4), so that is one client. */
-function clientOf(address: string): string {
+export function clientOf(address: string): string {
   const plain = unmapped(address.replace(/%.*$/, ""));
   const network = parsePrefix(plain.includes(":") ? `${plain}/64` : plain);
   return network === null ? plain : networkOf(network).address;

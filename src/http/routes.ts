@@ -1,16 +1,19 @@
 import { Elysia } from "elysia";
+import type { Audience } from "./audience.ts";
 import { customRoutes } from "./custom.ts";
+import { eventRoutes } from "./events.ts";
 import type { Gateway } from "./gateway.ts";
 import { healthRoutes } from "./health.ts";
 import { importRoutes } from "./import.ts";
 import { keyPairRoutes } from "./keypair.ts";
+import { metricsRoutes } from "./metrics.ts";
 import { providerRoutes } from "./providers.ts";
 import { serverRoutes } from "./servers.ts";
 import { statusRoutes } from "./status.ts";
 import { tunnelRoutes } from "./tunnel.ts";
 
-/** The eleven endpoints of the contract. */
-export function routesOf(gateway: Gateway) {
+/** The eleven endpoints of the contract, the events and the figures. */
+export function routesOf(gateway: Gateway, audience: Audience) {
   return new Elysia()
     .use(statusRoutes(gateway))
     .use(providerRoutes(gateway))
@@ -19,5 +22,7 @@ export function routesOf(gateway: Gateway) {
     .use(customRoutes(gateway))
     .use(importRoutes(gateway))
     .use(keyPairRoutes(gateway))
-    .use(healthRoutes(gateway));
+    .use(healthRoutes(gateway))
+    .use(eventRoutes(audience))
+    .use(metricsRoutes(gateway));
 }

@@ -49,7 +49,7 @@ export class Controller {
   /** Why the tunnel's links and routes may not be as the state wants them, or null. */
   private unsettled: string | null = null;
   private error: string | null = null;
-  private readonly listeners = new Set<() => void>();
+  private readonly listeners = new Set<(state: State) => void>();
 
   constructor(private readonly parts: Parts) {}
 
@@ -62,7 +62,7 @@ export class Controller {
   }
 
   /** Calls back after every change of state. */
-  onChange(listener: () => void): void {
+  onChange(listener: (state: State) => void): void {
     this.listeners.add(listener);
   }
 
@@ -125,14 +125,16 @@ export class Controller {
     return "the kill switch's rules are not in the kernel, or someone has altered them";
   }
 
-  async status(provider: Provider): Promise<Status> {
+  /** The status now, or what it was in a state that has just been left. */
+  async status(provider: Provider, state: State = this.current): Promise<Status> {
     const { kernel, protection, host } = this.parts;
-    const session = carriedBy(this.current);
+    const { error } = this;
+    const session = carriedBy(state);
     const [device, killSwitch] = await Promise.all([
       session === null ? null : kernel.device(session.link),
       protection.stands(),
     ]);
-    return statusOf(this.current, { provider, device, killSwitch, error: this.error, now: host.monotonic() });
+    return statusOf(state, { provider, device, killSwitch, error, now: host.monotonic() });
   }
 
   uses(provider: Provider, name: string): boolean {
@@ -323,7 +325,7 @@ export class Controller {
 
   private enter(event: Event): void {
     this.current = transition(this.current, event);
-    for (const listener of this.listeners) listener();
+    for (const listener of this.listeners) listener(this.current);
   }
 
   private interrupt(reason: string): AbortSignal {

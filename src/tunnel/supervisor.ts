@@ -17,6 +17,8 @@ const LOOK_MS = { busy: 1_000, idle: 2_500 };
 const BACKSTOP_MS = 300_000;
 /** A cable that is put in, or a new address, causes many events. */
 const NETWORK_SETTLES_MS = 300;
+/** The programs that tell of events listen by then, on a busy Pi too. */
+const WATCHING_AFTER_MS = 500;
 /** A server that stays dead for this long is given up where `--failover` allows it. */
 const FAILOVER_AFTER_MS = 60_000;
 
@@ -47,9 +49,13 @@ export class Supervisor {
 
   /** Until `signal` says stop. */
   async watch(signal: AbortSignal): Promise<void> {
-    const { host, base, log } = this.parts;
+    const { host, protection, base, log } = this.parts;
     this.checkedAt = host.monotonic();
     watchKernel(host, base, (sighting) => void this.saw(sighting, signal), signal);
+    // What happened before the programs that watch were listening.
+    void host
+      .sleep(WATCHING_AFTER_MS, signal)
+      .then(() => !signal.aborted && protection.mend().catch(() => {}));
     while (!signal.aborted) {
       await this.look().catch((error) => log.warn(messageOf(error)));
       await Promise.race([host.sleep(this.busy ? LOOK_MS.busy : LOOK_MS.idle, signal), this.hurried.promise]);

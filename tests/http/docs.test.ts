@@ -18,9 +18,18 @@ const ENDPOINTS = [
   "post /api/import",
   "get /api/keypair",
   "get /health",
+  "get /metrics",
+  "get /ws",
 ];
 
-test("the document lists the eleven endpoints and nothing else", async () => {
+/** Status codes of the routes outside `/api`, and those of them that answer with plain text. */
+const OTHERS: Record<string, { codes: string[]; plain: string[] }> = {
+  "/health": { codes: ["200", "403", "500"], plain: ["200", "500"] },
+  "/metrics": { codes: ["200", "403", "500"], plain: ["200"] },
+  "/ws": { codes: ["101", "403", "426", "429", "503"], plain: [] },
+};
+
+test("the document lists the eleven endpoints, the figures and the events, and nothing else", async () => {
   const { openapi, paths } = await document();
   expect(openapi).toBe("3.1.0");
   const listed = Object.entries<object>(paths).flatMap(([path, operations]) =>
@@ -40,20 +49,40 @@ test("each endpoint has a description and a schema for each status code", async 
   for (const endpoint of ENDPOINTS) {
     const [method = "", path = ""] = endpoint.split(" ");
     const { responses, summary } = paths[path][method];
-    const codes = path === "/health" ? ["200", "403", "500"] : ["200", "400", "403", "404", "429", "500"];
+    const codes = OTHERS[path]?.codes ?? ["200", "400", "403", "404", "429", "500"];
     expect({ endpoint, codes: Object.keys(responses) }).toEqual({ endpoint, codes });
     expect(summary).toBeString();
     for (const [code, { description, content, headers }] of Object.entries<Documented>(responses)) {
       expect(description).toBeString();
-      const type = path === "/health" && code !== "403" ? "text/plain" : "application/json";
+      const type = OTHERS[path]?.plain.includes(code) ? "text/plain" : "application/json";
       expect(Object.keys(content)).toEqual([type]);
       const schema = content[type]?.schema;
       if (type === "text/plain") expect(schema?.type).toBe("string");
-      else expect(Object.keys(schema?.properties ?? {}).length).toBeGreaterThan(0);
-      if (path !== "/health") expect(Object.keys(headers ?? {})).toContain("X-RateLimit-Remaining");
-      if (code === "429") expect(Object.keys(headers ?? {})).toContain("Retry-After");
+      else if (code !== "101") expect(Object.keys(schema?.properties ?? {}).length).toBeGreaterThan(0);
+      if (OTHERS[path] === undefined) expect(Object.keys(headers ?? {})).toContain("X-RateLimit-Remaining");
+      if (code === "429" && path !== "/ws") expect(Object.keys(headers ?? {})).toContain("Retry-After");
     }
   }
+});
+
+test("each message of /ws is a schema of its own, named as its type", async () => {
+  const { paths, components } = await document();
+  const { schema } = paths["/ws"].get.responses[101].content["application/json"];
+  expect(schema).toEqual({ $ref: "#/components/schemas/event" });
+  const { event, ...messages } = components.schemas;
+  expect(Object.keys(messages)).toEqual(["status_change", "server_update", "security_alert"]);
+  expect(event).toEqual({
+    oneOf: Object.keys(messages).map((name) => ({ $ref: `#/components/schemas/${name}` })),
+    discriminator: { propertyName: "type" },
+  });
+  for (const [name, { properties, required }] of Object.entries<{ properties: never; required: string[] }>(
+    messages,
+  )) {
+    expect(properties).toMatchObject({ type: { const: name } });
+    expect(required).toEqual(["type", "payload"]);
+  }
+  const status = paths["/api/status"].get.responses[200].content["application/json"].schema;
+  expect(messages.status_change.properties.payload.required).toEqual(status.required);
 });
 
 test("a refusal is documented as it is sent", async () => {

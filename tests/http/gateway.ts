@@ -1,7 +1,10 @@
 import { GatewayError } from "../../src/errors.ts";
-import type { Gateway } from "../../src/http/gateway.ts";
+import type { GatewayEvent } from "../../src/http/event.ts";
+import type { Figures, Gateway } from "../../src/http/gateway.ts";
 import type { CustomServer, ImportedConfig, Provider } from "../../src/servers/schema.ts";
 import { PROVIDERS } from "../../src/servers/schema.ts";
+import { histogramOf } from "../../src/tunnel/histogram.ts";
+import type { Status } from "../../src/tunnel/schema.ts";
 
 /** A gateway that lives in memory: it keeps names and remembers what it was asked, and touches no kernel. */
 export class MemoryGateway implements Gateway {
@@ -15,9 +18,23 @@ export class MemoryGateway implements Gateway {
   readonly custom = new Map<string, CustomServer>();
   readonly imported = new Map<string, ImportedConfig>();
   readonly removed: string[] = [];
+  tunnel: Figures["tunnel"] = null;
+  alerts = 0;
+  connects = histogramOf([0.1, 1]);
+  /** What `status` waits for: a test can hold a reading up. */
+  pace: Promise<void> | null = null;
+  readings = 0;
+  readonly #listeners = new Set<(event: GatewayEvent) => void>();
 
-  async status() {
+  async status(): Promise<Status> {
     this.#fail();
+    this.readings++;
+    const status = this.#status();
+    await this.pace;
+    return status;
+  }
+
+  #status() {
     return {
       connected: this.connected !== "",
       provider: this.current,
@@ -88,6 +105,34 @@ export class MemoryGateway implements Gateway {
   async health() {
     this.#fail();
     return this.trouble;
+  }
+
+  subscribe(listener: (event: GatewayEvent) => void) {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  get listeners() {
+    return this.#listeners.size;
+  }
+
+  tell(event: GatewayEvent) {
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  /** Connects or disconnects, and tells of it. */
+  move(server: string) {
+    this.connected = server;
+    this.tell({ type: "status_change", payload: this.#status() });
+  }
+
+  async figures() {
+    return {
+      status: await this.status(),
+      tunnel: this.tunnel,
+      alerts: this.alerts,
+      connects: this.connects,
+    };
   }
 
   #fail() {

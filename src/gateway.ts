@@ -1,0 +1,110 @@
+import { GatewayError } from "./errors.ts";
+import type { GatewayEvent } from "./http/event.ts";
+import type { Figures, Gateway } from "./http/gateway.ts";
+import type { Log } from "./log.ts";
+import type { Catalogue } from "./servers/catalogue.ts";
+import { type CustomServer, type ImportedConfig, PROVIDERS, type Provider } from "./servers/schema.ts";
+import type { Host } from "./system/host.ts";
+import type { AlertCode } from "./tunnel/alert.ts";
+import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./tunnel/histogram.ts";
+import type { Memory } from "./tunnel/memory.ts";
+import type { Status } from "./tunnel/schema.ts";
+import { carriedBy } from "./tunnel/state.ts";
+import type { Tunnel } from "./tunnel/tunnel.ts";
+import { generateKeyPair } from "./wireguard/key.ts";
+
+interface Parts extends Pick<Tunnel, "controller"> {
+  catalogue: Catalogue;
+  memory: Memory;
+  clock: Pick<Host, "now" | "monotonic">;
+  bulletin: Bulletin;
+  log: Pick<Log, "warn">;
+}
+
+/** Spreads what happens to whoever listens, and keeps count of the alerts. */
+export class Bulletin {
+  alerts = 0;
+  /** The latest damage to state or lists; it stays until the next start. */
+  damage: string | null = null;
+  private readonly listeners = new Set<(event: GatewayEvent) => void>();
+
+  constructor(
+    private readonly clock: Pick<Host, "now">,
+    private readonly log: Pick<Log, "warn">,
+  ) {}
+
+  subscribe(listener: (event: GatewayEvent) => void): () => void {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
+  }
+
+  publish(event: GatewayEvent): void {
+    for (const listener of this.listeners) listener(event);
+  }
+
+  alarm(code: AlertCode, message: string): void {
+    this.alerts += 1;
+    if (code === "state_damaged" || code === "list_damaged") this.damage = message;
+    this.log.warn(`security_alert ${code}: ${message}`);
+    const at = new Date(this.clock.now()).toISOString();
+    this.publish({ type: "security_alert", payload: { code, message, at } });
+  }
+}
+
+/** What the HTTP interface asks, answered by the catalogue and the tunnel. */
+export function gatewayOf({ catalogue, controller, memory, clock, bulletin, log }: Parts): Gateway {
+  let connects = histogramOf(CONNECT_BOUNDS_SECONDS);
+  const status = async (state = controller.state): Promise<Status> => {
+    const read = await controller.status(catalogue.current(), state);
+    return { ...read, error: read.error ?? bulletin.damage };
+  };
+  // Each state is told, in order, though reading the rest of a status takes longer than a state may last.
+  let telling: Promise<unknown> = Promise.resolve();
+  controller.onChange((state) => {
+    telling = telling
+      .then(async () => bulletin.publish({ type: "status_change", payload: await status(state) }))
+      .catch((error: unknown) => log.warn(`a change of state could not be told: ${String(error)}`));
+  });
+  catalogue.onChange((provider, count) =>
+    bulletin.publish({ type: "server_update", payload: { provider, count } }),
+  );
+  return {
+    status: () => status(),
+    providers: () => ({ providers: [...PROVIDERS], current: catalogue.current() }),
+    use: (provider: Provider) => catalogue.use(provider),
+    servers: () => catalogue.tree(),
+    connect: async (name) => {
+      const server = catalogue.find(name);
+      const start = clock.monotonic();
+      await controller.connect(server);
+      connects = observed(connects, (clock.monotonic() - start) / 1000);
+    },
+    disconnect: async () => {
+      await controller.disconnect();
+      return { killSwitch: memory.killSwitch() };
+    },
+    addCustom: (body: CustomServer) => catalogue.addCustom(body),
+    removeCustom: (name) => {
+      if (controller.uses("custom", name)) {
+        throw new GatewayError("bad_request", "name: the tunnel uses this server; disconnect first");
+      }
+      catalogue.removeCustom(name);
+    },
+    importConfig: (body: ImportedConfig) => catalogue.importConfig(body),
+    keyPair: () => {
+      const { privateKey, publicKey } = generateKeyPair();
+      return { private_key: privateKey, public_key: publicKey };
+    },
+    health: () => controller.fault(),
+    subscribe: (listener) => bulletin.subscribe(listener),
+    figures: async (): Promise<Figures> => {
+      const session = carriedBy(controller.state);
+      return {
+        status: await status(),
+        tunnel: session && { interface: session.link, publicKey: session.server.config.peer.publicKey },
+        alerts: bulletin.alerts,
+        connects,
+      };
+    },
+  };
+}

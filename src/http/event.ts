@@ -1,0 +1,31 @@
+import { type Static, type TLiteral, type TSchema, Type } from "typebox";
+import { Provider } from "../servers/schema.ts";
+import { SecurityAlert } from "../tunnel/alert.ts";
+import { Status } from "../tunnel/schema.ts";
+
+/** The messages of `/ws` by their `type`. */
+export const EVENTS = {
+  status_change: message("status_change", Status, "sent once on opening, then at every change of state"),
+  server_update: message(
+    "server_update",
+    Type.Object({ provider: Provider, count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
+    "the list of a provider changed and has so many servers now",
+  ),
+  security_alert: message(
+    "security_alert",
+    SecurityAlert,
+    "the protection was touched or fell short, or is whole again",
+  ),
+};
+
+export const GatewayEvent = Type.Union(Object.values(EVENTS));
+export type GatewayEvent = Static<(typeof EVENTS)[keyof typeof EVENTS]>;
+
+function message<Name extends string, Payload extends TSchema>(
+  type: Name,
+  payload: Payload,
+  description: string,
+) {
+  const name: TLiteral<Name> = Type.Literal(type);
+  return Type.Object({ type: name, payload }, { additionalProperties: false, description });
+}

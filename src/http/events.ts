@@ -1,0 +1,54 @@
+import { Elysia } from "elysia";
+import { answer, Refusal } from "./answers.ts";
+import type { Audience, Seat } from "./audience.ts";
+import { refusal } from "./errors.ts";
+import { clientOf } from "./limits.ts";
+
+/**
+ * `/ws` is a GET like any other up to the upgrade, so that the door and the error handling hold here too.
+ * (Elysia's own `.ws` hides from both that there was an upgrade.)
+ */
+export function eventRoutes(audience: Audience) {
+  return new Elysia().get(
+    "/ws",
+    ({ request, server }) => {
+      if (server === null || !isHandshake(request.headers)) return NOT_A_HANDSHAKE();
+      const client = clientOf(server.requestIP(request)?.address ?? "");
+      const full = audience.refusalFor(client);
+      if (full !== null) return FULL[full]();
+      if (!server.upgrade(request, { data: { client } satisfies Seat })) return NOT_A_HANDSHAKE();
+      // Bun has sent its own; this one is for the log.
+      return new Response(null, { status: 101 });
+    },
+    {
+      response: {
+        403: answer(Refusal, "from outside the local network, or opened by a page of another site"),
+        426: answer(Refusal, "not a WebSocket handshake"),
+        429: answer(Refusal, "this client has too many sockets open"),
+        503: answer(Refusal, "too many sockets are open"),
+      },
+      detail: { summary: "Listen to events", tags: ["Events"] },
+    },
+  );
+}
+
+/** RFC 6455, section 4.2.1; Bun would answer what is not one with a body of its own, or none. */
+function isHandshake(headers: Headers): boolean {
+  return (
+    headers.get("upgrade")?.toLowerCase() === "websocket" &&
+    headers.get("sec-websocket-version") === "13" &&
+    /^[A-Za-z0-9+/]{22}==$/.test(headers.get("sec-websocket-key") ?? "")
+  );
+}
+
+const NOT_A_HANDSHAKE = () =>
+  refusal(426, "/ws is a WebSocket: connect to it with ws:// (version 13)", {
+    Connection: "Upgrade",
+    Upgrade: "websocket",
+    "Sec-WebSocket-Version": "13",
+  });
+
+const FULL = {
+  client: () => refusal(429, "this client has too many sockets at /ws: close some first"),
+  all: () => refusal(503, "too many sockets are open at /ws: try again later", { "Retry-After": "60" }),
+};

@@ -1,0 +1,46 @@
+/** A metric with its samples, as https://prometheus.io/docs/instrumenting/exposition_formats/ has it. */
+export interface Family {
+  name: string;
+  type: "counter" | "gauge" | "histogram";
+  help: string;
+  samples: readonly Sample[];
+}
+
+export interface Sample {
+  /** What follows the family's name: `_bucket`, `_sum` and `_count` of a histogram. */
+  suffix?: string;
+  labels?: Readonly<Record<string, string>>;
+  value: number;
+}
+
+/** Text format 0.0.4. A family without samples is left out. */
+export function expositionOf(families: readonly Family[]): string {
+  return families
+    .filter(({ samples }) => samples.length > 0)
+    .map(({ name, type, help, samples }) =>
+      [
+        `# HELP ${name} ${escapedHelp(help)}\n`,
+        `# TYPE ${name} ${type}\n`,
+        ...samples.map((sample) => lineOf(name, sample)),
+      ].join(""),
+    )
+    .join("");
+}
+
+function lineOf(name: string, { suffix = "", labels = {}, value }: Sample): string {
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escapedLabel(text)}"`);
+  return `${name}${suffix}${pairs.length > 0 ? `{${pairs.join(",")}}` : ""} ${numeral(value)}\n`;
+}
+
+/** Go's ParseFloat reads what JavaScript writes, except for infinity. */
+export function numeral(value: number): string {
+  return Number.isFinite(value) || Number.isNaN(value) ? String(value) : value > 0 ? "+Inf" : "-Inf";
+}
+
+function escapedHelp(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+}
+
+function escapedLabel(text: string): string {
+  return escapedHelp(text).replaceAll('"', '\\"');
+}

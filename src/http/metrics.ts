@@ -1,0 +1,120 @@
+import { Elysia } from "elysia";
+import { Type } from "typebox";
+import { version } from "../../package.json";
+import type { Histogram } from "../tunnel/histogram.ts";
+import { StateName } from "../tunnel/schema.ts";
+import { answer, Refusal } from "./answers.ts";
+import { expositionOf, type Family, numeral, type Sample } from "./exposition.ts";
+import type { Figures, Gateway } from "./gateway.ts";
+
+export function metricsRoutes(gateway: Gateway) {
+  return new Elysia().get(
+    "/metrics",
+    async () => {
+      const text = expositionOf(familiesOf(await gateway.figures()));
+      return new Response(text, { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
+    },
+    {
+      response: {
+        200: answer(Type.String(), "text format 0.0.4 of Prometheus"),
+        403: answer(Refusal, "from outside the local network, or sent by a page of another site"),
+        500: answer(Refusal, "the figures cannot be read"),
+      },
+      detail: { summary: "Read the figures for Prometheus", tags: ["Health"] },
+    },
+  );
+}
+
+function familiesOf(figures: Figures): Family[] {
+  return [...tunnelFamilies(figures), ...ownFamilies(figures)];
+}
+
+/** Under the names and with the labels of the usual WireGuard exporters, so that their dashboards fit. */
+function tunnelFamilies({ tunnel, status }: Figures): Family[] {
+  if (tunnel === null) return [];
+  const labels = { interface: tunnel.interface, public_key: tunnel.publicKey };
+  const handshake = status.latest_handshake === null ? 0 : Date.parse(status.latest_handshake) / 1000;
+  return [
+    family("wireguard_sent_bytes_total", "counter", "Bytes sent to the server.", status.tx_bytes, labels),
+    family(
+      "wireguard_received_bytes_total",
+      "counter",
+      "Bytes received from the server.",
+      status.rx_bytes,
+      labels,
+    ),
+    family(
+      "wireguard_latest_handshake_seconds",
+      "gauge",
+      "Unix time of the latest handshake, 0 before the first.",
+      handshake,
+      labels,
+    ),
+  ];
+}
+
+function ownFamilies({ status, alerts, connects }: Figures): Family[] {
+  return [
+    family(
+      "portcullis_connected",
+      "gauge",
+      "1 while there is a live session with a server.",
+      Number(status.connected),
+    ),
+    family(
+      "portcullis_killswitch_active",
+      "gauge",
+      "1 while the kernel has the kill switch in place.",
+      Number(status.killswitch_active),
+    ),
+    {
+      name: "portcullis_state",
+      type: "gauge",
+      help: "1 for the state that the tunnel is in.",
+      samples: STATES.map((state) => ({ labels: { state }, value: Number(state === status.state) })),
+    },
+    family(
+      "portcullis_security_alerts_total",
+      "counter",
+      "Security alerts since the service started.",
+      alerts,
+    ),
+    {
+      name: "portcullis_connect_duration_seconds",
+      type: "histogram",
+      help: "From a connect to its handshake; failed ones are not counted.",
+      samples: samplesOf(connects),
+    },
+    family("portcullis_build_info", "gauge", "The version that runs; always 1.", 1, {
+      version,
+      bun: Bun.version,
+      arch: process.arch,
+    }),
+  ];
+}
+
+const STATES = StateName.anyOf.map((each) => each.const);
+
+function family(
+  name: string,
+  type: Family["type"],
+  help: string,
+  value: number,
+  labels: Record<string, string> = {},
+): Family {
+  return { name, type, help, samples: [{ labels, value }] };
+}
+
+function samplesOf({ bounds, counts, sum, count }: Histogram): Sample[] {
+  const bucket = (bound: number, value: number) => ({
+    suffix: "_bucket",
+    labels: { le: numeral(bound) },
+    value,
+  });
+  return [
+    ...bounds.map((bound, at) => bucket(bound, counts[at] ?? 0)),
+    bucket(Number.POSITIVE_INFINITY, count),
+    { suffix: "_sum", value: sum },
+    { suffix: "_count", value: count },
+  ];
+}
