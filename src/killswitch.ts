@@ -1,6 +1,8 @@
-import { askService } from "./operator.ts";
+import { askForInspection, askService } from "./operator.ts";
+import { rulesFor } from "./routing/rules.ts";
 import { graphOf } from "./serve.ts";
 import type { Settings } from "./settings.ts";
+import { type Inspection, inspect } from "./tunnel/inspection.ts";
 
 /** Puts the kill switch up or takes it down: by the running service, or directly where none runs. */
 export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): Promise<void> {
@@ -11,12 +13,34 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
   await controller.start(catalogue.all());
 }
 
-/** Prints whether the kill switch stands; returns the exit code. */
-export async function printKillSwitch(settings: Settings): Promise<number> {
-  const { protection } = await graphOf(settings);
-  const active = await protection.stands();
-  process.stdout.write(
-    active ? "The kill switch stands.\n" : "The kill switch is down: traffic may leave beside the tunnel.\n",
+/** Prints whether the kill switch stands, and each of its parts; returns the exit code. */
+export async function printKillSwitch(settings: Settings, as: "text" | "json" = "text"): Promise<number> {
+  const inspection = (await askForInspection(settings.stateDir)) ?? (await inspectAlone(settings));
+  process.stdout.write(as === "json" ? `${JSON.stringify(inspection)}\n` : textOf(inspection));
+  return inspection.stands ? 0 : 1;
+}
+
+/** Where no service runs, nobody remembers what was loaded; all else is in the kernel. */
+async function inspectAlone(settings: Settings): Promise<Inspection> {
+  const { host, findLinks } = await graphOf(settings);
+  const links = await findLinks();
+  return inspect(host, { links, rules: rulesFor(links.lans), isAsLoaded: null });
+}
+
+function textOf(inspection: Inspection): string {
+  const { parts } = inspection;
+  const verdict = verdictOf(inspection);
+  const width = Math.max(...parts.map((part) => part.name.length));
+  const lines = parts.map(
+    (part) => `  ${part.holds ? "ok" : "NO"}  ${part.name.padEnd(width)}  ${part.found}`,
   );
-  return active ? 0 : 1;
+  return `${[verdict, ...lines].join("\n")}\n`;
+}
+
+function verdictOf({ firewall, routing }: Inspection): string {
+  if (firewall && routing)
+    return "The kill switch stands: nothing leaves for the internet beside the tunnel.";
+  if (firewall) return "Half of the kill switch stands: the firewall blocks, but routing would not.";
+  if (routing) return "Half of the kill switch stands: routing blocks, but the firewall would not.";
+  return "The kill switch does not stand: traffic may leave beside the tunnel.";
 }

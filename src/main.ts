@@ -54,9 +54,13 @@ for (const wanted of ["on", "off"] as const) {
   );
 }
 withSettings(
-  command("status", "say whether it stands; exit code 0 if so, else 1", killswitch),
-  async (settings) => {
-    process.exit(await printKillSwitch(settings));
+  command(
+    "status",
+    "say whether it stands, and each of its parts; exit code 0 if so, else 1",
+    killswitch,
+  ).option("--json", "for scripts"),
+  async (settings, { json }) => {
+    process.exit(await printKillSwitch(settings, json ? "json" : "text"));
   },
 );
 
@@ -86,10 +90,15 @@ function command(name: string, description: string, parent = program, options = 
     .allowExcessArguments(false);
 }
 
-function withSettings(on: Command, action: (settings: Settings) => Promise<void>): void {
+function withSettings(
+  on: Command,
+  action: (settings: Settings, options: { json?: boolean }) => Promise<void>,
+): void {
   for (const { name, argument, fallback, help, variable } of Object.values(FLAGS)) {
     const option = new Option(`--${name} ${argument}`, help).env(variable);
     on.addOption(fallback === "" ? option : option.default(fallback));
   }
-  on.action((texts: Partial<Record<keyof Settings, string>>) => action(settingsFrom(texts)));
+  on.action(({ json, ...texts }: Partial<Record<keyof Settings, string>> & { json?: boolean }) =>
+    action(settingsFrom(texts), json === undefined ? {} : { json }),
+  );
 }

@@ -2,12 +2,21 @@ import { existsSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { GatewayError, messageOf } from "./errors.ts";
 import type { Controller } from "./tunnel/controller.ts";
+import type { Inspection } from "./tunnel/inspection.ts";
+
+interface Service {
+  controller: Controller;
+  inspection: () => Promise<Inspection>;
+}
 
 /**
  * The operator's way to the running service: a socket in the state directory that only root may open. The kill
  * switch comes down here and nowhere else, so that no browser and no LAN client can reach it.
  */
-export async function answerOperator(stateDir: string, controller: Controller): Promise<{ stop(): void }> {
+export async function answerOperator(
+  stateDir: string,
+  { controller, inspection }: Service,
+): Promise<{ stop(): void }> {
   const path = socketIn(stateDir);
   if (await isAnswered(path)) {
     throw new GatewayError(
@@ -21,6 +30,7 @@ export async function answerOperator(stateDir: string, controller: Controller): 
     unix: path,
     routes: {
       "/": () => new Response("portcullis"),
+      "/killswitch": async () => Response.json(await inspection()),
       "/killswitch/on": { POST: () => answer(() => controller.setKillSwitch(true)) },
       "/killswitch/off": { POST: () => answer(() => controller.setKillSwitch(false)) },
     },
@@ -40,6 +50,15 @@ export async function askService(stateDir: string, killSwitch: "on" | "off"): Pr
   const response = await fetch(`http://localhost/killswitch/${killSwitch}`, { unix: path, method: "POST" });
   if (!response.ok) throw new GatewayError("unable", await response.text());
   return true;
+}
+
+/** What the running service finds; null where none runs. */
+export async function askForInspection(stateDir: string): Promise<Inspection | null> {
+  const path = socketIn(stateDir);
+  if (!(await isAnswered(path))) return null;
+  const response = await fetch("http://localhost/killswitch", { unix: path });
+  if (!response.ok) throw new GatewayError("unable", await response.text());
+  return (await response.json()) as Inspection;
 }
 
 async function isAnswered(path: string): Promise<boolean> {

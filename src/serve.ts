@@ -1,11 +1,12 @@
 import { hostname } from "node:os";
 import { GatewayError, messageOf } from "./errors.ts";
 import { rulesetOf } from "./firewall/ruleset.ts";
+import { listTable } from "./firewall/table.ts";
 import { Bulletin, gatewayOf } from "./gateway.ts";
 import { createApp, listen } from "./http/app.ts";
 import { Log } from "./log.ts";
 import { answerOperator } from "./operator.ts";
-import { linksOf } from "./routing/links.ts";
+import { type Links, linksOf } from "./routing/links.ts";
 import { applyRules, rulesFor } from "./routing/rules.ts";
 import { alternativesTo } from "./servers/alternatives.ts";
 import { Catalogue } from "./servers/catalogue.ts";
@@ -16,8 +17,8 @@ import type { Host } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
 import type { AlertCode } from "./tunnel/alert.ts";
+import { inspect } from "./tunnel/inspection.ts";
 import { Memory } from "./tunnel/memory.ts";
-import { listTable } from "./tunnel/protection.ts";
 import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
 
 /** The parts of a gateway, put together; nothing has touched the kernel yet. */
@@ -25,7 +26,8 @@ export interface Graph extends Tunnel {
   catalogue: Catalogue;
   memory: Memory;
   log: Log;
-  clock: Pick<Host, "now" | "monotonic">;
+  host: Host;
+  findLinks: () => Promise<Links>;
   bulletin: Bulletin;
   /** What was found damaged, for an alert once somebody listens. */
   damages: [AlertCode, string][];
@@ -46,20 +48,23 @@ export async function serve(settings: Settings): Promise<Service> {
     await raiseKillSwitch(settings);
     throw error;
   });
-  const { controller, supervisor, catalogue, log } = graph;
+  const { controller, supervisor, protection, catalogue, log } = graph;
   await controller.start(catalogue.all()).catch(async (error: unknown) => {
     if (graph.memory.killSwitch()) await raiseKillSwitch(settings);
     throw error;
   });
   if (controller.lans.length === 0)
     log.warn("no LAN interface with a private address: only this machine can reach the gateway");
-  const operator = await answerOperator(settings.stateDir, controller);
-  const gateway = gatewayOf(graph);
+  const operator = await answerOperator(settings.stateDir, {
+    controller,
+    inspection: () => inspect(graph.host, protection.expectation()),
+  });
+  const gateway = gatewayOf({ ...graph, clock: graph.host });
   for (const [code, message] of graph.damages) graph.bulletin.alarm(code, message);
   const app = createApp(gateway, {
     names: [hostname()],
     lan: () => controller.lans.flatMap((lan) => lan.prefixes),
-    clock: graph.clock,
+    clock: graph.host,
     log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
     fault: (message) => log.error(message),
   });
@@ -86,11 +91,12 @@ export async function graphOf(settings: Settings): Promise<Graph> {
   const managed = await ManagedList.read(host, settings);
   const memory = new Memory(store);
   const catalogue = new Catalogue(store, managed);
+  const findLinks = () => linksOf(host, settings);
   const bulletin = new Bulletin(host, log);
   const tunnel = tunnelIn({
     host,
     memory,
-    findLinks: () => linksOf(host, settings),
+    findLinks,
     base: settings.interface,
     userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
     autoconnect: settings.autoconnect,
@@ -101,7 +107,7 @@ export async function graphOf(settings: Settings): Promise<Graph> {
   const damages: [AlertCode, string][] = [];
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
   if (managed.alert !== null) damages.push(["list_damaged", managed.alert]);
-  return { ...tunnel, catalogue, memory, log, clock: host, bulletin, damages };
+  return { ...tunnel, catalogue, memory, log, host, findLinks, bulletin, damages };
 }
 
 /** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */

@@ -12,11 +12,17 @@ const NDP =
   "icmpv6 type { nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert } ip6 hoplimit 255";
 /** Any TCP packet that is not the first of a connection. */
 const MID_STREAM = "ct state new tcp flags & (fin | syn | rst | ack) != syn";
+/** Reverse-path filtering looks for the way back by the mark (src_valid_mark), and finds the uplink. */
+const WAY_BACK = 'comment "the way back is by the uplink"';
+/** After a switch a connection is a new one, with a new source address: no table of old ones needs flushing. */
+const OWN_ZONE = 'comment "a connection belongs to the tunnel it takes"';
+const DNS_ZONE = 'comment "a question for a name takes the current tunnel"';
+const ENDS_HERE = 'comment "a connection of another tunnel ends here"';
 const DNS = "meta l4proto { tcp, udp } th dport 53";
 /** Answers at once, so that programs and people see an error and not a time-out. */
 const REFUSE = [
   'meta l4proto tcp reject with tcp reset comment "everything else is refused at once"',
-  "reject with icmpx admin-prohibited",
+  'reject with icmpx admin-prohibited comment "everything else is refused at once"',
 ];
 
 /** The kill switch as nftables text for `nft -f -`. */
@@ -45,7 +51,7 @@ function tableOf(chains: readonly string[]): string {
 
 function input({ lans, uplink, dialing, carrying, lookup }: Policy): string {
   return chain("input", "type filter hook input priority filter; policy drop;", [
-    'iifname "lo" accept',
+    'iifname "lo" accept comment "this machine itself"',
     ...lans.flatMap((lan) => [
       ...byFamily("saddr", lan.prefixes).map(
         (from) => `iifname "${lan.interface}" ${from} accept comment "the LAN may talk to the gateway"`,
@@ -57,7 +63,7 @@ function input({ lans, uplink, dialing, carrying, lookup }: Policy): string {
       (exit) =>
         `iifname "${uplink}" ${endpoint("s", exit)} ${WIREGUARD} accept comment "WireGuard from the server"`,
     ),
-    ...lookupAnswers(uplink, lookup).map((answer) => `${answer} accept`),
+    ...lookupAnswers(uplink, lookup).map((answer) => `${answer} accept comment "the answer to the lookup"`),
     ...carrying.map(
       (exit) =>
         `iifname "${exit.interface}" ct state established,related accept comment "answers from the tunnel"`,
@@ -73,10 +79,7 @@ function forward({ lans, carrying }: Policy): string {
       (exit) =>
         `oifname "${exit.interface}" tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu comment "segments that fit the tunnel"`,
     ),
-    ...carrying.map(
-      (exit) =>
-        `oifname "${exit.interface}" ${MID_STREAM} reject with tcp reset comment "a connection of another tunnel ends here"`,
-    ),
+    ...carrying.map((exit) => `oifname "${exit.interface}" ${MID_STREAM} reject with tcp reset ${ENDS_HERE}`),
     ...pairs.flatMap(({ exit, lan }) =>
       byFamily("saddr", lan.prefixes).map(
         (from) =>
@@ -93,7 +96,7 @@ function forward({ lans, carrying }: Policy): string {
 
 function output({ lans, uplink, dialing, carrying, lookup }: Policy): string {
   return chain("output", "type filter hook output priority filter; policy drop;", [
-    'oifname "lo" accept',
+    'oifname "lo" accept comment "this machine itself"',
     ...dialing.map(
       (exit) =>
         `oifname "${uplink}" meta mark ${FWMARK} ${endpoint("d", exit)} ${WIREGUARD} accept comment "WireGuard to the server"`,
@@ -111,7 +114,7 @@ function output({ lans, uplink, dialing, carrying, lookup }: Policy): string {
     ...lans.flatMap((lan) => lanOutput(lan)),
     ...linkRules(lans, uplink).map((link) => link.output),
     ...carrying.flatMap((exit) => [
-      `oifname "${exit.interface}" ${MID_STREAM} reject with tcp reset`,
+      `oifname "${exit.interface}" ${MID_STREAM} reject with tcp reset ${ENDS_HERE}`,
       `oifname "${exit.interface}" accept comment "the gateway's own traffic takes the tunnel"`,
     ]),
     ...REFUSE,
@@ -177,21 +180,21 @@ function marks({ lans, uplink, dialing, carrying, lookup }: Policy): string {
       (to) =>
         `iifname != ${set(["lo", ...dialing.map((exit) => exit.interface)])} ${to} drop comment "CVE-2019-14899: nobody outside talks to the tunnel's address"`,
     ),
-    // Reverse-path filtering looks for the way back by this mark (src_valid_mark), and finds the uplink.
-    ...(uplink === null ? [] : [`iifname "${uplink}" udp sport 67 udp dport 68 meta mark set ${FWMARK}`]),
-    ...dialing.map((exit) => `iifname "${uplink}" ${endpoint("s", exit)} meta mark set ${FWMARK}`),
-    ...lookupAnswers(uplink, lookup).map((answer) => `${answer} meta mark set ${FWMARK}`),
-    // After a switch a connection is a new one, with a new source address: no table of old ones needs flushing.
+    ...(uplink === null
+      ? []
+      : [`iifname "${uplink}" udp sport 67 udp dport 68 meta mark set ${FWMARK} ${WAY_BACK}`]),
+    ...dialing.map(
+      (exit) => `iifname "${uplink}" ${endpoint("s", exit)} meta mark set ${FWMARK} ${WAY_BACK}`,
+    ),
+    ...lookupAnswers(uplink, lookup).map((answer) => `${answer} meta mark set ${FWMARK} ${WAY_BACK}`),
+    ...carrying.map((exit) => `iifname "${exit.interface}" ct zone set ${exit.zone} ${OWN_ZONE}`),
     ...carrying.map(
       (exit) =>
-        `iifname "${exit.interface}" ct zone set ${exit.zone} comment "a connection belongs to the tunnel it takes"`,
-    ),
-    ...carrying.map(
-      (exit) => `iifname ${lanNames} fib daddr oifname "${exit.interface}" ct zone set ${exit.zone}`,
+        `iifname ${lanNames} fib daddr oifname "${exit.interface}" ct zone set ${exit.zone} ${OWN_ZONE}`,
     ),
     ...carrying
       .slice(0, 1)
-      .map((exit) => `iifname ${lanNames} ${DNS} fib daddr type local ct zone set ${exit.zone}`),
+      .map((exit) => `iifname ${lanNames} ${DNS} fib daddr type local ct zone set ${exit.zone} ${DNS_ZONE}`),
   ]);
 }
 
@@ -205,7 +208,7 @@ function unrouted({ lans }: Policy): string {
       ? []
       : [
           `${match} meta l4proto tcp reject with tcp reset comment "no tunnel leads there"`,
-          `${match} reject with icmpx admin-prohibited`,
+          `${match} reject with icmpx admin-prohibited comment "no tunnel leads there"`,
         ],
   );
 }
@@ -218,8 +221,8 @@ function tunnelChains(policy: Policy): string[] {
   if (current === undefined) return [];
   return [
     chain("own_before_conntrack", "type filter hook output priority raw; policy accept;", [
-      ...carrying.map((exit) => `oifname "${exit.interface}" ct zone set ${exit.zone}`),
-      `oifname ${lanNames} ${DNS} ct zone set ${current.zone}`,
+      ...carrying.map((exit) => `oifname "${exit.interface}" ct zone set ${exit.zone} ${OWN_ZONE}`),
+      `oifname ${lanNames} ${DNS} ct zone set ${current.zone} ${DNS_ZONE}`,
     ]),
     chain("redirect_dns", "type nat hook prerouting priority dstnat; policy accept;", [
       `${DNS} fib daddr type local socket wildcard { 0, 1 } return comment "a resolver of the gateway's own stays in charge"`,
@@ -240,7 +243,10 @@ function tunnelChains(policy: Policy): string[] {
       `oifname != ${set(["lo", ...carrying.map((exit) => exit.interface)])} ct status dnat ${DNS} drop comment "a redirected question leaves by the tunnel or not at all"`,
     ]),
     chain("source_nat", "type nat hook postrouting priority srcnat; policy accept;", [
-      ...carrying.map((exit) => `oifname "${exit.interface}" masquerade`),
+      ...carrying.map(
+        (exit) =>
+          `oifname "${exit.interface}" masquerade comment "the server knows the tunnel's address alone"`,
+      ),
     ]),
   ];
 }

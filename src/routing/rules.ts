@@ -72,6 +72,20 @@ export async function readRules(host: Host): Promise<Rule[]> {
   return [...parseRules(4, v4), ...parseRules(6, v6)];
 }
 
+/** Rules of other programs that come before ours, in words; the kernel's own first rule, for local addresses, is none. */
+export async function rulesAhead(host: Host): Promise<string[]> {
+  const families = await Promise.all(
+    (["-4", "-6"] as const).map((family) => host.run(["ip", "-j", family, "rule", "show"])),
+  );
+  return families.flatMap((json, index) =>
+    (JSON.parse(json) as KernelRule[])
+      .filter(
+        ({ priority, table }) => priority < PRIORITY.wireguard && !(priority === 0 && table === "local"),
+      )
+      .map((rule) => `${rule.priority} ${textOf(index === 0 ? 4 : 6, rule)}`),
+  );
+}
+
 /** Turns the rules of ours that the kernel has into `wanted`, and returns how many differed. */
 export async function applyRules(host: Host, wanted: readonly Rule[]): Promise<number> {
   const present = await readRules(host);

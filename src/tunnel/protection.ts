@@ -1,7 +1,8 @@
 import { messageOf } from "../errors.ts";
 import { type Chains, chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../firewall/audit.ts";
 import type { Lookup, Policy } from "../firewall/policy.ts";
-import { openRulesetOf, rulesetOf, TABLE } from "../firewall/ruleset.ts";
+import { openRulesetOf, rulesetOf } from "../firewall/ruleset.ts";
+import { listTable } from "../firewall/table.ts";
 import type { Links } from "../routing/links.ts";
 import {
   applyRules,
@@ -13,6 +14,7 @@ import {
   withoutBarrier,
 } from "../routing/rules.ts";
 import type { Host } from "../system/host.ts";
+import type { Expectation } from "./inspection.ts";
 import type { Memory } from "./memory.ts";
 import type { OwnChanges } from "./own.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
@@ -94,9 +96,18 @@ export class Protection {
   }
 
   /** Whether a listing of the table is what was loaded; true where nothing is known of it. */
-  isAsLoaded(listing: string | null): boolean {
+  private isAsLoaded(listing: string | null): boolean {
     if (this.loaded === null || this.loaded.chains.size === 0) return true;
     return listing !== null && sameChains(chainsListed(listing), this.loaded.chains);
+  }
+
+  /** What the kernel should have. */
+  expectation(): Expectation {
+    return {
+      links: this.own,
+      rules: this.wanted?.rules ?? [],
+      isAsLoaded: (listing) => this.isAsLoaded(listing),
+    };
   }
 
   private wantedNow(): Wanted {
@@ -194,9 +205,4 @@ export class Protection {
     this.turn = done.catch(() => {});
     return done;
   }
-}
-
-/** The firewall's table as the kernel has it, or null where there is none. */
-export function listTable(host: Host): Promise<string | null> {
-  return host.run(["nft", "-s", "list", "table", ...TABLE.split(" ")]).catch(() => null);
 }

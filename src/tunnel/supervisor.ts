@@ -55,7 +55,8 @@ export class Supervisor {
     // What happened before the programs that watch were listening.
     void host
       .sleep(WATCHING_AFTER_MS, signal)
-      .then(() => !signal.aborted && protection.mend().catch(() => {}));
+      .then(() => (signal.aborted ? undefined : protection.mend()))
+      .catch((error) => log.warn(messageOf(error)));
     while (!signal.aborted) {
       await this.look().catch((error) => log.warn(messageOf(error)));
       await Promise.race([host.sleep(this.busy ? LOOK_MS.busy : LOOK_MS.idle, signal), this.hurried.promise]);

@@ -21,6 +21,13 @@ describe.each(Object.entries(TEXTS))("the ruleset of a gateway that is %s", (nam
   });
 });
 
+test("every rule says what it is for", () => {
+  for (const text of Object.values(TEXTS)) {
+    const rules = text.split("\n").filter((line) => line.startsWith("    ") && !line.includes("policy "));
+    expect(rules.filter((rule) => !/comment "[^"]+"$/.test(rule))).toEqual([]);
+  }
+});
+
 test("with the kill switch down and no tunnel there is no table", () => {
   expect(openRulesetOf(POLICIES.blocked)).toBe("add table inet portcullis\ndelete table inet portcullis\n");
 });

@@ -8,6 +8,14 @@ const PAGE6 = `http://[${INTERNET.host6}]/`;
 /** The interface allows five connection requests a second. */
 const PACE_MS = 1_100;
 
+async function until(met: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    if (await met()) return;
+    await Bun.sleep(100);
+  }
+  throw new Error("it does not come to that");
+}
+
 describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms) => {
   let lab: Lab;
   let gateway: Gateway;
@@ -44,7 +52,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 20_000);
 
   test("from the first moment the client and the gateway are refused, at once", async () => {
-    gateway = await lab.startGateway();
+    gateway = await lab.startGateway({ privateMounts: true });
     const start = performance.now();
     expect(await client()).toBeNull();
     expect(await own()).toBeNull();
@@ -245,6 +253,23 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     expect((await gateway.api("GET", "/health")).status).toBe(200);
   }, 20_000);
 
+  test("an nft that refuses is told by /health, and nothing leaks until it works again", async () => {
+    const inService = ["nsenter", "-t", `${gateway.pid}`, "-m"];
+    const sh = (...argv: string[]) => Bun.spawn([...inService, ...argv], { stderr: "pipe" }).exited;
+    const leaks = await leaksDuring(async () => {
+      expect(await sh("mount", "--bind", "/bin/false", "/usr/sbin/nft")).toBe(0);
+      await lab.exec(lab.namespaces.gateway, ["nft", "flush", "ruleset"]);
+      await until(async () => (await gateway.api("GET", "/health")).body.includes("nft"));
+      const { status: code, body } = await gateway.api("GET", "/health");
+      expect({ code, lines: body.split("\n").length }).toEqual({ code: 500, lines: 1 });
+      expect(await status()).toMatchObject({ killswitch_active: false });
+      expect(await client()).toBeNull();
+      expect(await sh("umount", "/usr/sbin/nft")).toBe(0);
+      await until(async () => (await gateway.api("GET", "/health")).status === 200);
+    });
+    expect(leaks).toEqual([]);
+  }, 30_000);
+
   test("the operator alone takes the kill switch down, and puts it back", async () => {
     const flags = [
       "--netns",
@@ -258,16 +283,26 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
       "--uplink",
       lab.sandbox.uplink,
     ];
-    const killswitch = async (verb: string) => {
+    const killswitch = async (...words: string[]) => {
       const child = Bun.spawn(
-        [process.execPath, `${import.meta.dir}/../../src/main.ts`, "killswitch", verb, ...flags],
+        [process.execPath, `${import.meta.dir}/../../src/main.ts`, "killswitch", ...words, ...flags],
         { stdout: "pipe", stderr: "pipe" },
       );
       return { code: await child.exited, stdout: await child.stdout.text() };
     };
-    expect((await killswitch("status")).code).toBe(0);
+    const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
+    const status0 = await killswitch("status");
+    expect(status0).toMatchObject({ code: 0, stdout: expect.stringContaining("The kill switch stands") });
+    expect(status0.stdout).not.toContain("  NO  ");
+    await inside("ip", "rule", "add", "priority", "50", "lookup", "main");
+    const half = await killswitch("status", "--json");
+    expect(half.code).toBe(1);
+    expect(JSON.parse(half.stdout)).toMatchObject({ stands: false, firewall: true, routing: false });
+    expect(half.stdout).toContain("50 lookup main");
+    await inside("ip", "rule", "del", "priority", "50");
     expect((await killswitch("off")).code).toBe(0);
-    expect((await killswitch("status")).code).toBe(1);
+    const down = await killswitch("status");
+    expect(down).toMatchObject({ code: 1, stdout: expect.stringContaining("may leave beside the tunnel") });
     expect(await client()).toContain(ROUTER.public4);
     expect(await status()).toMatchObject({ killswitch_active: false });
     expect((await gateway.api("POST", "/api/disconnect")).body.message).toBe("Disconnected");

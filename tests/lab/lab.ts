@@ -30,6 +30,8 @@ export interface Answer {
 export interface GatewayOptions {
   /** Whether the service itself lives in the gateway's namespace, as on a real machine, or serves it from outside. */
   inNamespace?: boolean;
+  /** Mounts of its own, so that a test can put another program in the place of a kernel tool, for this service alone. */
+  privateMounts?: boolean;
   /** More of the command line. */
   flags?: readonly string[];
 }
@@ -117,7 +119,11 @@ export class Gateway {
   async start(): Promise<void> {
     const log = openSync(this.logFile, "a", 0o600);
     const inside = ["ip", "netns", "exec", this.lab.namespaces.gateway];
-    this.child = Bun.spawn([...(this.options.inNamespace ? inside : []), ...this.command()], {
+    const before = [
+      ...(this.options.inNamespace ? inside : []),
+      ...(this.options.privateMounts ? ["unshare", "-m"] : []),
+    ];
+    this.child = Bun.spawn([...before, ...this.command()], {
       stdin: "ignore",
       stdout: log,
       stderr: log,
