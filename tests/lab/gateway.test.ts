@@ -52,7 +52,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 20_000);
 
   test("from the first moment the client and the gateway are refused, at once", async () => {
-    gateway = await lab.startGateway({ privateMounts: true });
+    gateway = await lab.startGateway({ starter: ["unshare", "--mount"] });
     const start = performance.now();
     expect(await client()).toBeNull();
     expect(await own()).toBeNull();

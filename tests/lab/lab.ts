@@ -30,10 +30,10 @@ export interface Answer {
 export interface GatewayOptions {
   /** Whether the service itself lives in the gateway's namespace, as on a real machine, or serves it from outside. */
   inNamespace?: boolean;
-  /** Mounts of its own, so that a test can put another program in the place of a kernel tool, for this service alone. */
-  privateMounts?: boolean;
   /** More of the command line. */
   flags?: readonly string[];
+  /** A program that starts the service in its own place, with the service's command line as arguments. */
+  starter?: readonly string[];
 }
 
 export async function createLab(options: { arms: Arms }): Promise<Lab> {
@@ -50,8 +50,13 @@ export class Lab {
     return this.sandbox.namespaces;
   }
 
-  async exec(namespace: string, argv: readonly string[], stdin?: string): Promise<Ran> {
-    const child = Bun.spawn(["ip", "netns", "exec", namespace, ...argv], {
+  exec(namespace: string, argv: readonly string[], stdin?: string): Promise<Ran> {
+    return this.outside(["ip", "netns", "exec", namespace, ...argv], stdin);
+  }
+
+  /** Not in a namespace of the lab. */
+  async outside(argv: readonly string[], stdin?: string): Promise<Ran> {
+    const child = Bun.spawn([...argv], {
       stdin: stdin === undefined ? "ignore" : new TextEncoder().encode(stdin),
       stdout: "pipe",
       stderr: "pipe",
@@ -119,11 +124,8 @@ export class Gateway {
   async start(): Promise<void> {
     const log = openSync(this.logFile, "a", 0o600);
     const inside = ["ip", "netns", "exec", this.lab.namespaces.gateway];
-    const before = [
-      ...(this.options.inNamespace ? inside : []),
-      ...(this.options.privateMounts ? ["unshare", "-m"] : []),
-    ];
-    this.child = Bun.spawn([...before, ...this.command()], {
+    const starter = [...(this.options.inNamespace ? inside : []), ...(this.options.starter ?? [])];
+    this.child = Bun.spawn([...starter, ...this.command()], {
       stdin: "ignore",
       stdout: log,
       stderr: log,

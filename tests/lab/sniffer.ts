@@ -25,6 +25,8 @@ const SNAPLEN = 192;
 const BUFFER_KIB = 32_768;
 /** Frames reach the reader in about 5 ms; when none came for this long, all have. */
 const QUIET_MS = 100;
+/** How long tcpdump and the reader may take for what has passed; they take 5 ms where nothing else runs. */
+const CATCH_UP_MS = 3_000;
 /** Constant traffic never is quiet: what was caught until the call has come by then. */
 const FLUSH_MS = 400;
 
@@ -65,6 +67,17 @@ export class Sniffer {
     return { ...this.caught, leaks: [...this.caught.leaks] };
   }
 
+  /** Waits for the frames that have passed until now and returns what was caught; the sniffer goes on. */
+  async count(): Promise<Catch> {
+    const notesBefore = this.notes.length;
+    this.child.kill("SIGUSR1");
+    await this.within(CATCH_UP_MS, () => /dropped by kernel/.test(this.notes.slice(notesBefore)));
+    const passed = this.noted("received by filter");
+    await this.within(CATCH_UP_MS, () => this.captured >= passed);
+    const missed = Math.max(0, passed - this.captured) + this.noted("dropped by kernel");
+    return { ...this.peek(), missed };
+  }
+
   /** Waits for the frames under way and returns what was caught. Throws where the interface went away meanwhile. */
   async stop(): Promise<Catch> {
     if (this.child.exitCode !== null) throw new Error(`the sniffer ended early: ${this.notes}`);
@@ -77,7 +90,7 @@ export class Sniffer {
     this.child.kill("SIGINT");
     await this.child.exited;
     await this.reading;
-    this.caught.missed = this.count("received by filter") - this.captured + this.count("dropped by kernel");
+    this.caught.missed = this.noted("received by filter") - this.captured + this.noted("dropped by kernel");
     return this.caught;
   }
 
@@ -121,9 +134,15 @@ export class Sniffer {
     }
   }
 
-  /** tcpdump's last words: `12 packets received by filter`. */
-  private count(what: string): number {
-    return Number(new RegExp(`(\\d+) packets? ${what}`).exec(this.notes)?.[1] ?? Number.NaN);
+  private async within(ms: number, done: () => boolean): Promise<void> {
+    const deadline = performance.now() + ms;
+    while (!done() && this.child.exitCode === null && performance.now() < deadline) await Bun.sleep(2);
+  }
+
+  /** tcpdump's latest words: `12 packets received by filter`. */
+  private noted(what: string): number {
+    const said = [...this.notes.matchAll(new RegExp(`(\\d+) packets? ${what}`, "g"))].at(-1);
+    return Number(said?.[1] ?? Number.NaN);
   }
 }
 

@@ -58,6 +58,14 @@ export class Traffic {
     return traffic;
   }
 
+  /** What was counted since the start; the traffic goes on, so what is under way counts as lost. */
+  async count(): Promise<TrafficReport> {
+    this.child.stdin.write("count\n");
+    await this.child.stdin.flush();
+    const line = await this.lines.next();
+    return JSON.parse(line.value ?? "{}");
+  }
+
   /** Sends no more, waits for the answers under way, and counts. */
   async stop(): Promise<TrafficReport> {
     this.child.stdin.end();
@@ -264,15 +272,16 @@ async function run(given: TrafficOptions): Promise<void> {
   const options = { kinds: KINDS, intervalMs: 5, resolver: TUNNEL.server4, ...given };
   const counters = new Map(options.kinds.map((kind) => [kind, new Counter()]));
   const stops = [...counters].map(([kind, counter]) => SOURCES[kind](counter, options));
+  const report = () =>
+    JSON.stringify(Object.fromEntries([...counters].map(([kind, counter]) => [kind, counter.tally()])));
   const stop = Promise.withResolvers<void>();
   process.on("SIGTERM", () => stop.resolve());
-  process.stdin.on("end", () => stop.resolve()).resume();
+  process.stdin.on("end", () => stop.resolve()).on("data", () => process.stdout.write(`${report()}\n`));
   console.log("ready");
   await stop.promise;
   for (const end of stops) end();
   await Bun.sleep(GRACE_MS);
-  const report = Object.fromEntries([...counters].map(([kind, counter]) => [kind, counter.tally()]));
-  process.stdout.write(`${JSON.stringify(report)}\n`, () => process.exit(0));
+  process.stdout.write(`${report()}\n`, () => process.exit(0));
 }
 
 if (import.meta.main) await run(JSON.parse(process.argv[2] ?? "{}"));

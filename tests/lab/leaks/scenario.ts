@@ -13,7 +13,10 @@ export interface Scenario {
   name: string;
   arms: readonly Arms[];
   from: "blocked" | "connected";
-  /** Runs while the sniffer and the traffic run; throws where what it observes is wrong. */
+  /**
+   * Runs while the sniffer and the traffic run; throws where what it observes is wrong. `node:assert` and not the
+   * test runner's `expect`, for the report plays it too.
+   */
   run(stage: Stage): Promise<void>;
   /** Packets that are asked for: the handshakes to an endpoint that is not there, the lookup of a name. */
   allowed?: Allowance;

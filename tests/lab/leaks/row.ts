@@ -1,0 +1,71 @@
+import type { Arms } from "../../../src/sandbox/topology.ts";
+import { VPN } from "../../../src/sandbox/topology.ts";
+import type { Catch } from "../sniffer.ts";
+import type { TrafficReport } from "../traffic.ts";
+import type { Layer } from "./layer.ts";
+import type { Allowance } from "./scenario.ts";
+
+/** What a scenario came to. Numbers are packets or questions, of the LAN client and of the gateway together. */
+export interface Row {
+  scenario: string;
+  arms: Arms;
+  layer: Layer;
+  sent: number;
+  /** Answered, and where the internet says whom it saw, it saw a VPN server. */
+  tunnelled: number;
+  /** Told at once that there is no way. */
+  refused: number;
+  /** Frames on the uplink beside the tunnel, or, where more, questions that the internet saw come from elsewhere. */
+  leaked: number;
+  /** The first few of them, in words. */
+  leaks: string[];
+  /** Frames that the sniffer did not get: a proof needs 0. */
+  missed: number;
+  /** What the scenario found wrong beside leaks, or null. */
+  failure: string | null;
+}
+
+/** All that was counted until one moment. */
+export interface Count {
+  caught: Catch;
+  traffic: readonly TrafficReport[];
+}
+
+/** So many leaks are shown in words. */
+const SHOWN = 5;
+const VPN_ADDRESSES: readonly string[] = Object.values(VPN).flatMap(({ v4, v6 }) => [v4, v6]);
+
+/** What was counted between two moments. */
+export function measured(
+  before: Count,
+  after: Count,
+  allowed: Allowance = () => false,
+): Omit<Row, "scenario" | "arms" | "layer" | "failure"> {
+  const frames = after.caught.leaks.slice(before.caught.leaks.length).filter((leak) => !allowed(leak));
+  const [then, now] = [sums(before.traffic), sums(after.traffic)];
+  const outside = now.outside - then.outside;
+  const seen = outside > 0 ? [`the internet saw ${outside} questions come from outside the tunnel`] : [];
+  return {
+    sent: now.sent - then.sent,
+    tunnelled: now.answered - then.answered - outside,
+    refused: now.refused - then.refused,
+    leaked: Math.max(frames.length, outside),
+    leaks: [...seen, ...frames.slice(0, SHOWN)],
+    missed: after.caught.missed - before.caught.missed,
+  };
+}
+
+function sums(reports: readonly TrafficReport[]) {
+  const tallies = reports.flatMap((report) => Object.values(report));
+  const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
+  const outside = tallies
+    .flatMap((tally) => Object.entries(tally.seenAs))
+    .filter(([address]) => !VPN_ADDRESSES.includes(address))
+    .map(([, times]) => times);
+  return {
+    sent: sum(tallies.map((tally) => tally.sent)),
+    answered: sum(tallies.map((tally) => tally.answered)),
+    refused: sum(tallies.map((tally) => tally.refused)),
+    outside: sum(outside),
+  };
+}
