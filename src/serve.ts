@@ -118,7 +118,7 @@ async function raiseKillSwitch(settings: Settings): Promise<void> {
   const { lans, uplink } = await linksOf(host, settings);
   const ruleset = rulesetOf({ lans, uplink, dialing: [], carrying: [], lookup: null });
   await host.run(["nft", "-f", "-"], { stdin: ruleset });
-  await applyRules(host, rulesFor(lans));
+  await applyRules(host, rulesFor({ lans, uplink }));
 }
 
 function listenOn(app: ReturnType<typeof createApp>, { host, port }: Settings): ReturnType<typeof listen> {

@@ -293,6 +293,10 @@ function ruleJson(text: string): unknown {
     src: "all",
     ...(dst === undefined ? {} : { dst, ...(dstlen === undefined ? {} : { dstlen: Number(dstlen) }) }),
     ...(after("fwmark") === undefined ? {} : { fwmark: after("fwmark") }),
+    ...(after("oif") === undefined ? {} : { oif: after("oif") }),
+    ...(after("suppress_prefixlength") === undefined
+      ? {}
+      : { suppress_prefixlen: Number(after("suppress_prefixlength")) }),
     ...(after("ipproto") === undefined ? {} : { ipproto: after("ipproto") }),
     ...number("sport"),
     ...number("dport"),

@@ -1,8 +1,11 @@
-import { FWMARK, type Lan } from "../firewall/policy.ts";
+import { FWMARK, type Policy } from "../firewall/policy.ts";
 import type { Host } from "../system/host.ts";
 
 /** The routing table that holds the tunnel's routes and nothing else. */
 export const TUNNEL_TABLE = 20556;
+
+/** No cable has more addresses than the largest private network. */
+const SHORTEST_CABLE_PREFIX = 8;
 
 /**
  * The second layer: routing that holds alone. Only WireGuard's own packets, DHCP renewals and the LAN see the
@@ -27,9 +30,9 @@ const PRIORITY = {
   nothing: 106,
 };
 
-export function rulesFor(lans: readonly Lan[]): Rule[] {
+export function rulesFor({ lans, uplink }: Pick<Policy, "lans" | "uplink">): Rule[] {
   const prefixes = [...new Set(lans.flatMap((lan) => lan.prefixes))];
-  return ([4, 6] as const).flatMap((family) => [
+  const all = ([4, 6] as const).flatMap((family) => [
     { family, priority: PRIORITY.wireguard, text: `fwmark ${hex(FWMARK)} lookup main` },
     // Without a route to the server, WireGuard's packets must not enter the tunnel that they are.
     { family, priority: PRIORITY.noEndpoint, text: `fwmark ${hex(FWMARK)} unreachable` },
@@ -47,6 +50,18 @@ export function rulesFor(lans: readonly Lan[]): Rule[] {
     { family, priority: PRIORITY.tunnel, text: `lookup ${TUNNEL_TABLE}` },
     { family, priority: PRIORITY.nothing, text: "unreachable" },
   ]);
+  return [...all, ...nexthopRules(uplink)];
+}
+
+/**
+ * The kernel takes a route through a router only where these rules lead to that router's address. Without this one
+ * DHCP could never give the IPv4 default route back after the uplink was away. It is for what is bound to the
+ * uplink's interface and for destinations on its cable: a prefix shorter than any cable's (/8) is an attacker's.
+ */
+function nexthopRules(uplink: string | null): Rule[] {
+  if (uplink === null) return [];
+  const text = `oif ${uplink} suppress_prefixlength ${SHORTEST_CABLE_PREFIX - 1} lookup main`;
+  return [{ family: 4, priority: PRIORITY.dhcp, text }];
 }
 
 /** The rules without the one that ends in nothing: the operator has taken the kill switch down, a tunnel is up. */
@@ -154,6 +169,10 @@ interface KernelRule {
   oif?: string;
   table?: string;
   action?: string;
+  suppress_prefixlen?: number;
+  /** Said where the interface is away. */
+  iif_detached?: null;
+  oif_detached?: null;
 }
 
 function parseRules(family: 4 | 6, json: string): Rule[] {
@@ -164,11 +183,13 @@ function parseRules(family: 4 | 6, json: string): Rule[] {
 }
 
 function textOf(family: 4 | 6, rule: KernelRule): string {
-  const { priority: _, src, srclen, dst, dstlen, table, action, ...selectors } = rule;
+  const { priority: _, src, srclen, dst, dstlen, table, action, suppress_prefixlen, ...others } = rule;
+  const { iif_detached, oif_detached, ...selectors } = others;
   const words = [
     ...(src !== undefined && src !== "all" ? [`from ${src}/${srclen ?? (family === 4 ? 32 : 128)}`] : []),
     ...(dst !== undefined ? [`to ${dst}/${dstlen ?? (family === 4 ? 32 : 128)}`] : []),
     ...Object.entries(selectors).map(([name, value]) => `${name} ${value}`),
+    ...(suppress_prefixlen !== undefined ? [`suppress_prefixlength ${suppress_prefixlen}`] : []),
     action ?? `lookup ${table}`,
   ];
   return words.join(" ");

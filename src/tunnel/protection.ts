@@ -120,7 +120,7 @@ export class Protection {
       carrying: carrying.map(exitOf),
       lookup: lookup ?? null,
     };
-    const rules = [...rulesFor(lans), ...(lookup === undefined ? [] : lookupRules(lookup.sourcePort))];
+    const rules = [...rulesFor(this.own), ...(lookup === undefined ? [] : lookupRules(lookup.sourcePort))];
     if (this.memory.killSwitch()) return { ruleset: rulesetOf(policy), rules };
     return { ruleset: openRulesetOf(policy), rules: dialing.length === 0 ? [] : withoutBarrier(rules) };
   }

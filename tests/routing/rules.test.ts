@@ -11,7 +11,7 @@ import {
 import { POLICIES } from "../firewall/example.ts";
 import { inNamespace } from "../firewall/namespace.ts";
 
-const RULES = rulesFor(POLICIES.blocked.lans);
+const RULES = rulesFor(POLICIES.blocked);
 const ORDER = (a: Rule, b: Rule) =>
   a.family - b.family || a.priority - b.priority || a.text.localeCompare(b.text);
 
@@ -69,6 +69,27 @@ describe("a kernel", () => {
       expect((await readRules(host)).toSorted(ORDER)).toEqual(RULES.toSorted(ORDER));
     }),
   );
+
+  test("takes a default route through the uplink's router, as DHCP gives it, with the rules in place", () =>
+    inNamespace(async (host) => {
+      await host.run(["ip", "link", "add", "up0", "type", "veth", "peer", "name", "up1"]);
+      await host.run(["ip", "address", "add", "192.168.8.2/24", "dev", "up0"]);
+      await host.run(["ip", "link", "set", "up0", "up"]);
+      await applyRules(host, RULES);
+      await host.run(["ip", "route", "add", "default", "via", "192.168.8.1", "dev", "up0"]);
+      for (const destination of ["192.0.2.1", "192.168.8.1"]) {
+        await expect(host.run(["ip", "route", "get", destination])).rejects.toThrow("unreachable");
+      }
+    }));
+
+  test("has the same rules when the uplink's interface goes and comes", () =>
+    inNamespace(async (host) => {
+      await applyRules(host, RULES);
+      await host.run(["ip", "link", "add", "up0", "type", "veth", "peer", "name", "up1"]);
+      expect(await applyRules(host, RULES)).toBe(0);
+      await host.run(["ip", "link", "del", "up0"]);
+      expect(await applyRules(host, RULES)).toBe(0);
+    }));
 
   test("keeps a rule at another priority", () =>
     inNamespace(async (host) => {
