@@ -24,7 +24,7 @@ export async function printKillSwitch(settings: Settings, as: "text" | "json" = 
 async function inspectAlone(settings: Settings): Promise<Inspection> {
   const { host, findLinks } = await graphOf(settings);
   const links = await findLinks();
-  return inspect(host, { links, rules: rulesFor(links.lans), isAsLoaded: null });
+  return inspect(host, { links, rules: rulesFor(links), isAsLoaded: null });
 }
 
 function textOf(inspection: Inspection): string {

@@ -292,7 +292,8 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     };
     const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
     const status0 = await killswitch("status");
-    expect(status0).toMatchObject({ code: 0, stdout: expect.stringContaining("The kill switch stands") });
+    expect(status0.code).toBe(0);
+    expect(status0.stdout).toStartWith("The kill switch stands");
     expect(status0.stdout).not.toContain("  NO  ");
     await inside("ip", "rule", "add", "priority", "50", "lookup", "main");
     const half = await killswitch("status", "--json");
@@ -302,7 +303,8 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     await inside("ip", "rule", "del", "priority", "50");
     expect((await killswitch("off")).code).toBe(0);
     const down = await killswitch("status");
-    expect(down).toMatchObject({ code: 1, stdout: expect.stringContaining("may leave beside the tunnel") });
+    expect(down.code).toBe(1);
+    expect(down.stdout).toContain("may leave beside the tunnel");
     expect(await client()).toContain(ROUTER.public4);
     expect(await status()).toMatchObject({ killswitch_active: false });
     expect((await gateway.api("POST", "/api/disconnect")).body.message).toBe("Disconnected");
