@@ -2,19 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Arms, INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { until } from "./until.ts";
 
 const PAGE = `http://${INTERNET.host4}/`;
 const PAGE6 = `http://[${INTERNET.host6}]/`;
 /** The interface allows five connection requests a second. */
 const PACE_MS = 1_100;
-
-async function until(met: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 100; tries += 1) {
-    if (await met()) return;
-    await Bun.sleep(100);
-  }
-  throw new Error("it does not come to that");
-}
 
 describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms) => {
   let lab: Lab;

@@ -1,0 +1,12 @@
+/** Between two looks. */
+const PAUSE_MS = 50;
+
+/** Waits for something to become true; throws where it does not within `ms`. Returns the milliseconds that it took. */
+export async function until(met: () => boolean | Promise<boolean>, ms = 10_000): Promise<number> {
+  const start = performance.now();
+  while (!(await met())) {
+    if (performance.now() - start > ms) throw new Error(`it does not come to that within ${ms} ms`);
+    await Bun.sleep(PAUSE_MS);
+  }
+  return performance.now() - start;
+}
