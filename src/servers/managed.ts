@@ -1,68 +1,47 @@
-import { type Static, Type } from "typebox";
-import { Compile } from "typebox/compile";
-import { isIpv4, isIpv6 } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { Host } from "../system/host.ts";
 import { EVERYTHING } from "../wireguard/fieldset.ts";
-import { isKey } from "../wireguard/key.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { type Account, accountOf, type ManagedSettings } from "./account.ts";
-import { nameIn } from "./name.ts";
+import type { ListedServer } from "./lists/entry.ts";
+import { type List, readList } from "./lists/list.ts";
 import type { Server } from "./schema.ts";
 import type { Listed } from "./tree.ts";
 
-/** A server of the built-in provider's list. */
-const Entry = Type.Object({
-  hostname: Type.String(),
-  country: Type.String({ minLength: 1, maxLength: 128 }),
-  city: Type.String({ minLength: 1, maxLength: 128 }),
-  ipv4: Type.String(),
-  ipv6: Type.Optional(Type.String()),
-  port: Type.Integer({ minimum: 1, maximum: 65535 }),
-  public_key: Type.String(),
-  /** The label of its record. */
-  provider: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
-});
-type Entry = Static<typeof Entry>;
-
-const entryCheck = Compile(Entry);
-const listCheck = Compile(Type.Object({ servers: Type.Array(Type.Unknown()) }));
-
 /** The servers of the built-in provider, and the account that its operator has there. */
 export class ManagedList {
+  private readonly byName: ReadonlyMap<string, ListedServer>;
+
   private constructor(
-    private readonly entries: ReadonlyMap<string, Entry>,
+    servers: readonly ListedServer[],
     private readonly account: Account,
     /** One sentence where the list is not what it should be. */
     readonly alert: string | null,
-  ) {}
+  ) {
+    this.byName = new Map(servers.map((server) => [server.name, server]));
+  }
 
   /** Never throws: without a usable list the provider has no servers, and `alert` says why. */
   static async read(host: Pick<Host, "read">, settings: ManagedSettings): Promise<ManagedList> {
     const account = await accountOf(host, settings);
-    if (settings.managedList === null) return new ManagedList(new Map(), account, null);
+    if (settings.managedList === null) return new ManagedList([], account, null);
     const text = await host.read(settings.managedList).catch(() => null);
-    const list = text === null ? null : parsed(text);
-    if (list === null) {
-      const alert = `The list of managed servers ${settings.managedList} is missing or cannot be read; the provider is empty.`;
-      return new ManagedList(new Map(), account, alert);
+    try {
+      const list = readList(text ?? "");
+      return new ManagedList(list.servers, withResolver(account, list), skippedSentence(list.skipped));
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      return new ManagedList([], account, faultSentence(settings.managedList, error));
     }
-    return new ManagedList(list.entries, account, skippedSentence(list.skipped));
   }
 
   static empty(): ManagedList {
-    return new ManagedList(new Map(), { missing: "there is none" }, null);
+    return new ManagedList([], { missing: "there is none" }, null);
   }
 
   /** What clients see; needs no account. */
   listed(): Listed[] {
-    return [...this.entries.values()].map((entry) => ({
-      name: entry.hostname,
-      label: labelOf(entry),
-      country: entry.country,
-      city: entry.city,
-      ipv4: entry.ipv4,
-    }));
+    return [...this.byName.values()];
   }
 
   /** The servers that can be connected to: none without an account. */
@@ -70,53 +49,33 @@ export class ManagedList {
     const { account } = this;
     return "missing" in account
       ? []
-      : [...this.entries.values()].map((entry) => serverOf(entry, account.interface));
+      : [...this.byName.values()].map((server) => serverOf(server, account.interface));
   }
 
   /** Null where the list has no such server. */
   find(name: string): Server | null {
-    const entry = this.entries.get(name);
-    if (entry === undefined) return null;
+    const server = this.byName.get(name);
+    if (server === undefined) return null;
     if ("missing" in this.account) {
       throw new GatewayError(
         "bad_request",
         `server: a managed server needs an account; ${this.account.missing}`,
       );
     }
-    return serverOf(entry, this.account.interface);
+    return serverOf(server, this.account.interface);
   }
 }
 
-function parsed(text: string): { entries: Map<string, Entry>; skipped: number } | null {
-  const list = jsonOf(text);
-  if (!listCheck.Check(list)) return null;
-  const entries = new Map<string, Entry>();
-  for (const entry of list.servers) {
-    if (isEntry(entry) && !entries.has(entry.hostname)) entries.set(entry.hostname, entry);
-  }
-  return { entries, skipped: list.servers.length - entries.size };
+/** The operator's own resolvers win over the one that the list names. */
+function withResolver(account: Account, { resolver }: List): Account {
+  if ("missing" in account || resolver === undefined || account.interface.dns.length > 0) return account;
+  return { interface: { ...account.interface, dns: [resolver] } };
 }
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
-function isEntry(entry: unknown): entry is Entry {
-  if (!entryCheck.Check(entry)) return false;
-  const addresses = isIpv4(entry.ipv4) && (entry.ipv6 === undefined || isIpv6(entry.ipv6));
-  return addresses && isKey(entry.public_key) && isName(entry.hostname);
-}
-
-function isName(text: string): boolean {
-  try {
-    return nameIn("hostname", text) === text;
-  } catch {
-    return false;
-  }
+function faultSentence(path: string, { code, message }: GatewayError): string {
+  const fault =
+    code === "unable" ? `${path} cannot be used: ${message}` : `${path} is missing or cannot be read`;
+  return `The list of managed servers ${fault}; the provider is empty.`;
 }
 
 function skippedSentence(skipped: number): string | null {
@@ -124,25 +83,18 @@ function skippedSentence(skipped: number): string | null {
   return `${skipped} of the managed servers could not be read from the list and ${skipped === 1 ? "is" : "are"} left out.`;
 }
 
-function serverOf(entry: Entry, own: Config["interface"]): Server {
+function serverOf(server: ListedServer, own: Config["interface"]): Server {
+  const { name, label, country, city, ipv4, port, publicKey } = server;
   return {
-    name: entry.hostname,
+    name,
     provider: "managed",
-    label: labelOf(entry),
-    country: entry.country,
-    city: entry.city,
-    location: `${entry.city}, ${entry.country}`,
+    label,
+    country,
+    city,
+    location: `${city}, ${country}`,
     config: {
       interface: own,
-      peer: {
-        publicKey: entry.public_key,
-        endpoint: { host: entry.ipv4, port: entry.port },
-        allowedIps: [...EVERYTHING],
-      },
+      peer: { publicKey, endpoint: { host: ipv4, port }, allowedIps: [...EVERYTHING] },
     },
   };
-}
-
-function labelOf(entry: Entry): string {
-  return entry.provider ?? "Managed";
 }

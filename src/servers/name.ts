@@ -10,6 +10,11 @@ export function nameIn(field: string, text: string): string {
   return text;
 }
 
+/** Whether `nameIn` would take it. */
+export function isName(text: string): boolean {
+  return faultOf(text) === null;
+}
+
 function faultOf(name: string): string | null {
   const length = [...name].length;
   if (length < 1 || length > 64) return "must have 1 to 64 characters";

@@ -1,0 +1,59 @@
+import { isIpv4 } from "../../address.ts";
+import { isKey } from "../../wireguard/key.ts";
+import { isName } from "../name.ts";
+import type { Listed } from "../tree.ts";
+
+/** A WireGuard server of a provider's list: what clients see of it, and what the endpoint needs. */
+export type ListedServer = Listed & { port: number; publicKey: string };
+
+/** What an adapter makes of a document in its format. */
+export interface Reading {
+  servers: ListedServer[];
+  /** Entries that should be servers and are malformed. */
+  skipped: number;
+  /** The provider's resolver inside the tunnel, where the list names it. */
+  resolver?: string;
+}
+
+/** Null where the document is not in the adapter's format. */
+export type Adapter = (document: unknown) => Reading | null;
+
+/** What becomes of an entry: `left out` is one that is no fault, such as an inactive server. */
+export type Outcome = ListedServer | "left out" | "malformed";
+
+/** A name that another entry has already is malformed too: what a client connects to is never ambiguous. */
+export function readingOf<Entry>(entries: readonly Entry[], outcomeOf: (entry: Entry) => Outcome): Reading {
+  const servers = new Map<string, ListedServer>();
+  let skipped = 0;
+  for (const entry of entries) {
+    const outcome = outcomeOf(entry);
+    if (outcome === "left out") continue;
+    if (outcome === "malformed" || servers.has(outcome.name)) skipped++;
+    else servers.set(outcome.name, outcome);
+  }
+  return { servers: [...servers.values()], skipped };
+}
+
+/** The one gate for every format: whoever writes a list chooses these texts, and clients print them. */
+export function checked(told: ListedServer): ListedServer | "malformed" {
+  const { name, ipv4, port, publicKey } = told;
+  const places = { label: tidied(told.label), country: tidied(told.country), city: tidied(told.city) };
+  const named = [name, ...Object.values(places)].every((text) => isName(text) && isVisible(text));
+  const reachable = isServerAddress(ipv4) && port >= 1 && port <= 65535 && isKey(publicKey);
+  return named && reachable ? { name, ...places, ipv4, port, publicKey } : "malformed";
+}
+
+/** Lists are sloppy here: Windscribe's has cities that end in a space. */
+function tidied(text: string): string {
+  return text.normalize("NFC").trim();
+}
+
+/** Direction marks, zero-width characters and line separators would make a terminal show another name. */
+function isVisible(text: string): boolean {
+  return !/[\p{C}\p{Zl}\p{Zp}]/u.test(text);
+}
+
+/** Neither "this host" (RFC 1122), loopback, link-local, multicast nor reserved: none of them can be a server. */
+function isServerAddress(ipv4: string): boolean {
+  return isIpv4(ipv4) && !/^(0|127|22[4-9]|2[3-5][0-9])\.|^169\.254\./.test(ipv4);
+}

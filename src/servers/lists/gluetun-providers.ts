@@ -1,0 +1,43 @@
+/** What the servers of a provider have in common: the label of their records and the port they answer on. */
+export interface Shared {
+  label: string;
+  port: number;
+}
+
+interface GluetunProvider extends Shared {
+  /** Its name in gluetun's files. */
+  key: string;
+  /** Its servers' names: a file of one provider does not say whose it is. */
+  hosts: RegExp;
+}
+
+/** WireGuard's usual port. */
+const PORT = 51820;
+
+/**
+ * Those for which gluetun has WireGuard servers. The lists name no port; these are the ones in
+ * gluetun's `internal/provider/<key>/connection.go`.
+ */
+const PROVIDERS: readonly GluetunProvider[] = [
+  { key: "airvpn", label: "AirVPN", port: 1637, hosts: /\.airdns\.org$/ },
+  { key: "azirevpn", label: "AzireVPN", port: PORT, hosts: /\.azirevpn\.net$/ },
+  { key: "fastestvpn", label: "FastestVPN", port: PORT, hosts: /\.jumptoserver\.com$/ },
+  { key: "ivpn", label: "IVPN", port: 58237, hosts: /\.ivpn\.net$/ },
+  { key: "mullvad", label: "Mullvad", port: PORT, hosts: /^[a-z]{2}[a-z0-9-]*-(wireguard|wg-[0-9]+)$/ },
+  { key: "nordvpn", label: "NordVPN", port: PORT, hosts: /\.nordvpn\.com$/ },
+  { key: "ovpn", label: "OVPN", port: 9929, hosts: /\.ovpn\.com$/ },
+  { key: "protonvpn", label: "Proton VPN", port: PORT, hosts: /\.protonvpn\.(net|com)$/ },
+  { key: "surfshark", label: "Surfshark", port: PORT, hosts: /\.surfshark\.com$/ },
+  { key: "windscribe", label: "Windscribe", port: 1194, hosts: /\.(whiskergalaxy|windscribe)\.com$/ },
+];
+
+/** One that is not known is labelled with its key. */
+export function providerOfKey(key: string): Shared {
+  return PROVIDERS.find((provider) => provider.key === key) ?? { label: key, port: PORT };
+}
+
+/** The provider whose servers have such names. */
+export function providerOfHosts(hostnames: readonly string[]): Shared {
+  const found = PROVIDERS.find(({ hosts }) => hostnames.some((hostname) => hosts.test(hostname)));
+  return found ?? { label: "Managed", port: PORT };
+}

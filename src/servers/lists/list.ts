@@ -1,0 +1,60 @@
+import { GatewayError } from "../../errors.ts";
+import type { Adapter, Reading } from "./entry.ts";
+import { readGluetun, readGluetunContents, readGluetunProvider } from "./gluetun.ts";
+import { readMullvad } from "./mullvad.ts";
+import { readMullvadApp } from "./mullvad-app.ts";
+import { readOwn } from "./own.ts";
+
+/** A provider's servers, and in which format they came. */
+export interface List extends Reading {
+  format: string;
+}
+
+/** The narrower ones first: what is gluetun's is also an object with `servers`. */
+const FORMATS: readonly (readonly [format: string, adapter: Adapter])[] = [
+  ["Mullvad's flat list", readMullvad],
+  ["Mullvad's app list", readMullvadApp],
+  ["a gluetun file of one provider", readGluetunProvider],
+  ["Portcullis's own list", readOwn],
+  ["gluetun's servers.json", readGluetun],
+  ["gluetun's table of contents, which names the files to read instead", readGluetunContents],
+];
+
+/** The largest real one, gluetun's of all providers, has a few; 50,000 servers in the wordiest format have 30. */
+const MOST_BYTES = 32 * 2 ** 20;
+
+/** The largest provider has below 10,000; with this many the list takes about 25 MiB of a Pi's memory. */
+const MOST_SERVERS = 50_000;
+
+/**
+ * The list in a text, whose content says which format it has. Throws `bad_request` where the text is no list,
+ * and `unable` for a list that the gateway cannot work with.
+ */
+export function readList(text: string): List {
+  if (Buffer.byteLength(text) > MOST_BYTES) refuse(`is larger than ${MOST_BYTES / 2 ** 20} MiB`);
+  const document = documentIn(text);
+  for (const [format, adapter] of FORMATS) {
+    const reading = adapter(document);
+    if (reading !== null) return usable({ format, ...reading });
+  }
+  throw new GatewayError("bad_request", "the server list has none of the known formats");
+}
+
+function documentIn(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch {
+    throw new GatewayError("bad_request", "the server list is not JSON");
+  }
+}
+
+function usable(list: List): List {
+  const { format, servers } = list;
+  if (servers.length === 0) refuse(`(${format}) has no usable WireGuard server`);
+  if (servers.length > MOST_SERVERS) refuse(`(${format}) has more than ${MOST_SERVERS} servers`);
+  return list;
+}
+
+function refuse(what: string): never {
+  throw new GatewayError("unable", `the server list ${what}`);
+}

@@ -1,0 +1,70 @@
+import { Type } from "typebox";
+import { Compile } from "typebox/compile";
+import { isIpv4, isPrivate } from "../../address.ts";
+import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
+
+const list = Compile(
+  Type.Object({
+    locations: Type.Record(Type.String(), Type.Unknown()),
+    wireguard: Type.Object({
+      relays: Type.Array(Type.Unknown()),
+      port_ranges: Type.Optional(Type.Unknown()),
+      ipv4_gateway: Type.Optional(Type.Unknown()),
+    }),
+  }),
+);
+
+const place = Compile(Type.Object({ country: Type.String(), city: Type.String() }));
+
+const relay = Compile(
+  Type.Object({
+    hostname: Type.String(),
+    location: Type.String(),
+    active: Type.Boolean(),
+    public_key: Type.String(),
+    ipv4_addr_in: Type.String(),
+  }),
+);
+
+const range = Compile(Type.Tuple([Type.Integer({ minimum: 1 }), Type.Integer({ maximum: 65535 })]));
+
+/** WireGuard's usual port, which the app takes first too. */
+const PREFERRED_PORT = 51820;
+
+/** The list of Mullvad's apps: api.mullvad.net/app/v1/relays. */
+export function readMullvadApp(document: unknown): Reading | null {
+  if (!list.Check(document)) return null;
+  const { relays, port_ranges, ipv4_gateway } = document.wireguard;
+  const locations = new Map(Object.entries(document.locations));
+  const port = portIn(port_ranges);
+  const reading = readingOf(relays, (entry) => outcomeOf(entry, locations, port));
+  return isResolver(ipv4_gateway) ? { ...reading, resolver: ipv4_gateway } : reading;
+}
+
+function outcomeOf(entry: unknown, locations: ReadonlyMap<string, unknown>, port: number): Outcome {
+  if (!relay.Check(entry)) return "malformed";
+  if (!entry.active) return "left out";
+  const location = locations.get(entry.location);
+  if (!place.Check(location)) return "malformed";
+  return checked({
+    name: entry.hostname,
+    label: "Mullvad",
+    country: location.country,
+    city: location.city,
+    ipv4: entry.ipv4_addr_in,
+    port,
+    publicKey: entry.public_key,
+  });
+}
+
+/** `[[53,53],[4000,33433],…]`: the ports that every relay listens on. */
+function portIn(ranges: unknown): number {
+  const usable = Array.isArray(ranges) ? ranges.filter((each) => range.Check(each)) : [];
+  const preferred = usable.some(([first, last]) => first <= PREFERRED_PORT && PREFERRED_PORT <= last);
+  return preferred ? PREFERRED_PORT : (usable[0]?.[0] ?? PREFERRED_PORT);
+}
+
+/** A public address is no gateway inside a tunnel. */
+function isResolver(gateway: unknown): gateway is string {
+  return typeof gateway === "string" && isIpv4(gateway) && isPrivate(gateway);
+}

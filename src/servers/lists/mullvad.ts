@@ -1,0 +1,46 @@
+import { Type } from "typebox";
+import { Compile } from "typebox/compile";
+import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
+
+/** What tells this list from any other array. */
+const relay = Compile(Type.Object({ hostname: Type.String(), ipv4_addr_in: Type.String() }));
+
+const wireguard = Compile(
+  Type.Object({
+    hostname: Type.String(),
+    country_name: Type.String(),
+    city_name: Type.String(),
+    active: Type.Boolean(),
+    ipv4_addr_in: Type.String(),
+    pubkey: Type.String(),
+  }),
+);
+
+const otherKind = Compile(
+  Type.Object({ type: Type.Union([Type.Literal("openvpn"), Type.Literal("bridge")]) }),
+);
+
+/** Every relay answers there; `multihop_port` is for packets that come from another relay. */
+const PORT = 51820;
+
+/** Mullvad's flat list: api.mullvad.net/www/relays/wireguard/, and /all/, which has relays of other kinds too. */
+export function readMullvad(document: unknown): Reading | null {
+  if (!Array.isArray(document) || !document.some((entry) => relay.Check(entry))) return null;
+  return readingOf<unknown>(document, outcomeOf);
+}
+
+function outcomeOf(entry: unknown): Outcome {
+  if (otherKind.Check(entry)) return "left out";
+  if (!wireguard.Check(entry)) return "malformed";
+  if (!entry.active) return "left out";
+  return checked({
+    name: entry.hostname,
+    // Its own `provider` is the company whose machine it is.
+    label: "Mullvad",
+    country: entry.country_name,
+    city: entry.city_name,
+    ipv4: entry.ipv4_addr_in,
+    port: PORT,
+    publicKey: entry.pubkey,
+  });
+}

@@ -1,0 +1,31 @@
+import { Type } from "typebox";
+import { Compile } from "typebox/compile";
+import { isIpv6 } from "../../address.ts";
+import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
+
+const list = Compile(Type.Object({ servers: Type.Array(Type.Unknown()) }));
+
+const server = Compile(
+  Type.Object({
+    hostname: Type.String(),
+    country: Type.String(),
+    city: Type.String(),
+    ipv4: Type.String(),
+    ipv6: Type.Optional(Type.String()),
+    port: Type.Integer(),
+    public_key: Type.String(),
+    /** The label of its record. */
+    provider: Type.Optional(Type.String()),
+  }),
+);
+
+/** The gateway's own format, for people with servers of their own; see the README. */
+export function readOwn(document: unknown): Reading | null {
+  return list.Check(document) ? readingOf(document.servers, outcomeOf) : null;
+}
+
+function outcomeOf(entry: unknown): Outcome {
+  if (!server.Check(entry) || (entry.ipv6 !== undefined && !isIpv6(entry.ipv6))) return "malformed";
+  const { hostname, country, city, ipv4, port, public_key, provider = "Managed" } = entry;
+  return checked({ name: hostname, label: provider, country, city, ipv4, port, publicKey: public_key });
+}
