@@ -25,9 +25,8 @@ export class ManagedList {
   static async read(host: Pick<Host, "read">, settings: ManagedSettings): Promise<ManagedList> {
     const account = await accountOf(host, settings);
     if (settings.managedList === null) return new ManagedList([], account, null);
-    const text = await host.read(settings.managedList).catch(() => null);
     try {
-      const list = readList(text ?? "");
+      const list = await listIn(host, settings.managedList);
       return new ManagedList(list.servers, withResolver(account, list), skippedSentence(list.skipped));
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
@@ -64,6 +63,11 @@ export class ManagedList {
     }
     return serverOf(server, this.account.interface);
   }
+}
+
+async function listIn(host: Pick<Host, "read">, path: string): Promise<List> {
+  const text = await host.read(path).catch(() => null);
+  return readList(text ?? "");
 }
 
 /** The operator's own resolvers win over the one that the list names. */

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { ManagedSettings } from "../../src/servers/account.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { treeOf } from "../../src/servers/tree.ts";
@@ -122,6 +124,21 @@ describe("lists", () => {
     );
   });
 
+  test.each([
+    [
+      "of which nothing is usable",
+      '{"servers":[{}]}',
+      "(Portcullis's own list) has no usable WireGuard server",
+    ],
+    ["of unreasonable size", "[".repeat(2_000_001), "holds more than 2000000 values"],
+  ])("a list %s leaves the provider empty, and the alert says why", async (_, text, why) => {
+    const managed = await read({}, { "/list.json": text });
+    expect(managed.listed()).toEqual([]);
+    expect(managed.alert).toBe(
+      `The list of managed servers /list.json cannot be used: the server list ${why}; the provider is empty.`,
+    );
+  });
+
   test("a file that cannot be read is one of them", async () => {
     const host = { read: () => Promise.reject(new Error("EACCES")) };
     const managed = await ManagedList.read(host, SETTINGS);
@@ -143,5 +160,28 @@ describe("lists", () => {
     const managed = await read({}, { "/list.json": JSON.stringify({ servers: [NO1, entry] }) });
     expect(managed.listed().map((server) => server.name)).toEqual(["no-1"]);
     expect(managed.alert).toBe("1 of the managed servers could not be read from the list and is left out.");
+  });
+});
+
+describe("a list in a provider's own format", () => {
+  const files = {
+    "/list.json": readFileSync(join(import.meta.dir, "lists/fixtures/mullvad-app.json"), "utf8"),
+  };
+  const dnsOf = (managed: ManagedList) => managed.find("se-got-wg-001")?.config.interface.dns;
+
+  test("makes servers that can be connected to", async () => {
+    const managed = await read({}, files);
+    expect(managed.alert).toBe("1 of the managed servers could not be read from the list and is left out.");
+    expect(managed.find("se-mma-wg-001")).toMatchObject({
+      label: "Mullvad",
+      location: "Malmö, Sweden",
+      config: { peer: { endpoint: { host: "192.0.2.21", port: 51820 } } },
+    });
+  });
+
+  test("has the tunnel's resolver where the operator names none, and the operator's wins", async () => {
+    expect(dnsOf(await read({ managedDns: "" }, files))).toEqual(["10.64.0.1"]);
+    expect(dnsOf(await read({ managedDns: "10.0.0.53" }, files))).toEqual(["10.0.0.53"]);
+    expect((await read({ managedDns: "" })).find("se-1")?.config.interface.dns).toEqual([]);
   });
 });

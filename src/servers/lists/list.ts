@@ -20,10 +20,13 @@ const FORMATS: readonly (readonly [format: string, adapter: Adapter])[] = [
   ["gluetun's table of contents, which names the files to read instead", readGluetunContents],
 ];
 
-/** The largest real one, gluetun's of all providers, has a few; 50,000 servers in the wordiest format have 30. */
+/** 50,000 servers in the wordiest format, Mullvad's flat one, take 25 MB. */
 const MOST_BYTES = 32 * 2 ** 20;
 
-/** The largest provider has below 10,000; with this many the list takes about 25 MiB of a Pi's memory. */
+/** The same 50,000 have 1.2 million. Some texts below the limit of bytes would take gigabytes once parsed. */
+const MOST_VALUES = 2_000_000;
+
+/** Providers have below 10,000; these take some 40 MiB of a Pi's memory. */
 const MOST_SERVERS = 50_000;
 
 /**
@@ -32,6 +35,7 @@ const MOST_SERVERS = 50_000;
  */
 export function readList(text: string): List {
   if (Buffer.byteLength(text) > MOST_BYTES) refuse(`is larger than ${MOST_BYTES / 2 ** 20} MiB`);
+  if (valuesIn(text) > MOST_VALUES) refuse(`holds more than ${MOST_VALUES} values`);
   const document = documentIn(text);
   for (const [format, adapter] of FORMATS) {
     const reading = adapter(document);
@@ -39,6 +43,18 @@ export function readList(text: string): List {
   }
   throw new GatewayError("bad_request", "the server list has none of the known formats");
 }
+
+/** At most so many values does the JSON hold: whatever is not the first in its array or object follows a comma. */
+function valuesIn(text: string): number {
+  let count = 1;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === COMMA || code === BRACKET || code === BRACE) count++;
+  }
+  return count;
+}
+
+const [COMMA, BRACKET, BRACE] = [0x2c, 0x5b, 0x7b];
 
 function documentIn(text: string): unknown {
   try {
