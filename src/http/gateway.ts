@@ -8,6 +8,7 @@ export interface Gateway {
   status(): Promise<Status>;
   providers(): { providers: Provider[]; current: Provider };
   use(provider: Provider): void | Promise<void>;
+  /** The same object for as long as nothing in it changes, so that the answer is made once. */
   servers(): { servers: ServerTree; provider: Provider };
   /** Resolves after the handshake with the named server of the current provider. */
   connect(name: string): Promise<void>;

@@ -21,6 +21,8 @@ export class Catalogue {
   private readonly stored: Record<Stored, Map<string, Server>> = { custom: new Map(), imported: new Map() };
   private readonly listeners: ((provider: Provider, count: number) => void)[] = [];
   private provider: Provider;
+  /** Null after a change, until someone asks. */
+  private shown: ReturnType<Catalogue["tree"]> | null = null;
 
   constructor(
     private readonly store: Store,
@@ -41,6 +43,7 @@ export class Catalogue {
     if (provider === this.provider) return;
     this.store.write(CURRENT, provider);
     this.provider = provider;
+    this.shown = null;
   }
 
   /** The servers of a provider that can be connected to: managed ones need an account. */
@@ -48,8 +51,10 @@ export class Catalogue {
     return provider === "managed" ? this.managed.servers() : [...this.stored[provider].values()];
   }
 
+  /** The same object until something in it changes. */
   tree(): { servers: ServerTree; provider: Provider } {
-    return { servers: treeOf(this.listed()), provider: this.provider };
+    this.shown ??= { servers: treeOf(this.listed()), provider: this.provider };
+    return this.shown;
   }
 
   /** Servers of every provider, by which a live tunnel is recognised. */
@@ -107,6 +112,7 @@ export class Catalogue {
   }
 
   private tell(provider: Stored): void {
+    this.shown = null;
     for (const listener of this.listeners) listener(provider, this.stored[provider].size);
   }
 

@@ -60,7 +60,7 @@ export class MemoryGateway implements Gateway {
     this.current = provider;
   }
 
-  servers() {
+  servers(): ReturnType<Gateway["servers"]> {
     const record = { hostname: "se-1", ipv4: "192.0.2.1", type: "WireGuard" as const, provider: "Managed" };
     return { servers: { Sweden: { Stockholm: [record] } }, provider: this.current };
   }

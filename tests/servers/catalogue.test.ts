@@ -84,6 +84,27 @@ test("the tree shows the current provider only, all() shows every server", () =>
   });
 });
 
+test("the tree is the same object until something in it changes", () => {
+  withCatalogue((catalogue) => {
+    let last = catalogue.tree();
+    const expectNew = (change: () => void) => {
+      change();
+      expect(catalogue.tree()).not.toBe(last);
+      last = catalogue.tree();
+      expect(catalogue.tree()).toBe(last);
+    };
+    expectNew(() => catalogue.use("custom"));
+    expectNew(() => catalogue.addCustom(BODY));
+    expect(Object.keys(last.servers)).toEqual(["Unknown"]);
+    catalogue.use("custom");
+    expect(() => catalogue.addCustom(BODY)).toThrow();
+    expect(catalogue.tree()).toBe(last);
+    expectNew(() => catalogue.removeCustom("home"));
+    expectNew(() => catalogue.use("imported"));
+    expectNew(() => catalogue.importConfig({ name: "mine", config: FILE }));
+  });
+});
+
 describe("names", () => {
   test("a taken name is refused within its provider, and nothing is overwritten", () => {
     withCatalogue((catalogue) => {

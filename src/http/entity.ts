@@ -1,0 +1,38 @@
+/** A JSON answer as it is sent, and the strong validator of these very bytes (RFC 9110, section 8.8.3). */
+export interface Entity {
+  bytes: Uint8Array<ArrayBuffer>;
+  etag: string;
+}
+
+/** Makes the answer once for as long as the same object is handed in: 20,000 servers take some 60 ms. */
+export function entityOnce<Value extends object>(check: (value: Value) => void): (value: Value) => Entity {
+  let last: { value: Value; entity: Entity } | null = null;
+  return (value) => {
+    if (last?.value !== value) {
+      check(value);
+      last = { value, entity: entityOf(value) };
+    }
+    return last.entity;
+  };
+}
+
+/** The entity, or 304 without a body to a client that has it already. */
+export function answerWith({ bytes, etag }: Entity, request: Request): Response {
+  // A client may keep it, and asks each time whether it still holds.
+  const headers = { ETag: etag, "Cache-Control": "private, no-cache" };
+  if (isKnown(etag, request.headers.get("if-none-match"))) {
+    return new Response(null, { status: 304, headers });
+  }
+  return new Response(bytes, { headers: { ...headers, "Content-Type": "application/json" } });
+}
+
+function entityOf(value: object): Entity {
+  const bytes = new TextEncoder().encode(JSON.stringify(value));
+  return { bytes, etag: `"${new Bun.CryptoHasher("sha256").update(bytes).digest("base64url")}"` };
+}
+
+/** `*` or a list of tags, compared weakly (RFC 9110, section 13.1.2). */
+function isKnown(etag: string, ifNoneMatch: string | null): boolean {
+  const tags = (ifNoneMatch ?? "").split(",").map((tag) => tag.trim());
+  return tags.some((tag) => tag === "*" || tag === etag || tag === `W/${etag}`);
+}

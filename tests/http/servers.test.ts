@@ -1,0 +1,103 @@
+import { afterAll, beforeEach, expect, test } from "bun:test";
+import type { Gateway } from "../../src/http/gateway.ts";
+import { readList } from "../../src/servers/lists/list.ts";
+import { treeOf } from "../../src/servers/tree.ts";
+import { start } from "./wire.ts";
+
+const { gateway, send, stop, faults } = start();
+afterAll(stop);
+
+type Listing = ReturnType<Gateway["servers"]>;
+
+/** 20,000 servers, read from a list of our own format. */
+function manyServers(): Listing {
+  const servers = Array.from({ length: 20_000 }, (_, n) => ({
+    hostname: `server-${n}`,
+    country: `Country ${n % 60}`,
+    city: `City ${n % 300}`,
+    ipv4: `198.51.${n >> 8}.${n % 256}`,
+    port: 51820,
+    public_key: Buffer.alloc(32, `key ${n}`).toString("base64"),
+  }));
+  return { servers: treeOf(readList(JSON.stringify({ servers })).servers), provider: "managed" };
+}
+
+const LISTING = manyServers();
+const OTHER: Listing = { servers: {}, provider: "custom" };
+let listing = LISTING;
+gateway.servers = () => listing;
+beforeEach(() => {
+  listing = LISTING;
+});
+
+const ask = (headers: Record<string, string> = {}) => send("GET", "/api/servers", undefined, headers);
+
+test("20,000 servers are answered whole, the same each time, under one strong ETag", async () => {
+  const [first, second] = [await ask(), await ask()];
+  expect(first.status).toBe(200);
+  expect(first.headers.get("content-type")).toBe("application/json");
+  expect(first.text === JSON.stringify(LISTING)).toBeTrue();
+  expect(first.headers.get("etag")).toMatch(/^"[A-Za-z0-9_-]{43}"$/);
+  expect(second.text === first.text).toBeTrue();
+  expect(second.headers.get("etag")).toBe(first.headers.get("etag"));
+});
+
+test("the text is made once for as long as the gateway hands out the same object", async () => {
+  let reads = 0;
+  listing = {
+    provider: "managed",
+    get servers() {
+      reads++;
+      return {};
+    },
+  };
+  expect((await ask()).text).toBe('{"provider":"managed","servers":{}}');
+  const once = reads;
+  for (let i = 0; i < 3; i++) expect((await ask()).status).toBe(200);
+  expect([once > 0, reads]).toEqual([true, once]);
+});
+
+test("who has it already gets 304 without a body, with the ETag, the caching and the limits", async () => {
+  const etag = (await ask()).headers.get("etag") ?? "";
+  for (const known of [etag, `W/${etag}`, `"other", ${etag}`, ` ${etag} ,"x"`, "*"]) {
+    const { status, text, headers } = await ask({ "If-None-Match": known });
+    expect({ known, status, text }).toEqual({ known, status: 304, text: "" });
+    expect(headers.get("etag")).toBe(etag);
+    expect(headers.get("cache-control")).toBe("private, no-cache");
+    expect(headers.get("x-ratelimit-remaining")).toBe("9");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+  }
+});
+
+test("who has another one gets the whole list", async () => {
+  const etag = (await ask()).headers.get("etag") ?? "";
+  for (const known of ["", '"x"', etag.slice(1, -1), etag.toLowerCase(), `${etag}x`, "W/*", '"*"']) {
+    const { status, text } = await ask({ "If-None-Match": known });
+    expect({ known, status }).toEqual({ known, status: 200 });
+    expect(text === JSON.stringify(LISTING)).toBeTrue();
+  }
+});
+
+test("a list that changed has another ETag, and the former one no longer answers 304", async () => {
+  const etag = (await ask()).headers.get("etag") ?? "";
+  listing = OTHER;
+  const changed = await ask({ "If-None-Match": etag });
+  expect([changed.status, changed.json]).toEqual([200, OTHER]);
+  listing = structuredClone(LISTING);
+  expect((await ask({ "If-None-Match": etag })).status).toBe(304);
+});
+
+test("a list that does not fit its schema is an internal error, and no key leaves through it", async () => {
+  const record = {
+    hostname: "a",
+    ipv4: "",
+    type: "WireGuard" as const,
+    provider: "Custom",
+    publicKey: "secret",
+  };
+  listing = { servers: { Sweden: { Stockholm: [record] } }, provider: "custom" };
+  const { status, text } = await ask();
+  expect([status, text]).toEqual([500, '{"success":false,"error":"internal error"}']);
+  expect(faults.at(-1)).toContain("the answer does not fit its schema");
+  expect(faults.at(-1)).not.toContain("secret");
+});
