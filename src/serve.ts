@@ -53,6 +53,8 @@ export async function serve(settings: Settings): Promise<Service> {
     if (graph.memory.killSwitch()) await raiseKillSwitch(settings);
     throw error;
   });
+  // What a long server list was parsed from is twice the list itself, and a Pi has better use for that memory.
+  Bun.gc(true);
   if (controller.lans.length === 0)
     log.warn("no LAN interface with a private address: only this machine can reach the gateway");
   const operator = await answerOperator(settings.stateDir, {
