@@ -7,6 +7,8 @@ import type { Host } from "../system/host.ts";
 export interface Links {
   lans: Lan[];
   uplink: string | null;
+  /** The uplink's own addresses, by which the tunnel's packets leave. */
+  uplinkAddresses: string[];
   /** Bytes; what the uplink carries in one packet. */
   uplinkMtu: number;
   /** False where the operator has turned IPv6 off: an interface takes no IPv6 address then. */
@@ -44,6 +46,7 @@ export async function linksOf(host: Host, settings: Settings): Promise<Links> {
   return {
     lans: lans.map((lan) => ({ ...lan, prefixes: [...lan.prefixes, "fe80::/10"] })),
     uplink,
+    uplinkAddresses: (found?.addr_info ?? []).map(({ local = "" }) => local).sort(),
     uplinkMtu: found?.mtu ?? ETHERNET_MTU,
     ipv6: (await host.read("/proc/sys/net/ipv6/conf/all/disable_ipv6"))?.trim() !== "1",
     online: hasCarrier(found) && uplink !== null && defaultLinks.includes(uplink),

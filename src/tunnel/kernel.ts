@@ -6,7 +6,6 @@ import type { Host } from "../system/host.ts";
 import { type Device, parseDump, parseUapi, setconfText, uapiText } from "../wireguard/device.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { Sample } from "./health.ts";
-import type { OwnChanges } from "./own.ts";
 import type { Session } from "./session.ts";
 
 /** Where userspace WireGuard programs listen, one socket an interface (wireguard.com/xplatform). */
@@ -21,7 +20,6 @@ export class Kernel {
 
   constructor(
     private readonly host: Host,
-    private readonly changes: OwnChanges,
     /** Program that makes a WireGuard interface where the kernel does not. */
     private readonly userspace: string,
   ) {}
@@ -29,7 +27,7 @@ export class Kernel {
   /** Brings up the session's interface and starts its handshake. */
   async open(session: Session, uplinkMtu: number): Promise<void> {
     const { link, server } = session;
-    await this.changes.during(() => this.createLink(link, linkLines(link, server.config, uplinkMtu)));
+    await this.createLink(link, linkLines(link, server.config, uplinkMtu));
     await this.configure(session);
   }
 
@@ -51,7 +49,7 @@ export class Kernel {
   /** Removes an interface, with its routes and addresses; a userspace program ends with it. */
   async close(link: string): Promise<void> {
     try {
-      await this.changes.during(() => this.host.run(["ip", "link", "del", "dev", link]));
+      await this.host.run(["ip", "link", "del", "dev", link]);
     } catch (error) {
       if ((await this.links()).includes(link)) throw error;
     }
@@ -178,7 +176,7 @@ export class Kernel {
 
   private async batch(lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
-    await this.changes.during(() => this.host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` }));
+    await this.host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
   }
 }
 

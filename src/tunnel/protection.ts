@@ -16,7 +16,6 @@ import {
 import type { Host } from "../system/host.ts";
 import type { Expectation } from "./inspection.ts";
 import type { Memory } from "./memory.ts";
-import type { OwnChanges } from "./own.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import { exitOf, type Session } from "./session.ts";
 
@@ -32,6 +31,19 @@ interface Wanted {
   rules: readonly Rule[];
 }
 
+/** The kernel tells of a change within 4 ms; on a busy Pi later. */
+const TOLD_WITHIN_MS = 1_000;
+
+/** Before the first look at the machine. */
+const NO_LINKS: Links = {
+  lans: [],
+  uplink: null,
+  uplinkAddresses: [],
+  uplinkMtu: 1500,
+  ipv6: true,
+  online: false,
+};
+
 /**
  * The kill switch in the kernel: the firewall's table and the routing rules. Knows what it set last, sees whether
  * it still stands, and puts it back. Changes and repairs take turns, so that a repair never brings back the past.
@@ -39,7 +51,7 @@ interface Wanted {
 export class Protection {
   /** Why the kernel does not have what was set last, or null. */
   fault: string | null = null;
-  private own: Links = { lans: [], uplink: null, uplinkMtu: 1500, ipv6: true, online: false };
+  private own: Links = NO_LINKS;
   private tunnels: Tunnels = { dialing: [], carrying: [] };
   private wanted: Wanted | null = null;
   /** What the kernel has as far as we know; forgotten before anything is changed. */
@@ -47,12 +59,13 @@ export class Protection {
   private ruled: readonly Rule[] | null = null;
   /** Whether the echo was seen to be spelled like the listing. */
   private compared = false;
+  /** Changes of ours to the table that the kernel has yet to tell of. */
+  private readonly untold = new Set<symbol>();
   private turn: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly host: Host,
     private readonly memory: Memory,
-    private readonly changes: OwnChanges,
     private readonly repairs: Repairs,
     private readonly alarm: Alarm,
   ) {}
@@ -85,6 +98,12 @@ export class Protection {
   /** Looks at the kernel, and puts back what someone else has changed. */
   mend(): Promise<void> {
     return this.inTurn(() => this.putBack());
+  }
+
+  /** Whether a change to the table that the kernel tells of is ours; each of ours is told once. */
+  isOwnChange(): boolean {
+    for (const token of this.untold) return this.untold.delete(token);
+    return false;
   }
 
   /** Whether the kernel has the firewall that blocks, unaltered. Where it has not, that is mended before long. */
@@ -144,7 +163,7 @@ export class Protection {
   private async load(ruleset: string): Promise<void> {
     if (ruleset === this.loaded?.ruleset) return;
     this.loaded = null;
-    const echo = await this.changes.during(() =>
+    const echo = await this.announced(() =>
       this.host.run(["nft", "-e", "-s", "-f", "-"], { stdin: ruleset }),
     );
     this.loaded = { ruleset, chains: chainsEchoed(echo) };
@@ -152,10 +171,24 @@ export class Protection {
     this.compared = true;
   }
 
+  /** The kernel will tell of this change, and it is no stranger's. */
+  private async announced<T>(change: () => Promise<T>): Promise<T> {
+    const token = Symbol();
+    this.untold.add(token);
+    try {
+      const result = await change();
+      void this.host.sleep(TOLD_WITHIN_MS).then(() => this.untold.delete(token));
+      return result;
+    } catch (error) {
+      this.untold.delete(token);
+      throw error;
+    }
+  }
+
   private async rule(rules: readonly Rule[]): Promise<void> {
     if (Bun.deepEquals(rules, this.ruled)) return;
     this.ruled = null;
-    await this.changes.during(() => applyRules(this.host, rules));
+    await applyRules(this.host, rules);
     this.ruled = rules;
   }
 

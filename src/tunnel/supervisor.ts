@@ -1,3 +1,4 @@
+import { isIpv4 } from "../address.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Server } from "../servers/schema.ts";
@@ -5,10 +6,10 @@ import type { Host } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
-import type { OwnChanges } from "./own.ts";
 import { pauseAfter } from "./pace.ts";
 import type { Protection } from "./protection.ts";
-import type { Session } from "./session.ts";
+import { linksOfBase, type Session } from "./session.ts";
+import { carriedBy } from "./state.ts";
 import { type Sighting, watchKernel } from "./watch.ts";
 
 /** How often the tunnel is looked at: while traffic flows a dead server is to be noticed within 15 s. */
@@ -17,8 +18,8 @@ const LOOK_MS = { busy: 1_000, idle: 2_500 };
 const BACKSTOP_MS = 300_000;
 /** A cable that is put in, or a new address, causes many events. */
 const NETWORK_SETTLES_MS = 300;
-/** The programs that tell of events listen by then, on a busy Pi too. */
-const WATCHING_AFTER_MS = 500;
+/** The programs that tell of events listen by then, and what was loaded before is no longer awaited from them. */
+const WATCHING_AFTER_MS = 1_500;
 /** A server that stays dead for this long is given up where `--failover` allows it. */
 const FAILOVER_AFTER_MS = 60_000;
 
@@ -27,7 +28,6 @@ interface Parts {
   controller: Controller;
   kernel: Kernel;
   protection: Protection;
-  changes: OwnChanges;
   base: string;
   /** Servers that may stand in for a dead one, the nearest first; none where the operator does not want that. */
   alternatives: (server: Server) => readonly Server[];
@@ -43,7 +43,7 @@ export class Supervisor {
   private attempt = new AbortController();
   private checkedAt = 0;
   private hurried = Promise.withResolvers<void>();
-  private readonly waiting = new Set<Sighting>();
+  private readonly waiting = new Set<Sighting["of"]>();
 
   constructor(private readonly parts: Parts) {}
 
@@ -51,7 +51,7 @@ export class Supervisor {
   async watch(signal: AbortSignal): Promise<void> {
     const { host, protection, base, log } = this.parts;
     this.checkedAt = host.monotonic();
-    watchKernel(host, base, (sighting) => void this.saw(sighting, signal), signal);
+    watchKernel(host, linksOfBase(base), (sighting) => void this.saw(sighting, signal), signal);
     // What happened before the programs that watch were listening.
     void host
       .sleep(WATCHING_AFTER_MS, signal)
@@ -76,20 +76,22 @@ export class Supervisor {
     await this.tryAgain();
   }
 
-  /** Answers the kernel's events; one answer does for all that come before it is given. */
+  /** Answers the kernel's events; one answer does for all of a kind that come before it is given. */
   private async saw(sighting: Sighting, signal: AbortSignal): Promise<void> {
-    const { host, changes, log } = this.parts;
-    if (sighting !== "network" && changes.likely) return;
-    if (this.waiting.has(sighting)) return;
-    this.waiting.add(sighting);
-    await host.sleep(sighting === "network" ? NETWORK_SETTLES_MS : 0, signal);
-    this.waiting.delete(sighting);
-    if (!signal.aborted) await this.answer(sighting).catch((error) => log.warn(messageOf(error)));
+    const { host, protection, controller, log } = this.parts;
+    if (sighting.of === "firewall" && protection.isOwnChange()) return;
+    const current = carriedBy(controller.state)?.link;
+    if (sighting.of === "tunnel" && (current === undefined || (sighting.link ?? current) !== current)) return;
+    if (this.waiting.has(sighting.of)) return;
+    this.waiting.add(sighting.of);
+    await host.sleep(sighting.of === "network" ? NETWORK_SETTLES_MS : 0, signal);
+    this.waiting.delete(sighting.of);
+    if (!signal.aborted) await this.answer(sighting.of).catch((error) => log.warn(messageOf(error)));
   }
 
-  private async answer(sighting: Sighting): Promise<void> {
+  private async answer(what: Sighting["of"]): Promise<void> {
     const { controller, protection } = this.parts;
-    switch (sighting) {
+    switch (what) {
       case "firewall":
       case "rules":
         return protection.mend();
@@ -104,11 +106,24 @@ export class Supervisor {
 
   private async checkNetwork(): Promise<void> {
     const { controller, protection } = this.parts;
-    const before = protection.links.online;
+    const before = protection.links;
     await controller.checkNetwork();
-    const { online, uplink } = protection.links;
-    if (before && !online) controller.lose(`the uplink ${uplink ?? ""} is down`.replace("  ", " "));
-    if (!before && online) this.hurry();
+    const { online, uplink, uplinkAddresses } = protection.links;
+    if (before.online && !online) controller.lose(`the uplink ${uplink ?? ""} is down`.replace("  ", " "));
+    const gone = before.uplinkAddresses.filter((address) => !uplinkAddresses.includes(address));
+    if (before.online && online && this.mayUse(gone)) {
+      // A program's WireGuard goes on sending from an address that is no more.
+      controller.lose("the uplink has another address");
+      this.hurry();
+    }
+    if (!before.online && online) this.hurry();
+  }
+
+  /** Whether the tunnel's packets may have left from one of these addresses. */
+  private mayUse(addresses: readonly string[]): boolean {
+    const { state } = this.parts.controller;
+    if (state.name !== "connected") return false;
+    return addresses.some((address) => isIpv4(address) === isIpv4(state.session.endpoint.address));
   }
 
   /** The next attempt is now; one that is under way began in another world. */

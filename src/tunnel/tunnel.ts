@@ -6,7 +6,6 @@ import { Controller } from "./controller.ts";
 import { Dialer } from "./dialer.ts";
 import { Kernel } from "./kernel.ts";
 import type { Memory } from "./memory.ts";
-import { OwnChanges } from "./own.ts";
 import { Protection } from "./protection.ts";
 import { type Alarm, Repairs } from "./repairs.ts";
 import { Supervisor } from "./supervisor.ts";
@@ -41,12 +40,11 @@ export interface Tunnel {
 /** Puts the parts of a tunnel together; nothing has touched the kernel yet. */
 export function tunnelIn(surroundings: Surroundings): Tunnel {
   const { host, memory, alarm, userspace } = surroundings;
-  const changes = new OwnChanges(host);
   const repairs = new Repairs(host, alarm);
-  const kernel = new Kernel(host, changes, userspace);
-  const protection = new Protection(host, memory, changes, repairs, alarm);
+  const kernel = new Kernel(host, userspace);
+  const protection = new Protection(host, memory, repairs, alarm);
   const dialer = new Dialer({ ...surroundings, kernel, protection });
   const controller = new Controller({ ...surroundings, kernel, protection, dialer, repairs });
-  const supervisor = new Supervisor({ ...surroundings, controller, kernel, protection, changes });
+  const supervisor = new Supervisor({ ...surroundings, controller, kernel, protection });
   return { controller, supervisor, protection };
 }

@@ -1,10 +1,13 @@
 import { TABLE } from "../firewall/ruleset.ts";
 import { TUNNEL_TABLE } from "../routing/rules.ts";
 import type { Host, Watch } from "../system/host.ts";
-import { linksOfBase } from "./session.ts";
 
-/** What the kernel's events are about. */
-export type Sighting = "firewall" | "rules" | "tunnel" | "network";
+/** What the kernel's events are about. Of the tunnel only losses are told: a link, or null where it may be any. */
+export type Sighting =
+  | { of: "firewall" }
+  | { of: "rules" }
+  | { of: "tunnel"; link: string | null }
+  | { of: "network" };
 
 /** Between the end of a program that watches and its next start. */
 const RESTART_MS = 1_000;
@@ -12,15 +15,15 @@ const RESTART_MS = 1_000;
 /** Calls back when the kernel tells of a change; what changed is for the caller to find out. */
 export function watchKernel(
   host: Host,
-  base: string,
+  links: readonly string[],
   onSighting: (sighting: Sighting) => void,
   signal: AbortSignal,
 ): void {
-  const links = linksOfBase(base);
-  const table = `"${TABLE.split(" ")[1]}"`;
-  keepWatching(host, ["nft", "-j", "monitor"], signal, {
-    onLine: (line) => line.includes(table) && onSighting("firewall"),
-    onGap: () => onSighting("firewall"),
+  // The text form, unlike the JSON, tells where a transaction ends.
+  const isWhole = transactions();
+  keepWatching(host, ["nft", "monitor"], signal, {
+    onLine: (line) => isWhole(line) && onSighting({ of: "firewall" }),
+    onGap: () => onSighting({ of: "firewall" }),
   });
   keepWatching(host, ["ip", "monitor", "label", "link", "address", "route", "rule"], signal, {
     onLine: (line) => {
@@ -28,21 +31,34 @@ export function watchKernel(
       if (sighting !== null) onSighting(sighting);
     },
     onGap: () => {
-      for (const sighting of ["rules", "tunnel", "network"] as const) onSighting(sighting);
+      for (const of of ["rules", "network"] as const) onSighting({ of });
+      onSighting({ of: "tunnel", link: null });
     },
   });
 }
 
+/** Whether a line of `nft monitor` ends a transaction that touched our table. */
+export function transactions(): (line: string) => boolean {
+  let touched = false;
+  return (line) => {
+    if (line.includes(` ${TABLE}`)) touched = true;
+    if (!touched || !line.startsWith("# new generation ")) return false;
+    touched = false;
+    return true;
+  };
+}
+
 /** A line of `ip monitor label`; further lines of one message have no label. */
 export function sightingIn(line: string, links: readonly string[]): Sighting | null {
-  if (line.startsWith("[RULE]")) return "rules";
-  const ofTunnel = line.split(/[\s:@]+/).some((word) => links.includes(word));
-  if (line.startsWith("[ROUTE]")) {
-    if (ofTunnel || line.includes(` table ${TUNNEL_TABLE} `)) return "tunnel";
-    return line.includes("default ") ? "network" : null;
+  if (line.startsWith("[RULE]")) return { of: "rules" };
+  if (!/^\[(LINK|ADDR|ROUTE)\]/.test(line)) return null;
+  const link = line.split(/[\s:@]+/).find((word) => links.includes(word)) ?? null;
+  const lost = line.includes("]Deleted ") || (line.startsWith("[LINK]") && !/[<,]UP[,>]/.test(line));
+  if (line.startsWith("[ROUTE]") && line.includes(` table ${TUNNEL_TABLE} `)) {
+    return lost || link === null ? { of: "tunnel", link } : null;
   }
-  if (line.startsWith("[LINK]") || line.startsWith("[ADDR]")) return ofTunnel ? "tunnel" : "network";
-  return null;
+  if (link !== null) return lost ? { of: "tunnel", link } : null;
+  return line.startsWith("[ROUTE]") && !line.includes("default ") ? null : { of: "network" };
 }
 
 /** A program that ends is started again; what happened in between is unknown. */

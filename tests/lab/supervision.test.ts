@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { INTERNET, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { INTERNET, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { until } from "./until.ts";
 
@@ -91,33 +91,16 @@ describe("a tunnel that takes care of itself", () => {
 
   test("another address and another default route, as a DHCP renewal gives them, change nothing for the LAN", async () => {
     await connected();
-    const other = UPLINK.gateway4.replace(/\.\d+$/, ".77");
-    await inside("ip", "address", "add", `${other}/24`, "dev", "wan0");
-    await inside("ip", "address", "del", `${UPLINK.gateway4}/24`, "dev", "wan0");
-    await inside(
-      "ip",
-      "route",
-      "replace",
-      "default",
-      "via",
-      UPLINK.prefix4.replace("0/24", "1"),
-      "dev",
-      "wan0",
-    );
-    await until(async () => (await client())?.includes(VPN.vpn1.v4) === true, BACK_WITHIN_MS);
-    await inside("ip", "address", "add", `${UPLINK.gateway4}/24`, "dev", "wan0");
-    await inside("ip", "address", "del", `${other}/24`, "dev", "wan0");
-    await inside(
-      "ip",
-      "route",
-      "replace",
-      "default",
-      "via",
-      UPLINK.prefix4.replace("0/24", "1"),
-      "dev",
-      "wan0",
-    );
-    await until(async () => (await client())?.includes(VPN.vpn1.v4) === true, BACK_WITHIN_MS);
+    const addresses = [UPLINK.gateway4, UPLINK.gateway4.replace(/\.\d+$/, ".77"), UPLINK.gateway4];
+    for (const [index, address] of addresses.entries()) {
+      const before = addresses[index - 1];
+      if (before === undefined) continue;
+      await inside("ip", "address", "del", `${before}/24`, "dev", "wan0");
+      await inside("ip", "address", "add", `${address}/24`, "dev", "wan0");
+      const route = await inside("ip", "route", "add", "default", "via", ROUTER.lan[2].v4, "dev", "wan0");
+      expect(route).toEqual({ code: 0, stdout: "", stderr: "" });
+      await until(async () => (await client())?.includes(VPN.vpn1.v4) === true, BACK_WITHIN_MS);
+    }
   }, 90_000);
 
   test("after a crash that took the tunnel with it the gateway goes back to its server; after a disconnect it does not", async () => {
@@ -142,7 +125,7 @@ describe("a tunnel that takes care of itself", () => {
       const { type, payload } = JSON.parse(String(data));
       told.push(type === "status_change" ? payload.state : payload.code);
     };
-    await until(() => told.length === 1);
+    await until(() => told.length > 0);
     await connected("box-vpn-2");
     await inside("nft", "flush", "ruleset");
     await until(() => told.includes("firewall_restored"));

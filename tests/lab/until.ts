@@ -1,5 +1,5 @@
-/** Between two looks. */
-const PAUSE_MS = 50;
+/** Between two looks; the interface answers ten requests a second. */
+const PAUSE_MS = 150;
 
 /** Waits for something to become true; throws where it does not within `ms`. Returns the milliseconds that it took. */
 export async function until(met: () => boolean | Promise<boolean>, ms = 10_000): Promise<number> {
