@@ -10,6 +10,9 @@ import type { Session } from "./session.ts";
 
 /** Where userspace WireGuard programs listen, one socket an interface (wireguard.com/xplatform). */
 const SOCKET_FOLDER = "/var/run/wireguard";
+/** A userspace program ends 5 ms after its interface was deleted; on a busy machine it took 150 ms. */
+const PROGRAM_ENDS_WITHIN_MS = 3_000;
+const PROGRAM_POLL_MS = 10;
 /** Opens NAT mappings, starts the first handshake, and renews it, so that an idle tunnel proves it is alive. */
 const KEEPALIVE_SECONDS = 25;
 
@@ -137,10 +140,20 @@ export class Kernel {
         () => true,
         () => false,
       ));
-    if (!made) await this.host.run([this.userspace, link]);
+    if (!made) await this.startProgram(link);
     // Only now is it known: a first attempt may fail for another reason than a kernel without WireGuard.
     this.native = made;
     await this.batch(lines);
+  }
+
+  /** The program of an interface that was just deleted still holds the socket of its name for a moment. */
+  private async startProgram(link: string): Promise<void> {
+    const deadline = this.host.monotonic() + PROGRAM_ENDS_WITHIN_MS;
+    while ((await this.host.exchange(socketOf(link), "get=1\n\n")) !== null) {
+      if (this.host.monotonic() > deadline) break;
+      await this.host.sleep(PROGRAM_POLL_MS);
+    }
+    await this.host.run([this.userspace, link]);
   }
 
   /** Mark and peer come together, or the first packet meets the kill switch and is sent again after 5 s. */
