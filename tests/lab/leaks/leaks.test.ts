@@ -1,27 +1,133 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Arms, INTERNET, LAN, ROUTER, UPLINK } from "../../../src/sandbox/topology.ts";
+import { createLab } from "../lab.ts";
+import type { Layer } from "./layer.ts";
+import { measured } from "./row.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import { Stage } from "./stage.ts";
 
-/** Slow scenarios take 10 s where nothing else runs. */
-const SCENARIO_TIMEOUT_MS = 120_000;
+/** Both stages play at the same time, each one scenario after the other: the last one waits for all. */
+const TIMEOUT_MS = 600_000;
+/** What the layers are tried with one by one; `scripts/leaks` tries them with all. */
+const REPRESENTATIVE = ["connect", "switch to another server", "disconnect", "the tunnel's link is deleted"];
+/** Long enough for a new question of each kind, several times. */
+const MOMENT_MS = 600;
 
-describe.each([2, 1] as const)("with %i network card(s), under constant traffic, nothing leaks", (arms) => {
-  let stage: Stage;
+describe.concurrent("one layer without the other:", () => {
+  const stages = openStages([2, "routing alone"], [1, "firewall alone"], [2, "neither"]);
+  const scenarios = SCENARIOS.filter((scenario) => REPRESENTATIVE.includes(scenario.name));
 
-  beforeAll(async () => {
-    stage = await Stage.open(arms);
-  }, 60_000);
-  afterAll(() => stage.close(), 60_000);
-
-  for (const scenario of SCENARIOS.filter((one) => one.arms.includes(arms))) {
+  for (const scenario of scenarios) {
     test(
-      scenario.name,
+      `routing holds by itself: ${scenario.name}`,
       async () => {
-        const row = await stage.play(scenario);
-        expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0, failure: null });
-        expect(row.sent).toBeGreaterThan(20);
+        const row = await stages.get(2, "routing alone").play(scenario);
+        expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0 });
       },
-      SCENARIO_TIMEOUT_MS,
+      TIMEOUT_MS,
+    );
+    test(
+      `the firewall holds by itself: ${scenario.name}`,
+      async () => {
+        const row = await stages.get(1, "firewall alone").play(scenario);
+        expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0 });
+      },
+      TIMEOUT_MS,
+    );
+    test(
+      `without either there are leaks: ${scenario.name}`,
+      async () => {
+        const row = await stages.get(2, "neither").play(scenario);
+        expect(row.leaked).toBeGreaterThan(20);
+      },
+      TIMEOUT_MS,
     );
   }
 });
+
+describe.each([2, 1] as const)("with %i network card(s) and without a gateway's service", (arms: Arms) => {
+  test(
+    "the sniffer sees each kind of leak from the client and from the gateway, and the internet says whom it sees",
+    async () => {
+      const lab = await createLab({ arms });
+      try {
+        const sniffer = await lab.sniff();
+        const senders = [lab.namespaces.client, lab.namespaces.gateway];
+        const traffics = await Promise.all(
+          senders.map((sender) => lab.traffic(sender, { resolver: INTERNET.dns4 })),
+        );
+        await Bun.sleep(MOMENT_MS);
+        const traffic = await Promise.all(traffics.map((each) => each.stop()));
+        const caught = await sniffer.stop();
+        const own = arms === 1 ? LAN : UPLINK;
+        for (const [v4, v6] of [
+          [LAN.client4, LAN.client6],
+          [own.gateway4, own.gateway6],
+        ]) {
+          for (const leak of leaksOf(v4, v6)) expect(caught.leaks.some((line) => leak.test(line))).toBe(true);
+        }
+        for (const report of traffic) {
+          expect(Object.keys(report.web?.seenAs ?? {})).toEqual([ROUTER.public4]);
+          expect(Object.keys(report.dns?.seenAs ?? {})).toEqual([ROUTER.public4]);
+        }
+        const nothing = { caught: { ...caught, leaks: [], missed: 0 }, traffic: [] };
+        const row = measured(nothing, { caught, traffic });
+        expect(row.missed).toBe(0);
+        expect(row.leaked).toBe(caught.leaks.length);
+        expect(measured(nothing, { caught: nothing.caught, traffic }).leaked).toBeGreaterThan(10);
+      } finally {
+        await lab.close();
+      }
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe.concurrent("with both layers, whether with two network cards or one, nothing leaks:", () => {
+  const stages = openStages([2, "both"], [1, "both"]);
+  for (const scenario of SCENARIOS) {
+    for (const arms of scenario.arms) {
+      test(
+        `${scenario.name} (${arms})`,
+        async () => {
+          const row = await stages.get(arms, "both").play(scenario);
+          expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0, failure: null });
+          expect(row.sent).toBeGreaterThan(20);
+        },
+        TIMEOUT_MS,
+      );
+    }
+  }
+});
+
+/** Opens them at the same time, before the tests. */
+function openStages(...parts: readonly [arms: Arms, layer: Layer][]) {
+  const open = new Map<string, Stage>();
+  beforeAll(async () => {
+    const stages = await Promise.all(parts.map(([arms, layer]) => Stage.open(arms, layer)));
+    for (const [index, stage] of stages.entries()) open.set(String(parts[index]), stage);
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all([...open.values()].map((stage) => stage.close()));
+  }, 60_000);
+  return {
+    get: (arms: Arms, layer: Layer): Stage => {
+      const stage = open.get(String([arms, layer]));
+      if (stage === undefined) throw new Error(`no stage with ${arms} card(s) and ${layer}`);
+      return stage;
+    },
+  };
+}
+
+/** What `describe` of a frame says of each kind of traffic. */
+function leaksOf(v4 = "", v6 = ""): RegExp[] {
+  const { host4, host6, dns4 } = INTERNET;
+  return [
+    `${v4} > ${host4} UDP \\d+ > 7, \\d+ bytes`,
+    `${v6} > ${host6} UDP \\d+ > 7, \\d+ bytes`,
+    `${v4} > ${host4} TCP \\d+ > 7`,
+    `${v4} > ${host4} TCP \\d+ > 80`,
+    `${v4} > ${dns4} UDP \\d+ > 53, \\d+ bytes`,
+    `${v4} > ${host4} ICMP type 8 code 0`,
+  ].map((line) => new RegExp(`^${line.replaceAll(".", "\\.")}$`));
+}

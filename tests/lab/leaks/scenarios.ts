@@ -1,5 +1,7 @@
+import { CONNECTIONS } from "./connections.ts";
+import { ENDINGS } from "./endings.ts";
 import type { Scenario } from "./scenario.ts";
-import { TUNNEL_SCENARIOS } from "./tunnel.ts";
+import { TAMPERING } from "./tampering.ts";
 
 /** Everything that the suite plays, in this order. */
-export const SCENARIOS: readonly Scenario[] = [...TUNNEL_SCENARIOS];
+export const SCENARIOS: readonly Scenario[] = [...CONNECTIONS, ...ENDINGS, ...TAMPERING];

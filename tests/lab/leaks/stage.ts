@@ -4,25 +4,30 @@ import type { Sniffer } from "../sniffer.ts";
 import type { Traffic } from "../traffic.ts";
 import { type Layer, starterFor } from "./layer.ts";
 import { Network } from "./network.ts";
+import { Pace } from "./pace.ts";
 import { type Count, measured, type Row } from "./row.ts";
 import type { Scenario } from "./scenario.ts";
 
 const SERVER = "box-vpn-1";
 const PAGE = `http://${INTERNET.host4}/`;
+const PAGE6 = `http://[${INTERNET.host6}]/`;
 /** A dead tunnel is noticed within 5 s and dialled anew, each slower while tests run beside. */
 const MENDED_WITHIN_MS = 20_000;
 /** What mends at once does so by then; the rest is what the stage mends itself, by a restart. */
 const MENDED_SOON_MS = 400;
-/** The interface allows five connection requests in any second; a little more for two clocks. */
-const PACE = { requests: 5, withinMs: 1_050 };
+
+/** What a sniffer has caught before its first frame. */
+const NOTHING = { frames: 0, wireguard: 0, arp: 0, ndp: 0, dhcp: 0, leaks: [], missed: 0 };
 
 /**
  * One lab with one running gateway, where scenarios play one after the other. Traffic from the LAN client and from
  * the gateway never pauses, and neither does the sniffer: what leaks between two scenarios counts in the second.
  */
 export class Stage {
-  private requests: number[] = [];
-  private last: Count | null = null;
+  private readonly pace = new Pace();
+  private turn: Promise<unknown> = Promise.resolve();
+  private provider = "managed";
+  private last: Count = { caught: NOTHING, traffic: [] };
 
   private constructor(
     readonly lab: Lab,
@@ -54,18 +59,11 @@ export class Stage {
     return this.lab.sandbox.arms;
   }
 
-  async play(scenario: Scenario): Promise<Row> {
-    this.last ??= await this.count();
-    await this.bring(scenario.from);
-    const failure = await scenario.run(this).then(
-      () => null,
-      (error: unknown) => (error instanceof Error ? error.message : String(error)),
-    );
-    await this.restore();
-    const [before, after] = [this.last, await this.count()];
-    this.last = after;
-    const { arms, layer } = this;
-    return { scenario: scenario.name, arms, layer, ...measured(before, after, scenario.allowed), failure };
+  /** Scenarios play one after the other, whoever asks. */
+  play(scenario: Scenario): Promise<Row> {
+    const row = this.turn.then(() => this.playNow(scenario));
+    this.turn = row.catch(() => {});
+    return row;
   }
 
   async connect(server = SERVER): Promise<Answer> {
@@ -76,12 +74,17 @@ export class Stage {
     return this.request("/api/disconnect");
   }
 
-  /** A request that the interface counts as one about the connection, once it may be made. */
-  async request(path: string, body?: unknown): Promise<Answer> {
-    const [oldest = 0] = this.requests.slice(-PACE.requests);
-    if (this.requests.length >= PACE.requests) await Bun.sleep(oldest + PACE.withinMs - performance.now());
-    this.requests = [...this.requests.slice(1 - PACE.requests), performance.now()];
-    return this.gateway.api("POST", path, body);
+  /** A request to the interface, as soon as its limits allow it. */
+  async request(path: string, body?: unknown, method = "POST"): Promise<Answer> {
+    await this.pace.turn(path);
+    const [, provider] = /^\/api\/provider\/(\w+)$/.exec(path) ?? [];
+    this.provider = provider ?? this.provider;
+    return this.gateway.api(method, path, body);
+  }
+
+  /** The body of /api/status. */
+  async status(): Promise<Answer["body"]> {
+    return (await this.request("/api/status", undefined, "GET")).body;
   }
 
   /** A command in the gateway's namespace. */
@@ -94,20 +97,32 @@ export class Stage {
     return this.lab.fetchFrom(this.lab.namespaces.client, PAGE);
   }
 
-  /** Whether both layers are whole, as far as this stage has them, and the client sees what the state promises. */
-  async whole(): Promise<boolean> {
-    const health = await this.gateway.api("GET", "/health").catch(() => null);
-    if (health?.status !== 200 || !(await this.network.rulesStand())) return false;
-    if (this.layer !== "both") return true;
-    const { connected } = (await this.gateway.api("GET", "/api/status")).body;
+  /** Throws unless the internet sees the client come from there, or null: not at all. Needs both layers. */
+  async sees(address: string | null): Promise<void> {
+    if (this.layer !== "both") return;
     const page = await this.browse();
-    return connected ? Object.values(VPN).some(({ v4 }) => page?.includes(v4)) : page === null;
+    const right = address === null ? page === null : page?.includes(address) === true;
+    if (!right) throw new Error(`the client should be seen as ${address}, but the page is ${page}`);
+  }
+
+  /** Brings the gateway into a state from which scenarios begin; connected is connected over IPv4 and IPv6. */
+  async bring(state: Scenario["from"]): Promise<void> {
+    const body = await this.status();
+    if (state === "blocked") {
+      if (body.state !== "disconnected") await this.disconnect();
+      return;
+    }
+    const live = body.state === "connected" && body.server === SERVER;
+    if (live && (await this.carries())) return;
+    if (live) await this.disconnect();
+    const answer = await this.connect();
+    if (answer.status !== 200) throw new Error(`cannot connect before a scenario: ${answer.body.error}`);
   }
 
   /** Returns once the service itself has repaired everything; throws where it does not. */
   async mended(): Promise<void> {
-    if (!(await this.wholeWithin(MENDED_WITHIN_MS)))
-      throw new Error("the service does not mend what was broken");
+    const broken = await this.brokenAfter(MENDED_WITHIN_MS);
+    if (broken !== null) throw new Error(`the service does not mend what was broken: ${broken}`);
   }
 
   /** Throws where the sniffer has not seen all. */
@@ -121,16 +136,20 @@ export class Stage {
     }
   }
 
-  private async bring(state: Scenario["from"]): Promise<void> {
-    const { body } = await this.gateway.api("GET", "/api/status");
-    if (state === "blocked") {
-      if (body.state !== "disconnected") await this.disconnect();
-      return;
-    }
-    if (body.state === "connected" && body.server === SERVER) return;
-    if (body.provider !== "managed") await this.request("/api/provider/managed");
-    const answer = await this.connect();
-    if (answer.status !== 200) throw new Error(`cannot connect before a scenario: ${answer.body.error}`);
+  private async playNow(scenario: Scenario): Promise<Row> {
+    await this.bring(scenario.from);
+    const begin = await this.count();
+    const failure = await scenario.run(this).then(
+      () => null,
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    );
+    await this.restore();
+    const end = await this.count();
+    // What leaked between the last scenario and this one is of this one.
+    const before = { ...begin, caught: this.last.caught };
+    this.last = end;
+    const { arms, layer } = this;
+    return { scenario: scenario.name, arms, layer, ...measured(before, end, scenario.allowed), failure };
   }
 
   /** Whatever a scenario did: the gateway's network as it was, the service running, both layers whole. */
@@ -138,20 +157,44 @@ export class Stage {
     if (this.gateway.pid !== 0) process.kill(this.gateway.pid, "SIGCONT");
     const changed = await this.network.restore();
     if (this.gateway.pid === 0) await this.gateway.start();
-    if (!changed && (await this.wholeWithin(MENDED_SOON_MS))) return;
-    await this.gateway.restart();
-    if (await this.wholeWithin(MENDED_SOON_MS)) return;
-    await this.disconnect();
-    await this.mended();
+    if (changed || (await this.brokenAfter(MENDED_SOON_MS)) !== null) {
+      await this.gateway.restart();
+      if ((await this.brokenAfter(MENDED_SOON_MS)) !== null) await this.disconnect();
+      await this.mended();
+    }
+    if (this.provider !== "managed") await this.request("/api/provider/managed");
   }
 
-  private async wholeWithin(ms: number): Promise<boolean> {
+  private async brokenAfter(ms: number): Promise<string | null> {
     const deadline = performance.now() + ms;
     for (let pause = 20; ; pause = Math.min(pause * 2, 200)) {
-      if (await this.whole()) return true;
-      if (performance.now() + pause > deadline) return false;
+      const broken = await this.broken();
+      if (broken === null || performance.now() + pause > deadline) return broken;
       await Bun.sleep(pause);
     }
+  }
+
+  /** What is not as it has to be, as far as this stage has the layers; null where all is. */
+  private async broken(): Promise<string | null> {
+    if (!(await this.network.rulesStand())) return "the routing rules are not as they were";
+    const health = await this.gateway.api("GET", "/health").catch(() => null);
+    if (health?.status !== 200) return `the service is not healthy: ${health?.body}`;
+    const { state } = await this.status();
+    if (this.layer !== "both") return null;
+    if (state === "connected") return (await this.carries()) ? null : "the tunnel carries nothing";
+    if (state !== "disconnected" && state !== "failed") return `the service is ${state}`;
+    return (await this.browse()) === null ? null : "the client is not blocked";
+  }
+
+  /** Whether the client's questions take a tunnel, over IPv4 and IPv6. */
+  private async carries(): Promise<boolean> {
+    if (this.layer !== "both") return true;
+    const pages = await Promise.all(
+      [PAGE, PAGE6].map((url) => this.lab.fetchFrom(this.lab.namespaces.client, url)),
+    );
+    return pages.every((page) =>
+      Object.values(VPN).some(({ v4, v6 }) => page?.includes(v4) || page?.includes(v6)),
+    );
   }
 
   private async count(): Promise<Count> {

@@ -1,0 +1,78 @@
+import type { Arms } from "../../../src/sandbox/topology.ts";
+import type { Layer } from "./layer.ts";
+import type { Row } from "./row.ts";
+import { SCENARIOS } from "./scenarios.ts";
+import { Stage } from "./stage.ts";
+
+const ALONE = ["routing alone", "firewall alone"] as const;
+const WIDTHS = { scenario: 78, arms: 5, layer: 14, number: 9 };
+
+const asJson = process.argv.includes("--json");
+const rows: Row[] = [];
+if (!asJson) print(["scenario", "cards", "layers", "sent", "tunnelled", "refused", "leaked"]);
+for (const layer of ["both", ...ALONE] as const) {
+  await Promise.all(([2, 1] as const).map((arms) => perform(arms, layer)));
+}
+const proven = rows.filter((row) => row.layer === "both");
+const leaked = sum(proven.map((row) => row.leaked));
+const broken = proven.filter((row) => row.failure !== null || row.missed > 0).length;
+if (asJson) process.stdout.write(`${JSON.stringify({ leaked, rows }, null, 2)}\n`);
+else process.stdout.write(closing());
+process.exit(leaked === 0 && broken === 0 ? 0 : 1);
+
+/** The whole suite on one stage. */
+async function perform(arms: Arms, layer: Layer): Promise<void> {
+  const stage = await Stage.open(arms, layer);
+  try {
+    for (const scenario of SCENARIOS.filter((one) => one.arms.includes(arms))) {
+      const row = await stage.play(scenario);
+      rows.push(row);
+      if (!asJson) printRow(row);
+    }
+  } finally {
+    await stage.close();
+  }
+}
+
+function printRow(row: Row): void {
+  const { scenario, arms, layer, sent, tunnelled, refused } = row;
+  print([scenario, arms, layer, sent, tunnelled, refused, row.leaked]);
+  // Without a layer a scenario may well fail; what counts there is whether something leaks.
+  const wrong = [
+    ...(row.leaked > 0 ? row.leaks : []),
+    ...(row.missed > 0 ? [`the sniffer missed ${row.missed} frames`] : []),
+    ...(row.failure !== null && layer === "both" ? [row.failure] : []),
+  ];
+  for (const line of wrong) process.stdout.write(`    ${line}\n`);
+}
+
+function print([scenario, arms, layer, ...numbers]: readonly (string | number)[]): void {
+  const words = [
+    String(scenario).padEnd(WIDTHS.scenario),
+    String(arms).padStart(WIDTHS.arms),
+    ` ${layer}`.padEnd(WIDTHS.layer + 1),
+    ...numbers.map((number) => String(number).padStart(WIDTHS.number)),
+  ];
+  process.stdout.write(`${words.join(" ")}\n`);
+}
+
+function closing(): string {
+  const total = `Both layers: ${proven.length} scenarios, ${sum(proven.map((row) => row.sent))} packets sent, ${leaked} leaked`;
+  const wrong = broken === 0 ? "" : `; ${broken} scenarios did not go as they should`;
+  return `\n${ALONE.map(held).join("")}${total}${wrong}.\n`;
+}
+
+/** Which scenarios one layer holds without the other. */
+function held(layer: Layer): string {
+  const alone = rows.filter((row) => row.layer === layer);
+  const leaking = alone.filter((row) => row.leaked > 0);
+  const names = leaking.map(
+    (row) => `  not: ${row.scenario} (${row.arms === 1 ? "one card" : "two cards"}, ${row.leaked} leaked)\n`,
+  );
+  const name = `${layer.slice(0, 1).toUpperCase()}${layer.slice(1)}`;
+  return `${name} holds ${alone.length - leaking.length} of ${alone.length} scenarios.\n${names.join("")}`;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

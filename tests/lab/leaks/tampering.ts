@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { TABLE } from "../../../src/firewall/ruleset.ts";
+import { TUNNEL_TABLE } from "../../../src/routing/rules.ts";
+import type { Scenario } from "./scenario.ts";
+import type { Stage } from "./stage.ts";
+
+/** Long enough for fifty datagrams of each sender. */
+const MOMENT_MS = 250;
+/** Between two removals, so that each is seen alone. */
+const STEP_MS = 50;
+/** A repair takes some 50 ms; a hundred times that while tests run beside. */
+const REPAIRED_WITHIN_MS = 5_000;
+const CHAINS = ["input", "forward", "output"] as const;
+
+/** What someone with root does to the gateway behind the service's back. */
+export const TAMPERING: readonly Scenario[] = [
+  tampering("the tunnel's process is killed", "connected", async (stage) => {
+    for (const pid of await tunnelProcesses(stage)) process.kill(pid, "SIGKILL");
+  }),
+  tampering("the tunnel's link is deleted", "connected", async (stage) => {
+    await stage.inside("ip", "link", "del", "dev", await tunnelLink(stage));
+  }),
+  tampering("the tunnel's link is taken down", "connected", async (stage) => {
+    await stage.inside("ip", "link", "set", "dev", await tunnelLink(stage), "down");
+  }),
+  tampering("the tunnel's addresses are removed one by one", "connected", async (stage) => {
+    const link = await tunnelLink(stage);
+    const { stdout } = await stage.inside("ip", "-j", "address", "show", "dev", link);
+    const [{ addr_info: addresses }] = JSON.parse(stdout);
+    assert.ok(addresses.length >= 2);
+    for (const { local, prefixlen } of addresses) {
+      await stage.inside("ip", "address", "del", `${local}/${prefixlen}`, "dev", link);
+      await Bun.sleep(STEP_MS);
+    }
+  }),
+  tampering("the tunnel's routes are removed one by one", "connected", async (stage) => {
+    for (const family of ["-4", "-6"]) {
+      await stage.inside("ip", family, "route", "del", "default", "table", String(TUNNEL_TABLE));
+      await Bun.sleep(STEP_MS);
+    }
+  }),
+  ...(["connected", "blocked"] as const).flatMap((from) => [
+    tampering(`the routing rules are removed one by one while ${from}`, from, async (stage) => {
+      for (const [family, priority] of await ownRules(stage)) {
+        await stage.inside("ip", family, "rule", "del", "priority", priority);
+        await Bun.sleep(STEP_MS);
+      }
+    }),
+    tampering(`nft flush ruleset while ${from}`, from, async (stage) => {
+      await stage.inside("nft", "flush", "ruleset");
+    }),
+    tampering(`the table is deleted while ${from}`, from, async (stage) => {
+      await stage.inside("nft", "delete", "table", ...TABLE.split(" "));
+    }),
+    tampering(`the last rule of each chain is deleted while ${from}`, from, async (stage) => {
+      for (const chain of CHAINS) {
+        const handle = (await handles(stage, chain)).at(-1);
+        if (handle === undefined) continue;
+        await stage.inside("nft", "delete", "rule", ...TABLE.split(" "), chain, "handle", handle);
+        await Bun.sleep(STEP_MS);
+      }
+    }),
+    tampering(`a rule that accepts all is put in front of each chain while ${from}`, from, async (stage) => {
+      for (const chain of CHAINS) {
+        await stage.inside("nft", "insert", "rule", ...TABLE.split(" "), chain, "accept");
+        await Bun.sleep(STEP_MS);
+      }
+    }),
+    tampering(`a table of another program accepts all before ours while ${from}`, from, async (stage) => {
+      const chains = CHAINS.map(
+        (chain) => `chain ${chain} { type filter hook ${chain} priority -300; policy accept; accept; }`,
+      );
+      await stage.inside("nft", `table inet stranger { ${chains.join(" ")} }`);
+    }),
+  ]),
+];
+
+/** The service itself has both layers, tunnel included, back as they were. */
+function tampering(name: string, from: Scenario["from"], tamper: (stage: Stage) => Promise<void>): Scenario {
+  const run = async (stage: Stage) => {
+    const before = await table(stage);
+    await tamper(stage);
+    await Bun.sleep(MOMENT_MS);
+    const deadline = performance.now() + REPAIRED_WITHIN_MS;
+    while ((await table(stage)) !== before) {
+      assert.ok(performance.now() < deadline, "the table does not get as it was");
+      await Bun.sleep(STEP_MS);
+    }
+    await stage.mended();
+  };
+  return { name, arms: [2, 1], from, run };
+}
+
+/** As nft lists it, but sets: their elements have no fixed order. Both tunnel interfaces are one. */
+async function table(stage: Stage): Promise<string> {
+  const { stdout } = await stage.inside("nft", "-s", "list", "table", ...TABLE.split(" "));
+  const { interface: base } = stage.lab.sandbox;
+  return stdout
+    .replaceAll(`${base}1`, `${base}0`)
+    .replace(/ct zone (set )?[12]/g, "ct zone $1N")
+    .replace(/\{ ([^{}\n]*) \}/g, (_, elements: string) => elements.split(", ").sort().join(", "));
+}
+
+async function tunnelLink(stage: Stage): Promise<string> {
+  const { stdout } = await stage.inside("ip", "-j", "link", "show");
+  const links = (JSON.parse(stdout) as { ifname: string }[]).map((link) => link.ifname);
+  const link = links.find((name) => name.startsWith(stage.lab.sandbox.interface));
+  assert.ok(link !== undefined, "there is no tunnel");
+  return link;
+}
+
+async function tunnelProcesses(stage: Stage): Promise<number[]> {
+  const link = await tunnelLink(stage);
+  const { stdout } = await stage.lab.outside(["pgrep", "-fx", `wireguard-go ${link}`]);
+  return stdout
+    .split("\n")
+    .filter((line) => line !== "")
+    .map(Number);
+}
+
+async function ownRules(stage: Stage): Promise<[family: string, priority: string][]> {
+  const shown = ["-4", "-6"].map(async (family) => {
+    const { stdout } = await stage.inside("ip", "-j", family, "rule", "show");
+    const rules = JSON.parse(stdout) as { priority: number }[];
+    const own = rules.filter(({ priority }) => priority >= 100 && priority <= 106);
+    return own.map(({ priority }): [string, string] => [family, String(priority)]);
+  });
+  return (await Promise.all(shown)).flat();
+}
+
+async function handles(stage: Stage, chain: string): Promise<string[]> {
+  const { stdout } = await stage.inside("nft", "-a", "list", "chain", ...TABLE.split(" "), chain);
+  return [...stdout.matchAll(/ # handle (\d+)$/gm)].map(([, handle]) => handle ?? "").slice(1);
+}
