@@ -90,5 +90,6 @@ async function rulesIn(lab: Lab): Promise<string[]> {
       .filter((line) => line !== "")
       .map((line) => `${family} ${line}`);
   });
-  return (await Promise.all(shown)).flat();
+  // Rules of one priority stand in the order in which they came; none of ours depends on it.
+  return (await Promise.all(shown)).flat().sort();
 }
