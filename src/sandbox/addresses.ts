@@ -49,8 +49,9 @@ function gatewayAddresses(arms: Arms): string {
     `address add ${LAN.gateway6}/64 dev lan0 nodad`,
     "link set lan0 up",
     ...uplink,
-    `route add default via ${router.v4}`,
-    `route add default via ${router.v6}`,
+    // As DHCP gives it: with the interface, by which the kernel finds the router under the gateway's routing rules too.
+    `route add default via ${router.v4} dev ${arms === 1 ? "lan0" : "wan0"}`,
+    `route add default via ${router.v6} dev ${arms === 1 ? "lan0" : "wan0"}`,
   ]);
 }
 
