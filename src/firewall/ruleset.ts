@@ -200,7 +200,8 @@ function marks({ lans, uplink, dialing, carrying, lookup }: Policy): string {
 
 /** Routing refuses with ICMP alone, a few a second; a client that opens many connections would see time-outs. */
 function unrouted({ lans }: Policy): string {
-  const match = `iifname ${set(lans.map((lan) => lan.interface))} fib daddr type unicast fib daddr oif missing`;
+  // Where no route leads is "unicast" to the kernel for IPv4, and "unreachable" for IPv6.
+  const match = `iifname ${set(lans.map((lan) => lan.interface))} fib daddr type { unicast, unreachable } fib daddr oif missing`;
   return chain(
     "refuse_unrouted",
     "type filter hook prerouting priority filter; policy accept;",
