@@ -14,7 +14,7 @@ import { sysctlsOf } from "./sysctls.ts";
 import { type Arms, LAN, type Namespaces, namespacesOf, ROUTER } from "./topology.ts";
 
 /** Starting the program takes 0.1 to 0.4 s; a Pi under load takes twenty times that. */
-const INTERNET_START_MS = 10_000;
+const INTERNET_START_MS = 30_000;
 
 /** The kernel looks once a second; busy, it takes somewhat longer. */
 const CARRIER_MS = 3_000;
