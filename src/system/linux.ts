@@ -202,8 +202,10 @@ function nameOf(argv: readonly string[]): string {
   return argv.slice(0, 2).join(" ");
 }
 
+/** `ip -batch` tells the cause first and ends with the number of the line. */
 function lastLine(text: string): string {
-  return text.trim().split("\n").at(-1)?.slice(0, 300) ?? "";
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("Command failed"));
+  return lines.at(-1)?.trim().slice(0, 300) ?? "";
 }
 
 async function withDeadline<T>(work: Promise<T>, ms: number, argv: readonly string[]): Promise<T> {
