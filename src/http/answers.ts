@@ -5,7 +5,7 @@ import { type StandardSchema, standard } from "./standard.ts";
 export const Refusal = Type.Object(
   {
     success: Type.Literal(false),
-    error: Type.String({ description: "what is wrong, in words" }),
+    error: Type.String({ description: "what is wrong, in words", examples: ["server is required"] }),
   },
   { additionalProperties: false },
 );

@@ -3,10 +3,14 @@ import { Type } from "typebox";
 import { CustomServer } from "../servers/schema.ts";
 import { answers, Success } from "./answers.ts";
 import { jsonBody, unusedBody } from "./body.ts";
+import { CUSTOM_EXAMPLE } from "./examples.ts";
 import type { Gateway } from "./gateway.ts";
 import { standard } from "./standard.ts";
 
-const NamePath = standard(Type.Object({ name: Type.String() }, { additionalProperties: false }), "path");
+const NamePath = standard(
+  Type.Object({ name: Type.String({ example: CUSTOM_EXAMPLE.name }) }, { additionalProperties: false }),
+  "path",
+);
 
 export function customRoutes(gateway: Gateway) {
   return new Elysia()
@@ -18,7 +22,7 @@ export function customRoutes(gateway: Gateway) {
       },
       {
         parse: jsonBody,
-        body: standard(CustomServer),
+        body: standard({ ...CustomServer, examples: [CUSTOM_EXAMPLE] }),
         response: answers(Success, "the server is in the list of the provider custom"),
         detail: { summary: "Add a custom server", tags: ["Servers"] },
       },

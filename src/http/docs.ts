@@ -5,11 +5,12 @@ import type { Audience } from "./audience.ts";
 import { EVENTS } from "./event.ts";
 import type { Gateway } from "./gateway.ts";
 import { routesOf } from "./routes.ts";
+import { swaggerRoutes } from "./swagger.ts";
 
-/** `/swagger/json`, the OpenAPI document of the endpoints. */
+/** `/swagger/json`, the OpenAPI document of the endpoints, and `/swagger`, the page that shows it. */
 export function docsRoutes(gateway: Gateway, audience: Audience) {
   let document: Promise<OpenApi> | undefined;
-  return new Elysia().get(
+  return new Elysia().use(swaggerRoutes()).get(
     "/swagger/json",
     () => {
       document ??= documentOf(gateway, audience).then(corrected).then(withEvents);
@@ -49,20 +50,22 @@ interface Operation {
 }
 interface Body {
   description?: string;
-  content: Record<string, { schema: { type?: string; const?: unknown; $ref?: string } }>;
+  content: Record<string, { schema: { type?: string; $ref?: string } }>;
   headers?: Record<string, unknown>;
 }
 
-/** The plugin lists three content types for every body, and says 3.0 although `const` and `null` are of 3.1. */
+/**
+ * The plugin lists three content types for every body, leaves words of the schema beside it, and says 3.0 although
+ * `const` and `null` are of 3.1.
+ */
 function corrected(document: OpenApi): OpenApi {
   for (const [path, operations] of Object.entries(document.paths)) {
     for (const operation of Object.values(operations)) {
-      const responses = Object.entries(operation.responses);
-      for (const body of [operation.requestBody, ...responses.map(([, response]) => response)]) {
-        if (body !== undefined) body.content = contentOf(body);
-      }
-      for (const [status, response] of responses) {
-        if (path.startsWith("/api/")) response.headers = headersOf(status);
+      if (operation.requestBody !== undefined)
+        operation.requestBody.content = contentOf(operation.requestBody);
+      for (const [status, { description = "", ...response }] of Object.entries(operation.responses)) {
+        const headers = path.startsWith("/api/") ? { headers: headersOf(status) } : {};
+        operation.responses[status] = { description, ...headers, content: contentOf(response) };
       }
     }
   }

@@ -3,6 +3,7 @@ import { Type } from "typebox";
 import { ImportedConfig } from "../servers/schema.ts";
 import { answers } from "./answers.ts";
 import { jsonBody } from "./body.ts";
+import { IMPORT_EXAMPLE } from "./examples.ts";
 import type { Gateway } from "./gateway.ts";
 import { standard } from "./standard.ts";
 
@@ -27,7 +28,7 @@ export function importRoutes(gateway: Gateway) {
     },
     {
       parse: jsonBody,
-      body: standard(ImportedConfig),
+      body: standard({ ...ImportedConfig, examples: [IMPORT_EXAMPLE] }),
       response: answers(Imported, "the configuration is in the list of the provider imported"),
       detail: { summary: "Import a WireGuard configuration", tags: ["Servers"] },
     },

@@ -2,13 +2,14 @@ import { Elysia } from "elysia";
 import { Type } from "typebox";
 import { answers, Success } from "./answers.ts";
 import { jsonBody, unusedBody } from "./body.ts";
+import { CONNECT_EXAMPLE } from "./examples.ts";
 import type { Gateway } from "./gateway.ts";
 import { standard } from "./standard.ts";
 
 const Choice = standard(
   Type.Object(
     { server: Type.String({ minLength: 1, description: "hostname of a server of the current provider" }) },
-    { additionalProperties: false },
+    { additionalProperties: false, examples: [CONNECT_EXAMPLE] },
   ),
 );
 

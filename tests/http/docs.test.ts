@@ -1,4 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { Compile } from "typebox/compile";
 import { start } from "./wire.ts";
 
 const { send, stop } = start();
@@ -116,7 +118,97 @@ test("request bodies and path parameters are documented", async () => {
   expect(name).toMatchObject({ in: "path", name: "name", required: true, schema: { type: "string" } });
 });
 
-test("nothing in the document, and no page, points to another host", async () => {
+test("the document points to no other host", async () => {
   expect(JSON.stringify(await document())).not.toContain("://");
-  expect((await send("GET", "/swagger")).status).toBe(404);
+});
+
+test("the document is valid OpenAPI", async () => {
+  expect(await new Validator().validate(await document())).toEqual({ valid: true });
+});
+
+test("each example in the document fits its schema", async () => {
+  const found = examplesIn(await document());
+  for (const { schema, example } of found) {
+    expect({ example, fits: Compile(schema).Check(example) }).toEqual({ example, fits: true });
+  }
+  expect(found.length).toBeGreaterThan(10);
+});
+
+/** Every schema with examples, wherever it stands. */
+function examplesIn(node: unknown): { schema: object; example: unknown }[] {
+  if (typeof node !== "object" || node === null) return [];
+  const { examples, example } = node as { examples?: unknown; example?: unknown };
+  const all = [
+    ...(Array.isArray(examples) ? examples : []),
+    ...(typeof example === "string" ? [example] : []),
+  ];
+  return [
+    ...all.map((each) => ({ schema: node, example: each })),
+    ...Object.values(node).flatMap(examplesIn),
+  ];
+}
+
+const PAGE = "/swagger";
+const FILES = {
+  "/swagger": "text/html",
+  "/swagger/": "text/html",
+  "/swagger/init.js": "text/javascript",
+  "/swagger/swagger-ui-bundle.js": "text/javascript",
+  "/swagger/swagger-ui.css": "text/css",
+  "/swagger/swagger-ui-bundle.js.LICENSE.txt": "text/plain",
+  "/swagger/LICENSE": "text/plain",
+};
+
+test("the page is whole: each address in it is the gateway's own and answers with its type", async () => {
+  const html = (await send("GET", PAGE)).text;
+  const addresses = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address);
+  expect(addresses.filter((address) => address !== "data:,").sort()).toEqual([
+    "/swagger/init.js",
+    "/swagger/swagger-ui-bundle.js",
+    "/swagger/swagger-ui.css",
+  ]);
+  for (const [path, type] of Object.entries(FILES)) {
+    const { status, headers, text } = await send("GET", path);
+    expect({ path, status, type: headers.get("content-type") }).toEqual({
+      path,
+      status: 200,
+      type: `${type}; charset=utf-8`,
+    });
+    expect(text.length).toBeGreaterThan(100);
+  }
+});
+
+test("the page may load and run nothing but the gateway's own files", async () => {
+  for (const path of Object.keys(FILES)) {
+    const { headers } = await send("GET", path);
+    expect(headers.get("content-security-policy")).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("x-frame-options")).toBe("DENY");
+  }
+});
+
+test("a browser that has a file is told so, and one that has another version gets the new one", async () => {
+  const tags = new Set<string | null>();
+  for (const path of Object.keys(FILES)) {
+    const { headers } = await send("GET", path);
+    const tag = headers.get("etag") ?? "";
+    tags.add(tag);
+    expect(headers.get("cache-control")).toBe("no-cache");
+    for (const known of [tag, `W/${tag}`, `"other", ${tag}`]) {
+      const again = await send("GET", path, undefined, { "If-None-Match": known });
+      expect([again.status, again.text, again.headers.get("etag")]).toEqual([304, "", tag]);
+    }
+    expect((await send("GET", path, undefined, { "If-None-Match": '"other"' })).status).toBe(200);
+  }
+  expect(tags.size).toBe(Object.keys(FILES).length - 1);
+});
+
+test("the page is guarded like everything else", async () => {
+  for (const path of Object.keys(FILES)) {
+    expect((await send("GET", path, undefined, { Host: "evil.example" })).status).toBe(403);
+    expect((await send("POST", path)).status).toBe(404);
+  }
 });

@@ -34,6 +34,8 @@ export interface GatewayOptions {
   flags?: readonly string[];
   /** A program that starts the service in its own place, with the service's command line as arguments. */
   starter?: readonly string[];
+  /** What serves: the sources, unless a test judges the compiled binary. */
+  program?: readonly string[];
 }
 
 export async function createLab(options: { arms: Arms }): Promise<Lab> {
@@ -170,7 +172,8 @@ export class Gateway {
   private command(): string[] {
     const { sandbox } = this.lab;
     return [
-      ...[process.execPath, MAIN, "serve", "--port", `${this.port}`, "--host", "127.0.0.1"],
+      ...(this.options.program ?? [process.execPath, MAIN]),
+      ...["serve", "--port", `${this.port}`, "--host", "127.0.0.1"],
       ...(this.options.inNamespace ? [] : ["--netns", sandbox.namespaces.gateway]),
       ...["--state-dir", join(sandbox.directory, "state"), "--interface", sandbox.interface],
       ...["--lan", sandbox.lan, "--uplink", sandbox.uplink],

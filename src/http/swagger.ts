@@ -1,0 +1,60 @@
+import { Elysia } from "elysia";
+import licence from "swagger-ui-dist/LICENSE" with { type: "file" };
+import styles from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
+import bundle from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import credits from "swagger-ui-dist/swagger-ui-bundle.js.LICENSE.txt" with { type: "file" };
+import page from "./swagger/index.html" with { type: "file" };
+import init from "./swagger/init.js" with { type: "file" };
+
+/** `/swagger`, a page for people that needs nothing but the gateway: Swagger UI is in the executable. */
+export function swaggerRoutes() {
+  const app = new Elysia();
+  for (const [path, { file, type }] of Object.entries(FILES)) {
+    const answer = answerWith(file, type);
+    app.get(path, ({ request }) => answer(request.headers.get("if-none-match")), { detail: { hide: true } });
+  }
+  return app;
+}
+
+const HTML = "text/html; charset=utf-8";
+const SCRIPT = "text/javascript; charset=utf-8";
+const TEXT = "text/plain; charset=utf-8";
+
+const FILES: Record<string, { file: string; type: string }> = {
+  "/swagger": { file: page, type: HTML },
+  "/swagger/": { file: page, type: HTML },
+  "/swagger/init.js": { file: init, type: SCRIPT },
+  "/swagger/swagger-ui-bundle.js": { file: bundle, type: SCRIPT },
+  "/swagger/swagger-ui.css": { file: styles, type: "text/css; charset=utf-8" },
+  "/swagger/LICENSE": { file: licence, type: TEXT },
+  "/swagger/swagger-ui-bundle.js.LICENSE.txt": { file: credits, type: TEXT },
+};
+
+/** Nothing but the gateway's own files and its own answers; the icons of Swagger UI's style sheet are `data:`. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** Browsers keep the file and ask whether it is still the same, for the next version of the gateway has others. */
+function answerWith(path: string, type: string): (known: string | null) => Promise<Response> {
+  let tag: string | undefined;
+  return async (known) => {
+    const file = Bun.file(path);
+    tag ??= `"${Bun.hash(await file.bytes()).toString(16)}"`;
+    const headers = {
+      "Content-Type": type,
+      "Content-Security-Policy": POLICY,
+      "Cache-Control": "no-cache",
+      ETag: tag,
+    };
+    const same = known?.split(/ *, */).some((each) => each.replace(/^W\//, "") === tag) === true;
+    return same ? new Response(null, { status: 304, headers }) : new Response(file, { headers });
+  };
+}
