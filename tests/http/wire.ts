@@ -91,7 +91,8 @@ async function exchange(port: number, bytes: string | Uint8Array): Promise<Answe
   return answerFrom(Buffer.concat(received).toString());
 }
 
-function answerFrom(text: string): Answer {
+/** An answer as it stands on the wire; status 0 where nothing came. */
+export function answerFrom(text: string): Answer {
   const end = text.indexOf("\r\n\r\n");
   const [first = "", ...lines] = text.slice(0, end).split("\r\n");
   const headers = new Headers(lines.map((line) => line.split(": ", 2) as [string, string]));
@@ -101,7 +102,7 @@ function answerFrom(text: string): Answer {
   const body = bytes.subarray(0, length).toString();
   const isJson = headers.get("content-type")?.startsWith("application/json") === true;
   return {
-    status: Number(first.split(" ")[1]),
+    status: Number(first.split(" ")[1] ?? 0),
     headers,
     text: body,
     rest: bytes.subarray(length).toString(),
