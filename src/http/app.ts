@@ -5,6 +5,7 @@ import { type DoorOptions, doorFor, type Next } from "./door.ts";
 import { answerTo } from "./errors.ts";
 import type { Gateway } from "./gateway.ts";
 import { routesOf } from "./routes.ts";
+import { inTurns } from "./turns.ts";
 
 export type Options = DoorOptions;
 
@@ -13,7 +14,8 @@ export type App = ReturnType<typeof createApp>;
 /** The HTTP interface to a gateway; nothing listens yet. */
 export function createApp(gateway: Gateway, options: Options) {
   const door = doorFor(options);
-  const audience = new Audience(gateway, options.fault);
+  const shared = inTurns(gateway);
+  const audience = new Audience(shared, options.fault);
   const app = new Elysia({
     strictPath: true,
     // A native static response would bypass the door.
@@ -37,8 +39,8 @@ export function createApp(gateway: Gateway, options: Options) {
       return door(request, peer, next as unknown as Next);
     })
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))
-    .use(routesOf(gateway, audience))
-    .use(docsRoutes(gateway, audience));
+    .use(routesOf(shared, audience))
+    .use(docsRoutes(shared, audience));
   return { app, audience };
 }
 

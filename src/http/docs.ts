@@ -51,7 +51,6 @@ interface Operation {
 interface Body {
   description?: string;
   content: Record<string, { schema: { type?: string; $ref?: string } }>;
-  headers?: Record<string, unknown>;
 }
 
 /**
