@@ -69,6 +69,9 @@ export function isPrivate(ip: string): boolean {
 
 /** `::ffff:a.b.c.d` as `a.b.c.d`, which is how a dual-stack socket names an IPv4 peer; others as they are. */
 export function unmapped(ip: string): string {
+  // As the kernel writes it, which is all that most callers have.
+  const [, ipv4 = ""] = /^::ffff:([0-9.]+)$/.exec(ip) ?? [];
+  if (isIpv4(ipv4)) return ipv4;
   return parseIp(ip)?.match(/^::ffff:([0-9.]+)$/)?.[1] ?? ip;
 }
 

@@ -29,6 +29,20 @@ export function refuseStrangers(request: Request, peer: string | null, { names, 
 
 /** Loopback, IPv6 link-local and the LAN. */
 export function isNeighbour(peer: string, lan: readonly string[]): boolean {
+  const question = [peer, ...lan].join(" ");
+  const answer = answers.get(question) ?? isIn(peer, lan);
+  if (answers.size >= MOST_ANSWERS) answers.clear();
+  answers.set(question, answer);
+  return answer;
+}
+
+/** To read addresses takes as long as all the rest of a refusal, and a client that floods asks the same each time. */
+const answers = new Map<string, boolean>();
+
+/** More than the devices of a home. */
+const MOST_ANSWERS = 1_000;
+
+function isIn(peer: string, lan: readonly string[]): boolean {
   const address = unmapped(peer.replace(/%.*$/, ""));
   return [...ALWAYS_NEAR, ...lan].some((cidr) => {
     const prefix = parsePrefix(cidr);

@@ -97,6 +97,7 @@ function recent(times: readonly number[], now: number): readonly number[] {
 /** A household's device has a whole /64 to take addresses from (RFC 4291, section 2.5.4), so that is one client. */
 export function clientOf(address: string): string {
   const plain = unmapped(address.replace(/%.*$/, ""));
-  const network = parsePrefix(plain.includes(":") ? `${plain}/64` : plain);
+  if (!plain.includes(":")) return plain;
+  const network = parsePrefix(`${plain}/64`);
   return network === null ? plain : networkOf(network).address;
 }

@@ -127,7 +127,8 @@ function altered<T extends { name: string }>(body: fc.Arbitrary<T>, prefix: stri
     .tuple(body, fc.constantFrom(...fields), fc.oneof(fc.jsonValue(), fc.string()))
     .map(([whole, field, value]) => ({
       ...whole,
-      [field]: field === "name" ? prefix + String(value) : value,
+      [field]:
+        field === "name" ? prefix + (typeof value === "string" ? value : JSON.stringify(value)) : value,
     }));
 }
 
