@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import fc from "fast-check";
+import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
+import { BINARY, Client } from "./client.ts";
+import { type Observed, outcomeOf } from "./order.ts";
+
+/** One run after another finds other things; FUZZ_SEED=… repeats one, as far as time lets it. */
+const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
+const CLIENTS = 50;
+const DURATION_MS = 15_000;
+const TIMEOUT_MS = 240_000;
+const NAMES = ["one", "two", "three", "four"];
+
+let lab: Lab;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  lab = await createLab({ arms: 2 });
+  gateway = await lab.startGateway({ program: [BINARY] });
+}, TIMEOUT_MS);
+afterAll(() => lab?.close(), TIMEOUT_MS);
+
+type Action = "add" | "remove" | "import" | "provider" | "connect" | "disconnect" | "status" | "servers";
+
+const actions = fc.record({
+  action: fc.constantFrom<Action[]>(
+    "add",
+    "add",
+    "remove",
+    "remove",
+    "import",
+    "provider",
+    "connect",
+    "disconnect",
+    "status",
+    "servers",
+  ),
+  name: fc.constantFrom(...NAMES),
+  exit: fc.constantFrom("box-vpn-1", "box-vpn-2", ...NAMES),
+  provider: fc.constantFrom("managed", "custom", "imported"),
+  pause: fc.integer({ min: 110, max: 300 }),
+});
+
+/** What each name was seen to go through, in each of the two lists. */
+class Records {
+  readonly custom = new Map<string, Observed[]>();
+  readonly imported = new Map<string, Observed[]>();
+
+  note(list: "custom" | "imported", name: string, observed: Observed): void {
+    this[list].set(name, [...(this[list].get(name) ?? []), observed]);
+  }
+}
+
+test(
+  `fifty clients at once: every answer fits some order, nothing hangs, the end is right (FUZZ_SEED=${SEED})`,
+  async () => {
+    const records = new Records();
+    const until = performance.now() + DURATION_MS;
+    await Promise.all(Array.from({ length: CLIENTS }, (_, index) => act(index, until, records)));
+
+    const client = new Client(gateway.port);
+    await client.ask("POST", "/api/disconnect");
+    for (const list of ["custom", "imported"] as const) {
+      await client.ask("POST", `/api/provider/${list}`);
+      const { servers } = (await client.ask("GET", "/api/servers")).body;
+      const outcomes = NAMES.map((name) => [name, outcomeOf(records[list].get(name) ?? [])]);
+      expect(outcomes).toEqual(NAMES.map((name) => [name, JSON.stringify(servers).includes(`"${name}"`)]));
+    }
+    await expectWorking(client);
+  },
+  TIMEOUT_MS,
+);
+
+/** What the gateway is for still goes. */
+async function expectWorking(client: Client): Promise<void> {
+  const ask = (method: string, path: string, body?: unknown) => client.ask(method, path, body);
+  expect((await ask("GET", "/api/status")).body).toMatchObject({ connected: false, killswitch_active: true });
+  await Bun.sleep(1_000);
+  await ask("POST", "/api/provider/managed");
+  expect((await ask("POST", "/api/connect", { server: "box-vpn-2" })).body).toEqual({ success: true });
+  expect((await ask("GET", "/api/status")).body).toMatchObject({ connected: true, server: "box-vpn-2" });
+  expect(await ask("GET", "/health")).toEqual({ status: 200, body: "healthy" });
+  expect((await ask("POST", "/api/disconnect")).body.message).toContain("kill switch active");
+}
+
+async function act(index: number, until: number, records: Records): Promise<void> {
+  const client = new Client(gateway.port);
+  for (const { action, name, exit, provider, pause } of fc.sample(actions, {
+    numRuns: 200,
+    seed: SEED + index,
+  })) {
+    if (performance.now() > until) return;
+    const start = performance.now();
+    const { status, body } = await ask(client, action, { name, exit, provider });
+    const seen = { start, end: performance.now() };
+    const told = { seed: SEED, action, status, body };
+    switch (action) {
+      case "add":
+      case "import":
+        expect({ ...told, ok: status === 200 || /^name: is taken/.test(body.error) }).toEqual({
+          ...told,
+          ok: true,
+        });
+        records.note(action === "add" ? "custom" : "imported", name, {
+          ...seen,
+          kind: status === 200 ? "change" : "look",
+          there: true,
+        });
+        break;
+      case "remove":
+        // 400: the tunnel uses it, so it is there.
+        expectOne(told, [200, 400, 404]);
+        records.note("custom", name, {
+          ...seen,
+          kind: status === 200 ? "change" : "look",
+          there: status === 400,
+        });
+        break;
+      case "connect":
+        expectOne(told, [200, 404, 500]);
+        if (status === 500) expect(body.error).toStartWith("interrupted by a ");
+        break;
+      default:
+        expectOne(told, [200]);
+    }
+    await Bun.sleep(pause);
+  }
+}
+
+function expectOne(told: { status: number }, statuses: readonly number[]): void {
+  expect({ ...told, statuses, fits: statuses.includes(told.status) }).toEqual({
+    ...told,
+    statuses,
+    fits: true,
+  });
+}
+
+interface Choice {
+  name: string;
+  exit: string;
+  provider: string;
+}
+
+function ask(client: Client, action: Action, { name, exit, provider }: Choice) {
+  const [server] = lab.sandbox.servers;
+  switch (action) {
+    case "add":
+      return client.ask("POST", "/api/custom/add", { ...server.customBody, name });
+    case "import":
+      return client.ask("POST", "/api/import", { ...server.importBody, name });
+    case "remove":
+      return client.ask("DELETE", `/api/custom/remove/${name}`);
+    case "provider":
+      return client.ask("POST", `/api/provider/${provider}`);
+    case "connect":
+      return client.ask("POST", "/api/connect", { server: exit });
+    case "disconnect":
+      return client.ask("POST", "/api/disconnect");
+    case "status":
+    case "servers":
+      return client.ask("GET", `/api/${action}`);
+  }
+}
