@@ -65,7 +65,7 @@ export function describe(thrown: unknown): string {
   if (!(thrown instanceof Error)) return "something other than an Error was thrown";
   const cause = thrown.cause === undefined ? "" : `, because ${describe(thrown.cause)}`;
   const text = thrown instanceof GatewayError ? thrown.message : (thrown.stack ?? thrown.message);
-  return (text + cause).replace(/[A-Za-z0-9+/]{43}=/g, "(a key)");
+  return (text.replace(/\.$/, "") + cause).replace(/[A-Za-z0-9+/]{43}=/g, "(a key)");
 }
 
 /** The sentence that `standard.ts` gave as its only issue. */

@@ -1,0 +1,194 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { CUSTOM_EXAMPLE } from "../../src/http/examples.ts";
+import { INTERNET } from "../../src/sandbox/topology.ts";
+import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
+import { BINARY, Client } from "./client.ts";
+
+const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
+/** Network namespaces and many starts of the service on a busy machine. */
+const TIMEOUT_MS = 240_000;
+
+let lab: Lab;
+/** Keeps a mount namespace in which the state directory is a small disk of its own. */
+let disk: Bun.Subprocess;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  lab = await createLab({ arms: 2 });
+  disk = Bun.spawn(["unshare", "-m", "sh", "-c", MOUNT, "sh", stateDir()], { stdout: "pipe" });
+  await (disk.stdout as ReadableStream).getReader().read();
+  gateway = await lab.startGateway({ program: ["nsenter", "-t", `${disk.pid}`, "-m", BINARY] });
+}, TIMEOUT_MS);
+afterEach(async () => {
+  // Whatever stopped the service or keeps it from starting: nothing of the LAN gets out.
+  expect(await lab.fetchFrom(lab.namespaces.client, `http://${INTERNET.host4}/`)).toBeNull();
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await lab?.close();
+  disk?.kill("SIGKILL");
+}, TIMEOUT_MS);
+
+const MOUNT =
+  'mkdir -p "$1" && mount -t tmpfs -o size=1m,mode=700 tmpfs "$1" && echo mounted && exec sleep infinity';
+
+const stateDir = () => join(lab.sandbox.directory, "state");
+/** The same folder as the service sees it. */
+const inside = (...names: string[]) => join(`/proc/${disk.pid}/root`, stateDir(), ...names);
+const fresh = () => new Client(gateway.port);
+const add = (name: string) => fresh().ask("POST", "/api/custom/add", { ...CUSTOM_EXAMPLE, name });
+
+async function onDisk(script: string): Promise<void> {
+  const argv = ["nsenter", "-t", `${disk.pid}`, "-m", "sh", "-c", script, "sh", stateDir()];
+  const child = Bun.spawn(argv, { stderr: "pipe" });
+  const [code, told] = await Promise.all([child.exited, child.stderr.text()]);
+  if (code !== 0) throw new Error(told);
+}
+
+async function names(): Promise<string[]> {
+  await fresh().ask("POST", "/api/provider/custom");
+  const { servers } = (await fresh().ask("GET", "/api/servers")).body;
+  const records = Object.values<object>(servers).flatMap((cities) => Object.values(cities).flat());
+  return records.map(({ hostname }) => hostname).sort();
+}
+
+async function expectKillSwitch(): Promise<void> {
+  const { body } = await fresh().ask("GET", "/api/status");
+  expect(body).toMatchObject({ connected: false, killswitch_active: true });
+  expect(await fresh().ask("GET", "/health")).toEqual({ status: 200, body: "healthy" });
+}
+
+test(
+  `what was answered with success is there after SIGKILL (FUZZ_SEED=${SEED})`,
+  async () => {
+    const kept = new Set<string>();
+    let provider = "managed";
+    for (const [round, count] of fc
+      .sample(fc.integer({ min: 1, max: 5 }), { numRuns: 8, seed: SEED })
+      .entries()) {
+      for (let i = 0; i < count; i++) {
+        const name = `${round}-${i}`;
+        expect(await add(name)).toEqual({ status: 200, body: { success: true } });
+        kept.add(name);
+      }
+      if (round % 2 === 1) {
+        const [gone = ""] = kept;
+        expect((await fresh().ask("DELETE", `/api/custom/remove/${gone}`)).status).toBe(200);
+        kept.delete(gone);
+      }
+      provider = ["managed", "imported", "custom"][round % 3] ?? "";
+      expect((await fresh().ask("POST", `/api/provider/${provider}`)).status).toBe(200);
+      await gateway.kill("SIGKILL");
+      await gateway.start();
+      expect((await fresh().ask("GET", "/api/providers")).body.current).toBe(provider);
+      expect(await names()).toEqual([...kept].sort());
+    }
+    await expectKillSwitch();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "what is under way when the service is killed is there as a whole or not at all",
+  async () => {
+    const before = await names();
+    const asked = Array.from({ length: 20 }, (_, index) => `under way ${index}`);
+    const answers = asked.map(async (name) => ({ name, ok: (await add(name)).status === 200 }));
+    await Promise.race(answers);
+    await gateway.kill("SIGKILL");
+    const accepted = (await Promise.all(answers)).filter(({ ok }) => ok).map(({ name }) => name);
+    await gateway.start();
+    const after = await names();
+    expect(accepted.length).toBeGreaterThan(0);
+    expect(after).toEqual(expect.arrayContaining([...before, ...accepted]));
+    expect(after.filter((name) => !before.includes(name) && !asked.includes(name))).toEqual([]);
+    expect((await fresh().ask("GET", "/api/status")).body.error).toBeNull();
+  },
+  TIMEOUT_MS,
+);
+
+const FULL = { success: false, error: "The database could not be written: the disk is full." };
+
+test(
+  "on a full disk nothing is taken and nothing is lost; it says so, does not start, and goes on when there is room",
+  async () => {
+    const before = await names();
+    await fill();
+    const refused = await add("no room");
+    expect(refused).toEqual({ status: 500, body: FULL });
+    expect((await fresh().ask("POST", "/api/provider/imported")).body).toEqual(FULL);
+    expect(await names()).toEqual(before);
+    await expectKillSwitch();
+    await gateway.kill("SIGTERM");
+    await expect(gateway.start()).rejects.toThrow(
+      "portcullis: The database could not be opened: the disk is full.",
+    );
+    await expectTable();
+    await onDisk('rm "$1/filling"');
+    await gateway.start();
+    expect(await names()).toEqual(before);
+    await expectKillSwitch();
+    expect((await add("room")).status).toBe(200);
+    expect(await names()).toEqual([...before, "room"].sort());
+  },
+  TIMEOUT_MS,
+);
+
+/** Leaves not a byte. */
+async function fill(): Promise<void> {
+  await onDisk('dd if=/dev/zero of="$1/filling" bs=512 2>/dev/null; test -s "$1/filling"');
+}
+
+test(
+  "with a read-only state directory it says so and does not start; afterwards everything is there",
+  async () => {
+    const before = await names();
+    await gateway.kill("SIGTERM");
+    await onDisk('mount -o remount,ro "$1"');
+    await expect(gateway.start()).rejects.toThrow(
+      "portcullis: The database could not be opened: the state directory is read-only.",
+    );
+    await expectTable();
+    await onDisk('mount -o remount,rw "$1"');
+    await gateway.start();
+    expect(await names()).toEqual(before);
+    await expectKillSwitch();
+  },
+  TIMEOUT_MS,
+);
+
+async function expectTable(): Promise<void> {
+  const { stdout } = await lab.exec(lab.namespaces.gateway, ["nft", "list", "table", "inet", "portcullis"]);
+  expect(stdout).toContain("policy drop");
+}
+
+test(
+  "a damaged database is kept aside, an empty one is in its place, and the status says so",
+  async () => {
+    await gateway.kill("SIGKILL");
+    await onDisk('rm -f "$1"/*-wal "$1"/*-shm');
+    const damaged = damage();
+    await gateway.start();
+    expect(await names()).toEqual([]);
+    await expectKillSwitch();
+    const { error } = (await fresh().ask("GET", "/api/status")).body;
+    expect(error).toStartWith("The database was damaged; it is kept as portcullis.damaged-");
+    const aside = readdirSync(inside()).filter((name) => name.startsWith("portcullis.damaged-"));
+    expect(aside.map((name) => readFileSync(inside(name)).equals(damaged))).toEqual([true]);
+    expect((await add("after")).status).toBe(200);
+    await gateway.restart();
+    expect(await names()).toEqual(["after"]);
+  },
+  TIMEOUT_MS,
+);
+
+/** Writes over the middle of the database; returns what it is then. */
+function damage(): Buffer {
+  const file = inside("portcullis.db");
+  const descriptor = openSync(file, "r+");
+  writeSync(descriptor, "x".repeat(5_000), statSync(file).size / 2);
+  closeSync(descriptor);
+  return readFileSync(file);
+}
