@@ -6,6 +6,7 @@ import { publicKeyOf } from "../src/wireguard/key.ts";
 /** A network interface; `device` is what WireGuard was told, if it is one of WireGuard's. */
 export interface FakeLink {
   up: boolean;
+  carrier: boolean;
   mtu: number;
   addresses: string[];
   userspace: boolean;
@@ -22,10 +23,18 @@ interface FakePeer {
   publicKey: string;
   endpoint: string;
   keepalive: number;
+  /** As WireGuard shows it: milliseconds since 1970, 0 is none yet. */
   latestHandshake: number;
-  /** Bytes. */
-  sent: number;
-  received: number;
+  /** Of that handshake and of the last packet out, on the monotone clock. */
+  metAt: number;
+  sentAt: number;
+  sent: Count;
+  received: Count;
+}
+
+interface Count {
+  bytes: number;
+  packets: number;
 }
 
 /** What WireGuard is told through either of its doors. */
@@ -38,6 +47,17 @@ interface FakeConfig {
 }
 
 type Family = "-4" | "-6";
+
+/** Clients send, and get an answer, this often while `busy`. */
+const DATA_EVERY_MS = 100;
+const DATA_BYTES = 128;
+const KEEPALIVE_BYTES = 32;
+/** WireGuard shakes hands again with the first packet after this long (REKEY_AFTER_TIME). */
+const REKEY_AFTER_MS = 120_000;
+const HANDSHAKE_BYTES = { initiation: 148, response: 92 };
+
+/** The programs that the gateway lets watch. */
+const MONITORS = ["nft -j monitor", "ip monitor label link address route rule"];
 
 /**
  * A kernel small enough to read: it understands the commands that the gateway sends and throws at any other.
@@ -57,6 +77,10 @@ export class FakeHost implements Host {
   readonly tables: (string | null)[] = [];
   /** Whether clients send through the tunnel. */
   busy = false;
+  /** The interface of the IPv4 default route. */
+  defaultRoute: string | null = "up0";
+  /** Whether a `sleep` lasts until `pass` has let its time go by; else all sleeping is done at once. */
+  patient = false;
   /** Endpoints, `address:port`, that answer no handshake. */
   readonly silent = new Set<string>();
   readonly names = new Map<string, string[]>();
@@ -69,6 +93,15 @@ export class FakeHost implements Host {
 
   /** How many turns of the event loop's queue a command takes; what runs beside it gets ahead meanwhile. */
   turns: (command: string) => number = () => 1;
+
+  private readonly sleepers = new Set<{ until: number; wake: () => void }>();
+  private readonly watchers = new Set<{
+    program: string;
+    onLine: (line: string) => void;
+    onExit: () => void;
+  }>();
+  /** How far the clock that tells the date is ahead of the monotone one. */
+  private ahead = 0;
 
   constructor(private clock = Date.UTC(2026, 0, 1)) {
     for (const name of ["lo", "lan0", "up0"]) this.links.set(name, emptyLink({ up: true }));
@@ -85,12 +118,21 @@ export class FakeHost implements Host {
     return answer;
   }
 
-  watch(): Watch {
-    return { stop: () => {} };
+  watch(argv: readonly string[], onLine: (line: string) => void, onExit: () => void): Watch {
+    const command = argv.join(" ");
+    if (!MONITORS.includes(command)) unknown(command);
+    const watcher = { program: argv[0] ?? "", onLine, onExit };
+    this.watchers.add(watcher);
+    return { stop: () => void this.watchers.delete(watcher) };
   }
 
   async read(path: string): Promise<string | null> {
-    return this.files.get(path) ?? null;
+    const [, name = "", way] = /^\/sys\/class\/net\/(.+)\/statistics\/([rt]x)_packets$/.exec(path) ?? [];
+    if (way === undefined) return this.files.get(path) ?? null;
+    const link = this.links.get(name);
+    if (link === undefined || link.userspace || link.device === null) return null;
+    const { peer } = this.observed(link, link.device);
+    return `${(way === "rx" ? peer?.received.packets : peer?.sent.packets) ?? 0}\n`;
   }
 
   async writeSysctl(path: string, value: string): Promise<void> {
@@ -114,7 +156,7 @@ export class FakeHost implements Host {
   }
 
   now(): number {
-    return this.clock;
+    return this.clock + this.ahead;
   }
 
   monotonic(): number {
@@ -123,8 +165,132 @@ export class FakeHost implements Host {
 
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     this.onEvent("sleep");
-    if (!signal?.aborted) this.clock += ms;
-    await null;
+    if (!signal?.aborted && !this.patient) this.elapse(ms);
+    await (this.patient && !signal?.aborted ? this.woken(ms, signal) : null);
+  }
+
+  /** Lets time go by; who sleeps wakes in order, and has done its work before the next wakes. */
+  async pass(ms: number): Promise<void> {
+    const until = this.clock + ms;
+    for (await idle(); ; await idle()) {
+      const [first] = [...this.sleepers].sort((a, b) => a.until - b.until);
+      if (first === undefined || first.until > until) break;
+      this.elapse(Math.max(0, first.until - this.clock));
+      this.sleepers.delete(first);
+      first.wake();
+    }
+    this.elapse(until - this.clock);
+  }
+
+  /** Someone, or the time service, sets the date. */
+  setClock(aheadMs: number): void {
+    this.ahead = aheadMs;
+  }
+
+  /** The gateway's process is gone, with all that it waited for. */
+  kill(): void {
+    this.sleepers.clear();
+    this.watchers.clear();
+  }
+
+  /** The programs that watch end, as when the kernel has more to tell than they can read. */
+  endWatches(): void {
+    const ended = [...this.watchers];
+    this.watchers.clear();
+    for (const { onExit } of ended) onExit();
+  }
+
+  /** Another program removes the firewall's table. */
+  removeTable(): void {
+    this.table = null;
+    this.tell("nft", '{"delete": {"table": {"family": "inet", "name": "portcullis", "handle": 7}}}');
+  }
+
+  /** Another program puts a rule in front of a chain. */
+  insertRule(chain: string, rule: string): void {
+    const head = new RegExp(`( {2}chain ${chain} \\{\n.*\n)`);
+    this.table = this.table?.replace(head, `$1    ${rule}\n`) ?? null;
+    this.tell("nft", '{"insert": {"rule": {"family": "inet", "table": "portcullis", "chain": "output"}}}');
+  }
+
+  /** Another program adds a routing rule, or removes one of ours; the text is what `ip rule` takes. */
+  changeRule(verb: "add" | "del", family: Family, text: string): void {
+    this.rule(family, verb === "add", text);
+  }
+
+  removeLink(name: string): void {
+    this.deleteLink(name);
+  }
+
+  removeRoute(prefix: string): void {
+    this.routes.delete(prefix);
+    this.tell("ip", `[ROUTE]Deleted ${prefix} table 20556 scope link `);
+  }
+
+  removeAddress(name: string, address: string): void {
+    const { addresses } = this.link(name);
+    addresses.splice(addresses.indexOf(address), 1);
+    this.tell("ip", `[ADDR]Deleted 9: ${name}    inet ${address} scope global noprefixroute ${name}`);
+  }
+
+  /** The uplink's cable is put in or pulled; the default route stays, as the kernel keeps it. */
+  plug(carrier: boolean): void {
+    this.link("up0").carrier = carrier;
+    this.tell("ip", `[LINK]3: up0: <${carrier ? "" : "NO-CARRIER,"}BROADCAST,MULTICAST,UP> mtu 1500`);
+  }
+
+  /** The uplink's default route comes or goes. */
+  setDefaultRoute(link: string | null): void {
+    this.defaultRoute = link;
+    this.tell("ip", `[ROUTE]${link === null ? "Deleted " : ""}default via 192.0.2.254 dev up0 `);
+  }
+
+  private tell(program: "nft" | "ip", line: string): void {
+    for (const watcher of [...this.watchers]) if (watcher.program === program) watcher.onLine(line);
+  }
+
+  private async woken(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const sleeper = { until: this.clock + ms, wake: resolve };
+    this.sleepers.add(sleeper);
+    signal?.addEventListener("abort", () => resolve(), { once: true });
+    await promise;
+    this.sleepers.delete(sleeper);
+  }
+
+  private elapse(ms: number): void {
+    for (const { up, device } of this.links.values()) {
+      if (up && device?.peer) this.converse(device.peer, this.clock + ms);
+    }
+    this.clock += ms;
+  }
+
+  /** What goes out through WireGuard until then, and what comes back. */
+  private converse(peer: FakePeer, until: number): void {
+    if (!this.online) return;
+    const answers = !this.silent.has(peer.endpoint);
+    const data = this.busy ? Math.floor(until / DATA_EVERY_MS) - Math.floor(this.clock / DATA_EVERY_MS) : 0;
+    count(peer.sent, data, DATA_BYTES);
+    if (answers) count(peer.received, data, DATA_BYTES);
+    if (data > 0) peer.sentAt = until;
+    const keepaliveMs = peer.keepalive * 1_000;
+    const keepalives = keepaliveMs === 0 ? 0 : Math.floor((until - peer.sentAt) / keepaliveMs);
+    count(peer.sent, keepalives, KEEPALIVE_BYTES);
+    peer.sentAt += keepalives * keepaliveMs;
+    if (peer.sentAt - peer.metAt >= REKEY_AFTER_MS && data + keepalives > 0 && answers) {
+      this.shakeHands(peer, peer.sentAt);
+    }
+  }
+
+  private shakeHands(peer: FakePeer, at: number): void {
+    count(peer.sent, 1, HANDSHAKE_BYTES.initiation);
+    count(peer.received, 1, HANDSHAKE_BYTES.response);
+    Object.assign(peer, { metAt: at, sentAt: at, latestHandshake: at + this.ahead });
+  }
+
+  private get online(): boolean {
+    const link = this.defaultRoute === null ? undefined : this.links.get(this.defaultRoute);
+    return link?.up === true && link.carrier;
   }
 
   private execute(argv: readonly string[], command: string, stdin: string): string {
@@ -145,6 +311,7 @@ export class FakeHost implements Host {
     if (table !== "" && !table.startsWith("table inet portcullis {\n")) unknown(table);
     this.table = table === "" ? null : table;
     this.tables.push(this.table);
+    this.tell("nft", '{"add": {"table": {"family": "inet", "name": "portcullis", "handle": 8}}}');
     return echoOf(table);
   }
 
@@ -170,10 +337,16 @@ export class FakeHost implements Host {
 
   private shown(family: Family, what: string): unknown[] {
     if (what === "rule show") return this.rules[family].map(ruleJson);
-    if (what === "route show default") return family === "-4" ? [{ dst: "default", dev: "up0" }] : [];
+    if (what === "route show default") return family === "-4" ? this.defaultRoutes() : [];
     return [...this.routes]
       .filter(([prefix]) => prefix.includes(":") === (family === "-6"))
       .map(([dst, dev]) => ({ dst, dev }));
+  }
+
+  private defaultRoutes(): unknown[] {
+    const dev = this.defaultRoute;
+    if (dev === null) return [];
+    return [{ dst: "default", dev, flags: this.links.get(dev)?.carrier ? [] : ["linkdown"] }];
   }
 
   /** One line of `ip -batch`. */
@@ -187,15 +360,18 @@ export class FakeHost implements Host {
     if (/^address replace \S+ dev \S+ noprefixroute( nodad)?$/.test(line)) {
       const { addresses } = this.link(device);
       if (!addresses.includes(first)) addresses.push(first);
+      this.tell("ip", `[ADDR]9: ${device}    inet ${first} scope global noprefixroute ${device}`);
       return "";
     }
     if (/^link set dev \S+ mtu \d+ up$/.test(line)) {
       Object.assign(this.link(second), { mtu: Number(words[5]), up: true });
+      this.tell("ip", `[LINK]9: ${second}: <POINTOPOINT,NOARP,UP,LOWER_UP> mtu ${words[5]}`);
       return "";
     }
     if (/^route replace \S+ dev \S+ table 20556$/.test(line)) {
       if (!this.link(device).up) fail("Network is down");
       this.routes.set(first, device);
+      this.tell("ip", `[ROUTE]${first} dev ${device} table 20556 scope link `);
       return "";
     }
     if (/^route del \S+ table 20556$/.test(line))
@@ -211,24 +387,28 @@ export class FakeHost implements Host {
     if (add) {
       if (rules.includes(text)) fail("File exists");
       rules.push(text);
+      this.tell("ip", `[RULE]${text}`);
       return "";
     }
     const words = text.split(" ");
     const first = rules.findIndex((rule) => words.every((word) => rule.split(" ").includes(word)));
     if (first < 0) fail("No such file or directory");
     rules.splice(first, 1);
+    this.tell("ip", `[RULE]Deleted ${text}`);
     return "";
   }
 
   private addLink(name: string, userspace: boolean): string {
     if (this.links.has(name)) fail("File exists");
     this.links.set(name, emptyLink({ userspace, device: { privateKey: "", fwmark: 0, peer: null } }));
+    this.tell("ip", `[LINK]9: ${name}: <POINTOPOINT,NOARP> mtu 1420 qdisc noop state DOWN`);
     return "";
   }
 
   private deleteLink(name: string): string {
     if (!this.links.delete(name)) fail(`Cannot find device "${name}"`);
     for (const [prefix, dev] of this.routes) if (dev === name) this.routes.delete(prefix);
+    this.tell("ip", `[LINK]Deleted 9: ${name}: <POINTOPOINT,NOARP> mtu 1420 qdisc noop state DOWN`);
     return "";
   }
 
@@ -252,32 +432,41 @@ export class FakeHost implements Host {
   }
 
   private configure(link: FakeLink, { privateKey, fwmark, ...peer }: FakeConfig): string {
-    link.device = { privateKey, fwmark, peer: { ...peer, latestHandshake: 0, sent: 0, received: 0 } };
+    const nothing = () => ({ bytes: 0, packets: 0 });
+    const fresh = { latestHandshake: 0, metAt: 0, sentAt: this.clock, sent: nothing(), received: nothing() };
+    link.device = { privateKey, fwmark, peer: { ...peer, ...fresh } };
     return "errno=0\n\n";
   }
 
-  /** A peer that answers has just done so: keepalives renew the session, and traffic flows where `busy`. */
+  /** A peer that is reached for the first time shakes hands. */
   private observed(link: FakeLink, device: FakeDevice): FakeDevice {
     const { peer } = device;
-    if (peer === null || !link.up) return device;
-    peer.sent += this.busy ? 1_000 : 0;
-    if (this.silent.has(peer.endpoint)) return device;
-    peer.latestHandshake = this.clock;
-    peer.received += this.busy ? 1_000 : 0;
+    const meets = peer !== null && link.up && peer.latestHandshake === 0 && this.online;
+    if (meets && !this.silent.has(peer.endpoint)) this.shakeHands(peer, this.clock);
     return device;
   }
 }
 
-function emptyLink(link: Partial<FakeLink>): FakeLink {
-  return { up: false, mtu: 1500, addresses: [], userspace: false, device: null, ...link };
+/** All that can be done without time going by is done. */
+function idle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
-function addressesOf([ifname, { up, mtu, addresses }]: [string, FakeLink]): unknown {
+function count(so: Count, packets: number, bytesEach: number): void {
+  so.packets += packets;
+  so.bytes += packets * bytesEach;
+}
+
+function emptyLink(link: Partial<FakeLink>): FakeLink {
+  return { up: false, carrier: true, mtu: 1500, addresses: [], userspace: false, device: null, ...link };
+}
+
+function addressesOf([ifname, { up, carrier, mtu, addresses }]: [string, FakeLink]): unknown {
   const info = addresses.map((address) => address.split("/"));
   return {
     ifname,
     mtu,
-    flags: up ? ["UP", "LOWER_UP"] : [],
+    flags: up ? ["UP", carrier ? "LOWER_UP" : "NO-CARRIER"] : [],
     addr_info: info.map(([local, prefixlen]) => ({ local, prefixlen: Number(prefixlen) })),
   };
 }
@@ -316,8 +505,8 @@ function dumpOf({ privateKey, fwmark, peer }: FakeDevice): string {
       endpoint,
       "0.0.0.0/0",
       seconds,
-      String(peer.received),
-      String(peer.sent),
+      String(peer.received.bytes),
+      String(peer.sent.bytes),
       String(keepalive || "off"),
     ]);
   }
@@ -330,7 +519,7 @@ function uapiOf({ privateKey, fwmark, peer }: FakeDevice): string {
   if (peer !== null) {
     lines.push(`public_key=${hex(peer.publicKey)}`, `endpoint=${peer.endpoint}`);
     lines.push(`last_handshake_time_sec=${Math.floor(peer.latestHandshake / 1000)}`);
-    lines.push(`rx_bytes=${peer.received}`, `tx_bytes=${peer.sent}`);
+    lines.push(`rx_bytes=${peer.received.bytes}`, `tx_bytes=${peer.sent.bytes}`);
   }
   return `${[...lines, "errno=0"].join("\n")}\n\n`;
 }

@@ -52,7 +52,10 @@ export class Gateway {
   memory: Memory;
   readonly log: string[] = [];
   readonly alerts: AlertCode[] = [];
-  failover = false;
+  /** What stands in for a dead server, as `--failover` allows it. */
+  alternatives: readonly Server[] = [];
+  autoconnect = true;
+  private watching = new AbortController();
 
   private constructor(
     private readonly directory: string,
@@ -78,6 +81,19 @@ export class Gateway {
     return gateway;
   }
 
+  /** A gateway whose supervisor watches; time goes by in `host.pass`. */
+  static async watched(directory: string, host = new FakeHost()): Promise<Gateway> {
+    const gateway = await Gateway.started(directory, host);
+    host.patient = true;
+    gateway.watch();
+    await host.pass(5_000);
+    return gateway;
+  }
+
+  watch(): void {
+    void this.tunnel.supervisor.watch(this.watching.signal);
+  }
+
   /** The process ends, whatever it was doing, and a new one starts. */
   async restart(): Promise<void> {
     this.reborn();
@@ -85,6 +101,9 @@ export class Gateway {
   }
 
   reborn(): void {
+    this.watching.abort();
+    this.watching = new AbortController();
+    this.host.kill();
     this.memory = new Memory(Store.open(this.directory, this.host.now()));
     this.tunnel = this.newTunnel();
   }
@@ -115,8 +134,8 @@ export class Gateway {
       findLinks: () => linksOf(host, FAKE_SETTINGS),
       base: BASE,
       userspace: host.userspace,
-      autoconnect: true,
-      alternatives: () => (this.failover ? SERVERS : []),
+      autoconnect: this.autoconnect,
+      alternatives: () => this.alternatives,
       log: { info: note, warn: note },
       alarm: (code) => void alerts.push(code),
     });
