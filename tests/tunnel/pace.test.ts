@@ -1,0 +1,96 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { Pace, pauseAfter } from "../../src/tunnel/pace.ts";
+
+const LONGEST_MS = 60_000;
+const attempt = fc.nat(10_000);
+/** Math.random(): 1 is never drawn. */
+const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+describe("the pause after an attempt", () => {
+  test("begins below 3 s and doubles", () => {
+    expect([0, 1, 2, 3, 4].map((number) => pauseAfter(number, 0))).toEqual([
+      1_250, 2_500, 5_000, 10_000, 20_000,
+    ]);
+  });
+
+  test("never shrinks from one attempt to the next where chance is the same", () => {
+    fc.assert(
+      fc.property(attempt, random, (number, chance) => {
+        expect(pauseAfter(number + 1, chance)).toBeGreaterThanOrEqual(pauseAfter(number, chance));
+      }),
+    );
+  });
+
+  test("is never longer than 60 s, and never shorter than half of what it could be", () => {
+    fc.assert(
+      fc.property(attempt, random, (number, chance) => {
+        const pause = pauseAfter(number, chance);
+        expect(pause).toBeLessThan(LONGEST_MS);
+        expect(pause).toBeGreaterThanOrEqual(pauseAfter(number, 0));
+        expect(pause).toBeLessThan(2 * pauseAfter(number, 0));
+      }),
+    );
+  });
+
+  test("spreads over half of its length, so that two homes do not knock together", () => {
+    expect(pauseAfter(20, 0)).toBe(LONGEST_MS / 2);
+    expect(pauseAfter(20, 0.5)).toBe((LONGEST_MS * 3) / 4);
+  });
+});
+
+describe("a pace", () => {
+  const BURST = 5;
+  const EVERY_MS = 1_000;
+  /** Pauses between one question and the next. */
+  const pauses = fc.array(fc.oneof(fc.nat(50), fc.nat(2_500), fc.nat(60_000)), { maxLength: 200 });
+
+  test("allows its burst at once, and then one each second", () => {
+    const pace = new Pace(BURST, EVERY_MS);
+    const allowed = Array.from({ length: 1_000 }, (_, index) => pace.allows(1e9 + index * 10));
+    expect(allowed.slice(0, 6)).toEqual([true, true, true, true, true, false]);
+    expect(allowed.filter(Boolean)).toHaveLength(BURST + 9);
+  });
+
+  test("bounds what happens in any stretch of time, however the questions come", () => {
+    fc.assert(
+      fc.property(pauses, (waits) => {
+        const pace = new Pace(BURST, EVERY_MS);
+        const times = timesAfter(waits).filter((time) => pace.allows(time));
+        times.forEach((start, first) => {
+          times.slice(first).forEach((end, count) => {
+            expect(count + 1).toBeLessThanOrEqual(BURST + 1 + (end - start) / EVERY_MS);
+          });
+        });
+      }),
+    );
+  });
+
+  test("is rested where it was not asked for as long as its burst takes to come back", () => {
+    fc.assert(
+      fc.property(pauses, (waits) => {
+        const pace = new Pace(BURST, EVERY_MS);
+        const times = timesAfter(waits);
+        for (const time of times) pace.allows(time);
+        const last = times.at(-1) ?? 1e9;
+        expect(pace.isRested(last + BURST * EVERY_MS)).toBe(true);
+        expect(pace.allows(last + BURST * EVERY_MS)).toBe(true);
+      }),
+    );
+  });
+
+  test("is not rested right after its burst is used up", () => {
+    const pace = new Pace(BURST, EVERY_MS);
+    for (let use = 0; use < BURST; use++) pace.allows(1e9);
+    expect(pace.isRested(1e9)).toBe(false);
+    expect(pace.isRested(1e9 + (BURST - 1) * EVERY_MS)).toBe(false);
+  });
+});
+
+function timesAfter(waits: readonly number[]): number[] {
+  let time = 1e9;
+  return waits.map((wait) => {
+    time += wait;
+    return time;
+  });
+}

@@ -1,0 +1,104 @@
+import { describe, expect, test } from "bun:test";
+import type { Session } from "../../src/tunnel/session.ts";
+import {
+  type Connected,
+  carriedBy,
+  type Event,
+  type Reconnecting,
+  type State,
+  transition,
+} from "../../src/tunnel/state.ts";
+import { ONE, TWO } from "./gateway.ts";
+
+const FIRST: Session = {
+  server: ONE,
+  link: "wg0",
+  zone: 1,
+  endpoint: { address: "192.0.2.1", port: 51820 },
+};
+const SECOND: Session = {
+  server: TWO,
+  link: "wg1",
+  zone: 2,
+  endpoint: { address: "192.0.2.2", port: 51820 },
+};
+
+const CONNECTED: Connected = { name: "connected", session: FIRST, since: 7 };
+const LOST: Reconnecting = { name: "reconnecting", server: ONE, session: FIRST, since: 7 };
+const RECALLED: Reconnecting = { name: "reconnecting", server: ONE, session: null, since: 7 };
+
+const STATES = {
+  disconnected: { name: "disconnected" },
+  failed: { name: "failed", server: ONE },
+  connecting: { name: "connecting", server: ONE, former: null },
+  "connecting from connected": { name: "connecting", server: TWO, former: CONNECTED },
+  "connecting from lost": { name: "connecting", server: TWO, former: LOST },
+  "connecting from recalled": { name: "connecting", server: TWO, former: RECALLED },
+  connected: CONNECTED,
+  lost: LOST,
+  recalled: RECALLED,
+} satisfies Record<string, State>;
+
+const EVENTS = {
+  dial: { type: "dial", server: TWO },
+  arrive: { type: "arrive", session: SECOND, since: 9 },
+  fail: { type: "fail" },
+  interrupt: { type: "interrupt" },
+  lose: { type: "lose" },
+  revive: { type: "revive" },
+  recall: { type: "recall", server: TWO, since: 9 },
+  hangUp: { type: "hangUp" },
+} satisfies Record<Event["type"], Event>;
+
+const ARRIVED: State = { name: "connected", session: SECOND, since: 9 };
+const GONE: State = { name: "disconnected" };
+
+/** A dial, an arrival and a hang-up mean the same everywhere, but for what a dial comes back to. */
+function everywhere(former: Connected | Reconnecting | null) {
+  return {
+    dial: { name: "connecting", server: TWO, former },
+    arrive: ARRIVED,
+    hangUp: GONE,
+  } satisfies Partial<Record<Event["type"], State>>;
+}
+
+/** What each event makes of each state; an event that is not named changes nothing. */
+const TABLE: Record<keyof typeof STATES, Partial<Record<Event["type"], State>>> = {
+  disconnected: {
+    ...everywhere(null),
+    recall: { name: "reconnecting", server: TWO, session: null, since: 9 },
+  },
+  failed: everywhere(null),
+  connecting: { ...everywhere(null), fail: { name: "failed", server: ONE }, interrupt: GONE },
+  "connecting from connected": { ...everywhere(CONNECTED), fail: CONNECTED, interrupt: CONNECTED },
+  "connecting from lost": { ...everywhere(LOST), fail: LOST, interrupt: LOST },
+  "connecting from recalled": { ...everywhere(RECALLED), fail: RECALLED, interrupt: RECALLED },
+  connected: { ...everywhere(CONNECTED), lose: LOST },
+  lost: { ...everywhere(LOST), revive: CONNECTED },
+  recalled: everywhere(RECALLED),
+};
+
+describe.each(Object.keys(STATES) as (keyof typeof STATES)[])("a tunnel that is %s", (name) => {
+  const state: State = STATES[name];
+
+  test.each(Object.keys(EVENTS) as Event["type"][])("is as it must be after %s", (type) => {
+    expect(transition(state, EVENTS[type])).toEqual(TABLE[name][type] ?? state);
+  });
+
+  test("is the very same object where an event changes nothing, so that nobody takes it for a change", () => {
+    for (const [type, event] of Object.entries(EVENTS)) {
+      if (TABLE[name][type as Event["type"]] === undefined) expect(transition(state, event)).toBe(state);
+    }
+  });
+});
+
+test("a session carries traffic while it is connected or lost, and while another server is dialled beside it", () => {
+  const carried = Object.entries(STATES).filter(([, state]) => carriedBy(state) !== null);
+  expect(carried.map(([name]) => name)).toEqual([
+    "connecting from connected",
+    "connecting from lost",
+    "connected",
+    "lost",
+  ]);
+  for (const [, state] of carried) expect(carriedBy(state)).toBe(FIRST);
+});
