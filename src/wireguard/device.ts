@@ -97,7 +97,10 @@ export function parseUapi(text: string): Device {
   const own = new Map(pairs.slice(0, starts[0]));
   const privateKey = own.get("private_key");
   return {
-    publicKey: privateKey === undefined ? null : publicKeyOf(base64Of(privateKey)),
+    // Worked out where it is wanted: it costs more than all the rest, and this is asked many times a second.
+    get publicKey() {
+      return privateKey === undefined ? null : publicKeyOf(base64Of(privateKey));
+    },
     fwmark: numberIn(own.get("fwmark") ?? "0"),
     peer: onlyOne(starts.map((start, index) => uapiPeer(new Map(pairs.slice(start, starts[index + 1]))))),
   };
