@@ -28,6 +28,8 @@ interface FakePeer {
   /** Of that handshake and of the last packet out, on the monotone clock. */
   metAt: number;
   sentAt: number;
+  /** Since when data waits for a word of the server; null where it does not. */
+  askedAt: number | null;
   sent: Count;
   received: Count;
 }
@@ -52,6 +54,8 @@ type Family = "-4" | "-6";
 const DATA_EVERY_MS = 100;
 const DATA_BYTES = 128;
 const KEEPALIVE_BYTES = 32;
+/** A peer that has nothing to send answers data by a keepalive after this long (KEEPALIVE_TIMEOUT). */
+const PASSIVE_KEEPALIVE_MS = 10_000;
 /** WireGuard shakes hands again with the first packet after this long (REKEY_AFTER_TIME). */
 const REKEY_AFTER_MS = 120_000;
 const HANDSHAKE_BYTES = { initiation: 148, response: 92 };
@@ -77,6 +81,8 @@ export class FakeHost implements Host {
   readonly tables: (string | null)[] = [];
   /** Whether clients send through the tunnel. */
   busy = false;
+  /** Whether what clients send asks for no answer: the server's WireGuard then says within 10 s that it lives. */
+  oneWay = false;
   /** The interface of the IPv4 default route. */
   defaultRoute: string | null = "up0";
   /** Whether a `sleep` lasts until `pass` has let its time go by; else all sleeping is done at once. */
@@ -271,7 +277,8 @@ export class FakeHost implements Host {
     const answers = !this.silent.has(peer.endpoint);
     const data = this.busy ? Math.floor(until / DATA_EVERY_MS) - Math.floor(this.clock / DATA_EVERY_MS) : 0;
     count(peer.sent, data, DATA_BYTES);
-    if (answers) count(peer.received, data, DATA_BYTES);
+    if (answers && !this.oneWay) count(peer.received, data, DATA_BYTES);
+    if (answers && this.oneWay) this.acknowledge(peer, data, until);
     if (data > 0) peer.sentAt = until;
     const keepaliveMs = peer.keepalive * 1_000;
     const keepalives = keepaliveMs === 0 ? 0 : Math.floor((until - peer.sentAt) / keepaliveMs);
@@ -280,6 +287,13 @@ export class FakeHost implements Host {
     if (peer.sentAt - peer.metAt >= REKEY_AFTER_MS && data + keepalives > 0 && answers) {
       this.shakeHands(peer, peer.sentAt);
     }
+  }
+
+  private acknowledge(peer: FakePeer, data: number, until: number): void {
+    if (data > 0) peer.askedAt ??= Math.floor(until / DATA_EVERY_MS) * DATA_EVERY_MS;
+    if (peer.askedAt === null || until - peer.askedAt < PASSIVE_KEEPALIVE_MS) return;
+    count(peer.received, 1, KEEPALIVE_BYTES);
+    peer.askedAt = null;
   }
 
   private shakeHands(peer: FakePeer, at: number): void {
@@ -433,8 +447,12 @@ export class FakeHost implements Host {
 
   private configure(link: FakeLink, { privateKey, fwmark, ...peer }: FakeConfig): string {
     const nothing = () => ({ bytes: 0, packets: 0 });
-    const fresh = { latestHandshake: 0, metAt: 0, sentAt: this.clock, sent: nothing(), received: nothing() };
-    link.device = { privateKey, fwmark, peer: { ...peer, ...fresh } };
+    const times = { latestHandshake: 0, metAt: 0, sentAt: this.clock, askedAt: null };
+    link.device = {
+      privateKey,
+      fwmark,
+      peer: { ...peer, ...times, sent: nothing(), received: nothing() },
+    };
     return "errno=0\n\n";
   }
 

@@ -4,6 +4,8 @@ export interface Sample {
   at: number;
   /** What the kernel's own interface counts; null where a program makes the interface. */
   packets: { received: number; sent: number } | null;
+  /** Of what time the rest is: while packets come in nobody asks WireGuard itself. */
+  countedAt: number;
   rxBytes: number;
   txBytes: number;
   /** Milliseconds since 1970; only whether it changes counts, so that the clock may jump. */
@@ -35,17 +37,17 @@ export function weigh(evidence: Evidence, before: Sample, after: Sample): Eviden
 
 /** Whether the server has said anything between two samples. */
 export function heardIn(before: Sample, after: Sample): boolean {
-  return (
-    after.packets?.received !== before.packets?.received ||
-    after.rxBytes > before.rxBytes ||
-    after.latestHandshake !== before.latestHandshake
-  );
+  if (after.packets !== null && before.packets !== null) {
+    return after.packets.received !== before.packets.received;
+  }
+  return after.rxBytes > before.rxBytes || after.latestHandshake !== before.latestHandshake;
 }
 
 /** Whether more than keepalives went out between two samples. */
 export function askedIn(before: Sample, after: Sample): boolean {
   const both = heardIn(before, after) && after.packets?.sent !== before.packets?.sent;
-  return both || after.txBytes - before.txBytes > KEEPALIVE_BYTES;
+  const counted = before.countedAt === before.at;
+  return both || (counted && after.txBytes - before.txBytes > KEEPALIVE_BYTES);
 }
 
 export function isDead({ heardAt, askedAt }: Evidence, at: number): boolean {

@@ -108,19 +108,20 @@ export class Kernel {
 
   /**
    * What the interface counts now, or null where there is none. The kernel's own counters cost no program; one
-   * runs only when packets went out and none came in.
+   * runs only when packets went out and none came in, and once when what came in has ceased.
    */
   async sample(link: string, last: Sample | null): Promise<Sample | null> {
     const at = this.host.monotonic();
     const packets = await this.packets(link);
     if (packets !== null && last?.packets != null) {
-      const unanswered = packets.received === last.packets.received && packets.sent !== last.packets.sent;
-      if (!unanswered) return { ...last, at, packets };
+      if (packets.received !== last.packets.received) return { ...last, at, packets };
+      const still = packets.sent === last.packets.sent;
+      if (still && last.countedAt === last.at) return { ...last, at, packets, countedAt: at };
     }
     const peer = (await this.device(link))?.peer;
     if (peer == null) return null;
     const { rxBytes, txBytes, latestHandshake } = peer;
-    return { at, packets, rxBytes, txBytes, latestHandshake };
+    return { at, packets, countedAt: at, rxBytes, txBytes, latestHandshake };
   }
 
   /** Null where the interface belongs to a program, which counts better. */

@@ -12,8 +12,11 @@ import { linksOfBase, type Session } from "./session.ts";
 import { carriedBy } from "./state.ts";
 import { type Sighting, watchKernel } from "./watch.ts";
 
-/** How often the tunnel is looked at: while traffic flows a dead server is to be noticed within 15 s. */
-const LOOK_MS = { busy: 1_000, idle: 2_500 };
+/**
+ * How often the tunnel is looked at. Under traffic a dead server is to be noticed within 15 s: the look that sees
+ * the traffic begin, two more until it is known to be unanswered, and 11 s without an answer.
+ */
+const LOOK_MS = { busy: 1_000, idle: 1_500 };
 /** Events tell of changes; this is for those that no event tells of. */
 const BACKSTOP_MS = 300_000;
 /** A cable that is put in, or a new address, causes many events. */

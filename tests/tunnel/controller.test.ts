@@ -1,23 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FakeHost } from "../fake-host.ts";
+import { inDirectory } from "./directory.ts";
 import { freshState, Gateway, kernelState, ONE, SERVERS, stoodAlways, THREE, TWO } from "./gateway.ts";
 
 /** Hundreds of gateways in one test. */
 const PATIENCE_MS = 60_000;
 
 const ENDPOINT = { one: "192.0.2.1:51820", two: "192.0.2.2:51820" };
-
-async function inDirectory(work: (directory: string) => Promise<void>): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), "portcullis-tunnel-"));
-  try {
-    await work(directory);
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
-}
 
 /** A test with a gateway that has started. */
 function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {

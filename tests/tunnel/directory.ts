@@ -1,0 +1,16 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** In memory where there is such a place: a gateway opens a database, and waits for the disk each time it writes. */
+const ROOT = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+/** A directory for the work; gone afterwards. */
+export async function inDirectory(work: (directory: string) => Promise<void>): Promise<void> {
+  const directory = mkdtempSync(join(ROOT, "portcullis-tunnel-"));
+  try {
+    await work(directory);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}

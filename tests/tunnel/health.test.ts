@@ -1,0 +1,232 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "../../src/tunnel/health.ts";
+import { FakeHost } from "../fake-host.ts";
+import { inDirectory } from "./directory.ts";
+import { Gateway, ONE, server } from "./gateway.ts";
+
+const PATIENCE_MS = 120_000;
+const ENDPOINT = "192.0.2.1:51820";
+/** What the interface's user is promised. */
+const NOTICED_UNDER_TRAFFIC_MS = 15_000;
+const SESSION_ENDS_MS = 180_000;
+/** A look comes at least this often. */
+const LOOK_MS = 1_500;
+const HOUR_MS = 3_600_000;
+
+const QUIET: Sample = {
+  at: 1_000,
+  packets: null,
+  countedAt: 1_000,
+  rxBytes: 500,
+  txBytes: 500,
+  latestHandshake: 5,
+};
+const FRESH: Evidence = { heardAt: 1_000, askedAt: null };
+
+function later(ms: number, change: Partial<Sample> = {}): Sample {
+  return { ...QUIET, at: QUIET.at + ms, ...change };
+}
+
+describe("the evidence after a look", () => {
+  test("is as before where nothing was sent and nothing came", () => {
+    expect(weigh(FRESH, QUIET, later(1_000))).toEqual(FRESH);
+  });
+
+  test.each([
+    ["bytes", { rxBytes: 501 }],
+    ["a handshake", { latestHandshake: 6 }],
+    ["a handshake by a clock that was set back", { latestHandshake: 4 }],
+  ])("is new where %s came", (_, change) => {
+    const asked: Evidence = { heardAt: 1_000, askedAt: 1_000 };
+    expect(weigh(asked, QUIET, later(1_000, change))).toEqual({ heardAt: 2_000, askedAt: null });
+  });
+
+  test("counts from the first data that nobody answers, not from the last", () => {
+    const first = later(1_000, { txBytes: 700 });
+    const second = later(2_000, { txBytes: 900 });
+    const once = weigh(FRESH, QUIET, first);
+    expect(once).toEqual({ heardAt: 1_000, askedAt: 2_000 });
+    expect(weigh(once, first, second)).toEqual(once);
+  });
+
+  test("is of the kernel's packets, where it counts them, and not of bytes that were counted late", () => {
+    const asked: Evidence = { heardAt: 1_000, askedAt: 1_000 };
+    const before = later(0, { packets: { received: 7, sent: 7 }, countedAt: 0 });
+    const heard = later(1_000, { packets: { received: 8, sent: 7 }, countedAt: 0 });
+    expect(weigh(asked, before, heard)).toEqual({ heardAt: 2_000, askedAt: null });
+    const counted = later(1_000, { packets: { received: 7, sent: 8 }, countedAt: 2_000, rxBytes: 9_000 });
+    expect(weigh(asked, before, counted)).toEqual(asked);
+    expect(weigh(FRESH, before, { ...counted, txBytes: 9_000 })).toEqual(FRESH);
+  });
+
+  test("asks nothing of a server that was sent a keepalive", () => {
+    expect(weigh(FRESH, QUIET, later(1_000, { txBytes: 532 }))).toEqual(FRESH);
+    expect(askedIn(QUIET, later(1_000, { txBytes: 532 }))).toBe(false);
+    expect(askedIn(QUIET, later(1_000, { txBytes: 564 }))).toBe(true);
+  });
+
+  test("is busy where packets go and come, of which the kernel counts no bytes", () => {
+    const before = later(0, { packets: { received: 7, sent: 7 } });
+    expect(askedIn(before, later(1_000, { packets: { received: 8, sent: 8 } }))).toBe(true);
+    expect(askedIn(before, later(1_000, { packets: { received: 8, sent: 7 } }))).toBe(false);
+    expect(heardIn(before, later(1_000, { packets: { received: 8, sent: 7 } }))).toBe(true);
+  });
+
+  test("is of a dead server 11 s after a question without an answer, and 180 s after its last word", () => {
+    expect(isDead({ heardAt: 0, askedAt: 100_000 }, 110_999)).toBe(false);
+    expect(isDead({ heardAt: 0, askedAt: 100_000 }, 111_000)).toBe(true);
+    expect(isDead({ heardAt: 0, askedAt: null }, 179_999)).toBe(false);
+    expect(isDead({ heardAt: 0, askedAt: null }, 180_000)).toBe(true);
+  });
+});
+
+/** Runs `work` on a gateway that is connected to server one and watched, in a home that is quiet. */
+function onGateway(native: boolean, keepalive: number, work: (home: Home) => Promise<void>): Promise<void> {
+  return inDirectory(async (directory) => {
+    const host = new FakeHost();
+    host.native = native;
+    const gateway = await Gateway.watched(directory, host);
+    const target = keepalive === 0 ? ONE : server("one", 1, { persistentKeepalive: keepalive });
+    await gateway.controller.connect(target);
+    const losses: number[] = [];
+    gateway.controller.onChange(() => {
+      if (gateway.controller.state.name === "reconnecting") losses.push(host.monotonic());
+    });
+    await work({ gateway, host, losses });
+  });
+}
+
+interface Home {
+  gateway: Gateway;
+  host: FakeHost;
+  /** When the server was found dead. */
+  losses: number[];
+}
+
+const DOORS = [
+  ["the kernel", true],
+  ["a program", false],
+] as const;
+
+describe.each(DOORS)("a tunnel made by %s", (_, native) => {
+  test.each([0, 10, 65_535])(
+    "that is idle for hours, with a keepalive each %d s (0: the gateway's own), is alive",
+    (keepalive) =>
+      onGateway(native, keepalive, async ({ host, losses }) => {
+        // WireGuard itself renews a session with the next packet, which a rare keepalive sends too late.
+        const lasts = keepalive > 60 ? SESSION_ENDS_MS - LOOK_MS : 2 * HOUR_MS;
+        await host.pass(lasts);
+        expect(losses).toEqual([]);
+      }),
+    PATIENCE_MS,
+  );
+
+  test(
+    "that carries traffic one way alone is alive by the server's passive keepalives",
+    () =>
+      onGateway(native, 0, async ({ host, losses }) => {
+        host.oneWay = true;
+        await fc.assert(
+          fc.asyncProperty(fc.nat(4_000), fc.nat(60_000), async (quietMs, busyMs) => {
+            host.busy = false;
+            await host.pass(quietMs);
+            host.busy = true;
+            await host.pass(busyMs);
+            expect(losses).toEqual([]);
+          }),
+          { numRuns: 50 },
+        );
+      }),
+    PATIENCE_MS,
+  );
+
+  test(
+    "to a server that dies under traffic is lost within 15 s, in any phase of traffic, death and looks",
+    () =>
+      onGateway(native, 0, async ({ gateway, host, losses }) => {
+        const quiet = fc.nat(40_000);
+        const busy = fc.oneof(fc.nat(200), fc.nat(4_000), fc.nat(30_000));
+        await fc.assert(
+          fc.asyncProperty(quiet, busy, fc.nat(200), async (quietMs, busyMs, restMs) => {
+            host.busy = false;
+            await host.pass(quietMs);
+            host.busy = true;
+            await host.pass(busyMs);
+            expect(gateway.controller.state.name).toBe("connected");
+            const died = await dies(host, restMs);
+            expect(losses[0]).toBeLessThanOrEqual(died + NOTICED_UNDER_TRAFFIC_MS);
+            await recover(gateway, losses);
+          }),
+          { numRuns: 100 },
+        );
+      }),
+    PATIENCE_MS,
+  );
+
+  test(
+    "to a server that died in the quiet is lost within 15 s of the first traffic",
+    () =>
+      onGateway(native, 0, async ({ gateway, host, losses }) => {
+        await fc.assert(
+          fc.asyncProperty(
+            fc.nat(10_000),
+            fc.nat(40_000),
+            fc.nat(60_000),
+            async (busyMs, quietMs, deadMs) => {
+              host.busy = true;
+              await host.pass(busyMs);
+              host.busy = false;
+              await host.pass(quietMs);
+              host.silent.add(ENDPOINT);
+              await host.pass(deadMs);
+              expect(losses).toEqual([]);
+              host.busy = true;
+              const began = host.monotonic();
+              await host.pass(NOTICED_UNDER_TRAFFIC_MS);
+              expect(losses[0]).toBeLessThanOrEqual(began + NOTICED_UNDER_TRAFFIC_MS);
+              await recover(gateway, losses);
+            },
+          ),
+          { numRuns: 100 },
+        );
+      }),
+    PATIENCE_MS,
+  );
+
+  test(
+    "that is idle is lost at the latest 180 s and a look after the server's last word",
+    () =>
+      onGateway(native, 0, async ({ gateway, host, losses }) => {
+        await fc.assert(
+          fc.asyncProperty(fc.nat(200_000), async (quietMs) => {
+            await host.pass(quietMs);
+            host.silent.add(ENDPOINT);
+            const died = host.monotonic();
+            await host.pass(SESSION_ENDS_MS + LOOK_MS);
+            expect(losses[0]).toBeLessThanOrEqual(died + SESSION_ENDS_MS + LOOK_MS);
+            await recover(gateway, losses);
+          }),
+          { numRuns: 30 },
+        );
+      }),
+    PATIENCE_MS,
+  );
+});
+
+/** The server dies now; time goes by until it must have been noticed. */
+async function dies(host: FakeHost, restMs: number): Promise<number> {
+  host.silent.add(ENDPOINT);
+  const died = host.monotonic();
+  await host.pass(NOTICED_UNDER_TRAFFIC_MS + restMs);
+  return died;
+}
+
+/** The server is back, and so is the tunnel. */
+async function recover(gateway: Gateway, losses: number[]): Promise<void> {
+  const { host, controller } = gateway;
+  host.silent.delete(ENDPOINT);
+  for (let tries = 0; controller.state.name !== "connected" && tries < 20; tries++) await host.pass(5_000);
+  expect(controller.state.name).toBe("connected");
+  losses.length = 0;
+}
