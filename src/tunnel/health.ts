@@ -21,6 +21,8 @@ export interface Evidence {
 
 /** A keepalive: 16 bytes of header and 16 of authentication around nothing. Nobody answers it. */
 const KEEPALIVE_BYTES = 32;
+/** The one that is sent again and again, and the one that is owed for what came in, may go out together. */
+const KEEPALIVES_AT_ONCE = 2;
 /**
  * WireGuard answers data within 10 s, if only by a keepalive (KEEPALIVE_TIMEOUT, white paper 6.5); one second more
  * for the way there and back.
@@ -29,10 +31,11 @@ const UNANSWERED_MS = 11_000;
 /** WireGuard gives a session up this long after its handshake (REJECT_AFTER_TIME, white paper 6.1). */
 export const SESSION_ENDS_MS = 180_000;
 
-/** The evidence after another sample. */
-export function weigh(evidence: Evidence, before: Sample, after: Sample): Evidence {
+/** The evidence after another sample; `keepaliveMs` is the time from one keepalive to the next. */
+export function weigh(evidence: Evidence, before: Sample, after: Sample, keepaliveMs: number): Evidence {
   if (heardIn(before, after)) return { heardAt: after.at, askedAt: null };
-  return { ...evidence, askedAt: evidence.askedAt ?? (askedIn(before, after) ? after.at : null) };
+  const asked = askedIn(before, after, keepaliveMs);
+  return { ...evidence, askedAt: evidence.askedAt ?? (asked ? after.at : null) };
 }
 
 /** Whether the server has said anything between two samples. */
@@ -44,10 +47,11 @@ export function heardIn(before: Sample, after: Sample): boolean {
 }
 
 /** Whether more than keepalives went out between two samples. */
-export function askedIn(before: Sample, after: Sample): boolean {
+export function askedIn(before: Sample, after: Sample, keepaliveMs: number): boolean {
   const both = heardIn(before, after) && after.packets?.sent !== before.packets?.sent;
   const counted = before.countedAt === before.at;
-  return both || (counted && after.txBytes - before.txBytes > KEEPALIVE_BYTES);
+  const keepalives = KEEPALIVES_AT_ONCE + Math.floor((after.at - before.at) / keepaliveMs);
+  return both || (counted && after.txBytes - before.txBytes > keepalives * KEEPALIVE_BYTES);
 }
 
 export function isDead({ heardAt, askedAt }: Evidence, at: number): boolean {

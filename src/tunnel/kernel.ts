@@ -6,15 +6,13 @@ import type { Host } from "../system/host.ts";
 import { type Device, parseDump, parseUapi, setconfText, uapiText } from "../wireguard/device.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { Sample } from "./health.ts";
-import type { Session } from "./session.ts";
+import { keepaliveOf, type Session } from "./session.ts";
 
 /** Where userspace WireGuard programs listen, one socket an interface (wireguard.com/xplatform). */
 const SOCKET_FOLDER = "/var/run/wireguard";
 /** A userspace program ends 5 ms after its interface was deleted; on a busy machine it took 150 ms. */
 const PROGRAM_ENDS_WITHIN_MS = 3_000;
 const PROGRAM_POLL_MS = 10;
-/** Opens NAT mappings, starts the first handshake, and renews it, so that an idle tunnel proves it is alive. */
-const KEEPALIVE_SECONDS = 25;
 
 /** The tunnel's interfaces and routes in the kernel. */
 export class Kernel {
@@ -159,8 +157,7 @@ export class Kernel {
 
   /** Mark and peer come together, or the first packet meets the kill switch and is sent again after 5 s. */
   private async configure({ link, server, endpoint }: Session): Promise<void> {
-    const keepalive = server.config.peer.persistentKeepalive || KEEPALIVE_SECONDS;
-    const given = { endpoint, fwmark: FWMARK, keepalive };
+    const given = { endpoint, fwmark: FWMARK, keepalive: keepaliveOf(server) };
     // A program takes on its socket, at once, what `wg` would write there.
     const answer = this.native
       ? null

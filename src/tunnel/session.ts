@@ -28,6 +28,14 @@ export function linksOfBase(base: string): string[] {
   return [`${base}0`, `${base}1`];
 }
 
+/** Opens NAT mappings, starts the first handshake, and renews it, so that an idle tunnel proves it is alive. */
+const KEEPALIVE_SECONDS = 25;
+
+/** Seconds from one keepalive to the next. */
+export function keepaliveOf({ config }: Server): number {
+  return config.peer.persistentKeepalive || KEEPALIVE_SECONDS;
+}
+
 export function sameServer(a: Server, b: Server): boolean {
   return a.provider === b.provider && a.name === b.name;
 }

@@ -8,7 +8,7 @@ import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./h
 import type { Kernel } from "./kernel.ts";
 import { pauseAfter } from "./pace.ts";
 import type { Protection } from "./protection.ts";
-import { linksOfBase, type Session } from "./session.ts";
+import { keepaliveOf, linksOfBase, type Session } from "./session.ts";
 import { carriedBy } from "./state.ts";
 import { type Sighting, watchKernel } from "./watch.ts";
 
@@ -146,15 +146,16 @@ export class Supervisor {
       return;
     }
     const before = this.known?.session === session ? this.known : null;
+    const keepaliveMs = keepaliveOf(session.server) * 1_000;
     const sample = await kernel.sample(session.link, before?.sample ?? null);
     if (controller.state !== state) return;
     if (sample === null) return controller.lose("the tunnel's interface is gone");
     const evidence =
       before === null
         ? { heardAt: sample.at - Math.max(0, host.now() - sample.latestHandshake), askedAt: null }
-        : weigh(before.evidence, before.sample, sample);
+        : weigh(before.evidence, before.sample, sample, keepaliveMs);
     this.known = { session, sample, evidence };
-    this.busy = evidence.askedAt !== null || (before !== null && askedIn(before.sample, sample));
+    this.busy = evidence.askedAt !== null || (before !== null && askedIn(before.sample, sample, keepaliveMs));
     if (isDead(evidence, sample.at)) controller.lose(`${session.server.name} no longer answers`);
     else if (before !== null && heardIn(before.sample, sample)) controller.revive();
   }

@@ -13,6 +13,8 @@ const SESSION_ENDS_MS = 180_000;
 /** A look comes at least this often. */
 const LOOK_MS = 1_500;
 const HOUR_MS = 3_600_000;
+/** The gateway's own choice. */
+const KEEPALIVE_MS = 25_000;
 
 const QUIET: Sample = {
   at: 1_000,
@@ -30,7 +32,7 @@ function later(ms: number, change: Partial<Sample> = {}): Sample {
 
 describe("the evidence after a look", () => {
   test("is as before where nothing was sent and nothing came", () => {
-    expect(weigh(FRESH, QUIET, later(1_000))).toEqual(FRESH);
+    expect(weigh(FRESH, QUIET, later(1_000), KEEPALIVE_MS)).toEqual(FRESH);
   });
 
   test.each([
@@ -39,37 +41,48 @@ describe("the evidence after a look", () => {
     ["a handshake by a clock that was set back", { latestHandshake: 4 }],
   ])("is new where %s came", (_, change) => {
     const asked: Evidence = { heardAt: 1_000, askedAt: 1_000 };
-    expect(weigh(asked, QUIET, later(1_000, change))).toEqual({ heardAt: 2_000, askedAt: null });
+    expect(weigh(asked, QUIET, later(1_000, change), KEEPALIVE_MS)).toEqual({
+      heardAt: 2_000,
+      askedAt: null,
+    });
   });
 
   test("counts from the first data that nobody answers, not from the last", () => {
     const first = later(1_000, { txBytes: 700 });
     const second = later(2_000, { txBytes: 900 });
-    const once = weigh(FRESH, QUIET, first);
+    const once = weigh(FRESH, QUIET, first, KEEPALIVE_MS);
     expect(once).toEqual({ heardAt: 1_000, askedAt: 2_000 });
-    expect(weigh(once, first, second)).toEqual(once);
+    expect(weigh(once, first, second, KEEPALIVE_MS)).toEqual(once);
   });
 
   test("is of the kernel's packets, where it counts them, and not of bytes that were counted late", () => {
     const asked: Evidence = { heardAt: 1_000, askedAt: 1_000 };
     const before = later(0, { packets: { received: 7, sent: 7 }, countedAt: 0 });
     const heard = later(1_000, { packets: { received: 8, sent: 7 }, countedAt: 0 });
-    expect(weigh(asked, before, heard)).toEqual({ heardAt: 2_000, askedAt: null });
+    expect(weigh(asked, before, heard, KEEPALIVE_MS)).toEqual({ heardAt: 2_000, askedAt: null });
     const counted = later(1_000, { packets: { received: 7, sent: 8 }, countedAt: 2_000, rxBytes: 9_000 });
-    expect(weigh(asked, before, counted)).toEqual(asked);
-    expect(weigh(FRESH, before, { ...counted, txBytes: 9_000 })).toEqual(FRESH);
+    expect(weigh(asked, before, counted, KEEPALIVE_MS)).toEqual(asked);
+    expect(weigh(FRESH, before, { ...counted, txBytes: 9_000 }, KEEPALIVE_MS)).toEqual(FRESH);
   });
 
-  test("asks nothing of a server that was sent a keepalive", () => {
-    expect(weigh(FRESH, QUIET, later(1_000, { txBytes: 532 }))).toEqual(FRESH);
-    expect(askedIn(QUIET, later(1_000, { txBytes: 532 }))).toBe(false);
-    expect(askedIn(QUIET, later(1_000, { txBytes: 564 }))).toBe(true);
+  test.each([
+    ["one keepalive", 1_000, 25_000, 1],
+    ["its keepalive and the one that is owed for data", 1_000, 10_000, 2],
+    ["a keepalive each second, seen after 3 s", 3_000, 1_000, 4],
+    ["all its keepalives of a minute in which nobody looked", 60_000, 25_000, 4],
+  ])("asks nothing of a server that was sent %s", (_, lookMs, keepaliveMs, keepalives) => {
+    const after = later(lookMs, { txBytes: QUIET.txBytes + 32 * keepalives });
+    expect(weigh(FRESH, QUIET, after, keepaliveMs)).toEqual(FRESH);
+  });
+
+  test("asks of a server that was sent the shortest question there is, a TCP acknowledgement", () => {
+    expect(askedIn(QUIET, later(1_000, { txBytes: QUIET.txBytes + 32 + 48 }), KEEPALIVE_MS)).toBe(true);
   });
 
   test("is busy where packets go and come, of which the kernel counts no bytes", () => {
     const before = later(0, { packets: { received: 7, sent: 7 } });
-    expect(askedIn(before, later(1_000, { packets: { received: 8, sent: 8 } }))).toBe(true);
-    expect(askedIn(before, later(1_000, { packets: { received: 8, sent: 7 } }))).toBe(false);
+    expect(askedIn(before, later(1_000, { packets: { received: 8, sent: 8 } }), KEEPALIVE_MS)).toBe(true);
+    expect(askedIn(before, later(1_000, { packets: { received: 8, sent: 7 } }), KEEPALIVE_MS)).toBe(false);
     expect(heardIn(before, later(1_000, { packets: { received: 8, sent: 7 } }))).toBe(true);
   });
 
@@ -110,7 +123,7 @@ const DOORS = [
 ] as const;
 
 describe.each(DOORS)("a tunnel made by %s", (_, native) => {
-  test.each([0, 10, 65_535])(
+  test.each([0, 1, 2, 10, 65_535])(
     "that is idle for hours, with a keepalive each %d s (0: the gateway's own), is alive",
     (keepalive) =>
       onGateway(native, keepalive, async ({ host, losses }) => {
