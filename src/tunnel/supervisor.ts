@@ -41,6 +41,8 @@ interface Parts {
 export class Supervisor {
   private known: { session: Session; sample: Sample; evidence: Evidence } | null = null;
   private busy = false;
+  /** Whether this look is the first: a session that stands by then is an earlier process's. */
+  private first = true;
   /** The attempts to leave `reconnecting`; null while there is nothing to leave. */
   private effort: { begunAt: number; attempts: number; notBefore: number } | null = null;
   private attempt = new AbortController();
@@ -137,9 +139,13 @@ export class Supervisor {
   }
 
   private async judge(): Promise<void> {
-    const { host, controller, kernel } = this.parts;
+    const { controller, kernel } = this.parts;
     const { state } = controller;
-    const session = state.name === "connected" || state.name === "reconnecting" ? state.session : null;
+    const adopted = this.first;
+    this.first = false;
+    // What is known of the former tunnel is wanted again if the new one does not come up.
+    if (state.name === "connecting") return;
+    const session = carriedBy(state);
     if (session === null) {
       this.known = null;
       this.busy = false;
@@ -152,12 +158,20 @@ export class Supervisor {
     if (sample === null) return controller.lose("the tunnel's interface is gone");
     const evidence =
       before === null
-        ? { heardAt: sample.at - Math.max(0, host.now() - sample.latestHandshake), askedAt: null }
+        ? { heardAt: sample.at - (adopted ? this.ageOf(sample) : 0), askedAt: null }
         : weigh(before.evidence, before.sample, sample, keepaliveMs);
     this.known = { session, sample, evidence };
     this.busy = evidence.askedAt !== null || (before !== null && askedIn(before.sample, sample, keepaliveMs));
     if (isDead(evidence, sample.at)) controller.lose(`${session.server.name} no longer answers`);
     else if (before !== null && heardIn(before.sample, sample)) controller.revive();
+  }
+
+  /**
+   * Milliseconds since the last handshake. Of use for an earlier process's session alone: the first to use a new one
+   * may be the time service, and then the clock jumps that dates the handshake.
+   */
+  private ageOf({ latestHandshake }: Sample): number {
+    return Math.max(0, this.parts.host.now() - latestHandshake);
   }
 
   /** The same server first, at once; then again and again, ever more rarely. An uplink that is down is waited for. */
