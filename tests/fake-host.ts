@@ -85,6 +85,8 @@ export class FakeHost implements Host {
   oneWay = false;
   /** The interface of the IPv4 default route. */
   defaultRoute: string | null = "up0";
+  /** How long the kernel's events are on their way. */
+  toldAfterMs = 0;
   /** Whether a `sleep` lasts until `pass` has let its time go by; else all sleeping is done at once. */
   patient = false;
   /** Endpoints, `address:port`, that answer no handshake. */
@@ -252,7 +254,11 @@ export class FakeHost implements Host {
   }
 
   private tell(program: "nft" | "ip", line: string): void {
-    for (const watcher of [...this.watchers]) if (watcher.program === program) watcher.onLine(line);
+    const told = () => {
+      for (const watcher of [...this.watchers]) if (watcher.program === program) watcher.onLine(line);
+    };
+    if (this.toldAfterMs === 0) told();
+    else this.sleepers.add({ until: this.clock + this.toldAfterMs, wake: told });
   }
 
   private async woken(ms: number, signal: AbortSignal | undefined): Promise<void> {

@@ -1,0 +1,378 @@
+import { describe, expect, test } from "bun:test";
+import type { Server } from "../../src/servers/schema.ts";
+import type { FakeHost } from "../fake-host.ts";
+import { inDirectory } from "./directory.ts";
+import { Gateway, kernelState, ONE, server, stoodAlways, TWO } from "./gateway.ts";
+
+const PATIENCE_MS = 60_000;
+const HANDSHAKE_MS = 10_000;
+const LONGEST_PAUSE_MS = 60_000;
+const ENDPOINTS = { one: "192.0.2.1:51820", two: "192.0.2.2:51820", three: "192.0.2.3:51820" };
+
+/** A test with a gateway that is watched; time goes by in `host.pass` alone. */
+function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
+  test(text, () => inDirectory(async (directory) => work(await Gateway.watched(directory))), PATIENCE_MS);
+}
+
+/** A test with a gateway that is watched and connected to server one, while clients send. */
+function claimConnected(text: string, work: (gateway: Gateway) => Promise<void>): void {
+  claim(text, async (gateway) => {
+    await gateway.controller.connect(ONE);
+    gateway.host.busy = true;
+    await gateway.host.pass(3_000);
+    await work(gateway);
+  });
+}
+
+interface Attempt {
+  at: number;
+  endpoint: string;
+}
+
+/** Every dial from now on. */
+function attemptsOn(gateway: Gateway): Attempt[] {
+  const attempts: Attempt[] = [];
+  const { host } = gateway;
+  host.onEvent = (event) => {
+    const link = /^wg setconf (\S+) /.exec(event)?.[1];
+    if (link === undefined) return;
+    const attempt = { at: host.monotonic(), endpoint: "" };
+    attempts.push(attempt);
+    // The command is about to happen; what it says is known after it.
+    setImmediate(() => {
+      attempt.endpoint = host.links.get(link)?.device?.peer?.endpoint ?? "";
+    });
+  };
+  return attempts;
+}
+
+async function loseServer(gateway: Gateway): Promise<void> {
+  gateway.host.silent.add(ENDPOINTS.one);
+  for (let waited = 0; gateway.controller.state.name === "connected" && waited < 20_000; waited += 100) {
+    await gateway.host.pass(100);
+  }
+  expect(gateway.controller.state.name).toBe("reconnecting");
+}
+
+describe("a server that dies under traffic", () => {
+  claimConnected("is dialled again at once, and then ever more rarely", async (gateway) => {
+    const { host } = gateway;
+    const attempts = attemptsOn(gateway);
+    await loseServer(gateway);
+    const lostAt = host.monotonic();
+    await host.pass(600_000);
+    expect(attempts[0]?.at).toBeLessThanOrEqual(lostAt);
+    const pauses = attempts.slice(1).map(({ at }, index) => at - (attempts[index]?.at ?? 0) - HANDSHAKE_MS);
+    const looks = 2_500;
+    pauses.forEach((pause, index) => {
+      const longest = Math.min(2_500 * 2 ** index, LONGEST_PAUSE_MS);
+      expect(pause, `pause ${index}`).toBeGreaterThanOrEqual(longest / 2);
+      expect(pause, `pause ${index}`).toBeLessThanOrEqual(longest + looks);
+    });
+    expect(attempts.length).toBeGreaterThan(8);
+    expect(new Set(attempts.map(({ endpoint }) => endpoint))).toEqual(new Set([ENDPOINTS.one]));
+    expect(stoodAlways(host)).toBe(true);
+  });
+
+  claimConnected("is connected again with its uptime when it answers a new dial", async (gateway) => {
+    const { host } = gateway;
+    const { uptime_seconds: before } = await gateway.status();
+    await loseServer(gateway);
+    host.silent.clear();
+    await host.pass(LONGEST_PAUSE_MS);
+    const status = await gateway.status();
+    expect(status).toMatchObject({ connected: true, server: "one", error: null });
+    expect(status.uptime_seconds).toBeGreaterThan(before);
+  });
+
+  claimConnected("that answers again on the old session is connected without a new dial", async (gateway) => {
+    const { host } = gateway;
+    await loseServer(gateway);
+    await host.pass(HANDSHAKE_MS + 100);
+    expect(gateway.controller.state.name).toBe("reconnecting");
+    const attempts = attemptsOn(gateway);
+    host.silent.clear();
+    await host.pass(1_100);
+    expect(attempts).toEqual([]);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "one", error: null });
+  });
+
+  claimConnected(
+    "leaves routes and firewall as they were, so that nothing leaves beside it",
+    async (gateway) => {
+      const { host } = gateway;
+      const before = kernelState(host);
+      await loseServer(gateway);
+      await host.pass(HANDSHAKE_MS + 1_000);
+      expect(kernelState(host)).toBe(before);
+    },
+  );
+
+  claimConnected("gives way to a disconnect at once, in the middle of a dial", async (gateway) => {
+    const { host, controller } = gateway;
+    await loseServer(gateway);
+    await host.pass(5_000);
+    expect(host.links.has("wg1")).toBe(true);
+    const before = host.monotonic();
+    const done = controller.disconnect();
+    await host.pass(0);
+    await done;
+    expect(host.monotonic() - before).toBe(0);
+    await host.pass(600_000);
+    expect(await gateway.status()).toMatchObject({ state: "disconnected", error: null });
+    expect([...host.links.keys()]).toEqual(["lo", "lan0", "up0"]);
+  });
+
+  claimConnected("gives way to a connect elsewhere, in the middle of a dial", async (gateway) => {
+    const { host, controller } = gateway;
+    await loseServer(gateway);
+    await host.pass(5_000);
+    const done = controller.connect(TWO);
+    await host.pass(1_000);
+    await done;
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "two" });
+    await host.pass(600_000);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "two" });
+  });
+});
+
+describe("a server that stays dead", () => {
+  const candidates = [server("two", 2), server("three", 3)];
+
+  claimConnected("is never left where the operator does not allow it", async (gateway) => {
+    const attempts = attemptsOn(gateway);
+    await loseServer(gateway);
+    await gateway.host.pass(600_000);
+    expect(attempts.every(({ endpoint }) => endpoint === ENDPOINTS.one)).toBe(true);
+    expect(gateway.controller.state.name).toBe("reconnecting");
+  });
+
+  claimConnected(
+    "is left for good where another answers, which is then the one remembered",
+    async (gateway) => {
+      const { host } = gateway;
+      gateway.alternatives = candidates;
+      host.silent.add(ENDPOINTS.two);
+      await loseServer(gateway);
+      await host.pass(240_000);
+      expect(await gateway.status()).toMatchObject({ connected: true, server: "three", error: null });
+      expect(gateway.memory.connection()?.name).toBe("three");
+      expect(stoodAlways(host)).toBe(true);
+    },
+  );
+});
+
+describe("an uplink that is down", () => {
+  const DOWN: [string, (host: FakeHost) => void, (host: FakeHost) => void][] = [
+    ["without a carrier", (host) => host.plug(false), (host) => host.plug(true)],
+    ["without a default route", (host) => host.setDefaultRoute(null), (host) => host.setDefaultRoute("up0")],
+  ];
+
+  claimConnected(
+    "that is back ends a dial that began before, and the next begins at once",
+    async (gateway) => {
+      const { host } = gateway;
+      await loseServer(gateway);
+      await host.pass(2_000);
+      const attempts = attemptsOn(gateway);
+      host.plug(false);
+      await host.pass(1_000);
+      expect(attempts).toHaveLength(0);
+      host.plug(true);
+      await host.pass(1_000);
+      expect(attempts).toHaveLength(1);
+      host.silent.clear();
+      await host.pass(1_000);
+      expect(gateway.controller.state.name).toBe("connected");
+    },
+  );
+
+  claim("when the service starts is waited for", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.connect(ONE);
+    host.plug(false);
+    host.removeLink("wg0");
+    await gateway.restart();
+    gateway.watch();
+    const attempts = attemptsOn(gateway);
+    await host.pass(120_000);
+    expect(attempts).toEqual([]);
+    host.plug(true);
+    await host.pass(1_000);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "one" });
+  });
+});
+
+describe("a restart with the tunnel gone", () => {
+  async function restarted(gateway: Gateway): Promise<void> {
+    gateway.host.removeLink("wg0");
+    await gateway.restart();
+    gateway.watch();
+    await gateway.host.pass(5_000);
+  }
+
+  claim("goes back to the server that the gateway had", async (gateway) => {
+    await gateway.controller.connect(TWO);
+    await gateway.controller.connect(ONE);
+    await gateway.host.pass(1_000);
+    gateway.host.removeLink("wg1");
+    await gateway.restart();
+    expect(await gateway.status()).toMatchObject({ state: "reconnecting", connected: false, server: "" });
+    gateway.watch();
+    await gateway.host.pass(1_000);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "one", error: null });
+  });
+
+  claim("goes on trying a server that does not answer", async (gateway) => {
+    await gateway.controller.connect(ONE);
+    gateway.host.silent.add(ENDPOINTS.one);
+    await restarted(gateway);
+    expect(await gateway.status()).toMatchObject({ state: "reconnecting", connected: false });
+    gateway.host.silent.clear();
+    await gateway.host.pass(30_000);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "one" });
+  });
+
+  claim("stays disconnected after a disconnect", async (gateway) => {
+    await gateway.controller.connect(ONE);
+    await gateway.controller.disconnect();
+    await gateway.restart();
+    gateway.watch();
+    await gateway.host.pass(120_000);
+    expect(await gateway.status()).toMatchObject({ state: "disconnected" });
+  });
+
+  claim("stays disconnected where the operator wants no autoconnect", async (gateway) => {
+    await gateway.controller.connect(ONE);
+    gateway.autoconnect = false;
+    await restarted(gateway);
+    await gateway.host.pass(120_000);
+    expect(await gateway.status()).toMatchObject({ state: "disconnected" });
+  });
+
+  claim("gives way to a disconnect while it goes back", async (gateway) => {
+    await gateway.controller.connect(ONE);
+    gateway.host.silent.add(ENDPOINTS.one);
+    await restarted(gateway);
+    await gateway.controller.disconnect();
+    await gateway.restart();
+    gateway.watch();
+    gateway.host.silent.clear();
+    await gateway.host.pass(120_000);
+    expect(await gateway.status()).toMatchObject({ state: "disconnected" });
+  });
+});
+
+describe("the tunnel's interface", () => {
+  claimConnected(
+    "that someone deletes is a loss at once, and the tunnel is back at once",
+    async (gateway) => {
+      const { host } = gateway;
+      const states: string[] = [];
+      gateway.controller.onChange(() => states.push(gateway.controller.state.name));
+      host.removeLink("wg0");
+      await host.pass(400);
+      expect(states).toEqual(["reconnecting", "connected"]);
+      await host.pass(1_000);
+      expect([...host.routes.values()]).toEqual(["wg1", "wg1"]);
+      expect(stoodAlways(host)).toBe(true);
+    },
+  );
+
+  const OTHER: Server = server("other", 3, { allowedIps: ["0.0.0.0/0"] });
+
+  const DAMAGES: [string, (host: FakeHost) => void][] = [
+    ["an address", (host) => host.removeAddress("wg0", "10.64.0.1/32")],
+    ["a route", (host) => host.removeRoute("::/0")],
+    [
+      "everything but itself",
+      (host) => {
+        host.removeRoute("::/0");
+        host.removeRoute("0.0.0.0/0");
+        host.removeAddress("wg0", "10.64.0.1/32");
+        host.removeAddress("wg0", "fd00:64::1/128");
+      },
+    ],
+  ];
+
+  for (const [what, damage] of DAMAGES) {
+    claimConnected(
+      `from which someone takes ${what} has it back at once, and two alerts say so`,
+      async (gateway) => {
+        const { host } = gateway;
+        const before = kernelState(host);
+        await host.pass(10_000);
+        damage(host);
+        expect(kernelState(host)).not.toBe(before);
+        await host.pass(10);
+        expect(kernelState(host)).toBe(before);
+        expect(gateway.alerts).toEqual(["routing_altered", "routing_restored"]);
+        expect(gateway.controller.state.name).toBe("connected");
+      },
+    );
+  }
+
+  claimConnected("is mended though no event told of the damage, within 5 min", async (gateway) => {
+    const { host } = gateway;
+    const before = kernelState(host);
+    host.routes.clear();
+    await host.pass(301_500);
+    expect(kernelState(host)).toBe(before);
+  });
+});
+
+describe("the watch", () => {
+  /** Milliseconds from one look to the next, while `ms` go by. */
+  async function lookTimes(gateway: Gateway, ms: number): Promise<number[]> {
+    const { host } = gateway;
+    const times: number[] = [];
+    const look = host.read.bind(host);
+    host.read = (path) => {
+      if (path.endsWith("rx_packets")) times.push(host.monotonic());
+      return look(path);
+    };
+    await host.pass(ms);
+    return times.slice(1).map((time, index) => time - (times[index] ?? 0));
+  }
+
+  claimConnected("looks each second while clients send, and runs no program for it", async (gateway) => {
+    const before = gateway.host.commands.length;
+    expect(new Set(await lookTimes(gateway, 20_000))).toEqual(new Set([1_000]));
+    expect(gateway.host.commands.slice(before)).toEqual([]);
+  });
+
+  claimConnected(
+    "looks each 1.5 s while nobody sends, and asks WireGuard once a keepalive",
+    async (gateway) => {
+      const { host } = gateway;
+      host.busy = false;
+      await host.pass(30_000);
+      const before = host.commands.length;
+      const times = await lookTimes(gateway, 250_000);
+      // A handshake that is renewed looks like a question and its answer.
+      expect(times.filter((time) => time !== 1_500).length).toBeLessThanOrEqual(3);
+      const commands = host.commands.slice(before);
+      expect(new Set(commands)).toEqual(new Set(["wg show wg0 dump"]));
+      expect(commands.length).toBeLessThanOrEqual(12);
+    },
+  );
+
+  claim("runs no program while there is no tunnel", async (gateway) => {
+    const { host } = gateway;
+    const before = host.commands.length;
+    await host.pass(200_000);
+    expect(host.commands.slice(before)).toEqual([]);
+  });
+
+  claim("answers many events of the network with one look at it", async (gateway) => {
+    const { host } = gateway;
+    const before = host.commands.length;
+    for (let event = 0; event < 50; event++) host.setDefaultRoute("up0");
+    await host.pass(1_000);
+    expect(host.commands.slice(before)).toEqual([
+      "ip -j address show",
+      "ip -j -4 route show default",
+      "ip -j -6 route show default",
+    ]);
+  });
+});
