@@ -61,7 +61,7 @@ const REKEY_AFTER_MS = 120_000;
 const HANDSHAKE_BYTES = { initiation: 148, response: 92 };
 
 /** The programs that the gateway lets watch. */
-const MONITORS = ["nft -j monitor", "ip monitor label link address route rule"];
+const MONITORS = ["nft monitor", "ip monitor label link address route rule"];
 
 /**
  * A kernel small enough to read: it understands the commands that the gateway sends and throws at any other.
@@ -211,14 +211,14 @@ export class FakeHost implements Host {
   /** Another program removes the firewall's table. */
   removeTable(): void {
     this.table = null;
-    this.tell("nft", '{"delete": {"table": {"family": "inet", "name": "portcullis", "handle": 7}}}');
+    this.tellOfTable("delete table inet portcullis");
   }
 
   /** Another program puts a rule in front of a chain. */
   insertRule(chain: string, rule: string): void {
     const head = new RegExp(`( {2}chain ${chain} \\{\n.*\n)`);
     this.table = this.table?.replace(head, `$1    ${rule}\n`) ?? null;
-    this.tell("nft", '{"insert": {"rule": {"family": "inet", "table": "portcullis", "chain": "output"}}}');
+    this.tellOfTable("insert rule inet portcullis output accept");
   }
 
   /** Another program adds a routing rule, or removes one of ours; the text is what `ip rule` takes. */
@@ -231,8 +231,9 @@ export class FakeHost implements Host {
   }
 
   removeRoute(prefix: string): void {
+    const link = this.routes.get(prefix);
     this.routes.delete(prefix);
-    this.tell("ip", `[ROUTE]Deleted ${prefix} table 20556 scope link `);
+    this.tell("ip", `[ROUTE]Deleted ${prefix} dev ${link} table 20556 scope link `);
   }
 
   removeAddress(name: string, address: string): void {
@@ -251,6 +252,11 @@ export class FakeHost implements Host {
   setDefaultRoute(link: string | null): void {
     this.defaultRoute = link;
     this.tell("ip", `[ROUTE]${link === null ? "Deleted " : ""}default via 192.0.2.254 dev up0 `);
+  }
+
+  private tellOfTable(line: string): void {
+    this.tell("nft", line);
+    this.tell("nft", "# new generation 7 by process 4711 (nft)");
   }
 
   private tell(program: "nft" | "ip", line: string): void {
@@ -331,7 +337,7 @@ export class FakeHost implements Host {
     if (table !== "" && !table.startsWith("table inet portcullis {\n")) unknown(table);
     this.table = table === "" ? null : table;
     this.tables.push(this.table);
-    this.tell("nft", '{"add": {"table": {"family": "inet", "name": "portcullis", "handle": 8}}}');
+    this.tellOfTable("add table inet portcullis");
     return echoOf(table);
   }
 
