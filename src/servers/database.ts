@@ -38,6 +38,19 @@ export function keepCopy(database: Database, directory: string, now: number): st
   return name;
 }
 
+/**
+ * Writes the file anew and empties its write-ahead log: SQLite leaves copies of rows where it moved them, and older
+ * pages in the log. Where that fails, the next one does it.
+ */
+export function forgetDeleted(database: Database): void {
+  try {
+    database.run("VACUUM");
+    database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  } catch {
+    // The deletion itself is done and safe.
+  }
+}
+
 /** Runs what touches the database; `what` completes the sentence "The database could not …". */
 export function unableTo<T>(what: string, effect: () => T): T {
   try {
@@ -75,6 +88,8 @@ function prepare(database: Database): void {
   database.run("PRAGMA synchronous = FULL");
   // The bytes of a removed private key do not stay in the file.
   database.run("PRAGMA secure_delete = ON");
+  // What is written anew passes no temporary file.
+  database.run("PRAGMA temp_store = MEMORY");
   if (versionOf(database) !== 0 || schemaOf(database).length > 0) return;
   database.transaction(() => {
     for (const table of TABLES) database.run(table);

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { Config } from "../wireguard/schema.ts";
-import { databaseIn, keepCopy, unableTo } from "./database.ts";
+import { databaseIn, forgetDeleted, keepCopy, unableTo } from "./database.ts";
 import { Provider, type Server } from "./schema.ts";
 
 /** A server as a row holds it, its configuration decoded. */
@@ -60,6 +60,7 @@ export class Store {
 
   remove(provider: Provider, name: string): void {
     unableTo("be written", () => deleteRow(this.database, { provider, name }));
+    forgetDeleted(this.database);
   }
 
   /** The value of a setting, or null where it was never written. */

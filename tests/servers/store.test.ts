@@ -18,6 +18,8 @@ import { inDirectory, NOW, SERVER } from "./example.ts";
 const ASIDE = "portcullis.damaged-2026-01-02T03:04:05.006Z.db";
 const DAMAGED = `The database was damaged; it is kept as ${ASIDE} and an empty one is in its place.`;
 
+const OTHER_KEY = "FpCyhws9cxwWoV4xELtfJvjJN+zQVRPISllRWgeopVE=";
+
 const fileOf = (directory: string) => join(directory, "portcullis.db");
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -86,13 +88,22 @@ test("only the owner may read the directory and the files in it, whatever they w
   });
 });
 
-test("a removed private key is gone from the disk once the store is closed", () => {
+test("a removed private key is gone from the disk at once, for a service that is killed closes nothing", () => {
   withStored((directory) => {
-    expect(readFileSync(fileOf(directory)).includes(SERVER.config.interface.privateKey)).toBeTrue();
-    opened(directory, (store) => store.remove("custom", "home"));
-    for (const name of readdirSync(directory)) {
-      expect(readFileSync(join(directory, name)).includes(SERVER.config.interface.privateKey)).toBeFalse();
-    }
+    opened(directory, (store) => {
+      const holding = () =>
+        readdirSync(directory).filter((name) =>
+          readFileSync(join(directory, name)).includes(SERVER.config.interface.privateKey),
+        );
+      expect(holding()).toEqual(["portcullis.db"]);
+      const others = Array.from({ length: 40 }, (_, index) => ({ ...SERVER, name: `other ${index}` }));
+      const config = { ...SERVER.config, interface: { ...SERVER.config.interface, privateKey: OTHER_KEY } };
+      // More than a page's worth, so that SQLite moves rows from page to page.
+      for (const other of others) store.insert({ ...other, config });
+      store.remove("custom", "home");
+      expect(holding()).toEqual([]);
+      expect(store.servers()).toHaveLength(40);
+    });
   });
 });
 
