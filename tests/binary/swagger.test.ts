@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { join } from "node:path";
 import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
 import { Chromium } from "./chromium.ts";
+import { BINARY } from "./client.ts";
 
-/** What `scripts/build` leaves; `scripts/test` builds it first. */
-const BINARY = join(import.meta.dir, "../../dist/portcullis");
 /** Network namespaces, a gateway and a browser on a busy machine. */
 const TIMEOUT_MS = 120_000;
 
