@@ -166,7 +166,7 @@ function watchHealth() {
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  const deadline = performance.now() + 30_000;
+  const deadline = performance.now() + 60_000;
   while (!holds()) {
     if (performance.now() > deadline) throw new Error(`never: ${holds}`);
     await Bun.sleep(50);

@@ -4,7 +4,7 @@ import { Chromium } from "./chromium.ts";
 import { BINARY } from "./client.ts";
 
 /** Network namespaces, a gateway and a browser on a busy machine. */
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 300_000;
 
 let lab: Lab;
 let gateway: Gateway;
