@@ -8,6 +8,15 @@ const ALONE = ["routing alone", "firewall alone"] as const;
 const WIDTHS = { scenario: 78, arms: 5, layer: 14, number: 9 };
 
 const asJson = process.argv.includes("--json");
+const words = process.argv
+  .slice(2)
+  .filter((word) => word !== "--json")
+  .join(" ");
+const scenarios = SCENARIOS.filter((scenario) => scenario.name.includes(words));
+if (scenarios.length === 0) {
+  process.stderr.write(`no scenario has "${words}" in its name\n`);
+  process.exit(2);
+}
 const rows: Row[] = [];
 if (!asJson) print(["scenario", "cards", "layers", "sent", "tunnelled", "refused", "leaked"]);
 for (const layer of ["both", ...ALONE] as const) {
@@ -22,9 +31,10 @@ process.exit(leaked === 0 && broken === 0 ? 0 : 1);
 
 /** The whole suite on one stage. */
 async function perform(arms: Arms, layer: Layer): Promise<void> {
+  if (!scenarios.some((scenario) => scenario.arms.includes(arms))) return;
   const stage = await Stage.open(arms, layer);
   try {
-    for (const scenario of SCENARIOS.filter((one) => one.arms.includes(arms))) {
+    for (const scenario of scenarios.filter((one) => one.arms.includes(arms))) {
       const row = await stage.play(scenario);
       rows.push(row);
       if (!asJson) printRow(row);
@@ -47,13 +57,13 @@ function printRow(row: Row): void {
 }
 
 function print([scenario, arms, layer, ...numbers]: readonly (string | number)[]): void {
-  const words = [
+  const columns = [
     String(scenario).padEnd(WIDTHS.scenario),
     String(arms).padStart(WIDTHS.arms),
     ` ${layer}`.padEnd(WIDTHS.layer + 1),
     ...numbers.map((number) => String(number).padStart(WIDTHS.number)),
   ];
-  process.stdout.write(`${words.join(" ")}\n`);
+  process.stdout.write(`${columns.join(" ")}\n`);
 }
 
 function closing(): string {
