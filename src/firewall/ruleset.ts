@@ -19,6 +19,8 @@ const OWN_ZONE = 'comment "a connection belongs to the tunnel it takes"';
 const DNS_ZONE = 'comment "a question for a name takes the current tunnel"';
 const ENDS_HERE = 'comment "a connection of another tunnel ends here"';
 const DNS = "meta l4proto { tcp, udp } th dport 53";
+/** The kernel offers a shorter way before it asks the forward chain; IPv6 has no setting against that. */
+const REDIRECTS = ["icmp type redirect", "icmpv6 type nd-redirect"];
 /** Answers at once, so that programs and people see an error and not a time-out. */
 const REFUSE = [
   'meta l4proto tcp reject with tcp reset comment "everything else is refused at once"',
@@ -97,6 +99,7 @@ function forward({ lans, carrying }: Policy): string {
 function output({ lans, uplink, dialing, carrying, lookup }: Policy): string {
   return chain("output", "type filter hook output priority filter; policy drop;", [
     'oifname "lo" accept comment "this machine itself"',
+    ...REDIRECTS.map((redirect) => `${redirect} drop comment "nobody is told of a way past the gateway"`),
     ...dialing.map(
       (exit) =>
         `oifname "${uplink}" meta mark ${FWMARK} ${endpoint("d", exit)} ${WIREGUARD} accept comment "WireGuard to the server"`,
