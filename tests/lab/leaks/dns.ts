@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { decode, encode, RECURSION_DESIRED } from "dns-packet";
+import { INTERNET, LAN, ROUTER, VPN } from "../../../src/sandbox/topology.ts";
+import { type Outcome, Probe, type Target } from "../probe.ts";
+import type { Scenario } from "./scenario.ts";
+import type { Stage } from "./stage.ts";
+
+/** Long enough for thirty questions over UDP and six over TCP to each resolver. */
+const MOMENT_MS = 400;
+/** The service sees a lost tunnel by the kernel's events, and by a look every few seconds. */
+const STATE_WITHIN_MS = 12_000;
+/** Nobody answers there. */
+const DEAD = "203.0.113.99";
+
+/**
+ * Questions for names from client and gateway, to the gateway, to resolvers on the internet and to the home router,
+ * over UDP and TCP, IPv4 and IPv6. An answer comes through the tunnel or not at all, and it says from where it was asked.
+ */
+export const DNS_SCENARIOS: readonly Scenario[] = [
+  {
+    name: "DNS to every resolver while blocked",
+    arms: [2, 1],
+    from: "blocked",
+    run: (stage) => asked(stage, () => Bun.sleep(MOMENT_MS), []),
+  },
+  {
+    name: "DNS to every resolver while connected",
+    arms: [2, 1],
+    from: "connected",
+    run: (stage) => asked(stage, () => Bun.sleep(MOMENT_MS), [VPN.vpn1.v4, VPN.vpn1.v6]),
+  },
+  {
+    name: "DNS to every resolver while connecting",
+    arms: [2, 1],
+    from: "blocked",
+    allowed: (leak) => isHandshakeTo(DEAD, leak),
+    run: async (stage) => {
+      await addServer(stage, "silent", `${DEAD}:51820`);
+      await asked(stage, async () => {
+        const connecting = stage.connect("silent");
+        await Bun.sleep(MOMENT_MS);
+        assert.equal((await stage.disconnect()).status, 200);
+        assert.equal((await connecting).status, 500);
+      }, []);
+    },
+  },
+  {
+    name: "DNS to every resolver while switching there and back",
+    arms: [2, 1],
+    from: "connected",
+    run: (stage) =>
+      asked(
+        stage,
+        async () => {
+          for (const server of ["box-vpn-2", "box-vpn-1"]) {
+            assert.equal((await stage.connect(server)).status, 200);
+          }
+        },
+        Object.values(VPN).flatMap(({ v4, v6 }) => [v4, v6]),
+      ),
+  },
+  {
+    name: "DNS to every resolver after a connect that failed",
+    arms: [2, 1],
+    from: "blocked",
+    allowed: isLookup,
+    run: async (stage) => {
+      await addServer(stage, "nowhere", "nowhere.test:51820");
+      assert.equal((await stage.connect("nowhere")).status, 500);
+      assert.equal((await stage.gateway.api("GET", "/api/status")).body.state, "failed");
+      await asked(stage, () => Bun.sleep(MOMENT_MS), []);
+    },
+  },
+  {
+    name: "DNS to every resolver while reconnecting",
+    arms: [2],
+    from: "connected",
+    run: async (stage) => {
+      const { vpn1 } = stage.lab.namespaces;
+      const server = async (state: "up" | "down") =>
+        stage.lab.exec(vpn1, ["ip", "link", "set", "wan0", state]);
+      await server("down");
+      try {
+        await stage.inside("ip", "link", "del", `${stage.lab.sandbox.interface}0`);
+        await untilState(stage, "reconnecting");
+        await asked(stage, () => Bun.sleep(MOMENT_MS), []);
+      } finally {
+        await server("up");
+        await stage.disconnect();
+      }
+    },
+  },
+];
+
+/** Asks throughout `work`; `seenAs` are the addresses from which the internet may see the questions. */
+async function asked(stage: Stage, work: () => Promise<unknown>, seenAs: readonly string[]): Promise<void> {
+  const { client, gateway } = stage.lab.namespaces;
+  const all = (["client", "gateway"] as const).map((asker) => questions(resolversFor(stage, asker)));
+  const probes = await Promise.all(
+    [client, gateway].map((from, index) => Probe.start(from, all[index] ?? [])),
+  );
+  await work();
+  const outcomes = (await Promise.all(probes.map((probe) => probe.stop()))).flat();
+  for (const [index, target] of all.flat().entries()) {
+    const outcome = outcomes[index];
+    if (outcome !== undefined) assertOutcome(target, outcome, seenAs);
+  }
+}
+
+function assertOutcome(target: Target, outcome: Outcome, seenAs: readonly string[]): void {
+  const question = `a question over ${target.protocol} to ${target.address}`;
+  assert(outcome.sent > 0);
+  if (outcome.answered > 0) {
+    const asker = askerIn(outcome.answer);
+    assert(seenAs.includes(asker), `${question} is answered, and came from ${asker}`);
+  }
+  // The tunnel's resolver has an IPv4 address alone: it answers for every other of that family.
+  const redirected = target.protocol === "udp" && !target.address.includes(":");
+  if (seenAs.length > 0 && redirected) assert(outcome.answered > 0, `${question} is not answered`);
+}
+
+function resolversFor({ arms }: Stage, asker: "client" | "gateway"): string[] {
+  const home = ROUTER.lan[arms];
+  const internet = [INTERNET.dns4, INTERNET.dns6, "9.9.9.9"];
+  if (asker === "gateway") return [...internet, home.v4, home.v6];
+  const own = [LAN.gateway4, LAN.gateway6];
+  // With one card the client reaches the home router on the switch: no packet of that passes the gateway.
+  return arms === 1 ? [...internet, ...own] : [...internet, ...own, home.v4, home.v6];
+}
+
+function questions(resolvers: readonly string[]): Target[] {
+  const query = encode({
+    type: "query",
+    id: 1,
+    flags: RECURSION_DESIRED,
+    questions: [{ type: "TXT", name: "whoami.test" }],
+  });
+  // RFC 1035, section 4.2.2: over TCP two bytes of length precede each message.
+  const length = query.length.toString(16).padStart(4, "0");
+  return resolvers.flatMap((address): Target[] => [
+    { protocol: "udp", address, port: 53, payload: query.toHex() },
+    { protocol: "tcp", address, port: 53, payload: `${length}${query.toHex()}` },
+  ]);
+}
+
+/** From where the resolver was asked, as its answer over UDP or TCP says. */
+function askerIn(answer: string): string {
+  const bytes = Buffer.from(answer, "hex");
+  const message = bytes.readUInt16BE(0) === bytes.length - 2 ? bytes.subarray(2) : bytes;
+  const [first] = decode(message).answers ?? [];
+  return first?.type === "TXT" ? String(first.data) : "nobody";
+}
+
+async function addServer(stage: Stage, name: string, endpoint: string): Promise<void> {
+  const [{ customBody }] = stage.lab.sandbox.servers;
+  // It may be there from an earlier play.
+  await stage.gateway.api("POST", "/api/custom/add", { ...customBody, name, endpoint });
+  await stage.request("/api/provider/custom");
+}
+
+async function untilState(stage: Stage, state: string): Promise<void> {
+  const deadline = performance.now() + STATE_WITHIN_MS;
+  while ((await stage.gateway.api("GET", "/api/status")).body.state !== state) {
+    assert(performance.now() < deadline, `the service does not get ${state}`);
+    await Bun.sleep(100);
+  }
+}
+
+function isHandshakeTo(address: string, leak: string): boolean {
+  return leak.includes(` > ${address} UDP `) && leak.endsWith(" > 51820, 148 bytes");
+}
+
+/** The service's own question, from the ports that no other program has by chance. */
+function isLookup(leak: string): boolean {
+  return /^\S+ > \S+ UDP 2\d{4} > 53, \d+ bytes$/.test(leak);
+}

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { VPN, VPN_PORT } from "../../../src/sandbox/topology.ts";
+import { type Outcome, Probe, type Target } from "../probe.ts";
+import { Wiretap } from "../wiretap.ts";
+import type { Scenario } from "./scenario.ts";
+import type { Stage } from "./stage.ts";
+
+/** Long enough for thirty packets of each kind. */
+const MOMENT_MS = 400;
+/** Source ports by which the sniffer tells the probes' packets from WireGuard's own. */
+const FIRST_PORT = 40_100;
+
+/** WireGuard's four messages with nothing true in them, and one that is none, in hexadecimal. */
+const PAYLOADS = [
+  `01000000${"a5".repeat(144)}`,
+  `02000000${"a5".repeat(88)}`,
+  `03000000${"a5".repeat(60)}`,
+  `04000000${"a5".repeat(44)}`,
+  Buffer.from("none of WireGuard's").toHex(),
+];
+
+/** The one address that may be reached beside the tunnel is for the tunnel's own packets alone. */
+export const ENDPOINT_SCENARIOS: readonly Scenario[] = (["connected", "blocked"] as const).map((from) => ({
+  name: `client and gateway send to the VPN server's own address while ${from}`,
+  arms: [2, 1],
+  from,
+  run: async (stage) => {
+    const ports = `portrange ${FIRST_PORT}-${FIRST_PORT + 99}`;
+    const aside = await Wiretap.start(stage.lab.namespaces.router, "lan0", `udp and src ${ports}`);
+    const outcomes = await probesOf(stage);
+    assert.deepEqual(await aside.stop(), []);
+    if (from === "connected") await stage.sees(VPN.vpn1.v4);
+    for (const outcome of outcomes) assert(outcome.sent > 0);
+  },
+}));
+
+async function probesOf({ lab }: Stage): Promise<Outcome[]> {
+  const { client, gateway } = lab.namespaces;
+  const probes = await Promise.all([client, gateway].map((from) => Probe.start(from, targets())));
+  await Bun.sleep(MOMENT_MS);
+  return (await Promise.all(probes.map((probe) => probe.stop()))).flat();
+}
+
+function targets(): Target[] {
+  const { v4, v6 } = VPN.vpn1;
+  const datagrams = [v4, v6].flatMap((address) =>
+    [VPN_PORT, 4_500].flatMap((port) => PAYLOADS.map((payload) => ({ address, port, payload }))),
+  );
+  const connections = [v4, v6].flatMap((address) =>
+    [VPN_PORT, 80].map((port): Target => ({ protocol: "tcp", address, port, payload: "00" })),
+  );
+  return [
+    ...datagrams.map((one, index): Target => ({ ...one, protocol: "udp", sourcePort: FIRST_PORT + index })),
+    ...connections,
+  ];
+}

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { INTERNET, TUNNEL, VPN } from "../../../src/sandbox/topology.ts";
+import type { CustomServer } from "../../../src/servers/schema.ts";
+import type { Scenario } from "./scenario.ts";
+import type { Stage } from "./stage.ts";
+
+/** Long enough for fifty packets of each family. */
+const MOMENT_MS = 300;
+/** A refusal comes within milliseconds, silence is waited for much longer. */
+const AT_ONCE_MS = 1_000;
+const URLS = { 4: `http://${INTERNET.host4}/`, 6: `http://[${INTERNET.host6}]/` } as const;
+const SEEN_AS = { 4: VPN.vpn1.v4, 6: VPN.vpn1.v6 } as const;
+
+/** A tunnel of one family carries that one; the other is refused, and does not pass beside the tunnel. */
+export const FAMILY_SCENARIOS: readonly Scenario[] = [
+  {
+    name: "a tunnel with an IPv4 address alone",
+    arms: [2, 1],
+    from: "blocked",
+    run: (stage) => oneFamily(stage, 4, { name: "IPv4 alone", address: customAddress(stage, 4) }),
+  },
+  {
+    name: "a tunnel with an IPv6 address alone",
+    arms: [2, 1],
+    from: "blocked",
+    run: (stage) =>
+      oneFamily(stage, 6, { name: "IPv6 alone", address: customAddress(stage, 6), dns: TUNNEL.server6 }),
+  },
+  {
+    name: "a tunnel with both addresses that is allowed IPv4 alone",
+    arms: [2, 1],
+    from: "blocked",
+    run: (stage) => oneFamily(stage, 4, { name: "IPv4 allowed alone", allowed_ips: "0.0.0.0/0" }),
+  },
+];
+
+async function oneFamily(stage: Stage, carried: 4 | 6, server: Partial<CustomServer> & { name: string }) {
+  const [{ customBody }] = stage.lab.sandbox.servers;
+  // It may be there from an earlier play.
+  await stage.gateway.api("POST", "/api/custom/add", { ...customBody, ...server });
+  await stage.request("/api/provider/custom");
+  assert.deepEqual((await stage.connect(server.name)).body, { success: true });
+  await Bun.sleep(MOMENT_MS);
+  const refused = carried === 4 ? 6 : 4;
+  const { client, gateway } = stage.lab.namespaces;
+  for (const namespace of [client, gateway]) {
+    const start = performance.now();
+    assert.equal(await stage.lab.fetchFrom(namespace, URLS[refused]), null);
+    assert(performance.now() - start < AT_ONCE_MS, `IPv${refused} is not refused at once`);
+    assert.match(
+      (await stage.lab.fetchFrom(namespace, URLS[carried])) ?? "nothing",
+      new RegExp(SEEN_AS[carried]),
+    );
+  }
+}
+
+function customAddress(stage: Stage, family: 4 | 6): string {
+  const addresses = stage.lab.sandbox.servers[0].customBody.address.split(",");
+  return addresses.find((address) => address.includes(":") === (family === 6)) ?? "";
+}

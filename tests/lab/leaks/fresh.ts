@@ -1,0 +1,117 @@
+import { type Arms, INTERNET } from "../../../src/sandbox/topology.ts";
+import { createLab, type Lab } from "../lab.ts";
+import type { Sniffer } from "../sniffer.ts";
+import type { Traffic } from "../traffic.ts";
+import { type Count, measured, type Row } from "./row.ts";
+
+/** Leaks show within milliseconds, later where other tests run beside. */
+const CONTROL_WITHIN_MS = 10_000;
+
+/** A scenario that begins before there is a gateway, or needs one without its service: it has a lab of its own. */
+export interface FreshScenario {
+  name: string;
+  arms: readonly Arms[];
+  /** Proves its detector on the way; throws where what it observes is wrong. */
+  run(fresh: Fresh): Promise<void>;
+}
+
+/** Plays one in a lab that is gone afterwards. */
+export async function playFresh(scenario: FreshScenario, arms: Arms): Promise<Row> {
+  const fresh = await Fresh.open(arms);
+  try {
+    const failure = await scenario.run(fresh).then(
+      () => null,
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    );
+    return { scenario: scenario.name, arms, layer: "both", ...fresh.total, failure };
+  } finally {
+    await fresh.close();
+  }
+}
+
+type Measured = ReturnType<typeof measured>;
+
+/** A lab where the gateway is a plain router, with a sniffer, and traffic once it is asked for. */
+export class Fresh {
+  readonly total: Measured = { sent: 0, tunnelled: 0, refused: 0, leaked: 0, leaks: [], missed: 0 };
+  private traffics: Traffic[] = [];
+
+  private constructor(
+    readonly lab: Lab,
+    private readonly sniffer: Sniffer,
+  ) {}
+
+  static async open(arms: Arms): Promise<Fresh> {
+    const lab = await createLab({ arms });
+    try {
+      return new Fresh(lab, await lab.sniff());
+    } catch (error) {
+      await lab.close();
+      throw error;
+    }
+  }
+
+  get arms(): Arms {
+    return this.lab.sandbox.arms;
+  }
+
+  /** A command in the gateway's namespace; throws where it fails. */
+  async inside(argv: readonly string[], stdin?: string): Promise<string> {
+    const ran = await this.lab.exec(this.lab.namespaces.gateway, argv, stdin);
+    if (ran.code !== 0) throw new Error(`${argv.join(" ")}: ${ran.stderr}`);
+    return ran.stdout;
+  }
+
+  /** The page of the internet as the client gets it, or null. */
+  browse(): Promise<string | null> {
+    return this.lab.fetchFrom(this.lab.namespaces.client, `http://${INTERNET.host4}/`);
+  }
+
+  /** Constant traffic from the LAN client and from the gateway; it ends with the lab. */
+  async startTraffic(): Promise<void> {
+    const { client, gateway } = this.lab.namespaces;
+    this.traffics = await Promise.all([client, gateway].map((sender) => this.lab.traffic(sender)));
+  }
+
+  /** Nothing may leak while `work` is done. */
+  async guarded(work: () => Promise<unknown>): Promise<void> {
+    const before = await this.count();
+    await work();
+    const part = measured(before, await this.count());
+    const { total } = this;
+    for (const key of ["sent", "tunnelled", "refused", "leaked", "missed"] as const) total[key] += part[key];
+    total.leaks.push(...part.leaks);
+  }
+
+  /** The positive control: from the start of `work` the same sniffer sees leaks, and before long, or this throws. */
+  async control(work: () => Promise<unknown>): Promise<void> {
+    const before = await this.count();
+    await work();
+    const deadline = performance.now() + CONTROL_WITHIN_MS;
+    while (measured(before, await this.count()).leaked === 0) {
+      if (performance.now() > deadline) throw new Error("positive control: no leak where there must be some");
+      await Bun.sleep(50);
+    }
+  }
+
+  /** With one card the plain router tells the client of the shorter way, and the client remembers for minutes. */
+  async forgetRedirects(): Promise<void> {
+    for (const family of ["-4", "-6"]) {
+      await this.lab.exec(this.lab.namespaces.client, ["ip", family, "route", "flush", "cache"]);
+    }
+  }
+
+  async close(): Promise<void> {
+    try {
+      await Promise.all(this.traffics.map((traffic) => traffic.stop()));
+      await this.sniffer.stop();
+    } finally {
+      await this.lab.close();
+    }
+  }
+
+  private async count(): Promise<Count> {
+    const traffic = await Promise.all(this.traffics.map((each) => each.count()));
+    return { caught: await this.sniffer.count(), traffic };
+  }
+}

@@ -1,0 +1,132 @@
+import dgram from "node:dgram";
+
+/** One thing that a probe sends again and again; `payload` is hexadecimal. */
+export interface Target {
+  protocol: "udp" | "tcp";
+  address: string;
+  port: number;
+  payload: string;
+  /** UDP only; told apart by it at a sniffer. */
+  sourcePort?: number;
+}
+
+/** What came of one target. */
+export interface Outcome {
+  sent: number;
+  answered: number;
+  /** Errors that came by themselves: resets, ICMP, EPERM. */
+  refused: number;
+  /** The last answer, in hexadecimal. */
+  answer: string;
+}
+
+/** Sends what a test wants to see refused, kept inside or answered, out of one namespace, many times a second. */
+export class Probe {
+  private constructor(
+    private readonly child: Bun.Subprocess<"pipe", "pipe", "inherit">,
+    private readonly output: AsyncIterator<Uint8Array>,
+  ) {}
+
+  /** Returns once everything has been sent a first time. */
+  static async start(namespace: string, targets: readonly Target[]): Promise<Probe> {
+    const argv = ["ip", "netns", "exec", namespace, process.execPath, import.meta.path];
+    const child = Bun.spawn([...argv, JSON.stringify(targets)], {
+      stdin: "pipe",
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    const output = child.stdout[Symbol.asyncIterator]();
+    await output.next();
+    return new Probe(child, output);
+  }
+
+  /** Sends no more, waits for the answers under way; outcomes are in the targets' order. */
+  async stop(): Promise<Outcome[]> {
+    this.child.stdin.end();
+    let text = "";
+    const decoder = new TextDecoder();
+    for (;;) {
+      const { value, done } = await this.output.next();
+      if (done) return JSON.parse(text);
+      text += decoder.decode(value, { stream: true });
+    }
+  }
+}
+
+const UDP_INTERVAL_MS = 10;
+/** A connection costs a socket and is left to time out where nobody answers. */
+const TCP_INTERVAL_MS = 50;
+/** How long answers may take after the last question: the lab's answer within 5 ms. */
+const GRACE_MS = 200;
+
+async function run(targets: readonly Target[]): Promise<void> {
+  const outcomes = targets.map((): Outcome => ({ sent: 0, answered: 0, refused: 0, answer: "" }));
+  const stops = targets.map((target, index) => {
+    const outcome = outcomes[index];
+    if (outcome === undefined) return () => {};
+    return target.protocol === "udp" ? datagrams(target, outcome) : connections(target, outcome);
+  });
+  console.log("ready");
+  const stop = Promise.withResolvers<void>();
+  process.stdin.on("end", () => stop.resolve()).resume();
+  await stop.promise;
+  for (const end of stops) end();
+  await Bun.sleep(GRACE_MS);
+  process.stdout.write(JSON.stringify(outcomes), () => process.exit(0));
+}
+
+function datagrams({ address, port, payload, sourcePort }: Target, outcome: Outcome): () => void {
+  const socket = dgram.createSocket(address.includes(":") ? "udp6" : "udp4");
+  const bytes = Uint8Array.fromHex(payload);
+  const refuse = () => {
+    outcome.refused += 1;
+  };
+  let connected = false;
+  let connecting = false;
+  const connect = () => {
+    connecting = true;
+    socket.connect(port, address, ((error?: Error) => {
+      connecting = false;
+      connected = error === undefined || error === null;
+      if (!connected) refuse();
+    }) as () => void);
+  };
+  socket.on("error", refuse);
+  socket.on("message", (message) => {
+    outcome.answered += 1;
+    outcome.answer = message.toHex();
+  });
+  socket.bind(sourcePort ?? 0);
+  return every(UDP_INTERVAL_MS, () => {
+    outcome.sent += 1;
+    if (connected) socket.send(bytes, (error) => error && refuse());
+    else if (!connecting) connect();
+  });
+}
+
+function connections({ address, port, payload }: Target, outcome: Outcome): () => void {
+  const refuse = () => {
+    outcome.refused += 1;
+  };
+  return every(TCP_INTERVAL_MS, () => {
+    outcome.sent += 1;
+    const socket = {
+      open: (opened: Bun.Socket) => void opened.write(Uint8Array.fromHex(payload)),
+      data(opened: Bun.Socket, chunk: Buffer) {
+        outcome.answered += 1;
+        outcome.answer = chunk.toHex();
+        opened.end();
+      },
+    };
+    Bun.connect({ hostname: address, port, socket }).catch(refuse);
+  });
+}
+
+/** At once, and then again and again. */
+function every(ms: number, action: () => unknown): () => void {
+  action();
+  const timer = setInterval(action, ms);
+  return () => clearInterval(timer);
+}
+
+if (import.meta.main) await run(JSON.parse(process.argv[2] ?? "[]"));
