@@ -37,6 +37,14 @@ interface Parts {
   log: Pick<Log, "warn">;
 }
 
+interface Effort {
+  begunAt: number;
+  attempts: number;
+  /** Of these, the ones since the server counts as given up. */
+  elsewhere: number;
+  notBefore: number;
+}
+
 /** Watches over tunnel and kill switch: notices loss and tampering, and sees to it that they are mended. */
 export class Supervisor {
   private known: { session: Session; sample: Sample; evidence: Evidence } | null = null;
@@ -44,7 +52,7 @@ export class Supervisor {
   /** Whether this look is the first: a session that stands by then is an earlier process's. */
   private first = true;
   /** The attempts to leave `reconnecting`; null while there is nothing to leave. */
-  private effort: { begunAt: number; attempts: number; notBefore: number } | null = null;
+  private effort: Effort | null = null;
   private attempt = new AbortController();
   private checkedAt = 0;
   private hurried = Promise.withResolvers<void>();
@@ -183,11 +191,11 @@ export class Supervisor {
       return;
     }
     const now = host.monotonic();
-    this.effort ??= { begunAt: now, attempts: 0, notBefore: now };
+    this.effort ??= { begunAt: now, attempts: 0, elsewhere: 0, notBefore: now };
     const { effort } = this;
     if (!protection.links.online || now < effort.notBefore) return;
     this.attempt = new AbortController();
-    const server = this.candidate(state.server, now - effort.begunAt, effort.attempts);
+    const server = this.candidate(state.server, effort);
     await controller
       .redial(server, this.attempt.signal)
       .catch((error) => log.warn(`${server.name}: ${messageOf(error)}`));
@@ -195,9 +203,10 @@ export class Supervisor {
     effort.attempts += 1;
   }
 
-  private candidate(server: Server, deadForMs: number, attempts: number): Server {
-    if (deadForMs < FAILOVER_AFTER_MS) return server;
+  private candidate(server: Server, effort: Effort): Server {
+    if (this.parts.host.monotonic() - effort.begunAt < FAILOVER_AFTER_MS) return server;
     const ring = [...this.parts.alternatives(server), server];
-    return ring[attempts % ring.length] ?? server;
+    effort.elsewhere += 1;
+    return ring[(effort.elsewhere - 1) % ring.length] ?? server;
   }
 }

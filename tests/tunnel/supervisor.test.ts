@@ -148,6 +148,25 @@ describe("a server that stays dead", () => {
   });
 
   claimConnected(
+    "is left for the nearest after 60 s, then for the next, then tried itself",
+    async (gateway) => {
+      const { host } = gateway;
+      gateway.alternatives = candidates;
+      for (const endpoint of Object.values(ENDPOINTS)) host.silent.add(endpoint);
+      const attempts = attemptsOn(gateway);
+      await loseServer(gateway);
+      const lostAt = host.monotonic();
+      await host.pass(900_000);
+      const early = attempts.filter(({ at }) => at < lostAt + 60_000);
+      const late = attempts.filter(({ at }) => at >= lostAt + 60_000).map(({ endpoint }) => endpoint);
+      expect(early.length).toBeGreaterThan(2);
+      expect(early.every(({ endpoint }) => endpoint === ENDPOINTS.one)).toBe(true);
+      const { one, two, three } = ENDPOINTS;
+      expect(late.slice(0, 6)).toEqual([two, three, one, two, three, one]);
+    },
+  );
+
+  claimConnected(
     "is left for good where another answers, which is then the one remembered",
     async (gateway) => {
       const { host } = gateway;
