@@ -122,14 +122,21 @@ export class Supervisor {
     const before = protection.links;
     await controller.checkNetwork();
     const { online, uplink, uplinkAddresses } = protection.links;
-    if (before.online && !online) controller.lose(`the uplink ${uplink ?? ""} is down`.replace("  ", " "));
     const gone = before.uplinkAddresses.filter((address) => !uplinkAddresses.includes(address));
+    if (before.online && !online)
+      this.lose(uplink === null ? "the uplink is down" : `the uplink ${uplink} is down`);
     if (before.online && online && this.mayUse(gone)) {
       // A program's WireGuard goes on sending from an address that is no more.
-      controller.lose("the uplink has another address");
+      this.lose("the uplink has another address");
       this.hurry();
     }
     if (!before.online && online) this.hurry();
+  }
+
+  /** What came in before the loss must not pass for a word of the server after it. */
+  private lose(why: string): void {
+    this.parts.controller.lose(why);
+    this.known = null;
   }
 
   /** Whether the tunnel's packets may have left from one of these addresses. */

@@ -187,6 +187,42 @@ describe("an uplink that is down", () => {
     ["without a default route", (host) => host.setDefaultRoute(null), (host) => host.setDefaultRoute("up0")],
   ];
 
+  for (const [how, takeDown, bringUp] of DOWN) {
+    claimConnected(`${how} is a loss at once, and nothing is tried until it is back`, async (gateway) => {
+      const { host } = gateway;
+      const attempts = attemptsOn(gateway);
+      takeDown(host);
+      await host.pass(1_000);
+      expect(await gateway.status()).toMatchObject({
+        state: "reconnecting",
+        error: "the uplink up0 is down",
+      });
+      await host.pass(600_000);
+      expect(attempts).toEqual([]);
+      expect(gateway.controller.state.name).toBe("reconnecting");
+      bringUp(host);
+      await host.pass(1_000);
+      expect(attempts).toHaveLength(1);
+      expect(await gateway.status()).toMatchObject({ connected: true, server: "one", error: null });
+      expect(stoodAlways(host)).toBe(true);
+    });
+  }
+
+  claimConnected("is a loss though a packet came in just before it went", async (gateway) => {
+    const { host } = gateway;
+    for (let phase = 0; phase < 10; phase++) {
+      host.plug(false);
+      await host.pass(400);
+      for (let second = 0; second < 5; second++) {
+        expect(gateway.controller.state.name).toBe("reconnecting");
+        await host.pass(1_000);
+      }
+      host.plug(true);
+      await host.pass(5_130);
+      expect(gateway.controller.state.name).toBe("connected");
+    }
+  });
+
   claimConnected(
     "that is back ends a dial that began before, and the next begins at once",
     async (gateway) => {
