@@ -36,9 +36,13 @@ export class Kernel {
   async route({ server, link }: Session, former: Config | null): Promise<void> {
     const routed = new Set(routedPrefixes(server.config));
     const surplus = former === null ? [] : routedPrefixes(former).filter((prefix) => !routed.has(prefix));
+    // A route of the former tunnel is gone already where someone has deleted its interface.
+    const present = surplus.length === 0 ? [] : (await this.routes()).map((route) => route.prefix);
     await this.batch([
       ...routeLines(link, server.config),
-      ...surplus.map((prefix) => `route del ${prefix} table ${TUNNEL_TABLE}`),
+      ...surplus
+        .filter((prefix) => present.includes(prefix))
+        .map((prefix) => `route del ${prefix} table ${TUNNEL_TABLE}`),
     ]);
   }
 

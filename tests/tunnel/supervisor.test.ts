@@ -336,6 +336,18 @@ describe("the tunnel's interface", () => {
 
   const OTHER: Server = server("other", 3, { allowedIps: ["0.0.0.0/0"] });
 
+  claim("that is deleted does not hinder a connect to a server with fewer allowed IPs", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.connect(TWO);
+    host.silent.add(ENDPOINTS.two);
+    host.removeLink("wg0");
+    await host.pass(12_000);
+    await controller.connect(OTHER);
+    await host.pass(1_000);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "other" });
+    expect([...host.routes.keys()]).toEqual(["0.0.0.0/0"]);
+  });
+
   const DAMAGES: [string, (host: FakeHost) => void][] = [
     ["an address", (host) => host.removeAddress("wg0", "10.64.0.1/32")],
     ["a route", (host) => host.removeRoute("::/0")],
