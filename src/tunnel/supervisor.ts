@@ -109,12 +109,18 @@ export class Supervisor {
       case "rules":
         return protection.mend();
       case "tunnel":
-        await controller.checkTunnel();
-        if (controller.state.name === "reconnecting") this.hurry();
-        return;
+        return this.checkTunnel();
       case "network":
         return this.checkNetwork();
     }
+  }
+
+  /** A loss is answered at once; what a failed dial leaves behind is none, and its pauses stay. */
+  private async checkTunnel(): Promise<void> {
+    const { controller } = this.parts;
+    const before = controller.state.name;
+    await controller.checkTunnel();
+    if (before === "connected" && controller.state.name === "reconnecting") this.hurry();
   }
 
   private async checkNetwork(): Promise<void> {

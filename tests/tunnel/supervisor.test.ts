@@ -334,6 +334,22 @@ describe("the tunnel's interface", () => {
     },
   );
 
+  for (const toldAfterMs of [0, 4, 70, 400]) {
+    claimConnected(
+      `that is deleted while its server is dead brings no flood of dials, where events take ${toldAfterMs} ms`,
+      async (gateway) => {
+        const { host } = gateway;
+        host.toldAfterMs = toldAfterMs;
+        const attempts = attemptsOn(gateway);
+        host.silent.add(ENDPOINTS.one);
+        host.removeLink("wg0");
+        await host.pass(60_000);
+        expect(attempts.length).toBeGreaterThanOrEqual(3);
+        expect(attempts.length).toBeLessThanOrEqual(5);
+      },
+    );
+  }
+
   const OTHER: Server = server("other", 3, { allowedIps: ["0.0.0.0/0"] });
 
   claim("that is deleted does not hinder a connect to a server with fewer allowed IPs", async (gateway) => {
