@@ -79,14 +79,19 @@ export class Supervisor {
 
   /** One look: repairs what failed to apply, weighs whether the server is alive, and tries a dead one again. */
   async look(): Promise<void> {
+    // A kernel that refuses a repair must not keep us from noticing that the server is dead.
+    await this.repair().catch((error) => this.parts.log.warn(messageOf(error)));
+    await this.judge();
+    await this.tryAgain();
+  }
+
+  private async repair(): Promise<void> {
     const { host, controller, protection } = this.parts;
     if (host.monotonic() - this.checkedAt >= BACKSTOP_MS) {
       this.checkedAt = host.monotonic();
       await Promise.all([protection.mend(), controller.checkTunnel(), controller.setSysctls()]);
     }
     await controller.repair();
-    await this.judge();
-    await this.tryAgain();
   }
 
   /** Answers the kernel's events; one answer does for all of a kind that come before it is given. */

@@ -447,6 +447,15 @@ describe("the watch", () => {
     expect(host.commands.slice(before)).toEqual([]);
   });
 
+  claimConnected("goes on judging the server while the kernel refuses the firewall", async (gateway) => {
+    const { host, controller } = gateway;
+    host.fails = () => (host.commands.at(-1) === "nft -e -s -f -" ? "before" : null);
+    host.removeTable();
+    await host.pass(3_000);
+    expect(await controller.fault()).not.toBeNull();
+    await loseServer(gateway);
+  });
+
   claim("answers many events of the network with one look at it", async (gateway) => {
     const { host } = gateway;
     const before = host.commands.length;
