@@ -198,8 +198,11 @@ export class Controller {
   /** Takes note of the machine's own network. Nothing waits for it: the LAN must be served while a server is dialled. */
   async checkNetwork(): Promise<void> {
     const { protection, findLinks, log } = this.parts;
-    const links = await findLinks();
+    const found = await findLinks();
     const known = protection.links;
+    // Without its route it is the uplink still: the firewall must let it hear the router to get the route back.
+    const links =
+      found.uplink === null ? { ...found, uplink: known.uplink, uplinkMtu: known.uplinkMtu } : found;
     if (Bun.deepEquals(links, known)) return;
     if (links.online !== known.online) log.info(`the uplink is ${links.online ? "up" : "down"}`);
     await protection.relink(links);

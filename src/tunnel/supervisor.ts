@@ -123,9 +123,9 @@ export class Supervisor {
   /** A loss is answered at once; what a failed dial leaves behind is none, and its pauses stay. */
   private async checkTunnel(): Promise<void> {
     const { controller } = this.parts;
-    const before = controller.state.name;
+    const connected = controller.state.name === "connected";
     await controller.checkTunnel();
-    if (before === "connected" && controller.state.name === "reconnecting") this.hurry();
+    if (connected && controller.state.name === "reconnecting") this.hurry();
   }
 
   private async checkNetwork(): Promise<void> {

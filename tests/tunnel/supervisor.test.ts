@@ -200,6 +200,8 @@ describe("an uplink that is down", () => {
       await host.pass(600_000);
       expect(attempts).toEqual([]);
       expect(gateway.controller.state.name).toBe("reconnecting");
+      // To get its route back it must hear the router.
+      expect(host.table).toMatch(/iifname \{ "up0".*nd-router-advert/);
       bringUp(host);
       await host.pass(1_000);
       expect(attempts).toHaveLength(1);
