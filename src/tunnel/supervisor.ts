@@ -89,7 +89,12 @@ export class Supervisor {
     const { host, controller, protection } = this.parts;
     if (host.monotonic() - this.checkedAt >= BACKSTOP_MS) {
       this.checkedAt = host.monotonic();
-      await Promise.all([protection.mend(), controller.checkTunnel(), controller.setSysctls()]);
+      await Promise.all([
+        protection.mend(),
+        controller.checkTunnel(),
+        this.checkNetwork(),
+        controller.setSysctls(),
+      ]);
     }
     await controller.repair();
   }

@@ -11,6 +11,8 @@ export type Sighting =
 
 /** Between the end of a program that watches and its next start. */
 const RESTART_MS = 1_000;
+/** By then a program that was started listens, on a busy Pi too. */
+const LISTENS_AFTER_MS = 500;
 
 /** Calls back when the kernel tells of a change; what changed is for the caller to find out. */
 export function watchKernel(
@@ -61,7 +63,7 @@ export function sightingIn(line: string, links: readonly string[]): Sighting | n
   return line.startsWith("[ROUTE]") && !line.includes("default ") ? null : { of: "network" };
 }
 
-/** A program that ends is started again; what happened in between is unknown. */
+/** A program that ends is started again. What happened before one listens nobody tells. */
 function keepWatching(
   host: Host,
   argv: readonly string[],
@@ -69,14 +71,13 @@ function keepWatching(
   { onLine, onGap }: { onLine: (line: string) => void; onGap: () => void },
 ): void {
   let watch: Watch | null = null;
-  const start = () => {
-    watch = host.watch(argv, onLine, () => {
-      void host.sleep(RESTART_MS, signal).then(() => {
-        if (signal.aborted) return;
-        start();
-        onGap();
-      });
+  const after = (ms: number, work: () => void) =>
+    void host.sleep(ms, signal).then(() => {
+      if (!signal.aborted) work();
     });
+  const start = () => {
+    watch = host.watch(argv, onLine, () => after(RESTART_MS, start));
+    after(LISTENS_AFTER_MS, onGap);
   };
   start();
   signal.addEventListener("abort", () => watch?.stop(), { once: true });

@@ -244,6 +244,17 @@ describe("an uplink that is down", () => {
     },
   );
 
+  claimConnected("and back without an event is found within 5 min each way", async (gateway) => {
+    const { host, controller } = gateway;
+    host.busy = false;
+    host.defaultRoute = null;
+    await host.pass(301_500);
+    expect(await gateway.status()).toMatchObject({ state: "reconnecting" });
+    host.defaultRoute = "up0";
+    await host.pass(301_500);
+    expect(controller.state.name).toBe("connected");
+  });
+
   claim("when the service starts is waited for", async (gateway) => {
     const { host, controller } = gateway;
     await controller.connect(ONE);
@@ -256,6 +267,18 @@ describe("an uplink that is down", () => {
     expect(attempts).toEqual([]);
     host.plug(true);
     await host.pass(1_000);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "one" });
+  });
+
+  claim("when the service starts, and back before anyone watches, is found to be back", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.connect(ONE);
+    host.plug(false);
+    host.removeLink("wg0");
+    await gateway.restart();
+    host.plug(true);
+    gateway.watch();
+    await host.pass(5_000);
     expect(await gateway.status()).toMatchObject({ connected: true, server: "one" });
   });
 });
@@ -407,6 +430,33 @@ describe("the tunnel's interface", () => {
 });
 
 describe("the watch", () => {
+  claim("finds what happened before it began", async (gateway) => {
+    const { host } = gateway;
+    const before = kernelState(host);
+    await gateway.restart();
+    host.removeTable();
+    host.changeRule("del", "-4", "priority 106 unreachable");
+    gateway.watch();
+    await host.pass(1_000);
+    expect(kernelState(host)).toBe(before);
+  });
+
+  claimConnected("finds what happened while its programs were down, and listens again", async (gateway) => {
+    const { host } = gateway;
+    const before = kernelState(host);
+    for (let time = 0; time < 3; time++) {
+      host.endWatches();
+      host.removeTable();
+      host.removeRoute("::/0");
+      await host.pass(2_000);
+      expect(kernelState(host)).toBe(before);
+      await host.pass(10_000);
+      host.removeTable();
+      await host.pass(10);
+      expect(kernelState(host)).toBe(before);
+    }
+  });
+
   /** Milliseconds from one look to the next, while `ms` go by. */
   async function lookTimes(gateway: Gateway, ms: number): Promise<number[]> {
     const { host } = gateway;
