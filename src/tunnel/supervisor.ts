@@ -128,9 +128,9 @@ export class Supervisor {
   /** A loss is answered at once; what a failed dial leaves behind is none, and its pauses stay. */
   private async checkTunnel(): Promise<void> {
     const { controller } = this.parts;
-    const connected = controller.state.name === "connected";
+    const before = controller.state;
     await controller.checkTunnel();
-    if (connected && controller.state.name === "reconnecting") this.hurry();
+    if (before.name === "connected" && controller.state !== before) this.hurry();
   }
 
   private async checkNetwork(): Promise<void> {

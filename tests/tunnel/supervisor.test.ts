@@ -202,7 +202,11 @@ describe("an uplink that is down", () => {
       expect(gateway.controller.state.name).toBe("reconnecting");
       // To get its route back it must hear the router.
       expect(host.table).toMatch(/iifname \{ "up0".*nd-router-advert/);
+      host.silent.add(ENDPOINTS.one);
       bringUp(host);
+      await host.pass(1_000);
+      expect(attempts).toHaveLength(1);
+      host.silent.clear();
       await host.pass(1_000);
       expect(attempts).toHaveLength(1);
       expect(await gateway.status()).toMatchObject({ connected: true, server: "one", error: null });
