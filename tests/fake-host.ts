@@ -85,7 +85,9 @@ export class FakeHost implements Host {
   oneWay = false;
   /** The interface of the IPv4 default route. */
   defaultRoute: string | null = "up0";
-  /** How long the kernel's events are on their way. */
+  /** Whether the kernel's events get lost, as when there are more than anyone can read. */
+  mute = false;
+  /** How long they are on their way. */
   toldAfterMs = 0;
   /** Whether a `sleep` lasts until `pass` has let its time go by; else all sleeping is done at once. */
   patient = false;
@@ -259,10 +261,12 @@ export class FakeHost implements Host {
     this.tell("nft", "# new generation 7 by process 4711 (nft)");
   }
 
-  private tell(program: "nft" | "ip", line: string): void {
+  /** The kernel tells those who watch. */
+  tell(program: "nft" | "ip", line: string): void {
     const told = () => {
       for (const watcher of [...this.watchers]) if (watcher.program === program) watcher.onLine(line);
     };
+    if (this.mute) return;
     if (this.toldAfterMs === 0) told();
     else this.sleepers.add({ until: this.clock + this.toldAfterMs, wake: told });
   }

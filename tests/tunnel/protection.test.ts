@@ -1,0 +1,255 @@
+import { describe, expect, test } from "bun:test";
+import type { FakeHost } from "../fake-host.ts";
+import { inDirectory } from "./directory.ts";
+import { Gateway, kernelState, ONE, stoodAlways, TWO } from "./gateway.ts";
+
+const PATIENCE_MS = 60_000;
+const MINUTE_MS = 60_000;
+
+/** A test with a gateway that is watched; time goes by in `host.pass` alone. */
+function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
+  test(text, () => inDirectory(async (directory) => work(await Gateway.watched(directory))), PATIENCE_MS);
+}
+
+const LOAD = "nft -e -s -f -";
+
+function loadsOf(host: FakeHost, since = 0): number {
+  return host.commands.slice(since).filter((command) => command === LOAD).length;
+}
+
+/** Every load of the firewall's table fails from now on. */
+function refuseTables(host: FakeHost): void {
+  host.fails = () => (host.commands.at(-1) === LOAD ? "before" : null);
+}
+
+interface Damage {
+  what: string;
+  layer: "firewall" | "routing";
+  by: (host: FakeHost) => void;
+}
+
+const DAMAGES: Damage[] = [
+  { what: "the removal of the table", layer: "firewall", by: (host) => host.removeTable() },
+  {
+    what: "a rule that lets everything out",
+    layer: "firewall",
+    by: (host) => host.insertRule("output", "accept"),
+  },
+  {
+    what: "the removal of the last routing rule",
+    layer: "routing",
+    by: (host) => host.changeRule("del", "-4", "priority 106 unreachable"),
+  },
+  {
+    what: "the removal of an IPv6 routing rule",
+    layer: "routing",
+    by: (host) => host.changeRule("del", "-6", "priority 105 lookup 20556"),
+  },
+  {
+    what: "a routing rule at a priority of ours",
+    layer: "routing",
+    by: (host) => host.changeRule("add", "-4", "priority 100 to 8.8.8.8 lookup main"),
+  },
+];
+
+describe.each(DAMAGES)("$what", ({ layer, by }) => {
+  describe.each(["blocked", "connected"])("on a gateway that is %s", (how) => {
+    claim("is undone at once, and two alerts tell of it", async (gateway) => {
+      const { host } = gateway;
+      if (how === "connected") await gateway.controller.connect(ONE);
+      await host.pass(10_000);
+      const before = kernelState(host);
+      by(host);
+      expect(kernelState(host)).not.toBe(before);
+      await host.pass(5);
+      expect(kernelState(host)).toBe(before);
+      await host.pass(MINUTE_MS);
+      expect(gateway.alerts).toEqual([`${layer}_altered`, `${layer}_restored`]);
+      expect(await gateway.tunnel.protection.stands()).toBe(true);
+      expect(await gateway.controller.fault()).toBeNull();
+    });
+  });
+
+  claim("is undone within 5 min where no event tells of it", async (gateway) => {
+    const { host } = gateway;
+    const before = kernelState(host);
+    host.mute = true;
+    by(host);
+    await host.pass(301_500);
+    expect(kernelState(host)).toBe(before);
+  });
+});
+
+describe("two layers that are damaged together", () => {
+  claim("are both put back, and each has its two alerts", async (gateway) => {
+    const { host } = gateway;
+    const before = kernelState(host);
+    host.removeTable();
+    host.changeRule("del", "-4", "priority 105 lookup 20556");
+    await host.pass(1_000);
+    expect(kernelState(host)).toBe(before);
+    expect(gateway.alerts.toSorted()).toEqual([
+      "firewall_altered",
+      "firewall_restored",
+      "routing_altered",
+      "routing_restored",
+    ]);
+  });
+});
+
+describe("what changes nothing of ours", () => {
+  claim("brings no alert: a table or a rule of another program", async (gateway) => {
+    const { host } = gateway;
+    const before = host.commands.length;
+    host.changeRule("add", "-4", "priority 5000 to 10.0.0.0/8 lookup main");
+    host.tell("nft", '{"add": {"table": {"family": "inet", "name": "docker", "handle": 8}}}');
+    await host.pass(1_000);
+    expect(gateway.alerts).toEqual([]);
+    expect(loadsOf(host, before)).toBe(0);
+  });
+
+  claim("brings no alert and no load: connects, switches, a lookup and disconnects", async (gateway) => {
+    const { host, controller } = gateway;
+    for (let round = 0; round < 5; round++) {
+      host.toldAfterMs = 20 * round;
+      await controller.connect(ONE);
+      await controller.connect(TWO);
+      await host.pass(round * 100);
+      await controller.disconnect();
+    }
+    await host.pass(MINUTE_MS);
+    expect(gateway.alerts).toEqual([]);
+    expect(await controller.fault()).toBeNull();
+  });
+});
+
+describe("a program that undoes each repair", () => {
+  /** Undoes every repair at once, until it is told to stop. */
+  function fight(host: FakeHost, delayMs: number): () => void {
+    let fighting = true;
+    const undo = () => {
+      if (fighting) host.removeTable();
+    };
+    const run = host.run.bind(host);
+    host.run = async (argv, options) => {
+      const answer = await run(argv, options);
+      if (argv.join(" ") === LOAD) {
+        if (delayMs === 0) undo();
+        else void host.sleep(delayMs).then(undo);
+      }
+      return answer;
+    };
+    undo();
+    return () => {
+      fighting = false;
+    };
+  }
+
+  describe.each([0, 3, 100, 600])("after %d ms", (delayMs) => {
+    claim("and gives up is told of again when it comes back after a rest", async (gateway) => {
+      const { host } = gateway;
+      const stop = fight(host, delayMs);
+      await host.pass(30_000);
+      stop();
+      await host.pass(10_000);
+      gateway.alerts.length = 0;
+      host.removeTable();
+      await host.pass(1_000);
+      expect(gateway.alerts).toEqual(["firewall_altered", "firewall_restored"]);
+    });
+  });
+});
+
+describe("an nft that refuses", () => {
+  claim("is a fault and one alert, and another one tells when the kernel takes it", async (gateway) => {
+    const { host, controller } = gateway;
+    const before = kernelState(host);
+    refuseTables(host);
+    await expect(controller.connect(ONE)).rejects.toThrow("made to fail");
+    await host.pass(MINUTE_MS);
+    expect(await controller.fault()).toContain("made to fail");
+    expect(gateway.alerts).toEqual(["protection_failed"]);
+    host.fails = () => null;
+    await host.pass(3_000);
+    expect(await controller.fault()).toBeNull();
+    expect(gateway.alerts).toEqual(["protection_failed", "protection_restored"]);
+    expect(kernelState(host)).toBe(before);
+    expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim(
+    "while someone removes the table tells of the damage once, and mends it when it can",
+    async (gateway) => {
+      const { host, controller } = gateway;
+      const before = kernelState(host);
+      refuseTables(host);
+      host.removeTable();
+      await host.pass(MINUTE_MS);
+      expect(await controller.fault()).not.toBeNull();
+      expect(await gateway.tunnel.protection.stands()).toBe(false);
+      expect(gateway.alerts).toEqual(["firewall_altered", "protection_failed"]);
+      host.fails = () => null;
+      await host.pass(3_000);
+      expect(kernelState(host)).toBe(before);
+      expect(gateway.alerts).toEqual(["firewall_altered", "protection_failed", "protection_restored"]);
+    },
+  );
+});
+
+describe("a look at the kernel", () => {
+  /** Commands take so many turns, so that a look is under way when the next thing happens. */
+  claim("that is under way during a connect does not bring back the past", async (gateway) => {
+    const { host, controller, tunnel } = gateway;
+    for (let slow = 0; slow < 60; slow += 3) {
+      host.turns = (command) => (command.startsWith("nft -s list") ? slow : 5);
+      host.removeTable();
+      const mending = tunnel.protection.mend();
+      await Promise.all([controller.connect(ONE), mending]);
+      await host.pass(1_000);
+      expect(host.table).toContain('oifname "wg0" accept');
+      host.insertRule("output", "accept");
+      const again = tunnel.protection.mend();
+      await Promise.all([controller.disconnect(), again]);
+      await host.pass(1_000);
+      expect(host.table).not.toContain("wg0");
+      expect(await tunnel.protection.stands()).toBe(true);
+      await host.pass(10_000);
+    }
+    expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim("by someone who asks for the status during a switch is no alarm", async (gateway) => {
+    const { host, controller } = gateway;
+    for (let slow = 0; slow < 60; slow += 3) {
+      host.turns = (command) => (command.startsWith("nft -s list") ? slow : 5);
+      const asked = [gateway.status(), controller.connect(ONE), gateway.status()];
+      await Promise.all(asked);
+      await Promise.all([gateway.status(), controller.disconnect(), gateway.status()]);
+    }
+    await host.pass(1_000);
+    expect(gateway.alerts).toEqual([]);
+  });
+});
+
+describe("the operator who has taken the kill switch down", () => {
+  claim("is not told of damage to a table that is not there", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.setKillSwitch(false);
+    host.tell("nft", '{"delete": {"table": {"family": "inet", "name": "portcullis", "handle": 8}}}');
+    await host.pass(400_000);
+    expect(gateway.alerts).toEqual([]);
+    expect(host.table).toBeNull();
+  });
+
+  claim("still has a tunnel that is mended", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.setKillSwitch(false);
+    await controller.connect(ONE);
+    await host.pass(5_000);
+    const before = kernelState(host);
+    host.removeTable();
+    await host.pass(5);
+    expect(kernelState(host)).toBe(before);
+    expect(gateway.alerts).toEqual(["firewall_altered", "firewall_restored"]);
+  });
+});
