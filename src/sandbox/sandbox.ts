@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Host, Watch } from "../system/host.ts";
-import { LinuxHost } from "../system/linux.ts";
+import { commandIn, LinuxHost } from "../system/linux.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
 import { addressesOf, vpnTunnel } from "./addresses.ts";
 import { cableText, linksOf } from "./cables.ts";
@@ -138,7 +138,7 @@ export class Sandbox {
       INTERNET_START_MS,
     );
     this.internet = this.host.watch(
-      ["ip", "netns", "exec", this.namespaces.internet, ...command],
+      commandIn(this.namespaces.internet, command),
       (line) => line === "ready" && ready.resolve(),
       () => ready.reject(new Error("the sandbox's internet ended")),
     );
@@ -163,7 +163,7 @@ export class Sandbox {
   }
 
   private inside(namespace: string, argv: readonly string[], stdin?: string): Promise<string> {
-    const command = ["ip", "netns", "exec", namespace, ...argv];
+    const command = commandIn(namespace, argv);
     return this.host.run(command, stdin === undefined ? {} : { stdin });
   }
 }

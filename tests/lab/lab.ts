@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { type Arms, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { commandIn } from "../../src/system/linux.ts";
 import type { WireguardEndpoint } from "./frame.ts";
 import { Sniffer } from "./sniffer.ts";
 import { Traffic, type TrafficOptions } from "./traffic.ts";
@@ -53,7 +54,7 @@ export class Lab {
   }
 
   exec(namespace: string, argv: readonly string[], stdin?: string): Promise<Ran> {
-    return this.outside(["ip", "netns", "exec", namespace, ...argv], stdin);
+    return this.outside(commandIn(namespace, argv), stdin);
   }
 
   /** Not in a namespace of the lab. */

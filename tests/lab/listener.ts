@@ -1,3 +1,5 @@
+import { commandIn } from "../../src/system/linux.ts";
+
 /** How long what is under way may take to arrive: in the lab 5 ms where nothing else runs. */
 const GRACE_MS = 200;
 
@@ -9,7 +11,7 @@ export class Listener {
   ) {}
 
   static async start(namespace: string, port: number): Promise<Listener> {
-    const argv = ["ip", "netns", "exec", namespace, process.execPath, import.meta.path, String(port)];
+    const argv = commandIn(namespace, [process.execPath, import.meta.path, String(port)]);
     const child = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
     const output = child.stdout[Symbol.asyncIterator]();
     await output.next();

@@ -1,4 +1,5 @@
 import dgram from "node:dgram";
+import { commandIn } from "../../src/system/linux.ts";
 
 /** One thing that a probe sends again and again; `payload` is hexadecimal. */
 export interface Target {
@@ -29,7 +30,7 @@ export class Probe {
 
   /** Returns once everything has been sent a first time. */
   static async start(namespace: string, targets: readonly Target[]): Promise<Probe> {
-    const argv = ["ip", "netns", "exec", namespace, process.execPath, import.meta.path];
+    const argv = commandIn(namespace, [process.execPath, import.meta.path]);
     const child = Bun.spawn([...argv, JSON.stringify(targets)], {
       stdin: "pipe",
       stdout: "pipe",

@@ -1,3 +1,4 @@
+import { commandIn } from "../../src/system/linux.ts";
 import { findingOf, type WireguardEndpoint } from "./frame.ts";
 
 export interface SnifferOptions {
@@ -50,10 +51,11 @@ export class Sniffer {
   static async start(namespace: string, link: string, options: SnifferOptions): Promise<Sniffer> {
     const own = await ownAddress(namespace, link);
     const capture = ["-n", "-U", "--immediate-mode", "-s", `${SNAPLEN}`, "-B", `${BUFFER_KIB}`, "-Z", "root"];
-    const child = Bun.spawn(
-      ["ip", "netns", "exec", namespace, "tcpdump", "-i", link, ...capture, "-w", "-"],
-      { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
-    );
+    const child = Bun.spawn(commandIn(namespace, ["tcpdump", "-i", link, ...capture, "-w", "-"]), {
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
     const sniffer = new Sniffer(child, options, own);
     const listening = Promise.withResolvers<void>();
     sniffer.reading = Promise.all([sniffer.readFrames(), sniffer.readNotes(() => listening.resolve())]);

@@ -2,6 +2,7 @@ import dgram from "node:dgram";
 import { join } from "node:path";
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
+import { commandIn } from "../../src/system/linux.ts";
 
 export const KINDS = ["udp", "udp6", "flow", "web", "dns", "ping"] as const;
 /**
@@ -42,15 +43,7 @@ export class Traffic {
 
   static async start(namespace: string, options: TrafficOptions = {}): Promise<Traffic> {
     const child = Bun.spawn(
-      [
-        "ip",
-        "netns",
-        "exec",
-        namespace,
-        process.execPath,
-        join(import.meta.dir, "traffic.ts"),
-        JSON.stringify(options),
-      ],
+      commandIn(namespace, [process.execPath, join(import.meta.dir, "traffic.ts"), JSON.stringify(options)]),
       { stdin: "pipe", stdout: "pipe", stderr: "inherit" },
     );
     const traffic = new Traffic(child, linesOf(child.stdout));

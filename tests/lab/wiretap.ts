@@ -1,3 +1,5 @@
+import { commandIn } from "../../src/system/linux.ts";
+
 /** Long enough for a frame that was sent before to be written down; it takes 5 ms where nothing else runs. */
 const FLUSH_MS = 150;
 
@@ -10,7 +12,7 @@ export class Wiretap {
 
   static async start(namespace: string, link: string, filter: string): Promise<Wiretap> {
     const capture = ["tcpdump", "-i", link, "-n", "-l", "-t", "--immediate-mode", "-Z", "root", filter];
-    const child = Bun.spawn(["ip", "netns", "exec", namespace, ...capture], {
+    const child = Bun.spawn(commandIn(namespace, [...capture]), {
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
