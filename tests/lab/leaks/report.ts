@@ -1,7 +1,8 @@
 import type { Arms } from "../../../src/sandbox/topology.ts";
+import { playFresh } from "./fresh.ts";
 import type { Layer } from "./layer.ts";
 import type { Row } from "./row.ts";
-import { SCENARIOS } from "./scenarios.ts";
+import { FRESH_SCENARIOS, SCENARIOS } from "./scenarios.ts";
 import { Stage } from "./stage.ts";
 
 const ALONE = ["routing alone", "firewall alone"] as const;
@@ -13,7 +14,8 @@ const words = process.argv
   .filter((word) => word !== "--json")
   .join(" ");
 const scenarios = SCENARIOS.filter((scenario) => scenario.name.includes(words));
-if (scenarios.length === 0) {
+const freshScenarios = FRESH_SCENARIOS.filter((scenario) => scenario.name.includes(words));
+if (scenarios.length + freshScenarios.length === 0) {
   process.stderr.write(`no scenario has "${words}" in its name\n`);
   process.exit(2);
 }
@@ -21,6 +23,9 @@ const rows: Row[] = [];
 if (!asJson) print(["scenario", "cards", "layers", "sent", "tunnelled", "refused", "leaked"]);
 for (const layer of ["both", ...ALONE] as const) {
   await Promise.all(([2, 1] as const).map((arms) => perform(arms, layer)));
+}
+for (const scenario of freshScenarios) {
+  for (const row of await Promise.all(scenario.arms.map((arms) => playFresh(scenario, arms)))) add(row);
 }
 const proven = rows.filter((row) => row.layer === "both");
 const leaked = sum(proven.map((row) => row.leaked));
@@ -35,13 +40,16 @@ async function perform(arms: Arms, layer: Layer): Promise<void> {
   const stage = await Stage.open(arms, layer);
   try {
     for (const scenario of scenarios.filter((one) => one.arms.includes(arms))) {
-      const row = await stage.play(scenario);
-      rows.push(row);
-      if (!asJson) printRow(row);
+      add(await stage.play(scenario));
     }
   } finally {
     await stage.close();
   }
+}
+
+function add(row: Row): void {
+  rows.push(row);
+  if (!asJson) printRow(row);
 }
 
 function printRow(row: Row): void {

@@ -1,8 +1,35 @@
+import { ATTACKER_SCENARIOS } from "./attackers.ts";
+import { BOOT_SCENARIOS } from "./boot.ts";
 import { CONNECTIONS } from "./connections.ts";
+import { DNS_SCENARIOS } from "./dns.ts";
+import { FLOWS_BEFORE_THE_SERVICE } from "./earlier.ts";
 import { ENDINGS } from "./endings.ts";
+import { ENDPOINT_SCENARIOS } from "./endpoint.ts";
+import { FAMILY_SCENARIOS } from "./families.ts";
+import type { FreshScenario } from "./fresh.ts";
+import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
+import { RELOADS_UNDER_A_FLOOD } from "./reload.ts";
 import type { Scenario } from "./scenario.ts";
 import { TAMPERING } from "./tampering.ts";
 import { UPLINK_SCENARIOS } from "./uplink.ts";
 
-/** Everything that the suite plays, in this order. */
-export const SCENARIOS: readonly Scenario[] = [...CONNECTIONS, ...ENDINGS, ...TAMPERING, ...UPLINK_SCENARIOS];
+/** Everything that the suite plays on a stage, in this order. */
+export const SCENARIOS: readonly Scenario[] = [
+  ...CONNECTIONS,
+  ...ENDINGS,
+  ...TAMPERING,
+  ...UPLINK_SCENARIOS,
+  ...ENDPOINT_SCENARIOS,
+  ...FAMILY_SCENARIOS,
+  ...DNS_SCENARIOS,
+  ...REDIRECT_SCENARIOS,
+  ...ATTACKER_SCENARIOS,
+];
+
+/** Everything that needs a lab of its own. */
+export const FRESH_SCENARIOS: readonly FreshScenario[] = [
+  ...BOOT_SCENARIOS,
+  FLOWS_BEFORE_THE_SERVICE,
+  REDIRECTS_BY_THE_FIREWALL,
+  RELOADS_UNDER_A_FLOOD,
+];

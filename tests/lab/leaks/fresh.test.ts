@@ -1,0 +1,18 @@
+import { expect, test } from "bun:test";
+import { ATTACKERS_MEET_NO_DEFENCE } from "./attackers.ts";
+import { playFresh } from "./fresh.ts";
+import { FRESH_SCENARIOS } from "./scenarios.ts";
+
+/** Each takes 2 to 8 s where nothing else runs, ten times that where much does. */
+const TIMEOUT_MS = 180_000;
+
+for (const scenario of [...FRESH_SCENARIOS, ATTACKERS_MEET_NO_DEFENCE]) {
+  test(
+    `in labs of their own, with each number of network cards: ${scenario.name}`,
+    async () => {
+      const rows = await Promise.all(scenario.arms.map((arms) => playFresh(scenario, arms)));
+      for (const row of rows) expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0, failure: null });
+    },
+    TIMEOUT_MS,
+  );
+}
