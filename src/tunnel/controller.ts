@@ -190,10 +190,12 @@ export class Controller {
         missing.length === 0 ? [] : [{ layer: "routing", message }],
         () =>
           missing.length === 0 ? Promise.resolve() : kernel.restore(session, protection.links.uplinkMtu),
-        () => void this.checkTunnel().catch(() => {}),
+        this.checkLater,
       );
     });
   }
+
+  private readonly checkLater = () => void this.checkTunnel().catch(() => {});
 
   /** Takes note of the machine's own network. Nothing waits for it: the LAN must be served while a server is dialled. */
   async checkNetwork(): Promise<void> {

@@ -106,11 +106,13 @@ export class Protection {
     return false;
   }
 
+  private readonly mendLater = () => void this.mend().catch(() => {});
+
   /** Whether the kernel has the firewall that blocks, unaltered. Where it has not, that is mended before long. */
   async stands(): Promise<boolean> {
     const listing = await listTable(this.host);
     const asLoaded = this.isAsLoaded(listing);
-    if (!asLoaded) void this.mend().catch(() => {});
+    if (!asLoaded) this.mendLater();
     return asLoaded && listing !== null && finalRulesStand(listing);
   }
 
@@ -202,7 +204,7 @@ export class Protection {
       await this.apply(wanted);
       await this.assertComparable();
     };
-    await this.repairs.repair(damages, work, () => void this.mend().catch(() => {}));
+    await this.repairs.repair(damages, work, this.mendLater);
   }
 
   private async damagesTo({ rules }: Wanted): Promise<Damage[]> {

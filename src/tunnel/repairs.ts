@@ -18,22 +18,30 @@ export interface Damage {
 export class Repairs {
   private readonly pace = new Pace(REPAIRS.burst, REPAIRS.everyMs);
   private contested = false;
+  /** Who is to be called when it is time. */
+  private readonly waiting = new Set<() => void>();
 
   constructor(
     private readonly host: Pick<Host, "monotonic" | "sleep">,
     private readonly alarm: Alarm,
   ) {}
 
-  /** Repairs now, or calls `later` when it is time; the layer that is whole holds meanwhile. */
+  /** Repairs now, or calls `later`, once, when it is time; the layer that is whole holds meanwhile. */
   async repair(damages: readonly Damage[], work: () => Promise<void>, later: () => void): Promise<void> {
-    if (damages.length > 0 && !this.mayBegin()) {
-      void this.host.sleep(REPAIRS.everyMs).then(later);
-      return;
-    }
+    if (damages.length > 0 && !this.mayBegin()) return this.postpone(later);
     if (!this.contested) for (const { layer, message } of damages) this.alarm(`${layer}_altered`, message);
     await work();
     if (this.contested) return;
     for (const { layer } of damages) this.alarm(`${layer}_restored`, `The ${layer} is as it must be again.`);
+  }
+
+  private postpone(later: () => void): void {
+    if (this.waiting.has(later)) return;
+    this.waiting.add(later);
+    void this.host.sleep(REPAIRS.everyMs).then(() => {
+      this.waiting.delete(later);
+      later();
+    });
   }
 
   private mayBegin(): boolean {

@@ -146,6 +146,36 @@ describe("a program that undoes each repair", () => {
   }
 
   describe.each([0, 3, 100, 600])("after %d ms", (delayMs) => {
+    claim("is answered once a second, and one alert says so", async (gateway) => {
+      const { host } = gateway;
+      const before = kernelState(host);
+      const stop = fight(host, delayMs);
+      await host.pass(10_000);
+      const since = host.commands.length;
+      await host.pass(MINUTE_MS);
+      expect(loadsOf(host, since)).toBeGreaterThanOrEqual(25);
+      expect(loadsOf(host, since)).toBeLessThanOrEqual(61);
+      expect(gateway.alerts.filter((code) => code === "protection_contested")).toHaveLength(1);
+      expect(gateway.alerts.length).toBeLessThanOrEqual(25);
+      stop();
+      await host.pass(2_000);
+      expect(kernelState(host)).toBe(before);
+    });
+
+    claim("costs no more programs after a quarter of an hour than after a minute", async (gateway) => {
+      const { host } = gateway;
+      const stop = fight(host, delayMs);
+      await host.pass(MINUTE_MS);
+      const first = host.commands.length;
+      await host.pass(MINUTE_MS);
+      const early = host.commands.length - first;
+      await host.pass(13 * MINUTE_MS);
+      const second = host.commands.length;
+      await host.pass(MINUTE_MS);
+      expect(host.commands.length - second).toBeLessThanOrEqual(early * 1.2);
+      stop();
+    });
+
     claim("and gives up is told of again when it comes back after a rest", async (gateway) => {
       const { host } = gateway;
       const stop = fight(host, delayMs);
