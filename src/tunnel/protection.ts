@@ -197,7 +197,7 @@ export class Protection {
   private async putBack(): Promise<void> {
     const { wanted } = this;
     if (wanted === null) return;
-    const damages = await this.damagesTo(wanted);
+    const damages = await this.damages();
     if (damages.length === 0 && this.fault === null) return;
     const work = async () => {
       this.forget();
@@ -207,14 +207,15 @@ export class Protection {
     await this.repairs.repair(damages, work, this.mendLater);
   }
 
-  private async damagesTo({ rules }: Wanted): Promise<Damage[]> {
+  /** Between what the kernel was given and what it has; what is wanted by now may still wait for its turn. */
+  private async damages(): Promise<Damage[]> {
     const [listing, present] = await Promise.all([listTable(this.host), readRules(this.host)]);
     const damages: Damage[] = [];
     if (!this.isAsLoaded(listing)) {
       const what = listing === null ? "removed" : "altered";
       damages.push({ layer: "firewall", message: `Another program has ${what} the firewall's table.` });
     }
-    if (this.ruled !== null && ruleDifferences(present, rules) > 0) {
+    if (this.ruled !== null && ruleDifferences(present, this.ruled) > 0) {
       damages.push({
         layer: "routing",
         message: "Another program has changed the routing rules 100 to 106.",

@@ -248,6 +248,25 @@ describe("a look at the kernel", () => {
     expect(stoodAlways(host)).toBe(true);
   });
 
+  claim("does not take a change that waits its turn for a stranger's", async (gateway) => {
+    const { host, tunnel } = gateway;
+    const { protection } = tunnel;
+    const lookup = { resolvers: ["192.168.7.254"], sourcePort: 20_053 };
+    for (let slow = 0; slow < 60; slow += 3) {
+      host.turns = (command) => (command.includes("rule show") ? slow : 5);
+      const works = [
+        protection.set({ dialing: [], carrying: [] }),
+        protection.mend(),
+        protection.set({ dialing: [], carrying: [], lookup }),
+        protection.mend(),
+        protection.set({ dialing: [], carrying: [] }),
+      ];
+      await Promise.all(works);
+    }
+    await host.pass(1_000);
+    expect(gateway.alerts).toEqual([]);
+  });
+
   claim("by someone who asks for the status during a switch is no alarm", async (gateway) => {
     const { host, controller } = gateway;
     for (let slow = 0; slow < 60; slow += 3) {
