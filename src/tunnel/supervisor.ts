@@ -19,6 +19,8 @@ import { type Sighting, watchKernel } from "./watch.ts";
 const LOOK_MS = { busy: 1_000, idle: 1_500 };
 /** Events tell of changes; this is for those that no event tells of. */
 const BACKSTOP_MS = 300_000;
+/** A check that failed is made again after this long. */
+const DOUBT_MS = 5_000;
 /** A cable that is put in, or a new address, causes many events. */
 const NETWORK_SETTLES_MS = 300;
 /** The programs that tell of events listen by then, and what was loaded before is no longer awaited from them. */
@@ -86,22 +88,32 @@ export class Supervisor {
   }
 
   private async repair(): Promise<void> {
-    const { host, controller, protection } = this.parts;
-    if (host.monotonic() - this.checkedAt >= BACKSTOP_MS) {
-      this.checkedAt = host.monotonic();
-      await Promise.all([
-        protection.mend(),
-        controller.checkTunnel(),
-        this.checkNetwork(),
-        controller.setSysctls(),
-      ]);
-    }
+    const { host, controller } = this.parts;
+    if (host.monotonic() - this.checkedAt >= BACKSTOP_MS) await this.checkAll();
     await controller.repair();
+  }
+
+  private async checkAll(): Promise<void> {
+    const { host, controller, protection } = this.parts;
+    this.checkedAt = host.monotonic();
+    await Promise.all([
+      protection.mend(),
+      controller.checkTunnel(),
+      this.checkNetwork(),
+      controller.setSysctls(),
+    ]).catch((error) => this.doubt(error));
+  }
+
+  /** What has changed could not be found out: all is looked at again before long. */
+  private doubt(error: unknown): void {
+    const { host, log } = this.parts;
+    log.warn(messageOf(error));
+    this.checkedAt = host.monotonic() - BACKSTOP_MS + DOUBT_MS;
   }
 
   /** Answers the kernel's events; one answer does for all of a kind that come before it is given. */
   private async saw(sighting: Sighting, signal: AbortSignal): Promise<void> {
-    const { host, protection, controller, log } = this.parts;
+    const { host, protection, controller } = this.parts;
     if (sighting.of === "firewall" && protection.isOwnChange()) return;
     const current = carriedBy(controller.state)?.link;
     if (sighting.of === "tunnel" && (current === undefined || (sighting.link ?? current) !== current)) return;
@@ -109,11 +121,11 @@ export class Supervisor {
     this.waiting.add(sighting.of);
     await host.sleep(sighting.of === "network" ? NETWORK_SETTLES_MS : 0, signal);
     this.waiting.delete(sighting.of);
-    if (!signal.aborted) await this.answer(sighting.of).catch((error) => log.warn(messageOf(error)));
+    if (!signal.aborted) await this.answer(sighting.of).catch((error) => this.doubt(error));
   }
 
   private async answer(what: Sighting["of"]): Promise<void> {
-    const { controller, protection } = this.parts;
+    const { protection } = this.parts;
     switch (what) {
       case "firewall":
       case "rules":

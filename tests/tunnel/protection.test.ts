@@ -224,6 +224,16 @@ describe("an nft that refuses", () => {
       expect(gateway.alerts).toEqual(["firewall_altered", "protection_failed", "protection_restored"]);
     },
   );
+
+  claim("to be looked at when an event comes is looked at again soon", async (gateway) => {
+    const { host } = gateway;
+    const before = kernelState(host);
+    let failures = 2;
+    host.fails = () => (host.commands.at(-1) === "ip -j -4 rule show" && failures-- > 0 ? "before" : null);
+    host.removeTable();
+    await host.pass(10_000);
+    expect(kernelState(host)).toBe(before);
+  });
 });
 
 describe("a look at the kernel", () => {
