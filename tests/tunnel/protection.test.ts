@@ -231,7 +231,7 @@ describe("an nft that refuses", () => {
     let failures = 2;
     host.fails = () => (host.commands.at(-1) === "ip -j -4 rule show" && failures-- > 0 ? "before" : null);
     host.removeTable();
-    await host.pass(10_000);
+    await host.pass(15_000);
     expect(kernelState(host)).toBe(before);
   });
 });
