@@ -56,6 +56,7 @@ export class Dialer {
       ),
       kernel.open(session, uplinkMtu),
     ]);
+    await kernel.configure(session);
     await this.handshake(session, signal);
     await together([
       kernel.route(session, old?.server.config ?? null),

@@ -25,11 +25,9 @@ export class Kernel {
     private readonly userspace: string,
   ) {}
 
-  /** Brings up the session's interface and starts its handshake. */
-  async open(session: Session, uplinkMtu: number): Promise<void> {
-    const { link, server } = session;
+  /** Brings up the session's interface, which knows no server yet. */
+  async open({ link, server }: Session, uplinkMtu: number): Promise<void> {
     await this.createLink(link, linkLines(link, server.config, uplinkMtu));
-    await this.configure(session);
   }
 
   /** Leads traffic into the session, and no longer where only the former one led. */
@@ -159,8 +157,11 @@ export class Kernel {
     await this.host.run([this.userspace, link]);
   }
 
-  /** Mark and peer come together, or the first packet meets the kill switch and is sent again after 5 s. */
-  private async configure({ link, server, endpoint }: Session): Promise<void> {
+  /**
+   * Gives the interface its server, which starts the handshake. The firewall must let it out by then, and mark and
+   * peer come together: a first packet that meets the kill switch is sent again only after 5 s.
+   */
+  async configure({ link, server, endpoint }: Session): Promise<void> {
     const given = { endpoint, fwmark: FWMARK, keepalive: keepaliveOf(server) };
     // A program takes on its socket, at once, what `wg` would write there.
     const answer = this.native

@@ -1,6 +1,5 @@
 import { dlopen, FFIType, ptr } from "bun:ffi";
 import { readFileSync } from "node:fs";
-import { commandIn } from "../../src/system/linux.ts";
 
 /** Of <bits/socket.h>, <linux/if_ether.h> and <linux/if_packet.h>. */
 const AF_PACKET = 17;
@@ -11,7 +10,8 @@ const SOCKADDR_LL_BYTES = 20;
 
 /** Puts frames on a link as they are, past every table of the namespace; what the link's other end sees is real. */
 export async function inject(namespace: string, link: string, frames: readonly Uint8Array[]): Promise<void> {
-  const argv = commandIn(namespace, [process.execPath, import.meta.path, link]);
+  // The link's number and address are read from /sys, which must be that namespace's.
+  const argv = ["ip", "netns", "exec", namespace, process.execPath, import.meta.path, link];
   const stdin = new TextEncoder().encode(frames.map((frame) => frame.toHex()).join("\n"));
   const child = Bun.spawn(argv, { stdin, stdout: "ignore", stderr: "pipe" });
   const [code, said] = await Promise.all([child.exited, child.stderr.text()]);

@@ -109,6 +109,21 @@ describe("a connect", () => {
     },
   );
 
+  claim(
+    "shakes hands only once the firewall lets it: a first packet that is stopped comes again after 5 s",
+    async ({ controller, host }) => {
+      host.turns = (command) => (command.startsWith("nft") ? 500 : 1);
+      let permitted: boolean | undefined;
+      host.onEvent = (event) => {
+        if (event.startsWith("wg setconf") || event === "uapi set") {
+          permitted = host.table?.includes('comment "WireGuard to the server"');
+        }
+      };
+      await controller.connect(ONE);
+      expect(permitted).toBe(true);
+    },
+  );
+
   claim("works where WireGuard is a program", async ({ controller, host }) => {
     host.native = false;
     await controller.connect(ONE);
