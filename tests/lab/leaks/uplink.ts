@@ -53,6 +53,8 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
       await ip(stage, `address add ${other}/24 dev ${uplink}`);
       await defaultRoutes(stage);
       await Bun.sleep(2 * MOMENT_MS);
+      // wireguard-go sends from the former address until its handshake is renewed, 15 s later.
+      await stage.disconnect();
     },
   },
   {
