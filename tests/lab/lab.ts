@@ -2,7 +2,15 @@ import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { type Arms, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+
+
 import { commandIn } from "../../src/system/linux.ts";
+
+
+
+import { DelayLine } from "./delay.ts";
+
+
 import type { WireguardEndpoint } from "./frame.ts";
 import { Sniffer } from "./sniffer.ts";
 import { Traffic, type TrafficOptions } from "./traffic.ts";
@@ -46,6 +54,7 @@ export async function createLab(options: { arms: Arms }): Promise<Lab> {
 /** The sandbox with tools to look at it and to break it. */
 export class Lab {
   private gateways: Gateway[] = [];
+  private delayLine: DelayLine | null = null;
 
   constructor(readonly sandbox: Sandbox) {}
 
@@ -96,6 +105,12 @@ export class Lab {
     await this.exec(this.namespaces.switch, ["ip", "link", "set", "dev", "gateway", "up"]);
   }
 
+  /** Makes the cable between the home router and the world so long that a round trip takes twice `ms` longer. */
+  async delay(ms: number): Promise<void> {
+    await this.delayLine?.remove();
+    this.delayLine = ms === 0 ? null : await DelayLine.insert(this, ms);
+  }
+
   async startGateway(options: GatewayOptions = {}): Promise<Gateway> {
     const gateway = new Gateway(this, options);
     this.gateways.push(gateway);
@@ -125,6 +140,12 @@ export class Gateway {
 
   /** Returns once /health answers 200. */
   async start(): Promise<void> {
+    this.launch();
+    await this.healthy();
+  }
+
+  /** Starts the process and waits for nothing. */
+  launch(): void {
     const log = openSync(this.logFile, "a", 0o600);
     const inside = ["ip", "netns", "exec", this.lab.namespaces.gateway];
     const starter = [...(this.options.inNamespace ? inside : []), ...(this.options.starter ?? [])];
@@ -134,7 +155,6 @@ export class Gateway {
       stderr: log,
     });
     closeSync(log);
-    await this.healthy();
   }
 
   async api(method: string, path: string, body?: unknown): Promise<Answer> {

@@ -13,8 +13,10 @@ export type Kind = (typeof KINDS)[number];
 
 export interface TrafficOptions {
   kinds?: readonly Kind[];
-  /** Between two datagrams or lines; `web`, `dns` and `ping` start ten times as rarely. */
+  /** Between two datagrams or lines. */
   intervalMs?: number;
+  /** Between two starts of `web`, `dns` and `ping`; ten times as long unless told. */
+  rarelyMs?: number;
   /** Asked by `dns`; the default is the resolver inside the tunnel. */
   resolver?: string;
 }
@@ -113,9 +115,9 @@ const SOURCES: Record<Kind, (counter: Counter, options: Required<TrafficOptions>
   udp: (counter, { intervalMs }) => datagrams(counter, "udp4", INTERNET.host4, intervalMs),
   udp6: (counter, { intervalMs }) => datagrams(counter, "udp6", INTERNET.host6, intervalMs),
   flow: (counter, { intervalMs }) => flow(counter, intervalMs),
-  web: (counter, { intervalMs }) => every(intervalMs * 10, () => visit(counter)),
-  dns: (counter, { intervalMs, resolver }) => every(intervalMs * 10, () => question(counter, resolver)),
-  ping: (counter, { intervalMs }) => pings(counter, intervalMs * 10),
+  web: (counter, { rarelyMs }) => every(rarelyMs, () => visit(counter)),
+  dns: (counter, { rarelyMs, resolver }) => every(rarelyMs, () => question(counter, resolver)),
+  ping: (counter, { rarelyMs }) => pings(counter, rarelyMs),
 };
 
 function datagrams(counter: Counter, family: "udp4" | "udp6", host: string, intervalMs: number): () => void {
@@ -262,7 +264,8 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
 }
 
 async function run(given: TrafficOptions): Promise<void> {
-  const options = { kinds: KINDS, intervalMs: 5, resolver: TUNNEL.server4, ...given };
+  const intervalMs = given.intervalMs ?? 5;
+  const options = { kinds: KINDS, rarelyMs: intervalMs * 10, resolver: TUNNEL.server4, ...given, intervalMs };
   const counters = new Map(options.kinds.map((kind) => [kind, new Counter()]));
   const stops = [...counters].map(([kind, counter]) => SOURCES[kind](counter, options));
   const report = () =>
