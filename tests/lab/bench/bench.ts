@@ -1,0 +1,86 @@
+import { parseArgs } from "node:util";
+import { measureConnect } from "./connect.ts";
+import { Contest, type ContestOptions } from "./contest.ts";
+import type { Measurement } from "./measure.ts";
+import { measureMemory } from "./memory.ts";
+import { measurePrograms } from "./programs.ts";
+import { measureStart } from "./start.ts";
+import { measureSwitch } from "./switch.ts";
+import { tableOf } from "./table.ts";
+import { measureThroughput } from "./throughput.ts";
+
+/** How often each thing is done. */
+interface Effort {
+  connects: number;
+  switches: number;
+  streams: number;
+  starts: number;
+  traces: number;
+  idleMs: number;
+  load: { switches: number; requests: number };
+}
+
+const FULL: Effort = {
+  ...{ connects: 11, switches: 5, streams: 20, starts: 7, traces: 3, idleMs: 30_000 },
+  load: { switches: 100, requests: 10_000 },
+};
+const QUICK: Effort = {
+  ...{ connects: 3, switches: 1, streams: 4, starts: 3, traces: 1, idleMs: 10_000 },
+  load: { switches: 10, requests: 500 },
+};
+/** One way: half of the round trip that the issue of slow links is shown with. */
+const DELAY_MS = 10;
+
+const { values } = parseArgs({
+  options: {
+    json: { type: "boolean" },
+    quick: { type: "boolean" },
+    only: { type: "string", multiple: true },
+    program: { type: "string" },
+  },
+});
+const effort = values.quick ? QUICK : FULL;
+const program = values.program === undefined ? {} : { program: [values.program] };
+const measurements: Measurement[] = [];
+
+await withContest(program, async (contest) => {
+  for (const delayMs of [0, DELAY_MS]) {
+    const rttMs = 2 * delayMs;
+    await contest.delay(delayMs);
+    await step("connect", () => measureConnect(contest, rttMs, effort.connects));
+    await step("switch", () => measureSwitch(contest, rttMs, effort.switches));
+  }
+  await contest.delay(0);
+  await step("throughput", () => measureThroughput(contest, effort.streams));
+  await step("start", () => measureStart(contest.portcullis, effort.starts));
+  await step("memory", () => measureMemory(contest.portcullis, effort.load));
+});
+await withContest({ ...program, traced: true }, async (contest) => {
+  await step("programs", () => measurePrograms(contest, effort.traces, effort.idleMs));
+});
+process.stdout.write(
+  values.json ? `${JSON.stringify({ effort, measurements }, null, 2)}\n` : tableOf(measurements),
+);
+process.exit(0);
+
+async function step(name: string, measure: () => Promise<Measurement[]>): Promise<void> {
+  if (values.only !== undefined && !values.only.includes(name)) return;
+  process.stderr.write(`Measuring: ${name}\n`);
+  measurements.push(...(await measure()));
+}
+
+/** Whatever happens, nothing of the two homes is left. */
+async function withContest(
+  options: ContestOptions,
+  work: (contest: Contest) => Promise<void>,
+): Promise<void> {
+  const contest = await Contest.open(options);
+  const stop = () => void contest.close().then(() => process.exit(130));
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stop);
+  try {
+    await work(contest);
+  } finally {
+    await contest.close();
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, stop);
+  }
+}
