@@ -3,13 +3,9 @@ import { join } from "node:path";
 import { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { type Arms, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 
-
 import { commandIn } from "../../src/system/linux.ts";
 
-
-
 import { DelayLine } from "./delay.ts";
-
 
 import type { WireguardEndpoint } from "./frame.ts";
 import { Sniffer } from "./sniffer.ts";
