@@ -110,8 +110,11 @@ export class Protection {
 
   /** Whether the kernel has the firewall that blocks, unaltered. Where it has not, that is mended before long. */
   async stands(): Promise<boolean> {
-    const listing = await listTable(this.host);
-    const asLoaded = this.isAsLoaded(listing);
+    // In turn: a table that is replaced while it is read is no stranger's doing.
+    const [listing, asLoaded] = await this.inTurn(async () => {
+      const found = await listTable(this.host);
+      return [found, this.isAsLoaded(found)] as const;
+    });
     if (!asLoaded) this.mendLater();
     return asLoaded && listing !== null && finalRulesStand(listing);
   }

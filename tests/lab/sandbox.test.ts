@@ -38,13 +38,15 @@ for (const arms of [1, 2] as const) {
 
     test("answers names at the router: who asks, known hosts, and no others", async () => {
       const { gateway } = lab.namespaces;
-      const hosts = await lab.exec(gateway, ["getent", "ahosts", "vpn2.test"]);
+      const hosts = await lab.outside(["ip", "netns", "exec", gateway, "getent", "ahosts", "vpn2.test"]);
       expect(hosts.stdout).toContain("203.0.113.12");
       expect(hosts.stdout).toContain("2001:db8:113::12");
-      expect((await lab.exec(gateway, ["getent", "hosts", "whoami.test"])).stdout).toMatch(
-        /^203\.0\.113\.2 /,
-      );
-      expect((await lab.exec(gateway, ["getent", "hosts", "nowhere.test"])).code).toBe(2);
+      expect(
+        (await lab.outside(["ip", "netns", "exec", gateway, "getent", "hosts", "whoami.test"])).stdout,
+      ).toMatch(/^203\.0\.113\.2 /);
+      expect(
+        (await lab.outside(["ip", "netns", "exec", gateway, "getent", "hosts", "nowhere.test"])).code,
+      ).toBe(2);
     });
 
     test("shows leaks to a sniffer while nothing protects the client, each kind of traffic among them", async () => {

@@ -75,7 +75,7 @@ export const DNS_SCENARIOS: readonly Scenario[] = [
     run: async (stage) => {
       await addServer(stage, "nowhere", "nowhere.test:51820");
       assert.equal((await stage.connect("nowhere")).status, 500);
-      assert.equal((await stage.gateway.api("GET", "/api/status")).body.state, "failed");
+      assert.equal((await stage.status()).state, "failed");
       await asked(stage, () => Bun.sleep(MOMENT_MS), []);
     },
   },
@@ -128,13 +128,13 @@ function assertOutcome(target: Target, outcome: Outcome, seenAs: readonly string
 async function addServer(stage: Stage, name: string, endpoint: string): Promise<void> {
   const [{ customBody }] = stage.lab.sandbox.servers;
   // It may be there from an earlier play.
-  await stage.gateway.api("POST", "/api/custom/add", { ...customBody, name, endpoint });
+  await stage.request("/api/custom/add", { ...customBody, name, endpoint });
   await stage.request("/api/provider/custom");
 }
 
 async function untilState(stage: Stage, state: string): Promise<void> {
   const deadline = performance.now() + STATE_WITHIN_MS;
-  while ((await stage.gateway.api("GET", "/api/status")).body.state !== state) {
+  while ((await stage.status()).state !== state) {
     assert(performance.now() < deadline, `the service does not get ${state}`);
     await Bun.sleep(100);
   }

@@ -37,7 +37,7 @@ export const FAMILY_SCENARIOS: readonly Scenario[] = [
 async function oneFamily(stage: Stage, carried: 4 | 6, server: Partial<CustomServer> & { name: string }) {
   const [{ customBody }] = stage.lab.sandbox.servers;
   // It may be there from an earlier play.
-  await stage.gateway.api("POST", "/api/custom/add", { ...customBody, ...server });
+  await stage.request("/api/custom/add", { ...customBody, ...server });
   await stage.request("/api/provider/custom");
   assert.deepEqual((await stage.connect(server.name)).body, { success: true });
   await Bun.sleep(MOMENT_MS);
