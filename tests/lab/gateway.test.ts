@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Arms, INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { until } from "./until.ts";
@@ -99,6 +99,27 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     // REFUSED is what this resolver says; the tunnel's would have given an address.
     expect(stdout.trim()).toBe("EREFUSED");
   }, 20_000);
+
+  test("a program on the gateway is reached from the LAN alone: not from inside the tunnel, not from the uplink", async () => {
+    const script = `Bun.serve({ hostname: "::", port: 8080, fetch: () => new Response("reached") }); console.log("ready");`;
+    const argv = ["ip", "netns", "exec", lab.namespaces.gateway, process.execPath, "-e", script];
+    const child = Bun.spawn(argv, { stdout: "pipe" });
+    await child.stdout.getReader().read();
+    const from = (namespace: string, host: string) => lab.fetchFrom(namespace, `http://${host}:8080/`);
+    try {
+      expect(await from(lab.namespaces.client, LAN.gateway4)).toBe("reached");
+      expect(await from(lab.namespaces.client, `[${LAN.gateway6}]`)).toBe("reached");
+      const [v4 = "", v6 = ""] = lab.sandbox.managedAddress.split(",").map((prefix) => prefix.split("/")[0]);
+      expect(await from(lab.namespaces.vpn1, v4)).toBeNull();
+      expect(await from(lab.namespaces.vpn1, `[${v6}]`)).toBeNull();
+      if (arms === 2) {
+        expect(await from(lab.namespaces.router, UPLINK.gateway4)).toBeNull();
+        expect(await from(lab.namespaces.router, `[${UPLINK.gateway6}]`)).toBeNull();
+      }
+    } finally {
+      child.kill("SIGKILL");
+    }
+  }, 30_000);
 
   test("connect, switch there and back, disconnect: not one packet leaves beside the tunnel", async () => {
     const leaks = await leaksDuring(async () => {
