@@ -1,16 +1,15 @@
 #!/usr/bin/env bun
 import { Command, CommanderError, Option } from "commander";
 import { version } from "../package.json";
-import { GatewayError, messageOf } from "./errors.ts";
+import { addDailyCommands } from "./cli/commands.ts";
+import { exitCodeOf } from "./cli/exit.ts";
+import { messageOf } from "./errors.ts";
 import type { TrySettings } from "./sandbox/try.ts";
 import { FLAGS, type Settings, settingsFrom } from "./settings.ts";
 
 // Each command loads what it needs when it runs: the whole service takes 0.2 s to load, several times that on a Pi.
 const loadServe = () => import("./serve.ts");
 const loadKillSwitch = () => import("./killswitch.ts");
-
-/** sysexits: the command line is wrong; anything else that fails is 1. */
-const EXIT_USAGE = 2;
 
 const program = new Command("portcullis")
   .description("A WireGuard VPN gateway with a kill switch.")
@@ -68,6 +67,8 @@ withSettings(
   },
 );
 
+addDailyCommands(program);
+
 // Parts of the program that it starts itself, inside a network namespace.
 command("lookup", "", program, { hidden: true })
   .argument("<name>")
@@ -84,9 +85,9 @@ command("sandbox-internet", "", program, { hidden: true }).action(async () => {
 });
 
 await program.parseAsync().catch((error: unknown) => {
-  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : EXIT_USAGE);
-  process.stderr.write(`portcullis: ${messageOf(error)}\n`);
-  process.exit(error instanceof GatewayError && error.code === "bad_request" ? EXIT_USAGE : 1);
+  // Commander has printed its own.
+  if (!(error instanceof CommanderError)) process.stderr.write(`portcullis: ${messageOf(error)}\n`);
+  process.exit(exitCodeOf(error));
 });
 
 function command(name: string, description: string, parent = program, options = {}): Command {

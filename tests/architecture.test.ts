@@ -19,6 +19,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["sandbox"],
   ["operator.ts", "gateway.ts"],
   ["serve.ts", "killswitch.ts"],
+  ["cli"],
   ["main.ts"],
 ];
 

@@ -7,7 +7,7 @@ import { IMPORT_EXAMPLE } from "./examples.ts";
 import type { Gateway } from "./gateway.ts";
 import { standard } from "./standard.ts";
 
-const Imported = Type.Object(
+export const Imported = Type.Object(
   {
     success: Type.Literal(true),
     warnings: Type.Optional(

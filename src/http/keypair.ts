@@ -3,7 +3,7 @@ import { Type } from "typebox";
 import { answers } from "./answers.ts";
 import type { Gateway } from "./gateway.ts";
 
-const KeyPair = Type.Object(
+export const KeyPair = Type.Object(
   {
     private_key: Type.String({ description: "base64, 44 characters" }),
     public_key: Type.String({ description: "base64, 44 characters" }),

@@ -6,12 +6,12 @@ import { unusedBody } from "./body.ts";
 import type { Gateway } from "./gateway.ts";
 import { standard } from "./standard.ts";
 
-const Providers = Type.Object(
+export const Providers = Type.Object(
   { providers: Type.Array(Provider), current: Provider },
   { additionalProperties: false },
 );
 
-const Switched = Type.Object(
+export const Switched = Type.Object(
   { success: Type.Literal(true), provider: Provider },
   { additionalProperties: false },
 );

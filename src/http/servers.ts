@@ -5,7 +5,10 @@ import { answers } from "./answers.ts";
 import { answerWith, entityOnce } from "./entity.ts";
 import type { Gateway } from "./gateway.ts";
 
-const Servers = Type.Object({ servers: ServerTree, provider: Provider }, { additionalProperties: false });
+export const Servers = Type.Object(
+  { servers: ServerTree, provider: Provider },
+  { additionalProperties: false },
+);
 
 const RESPONSE = answers(
   Servers,

@@ -13,7 +13,7 @@ const Choice = standard(
   ),
 );
 
-const Disconnected = Type.Object(
+export const Disconnected = Type.Object(
   { success: Type.Literal(true), message: Type.String() },
   { additionalProperties: false },
 );

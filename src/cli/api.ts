@@ -1,0 +1,107 @@
+import type { Static, TSchema } from "typebox";
+import { Value } from "typebox/value";
+import { GatewayError } from "../errors.ts";
+import { Refusal } from "../http/answers.ts";
+import type { Host } from "../system/host.ts";
+import { Unreachable } from "./exit.ts";
+
+export const DEFAULT_URL = "http://127.0.0.1:5000";
+
+/** Longest that an answer may take: the gateway itself ends a request that is silent for a minute. */
+const ANSWER_TIMEOUT_MS = 60_000;
+/** Others of the same address may take the places of a second first, but not for ever. */
+const MOST_TRIES = 30;
+
+/** The HTTP interface of a gateway, this machine's or another's. */
+export class Api {
+  readonly origin: string;
+
+  constructor(
+    url: string,
+    private readonly clock: Pick<Host, "sleep">,
+  ) {
+    this.origin = originOf(url);
+    // The gateway is a neighbour, and keys travel to it: no proxy of the environment stands between.
+    process.env.no_proxy = "*";
+    process.env.NO_PROXY = "*";
+  }
+
+  get<Schema extends TSchema>(path: string, schema: Schema): Promise<Static<Schema>> {
+    return this.#ask("GET", path, schema);
+  }
+
+  post<Schema extends TSchema>(path: string, schema: Schema, body?: object): Promise<Static<Schema>> {
+    return this.#ask("POST", path, schema, body);
+  }
+
+  delete<Schema extends TSchema>(path: string, schema: Schema): Promise<Static<Schema>> {
+    return this.#ask("DELETE", path, schema);
+  }
+
+  /** Throws `GatewayError("unable")` with the gateway's own words where it refuses. */
+  async #ask<Schema extends TSchema>(
+    method: string,
+    path: string,
+    schema: Schema,
+    body?: object,
+  ): Promise<Static<Schema>> {
+    const response = await this.#patiently(method, path, body);
+    const answer: unknown = await response.json().catch(() => null);
+    if (response.ok) return this.#read(schema, answer);
+    throw new GatewayError("unable", this.#read(Refusal, answer).error);
+  }
+
+  /** Too many requests is no refusal: what the gateway asks for is to wait. */
+  async #patiently(method: string, path: string, body?: object): Promise<Response> {
+    for (let tries = 1; ; tries += 1) {
+      const response = await this.#send(method, path, body);
+      if (response.status !== 429 || tries === MOST_TRIES) return response;
+      await this.clock.sleep(Number(response.headers.get("retry-after") ?? 1) * 1_000);
+    }
+  }
+
+  async #send(method: string, path: string, body?: object): Promise<Response> {
+    try {
+      return await fetch(`${this.origin}${path}`, {
+        method,
+        redirect: "manual",
+        signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+        ...(body && { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+      });
+    } catch (cause) {
+      throw this.unreachable(reasonOf(cause), cause);
+    }
+  }
+
+  /** A newer gateway may say more than this program knows; that is left out. */
+  #read<Schema extends TSchema>(schema: Schema, answer: unknown): Static<Schema> {
+    const known: unknown = Value.Clean(schema, answer);
+    if (Value.Check(schema, known)) return known;
+    throw this.unreachable("what answers there is not a Portcullis gateway");
+  }
+
+  unreachable(reason: string, cause?: unknown): Unreachable {
+    const hint = LOOPBACK.test(this.origin)
+      ? "is the service running? systemctl status portcullis, or start it: sudo portcullis serve"
+      : "is the gateway on, and this machine on its LAN?";
+    return new Unreachable(`cannot reach the gateway at ${this.origin}: ${reason}; ${hint}`, { cause });
+  }
+}
+
+const LOOPBACK = /^https?:\/\/(localhost|127\.[0-9.]+|\[::1\])(:|$)/;
+
+function originOf(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.host === "" || url.pathname !== "/") {
+    throw new GatewayError("bad_request", `--url (PORTCULLIS_URL): must be like ${DEFAULT_URL}`);
+  }
+  return url.origin;
+}
+
+function reasonOf(cause: unknown): string {
+  const { code, name } = cause as { code?: unknown; name?: unknown };
+  if (code === "ECONNREFUSED" || code === "ConnectionRefused") return "connection refused";
+  if (code === "ENOTFOUND") return "no such host";
+  if (name === "TimeoutError") return "no answer in time";
+  return typeof code === "string" ? code : "the connection broke off";
+}

@@ -1,0 +1,54 @@
+import { GatewayError } from "../errors.ts";
+import { Success } from "../http/answers.ts";
+import type { CustomServer } from "../servers/schema.ts";
+import type { Api } from "./api.ts";
+import type { Said } from "./said.ts";
+import { readSecret } from "./secret.ts";
+import { printable } from "./text.ts";
+
+/** The flags of `add`, as commander names them. */
+export interface AddFlags {
+  endpoint: string;
+  publicKey: string;
+  address: string;
+  privateKeyFile: string;
+  presharedKeyFile?: string;
+  dns?: string;
+  allowedIps?: string;
+  location?: string;
+  persistentKeepalive?: string;
+  mtu?: string;
+}
+
+/** Keys come from files, standard input or the terminal: a command line is for all users of the machine to see. */
+export async function addServer(api: Api, name: string, flags: AddFlags): Promise<Said> {
+  const server: CustomServer = {
+    name,
+    endpoint: flags.endpoint,
+    public_key: flags.publicKey,
+    address: flags.address,
+    ...(flags.dns !== undefined && { dns: flags.dns }),
+    ...(flags.allowedIps !== undefined && { allowed_ips: flags.allowedIps }),
+    ...(flags.location !== undefined && { location: flags.location }),
+    ...(flags.persistentKeepalive !== undefined && {
+      persistent_keepalive: numberIn("--persistent-keepalive", flags.persistentKeepalive),
+    }),
+    ...(flags.mtu !== undefined && { mtu: numberIn("--mtu", flags.mtu) }),
+    private_key: (await readSecret(flags.privateKeyFile, "Private key")).trim(),
+    ...(flags.presharedKeyFile !== undefined && {
+      preshared_key: (await readSecret(flags.presharedKeyFile, "Preshared key")).trim(),
+    }),
+  };
+  const json = await api.post("/api/custom/add", Success, server);
+  return { json, text: `Added ${printable(name)} to the custom servers.\n` };
+}
+
+export async function removeServer(api: Api, name: string): Promise<Said> {
+  const json = await api.delete(`/api/custom/remove/${encodeURIComponent(name)}`, Success);
+  return { json, text: `Removed ${printable(name)}.\n` };
+}
+
+function numberIn(flag: string, text: string): number {
+  if (!/^[0-9]{1,5}$/.test(text)) throw new GatewayError("bad_request", `${flag}: must be a whole number`);
+  return Number(text);
+}

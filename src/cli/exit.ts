@@ -1,0 +1,16 @@
+import { CommanderError } from "commander";
+import { GatewayError } from "../errors.ts";
+
+/** What the exit code of every command means; README has the same list. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3 } as const;
+
+/** Nobody answers, or not as a gateway does; the message says what to do about it. */
+export class Unreachable extends Error {
+  override readonly name = "Unreachable";
+}
+
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  if (error instanceof Unreachable) return EXIT.unreachable;
+  return error instanceof GatewayError && error.code === "bad_request" ? EXIT.usage : EXIT.failed;
+}

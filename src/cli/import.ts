@@ -1,0 +1,103 @@
+import { readFileSync, statSync } from "node:fs";
+import { basename } from "node:path";
+import { GatewayError, messageOf } from "../errors.ts";
+import { Imported } from "../http/import.ts";
+import type { Api } from "./api.ts";
+import { EXIT } from "./exit.ts";
+import type { Said } from "./said.ts";
+import { printable, styled } from "./text.ts";
+import { filesIn, isZip } from "./zip.ts";
+
+/** The gateway takes no larger body. */
+const MAX_CONFIG_BYTES = 65_536;
+/** A provider's archive of all its servers has some 2 MB; a film picked by mistake is not read. */
+const MAX_FILE_BYTES = 67_108_864;
+
+/** A file, or one of an archive; without a text where it cannot be read. */
+interface Config {
+  /** The path, with the place in an archive. */
+  file: string;
+  name: string;
+  text: string | GatewayError;
+}
+
+interface Outcome {
+  file: string;
+  name: string;
+  success: boolean;
+  warnings?: string[];
+  error?: string;
+}
+
+/** Imports wg-quick files, those in archives too, one after the other; what fails does not hold up the rest. */
+export async function importFiles(api: Api, paths: readonly string[], name?: string): Promise<Said> {
+  const configs = paths.flatMap(configsIn);
+  if (name !== undefined && configs.length !== 1)
+    throw new GatewayError("bad_request", `--name: is for one file, and here are ${configs.length}`);
+  const files: Outcome[] = [];
+  for (const config of configs) files.push(await importOne(api, { ...config, name: name ?? config.name }));
+  const failed = files.filter((each) => !each.success).length;
+  return {
+    json: { success: failed === 0, files },
+    text: `${files.map(textOf).join("")}${files.length - failed} imported, ${failed} failed\n`,
+    code: failed === 0 ? EXIT.ok : EXIT.failed,
+  };
+}
+
+async function importOne(api: Api, { file, name, text }: Config): Promise<Outcome> {
+  try {
+    if (text instanceof GatewayError) throw text;
+    const { warnings } = await api.post("/api/import", Imported, { name, config: text });
+    return { file, name, success: true, ...(warnings && { warnings }) };
+  } catch (error) {
+    // Without a gateway there is nothing to report of the other files.
+    if (!(error instanceof GatewayError)) throw error;
+    return { file, name, success: false, error: error.message };
+  }
+}
+
+function configsIn(path: string): Config[] {
+  try {
+    const bytes = read(path);
+    if (!isZip(bytes)) return [{ file: path, name: nameFor(path), text: decoded(bytes) }];
+    const entries = filesIn(bytes, (name) => /[^/]\.conf$/i.test(name), MAX_CONFIG_BYTES);
+    if (entries.length === 0) throw new GatewayError("unable", "the archive holds no .conf file");
+    return entries.map(({ name, bytes }) => ({
+      file: `${path}: ${name}`,
+      name: nameFor(name),
+      text: decoded(bytes),
+    }));
+  } catch (cause) {
+    return [
+      { file: path, name: nameFor(path), text: new GatewayError("unable", messageOf(cause), { cause }) },
+    ];
+  }
+}
+
+function read(path: string): Uint8Array {
+  if (statSync(path).size > MAX_FILE_BYTES)
+    throw new GatewayError("unable", "is too large for a configuration or an archive of them");
+  return readFileSync(path);
+}
+
+function decoded(bytes: Uint8Array): string | GatewayError {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    return new GatewayError("unable", "is not UTF-8 text", { cause });
+  }
+}
+
+/** Some systems keep the names of files decomposed; the gateway wants them composed. */
+function nameFor(path: string): string {
+  return basename(path)
+    .replace(/\.conf$/i, "")
+    .normalize("NFC");
+}
+
+function textOf({ file, name, success, warnings = [], error = "" }: Outcome): string {
+  const verdict = success
+    ? `${styled("green", "ok")}    ${printable(name)}`
+    : `${styled("red", "FAIL")}  ${printable(`${file}: ${error}`)}`;
+  return [verdict, ...warnings.map((warning) => `      ${printable(warning)}`)].join("\n").concat("\n");
+}

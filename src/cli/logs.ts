@@ -1,0 +1,40 @@
+import { GatewayError } from "../errors.ts";
+import type { LinuxHost } from "../system/linux.ts";
+
+export interface LogFlags {
+  follow?: true;
+  lines: string;
+  json?: true;
+}
+
+/** The service's part of the journal, as journalctl prints it; resolves with its exit code. */
+export async function showLogs(host: Pick<LinuxHost, "spawn">, flags: LogFlags): Promise<number> {
+  if (!/^([0-9]{1,9}|all)$/.test(flags.lines))
+    throw new GatewayError("bad_request", "--lines: must be a number, or all");
+  const child = journalIn(host, argvOf(flags));
+  // Ctrl-C reaches both; whoever ends this program alone means the journal's reader, too.
+  process.once("SIGTERM", () => child.kill("SIGTERM"));
+  return child.exited;
+}
+
+function argvOf({ follow, lines, json }: LogFlags): string[] {
+  return [
+    "journalctl",
+    "--unit=portcullis.service",
+    "--no-pager",
+    "--no-hostname",
+    `--lines=${lines}`,
+    ...(follow ? ["--follow"] : []),
+    ...(json ? ["--output=json"] : []),
+  ];
+}
+
+function journalIn(host: Pick<LinuxHost, "spawn">, argv: readonly string[]): ReturnType<LinuxHost["spawn"]> {
+  try {
+    return host.spawn(argv);
+  } catch (cause) {
+    const message =
+      "there is no journal on this machine; the log is what portcullis serve prints on standard error";
+    throw new GatewayError("unable", message, { cause });
+  }
+}

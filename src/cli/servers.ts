@@ -1,0 +1,68 @@
+import { GatewayError } from "../errors.ts";
+import { Servers } from "../http/servers.ts";
+import type { ServerRecord, ServerTree } from "../servers/schema.ts";
+import type { Api } from "./api.ts";
+import { printable, styled, table } from "./text.ts";
+
+interface Found {
+  servers: ServerTree;
+  provider: string;
+}
+
+/** The current provider's servers, all or those of one country or city. */
+export async function readServers(api: Api, country?: string, city?: string): Promise<Found> {
+  const { servers, provider } = await api.get("/api/servers", Servers);
+  if (country === undefined) return { servers, provider };
+  const [land, cities] = entryOf(servers, country) ?? notFound(provider, country);
+  if (city === undefined) return { servers: { [land]: cities }, provider };
+  const [town, records] = entryOf(cities, city) ?? notFound(provider, `${city}, ${country}`);
+  return { servers: { [land]: { [town]: records } }, provider };
+}
+
+/** Country, city and servers, each level set in. */
+export function treeTextOf({ servers, provider }: Found): string {
+  const countries = Object.entries(servers);
+  if (countries.length === 0) return `The provider ${provider} has no servers.\n`;
+  return countries
+    .map(([country, cities]) => `${styled("bold", printable(country))}\n${citiesText(cities)}`)
+    .join("");
+}
+
+/** For completion: one name a line. */
+export function namesTextOf({ servers }: Found): string {
+  return Object.values(servers)
+    .flatMap((cities) => Object.values(cities).flat())
+    .map(({ hostname }) => `${printable(hostname)}\n`)
+    .join("");
+}
+
+function citiesText(cities: Record<string, ServerRecord[]>): string {
+  return Object.entries(cities)
+    .map(([city, records]) => `  ${printable(city)}\n${recordsText(records)}`)
+    .join("");
+}
+
+function recordsText(records: readonly ServerRecord[]): string {
+  const rows = records.map(({ hostname, ipv4, provider }) => [
+    printable(hostname),
+    ipv4 || "-",
+    printable(provider),
+  ]);
+  return table(
+    rows.map(([name = "", ...rest]) => [styled("cyan", name), ...rest.map((cell) => styled("dim", cell))]),
+    "    ",
+  );
+}
+
+/** People type names of places in any letter case. */
+function entryOf<T>(places: Record<string, T>, wanted: string): [string, T] | undefined {
+  const folded = (text: string) => text.normalize("NFC").toLowerCase();
+  return Object.entries(places).find(([name]) => folded(name) === folded(wanted));
+}
+
+function notFound(provider: string, place: string): never {
+  throw new GatewayError(
+    "not_found",
+    `the provider ${provider} has no servers in ${place}; all of its places: portcullis servers`,
+  );
+}

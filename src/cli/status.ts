@@ -1,0 +1,69 @@
+import { Status } from "../tunnel/schema.ts";
+import type { Api } from "./api.ts";
+import { printable, styled, table } from "./text.ts";
+
+export function readStatus(api: Api): Promise<Status> {
+  return api.get("/api/status", Status);
+}
+
+/** A few aligned lines for people; `now` in milliseconds since 1970. */
+export function textOf(status: Status, now: number): string {
+  const { server, ip, uptime, latest_handshake, rx_bytes, tx_bytes, error } = status;
+  const rows: (readonly [string, string] | false)[] = [
+    ["State", stateOf(status)],
+    server !== "" && ["Server", printable(placed(status))],
+    ip !== "" && ["Address", ip],
+    status.connected && ["Uptime", uptime],
+    latest_handshake !== null && ["Handshake", ago(now - Date.parse(latest_handshake))],
+    server !== "" && ["Traffic", `${bytes(rx_bytes)} received, ${bytes(tx_bytes)} sent`],
+    ["Kill switch", killSwitchOf(status)],
+    ["Provider", status.provider],
+    error !== null && ["Error", styled("red", printable(error))],
+  ];
+  return table(rows.filter((row) => row !== false).map(([name, value]) => [styled("dim", name), value]));
+}
+
+/** One line for a log. */
+export function lineOf(status: Status): string {
+  const { server, error } = status;
+  const parts = [
+    stateOf(status),
+    server !== "" && printable(placed(status)),
+    `kill switch ${killSwitchOf(status)}`,
+    error !== null && printable(error),
+  ];
+  return parts.filter((part) => part !== false).join("  ");
+}
+
+const COLOURS = {
+  disconnected: "bold",
+  connecting: "yellow",
+  connected: "green",
+  reconnecting: "yellow",
+  failed: "red",
+} as const satisfies Record<Status["state"], string>;
+
+function stateOf({ state }: Status): string {
+  return styled(COLOURS[state], state);
+}
+
+function killSwitchOf({ killswitch_active }: Status): string {
+  return killswitch_active ? styled("green", "active") : styled(["red", "bold"], "down");
+}
+
+function placed({ server, location }: Status): string {
+  return location === "" ? server : `${server} (${location})`;
+}
+
+/** Two machines' clocks differ: what seems to lie ahead is now. */
+function ago(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  return seconds < 120 ? `${seconds} s ago` : `${Math.round(seconds / 60)} min ago`;
+}
+
+function bytes(count: number): string {
+  const step = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, count)) / 10));
+  return `${step === 0 ? count : (count / 1024 ** step).toFixed(1)} ${UNITS[step]}`;
+}
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -1,0 +1,40 @@
+import { Success } from "../http/answers.ts";
+import { KeyPair } from "../http/keypair.ts";
+import { Providers, Switched } from "../http/providers.ts";
+import { Disconnected } from "../http/tunnel.ts";
+import type { Api } from "./api.ts";
+import type { Said } from "./said.ts";
+import { printable, styled, table } from "./text.ts";
+
+export async function connect(api: Api, server: string): Promise<Said> {
+  // The handshake may take seconds; a person should know what is waited for.
+  if (process.stderr.isTTY) process.stderr.write(`Connecting to ${printable(server)} …\n`);
+  const json = await api.post("/api/connect", Success, { server });
+  return { json, text: `Connected to ${printable(server)}.\n` };
+}
+
+export async function disconnect(api: Api): Promise<Said> {
+  const json = await api.post("/api/disconnect", Disconnected);
+  return { json, text: `${printable(json.message)}\n` };
+}
+
+export async function listProviders(api: Api): Promise<Said> {
+  const json = await api.get("/api/providers", Providers);
+  const lineOf = (provider: string) =>
+    provider === json.current ? `* ${styled("green", provider)}` : `  ${provider}`;
+  return { json, text: json.providers.map((provider) => `${lineOf(provider)}\n`).join("") };
+}
+
+export async function useProvider(api: Api, provider: string): Promise<Said> {
+  const json = await api.post(`/api/provider/${encodeURIComponent(provider)}`, Switched);
+  return { json, text: `The current provider is ${json.provider}.\n` };
+}
+
+export async function makeKeyPair(api: Api): Promise<Said> {
+  const json = await api.get("/api/keypair", KeyPair);
+  const rows = [
+    ["Private key", json.private_key],
+    ["Public key", json.public_key],
+  ];
+  return { json, text: table(rows) };
+}

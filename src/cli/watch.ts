@@ -1,0 +1,104 @@
+import { Value } from "typebox/value";
+import { GatewayEvent } from "../http/event.ts";
+import type { Host } from "../system/host.ts";
+import type { SecurityAlert } from "../tunnel/alert.ts";
+import type { Status } from "../tunnel/schema.ts";
+import type { Api } from "./api.ts";
+import { lineOf, readStatus, textOf } from "./status.ts";
+import { printable, styled } from "./text.ts";
+
+type Clock = Pick<Host, "now">;
+
+/** Between two readings: on a screen the figures move; elsewhere it only shows that the gateway is still there. */
+const READ_EVERY_MS = { screen: 2_000, lines: 15_000 };
+
+/** Shows the status and each change of it until the gateway is gone, which it throws as `Unreachable`. */
+export function watchStatus(api: Api, clock: Clock, json: boolean): Promise<never> {
+  if (json) return follow(api, READ_EVERY_MS.lines, (event) => print(`${JSON.stringify(event)}\n`));
+  if (process.stdout.isTTY !== true)
+    return follow(api, READ_EVERY_MS.lines, (event) => print(stamped(event, clock)));
+  const screen = new Screen(clock);
+  return follow(
+    api,
+    READ_EVERY_MS.screen,
+    (event) => screen.show(event),
+    (status) => screen.show({ type: "status_change", payload: status }),
+  );
+}
+
+async function follow(
+  api: Api,
+  readEveryMs: number,
+  onEvent: (event: GatewayEvent) => void,
+  onReading: (status: Status) => void = () => {},
+): Promise<never> {
+  const gone = Promise.withResolvers<never>();
+  const socket = new WebSocket(`${api.origin.replace(/^http/, "ws")}/ws`);
+  socket.onmessage = ({ data }) => {
+    const event = eventIn(String(data));
+    if (event !== null) onEvent(event);
+  };
+  socket.onclose = ({ reason }) => gone.reject(api.unreachable(printable(reason) || "it no longer answers"));
+  const reading = setInterval(() => void readStatus(api).then(onReading, gone.reject), readEveryMs);
+  try {
+    // Where nobody listens, this says why; the socket would not.
+    return await Promise.race([gone.promise, readStatus(api).then(() => gone.promise)]);
+  } finally {
+    clearInterval(reading);
+    socket.close();
+  }
+}
+
+/** Null for what a newer gateway tells and this program does not know. */
+function eventIn(text: string): GatewayEvent | null {
+  try {
+    const event: unknown = JSON.parse(text);
+    return Value.Check(GatewayEvent, event) ? event : null;
+  } catch {
+    return null;
+  }
+}
+
+function stamped(event: GatewayEvent, clock: Clock): string {
+  return `${new Date(clock.now()).toISOString()}  ${sentenceOf(event)}\n`;
+}
+
+function sentenceOf(event: GatewayEvent): string {
+  switch (event.type) {
+    case "status_change":
+      return lineOf(event.payload);
+    case "server_update":
+      return `${event.payload.provider} has ${event.payload.count} servers`;
+    case "security_alert":
+      return alertOf(event.payload);
+  }
+}
+
+function alertOf({ code, message }: SecurityAlert): string {
+  return `${styled("yellow", code)}: ${printable(message)}`;
+}
+
+/** The last lines of the terminal, drawn over themselves. */
+class Screen {
+  #rows = 0;
+  #status: Status | null = null;
+  #alert = "";
+
+  constructor(private readonly clock: Clock) {}
+
+  show(event: GatewayEvent): void {
+    if (event.type === "status_change") this.#status = event.payload;
+    if (event.type === "security_alert") this.#alert = stamped(event, this.clock);
+    if (this.#status === null) return;
+    const lines = `${textOf(this.#status, this.clock.now())}${this.#alert}`.trimEnd().split("\n");
+    const width = process.stdout.columns || 80;
+    // A line that wraps would take two rows.
+    const shown = lines.map((line) => Bun.sliceAnsi(line, 0, width)).join("\n");
+    print(`${this.#rows > 0 ? `\x1b[${this.#rows}A` : ""}\x1b[0J${shown}\n`);
+    this.#rows = lines.length;
+  }
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
+}
