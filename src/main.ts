@@ -15,7 +15,8 @@ const program = new Command("portcullis")
   .description("A WireGuard VPN gateway with a kill switch.")
   .version(`portcullis ${version}`, "-V, --version")
   .exitOverride()
-  .configureOutput({ outputError: (text, write) => write(text) })
+  // What is wrong is quoted, and may be a key that somebody has typed in its place.
+  .configureOutput({ outputError: (text, write) => write(text.replace(/[A-Za-z0-9+/]{43}=/g, "(a key)")) })
   .showHelpAfterError(false);
 
 withSettings(command("serve", "run the gateway"), async (settings) => {
@@ -82,6 +83,11 @@ command("lookup", "", program, { hidden: true })
 command("sandbox-internet", "", program, { hidden: true }).action(async () => {
   const { serveInternet } = await import("./sandbox/internet.ts");
   await serveInternet();
+});
+
+// Whoever reads has enough (`| head`): that is no failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit();
 });
 
 await program.parseAsync().catch((error: unknown) => {
