@@ -4,6 +4,7 @@ import { messageOf } from "../errors.ts";
 import { PROVIDERS } from "../servers/schema.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { Api, DEFAULT_URL } from "./api.ts";
+import { completionFor, SHELLS, type Shell } from "./completion.ts";
 import { type AddFlags, addServer, removeServer } from "./custom.ts";
 import { EXIT, exitCodeOf } from "./exit.ts";
 import { importFiles } from "./import.ts";
@@ -29,6 +30,13 @@ export function addDailyCommands(program: Command): void {
     .action(async (flags: LogFlags) => {
       process.exitCode = (await showLogs(host, flags)) === 0 ? EXIT.ok : EXIT.failed;
     });
+}
+
+/** Last, so that it knows all the others. */
+export function addCompletion(program: Command): void {
+  command(program, "completion", "print a script that lets a shell complete commands, options and servers")
+    .addArgument(new Argument("<shell>").choices(SHELLS))
+    .action((shell: Shell) => void process.stdout.write(completionFor(shell, program)));
 }
 
 function addTunnelCommands(program: Command): void {

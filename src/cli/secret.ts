@@ -1,4 +1,5 @@
-import { openSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, readSync } from "node:fs";
+import { StringDecoder } from "node:string_decoder";
 import { ReadStream } from "node:tty";
 import { GatewayError, messageOf } from "../errors.ts";
 
@@ -11,30 +12,30 @@ export async function readSecret(source: string, name: string): Promise<string> 
     source !== STANDARD_INPUT
       ? firstLineOf(source, name)
       : process.stdin.isTTY
-        ? await askSecret(name)
+        ? askSecret(name)
         : await nextLine();
   if (line === "") throw new GatewayError("bad_request", `${name}: is empty`);
   return line;
 }
 
 /** Asks at the terminal even where standard input is a file, and shows nothing of the answer. */
-export async function askSecret(name: string): Promise<string> {
-  const terminal = openTerminal(name);
+export function askSecret(name: string): string {
+  const fd = openTerminal(name);
+  const terminal = new ReadStream(fd);
+  terminal.setRawMode(true);
   process.stderr.write(`${name}: `);
   try {
-    return await typed(terminal);
+    return lineTyped(fd);
   } finally {
     terminal.setRawMode(false);
-    terminal.destroy();
+    closeSync(fd);
     process.stderr.write("\n");
   }
 }
 
-function openTerminal(name: string): ReadStream {
+function openTerminal(name: string): number {
   try {
-    const terminal = new ReadStream(openSync("/dev/tty", "r+"));
-    terminal.setRawMode(true);
-    return terminal.setEncoding("utf8");
+    return openSync("/dev/tty", "r+");
   } catch (cause) {
     throw new GatewayError("bad_request", `${name}: there is no terminal to ask at; give it in a file`, {
       cause,
@@ -42,19 +43,24 @@ function openTerminal(name: string): ReadStream {
   }
 }
 
-const KEYS = { enter: /[\r\n]/, interrupt: "\x03", end: "\x04", backspace: /[\x7f\b]/ };
+/** What the keys Enter, Ctrl-D, Ctrl-C and Backspace send. */
+const KEYS = { end: "\r\n\x04", interrupt: "\x03", backspace: "\x7f\b" };
 
-async function typed(terminal: ReadStream): Promise<string> {
+/** Waits in the system call: a stream on a terminal would keep the program from ending, destroyed or not. */
+function lineTyped(fd: number): string {
+  const decoder = new StringDecoder("utf8");
+  const bytes = Buffer.alloc(1_024);
   const line: string[] = [];
-  for await (const text of terminal) {
-    for (const key of text as string) {
+  for (;;) {
+    const count = readSync(fd, bytes);
+    for (const key of decoder.write(bytes.subarray(0, count))) {
       if (key === KEYS.interrupt) throw new GatewayError("unable", "interrupted");
-      if (key === KEYS.end || KEYS.enter.test(key)) return line.join("");
-      if (KEYS.backspace.test(key)) line.pop();
+      if (KEYS.end.includes(key)) return line.join("");
+      if (KEYS.backspace.includes(key)) line.pop();
       else line.push(key);
     }
+    if (count === 0) return line.join("");
   }
-  return line.join("");
 }
 
 function firstLineOf(path: string, name: string): string {

@@ -1,0 +1,59 @@
+import { Argument, type Command, type Option } from "commander";
+import { bashScript } from "./bash.ts";
+import { fishScript } from "./fish.ts";
+import { zshScript } from "./zsh.ts";
+
+/** What can stand in one place of a command line. */
+export type Candidates = readonly string[] | "servers" | "files" | "anything";
+
+/** A command as a shell has to know it. */
+export interface Node {
+  /** The words that lead to it; empty for the program itself. */
+  path: string;
+  help: string;
+  commands: { name: string; help: string }[];
+  options: { names: string[]; help: string; value: Candidates | null }[];
+  operand: Candidates;
+}
+
+export const SHELLS = ["bash", "zsh", "fish"] as const;
+export type Shell = (typeof SHELLS)[number];
+
+const SCRIPTS: Record<Shell, (nodes: readonly Node[]) => string> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+};
+
+/** A script for the shell that completes all commands of the program, their options, and servers by name. */
+export function completionFor(shell: Shell, program: Command): string {
+  return SCRIPTS[shell](nodesOf(program, ""));
+}
+
+function nodesOf(command: Command, path: string): Node[] {
+  const help = command.createHelp();
+  const visible = help.visibleCommands(command).filter((each) => each.name() !== "help");
+  const node = {
+    path,
+    help: command.description(),
+    commands: visible.map((each) => ({ name: each.name(), help: each.description() })),
+    options: help.visibleOptions(command).map(optionOf),
+    operand: candidatesFor(command.registeredArguments[0] ?? new Argument("[none]")),
+  };
+  return [node, ...visible.flatMap((each) => nodesOf(each, `${path} ${each.name()}`.trim()))];
+}
+
+function optionOf(option: Option): Node["options"][number] {
+  const value = /[<[](.+)[\]>]/.exec(option.flags)?.[1];
+  return {
+    names: [option.long, option.short].filter((name) => name != null),
+    help: option.description,
+    value: value === undefined ? null : /^(file|folder)$/.test(value) ? "files" : "anything",
+  };
+}
+
+function candidatesFor(argument: Argument): Candidates {
+  if (argument.argChoices !== undefined) return argument.argChoices;
+  if (argument.name() === "server") return "servers";
+  return argument.name() === "file" ? "files" : "anything";
+}

@@ -1,0 +1,63 @@
+import type { Candidates, Node } from "./completion.ts";
+import { patternsOf } from "./patterns.ts";
+
+export function fishScript(nodes: readonly Node[]): string {
+  return `# Completion of portcullis for fish. For this shell: portcullis completion fish | source
+# For every shell: portcullis completion fish >/etc/fish/completions/portcullis.fish
+function __portcullis_command
+    set -l command ""
+    for word in (commandline -opc)[2..]
+        switch "$command $word"
+            case ${patternsOf(nodes, " ")}
+                set command (string trim "$command $word")
+        end
+    end
+    echo $command
+end
+complete -c portcullis -f
+${nodes.flatMap(linesOf).join("\n")}
+`;
+}
+
+function linesOf(node: Node): string[] {
+  const start = `complete -c portcullis -n 'test (__portcullis_command) = "${node.path}"'`;
+  const commands = node.commands.map(({ name, help }) => `${start} -a ${name} -d ${quoted(help)}`);
+  const options = node.options.map(({ names, help, value }) => {
+    const flags = names.map((name) =>
+      name.startsWith("--") ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`,
+    );
+    return [
+      start,
+      ...flags,
+      ...(value === null ? [] : VALUE_FLAGS[valueKind(value)]),
+      `-d ${quoted(help)}`,
+    ].join(" ");
+  });
+  const operand = operandOf(node.operand);
+  return [...commands, ...options, ...(operand === null ? [] : [`${start} ${operand}`])];
+}
+
+/** `-x`: takes a value, and it is no file; `-rF`: it is one. */
+const VALUE_FLAGS = { files: ["-rF"], other: ["-x"] };
+
+function valueKind(value: Candidates): keyof typeof VALUE_FLAGS {
+  return value === "files" ? "files" : "other";
+}
+
+function operandOf(candidates: Candidates): string | null {
+  switch (candidates) {
+    case "servers":
+      return `-a '(portcullis servers --names 2>/dev/null | string match -v -- "-*")'`;
+    case "files":
+      return "-F";
+    case "anything":
+      return null;
+    default:
+      return `-a ${quoted(candidates.join(" "))}`;
+  }
+}
+
+/** A text between single quotes, as fish reads it. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+}

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { commandLine, run } from "./program.ts";
+
+setDefaultTimeout(60_000);
+
+const NAMES = ["se-1", "my wörk", "it's $(touch pwned) `x`", "-x", "--url=http://evil"];
+const SHELLS = ["bash", "zsh", "fish"] as const;
+const scripts: Record<string, string> = {};
+let folder: string;
+
+/** A folder with a `portcullis` in it that knows the names above. */
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "portcullis-cli-"));
+  writeFileSync(join(folder, "names"), NAMES.map((name) => `${name}\n`).join(""));
+  writeFileSync(
+    join(folder, "portcullis"),
+    `#!/bin/sh\n[ "$*" = "servers --names" ] && cat ${folder}/names\n`,
+  );
+  chmodSync(join(folder, "portcullis"), 0o755);
+  for (const shell of SHELLS) {
+    scripts[shell] = (await run(1, ["completion", shell])).stdout;
+    writeFileSync(join(folder, shell), scripts[shell]);
+  }
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** What bash offers for a line, given as its words. */
+function bash(...words: string[]): string[] {
+  const script = `source ${folder}/bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _portcullis 2>/dev/null
+    for each in "\${COMPREPLY[@]}"; do printf '%s\\n' "$each"; done`;
+  const env = { PATH: `${folder}:${process.env.PATH}`, LC_ALL: "C.UTF-8" };
+  const { stdout } = Bun.spawnSync(["bash", "-c", script, "bash", "portcullis", ...words], {
+    env,
+    cwd: folder,
+  });
+  return stdout.toString().split("\n").slice(0, -1);
+}
+
+test("bash completes commands, commands of commands, options and choices", () => {
+  expect(bash("conn")).toEqual(["connect"]);
+  expect(bash("killswitch", "")).toEqual(["on", "off", "status"]);
+  expect(bash("use", "")).toEqual(["managed", "custom", "imported"]);
+  expect(bash("status", "--w")).toEqual(["--watch"]);
+  expect(bash("status", "--json", "--u")).toEqual(["--url"]);
+  expect(bash("killswitch", "status", "--j")).toEqual(["--json"]);
+  expect(bash("completion", "f")).toEqual(["fish"]);
+  // What an option takes, and what nobody can guess.
+  expect(bash("add", "--endpoint", "")).toEqual([]);
+  expect(bash("keypair", "")).toEqual([]);
+});
+
+test("bash completes servers by name, quoted, and never one that would be an option", () => {
+  expect(bash("connect", "se")).toEqual(["se-1"]);
+  expect(bash("connect", "")).toEqual(["se-1", "my\\ wörk", "it\\'s\\ \\$\\(touch\\ pwned\\)\\ \\`x\\`"]);
+  expect(bash("connect", "my\\ w")).toEqual(["my\\ wörk"]);
+});
+
+test("each command and option is in the script of every shell", async () => {
+  const help = (...args: string[]) => Bun.spawnSync(commandLine(...args, "--help")).stdout.toString();
+  const commands = [...help().matchAll(/^ {2}([a-z]+) /gm)]
+    .map(([, name]) => name)
+    .filter((name) => name !== "help");
+  const options = [...help("add").matchAll(/--([a-z-]+)/g)].map(([, name]) => name);
+  expect(commands).toContain("connect");
+  expect(options).toContain("private-key-file");
+  for (const shell of SHELLS) {
+    for (const word of [...commands, ...options]) expect(scripts[shell]).toContain(word);
+  }
+});
+
+test.each(SHELLS)("%s reads its script without a fault", (shell) => {
+  if (Bun.which(shell) === null) return;
+  const { exitCode, stderr } = Bun.spawnSync([shell, "-n", join(folder, shell)]);
+  expect({ exitCode, stderr: stderr.toString() }).toEqual({ exitCode: 0, stderr: "" });
+});
+
+test.skipIf(Bun.which("fish") === null)("fish completes as bash does", () => {
+  const complete = (line: string) => {
+    const env = { ...process.env, PATH: `${folder}:${process.env.PATH}`, HOME: folder };
+    const script = `source ${folder}/fish; complete -C ${JSON.stringify(line)}`;
+    const { stdout } = Bun.spawnSync(["fish", "-N", "-c", script], { env });
+    return stdout
+      .toString()
+      .split("\n")
+      .slice(0, -1)
+      .map((each) => each.split("\t")[0] ?? "");
+  };
+  expect(complete("portcullis conn")).toEqual(["connect"]);
+  expect(complete("portcullis killswitch status --j")).toEqual(["--json"]);
+  expect(complete("portcullis connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
+});

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { GatewayError } from "../../src/errors.ts";
+import { start } from "../http/wire.ts";
+import { run } from "./program.ts";
+
+// Each command is a start of the program, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+let wire: ReturnType<typeof start>;
+beforeAll(() => {
+  wire = start({ clock: { now: () => Date.now(), monotonic: () => performance.now() } });
+});
+beforeEach(() => {
+  const { gateway } = wire;
+  Object.assign(gateway, { connected: "", current: "managed", killSwitch: true, failure: null });
+  gateway.custom.clear();
+});
+afterAll(() => wire.stop());
+
+const portcullis = (...args: string[]) => run(wire.port, args);
+const ok = (stdout: string) => ({ code: 0, stdout, stderr: "" });
+
+test("status is a few aligned lines for people and the gateway's own answer for scripts; a pipe sees no colours", async () => {
+  expect(await portcullis("status")).toEqual(
+    ok("State        disconnected\nKill switch  active\nProvider     managed\n"),
+  );
+  wire.gateway.connected = "se-1";
+  wire.gateway.killSwitch = false;
+  expect(await portcullis("status")).toEqual(
+    ok(
+      "State        connected\nServer       se-1\nUptime       0h 0m\nTraffic      0 B received, 0 B sent\n" +
+        "Kill switch  down\nProvider     managed\n",
+    ),
+  );
+  const { stdout } = await portcullis("status", "--json");
+  expect(JSON.parse(stdout)).toEqual(await wire.gateway.status());
+});
+
+test("providers marks the current one; use changes it, and refuses what is none as wrong usage", async () => {
+  expect(await portcullis("use", "custom")).toEqual(ok("The current provider is custom.\n"));
+  expect(await portcullis("providers")).toEqual(ok("  managed\n* custom\n  imported\n"));
+  const wrong = await portcullis("use", "nonsense");
+  expect(wrong.code).toBe(2);
+  expect(wrong.stderr).toContain("managed, custom, imported");
+});
+
+test("servers are listed by country and city, in any letter case, or by name alone", async () => {
+  const tree = "Sweden\n  Stockholm\n    se-1  192.0.2.1  Managed\n";
+  expect(await portcullis("servers")).toEqual(ok(tree));
+  expect(await portcullis("servers", "sweden", "STOCKHOLM")).toEqual(ok(tree));
+  expect(await portcullis("servers", "--names")).toEqual(ok("se-1\n"));
+  const none = await portcullis("servers", "Sweden", "Oslo");
+  expect(none.code).toBe(1);
+  expect(none.stderr).toContain("no servers in Oslo, Sweden");
+  expect(JSON.parse((await portcullis("servers", "Sweden", "--json")).stdout)).toEqual(
+    wire.gateway.servers(),
+  );
+});
+
+test("connect and disconnect say what happened; a refusal is printed as the gateway gives it, with exit code 1", async () => {
+  expect(await portcullis("connect", "se-1")).toEqual(ok("Connected to se-1.\n"));
+  expect(wire.gateway.connected).toBe("se-1");
+  expect(await portcullis("disconnect")).toEqual(ok("Disconnected - No internet (kill switch active)\n"));
+  wire.gateway.failure = new GatewayError("unable", "se-1 did not answer within 10 seconds");
+  expect(await portcullis("connect", "se-1")).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: "portcullis: se-1 did not answer within 10 seconds\n",
+  });
+  const json = await portcullis("connect", "nowhere", "--json");
+  expect(json.code).toBe(1);
+  expect(JSON.parse(json.stdout)).toEqual({ success: false, error: 'no server "nowhere" in managed' });
+});
+
+test("keypair prints both keys", async () => {
+  const { private_key, public_key } = wire.gateway.keyPair();
+  expect(await portcullis("keypair")).toEqual(
+    ok(`Private key  ${private_key}\nPublic key   ${public_key}\n`),
+  );
+});
+
+test("without a gateway the exit code is 3 and the message says what to do; --json says it as JSON", async () => {
+  const { code, stdout, stderr } = await portcullis("status", "--url", "http://127.0.0.1:1");
+  expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
+  expect(stderr).toBe(
+    "portcullis: cannot reach the gateway at http://127.0.0.1:1: connection refused; is the service running? " +
+      "systemctl status portcullis, or start it: sudo portcullis serve\n",
+  );
+  const json = await portcullis("status", "--json", "--url", "http://127.0.0.1:1");
+  expect(json.code).toBe(3);
+  expect(JSON.parse(json.stdout)).toEqual({
+    success: false,
+    error: stderr.replace("portcullis: ", "").trim(),
+  });
+  const watch = await portcullis("status", "--watch", "--url", "http://127.0.0.1:1");
+  expect(watch.code).toBe(3);
+});
+
+test("what is no gateway is not taken for one, and what a foreign one says cannot move the cursor", async () => {
+  const error = "\x1b[2Jcleared\u202Egnp";
+  const other = Bun.serve({
+    port: 0,
+    fetch: ({ url }) =>
+      url.endsWith("/api/status")
+        ? new Response("<h1>router</h1>")
+        : Response.json({ servers: { [error]: { [error]: [] } }, provider: "managed" }),
+  });
+  try {
+    const url = `http://127.0.0.1:${other.port}`;
+    const status = await portcullis("status", "--url", url);
+    expect(status.code).toBe(3);
+    expect(status.stderr).toContain("what answers there is not a Portcullis gateway");
+    const { stdout } = await portcullis("servers", "--url", url);
+    expect(stdout).toBe("\uFFFD[2Jcleared\uFFFDgnp\n  \uFFFD[2Jcleared\uFFFDgnp\n");
+  } finally {
+    await other.stop(true);
+  }
+});
+
+test("no proxy of the environment hears of it", async () => {
+  const proxy = "http://127.0.0.1:1";
+  const env = { http_proxy: proxy, HTTP_PROXY: proxy, no_proxy: "example.org" };
+  expect((await run(wire.port, ["status"], { env })).code).toBe(0);
+});
+
+test("wrong usage exits 2 with one line, and a key in it is not repeated", async () => {
+  const key = "cHJpdmF0ZSBrZXkgZm9yIHRlc3RzLCAzMiBieXRlcyE=";
+  for (const args of [
+    ["connect"],
+    ["status", "--url", "ftp://x"],
+    ["status", "--url", "http://x/api"],
+    ["keypair", `--private-key=${key}`],
+    ["keypair", key],
+  ]) {
+    const { code, stderr } = await portcullis(...args);
+    expect({ args, code, lines: stderr.trim().split("\n").length }).toEqual({ args, code: 2, lines: 1 });
+    expect(stderr).not.toContain(key);
+  }
+});

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { filesIn, isZip } from "../../src/cli/zip.ts";
+import { start } from "../http/wire.ts";
+import { ARCHIVES, CONFIG } from "./archives.ts";
+import { run } from "./program.ts";
+
+setDefaultTimeout(60_000);
+
+let wire: ReturnType<typeof start>;
+let folder: string;
+beforeAll(() => {
+  wire = start({ clock: { now: () => Date.now(), monotonic: () => performance.now() } });
+  folder = mkdtempSync(join(tmpdir(), "portcullis-cli-"));
+});
+beforeEach(() => {
+  wire.gateway.imported.clear();
+  wire.gateway.warnings = [];
+});
+afterAll(async () => {
+  await wire.stop();
+  rmSync(folder, { recursive: true });
+});
+
+function file(name: string, content: string | Uint8Array = CONFIG): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+test("thirty files are imported under their names, though the gateway takes ten requests a second", async () => {
+  const names = Array.from({ length: 30 }, (_, at) => `se-${at}`);
+  const { code, stdout } = await run(wire.port, ["import", ...names.map((name) => file(`${name}.conf`))]);
+  expect(stdout).toBe(`${names.map((name) => `ok    ${name}\n`).join("")}30 imported, 0 failed\n`);
+  expect(code).toBe(0);
+  expect([...wire.gateway.imported.values()]).toEqual(names.map((name) => ({ name, config: CONFIG })));
+  expect(wire.lines.some((line) => line === "POST /api/import 429")).toBe(true);
+});
+
+test("what fails is named, the rest is imported, and the exit code is 1", async () => {
+  const broken = file("broken.conf", new Uint8Array([0xff, 0xfe]));
+  const missing = join(folder, "missing.conf");
+  wire.gateway.warnings = ["line 3: Table: has no effect"];
+  const { code, stdout } = await run(wire.port, ["import", broken, missing, file("good.conf")]);
+  expect(code).toBe(1);
+  expect(stdout.split("\n")).toEqual([
+    `FAIL  ${broken}: is not UTF-8 text`,
+    expect.stringContaining(`FAIL  ${missing}: ENOENT`),
+    "ok    good",
+    "      line 3: Table: has no effect",
+    "1 imported, 2 failed",
+    "",
+  ]);
+});
+
+test("--json reports the same per file", async () => {
+  const paths = [file("a.conf"), file("b.conf", new Uint8Array([0xff]))];
+  const { code, stdout } = await run(wire.port, ["import", ...paths, "--json"]);
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toEqual({
+    success: false,
+    files: [
+      { file: paths[0], name: "a", success: true },
+      { file: paths[1], name: "b", success: false, error: "is not UTF-8 text" },
+    ],
+  });
+});
+
+test("--name names one file, and is wrong usage with several", async () => {
+  const path = file("wg0.conf");
+  expect((await run(wire.port, ["import", "--name", "my wörk", path])).code).toBe(0);
+  expect([...wire.gateway.imported.keys()]).toEqual(["my wörk"]);
+  expect((await run(wire.port, ["import", "--name", "x", path, path])).code).toBe(2);
+});
+
+test("without a gateway the import ends with exit code 3", async () => {
+  const { code, stdout } = await run(1, ["import", file("a.conf")]);
+  expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
+});
+
+test("an archive gives its .conf files, and nothing else", async () => {
+  const paths = [file("all.zip", ARCHIVES.deflated), file("one.ZIP", ARCHIVES.stored)];
+  const { code, stdout } = await run(wire.port, ["import", ...paths]);
+  expect(stdout).toBe("ok    se-1\nok    nø-2\nok    se-3\n3 imported, 0 failed\n");
+  expect(code).toBe(0);
+  expect(new Set([...wire.gateway.imported.values()].map(({ config }) => config))).toEqual(new Set([CONFIG]));
+  const empty = file("empty.zip", ARCHIVES.withoutConfigs);
+  expect((await run(wire.port, ["import", empty])).stdout).toContain("the archive holds no .conf file");
+});
+
+test("an archive cannot unpack to more than it may, whatever it says of itself", () => {
+  expect(() => filesIn(ARCHIVES.large, () => true, 65_536)).toThrow("larger than 65536 bytes");
+  const lying = ARCHIVES.large.slice();
+  const central = Buffer.from(lying.buffer).indexOf("PK\x01\x02");
+  new DataView(lying.buffer).setUint32(central + 24, 100, true);
+  expect(() => filesIn(lying, () => true, 65_536)).toThrow("the archive is damaged");
+});
+
+test("an archive that is cut short or altered anywhere is refused or gives the same files", () => {
+  for (const zip of [ARCHIVES.deflated, ARCHIVES.stored]) {
+    const whole = filesIn(zip, () => true, 65_536);
+    for (let at = 0; at < zip.length; at += 1) {
+      expect(() => filesIn(zip.subarray(0, at), () => true, 65_536)).toThrow();
+      const altered = zip.with(at, (zip[at] ?? 0) ^ 0x55);
+      const files = attempt(() => filesIn(altered, () => true, 65_536));
+      const contents = new Set(whole.map(({ bytes }) => Buffer.from(bytes).toString()));
+      for (const { bytes } of files) expect(contents).toContain(Buffer.from(bytes).toString());
+    }
+  }
+  expect(isZip(new TextEncoder().encode(CONFIG))).toBe(false);
+});
+
+function attempt<T>(work: () => T[]): T[] {
+  try {
+    return work();
+  } catch {
+    return [];
+  }
+}

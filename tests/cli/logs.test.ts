@@ -1,0 +1,27 @@
+import { expect, test } from "bun:test";
+import { showLogs } from "../../src/cli/logs.ts";
+import { GatewayError } from "../../src/errors.ts";
+import type { Child } from "../../src/system/linux.ts";
+
+test("logs is the journal of the service's unit", async () => {
+  const started: (readonly string[])[] = [];
+  const spawn = (argv: readonly string[]): Child => {
+    started.push(argv);
+    return { pid: 1, exited: Promise.resolve(0), kill: () => {} };
+  };
+  expect(await showLogs({ spawn }, { lines: "100" })).toBe(0);
+  await showLogs({ spawn }, { lines: "all", follow: true, json: true });
+  const common = ["journalctl", "--unit=portcullis.service", "--no-pager", "--no-hostname"];
+  expect(started).toEqual([
+    [...common, "--lines=100"],
+    [...common, "--lines=all", "--follow", "--output=json"],
+  ]);
+});
+
+test("a machine without a journal is told where the log is, and a number of lines that is none is refused", async () => {
+  const spawn = () => {
+    throw new GatewayError("unable", "journalctl cannot be started: is it installed?");
+  };
+  await expect(showLogs({ spawn }, { lines: "100" })).rejects.toThrow("there is no journal on this machine");
+  await expect(showLogs({ spawn }, { lines: "1; reboot" })).rejects.toThrow("--lines");
+});

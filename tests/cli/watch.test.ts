@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { start } from "../http/wire.ts";
+import { atTerminal, commandLine } from "./program.ts";
+
+setDefaultTimeout(60_000);
+
+let wire: ReturnType<typeof start>;
+beforeEach(() => {
+  wire = start({ clock: { now: () => Date.now(), monotonic: () => performance.now() } });
+});
+afterEach(() => wire.stop());
+
+/** The program with its output in a pipe, line by line. */
+function watching(...args: string[]) {
+  const child = Bun.spawn(
+    commandLine("status", "--watch", ...args, "--url", `http://127.0.0.1:${wire.port}`),
+    {
+      stdout: "pipe",
+      stderr: "pipe",
+    },
+  );
+  const lines = linesOf(child.stdout);
+  return { child, next: async () => (await lines.next()).value ?? "", lines };
+}
+
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  let rest = "";
+  for await (const chunk of stream.pipeThrough(new TextDecoderStream() as never)) {
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
+
+test("status --watch prints a line for each change into a pipe, and ends with 3 when the gateway does", async () => {
+  const { child, next } = watching();
+  const stamp = "\\d{4}-\\d\\d-\\d\\dT[0-9:.]+Z  ";
+  expect(await next()).toMatch(new RegExp(`^${stamp}disconnected  kill switch active$`));
+  wire.gateway.move("se-1");
+  expect(await next()).toMatch(new RegExp(`^${stamp}connected  se-1  kill switch active$`));
+  wire.gateway.tell({ type: "server_update", payload: { provider: "custom", count: 3 } });
+  expect(await next()).toMatch(new RegExp(`^${stamp}custom has 3 servers$`));
+  const alert = {
+    code: "firewall_altered",
+    message: "rules are gone",
+    at: "2026-01-02T03:04:05.678Z",
+  } as const;
+  wire.gateway.tell({ type: "security_alert", payload: alert });
+  expect(await next()).toMatch(new RegExp(`^${stamp}firewall_altered: rules are gone$`));
+  await wire.stop();
+  expect(await child.exited).toBe(3);
+  expect(await child.stderr.text()).toContain("the gateway stops");
+});
+
+test("with --json each line is the event as the gateway sends it", async () => {
+  const { child, next } = watching("--json");
+  expect(JSON.parse(await next())).toEqual({ type: "status_change", payload: await wire.gateway.status() });
+  child.kill();
+  await child.exited;
+});
+
+test("a reader that goes away ends it without a fuss", async () => {
+  const { child, next, lines } = watching();
+  await next();
+  await lines.return(undefined);
+  while (child.exitCode === null) {
+    wire.gateway.move("se-1");
+    await Bun.sleep(50);
+  }
+  expect(child.exitCode).toBe(0);
+  expect(await child.stderr.text()).toBe("");
+});
+
+test("at a terminal it draws over itself, in colours and no wider than the screen", async () => {
+  wire.gateway.connected = "x".repeat(64);
+  const terminal = atTerminal(wire.port, ["status", "--watch"]);
+  await terminal.shows("Provider\x1b[22m     managed\r\n");
+  expect(terminal.screen()).toContain("\x1b[32mconnected\x1b[39m");
+  expect(terminal.screen()).toContain(` ${"x".repeat(47)}\r\n`);
+  wire.gateway.move("");
+  // Six lines up, and everything below is wiped.
+  await terminal.shows("\x1b[6A\x1b[0J\x1b[2mState\x1b[22m        \x1b[1mdisconnected\x1b[22m");
+  terminal.end();
+  await terminal.exited;
+});
+
+test("a colour terminal sees colours unless NO_COLOR says otherwise", async () => {
+  const colourful = atTerminal(wire.port, ["status"]);
+  expect(await colourful.exited).toBe(0);
+  expect(colourful.screen()).toContain("\x1b[32mactive\x1b[39m");
+  const plain = atTerminal(wire.port, ["status"], { NO_COLOR: "1" });
+  expect(await plain.exited).toBe(0);
+  expect(plain.screen()).toContain("Kill switch  active");
+});
