@@ -3,9 +3,8 @@ import { Value } from "typebox/value";
 import { GatewayError } from "../errors.ts";
 import { Refusal } from "../http/answers.ts";
 import type { Host } from "../system/host.ts";
+import { DEFAULT_URL } from "./defaults.ts";
 import { Unreachable } from "./exit.ts";
-
-export const DEFAULT_URL = "http://127.0.0.1:5000";
 
 /** Longest that an answer may take: the gateway itself ends a request that is silent for a minute. */
 const ANSWER_TIMEOUT_MS = 60_000;

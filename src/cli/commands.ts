@@ -1,22 +1,14 @@
 import { Argument, type Command, Option } from "commander";
-import { version } from "../../package.json";
-import { messageOf } from "../errors.ts";
 import { PROVIDERS } from "../servers/schema.ts";
-import { LinuxHost } from "../system/linux.ts";
-import { Api, DEFAULT_URL } from "./api.ts";
-import { completionFor, SHELLS, type Shell } from "./completion.ts";
-import { type AddFlags, addServer, removeServer } from "./custom.ts";
-import { EXIT, exitCodeOf } from "./exit.ts";
-import { importFiles } from "./import.ts";
-import { type LogFlags, showLogs } from "./logs.ts";
-import type { Said } from "./said.ts";
-import { STANDARD_INPUT } from "./secret.ts";
-import { namesTextOf, readServers, treeTextOf } from "./servers.ts";
-import { readStatus, textOf } from "./status.ts";
-import { connect, disconnect, listProviders, makeKeyPair, useProvider } from "./tunnel.ts";
-import { watchStatus } from "./watch.ts";
+import { asking, command, host } from "./asking.ts";
+import type { AddFlags } from "./custom.ts";
+import { SHELLS, type Shell, STANDARD_INPUT } from "./defaults.ts";
+import { EXIT } from "./exit.ts";
+import type { LogFlags } from "./logs.ts";
 
-const host = new LinuxHost();
+// Each command loads what it needs when it runs, as in main.ts.
+const loadTunnel = () => import("./tunnel.ts");
+const loadCustom = () => import("./custom.ts");
 
 /** The commands of daily use; they talk to a running gateway. */
 export function addDailyCommands(program: Command): void {
@@ -28,6 +20,7 @@ export function addDailyCommands(program: Command): void {
     .option("-n, --lines <number>", "so many of the latest lines, or all", "100")
     .option("--json", "for scripts, one object a line")
     .action(async (flags: LogFlags) => {
+      const { showLogs } = await import("./logs.ts");
       process.exitCode = (await showLogs(host, flags)) === 0 ? EXIT.ok : EXIT.failed;
     });
 }
@@ -36,7 +29,10 @@ export function addDailyCommands(program: Command): void {
 export function addCompletion(program: Command): void {
   command(program, "completion", "print a script that lets a shell complete commands, options and servers")
     .addArgument(new Argument("<shell>").choices(SHELLS))
-    .action((shell: Shell) => void process.stdout.write(completionFor(shell, program)));
+    .action(async (shell: Shell) => {
+      const { completionFor } = await import("./completion.ts");
+      process.stdout.write(completionFor(shell, program));
+    });
 }
 
 function addTunnelCommands(program: Command): void {
@@ -46,22 +42,27 @@ function addTunnelCommands(program: Command): void {
       "go on, and show each change",
     ),
     async (api, _, { watch, json }) => {
-      if (watch) return watchStatus(api, host, json === true);
+      if (watch) return (await import("./watch.ts")).watchStatus(api, host, json === true);
+      const { readStatus, textOf } = await import("./status.ts");
       const status = await readStatus(api);
       return { json: status, text: textOf(status, host.now()) };
     },
   );
   asking(
     command(program, "connect", "connect to a server of the current provider").argument("<server>"),
-    (api, [server = ""]) => connect(api, server),
+    async (api, [server = ""]) => (await loadTunnel()).connect(api, server),
   );
-  asking(command(program, "disconnect", "end the tunnel; the kill switch stays"), disconnect);
-  asking(command(program, "providers", "list the providers; a star marks the current one"), listProviders);
+  asking(command(program, "disconnect", "end the tunnel; the kill switch stays"), async (api) =>
+    (await loadTunnel()).disconnect(api),
+  );
+  asking(command(program, "providers", "list the providers; a star marks the current one"), async (api) =>
+    (await loadTunnel()).listProviders(api),
+  );
   asking(
     command(program, "use", "make a provider the current one; a live tunnel stays as it is").addArgument(
       new Argument("<provider>").choices(PROVIDERS),
     ),
-    (api, [provider = ""]) => useProvider(api, provider),
+    async (api, [provider = ""]) => (await loadTunnel()).useProvider(api, provider),
   );
 }
 
@@ -72,21 +73,26 @@ function addServerCommands(program: Command): void {
       .argument("[city]")
       .option("--names", "only their names, one a line"),
     async (api, [country, city], { names }) => {
+      const { namesTextOf, readServers, treeTextOf } = await import("./servers.ts");
       const found = await readServers(api, country, city);
       return { json: found, text: names ? namesTextOf(found) : treeTextOf(found) };
     },
   );
-  asking<AddFlags>(addCommand(program), (api, [name = ""], flags) => addServer(api, name, flags));
-  asking(command(program, "remove", "remove a custom server").argument("<name>"), (api, [name = ""]) =>
-    removeServer(api, name),
+  asking<AddFlags>(addCommand(program), async (api, [name = ""], flags) =>
+    (await loadCustom()).addServer(api, name, flags),
+  );
+  asking(command(program, "remove", "remove a custom server").argument("<name>"), async (api, [name = ""]) =>
+    (await loadCustom()).removeServer(api, name),
   );
   asking<{ name?: string }>(
     command(program, "import", "import WireGuard configurations: wg-quick files, and .zip archives of them")
       .argument("<file...>")
       .option("--name <name>", "the server's name, where there is one file (default: the file's name)"),
-    (api, files, { name }) => importFiles(api, files, name),
+    async (api, files, { name }) => (await import("./import.ts")).importFiles(api, files, name),
   );
-  asking(command(program, "keypair", "make a new pair of keys; it is kept nowhere"), makeKeyPair);
+  asking(command(program, "keypair", "make a new pair of keys; it is kept nowhere"), async (api) =>
+    (await loadTunnel()).makeKeyPair(api),
+  );
 }
 
 function addCommand(program: Command): Command {
@@ -107,40 +113,4 @@ function addCommand(program: Command): Command {
     .option("--location <text>", "City, Country")
     .option("--persistent-keepalive <seconds>", "0 is off")
     .option("--mtu <bytes>", "largest packet in the tunnel");
-}
-
-/** Makes a command ask the gateway; `args` are its operands as typed. */
-function asking<Flags extends object = object>(
-  on: Command,
-  work: (api: Api, args: readonly string[], flags: Flags & { json?: true }) => Promise<Said>,
-): void {
-  on.addOption(
-    new Option("--url <address>", "the gateway").env("PORTCULLIS_URL").default(DEFAULT_URL),
-  ).option("--json", "for scripts: the gateway's own answer");
-  on.action(async () => {
-    const flags = on.opts<Flags & { url: string; json?: true }>();
-    await say(flags.json === true, () => work(new Api(flags.url, host), on.args, flags));
-  });
-}
-
-/** With --json the outcome is one JSON value on standard output, a failure too. */
-async function say(json: boolean, work: () => Promise<Said>): Promise<void> {
-  try {
-    const said = await work();
-    process.stdout.write(json ? `${JSON.stringify(said.json)}\n` : said.text);
-    process.exitCode = said.code ?? EXIT.ok;
-  } catch (error) {
-    if (!json) throw error;
-    process.stdout.write(`${JSON.stringify({ success: false, error: messageOf(error) })}\n`);
-    process.exitCode = exitCodeOf(error);
-  }
-}
-
-function command(parent: Command, name: string, description: string): Command {
-  return parent
-    .command(name)
-    .description(description)
-    .version(`portcullis ${version}`, "-V, --version")
-    .exitOverride()
-    .allowExcessArguments(false);
 }

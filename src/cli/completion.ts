@@ -1,5 +1,6 @@
 import { Argument, type Command, type Option } from "commander";
 import { bashScript } from "./bash.ts";
+import type { Shell } from "./defaults.ts";
 import { fishScript } from "./fish.ts";
 import { zshScript } from "./zsh.ts";
 
@@ -15,9 +16,6 @@ export interface Node {
   options: { names: string[]; help: string; value: Candidates | null }[];
   operand: Candidates;
 }
-
-export const SHELLS = ["bash", "zsh", "fish"] as const;
-export type Shell = (typeof SHELLS)[number];
 
 const SCRIPTS: Record<Shell, (nodes: readonly Node[]) => string> = {
   bash: bashScript,

@@ -2,7 +2,7 @@ import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
 import type { CustomServer } from "../servers/schema.ts";
 import type { Api } from "./api.ts";
-import type { Said } from "./said.ts";
+import type { Said } from "./asking.ts";
 import { readSecret } from "./secret.ts";
 import { printable } from "./text.ts";
 

@@ -1,10 +1,10 @@
 import { readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { GatewayError, messageOf } from "../errors.ts";
-import { Imported } from "../http/import.ts";
+import { Imported } from "../http/schema.ts";
 import type { Api } from "./api.ts";
+import type { Said } from "./asking.ts";
 import { EXIT } from "./exit.ts";
-import type { Said } from "./said.ts";
 import { printable, styled } from "./text.ts";
 import { filesIn, isZip } from "./zip.ts";
 

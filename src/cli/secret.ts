@@ -2,9 +2,7 @@ import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { StringDecoder } from "node:string_decoder";
 import { ReadStream } from "node:tty";
 import { GatewayError, messageOf } from "../errors.ts";
-
-/** Where a secret comes from that is not asked for: standard input, a line for each. */
-export const STANDARD_INPUT = "-";
+import { STANDARD_INPUT } from "./defaults.ts";
 
 /** The first line of a file or the next one of standard input; a person at a terminal is asked, unseen. */
 export async function readSecret(source: string, name: string): Promise<string> {

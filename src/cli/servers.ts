@@ -1,5 +1,5 @@
 import { GatewayError } from "../errors.ts";
-import { Servers } from "../http/servers.ts";
+import { Servers } from "../http/schema.ts";
 import type { ServerRecord, ServerTree } from "../servers/schema.ts";
 import type { Api } from "./api.ts";
 import { printable, styled, table } from "./text.ts";

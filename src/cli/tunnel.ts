@@ -1,9 +1,7 @@
 import { Success } from "../http/answers.ts";
-import { KeyPair } from "../http/keypair.ts";
-import { Providers, Switched } from "../http/providers.ts";
-import { Disconnected } from "../http/tunnel.ts";
+import { Disconnected, KeyPair, Providers, Switched } from "../http/schema.ts";
 import type { Api } from "./api.ts";
-import type { Said } from "./said.ts";
+import type { Said } from "./asking.ts";
 import { printable, styled, table } from "./text.ts";
 
 export async function connect(api: Api, server: string): Promise<Said> {

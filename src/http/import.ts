@@ -1,23 +1,11 @@
 import { Elysia } from "elysia";
-import { Type } from "typebox";
 import { ImportedConfig } from "../servers/schema.ts";
 import { answers } from "./answers.ts";
 import { jsonBody } from "./body.ts";
 import { IMPORT_EXAMPLE } from "./examples.ts";
 import type { Gateway } from "./gateway.ts";
+import { Imported } from "./schema.ts";
 import { standard } from "./standard.ts";
-
-export const Imported = Type.Object(
-  {
-    success: Type.Literal(true),
-    warnings: Type.Optional(
-      Type.Array(Type.String(), {
-        description: "what the file asks for and the gateway does in its own way",
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
 
 export function importRoutes(gateway: Gateway) {
   return new Elysia().post(

@@ -1,15 +1,7 @@
 import { Elysia } from "elysia";
-import { Type } from "typebox";
 import { answers } from "./answers.ts";
 import type { Gateway } from "./gateway.ts";
-
-export const KeyPair = Type.Object(
-  {
-    private_key: Type.String({ description: "base64, 44 characters" }),
-    public_key: Type.String({ description: "base64, 44 characters" }),
-  },
-  { additionalProperties: false },
-);
+import { KeyPair } from "./schema.ts";
 
 /** The only answer that holds a private key; like every answer without caching of its own it is `no-store`. */
 export function keyPairRoutes(gateway: Gateway) {

@@ -4,17 +4,8 @@ import { Provider } from "../servers/schema.ts";
 import { answers } from "./answers.ts";
 import { unusedBody } from "./body.ts";
 import type { Gateway } from "./gateway.ts";
+import { Providers, Switched } from "./schema.ts";
 import { standard } from "./standard.ts";
-
-export const Providers = Type.Object(
-  { providers: Type.Array(Provider), current: Provider },
-  { additionalProperties: false },
-);
-
-export const Switched = Type.Object(
-  { success: Type.Literal(true), provider: Provider },
-  { additionalProperties: false },
-);
 
 const ProviderPath = standard(Type.Object({ provider: Provider }, { additionalProperties: false }), "path");
 

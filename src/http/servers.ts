@@ -1,14 +1,9 @@
 import { Elysia } from "elysia";
-import { type Static, Type } from "typebox";
-import { Provider, ServerTree } from "../servers/schema.ts";
+import type { Static } from "typebox";
 import { answers } from "./answers.ts";
 import { answerWith, entityOnce } from "./entity.ts";
 import type { Gateway } from "./gateway.ts";
-
-export const Servers = Type.Object(
-  { servers: ServerTree, provider: Provider },
-  { additionalProperties: false },
-);
+import { Servers } from "./schema.ts";
 
 const RESPONSE = answers(
   Servers,

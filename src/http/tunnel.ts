@@ -4,6 +4,7 @@ import { answers, Success } from "./answers.ts";
 import { jsonBody, unusedBody } from "./body.ts";
 import { CONNECT_EXAMPLE } from "./examples.ts";
 import type { Gateway } from "./gateway.ts";
+import { Disconnected } from "./schema.ts";
 import { standard } from "./standard.ts";
 
 const Choice = standard(
@@ -11,11 +12,6 @@ const Choice = standard(
     { server: Type.String({ minLength: 1, description: "hostname of a server of the current provider" }) },
     { additionalProperties: false, examples: [CONNECT_EXAMPLE] },
   ),
-);
-
-export const Disconnected = Type.Object(
-  { success: Type.Literal(true), message: Type.String() },
-  { additionalProperties: false },
 );
 
 export function tunnelRoutes(gateway: Gateway) {

@@ -1,0 +1,56 @@
+import { type Command, Option } from "commander";
+import { version } from "../../package.json";
+import { messageOf } from "../errors.ts";
+import { LinuxHost } from "../system/linux.ts";
+import type { Api } from "./api.ts";
+import { DEFAULT_URL } from "./defaults.ts";
+import { EXIT, exitCodeOf } from "./exit.ts";
+
+/** What a command has to say: to scripts the gateway's answer, to people a text. */
+export interface Said {
+  json: unknown;
+  text: string;
+  /** Where it is not `EXIT.ok`. */
+  code?: number;
+}
+
+export const host = new LinuxHost();
+
+export function command(parent: Command, name: string, description: string): Command {
+  return parent
+    .command(name)
+    .description(description)
+    .version(`portcullis ${version}`, "-V, --version")
+    .exitOverride()
+    .allowExcessArguments(false);
+}
+
+/** Makes a command ask the gateway; `args` are its operands as typed. */
+export function asking<Flags extends object = object>(
+  on: Command,
+  work: (api: Api, args: readonly string[], flags: Flags & { json?: true }) => Promise<Said>,
+): void {
+  on.addOption(
+    new Option("--url <address>", "the gateway").env("PORTCULLIS_URL").default(DEFAULT_URL),
+  ).option("--json", "for scripts: the gateway's own answer");
+  on.action(async () => {
+    const flags = on.opts<Flags & { url: string; json?: true }>();
+    await say(flags.json === true, async () => {
+      const { Api } = await import("./api.ts");
+      return work(new Api(flags.url, host), on.args, flags);
+    });
+  });
+}
+
+/** With --json the outcome is one JSON value on standard output, a failure too. */
+export async function say(json: boolean, work: () => Promise<Said>): Promise<void> {
+  try {
+    const said = await work();
+    process.stdout.write(json ? `${JSON.stringify(said.json)}\n` : said.text);
+    process.exitCode = said.code ?? EXIT.ok;
+  } catch (error) {
+    if (!json) throw error;
+    process.stdout.write(`${JSON.stringify({ success: false, error: messageOf(error) })}\n`);
+    process.exitCode = exitCodeOf(error);
+  }
+}

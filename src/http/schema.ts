@@ -1,0 +1,48 @@
+import { Type } from "typebox";
+import { Provider, ServerTree } from "../servers/schema.ts";
+
+/** GET /api/providers. */
+export const Providers = Type.Object(
+  { providers: Type.Array(Provider), current: Provider },
+  { additionalProperties: false },
+);
+
+/** POST /api/provider/:provider. */
+export const Switched = Type.Object(
+  { success: Type.Literal(true), provider: Provider },
+  { additionalProperties: false },
+);
+
+/** GET /api/servers. */
+export const Servers = Type.Object(
+  { servers: ServerTree, provider: Provider },
+  { additionalProperties: false },
+);
+
+/** POST /api/disconnect. */
+export const Disconnected = Type.Object(
+  { success: Type.Literal(true), message: Type.String() },
+  { additionalProperties: false },
+);
+
+/** POST /api/import. */
+export const Imported = Type.Object(
+  {
+    success: Type.Literal(true),
+    warnings: Type.Optional(
+      Type.Array(Type.String(), {
+        description: "what the file asks for and the gateway does in its own way",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** GET /api/keypair. */
+export const KeyPair = Type.Object(
+  {
+    private_key: Type.String({ description: "base64, 44 characters" }),
+    public_key: Type.String({ description: "base64, 44 characters" }),
+  },
+  { additionalProperties: false },
+);
