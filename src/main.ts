@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 import { Command, CommanderError, Option } from "commander";
 import { version } from "../package.json";
-import { addCompletion, addDailyCommands } from "./cli/commands.ts";
+import { addBackupCommands, addCompletion, addDailyCommands } from "./cli/commands.ts";
 import { exitCodeOf } from "./cli/exit.ts";
 import { messageOf } from "./errors.ts";
 import type { TrySettings } from "./sandbox/try.ts";
@@ -69,6 +69,7 @@ withSettings(
 );
 
 addDailyCommands(program);
+addBackupCommands(program);
 addCompletion(program);
 
 // Parts of the program that it starts itself, inside a network namespace.

@@ -1,5 +1,8 @@
 import { existsSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { Contents } from "./backup/contents.ts";
+import type { LiveBackup } from "./backup/live.ts";
+import type { Restored } from "./backup/restore.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import type { Controller } from "./tunnel/controller.ts";
 import type { Inspection } from "./tunnel/inspection.ts";
@@ -7,15 +10,17 @@ import type { Inspection } from "./tunnel/inspection.ts";
 interface Service {
   controller: Controller;
   inspection: () => Promise<Inspection>;
+  backup: LiveBackup;
 }
 
 /**
  * The operator's way to the running service: a socket in the state directory that only root may open. The kill
- * switch comes down here and nowhere else, so that no browser and no LAN client can reach it.
+ * switch comes down here and nowhere else, and backups with their keys go this way alone, so that no browser and no
+ * LAN client can reach either.
  */
 export async function answerOperator(
   stateDir: string,
-  { controller, inspection }: Service,
+  { controller, inspection, backup }: Service,
 ): Promise<{ stop(): void }> {
   const path = socketIn(stateDir);
   if (await isAnswered(path)) {
@@ -33,6 +38,8 @@ export async function answerOperator(
       "/killswitch": async () => Response.json(await inspection()),
       "/killswitch/on": { POST: () => answer(() => controller.setKillSwitch(true)) },
       "/killswitch/off": { POST: () => answer(() => controller.setKillSwitch(false)) },
+      "/backup": () => answer(async () => backup.take()),
+      "/restore": { POST: (request) => answer(() => restoredBy(backup, request)) },
     },
   });
   return {
@@ -61,6 +68,34 @@ export async function askForInspection(stateDir: string): Promise<Inspection | n
   return (await response.json()) as Inspection;
 }
 
+/** What the running service holds; null where none runs. */
+export async function askForBackup(stateDir: string): Promise<Contents | null> {
+  const path = socketIn(stateDir);
+  if (!(await isAnswered(path))) return null;
+  const response = await fetch("http://localhost/backup", { unix: path });
+  if (!response.ok) throw new GatewayError("unable", await response.text());
+  return (await response.json()) as Contents;
+}
+
+/** Has the running service take a backup up; null where none runs. Throws what the service says. */
+export async function askToRestore(
+  stateDir: string,
+  contents: Contents,
+  replace: boolean,
+): Promise<Restored | null> {
+  const path = socketIn(stateDir);
+  if (!(await isAnswered(path))) return null;
+  const body = JSON.stringify({ contents, replace });
+  const response = await fetch("http://localhost/restore", { unix: path, method: "POST", body });
+  if (!response.ok) throw new GatewayError("unable", await response.text());
+  return (await response.json()) as Restored;
+}
+
+async function restoredBy(backup: LiveBackup, request: Request): Promise<Restored> {
+  const { contents, replace } = (await request.json()) as { contents: unknown; replace: boolean };
+  return backup.restore(contents, replace);
+}
+
 async function isAnswered(path: string): Promise<boolean> {
   if (!existsSync(path)) return false;
   return fetch("http://localhost/", { unix: path }).then(
@@ -69,10 +104,9 @@ async function isAnswered(path: string): Promise<boolean> {
   );
 }
 
-async function answer(work: () => Promise<void>): Promise<Response> {
+async function answer(work: () => Promise<unknown>): Promise<Response> {
   try {
-    await work();
-    return new Response("done");
+    return Response.json((await work()) ?? "done");
   } catch (error) {
     return new Response(messageOf(error), { status: 500 });
   }

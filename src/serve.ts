@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { liveBackup } from "./backup/live.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import { rulesetOf } from "./firewall/ruleset.ts";
 import { listTable } from "./firewall/table.ts";
@@ -23,6 +24,7 @@ import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
 
 /** The parts of a gateway, put together; nothing has touched the kernel yet. */
 export interface Graph extends Tunnel {
+  store: Store;
   catalogue: Catalogue;
   memory: Memory;
   log: Log;
@@ -60,6 +62,7 @@ export async function serve(settings: Settings): Promise<Service> {
   const operator = await answerOperator(settings.stateDir, {
     controller,
     inspection: () => inspect(graph.host, protection.expectation()),
+    backup: liveBackup(graph),
   });
   const gateway = gatewayOf({ ...graph, clock: graph.host });
   for (const [code, message] of graph.damages) graph.bulletin.alarm(code, message);
@@ -109,7 +112,7 @@ export async function graphOf(settings: Settings): Promise<Graph> {
   const damages: [AlertCode, string][] = [];
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
   if (managed.alert !== null) damages.push(["list_damaged", managed.alert]);
-  return { ...tunnel, catalogue, memory, log, host, findLinks, bulletin, damages };
+  return { ...tunnel, store, catalogue, memory, log, host, findLinks, bulletin, damages };
 }
 
 /** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */

@@ -15,6 +15,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["firewall"],
   ["routing", "servers"],
   ["tunnel"],
+  ["backup"],
   ["http"],
   ["sandbox"],
   ["operator.ts", "gateway.ts"],

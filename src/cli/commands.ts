@@ -1,6 +1,8 @@
 import { Argument, type Command, Option } from "commander";
 import { PROVIDERS } from "../servers/schema.ts";
-import { asking, command, host } from "./asking.ts";
+import { FLAGS } from "../settings.ts";
+import { asking, command, host, say } from "./asking.ts";
+import type { ExportFlags, RestoreFlags } from "./backup.ts";
 import type { AddFlags } from "./custom.ts";
 import { SHELLS, type Shell, STANDARD_INPUT } from "./defaults.ts";
 import { EXIT } from "./exit.ts";
@@ -8,6 +10,7 @@ import type { LogFlags } from "./logs.ts";
 
 // Each command loads what it needs when it runs, as in main.ts.
 const loadTunnel = () => import("./tunnel.ts");
+const loadBackup = () => import("./backup.ts");
 const loadCustom = () => import("./custom.ts");
 
 /** The commands of daily use; they talk to a running gateway. */
@@ -25,8 +28,30 @@ export function addDailyCommands(program: Command): void {
     });
 }
 
+/** Backups go past the HTTP interface: by the operator's socket, or straight to the database. */
+export function addBackupCommands(program: Command): void {
+  program.commandsGroup("On the gateway, as root:");
+  withPassphrase(command(program, "export", "write servers, keys and settings to standard output, encrypted"))
+    .option("--plain", "not encrypted: whoever reads the file has your keys")
+    .action(async (flags: ExportFlags) => (await loadBackup()).exportBackup(host, flags));
+  withPassphrase(command(program, "restore", "take up what export has written, from standard input"))
+    .option("--replace", "replace servers of the same name")
+    .option("--json", "for scripts")
+    .action((flags: RestoreFlags) =>
+      say(flags.json === true, async () => (await loadBackup()).restoreBackup(host, flags)),
+    );
+}
+
+function withPassphrase(on: Command): Command {
+  const { name, argument, help, variable, fallback } = FLAGS.stateDir;
+  return on
+    .addOption(new Option(`--${name} ${argument}`, help).env(variable).default(fallback))
+    .option("--passphrase-file <file>", "file with the passphrase in its first line (default: asks)");
+}
+
 /** Last, so that it knows all the others. */
 export function addCompletion(program: Command): void {
+  program.commandsGroup("Daily use:");
   command(program, "completion", "print a script that lets a shell complete commands, options and servers")
     .addArgument(new Argument("<shell>").choices(SHELLS))
     .action(async (shell: Shell) => {

@@ -11,7 +11,7 @@ import { type Listed, listed, placeOf, treeOf } from "./tree.ts";
 type Stored = Exclude<Provider, "managed">;
 
 /** Without credentials anyone on the LAN can add servers: the disk and the memory they take are bounded. */
-const MOST_SERVERS = 4096;
+export const MOST_SERVERS = 4096;
 
 /** The setting in which the current provider is kept. */
 const CURRENT = "provider";
@@ -28,11 +28,13 @@ export class Catalogue {
     private readonly store: Store,
     private readonly managed: ManagedList,
   ) {
-    for (const server of store.servers()) {
-      if (server.provider !== "managed") this.stored[server.provider].set(server.name, server);
-    }
-    const current = store.read(CURRENT);
-    this.provider = Value.Check(Provider, current) ? current : "managed";
+    this.provider = this.load();
+  }
+
+  /** Takes up what somebody else has put into the store. */
+  reload(): void {
+    this.provider = this.load();
+    for (const provider of ["custom", "imported"] as const) this.tell(provider);
   }
 
   current(): Provider {
@@ -109,6 +111,16 @@ export class Catalogue {
     this.store.insert(server);
     servers.set(server.name, server);
     this.tell(provider);
+  }
+
+  /** Fills the lists of stored servers; returns the current provider. */
+  private load(): Provider {
+    for (const servers of Object.values(this.stored)) servers.clear();
+    for (const server of this.store.servers()) {
+      if (server.provider !== "managed") this.stored[server.provider].set(server.name, server);
+    }
+    const current = this.store.read(CURRENT);
+    return Value.Check(Provider, current) ? current : "managed";
   }
 
   private tell(provider: Stored): void {

@@ -30,6 +30,11 @@ export function databaseIn(directory: string, now: number): { database: Database
   });
 }
 
+/** Whether a gateway has been here. */
+export function hasDatabase(directory: string): boolean {
+  return existsSync(join(directory, NAME));
+}
+
 /** A copy of the whole database beside it, with what no longer can be read; returns its name. */
 export function keepCopy(database: Database, directory: string, now: number): string {
   const name = freeName(directory, now);

@@ -6,20 +6,20 @@ import { databaseIn, forgetDeleted, keepCopy, unableTo } from "./database.ts";
 import { Provider, type Server } from "./schema.ts";
 
 /** A server as a row holds it, its configuration decoded. */
-const row = Compile(
-  Type.Object(
-    {
-      name: Type.String(),
-      provider: Provider,
-      label: Type.String(),
-      country: Type.String(),
-      city: Type.String(),
-      location: Type.String(),
-      config: Config,
-    },
-    { additionalProperties: false },
-  ),
+export const StoredServer = Type.Object(
+  {
+    name: Type.String(),
+    provider: Provider,
+    label: Type.String(),
+    country: Type.String(),
+    city: Type.String(),
+    location: Type.String(),
+    config: Config,
+  },
+  { additionalProperties: false },
 );
+
+const row = Compile(StoredServer);
 
 /** What outlives the service: custom and imported servers and a few settings, in one file that only root reads. */
 export class Store {
@@ -73,6 +73,20 @@ export class Store {
     unableTo("be written", () =>
       this.database.query("INSERT OR REPLACE INTO settings VALUES ($key, $value)").run({ key, value }),
     );
+  }
+
+  settings(): Record<string, string> {
+    const rows = this.database.query("SELECT key, value FROM settings ORDER BY key").values();
+    return Object.fromEntries(rows as [string, string][]);
+  }
+
+  forget(key: string): void {
+    unableTo("be written", () => this.database.query("DELETE FROM settings WHERE key = $key").run({ key }));
+  }
+
+  /** All that `work` writes, or nothing where it throws. */
+  atomically(work: () => void): void {
+    unableTo("be written", () => this.database.transaction(work).immediate());
   }
 
   close(): void {

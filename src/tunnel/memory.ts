@@ -26,9 +26,7 @@ export class Memory {
   }
 
   connection(): Connection | null {
-    const text = this.store.read("connection");
-    const value: unknown = text === null ? null : JSON.parse(text);
-    return connectionSchema.Check(value) ? value : null;
+    return connectionIn(this.store.read("connection") ?? "null");
   }
 
   saveConnection(connection: Connection | null): void {
@@ -42,5 +40,15 @@ export class Memory {
 
   saveAddress(name: string, address: string): void {
     if (this.address(name) !== address) this.store.write(`address ${name}`, address);
+  }
+}
+
+/** Null where the text is none. */
+export function connectionIn(text: string): Connection | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return connectionSchema.Check(value) ? value : null;
+  } catch {
+    return null;
   }
 }

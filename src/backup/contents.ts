@@ -1,0 +1,81 @@
+import { type Static, Type } from "typebox";
+import { Compile } from "typebox/compile";
+import { Value } from "typebox/value";
+import { parseIp } from "../address.ts";
+import { GatewayError, messageOf } from "../errors.ts";
+import { nameIn } from "../servers/name.ts";
+import { Provider, type Server } from "../servers/schema.ts";
+import { type Store, StoredServer } from "../servers/store.ts";
+import { connectionIn } from "../tunnel/memory.ts";
+import { formatConfig, parseConfig } from "../wireguard/config.ts";
+
+/** What a backup holds: custom and imported servers, keys included, and the settings that outlive the service. */
+export const Contents = Type.Object(
+  {
+    /** ISO 8601. */
+    created: Type.String(),
+    servers: Type.Array(StoredServer),
+    settings: Type.Record(Type.String(), Type.String()),
+  },
+  { additionalProperties: false },
+);
+export type Contents = Static<typeof Contents>;
+
+const contentsSchema = Compile(Contents);
+
+/** The settings of a backup and what each may be; all three have a default, so that one may be missing. */
+const SETTINGS: Record<string, (value: string) => boolean> = {
+  provider: (value) => Value.Check(Provider, value),
+  killswitch: (value) => value === "on" || value === "off",
+  connection: (value) => value === "null" || connectionIn(value) !== null,
+};
+export const SETTING_NAMES = Object.keys(SETTINGS);
+
+/** And the last known address of each server that is reached by name. */
+const ADDRESS = /^address [0-9a-z.-]{1,253}$/;
+
+/** What the store holds now, in milliseconds since 1970. */
+export function contentsOf(store: Store, now: number): Contents {
+  const settings = Object.entries(store.settings()).filter(([key, value]) => isSetting(key, value));
+  return {
+    created: new Date(now).toISOString(),
+    servers: store.servers(),
+    settings: Object.fromEntries(settings),
+  };
+}
+
+/** By the rules of the interface: a backup can be written by hand, and what is in it reaches the kernel's tools. */
+export function checkedContents(value: unknown): Contents {
+  if (!contentsSchema.Check(value)) return damaged("it does not fit its schema");
+  const keys = value.servers.map(({ provider, name }) => `${provider} ${name}`);
+  if (new Set(keys).size < keys.length) damaged("it holds two servers of one name");
+  for (const server of value.servers) checkServer(server);
+  for (const [key, setting] of Object.entries(value.settings)) {
+    if (!isSetting(key, setting)) damaged(`the setting ${JSON.stringify(key.slice(0, 100))} is not usable`);
+  }
+  return value;
+}
+
+function isSetting(key: string, value: string): boolean {
+  if (ADDRESS.test(key)) return parseIp(value) === value;
+  return Object.hasOwn(SETTINGS, key) && SETTINGS[key]?.(value) === true;
+}
+
+function checkServer({ name, provider, label, country, city, location, config }: Server): void {
+  try {
+    nameIn("name", name);
+    // The fields' own rules are those of a file that is imported.
+    const { config: again } = parseConfig(formatConfig(config));
+    const shown = [label, country, city, location].every(
+      (text) => text.length <= 256 && !/\p{Cc}/u.test(text),
+    );
+    if (provider !== "managed" && shown && Bun.deepEquals(again, config)) return;
+  } catch (error) {
+    damaged(`the server ${JSON.stringify(name.slice(0, 100))}: ${messageOf(error)}`);
+  }
+  damaged(`the server ${JSON.stringify(name.slice(0, 100))} is not as the gateway writes it`);
+}
+
+function damaged(why: string): never {
+  throw new GatewayError("unable", `the backup is damaged: ${why}; nothing was changed`);
+}

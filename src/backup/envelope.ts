@@ -1,0 +1,152 @@
+import { scryptSync } from "node:crypto";
+import { type Static, Type } from "typebox";
+import { Value } from "typebox/value";
+import { GatewayError } from "../errors.ts";
+
+/**
+ * 128 MiB and some 0.4 s of a PC's processor, a few seconds of a Pi's, for each passphrase that somebody tries
+ * (OWASP Password Storage Cheat Sheet, the first choice for scrypt).
+ */
+const KDF = { name: "scrypt", N: 131_072, r: 8, p: 1 } as const;
+/** NIST SP 800-38D, section 5.2.1.1: the nonce that AES-GCM is made for. */
+const NONCE_BYTES = 12;
+const SALT_BYTES = 16;
+
+const FORMAT = "portcullis-backup";
+const VERSION = 1;
+const WARNING = "This file holds private keys in plain text: whoever reads it can use your VPN accounts.";
+
+const Encrypted = Type.Object(
+  {
+    format: Type.Literal(FORMAT),
+    version: Type.Literal(VERSION),
+    keys: Type.Literal("encrypted"),
+    kdf: Type.Object(
+      {
+        name: Type.Literal(KDF.name),
+        N: Type.Literal(KDF.N),
+        r: Type.Literal(KDF.r),
+        p: Type.Literal(KDF.p),
+        salt: Type.String(),
+      },
+      { additionalProperties: false },
+    ),
+    cipher: Type.Object(
+      { name: Type.Literal("AES-256-GCM"), nonce: Type.String() },
+      { additionalProperties: false },
+    ),
+    data: Type.String(),
+  },
+  { additionalProperties: false },
+);
+type Encrypted = Static<typeof Encrypted>;
+
+const Plain = Type.Object(
+  {
+    warning: Type.Literal(WARNING),
+    format: Type.Literal(FORMAT),
+    version: Type.Literal(VERSION),
+    keys: Type.Literal("plain"),
+    /** Of the contents: a key with one wrong letter would still look like a key. */
+    sha256: Type.String(),
+    contents: Type.Unknown(),
+  },
+  { additionalProperties: false },
+);
+
+/** The text of a backup that only who knows the passphrase can read, and nobody can alter unseen. */
+export async function encrypted(contents: object, passphrase: string): Promise<string> {
+  const salt = crypto.getRandomValues(new Uint8Array(SALT_BYTES));
+  const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
+  const header = headerOf(salt.toBase64(), nonce.toBase64());
+  const data = await crypto.subtle.encrypt(
+    { name: "AES-GCM", iv: nonce, additionalData: bytesOf(JSON.stringify(header)) },
+    await keyFor(passphrase, salt),
+    bytesOf(JSON.stringify(contents)),
+  );
+  return textOf({ ...header, data: new Uint8Array(data).toBase64() });
+}
+
+/** The text of a backup that everyone can read; its first line says so. */
+export function plain(contents: object): string {
+  const sha256 = digestOf(contents);
+  return textOf({ warning: WARNING, format: FORMAT, version: VERSION, keys: "plain", sha256, contents });
+}
+
+/** What is in a backup; `passphrase` is asked only where it is encrypted. */
+export async function opened(text: string, passphrase: () => Promise<string>): Promise<unknown> {
+  const envelope = envelopeIn(text);
+  if (Value.Check(Encrypted, envelope)) return decrypted(envelope, await passphrase());
+  if (Value.Check(Plain, envelope) && envelope.sha256 === digestOf(envelope.contents))
+    return envelope.contents;
+  throw new GatewayError("unable", "the backup is damaged; nothing was changed");
+}
+
+async function decrypted({ kdf, cipher, data }: Encrypted, passphrase: string): Promise<unknown> {
+  try {
+    const header = headerOf(kdf.salt, cipher.nonce);
+    const text = await crypto.subtle.decrypt(
+      { name: "AES-GCM", iv: bytesIn(cipher.nonce), additionalData: bytesOf(JSON.stringify(header)) },
+      await keyFor(passphrase, bytesIn(kdf.salt)),
+      bytesIn(data),
+    );
+    return JSON.parse(new TextDecoder().decode(text));
+  } catch (cause) {
+    // AES-GCM cannot tell the one from the other.
+    throw new GatewayError("unable", "wrong passphrase, or the backup was altered; nothing was changed", {
+      cause,
+    });
+  }
+}
+
+function envelopeIn(text: string): unknown {
+  const envelope = jsonIn(text);
+  const { format, version } = (envelope ?? {}) as { format?: unknown; version?: unknown };
+  if (format !== FORMAT)
+    throw new GatewayError("unable", "this is no backup of Portcullis, or a damaged one");
+  if (version !== VERSION)
+    throw new GatewayError("unable", "the backup is of a newer Portcullis, or damaged; nothing was changed");
+  return envelope;
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** What is not secret is authenticated too, in this very order. */
+function headerOf(salt: string, nonce: string): Omit<Encrypted, "data"> {
+  return {
+    format: FORMAT,
+    version: VERSION,
+    keys: "encrypted",
+    kdf: { ...KDF, salt },
+    cipher: { name: "AES-256-GCM", nonce },
+  };
+}
+
+/** Keyboards write an accented letter in more than one way. */
+function keyFor(passphrase: string, salt: Uint8Array): Promise<CryptoKey> {
+  const { N, r, p } = KDF;
+  const key = scryptSync(passphrase.normalize("NFC"), salt, 32, { N, r, p, maxmem: 256 * N * r });
+  return crypto.subtle.importKey("raw", key, "AES-GCM", false, ["encrypt", "decrypt"]);
+}
+
+function digestOf(contents: unknown): string {
+  return new Bun.CryptoHasher("sha256").update(JSON.stringify(contents)).digest("hex");
+}
+
+function textOf(envelope: object): string {
+  return `${JSON.stringify(envelope, null, 1)}\n`;
+}
+
+function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text);
+}
+
+function bytesIn(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.fromBase64(base64, { lastChunkHandling: "strict" });
+}

@@ -1,0 +1,39 @@
+import { GatewayError } from "../errors.ts";
+import type { Catalogue } from "../servers/catalogue.ts";
+import type { Store } from "../servers/store.ts";
+import type { Host } from "../system/host.ts";
+import type { Controller } from "../tunnel/controller.ts";
+import type { Memory } from "../tunnel/memory.ts";
+import { type Contents, checkedContents, contentsOf } from "./contents.ts";
+import { type Restored, restoreInto } from "./restore.ts";
+
+interface Parts {
+  store: Store;
+  catalogue: Catalogue;
+  controller: Controller;
+  memory: Memory;
+  host: Pick<Host, "now">;
+}
+
+/** Backup and restore while the service runs. */
+export interface LiveBackup {
+  take(): Contents;
+  restore(contents: unknown, replace: boolean): Promise<Restored>;
+}
+
+export function liveBackup({ store, catalogue, controller, memory, host }: Parts): LiveBackup {
+  return {
+    take: () => contentsOf(store, host.now()),
+    restore: async (contents, replace) => {
+      const checked = checkedContents(contents);
+      // The tunnel must not lose the server that it was made of, nor the memory of it.
+      if (!["disconnected", "failed"].includes(controller.state.name))
+        throw new GatewayError("unable", "there is a tunnel; disconnect first: portcullis disconnect");
+      const before = memory.killSwitch();
+      const restored = restoreInto(store, checked, replace);
+      catalogue.reload();
+      if (memory.killSwitch() !== before) await controller.setKillSwitch(memory.killSwitch());
+      return restored;
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import { GatewayError } from "../errors.ts";
+import { MOST_SERVERS } from "../servers/catalogue.ts";
+import { PROVIDERS, type Server } from "../servers/schema.ts";
+import type { Store } from "../servers/store.ts";
+import { type Contents, SETTING_NAMES } from "./contents.ts";
+
+export interface Restored {
+  servers: number;
+  /** How many of them took the place of one of the same name. */
+  replaced: number;
+}
+
+/** Puts a backup into the store, all of it or nothing; other servers of the store stay. */
+export function restoreInto(store: Store, contents: Contents, replace: boolean): Restored {
+  const present = store.servers();
+  const keys = new Set(present.map(keyOf));
+  const taken = contents.servers.filter((server) => keys.has(keyOf(server)));
+  if (!replace) refuseTaken(taken);
+  refuseTooMany([...present, ...contents.servers.filter((server) => !keys.has(keyOf(server)))]);
+  store.atomically(() => {
+    for (const { provider, name } of taken) store.remove(provider, name);
+    for (const server of contents.servers) store.insert(server);
+    // What the backup does not say had its default, and has it again.
+    for (const name of SETTING_NAMES) store.forget(name);
+    for (const [key, value] of Object.entries(contents.settings)) store.write(key, value);
+  });
+  return { servers: contents.servers.length, replaced: taken.length };
+}
+
+function refuseTaken(taken: readonly Server[]): void {
+  if (taken.length === 0) return;
+  const names = taken
+    .slice(0, MOST_NAMES)
+    .map(({ provider, name }) => `${JSON.stringify(name)} (${provider})`);
+  const rest = taken.length > MOST_NAMES ? ` and ${taken.length - MOST_NAMES} more` : "";
+  throw new GatewayError(
+    "unable",
+    `there already: ${names.join(", ")}${rest}; nothing was changed; with --replace they are replaced`,
+  );
+}
+
+/** So many names tell a person which backup this is. */
+const MOST_NAMES = 5;
+
+function refuseTooMany(servers: readonly Server[]): void {
+  for (const provider of PROVIDERS) {
+    if (servers.filter((server) => server.provider === provider).length > MOST_SERVERS)
+      throw new GatewayError("unable", `more than ${MOST_SERVERS} ${provider} servers; nothing was changed`);
+  }
+}
+
+function keyOf({ provider, name }: Server): string {
+  return `${provider} ${name}`;
+}

@@ -1,0 +1,141 @@
+import { fstatSync } from "node:fs";
+import { type Contents, checkedContents, contentsOf } from "../backup/contents.ts";
+import { encrypted, opened, plain } from "../backup/envelope.ts";
+import { type Restored, restoreInto } from "../backup/restore.ts";
+import { GatewayError } from "../errors.ts";
+import { askForBackup, askToRestore } from "../operator.ts";
+import { hasDatabase } from "../servers/database.ts";
+import { Store } from "../servers/store.ts";
+import { settingsFrom } from "../settings.ts";
+import type { Host } from "../system/host.ts";
+import type { Said } from "./asking.ts";
+import { askSecret, readSecret } from "./secret.ts";
+
+interface Flags {
+  stateDir: string;
+  passphraseFile?: string;
+}
+
+export interface ExportFlags extends Flags {
+  plain?: true;
+}
+
+export interface RestoreFlags extends Flags {
+  replace?: true;
+  json?: true;
+}
+
+type Clock = Pick<Host, "now">;
+
+/** Shorter ones are found by trying, whatever a try costs. */
+const LEAST_CHARACTERS = 8;
+/** Some ten times what a full gateway has. */
+const MAX_BACKUP_BYTES = 67_108_864;
+
+/** Writes a backup to standard output; keys never travel over the HTTP interface. */
+export async function exportBackup(clock: Clock, flags: ExportFlags): Promise<void> {
+  const stateDir = prepare("export", flags);
+  if (process.stdout.isTTY) throw usage("a backup belongs into a file: portcullis export >backup.json");
+  const passphrase = flags.plain ? null : await newPassphrase(flags);
+  const contents = (await askForBackup(stateDir)) ?? contentsAlone(stateDir, clock);
+  const text = passphrase === null ? plain(contents) : await encrypted(contents, passphrase);
+  process.stdout.write(text);
+  const what = flags.plain ? "its keys are in plain text" : "encrypted";
+  process.stderr.write(`Exported ${counted(contents.servers.length)} and the settings; ${what}.\n`);
+  if (flags.plain && isOpenToOthers())
+    process.stderr.write("Other users of this machine can read that file: chmod 600 it.\n");
+}
+
+/** Takes a backup from standard input. */
+export async function restoreBackup(clock: Clock, flags: RestoreFlags): Promise<Said> {
+  const stateDir = prepare("restore", flags);
+  if (process.stdin.isTTY) throw usage("the backup comes on standard input: portcullis restore <backup.json");
+  const text = await standardInput();
+  const contents = checkedContents(await opened(text, () => knownPassphrase(flags)));
+  const replace = flags.replace === true;
+  const live = await askToRestore(stateDir, contents, replace);
+  const restored = live ?? restoreAlone(stateDir, contents, { replace, clock });
+  return { json: { success: true, ...restored }, text: reportOf(restored, contents, live !== null) };
+}
+
+/** Throws where the command cannot work at all; returns the state directory. */
+function prepare(name: string, { stateDir }: Flags): string {
+  process.umask(0o077);
+  if (process.getuid?.() !== 0) throw new GatewayError("unable", `needs root; type: sudo portcullis ${name}`);
+  return settingsFrom({ stateDir }).stateDir;
+}
+
+function contentsAlone(stateDir: string, clock: Clock): Contents {
+  if (!hasDatabase(stateDir))
+    throw new GatewayError("unable", `${stateDir} holds no state of a gateway; another one: --state-dir`);
+  return withStore(stateDir, clock, (store) => {
+    if (store.alert !== null) throw new GatewayError("unable", store.alert);
+    return contentsOf(store, clock.now());
+  });
+}
+
+function restoreAlone(
+  stateDir: string,
+  contents: Contents,
+  { replace, clock }: { replace: boolean; clock: Clock },
+): Restored {
+  return withStore(stateDir, clock, (store) => restoreInto(store, contents, replace));
+}
+
+function withStore<T>(stateDir: string, clock: Clock, work: (store: Store) => T): T {
+  const store = Store.open(stateDir, clock.now());
+  try {
+    return work(store);
+  } finally {
+    store.close();
+  }
+}
+
+async function newPassphrase(flags: Flags): Promise<string> {
+  const passphrase = await knownPassphrase(flags);
+  if ([...passphrase].length < LEAST_CHARACTERS)
+    throw usage(`Passphrase: must have at least ${LEAST_CHARACTERS} characters`);
+  if (flags.passphraseFile === undefined && askSecret("The same again") !== passphrase)
+    throw usage("Passphrase: the two are not the same");
+  return passphrase;
+}
+
+async function knownPassphrase({ passphraseFile }: Flags): Promise<string> {
+  return passphraseFile === undefined ? askSecret("Passphrase") : readSecret(passphraseFile, "Passphrase");
+}
+
+async function standardInput(): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of Bun.stdin.stream()) {
+    bytes += chunk.length;
+    if (bytes > MAX_BACKUP_BYTES) throw new GatewayError("unable", "this is too large for a backup");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function isOpenToOthers(): boolean {
+  const output = fstatSync(1);
+  return output.isFile() && (output.mode & 0o077) !== 0;
+}
+
+function reportOf({ servers, replaced }: Restored, { settings }: Contents, live: boolean): string {
+  const lines = [
+    `Restored ${counted(servers)}${replaced > 0 ? ` (${replaced} replaced)` : ""} and the settings.`,
+    !live && "No service runs on this state; it takes all of it up when it starts.",
+    settings.killswitch === "off" && "The kill switch is down, as it was: portcullis killswitch on",
+  ];
+  return lines
+    .filter((line) => line !== false)
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+function counted(servers: number): string {
+  return servers === 1 ? "1 server" : `${servers} servers`;
+}
+
+function usage(message: string): GatewayError {
+  return new GatewayError("bad_request", message);
+}
