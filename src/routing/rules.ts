@@ -19,6 +19,9 @@ export interface Rule {
   text: string;
 }
 
+/** By number, for without /etc/protocols (Debian's netbase) `ip` does not know the name. */
+const UDP = 17;
+
 /** Fixed, ahead of `main` (32766); the order is the meaning. */
 const PRIORITY = {
   wireguard: 100,
@@ -41,8 +44,8 @@ export function rulesFor({ lans, uplink }: Pick<Policy, "lans" | "uplink">): Rul
       priority: PRIORITY.dhcp,
       text:
         family === 4
-          ? "ipproto udp sport 68 dport 67 lookup main"
-          : "ipproto udp sport 546 dport 547 lookup main",
+          ? `ipproto ${UDP} sport 68 dport 67 lookup main`
+          : `ipproto ${UDP} sport 546 dport 547 lookup main`,
     },
     ...prefixes
       .filter((prefix) => prefix.includes(":") === (family === 6))
@@ -74,7 +77,7 @@ export function lookupRules(sourcePort: number): Rule[] {
   return ([4, 6] as const).map((family) => ({
     family,
     priority: PRIORITY.lookup,
-    text: `ipproto udp sport ${sourcePort} dport 53 lookup main`,
+    text: `ipproto ${UDP} sport ${sourcePort} dport 53 lookup main`,
   }));
 }
 
@@ -184,15 +187,21 @@ function parseRules(family: 4 | 6, json: string): Rule[] {
 
 function textOf(family: 4 | 6, rule: KernelRule): string {
   const { priority: _, src, srclen, dst, dstlen, table, action, suppress_prefixlen, ...others } = rule;
-  const { iif_detached, oif_detached, ...selectors } = others;
+  const { iif_detached, oif_detached, ipproto, ...selectors } = others;
   const words = [
     ...(src !== undefined && src !== "all" ? [`from ${src}/${srclen ?? (family === 4 ? 32 : 128)}`] : []),
     ...(dst !== undefined ? [`to ${dst}/${dstlen ?? (family === 4 ? 32 : 128)}`] : []),
+    ...(ipproto !== undefined ? [`ipproto ${numberOf(ipproto)}`] : []),
     ...Object.entries(selectors).map(([name, value]) => `${name} ${value}`),
     ...(suppress_prefixlen !== undefined ? [`suppress_prefixlength ${suppress_prefixlen}`] : []),
     action ?? `lookup ${table}`,
   ];
   return words.join(" ");
+}
+
+/** `udp` where there is /etc/protocols, else `ipproto-17`. */
+function numberOf(ipproto: string): string {
+  return ipproto === "udp" ? String(UDP) : ipproto.replace("ipproto-", "");
 }
 
 function hex(mark: number): string {

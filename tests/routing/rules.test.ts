@@ -8,12 +8,16 @@ import {
   rulesFor,
   withoutBarrier,
 } from "../../src/routing/rules.ts";
+import type { Host } from "../../src/system/host.ts";
 import { POLICIES } from "../firewall/example.ts";
 import { inNamespace } from "../firewall/namespace.ts";
 
 const RULES = rulesFor(POLICIES.blocked);
 const ORDER = (a: Rule, b: Rule) =>
   a.family - b.family || a.priority - b.priority || a.text.localeCompare(b.text);
+
+/** Starts a program that sees an empty /etc/protocols. */
+const NAMELESS = ["unshare", "-m", "sh", "-c", 'mount --bind /dev/null /etc/protocols; exec "$@"', "sh"];
 
 describe("the changes from one set of rules to another", () => {
   test("are none where nothing differs", () => {
@@ -80,6 +84,15 @@ describe("a kernel", () => {
       for (const destination of ["192.0.2.1", "192.168.8.1"]) {
         await expect(host.run(["ip", "route", "get", destination])).rejects.toThrow("unreachable");
       }
+    }));
+
+  test("has them where no file names the protocols (Debian without netbase)", () =>
+    inNamespace(async (host) => {
+      const run: Host["run"] = (argv, options) => host.run([...NAMELESS, ...argv], options);
+      const nameless: Host = Object.assign(Object.create(host), { run });
+      expect(await applyRules(nameless, RULES)).toBe(RULES.length);
+      expect(await applyRules(nameless, RULES)).toBe(0);
+      expect(await applyRules(host, RULES)).toBe(0);
     }));
 
   test("has the same rules when the uplink's interface goes and comes", () =>
