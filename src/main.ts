@@ -82,6 +82,14 @@ command("lookup", "", program, { hidden: true })
     process.stdout.write(`${(await lookup(name, resolvers, Number(port))).join("\n")}\n`);
     process.exit(0);
   });
+command("https", "", program, { hidden: true }).action(async () => {
+  const { ask } = await import("./system/https.ts");
+  const outcome = await ask(JSON.parse(await Bun.stdin.text())).then(
+    (answer) => ({ answer }),
+    (error: unknown) => ({ fault: messageOf(error) }),
+  );
+  process.stdout.write(JSON.stringify(outcome));
+});
 command("sandbox-internet", "", program, { hidden: true }).action(async () => {
   const { serveInternet } = await import("./sandbox/internet.ts");
   await serveInternet();

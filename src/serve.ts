@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { liveBackup } from "./backup/live.ts";
 import { GatewayError, messageOf } from "./errors.ts";
+import { blocked } from "./firewall/policy.ts";
 import { rulesetOf } from "./firewall/ruleset.ts";
 import { listTable } from "./firewall/table.ts";
 import { Bulletin, gatewayOf } from "./gateway.ts";
@@ -121,7 +122,7 @@ async function raiseKillSwitch(settings: Settings): Promise<void> {
   // What an earlier service left in place is as closed, and may hold a live tunnel.
   if ((await listTable(host)) !== null) return;
   const { lans, uplink } = await linksOf(host, settings);
-  const ruleset = rulesetOf({ lans, uplink, dialing: [], carrying: [], lookup: null });
+  const ruleset = rulesetOf(blocked({ lans, uplink }));
   await host.run(["nft", "-f", "-"], { stdin: ruleset });
   await applyRules(host, rulesFor({ lans, uplink }));
 }

@@ -1,6 +1,6 @@
 import { GatewayError } from "../src/errors.ts";
 import { chainsListed } from "../src/firewall/audit.ts";
-import type { Host, RunOptions, Watch } from "../src/system/host.ts";
+import type { Host, HttpsAnswer, PinnedRequest, RunOptions, Watch } from "../src/system/host.ts";
 import { publicKeyOf } from "../src/wireguard/key.ts";
 
 /** A network interface; `device` is what WireGuard was told, if it is one of WireGuard's. */
@@ -94,6 +94,8 @@ export class FakeHost implements Host {
   /** Endpoints, `address:port`, that answer no handshake. */
   readonly silent = new Set<string>();
   readonly names = new Map<string, string[]>();
+  /** What the internet answers to a URL; it is silent to all others, for ever. */
+  readonly pages = new Map<string, HttpsAnswer>();
   readonly files = new Map<string, string>();
   readonly commands: string[] = [];
   /** Called with every command and every `sleep`, before it happens. */
@@ -163,6 +165,11 @@ export class FakeHost implements Host {
     const addresses = this.names.get(name);
     if (addresses === undefined) throw new GatewayError("unable", `no resolver answered for ${name}`);
     return addresses;
+  }
+
+  async https({ url, addresses, sourcePort }: PinnedRequest): Promise<HttpsAnswer> {
+    this.onEvent(`https ${url} at ${addresses} from ${sourcePort ?? "any port"}`);
+    return this.pages.get(url) ?? new Promise(() => {});
   }
 
   now(): number {

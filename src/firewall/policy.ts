@@ -9,6 +9,13 @@ export interface Policy {
   carrying: readonly Exit[];
   /** The one question to the system's resolvers that a server's name needs. */
   lookup: Lookup | null;
+  /** The one connection beside the tunnel that the operator has asked for. */
+  errand: Errand | null;
+}
+
+/** Nothing is let out: there is no tunnel, nor the wish for one. */
+export function blocked({ lans, uplink }: Pick<Policy, "lans" | "uplink">): Policy {
+  return { lans, uplink, dialing: [], carrying: [], lookup: null, errand: null };
 }
 
 /** A LAN interface, and the prefixes whose hosts are the LAN's. */
@@ -31,6 +38,14 @@ export interface Exit {
 export interface Lookup {
   resolvers: readonly string[];
   /** UDP source port that the service holds for the moment of the question. */
+  sourcePort: number;
+}
+
+/** An HTTPS connection of the gateway's own. */
+export interface Errand {
+  addresses: readonly string[];
+  port: number;
+  /** TCP source port that the service holds meanwhile, so that the hole is no other program's. */
   sourcePort: number;
 }
 

@@ -1,5 +1,5 @@
 import { contains, isIpv4, parsePrefix } from "../address.ts";
-import { type Exit, FWMARK, type Lan, type Lookup, type Policy } from "./policy.ts";
+import { type Errand, type Exit, FWMARK, type Lan, type Lookup, type Policy } from "./policy.ts";
 
 export const TABLE = "inet portcullis";
 
@@ -51,7 +51,7 @@ function tableOf(chains: readonly string[]): string {
   return `${REPLACE}table ${TABLE} {\n${chains.join("\n")}}\n`;
 }
 
-function input({ lans, uplink, dialing, carrying, lookup }: Policy): string {
+function input({ lans, uplink, dialing, carrying, lookup, errand }: Policy): string {
   return chain("input", "type filter hook input priority filter; policy drop;", [
     'iifname "lo" accept comment "this machine itself"',
     ...lans.flatMap((lan) => [
@@ -66,6 +66,9 @@ function input({ lans, uplink, dialing, carrying, lookup }: Policy): string {
         `iifname "${uplink}" ${endpoint("s", exit)} ${WIREGUARD} accept comment "WireGuard from the server"`,
     ),
     ...lookupAnswers(uplink, lookup).map((answer) => `${answer} accept comment "the answer to the lookup"`),
+    ...errandAnswers(uplink, errand).map(
+      (answer) => `${answer} accept comment "answers to the operator's errand"`,
+    ),
     ...carrying.map(
       (exit) =>
         `iifname "${exit.interface}" ct state established,related accept comment "answers from the tunnel"`,
@@ -96,7 +99,7 @@ function forward({ lans, carrying }: Policy): string {
   ]);
 }
 
-function output({ lans, uplink, dialing, carrying, lookup }: Policy): string {
+function output({ lans, uplink, dialing, carrying, lookup, errand }: Policy): string {
   return chain("output", "type filter hook output priority filter; policy drop;", [
     'oifname "lo" accept comment "this machine itself"',
     ...REDIRECTS.map((redirect) => `${redirect} drop comment "nobody is told of a way past the gateway"`),
@@ -106,6 +109,9 @@ function output({ lans, uplink, dialing, carrying, lookup }: Policy): string {
     ),
     ...lookupQuestions(uplink, lookup).map(
       (question) => `${question} accept comment "the lookup of the server's name"`,
+    ),
+    ...errandPackets(uplink, errand).map(
+      (packet) => `${packet} accept comment "the operator's errand: one connection to one server"`,
     ),
     ...carrying
       .slice(0, 1)
@@ -175,8 +181,22 @@ function lookupAnswers(uplink: string | null, lookup: Lookup | null): string[] {
   );
 }
 
+function errandPackets(uplink: string | null, errand: Errand | null): string[] {
+  if (errand === null || uplink === null) return [];
+  return byFamily("daddr", errand.addresses).map(
+    (to) => `oifname "${uplink}" ${to} tcp sport ${errand.sourcePort} tcp dport ${errand.port}`,
+  );
+}
+
+function errandAnswers(uplink: string | null, errand: Errand | null): string[] {
+  if (errand === null || uplink === null) return [];
+  return byFamily("saddr", errand.addresses).map(
+    (from) => `iifname "${uplink}" ${from} tcp sport ${errand.port} tcp dport ${errand.sourcePort}`,
+  );
+}
+
 /** What happens to a packet before conntrack sees it: whose it is, and which connection it can belong to. */
-function marks({ lans, uplink, dialing, carrying, lookup }: Policy): string {
+function marks({ lans, uplink, dialing, carrying, lookup, errand }: Policy): string {
   const lanNames = set(lans.map((lan) => lan.interface));
   return chain("before_conntrack", "type filter hook prerouting priority raw; policy accept;", [
     ...byFamily("daddr", [...new Set(dialing.flatMap((exit) => exit.addresses))]).map(
@@ -189,7 +209,9 @@ function marks({ lans, uplink, dialing, carrying, lookup }: Policy): string {
     ...dialing.map(
       (exit) => `iifname "${uplink}" ${endpoint("s", exit)} meta mark set ${FWMARK} ${WAY_BACK}`,
     ),
-    ...lookupAnswers(uplink, lookup).map((answer) => `${answer} meta mark set ${FWMARK} ${WAY_BACK}`),
+    ...[...lookupAnswers(uplink, lookup), ...errandAnswers(uplink, errand)].map(
+      (answer) => `${answer} meta mark set ${FWMARK} ${WAY_BACK}`,
+    ),
     ...carrying.map((exit) => `iifname "${exit.interface}" ct zone set ${exit.zone} ${OWN_ZONE}`),
     ...carrying.map(
       (exit) =>

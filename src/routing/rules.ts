@@ -1,4 +1,4 @@
-import { FWMARK, type Policy } from "../firewall/policy.ts";
+import { type Errand, FWMARK, type Policy } from "../firewall/policy.ts";
 import type { Host } from "../system/host.ts";
 
 /** The routing table that holds the tunnel's routes and nothing else. */
@@ -21,12 +21,14 @@ export interface Rule {
 
 /** By number, for without /etc/protocols (Debian's netbase) `ip` does not know the name. */
 const UDP = 17;
+const TCP = 6;
 
 /** Fixed, ahead of `main` (32766); the order is the meaning. */
 const PRIORITY = {
   wireguard: 100,
   noEndpoint: 101,
   lookup: 102,
+  errand: 102,
   dhcp: 103,
   lan: 104,
   tunnel: 105,
@@ -79,6 +81,19 @@ export function lookupRules(sourcePort: number): Rule[] {
     priority: PRIORITY.lookup,
     text: `ipproto ${UDP} sport ${sourcePort} dport 53 lookup main`,
   }));
+}
+
+/** The exception for the operator's errand: one TCP source port, to one server, for one moment. */
+export function errandRules({ addresses, port, sourcePort }: Errand): Rule[] {
+  return addresses.map((address) => {
+    const family = address.includes(":") ? 6 : 4;
+    const to = `${address}/${family === 6 ? 128 : 32}`;
+    return {
+      family,
+      priority: PRIORITY.errand,
+      text: `to ${to} ipproto ${TCP} sport ${sourcePort} dport ${port} lookup main`,
+    };
+  });
 }
 
 /** The rules of ours that the kernel has, in the form of `rulesFor`. */
@@ -201,7 +216,8 @@ function textOf(family: 4 | 6, rule: KernelRule): string {
 
 /** `udp` where there is /etc/protocols, else `ipproto-17`. */
 function numberOf(ipproto: string): string {
-  return ipproto === "udp" ? String(UDP) : ipproto.replace("ipproto-", "");
+  const known: Record<string, number> = { udp: UDP, tcp: TCP };
+  return String(known[ipproto] ?? ipproto.replace("ipproto-", ""));
 }
 
 function hex(mark: number): string {

@@ -19,6 +19,8 @@ export interface Host {
   exchange(socketPath: string, request: string): Promise<string | null>;
   /** The IPv4 and IPv6 addresses of a DNS name, asked of `resolvers` from UDP port `sourcePort` and from no other. */
   lookup(name: string, resolvers: readonly string[], sourcePort: number): Promise<string[]>;
+  /** One request over HTTPS, to the given addresses and no others. Throws `GatewayError("unable")` where nobody answers. */
+  https(request: PinnedRequest): Promise<HttpsAnswer>;
   /** Milliseconds since 1970. */
   now(): number;
   /** Milliseconds on a clock that never jumps. */
@@ -33,6 +35,30 @@ export interface RunOptions {
   secret?: boolean;
   timeoutMs?: number;
 }
+
+export interface HttpsRequest {
+  url: string;
+  method: "GET" | "POST" | "PUT" | "DELETE";
+  headers: Record<string, string>;
+  body?: string;
+}
+
+/** A request, and where it goes: the gateway finds a name's addresses itself. */
+export interface PinnedRequest extends HttpsRequest {
+  addresses: readonly string[];
+  /** TCP port that the connection comes from; any where it is left out. */
+  sourcePort?: number;
+}
+
+export interface HttpsAnswer {
+  status: number;
+  /** Names in lower case. */
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** Carries a request to a server on the internet. Throws `GatewayError("unable")` where no answer comes back. */
+export type Send = (request: HttpsRequest) => Promise<HttpsAnswer>;
 
 export interface Watch {
   stop(): void;

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
-import type { Host, RunOptions, Watch } from "./host.ts";
+import type { Host, HttpsAnswer, PinnedRequest, RunOptions, Watch } from "./host.ts";
+import { ask, LONGEST_MS } from "./https.ts";
 import { lookup } from "./lookup.ts";
 
 /** Longest that a kernel tool may take; on a busy Pi `nft` needs 100 ms, so this is a hang and not slowness. */
@@ -8,7 +9,12 @@ const RUN_TIMEOUT_MS = 10_000;
 /** Longest that a local WireGuard program may take to answer on its socket. */
 const EXCHANGE_TIMEOUT_MS = 1_000;
 /** Children see nothing of the service's environment: no settings, no secrets, messages in English. */
-const CHILD_ENV = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
+const CHILD_ENV = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  LC_ALL: "C",
+  // Certificates that the operator trusts beside the well-known ones.
+  ...(process.env.NODE_EXTRA_CA_CERTS && { NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS }),
+};
 
 /** How to start this very program again: the compiled binary, or Bun with the main file. */
 export const SELF_COMMAND: readonly string[] = Bun.main.startsWith("/$bunfs/")
@@ -160,6 +166,20 @@ export class LinuxHost implements Host {
     // A socket belongs to the namespace of the process that opens it, so the question is put from inside.
     const answer = await this.run([...SELF_COMMAND, "lookup", name, String(sourcePort), ...resolvers]);
     return answer.split("\n").filter((line) => line !== "");
+  }
+
+  async https(request: PinnedRequest): Promise<HttpsAnswer> {
+    if (this.netns === null) return ask(request);
+    // As with a lookup; bodies may hold keys, so they go by standard input.
+    const outcome = JSON.parse(
+      await this.run([...SELF_COMMAND, "https"], {
+        stdin: JSON.stringify(request),
+        secret: true,
+        timeoutMs: LONGEST_MS,
+      }),
+    ) as { answer: HttpsAnswer } | { fault: string };
+    if ("fault" in outcome) throw new GatewayError("unable", outcome.fault);
+    return outcome.answer;
   }
 
   now(): number {

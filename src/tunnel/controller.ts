@@ -116,6 +116,18 @@ export class Controller {
     });
   }
 
+  /**
+   * Does what must not meet a change of the tunnel; the next wish interrupts it. What it opens in the kill switch is
+   * closed behind it.
+   */
+  beside<T>(work: (tunnels: Tunnels, signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { signal } = this.wish;
+    return this.enqueue(async () => {
+      signal.throwIfAborted();
+      return work(this.tunnels, signal).finally(() => this.parts.protection.set(this.tunnels));
+    });
+  }
+
   /** One line that says why the kill switch's promise cannot be kept now, or null. */
   async fault(): Promise<string | null> {
     const { protection, memory } = this.parts;

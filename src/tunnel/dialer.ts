@@ -1,20 +1,15 @@
-import { isIpv4, isIpv6 } from "../address.ts";
-import { GatewayError, messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { GatewayError } from "../errors.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Kernel } from "./kernel.ts";
-import type { Memory } from "./memory.ts";
+import type { Names } from "./names.ts";
 import type { Protection } from "./protection.ts";
-import { resolversOf } from "./resolvers.ts";
 import { type Session, sessionFor, usableOn } from "./session.ts";
 
 /** How long a server may take to answer the handshake; WireGuard itself retries after 5 s. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** First pause between two looks for the handshake, and the longest. */
 const POLL_MS = { first: 1, longest: 100 };
-/** Source ports for the lookup of a server's name; below the kernel's own choice (32768), so no program has it by chance. */
-const LOOKUP_PORTS = { first: 20_000, count: 10_000 };
 
 /** What a dial begins from. */
 export interface Former {
@@ -27,10 +22,9 @@ interface Parts {
   host: Host;
   kernel: Kernel;
   protection: Protection;
-  memory: Memory;
+  names: Names;
   /** Base name of the tunnel's interfaces. */
   base: string;
-  log: Pick<Log, "info" | "warn">;
 }
 
 /** Brings a tunnel up beside the former one, and leads traffic into it once the server has answered. */
@@ -39,14 +33,17 @@ export class Dialer {
 
   /** Throws `GatewayError("unable")`, or the signal's reason; what was begun is then for the caller to clear. */
   async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
-    const { kernel, protection, base } = this.parts;
+    const { kernel, protection, names, base } = this.parts;
     const { uplink, uplinkMtu } = protection.links;
     if (uplink === null) {
       throw new GatewayError("unable", "there is no default route: is the uplink's cable in?");
     }
     const { host, port } = server.config.peer.endpoint;
-    const endpoint = { address: await this.resolve(host, former, signal), port };
     const old = former?.session ?? null;
+    const present = old === null ? [] : [old];
+    const standing = { tunnels: { dialing: present, carrying: present }, alive: former?.alive === true };
+    const [address] = await names.resolve(host, standing, signal);
+    const endpoint = { address, port };
     const session = sessionFor(base, usableOn(protection.links, server), endpoint, old);
     await together([
       protection.set(
@@ -83,46 +80,10 @@ export class Dialer {
       `${session.server.name} did not answer the WireGuard handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?`,
     );
   }
-
-  /**
-   * The server's address. Its name is asked for through a live tunnel, or through a hole of one port for one moment:
-   * whatever is set next closes it.
-   */
-  private async resolve(name: string, former: Former | null, signal: AbortSignal): Promise<string> {
-    if (isIpv4(name) || isIpv6(name)) return name;
-    const { host, memory, log, protection } = this.parts;
-    const sourcePort = LOOKUP_PORTS.first + Math.floor(Math.random() * LOOKUP_PORTS.count);
-    const outside = former?.alive !== true;
-    const tunnels = former === null ? [] : [former.session];
-    const standing = { dialing: tunnels, carrying: tunnels };
-    try {
-      const resolvers = await resolversOf(host);
-      if (outside) {
-        log.info(`the name ${name} is looked up outside the tunnel, at ${resolvers.join(" and ")}`);
-        await protection.set({ ...standing, lookup: { resolvers, sourcePort } });
-      }
-      const [address] = await Promise.race([host.lookup(name, resolvers, sourcePort), untilUnwanted(signal)]);
-      if (address === undefined) throw new GatewayError("unable", `the name ${name} does not resolve`);
-      memory.saveAddress(name, address);
-      return address;
-    } catch (error) {
-      const known = memory.address(name);
-      if (signal.aborted || known === null) throw error;
-      log.warn(`${messageOf(error)}: using its last known address ${known}`);
-      return known;
-    }
-  }
 }
 
 /** Waits for all of them even when one fails: what is still under way must not meet the repair. */
 export async function together(works: readonly (Promise<unknown> | null)[]): Promise<void> {
   const outcomes = await Promise.allSettled(works);
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-}
-
-function untilUnwanted(signal: AbortSignal): Promise<never> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  if (signal.aborted) reject(signal.reason);
-  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  return promise;
 }

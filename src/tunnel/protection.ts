@@ -1,11 +1,12 @@
 import { messageOf } from "../errors.ts";
 import { type Chains, chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../firewall/audit.ts";
-import type { Lookup, Policy } from "../firewall/policy.ts";
+import type { Errand, Lookup, Policy } from "../firewall/policy.ts";
 import { openRulesetOf, rulesetOf } from "../firewall/ruleset.ts";
 import { listTable } from "../firewall/table.ts";
 import type { Links } from "../routing/links.ts";
 import {
   applyRules,
+  errandRules,
   lookupRules,
   type Rule,
   readRules,
@@ -24,6 +25,7 @@ export interface Tunnels {
   dialing: readonly Session[];
   carrying: readonly Session[];
   lookup?: Lookup;
+  errand?: Errand;
 }
 
 interface Wanted {
@@ -135,7 +137,7 @@ export class Protection {
   }
 
   private wantedNow(): Wanted {
-    const { dialing, carrying, lookup } = this.tunnels;
+    const { dialing, carrying, lookup, errand } = this.tunnels;
     const { lans, uplink } = this.own;
     const policy: Policy = {
       lans,
@@ -143,8 +145,13 @@ export class Protection {
       dialing: dialing.map(exitOf),
       carrying: carrying.map(exitOf),
       lookup: lookup ?? null,
+      errand: errand ?? null,
     };
-    const rules = [...rulesFor(this.own), ...(lookup === undefined ? [] : lookupRules(lookup.sourcePort))];
+    const rules = [
+      ...rulesFor(this.own),
+      ...(lookup === undefined ? [] : lookupRules(lookup.sourcePort)),
+      ...(errand === undefined ? [] : errandRules(errand)),
+    ];
     if (this.memory.killSwitch()) return { ruleset: rulesetOf(policy), rules };
     return { ruleset: openRulesetOf(policy), rules: dialing.length === 0 ? [] : withoutBarrier(rules) };
   }

@@ -6,6 +6,8 @@ import { Controller } from "./controller.ts";
 import { Dialer } from "./dialer.ts";
 import { Kernel } from "./kernel.ts";
 import type { Memory } from "./memory.ts";
+import { Messenger } from "./messenger.ts";
+import { Names } from "./names.ts";
 import { Protection } from "./protection.ts";
 import { type Alarm, Repairs } from "./repairs.ts";
 import { Supervisor } from "./supervisor.ts";
@@ -35,6 +37,8 @@ export interface Tunnel {
   supervisor: Supervisor;
   /** The kill switch. */
   protection: Protection;
+  /** The gateway's own requests. */
+  messenger: Messenger;
 }
 
 /** Puts the parts of a tunnel together; nothing has touched the kernel yet. */
@@ -43,8 +47,10 @@ export function tunnelIn(surroundings: Surroundings): Tunnel {
   const repairs = new Repairs(host, alarm);
   const kernel = new Kernel(host, userspace);
   const protection = new Protection(host, memory, repairs, alarm);
-  const dialer = new Dialer({ ...surroundings, kernel, protection });
+  const names = new Names({ ...surroundings, protection });
+  const dialer = new Dialer({ ...surroundings, kernel, protection, names });
   const controller = new Controller({ ...surroundings, kernel, protection, dialer, repairs });
   const supervisor = new Supervisor({ ...surroundings, controller, kernel, protection });
-  return { controller, supervisor, protection };
+  const messenger = new Messenger({ ...surroundings, controller, protection, names });
+  return { controller, supervisor, protection, messenger };
 }

@@ -1,4 +1,4 @@
-import type { Exit, Policy } from "../../src/firewall/policy.ts";
+import { blocked, type Exit, type Policy } from "../../src/firewall/policy.ts";
 
 const FIRST: Exit = {
   interface: "wg0",
@@ -16,16 +16,13 @@ const SECOND: Exit = {
   resolvers: ["10.65.0.1"],
 };
 
-const BLOCKED: Policy = {
+const BLOCKED: Policy = blocked({
   lans: [
     { interface: "lan0", prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"] },
     { interface: "br-lan.5", prefixes: ["10.5.0.0/16", "fe80::/10"] },
   ],
   uplink: "up0",
-  dialing: [],
-  carrying: [],
-  lookup: null,
-};
+});
 
 /** A policy for each situation the gateway can be in. */
 export const POLICIES = {
@@ -42,6 +39,10 @@ export const POLICIES = {
     carrying: [FIRST],
   },
   lookup: { ...BLOCKED, lookup: { resolvers: ["192.168.7.254", "2001:db8::53"], sourcePort: 20053 } },
+  errand: {
+    ...BLOCKED,
+    errand: { addresses: ["192.0.2.80", "2001:db8::80"], port: 443, sourcePort: 20443 },
+  },
   /** A machine with no network at all. */
   bare: { ...BLOCKED, lans: [], uplink: null },
 } satisfies Record<string, Policy>;

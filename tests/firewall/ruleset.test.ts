@@ -52,6 +52,7 @@ test("whatever the policy, the final rules of the kill switch stand", () => {
     dialing: subset,
     carrying: subset,
     lookup: fc.constantFrom(POLICIES.lookup.lookup, null),
+    errand: fc.constantFrom(POLICIES.errand.errand, null),
   });
   fc.assert(fc.property(policy, (each) => finalRulesStand(rulesetOf(each))));
 });

@@ -51,6 +51,7 @@ describe("the uplink", () => {
     expect(await linksOf(hostOf(HOME), DEFAULTS)).toEqual({
       lans: [{ interface: "lan0", prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"] }],
       uplink: "up0",
+      uplinkAddresses: ["203.0.113.7"],
       uplinkMtu: 1492,
       ipv6: true,
       online: true,

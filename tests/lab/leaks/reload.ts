@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Exit, Policy } from "../../../src/firewall/policy.ts";
+import { blocked, type Exit, type Policy } from "../../../src/firewall/policy.ts";
 import { rulesetOf, TABLE } from "../../../src/firewall/ruleset.ts";
 import { INTERNET, LAN, VPN, VPN_PORT } from "../../../src/sandbox/topology.ts";
 import { Flood } from "../flood.ts";
@@ -62,6 +62,6 @@ function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
     resolvers: ["10.64.0.1"],
   };
   const lans = [{ interface: sandbox.lan, prefixes: [LAN.prefix4, LAN.prefix6, "fe80::/10"] }];
-  const blocked = { lans, uplink: sandbox.uplink, dialing: [], carrying: [], lookup: null };
-  return [blocked, { ...blocked, dialing: [exit] }, { ...blocked, dialing: [exit], carrying: [exit] }];
+  const closed = blocked({ lans, uplink: sandbox.uplink });
+  return [closed, { ...closed, dialing: [exit] }, { ...closed, dialing: [exit], carrying: [exit] }];
 }

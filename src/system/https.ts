@@ -1,0 +1,99 @@
+import type { IncomingMessage } from "node:http";
+import { type RequestOptions, request } from "node:https";
+import { isIP } from "node:net";
+import { GatewayError, messageOf } from "../errors.ts";
+import type { HttpsAnswer, PinnedRequest } from "./host.ts";
+
+/** From the first packet to the last byte; the largest list takes half of it on a slow line. */
+const ANSWER_TIMEOUT_MS = 60_000;
+/** Longest wait for one address to take the connection before the next one is tried. */
+const CONNECT_TIMEOUT_MS = 5_000;
+/** Longest that it may all take. */
+export const LONGEST_MS = 2 * ANSWER_TIMEOUT_MS;
+/** The longest server list is below (see `servers/lists`); nobody may fill the memory of a Pi. */
+const MOST_BYTES = 32 * 2 ** 20;
+
+/**
+ * Asks the addresses in turn, and no others: no system resolver, no proxy of the environment, no redirect. Whoever
+ * answers must prove by certificate that it is the URL's host. Throws `GatewayError("unable")` where nobody answers.
+ */
+export async function ask(asked: PinnedRequest): Promise<HttpsAnswer> {
+  const { host } = new URL(asked.url);
+  let fault: unknown = new Error("it has no address");
+  for (const address of asked.addresses) {
+    try {
+      return await askAt(address, asked);
+    } catch (error) {
+      fault = error;
+      // What was sent must not be sent twice.
+      if (!(error instanceof NoConnection)) break;
+    }
+  }
+  throw new GatewayError("unable", `${host} cannot be asked: ${reasonOf(fault)}`, { cause: fault });
+}
+
+/** Nothing was said to the server yet. */
+class NoConnection extends Error {}
+
+function askAt(address: string, asked: PinnedRequest): Promise<HttpsAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<HttpsAnswer>();
+  let connected = false;
+  const outgoing = request(optionsFor(address, asked), (answer) => readAnswer(answer).then(resolve, reject));
+  const late = (ms: number) => setTimeout(() => outgoing.destroy(new Error("no answer in time")), ms);
+  const connecting = late(CONNECT_TIMEOUT_MS);
+  const answering = late(ANSWER_TIMEOUT_MS);
+  outgoing.on("socket", (socket) =>
+    socket.on("secureConnect", () => {
+      connected = true;
+      clearTimeout(connecting);
+    }),
+  );
+  outgoing.on("error", (error) =>
+    reject(connected ? error : new NoConnection(messageOf(error), { cause: error })),
+  );
+  outgoing.end(asked.body);
+  return promise.finally(() => {
+    clearTimeout(connecting);
+    clearTimeout(answering);
+    outgoing.destroy();
+  });
+}
+
+function optionsFor(address: string, { url, method, headers, sourcePort }: PinnedRequest): RequestOptions {
+  const { hostname, host, port, pathname, search } = new URL(url);
+  return {
+    host: address,
+    port: port === "" ? 443 : Number(port),
+    path: pathname + search,
+    method,
+    headers: { Host: host, "Accept-Encoding": "identity", ...headers },
+    agent: false,
+    // No server name for an address (RFC 6066, 3).
+    ...(isIP(hostname.replace(/^\[|\]$/g, "")) === 0 && { servername: hostname }),
+    ...(sourcePort !== undefined && { localPort: sourcePort }),
+  };
+}
+
+async function readAnswer(answer: IncomingMessage): Promise<HttpsAnswer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES) throw new Error(`its answer is larger than ${MOST_BYTES / 2 ** 20} MiB`);
+    chunks.push(chunk);
+  }
+  if (!answer.complete) throw new Error("the connection broke off");
+  const headers = Object.entries(answer.headers).map(([name, value]) => [name, String(value)]);
+  return {
+    status: answer.statusCode ?? 0,
+    headers: Object.fromEntries(headers),
+    body: new TextDecoder().decode(Buffer.concat(chunks)),
+  };
+}
+
+function reasonOf(error: unknown): string {
+  const { code } = ((error as Error).cause ?? error) as { code?: string };
+  if (code === "ECONNREFUSED") return "connection refused";
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "its certificate is for another name";
+  return messageOf(error);
+}

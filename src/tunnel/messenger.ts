@@ -1,0 +1,64 @@
+import { GatewayError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Host, HttpsAnswer, HttpsRequest, Send } from "../system/host.ts";
+import type { Controller } from "./controller.ts";
+import { type Names, ownPort, untilUnwanted } from "./names.ts";
+import type { Protection } from "./protection.ts";
+
+interface Parts {
+  host: Host;
+  controller: Controller;
+  protection: Protection;
+  names: Names;
+  log: Pick<Log, "warn">;
+}
+
+/** The port of https:// (RFC 9110, 4.2.2). */
+const HTTPS_PORT = 443;
+
+/** Carries the gateway's own HTTPS requests: for lists of servers, and for the account at the provider. */
+export class Messenger {
+  constructor(private readonly parts: Parts) {}
+
+  /** Through the tunnel. Throws `GatewayError("unable")` where none is up. */
+  readonly sendInside: Send = async (request) => {
+    const { host, controller, names } = this.parts;
+    if (controller.state.name !== "connected") {
+      throw new GatewayError("unable", "there is no tunnel to ask through; connect first");
+    }
+    const forEver = new AbortController().signal;
+    const standing = { tunnels: { dialing: [], carrying: [] }, alive: true };
+    const addresses = await names.resolve(hostOf(request), standing, forEver);
+    return host.https({ ...request, addresses });
+  };
+
+  /**
+   * Through the tunnel where one is up, else beside it: through a hole of exactly that server's addresses and port,
+   * for one connection of this program. For the operator's own commands only.
+   */
+  readonly send: Send = (request) => {
+    if (this.parts.controller.state.name === "connected") return this.sendInside(request);
+    return this.parts.controller.beside((tunnels, signal) => this.sendOutside(request, tunnels, signal));
+  };
+
+  private async sendOutside(
+    request: HttpsRequest,
+    tunnels: Parameters<Protection["set"]>[0],
+    signal: AbortSignal,
+  ): Promise<HttpsAnswer> {
+    const { host, protection, names, log } = this.parts;
+    const { host: server, port } = new URL(request.url);
+    const addresses = await names.resolve(hostOf(request), { tunnels, alive: false }, signal);
+    const errand = { addresses, port: port === "" ? HTTPS_PORT : Number(port), sourcePort: ownPort() };
+    log.warn(
+      `the operator's errand: one connection to ${server} (${addresses.join(", ")}) beside the tunnel, from port ${errand.sourcePort}`,
+    );
+    await protection.set({ ...tunnels, errand });
+    const sent = host.https({ ...request, addresses, sourcePort: errand.sourcePort });
+    return Promise.race([sent, untilUnwanted(signal)]);
+  }
+}
+
+function hostOf({ url }: HttpsRequest): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, "");
+}

@@ -1,0 +1,73 @@
+import { isIpv4, isIpv6 } from "../address.ts";
+import { GatewayError, messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Host } from "../system/host.ts";
+import type { Memory } from "./memory.ts";
+import type { Protection, Tunnels } from "./protection.ts";
+import { resolversOf } from "./resolvers.ts";
+
+/** Source ports for what leaves beside the tunnel; below the kernel's own choice (32768), so no program has one by chance. */
+const OWN_PORTS = { first: 20_000, count: 10_000 };
+
+interface Parts {
+  host: Host;
+  protection: Protection;
+  memory: Memory;
+  log: Pick<Log, "info" | "warn">;
+}
+
+/** What stands while a name is asked for. */
+interface Standing {
+  tunnels: Tunnels;
+  /** Whether the tunnel answers: then the question goes through it. */
+  alive: boolean;
+}
+
+/** Finds the addresses of the few names that the gateway itself needs. */
+export class Names {
+  constructor(private readonly parts: Parts) {}
+
+  /**
+   * The addresses of a name, at least one. It is asked for through a live tunnel, or through a hole of one port for
+   * one moment: whatever is set next closes it. Where nobody answers, the last known address serves.
+   */
+  async resolve(name: string, standing: Standing, signal: AbortSignal): Promise<[string, ...string[]]> {
+    if (isIpv4(name) || isIpv6(name)) return [name];
+    const { memory, log } = this.parts;
+    try {
+      const [first, ...others] = await this.ask(name, standing, signal);
+      if (first === undefined) throw new GatewayError("unable", `the name ${name} does not resolve`);
+      memory.saveAddress(name, first);
+      return [first, ...others];
+    } catch (error) {
+      const known = memory.address(name);
+      if (signal.aborted || known === null) throw error;
+      log.warn(`${messageOf(error)}: using its last known address ${known}`);
+      return [known];
+    }
+  }
+
+  private async ask(name: string, { tunnels, alive }: Standing, signal: AbortSignal): Promise<string[]> {
+    const { host, protection, log } = this.parts;
+    const sourcePort = ownPort();
+    const resolvers = await resolversOf(host);
+    if (!alive) {
+      log.info(`the name ${name} is looked up outside the tunnel, at ${resolvers.join(" and ")}`);
+      await protection.set({ ...tunnels, lookup: { resolvers, sourcePort } });
+    }
+    return Promise.race([host.lookup(name, resolvers, sourcePort), untilUnwanted(signal)]);
+  }
+}
+
+/** A source port that only the service uses, for as long as it holds it. */
+export function ownPort(): number {
+  return OWN_PORTS.first + Math.floor(Math.random() * OWN_PORTS.count);
+}
+
+/** Never settles but by the signal's reason. */
+export function untilUnwanted(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  if (signal.aborted) reject(signal.reason);
+  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  return promise;
+}

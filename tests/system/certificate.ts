@@ -1,0 +1,20 @@
+import { join } from "node:path";
+
+/** Writes a certificate for a name that vouches for itself, and its key. */
+export async function makeCertificate(
+  folder: string,
+  name: string,
+): Promise<{ certificate: string; key: string }> {
+  const certificate = join(folder, "certificate.pem");
+  const key = join(folder, "key.pem");
+  const child = Bun.spawn(
+    [
+      ...["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
+      ...["-keyout", key, "-out", certificate, "-days", "2"],
+      ...["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}`],
+    ],
+    { stderr: "pipe" },
+  );
+  if ((await child.exited) !== 0) throw new Error(await child.stderr.text());
+  return { certificate, key };
+}

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer, type Server, type TLSSocket } from "node:tls";
+import type { HttpsAnswer, PinnedRequest } from "../../src/system/host.ts";
+import { makeCertificate } from "./certificate.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+
+let folder: string;
+let server: Server;
+let port: number;
+/** What the server was told, a request each, and from which port. */
+let heard: { text: string; from: number | undefined }[];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "portcullis-https-"));
+  const { certificate, key } = await makeCertificate(folder, "list.test");
+  server = createServer({ key: readFileSync(key), cert: readFileSync(certificate) }, converse);
+  server.on("tlsClientError", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  port = (server.address() as { port: number }).port;
+});
+afterAll(() => {
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+function converse(socket: TLSSocket): void {
+  socket.on("error", () => {});
+  socket.once("data", (data) => {
+    heard.push({ text: String(data), from: socket.remotePort });
+    const path = /^\S+ \/(\S*) /.exec(String(data))?.[1] ?? "";
+    const answer = ANSWERS[path];
+    if (answer === undefined) socket.destroy();
+    else socket.end(answer);
+  });
+}
+
+const ANSWERS: Record<string, string> = {
+  list: 'HTTP/1.1 200 OK\r\nETag: "one"\r\nContent-Length: 2\r\n\r\n[]',
+  elsewhere: "HTTP/1.1 302 Found\r\nLocation: https://elsewhere.test/\r\nContent-Length: 0\r\n\r\n",
+  short: "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[",
+  garbage: "nothing of HTTP\r\n\r\n",
+  long: `HTTP/1.1 200 OK\r\nContent-Length: ${2 ** 26}\r\n\r\n${" ".repeat(2 ** 26)}`,
+};
+
+/** The program's own part for that; certificates are trusted from a process's start on. */
+async function asked(request: Partial<PinnedRequest>): Promise<HttpsAnswer | string> {
+  heard = [];
+  const child = Bun.spawn([process.execPath, MAIN, "https"], {
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: join(folder, "certificate.pem") },
+    stdin: new TextEncoder().encode(
+      JSON.stringify({ url: url("list"), method: "GET", headers: {}, addresses: ["127.0.0.1"], ...request }),
+    ),
+    stdout: "pipe",
+  });
+  const { answer, fault } = JSON.parse(await child.stdout.text());
+  return answer ?? fault;
+}
+
+function url(path: string, host = "list.test"): string {
+  return `https://${host}:${port}/${path}`;
+}
+
+test("the given address is asked, by the URL's name, from the given port", async () => {
+  const answer = (await asked({ sourcePort: 21_443, headers: { "If-None-Match": '"none"' } })) as HttpsAnswer;
+  expect(answer).toEqual({ status: 200, headers: { etag: '"one"', "content-length": "2" }, body: "[]" });
+  expect(heard[0]?.from).toBe(21_443);
+  expect(heard[0]?.text).toContain(`Host: list.test:${port}\r\n`);
+  expect(heard[0]?.text).toContain('If-None-Match: "none"\r\n');
+});
+
+test("an address where nobody listens is passed over", async () => {
+  const answer = await asked({ addresses: ["127.0.0.99", "127.0.0.1"] });
+  expect(answer).toMatchObject({ status: 200 });
+});
+
+test("a body is sent once, and arrives", async () => {
+  await asked({
+    method: "POST",
+    url: url("nothing"),
+    body: '{"a":1}',
+    addresses: ["127.0.0.1", "127.0.0.1"],
+  });
+  expect(heard).toHaveLength(1);
+  expect(heard[0]?.text).toEndWith('\r\n\r\n{"a":1}');
+});
+
+test("a redirect is an answer, and nobody else is asked", async () => {
+  expect(await asked({ url: url("elsewhere") })).toMatchObject({ status: 302 });
+});
+
+test.each([
+  [
+    "a certificate for another name",
+    () => ({ url: url("list", "other.test") }),
+    "its certificate is for another name",
+  ],
+  ["an answer that breaks off", () => ({ url: url("short") }), "aborted"],
+  ["an answer that is none", () => ({ url: url("garbage") }), "Parse Error"],
+  ["no answer", () => ({ url: url("nothing") }), "socket hang up"],
+  ["an answer without end", () => ({ url: url("long") }), "its answer is larger than 32 MiB"],
+  ["no address", () => ({ addresses: [] }), "it has no address"],
+])("%s is a fault", async (_, request, why) => {
+  const fault = await asked(request());
+  expect(fault).toMatch(/^(list|other)\.test:\d+ cannot be asked: /);
+  expect(fault).toContain(why);
+});
+
+test("a certificate that nobody vouches for is a fault", async () => {
+  const certificate = readFileSync(join(folder, "certificate.pem"));
+  await makeCertificate(folder, "list.test");
+  expect(await asked({})).toContain("cannot be asked: ");
+  await Bun.write(join(folder, "certificate.pem"), certificate);
+});

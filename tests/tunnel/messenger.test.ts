@@ -1,0 +1,112 @@
+import { expect, test } from "bun:test";
+import { inDirectory } from "./directory.ts";
+import { Gateway, kernelState, ONE, stoodAlways } from "./gateway.ts";
+
+const LIST = { url: "https://list.test/servers", method: "GET", headers: {} } as const;
+const PAGE = { status: 200, headers: {}, body: "[]" };
+
+let gateway: Gateway;
+/** What was asked over HTTPS, with the kernel's holes at that moment. */
+let asked: { event: string; firewall: string[]; rules: string[] }[];
+
+async function prepare(directory: string): Promise<void> {
+  gateway = await Gateway.started(directory);
+  const { host } = gateway;
+  host.files.set("/etc/resolv.conf", "nameserver 192.0.2.53\n");
+  host.names.set("list.test", ["198.51.100.7", "2001:db8::7"]);
+  host.pages.set(LIST.url, PAGE);
+  asked = [];
+  host.onEvent = (event) => {
+    if (event.startsWith("https ")) asked.push({ event, firewall: holes(), rules: routes() });
+  };
+}
+
+/** A test on a gateway of its own, whose kill switch stands all the time. */
+function claim(name: string, work: () => Promise<void>): void {
+  test(name, () =>
+    inDirectory(async (directory) => {
+      await prepare(directory);
+      await work();
+      expect(stoodAlways(gateway.host)).toBe(true);
+    }),
+  );
+}
+
+/** The rules of the table that accept TCP. */
+function holes(): string[] {
+  const lines = gateway.host.table?.split("\n") ?? [];
+  return lines
+    .filter((line) => /tcp sport .* accept/.test(line))
+    .map((line) => line.trim().split(" comment")[0] ?? "");
+}
+
+function routes(): string[] {
+  return [...gateway.host.rules["-4"], ...gateway.host.rules["-6"]].filter((rule) =>
+    rule.includes("ipproto 6"),
+  );
+}
+
+claim(
+  "the operator's errand has a hole of one server, one port and one source port, and only for its moment",
+  async () => {
+    const before = kernelState(gateway.host);
+    expect(await gateway.tunnel.messenger.send(LIST)).toEqual(PAGE);
+    const port = /from (\d+)$/.exec(asked[0]?.event ?? "")?.[1];
+    expect(asked).toEqual([
+      {
+        event: `https https://list.test/servers at 198.51.100.7,2001:db8::7 from ${port}`,
+        firewall: [
+          `iifname "up0" ip saddr { 198.51.100.7 } tcp sport 443 tcp dport ${port} accept`,
+          `iifname "up0" ip6 saddr { 2001:db8::7 } tcp sport 443 tcp dport ${port} accept`,
+          `oifname "up0" ip daddr { 198.51.100.7 } tcp sport ${port} tcp dport 443 accept`,
+          `oifname "up0" ip6 daddr { 2001:db8::7 } tcp sport ${port} tcp dport 443 accept`,
+        ],
+        rules: [
+          `priority 102 to 198.51.100.7/32 ipproto 6 sport ${port} dport 443 lookup main`,
+          `priority 102 to 2001:db8::7/128 ipproto 6 sport ${port} dport 443 lookup main`,
+        ],
+      },
+    ]);
+    expect(kernelState(gateway.host)).toBe(before);
+    expect(gateway.log.at(-1)).toStartWith(
+      "the operator's errand: one connection to list.test (198.51.100.7, ",
+    );
+  },
+);
+
+claim("while a tunnel is up every request takes it, and nothing is opened", async () => {
+  await gateway.controller.connect(ONE);
+  const before = kernelState(gateway.host);
+  await gateway.tunnel.messenger.send(LIST);
+  await gateway.tunnel.messenger.sendInside(LIST);
+  const event = "https https://list.test/servers at 198.51.100.7,2001:db8::7 from any port";
+  expect(asked).toEqual([
+    { event, firewall: [], rules: [] },
+    { event, firewall: [], rules: [] },
+  ]);
+  expect(kernelState(gateway.host)).toBe(before);
+});
+
+claim("without a tunnel nothing is sent but on the operator's errand", async () => {
+  await expect(gateway.tunnel.messenger.sendInside(LIST)).rejects.toThrow(
+    "there is no tunnel to ask through",
+  );
+  expect(asked).toEqual([]);
+});
+
+claim("a wish interrupts an errand that nobody answers, and the hole is closed", async () => {
+  const before = kernelState(gateway.host);
+  gateway.host.pages.clear();
+  const sent = gateway.tunnel.messenger.send(LIST);
+  sent.catch(() => {});
+  while (asked.length === 0) await Bun.sleep(1);
+  await gateway.controller.disconnect();
+  await expect(sent).rejects.toThrow("interrupted by a disconnect");
+  expect(kernelState(gateway.host)).toBe(before);
+});
+
+claim("an errand whose hole the kernel refuses is not sent", async () => {
+  gateway.host.fails = () => (gateway.host.commands.at(-1)?.startsWith("nft -e") ? "before" : null);
+  await expect(gateway.tunnel.messenger.send(LIST)).rejects.toThrow();
+  expect(asked).toEqual([]);
+});
