@@ -1,4 +1,4 @@
-import { askForInspection, askService } from "./operator.ts";
+import { askOperator } from "./operator.ts";
 import { rulesFor } from "./routing/rules.ts";
 import { graphOf } from "./serve.ts";
 import type { Settings } from "./settings.ts";
@@ -7,7 +7,7 @@ import { type Inspection, inspect } from "./tunnel/inspection.ts";
 /** Puts the kill switch up or takes it down: by the running service, or directly where none runs. */
 export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): Promise<void> {
   process.umask(0o077);
-  if (await askService(settings.stateDir, wanted)) return;
+  if ((await askOperator(settings.stateDir, `killswitch/${wanted}`, null)) !== null) return;
   const { controller, catalogue, memory } = await graphOf(settings);
   memory.saveKillSwitch(wanted === "on");
   await controller.start(catalogue.all());
@@ -15,7 +15,8 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
 
 /** Prints whether the kill switch stands, and each of its parts; returns the exit code. */
 export async function printKillSwitch(settings: Settings, as: "text" | "json" = "text"): Promise<number> {
-  const inspection = (await askForInspection(settings.stateDir)) ?? (await inspectAlone(settings));
+  const said = await askOperator(settings.stateDir, "killswitch", null);
+  const inspection = said?.answer ?? (await inspectAlone(settings));
   process.stdout.write(as === "json" ? `${JSON.stringify(inspection)}\n` : textOf(inspection));
   return inspection.stands ? 0 : 1;
 }

@@ -3,9 +3,10 @@ import { Command, CommanderError, Option } from "commander";
 import { version } from "../package.json";
 import { addBackupCommands, addCompletion, addDailyCommands } from "./cli/commands.ts";
 import { exitCodeOf } from "./cli/exit.ts";
+import { withSettings } from "./cli/settings.ts";
 import { messageOf } from "./errors.ts";
 import type { TrySettings } from "./sandbox/try.ts";
-import { FLAGS, type Settings, settingsFrom } from "./settings.ts";
+import { FLAGS, settingsFrom } from "./settings.ts";
 
 // Each command loads what it needs when it runs: the whole service takes 0.2 s to load, several times that on a Pi.
 const loadServe = () => import("./serve.ts");
@@ -56,7 +57,7 @@ for (const wanted of ["on", "off"] as const) {
     },
   );
 }
-withSettings(
+withSettings<{ json?: true }>(
   command(
     "status",
     "say whether it stands, and each of its parts; exit code 0 if so, else 1",
@@ -113,17 +114,4 @@ function command(name: string, description: string, parent = program, options = 
     .version(`portcullis ${version}`, "-V, --version")
     .exitOverride()
     .allowExcessArguments(false);
-}
-
-function withSettings(
-  on: Command,
-  action: (settings: Settings, options: { json?: boolean }) => Promise<void>,
-): void {
-  for (const { name, argument, fallback, help, variable } of Object.values(FLAGS)) {
-    const option = new Option(`--${name} ${argument}`, help).env(variable);
-    on.addOption(fallback === "" ? option : option.default(fallback));
-  }
-  on.action(({ json, ...texts }: Partial<Record<keyof Settings, string>> & { json?: boolean }) =>
-    action(settingsFrom(texts), json === undefined ? {} : { json }),
-  );
 }

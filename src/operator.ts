@@ -1,27 +1,31 @@
 import { existsSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Contents } from "./backup/contents.ts";
-import type { LiveBackup } from "./backup/live.ts";
 import type { Restored } from "./backup/restore.ts";
-import { GatewayError, messageOf } from "./errors.ts";
-import type { Controller } from "./tunnel/controller.ts";
+import { type Code, GatewayError, messageOf } from "./errors.ts";
+import type { Updated } from "./servers/updates.ts";
 import type { Inspection } from "./tunnel/inspection.ts";
 
-interface Service {
-  controller: Controller;
-  inspection: () => Promise<Inspection>;
-  backup: LiveBackup;
+/**
+ * What only the operator may ask of the running service, each with what is given and what comes back. The kill switch
+ * comes down here and nowhere else, and keys and credentials go this way alone, so that no browser and no LAN client
+ * can reach any of it.
+ */
+export interface Requests {
+  killswitch: [given: null, answer: Inspection];
+  "killswitch/on": [null, null];
+  "killswitch/off": [null, null];
+  backup: [null, Contents];
+  restore: [{ contents: unknown; replace: boolean }, Restored];
+  "servers/update": [{ force: boolean }, Updated];
 }
 
-/**
- * The operator's way to the running service: a socket in the state directory that only root may open. The kill
- * switch comes down here and nowhere else, and backups with their keys go this way alone, so that no browser and no
- * LAN client can reach either.
- */
-export async function answerOperator(
-  stateDir: string,
-  { controller, inspection, backup }: Service,
-): Promise<{ stop(): void }> {
+export type Answers = {
+  [Path in keyof Requests]: (given: Requests[Path][0]) => Promise<Requests[Path][1]>;
+};
+
+/** Answers on a socket in the state directory that only root may open. */
+export async function answerOperator(stateDir: string, answers: Answers): Promise<{ stop(): void }> {
   const path = socketIn(stateDir);
   if (await isAnswered(path)) {
     throw new GatewayError(
@@ -31,16 +35,19 @@ export async function answerOperator(
   }
   // What a killed service left behind.
   if (existsSync(path)) unlinkSync(path);
+  const routes = Object.entries(answers).map(([name, answer]) => [
+    `/${name}`,
+    {
+      POST: (request: Request, server: Bun.Server<undefined>) => {
+        // The internet may be asked meanwhile, and it may be slow.
+        server.timeout(request, 0);
+        return answered(answer as (given: unknown) => Promise<unknown>, request);
+      },
+    },
+  ]);
   const server = Bun.serve({
     unix: path,
-    routes: {
-      "/": () => new Response("portcullis"),
-      "/killswitch": async () => Response.json(await inspection()),
-      "/killswitch/on": { POST: () => answer(() => controller.setKillSwitch(true)) },
-      "/killswitch/off": { POST: () => answer(() => controller.setKillSwitch(false)) },
-      "/backup": () => answer(async () => backup.take()),
-      "/restore": { POST: (request) => answer(() => restoredBy(backup, request)) },
-    },
+    routes: { "/": () => new Response("portcullis"), ...Object.fromEntries(routes) },
   });
   return {
     stop: () => {
@@ -50,50 +57,28 @@ export async function answerOperator(
   };
 }
 
-/** Asks the running service; false where none runs. Throws what the service says. */
-export async function askService(stateDir: string, killSwitch: "on" | "off"): Promise<boolean> {
-  const path = socketIn(stateDir);
-  if (!(await isAnswered(path))) return false;
-  const response = await fetch(`http://localhost/killswitch/${killSwitch}`, { unix: path, method: "POST" });
-  if (!response.ok) throw new GatewayError("unable", await response.text());
-  return true;
-}
-
-/** What the running service finds; null where none runs. */
-export async function askForInspection(stateDir: string): Promise<Inspection | null> {
-  const path = socketIn(stateDir);
-  if (!(await isAnswered(path))) return null;
-  const response = await fetch("http://localhost/killswitch", { unix: path });
-  if (!response.ok) throw new GatewayError("unable", await response.text());
-  return (await response.json()) as Inspection;
-}
-
-/** What the running service holds; null where none runs. */
-export async function askForBackup(stateDir: string): Promise<Contents | null> {
-  const path = socketIn(stateDir);
-  if (!(await isAnswered(path))) return null;
-  const response = await fetch("http://localhost/backup", { unix: path });
-  if (!response.ok) throw new GatewayError("unable", await response.text());
-  return (await response.json()) as Contents;
-}
-
-/** Has the running service take a backup up; null where none runs. Throws what the service says. */
-export async function askToRestore(
+/** Asks the running service; null where none runs. Throws what the service says. */
+export async function askOperator<Path extends keyof Requests>(
   stateDir: string,
-  contents: Contents,
-  replace: boolean,
-): Promise<Restored | null> {
-  const path = socketIn(stateDir);
-  if (!(await isAnswered(path))) return null;
-  const body = JSON.stringify({ contents, replace });
-  const response = await fetch("http://localhost/restore", { unix: path, method: "POST", body });
-  if (!response.ok) throw new GatewayError("unable", await response.text());
-  return (await response.json()) as Restored;
+  path: Path,
+  given: Requests[Path][0],
+): Promise<{ answer: Requests[Path][1] } | null> {
+  const unix = socketIn(stateDir);
+  if (!(await isAnswered(unix))) return null;
+  const body = JSON.stringify(given);
+  const response = await fetch(`http://localhost/${path}`, { unix, method: "POST", body, timeout: false });
+  const said = (await response.json()) as { answer: Requests[Path][1] } | { code: Code; message: string };
+  if ("code" in said) throw new GatewayError(said.code, said.message);
+  return said;
 }
 
-async function restoredBy(backup: LiveBackup, request: Request): Promise<Restored> {
-  const { contents, replace } = (await request.json()) as { contents: unknown; replace: boolean };
-  return backup.restore(contents, replace);
+async function answered(answer: (given: unknown) => Promise<unknown>, request: Request): Promise<Response> {
+  try {
+    return Response.json({ answer: await answer(await request.json()) });
+  } catch (error) {
+    const code = error instanceof GatewayError ? error.code : "unable";
+    return Response.json({ code, message: messageOf(error) }, { status: 500 });
+  }
 }
 
 async function isAnswered(path: string): Promise<boolean> {
@@ -102,14 +87,6 @@ async function isAnswered(path: string): Promise<boolean> {
     (response) => response.ok,
     () => false,
   );
-}
-
-async function answer(work: () => Promise<unknown>): Promise<Response> {
-  try {
-    return Response.json((await work()) ?? "done");
-  } catch (error) {
-    return new Response(messageOf(error), { status: 500 });
-  }
 }
 
 function socketIn(stateDir: string): string {

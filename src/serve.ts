@@ -7,13 +7,14 @@ import { listTable } from "./firewall/table.ts";
 import { Bulletin, gatewayOf } from "./gateway.ts";
 import { createApp, listen } from "./http/app.ts";
 import { Log } from "./log.ts";
-import { answerOperator } from "./operator.ts";
+import { type Answers, answerOperator } from "./operator.ts";
 import { type Links, linksOf } from "./routing/links.ts";
 import { applyRules, rulesFor } from "./routing/rules.ts";
 import { alternativesTo } from "./servers/alternatives.ts";
 import { Catalogue } from "./servers/catalogue.ts";
 import { ManagedList } from "./servers/managed.ts";
 import { Store } from "./servers/store.ts";
+import { Updates } from "./servers/updates.ts";
 import type { Settings } from "./settings.ts";
 import type { Host } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
@@ -27,6 +28,7 @@ import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
 export interface Graph extends Tunnel {
   store: Store;
   catalogue: Catalogue;
+  updates: Updates;
   memory: Memory;
   log: Log;
   host: Host;
@@ -51,7 +53,7 @@ export async function serve(settings: Settings): Promise<Service> {
     await raiseKillSwitch(settings);
     throw error;
   });
-  const { controller, supervisor, protection, catalogue, log } = graph;
+  const { controller, supervisor, catalogue, updates, messenger, log } = graph;
   await controller.start(catalogue.all()).catch(async (error: unknown) => {
     if (graph.memory.killSwitch()) await raiseKillSwitch(settings);
     throw error;
@@ -60,11 +62,7 @@ export async function serve(settings: Settings): Promise<Service> {
   Bun.gc(true);
   if (controller.lans.length === 0)
     log.warn("no LAN interface with a private address: only this machine can reach the gateway");
-  const operator = await answerOperator(settings.stateDir, {
-    controller,
-    inspection: () => inspect(graph.host, protection.expectation()),
-    backup: liveBackup(graph),
-  });
+  const operator = await answerOperator(settings.stateDir, answersOf(graph));
   const gateway = gatewayOf({ ...graph, clock: graph.host });
   for (const [code, message] of graph.damages) graph.bulletin.alarm(code, message);
   const app = createApp(gateway, {
@@ -79,6 +77,9 @@ export async function serve(settings: Settings): Promise<Service> {
   const killSwitch = graph.memory.killSwitch() ? "stands" : "is down, as the operator wants it";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
   void supervisor.watch(stopping.signal);
+  const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", messenger.sendInside);
+  controller.onChange(keepFresh);
+  keepFresh();
   return {
     port: http.port,
     stop: async () => {
@@ -89,12 +90,29 @@ export async function serve(settings: Settings): Promise<Service> {
   };
 }
 
+function answersOf(graph: Graph): Answers {
+  const { controller, protection, updates, messenger, host } = graph;
+  const backup = liveBackup(graph);
+  const turn = async (wanted: boolean) => {
+    await controller.setKillSwitch(wanted);
+    return null;
+  };
+  return {
+    killswitch: () => inspect(host, protection.expectation()),
+    "killswitch/on": () => turn(true),
+    "killswitch/off": () => turn(false),
+    backup: async () => backup.take(),
+    restore: ({ contents, replace }) => backup.restore(contents, replace),
+    "servers/update": (options) => updates.update(messenger.send, options),
+  };
+}
+
 export async function graphOf(settings: Settings): Promise<Graph> {
   assertMachine(settings.netns);
   const log = new Log(settings.logLevel);
   const host = new LinuxHost(settings.netns);
   const store = Store.open(settings.stateDir, host.now());
-  const managed = await ManagedList.read(host, settings);
+  const managed = await ManagedList.read(host, settings, store);
   const memory = new Memory(store);
   const catalogue = new Catalogue(store, managed);
   const findLinks = () => linksOf(host, settings);
@@ -110,10 +128,18 @@ export async function graphOf(settings: Settings): Promise<Graph> {
     log,
     alarm: (code, message) => bulletin.alarm(code, message),
   });
+  const updates = new Updates({
+    host,
+    store,
+    catalogue,
+    source: settings.managedList,
+    log,
+    onShrunk: (message) => bulletin.alarm("list_shrunk", message),
+  });
   const damages: [AlertCode, string][] = [];
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
   if (managed.alert !== null) damages.push(["list_damaged", managed.alert]);
-  return { ...tunnel, store, catalogue, memory, log, host, findLinks, bulletin, damages };
+  return { ...tunnel, store, catalogue, updates, memory, log, host, findLinks, bulletin, damages };
 }
 
 /** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */

@@ -22,8 +22,11 @@ export const Settings = Type.Object(
     uplink: Type.Union([Interface, Type.Null()]),
     /** Network namespace to serve instead of the machine's own. */
     netns: Type.Union([Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$" }), Type.Null()]),
-    /** File with the managed provider's servers. */
-    managedList: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
+    /** File or https address with the managed provider's servers. */
+    managedList: Type.Union([
+      Type.String({ pattern: "^(/|https://[A-Za-z0-9.:\\[\\]-]+(/\\S*)?$)" }),
+      Type.Null(),
+    ]),
     /** File that holds the private key the managed provider knows. */
     managedKeyFile: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
     /** Tunnel addresses that the managed provider assigned, comma-separated CIDRs. */
@@ -47,6 +50,9 @@ export type Settings = Static<typeof Settings>;
 
 const settingsSchema = Compile(Settings);
 
+/** The list that Mullvad publishes for everybody. */
+const MULLVAD_LIST = "https://api.mullvad.net/www/relays/wireguard/";
+
 /** Every setting's flag, environment variable, default (as text) and help. */
 export const FLAGS = {
   port: flag("port", "<number>", "5000", "port of the HTTP interface"),
@@ -66,7 +72,12 @@ export const FLAGS = {
   ),
   uplink: flag("uplink", "<interface>", "", "interface towards the internet (default: the default route's)"),
   netns: flag("netns", "<name>", "", "serve this network namespace instead of the machine's own"),
-  managedList: flag("managed-list", "<file>", "", "JSON file with the managed provider's servers"),
+  managedList: flag(
+    "managed-list",
+    "<file|address>",
+    MULLVAD_LIST,
+    "JSON with the managed provider's servers: a file or an https address, or nothing",
+  ),
   managedKeyFile: flag(
     "managed-key-file",
     "<file>",

@@ -3,7 +3,7 @@ import { type Contents, checkedContents, contentsOf } from "../backup/contents.t
 import { encrypted, opened, plain } from "../backup/envelope.ts";
 import { type Restored, restoreInto } from "../backup/restore.ts";
 import { GatewayError } from "../errors.ts";
-import { askForBackup, askToRestore } from "../operator.ts";
+import { askOperator } from "../operator.ts";
 import { hasDatabase } from "../servers/database.ts";
 import { Store } from "../servers/store.ts";
 import { settingsFrom } from "../settings.ts";
@@ -37,7 +37,7 @@ export async function exportBackup(clock: Clock, flags: ExportFlags): Promise<vo
   const stateDir = prepare("export", flags);
   if (process.stdout.isTTY) throw usage("a backup belongs into a file: portcullis export >backup.json");
   const passphrase = flags.plain ? null : await newPassphrase(flags);
-  const contents = (await askForBackup(stateDir)) ?? contentsAlone(stateDir, clock);
+  const contents = (await askOperator(stateDir, "backup", null))?.answer ?? contentsAlone(stateDir, clock);
   const text = passphrase === null ? plain(contents) : await encrypted(contents, passphrase);
   process.stdout.write(text);
   const what = flags.plain ? "its keys are in plain text" : "encrypted";
@@ -53,8 +53,8 @@ export async function restoreBackup(clock: Clock, flags: RestoreFlags): Promise<
   const text = await standardInput();
   const contents = checkedContents(await opened(text, () => knownPassphrase(flags)));
   const replace = flags.replace === true;
-  const live = await askToRestore(stateDir, contents, replace);
-  const restored = live ?? restoreAlone(stateDir, contents, { replace, clock });
+  const live = await askOperator(stateDir, "restore", { contents, replace });
+  const restored = live?.answer ?? restoreAlone(stateDir, contents, { replace, clock });
   return { json: { success: true, ...restored }, text: reportOf(restored, contents, live !== null) };
 }
 

@@ -7,6 +7,7 @@ import type { AddFlags } from "./custom.ts";
 import { SHELLS, type Shell, STANDARD_INPUT } from "./defaults.ts";
 import { EXIT } from "./exit.ts";
 import type { LogFlags } from "./logs.ts";
+import { withSettings } from "./settings.ts";
 
 // Each command loads what it needs when it runs, as in main.ts.
 const loadTunnel = () => import("./tunnel.ts");
@@ -18,6 +19,7 @@ export function addDailyCommands(program: Command): void {
   program.commandsGroup("Daily use:");
   addTunnelCommands(program);
   addServerCommands(program);
+  addUpdateCommand(program);
   command(program, "logs", "show the service's log, from the journal of this machine")
     .option("-f, --follow", "go on with what is written next")
     .option("-n, --lines <number>", "so many of the latest lines, or all", "100")
@@ -26,6 +28,20 @@ export function addDailyCommands(program: Command): void {
       const { showLogs } = await import("./logs.ts");
       process.exitCode = (await showLogs(host, flags)) === 0 ? EXIT.ok : EXIT.failed;
     });
+}
+
+/** A list may have to be fetched beside the tunnel, so it is the operator who asks for it, on the gateway. */
+function addUpdateCommand(program: Command): void {
+  const servers = program.commands.find((each) => each.name() === "servers") ?? program;
+  // What stands behind "update" is for it.
+  servers.enablePositionalOptions();
+  withSettings<{ force?: true; json?: true }>(
+    command(servers, "update", "fetch the managed provider's list, on the gateway as root")
+      .option("--force", "take it even if less than half of the servers are left")
+      .option("--json", "for scripts"),
+    (settings, { force, json }) =>
+      say(json === true, async () => (await import("./update.ts")).updateServers(settings, force === true)),
+  );
 }
 
 /** Backups go past the HTTP interface: by the operator's socket, or straight to the database. */

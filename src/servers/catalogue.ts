@@ -2,6 +2,7 @@ import { Value } from "typebox/value";
 import { GatewayError } from "../errors.ts";
 import { parseConfig } from "../wireguard/config.ts";
 import { customServer } from "./custom.ts";
+import type { List } from "./lists/list.ts";
 import type { ManagedList } from "./managed.ts";
 import { nameIn } from "./name.ts";
 import { type CustomServer, type ImportedConfig, Provider, type Server, type ServerTree } from "./schema.ts";
@@ -26,7 +27,7 @@ export class Catalogue {
 
   constructor(
     private readonly store: Store,
-    private readonly managed: ManagedList,
+    readonly managed: ManagedList,
   ) {
     this.provider = this.load();
   }
@@ -103,6 +104,13 @@ export class Catalogue {
     this.listeners.push(listener);
   }
 
+  /** Takes up another list of the managed provider; false where it has the same servers. */
+  relist(list: List): boolean {
+    const changed = this.managed.take(list);
+    if (changed) this.tell("managed");
+    return changed;
+  }
+
   private add(provider: Stored, server: Server): void {
     const servers = this.stored[provider];
     if (servers.has(server.name)) refuse("name: is taken; remove that server first or choose another name");
@@ -123,9 +131,10 @@ export class Catalogue {
     return Value.Check(Provider, current) ? current : "managed";
   }
 
-  private tell(provider: Stored): void {
+  private tell(provider: Provider): void {
     this.shown = null;
-    for (const listener of this.listeners) listener(provider, this.stored[provider].size);
+    const count = provider === "managed" ? this.managed.listed().length : this.stored[provider].size;
+    for (const listener of this.listeners) listener(provider, count);
   }
 
   private listed(): Listed[] {

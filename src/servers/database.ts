@@ -3,15 +3,22 @@ import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync } fro
 import { join } from "node:path";
 import { GatewayError } from "../errors.ts";
 
-const VERSION = 1;
-
-const TABLES = [
-  `CREATE TABLE servers (
+/** What each version added to the one before; a version's number is that of the steps that led to it. */
+const STEPS: readonly (readonly string[])[] = [
+  [
+    `CREATE TABLE servers (
     provider TEXT NOT NULL, name TEXT NOT NULL, label TEXT NOT NULL, country TEXT NOT NULL, city TEXT NOT NULL,
     location TEXT NOT NULL, config TEXT NOT NULL, PRIMARY KEY (provider, name)
   ) STRICT, WITHOUT ROWID`,
-  "CREATE TABLE settings (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE TABLE settings (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+  ],
+  [
+    `CREATE TABLE lists (
+    source TEXT NOT NULL PRIMARY KEY, etag TEXT NOT NULL, fetched INTEGER NOT NULL, content BLOB NOT NULL
+  ) STRICT`,
+  ],
 ];
+const VERSION = STEPS.length;
 
 /** The database of a state directory; one that is damaged makes way for an empty one, and `alert` says so. */
 export function databaseIn(directory: string, now: number): { database: Database; alert: string | null } {
@@ -95,15 +102,22 @@ function prepare(database: Database): void {
   database.run("PRAGMA secure_delete = ON");
   // What is written anew passes no temporary file.
   database.run("PRAGMA temp_store = MEMORY");
-  if (versionOf(database) !== 0 || schemaOf(database).length > 0) return;
+  const version = versionOf(database);
+  // Another program's, or of a newer version than this.
+  if (version >= VERSION || !Bun.deepEquals(schemaOf(database), tablesOf(version))) return;
   database.transaction(() => {
-    for (const table of TABLES) database.run(table);
+    for (const table of STEPS.slice(version).flat()) database.run(table);
     database.run(`PRAGMA user_version = ${VERSION}`);
   })();
 }
 
+/** The statements that made the tables of a version, by the tables' names. */
+function tablesOf(version: number): string[] {
+  return STEPS.slice(0, version).flat().toSorted();
+}
+
 function isSound(database: Database): boolean {
-  const same = Bun.deepEquals(schemaOf(database), TABLES);
+  const same = Bun.deepEquals(schemaOf(database), tablesOf(VERSION));
   const check = database.query("PRAGMA quick_check(1)").values().flat();
   if (!same || versionOf(database) !== VERSION || !Bun.deepEquals(check, ["ok"])) return false;
   // A damaged header can make the database read-only, which only a write brings to light.
@@ -111,8 +125,8 @@ function isSound(database: Database): boolean {
   return true;
 }
 
-function versionOf(database: Database): unknown {
-  return database.query("PRAGMA user_version").values().flat()[0];
+function versionOf(database: Database): number {
+  return Number(database.query("PRAGMA user_version").values().flat()[0]);
 }
 
 /** The statements that made the tables, by name. */

@@ -6,36 +6,52 @@ import { type Account, accountOf, type ManagedSettings } from "./account.ts";
 import type { ListedServer } from "./lists/entry.ts";
 import { type List, readList } from "./lists/list.ts";
 import type { Server } from "./schema.ts";
+import type { Store } from "./store.ts";
 import type { Listed } from "./tree.ts";
 
 /** The servers of the built-in provider, and the account that its operator has there. */
 export class ManagedList {
-  private readonly byName: ReadonlyMap<string, ListedServer>;
+  private byName: ReadonlyMap<string, ListedServer> = new Map();
+  private resolver: string | undefined;
+  /** One sentence where the list is not what it should be. */
+  alert: string | null = null;
 
-  private constructor(
-    servers: readonly ListedServer[],
-    private readonly account: Account,
-    /** One sentence where the list is not what it should be. */
-    readonly alert: string | null,
-  ) {
-    this.byName = new Map(servers.map((server) => [server.name, server]));
-  }
+  constructor(private account: Account) {}
 
-  /** Never throws: without a usable list the provider has no servers, and `alert` says why. */
-  static async read(host: Pick<Host, "read">, settings: ManagedSettings): Promise<ManagedList> {
-    const account = await accountOf(host, settings);
-    if (settings.managedList === null) return new ManagedList([], account, null);
+  /**
+   * The list as its file has it, or as its address gave it last. Never throws: without a usable list the provider has
+   * no servers, and `alert` says why.
+   */
+  static async read(
+    host: Pick<Host, "read">,
+    settings: ManagedSettings,
+    store: Pick<Store, "list">,
+  ): Promise<ManagedList> {
+    const managed = new ManagedList(await accountOf(host, settings));
+    const { managedList: source } = settings;
+    if (source === null) return managed;
     try {
-      const list = await listIn(host, settings.managedList);
-      return new ManagedList(list.servers, withResolver(account, list), skippedSentence(list.skipped));
+      const text = isAddress(source) ? store.list(source)?.content : await textIn(host, source);
+      if (text !== undefined) managed.take(readList(text));
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
-      return new ManagedList([], account, faultSentence(settings.managedList, error));
+      managed.alert = faultSentence(source, error);
     }
+    return managed;
   }
 
-  static empty(): ManagedList {
-    return new ManagedList([], { missing: "there is none" }, null);
+  /** Takes up another list; false where it has the same servers. */
+  take({ servers, resolver, skipped }: List): boolean {
+    const changed = !Bun.deepEquals(servers, [...this.byName.values()]);
+    this.byName = new Map(servers.map((server) => [server.name, server]));
+    this.resolver = resolver;
+    this.alert = skippedSentence(skipped);
+    return changed;
+  }
+
+  /** The operator has another account now, or none. */
+  useAccount(account: Account): void {
+    this.account = account;
   }
 
   /** What clients see; needs no account. */
@@ -45,10 +61,8 @@ export class ManagedList {
 
   /** The servers that can be connected to: none without an account. */
   servers(): Server[] {
-    const { account } = this;
-    return "missing" in account
-      ? []
-      : [...this.byName.values()].map((server) => serverOf(server, account.interface));
+    const own = this.own();
+    return own === null ? [] : [...this.byName.values()].map((server) => serverOf(server, own));
   }
 
   /** Null where the list has no such server. */
@@ -61,19 +75,24 @@ export class ManagedList {
         `server: a managed server needs an account; ${this.account.missing}`,
       );
     }
-    return serverOf(server, this.account.interface);
+    return serverOf(server, this.own() ?? this.account.interface);
+  }
+
+  /** The operator's own resolvers win over the one that the list names. */
+  private own(): Config["interface"] | null {
+    if ("missing" in this.account) return null;
+    const own = this.account.interface;
+    return this.resolver === undefined || own.dns.length > 0 ? own : { ...own, dns: [this.resolver] };
   }
 }
 
-async function listIn(host: Pick<Host, "read">, path: string): Promise<List> {
-  const text = await host.read(path).catch(() => null);
-  return readList(text ?? "");
+/** Whether a list is fetched, rather than read from a file. */
+export function isAddress(source: string): boolean {
+  return source.startsWith("https://");
 }
 
-/** The operator's own resolvers win over the one that the list names. */
-function withResolver(account: Account, { resolver }: List): Account {
-  if ("missing" in account || resolver === undefined || account.interface.dns.length > 0) return account;
-  return { interface: { ...account.interface, dns: [resolver] } };
+async function textIn(host: Pick<Host, "read">, path: string): Promise<string> {
+  return (await host.read(path).catch(() => null)) ?? "";
 }
 
 function faultSentence(path: string, { code, message }: GatewayError): string {

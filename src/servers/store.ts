@@ -84,6 +84,39 @@ export class Store {
     unableTo("be written", () => this.database.query("DELETE FROM settings WHERE key = $key").run({ key }));
   }
 
+  /** The last good list from a source; null where there is none, or none that can be unpacked. */
+  list(source: string): StoredList | null {
+    const found = this.database
+      .query("SELECT etag, fetched, content FROM lists WHERE source = $source")
+      .get({ source }) as { etag: string; fetched: number; content: Uint8Array<ArrayBuffer> } | null;
+    if (found === null) return null;
+    try {
+      return { ...found, content: new TextDecoder().decode(Bun.gunzipSync(found.content)) };
+    } catch {
+      return null;
+    }
+  }
+
+  /** Keeps a list in place of all others: there is one source at a time. */
+  saveList(source: string, { etag, fetched, content }: StoredList): void {
+    const packed = Bun.gzipSync(content);
+    this.atomically(() => {
+      this.database.query("DELETE FROM lists").run();
+      this.database
+        .query("INSERT INTO lists VALUES ($source, $etag, $fetched, $content)")
+        .run({ source, etag, fetched, content: packed });
+    });
+  }
+
+  /** The source says that its list is still the one that is kept. */
+  confirmList(source: string, fetched: number): void {
+    unableTo("be written", () =>
+      this.database
+        .query("UPDATE lists SET fetched = $fetched WHERE source = $source")
+        .run({ source, fetched }),
+    );
+  }
+
   /** All that `work` writes, or nothing where it throws. */
   atomically(work: () => void): void {
     unableTo("be written", () => this.database.transaction(work).immediate());
@@ -92,6 +125,15 @@ export class Store {
   close(): void {
     this.database.close();
   }
+}
+
+/** A provider's list as it came. */
+export interface StoredList {
+  /** The source's name for this version of it (RFC 9110, 8.8.3); empty where it gave none. */
+  etag: string;
+  /** When the source last gave or confirmed it, in milliseconds since 1970. */
+  fetched: number;
+  content: string;
 }
 
 interface RowKey {

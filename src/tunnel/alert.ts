@@ -13,6 +13,8 @@ export const AlertCode = Type.Union([
   Type.Literal("protection_restored"),
   Type.Literal("state_damaged"),
   Type.Literal("list_damaged"),
+  /** A new list has less than half of the servers; the present one stays. */
+  Type.Literal("list_shrunk"),
 ]);
 export type AlertCode = Static<typeof AlertCode>;
 

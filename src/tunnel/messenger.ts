@@ -1,14 +1,16 @@
+import { isIpv4, isIpv6 } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Host, HttpsAnswer, HttpsRequest, Send } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
 import { type Names, ownPort, untilUnwanted } from "./names.ts";
-import type { Protection } from "./protection.ts";
+import type { Protection, Tunnels } from "./protection.ts";
+import { resolversOf } from "./resolvers.ts";
 
 interface Parts {
   host: Host;
   controller: Controller;
-  protection: Protection;
+  protection: Pick<Protection, "set">;
   names: Names;
   log: Pick<Log, "warn">;
 }
@@ -43,7 +45,7 @@ export class Messenger {
 
   private async sendOutside(
     request: HttpsRequest,
-    tunnels: Parameters<Protection["set"]>[0],
+    tunnels: Tunnels,
     signal: AbortSignal,
   ): Promise<HttpsAnswer> {
     const { host, protection, names, log } = this.parts;
@@ -57,6 +59,16 @@ export class Messenger {
     const sent = host.https({ ...request, addresses, sourcePort: errand.sourcePort });
     return Promise.race([sent, untilUnwanted(signal)]);
   }
+}
+
+/** Where no kill switch stands, and so no service runs that could know better. */
+export function sendUnguarded(host: Host): Send {
+  return async (request) => {
+    const name = hostOf(request);
+    const addresses =
+      isIpv4(name) || isIpv6(name) ? [name] : await host.lookup(name, await resolversOf(host), ownPort());
+    return host.https({ ...request, addresses });
+  };
 }
 
 function hostOf({ url }: HttpsRequest): string {

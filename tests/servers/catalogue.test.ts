@@ -19,7 +19,7 @@ function withCatalogue(
     const again = () => {
       store.close();
       store = Store.open(directory, NOW);
-      return new Catalogue(store, ManagedList.empty());
+      return new Catalogue(store, new ManagedList({ missing: "there is none" }));
     };
     work(again(), again, () => store);
     store.close();

@@ -29,10 +29,12 @@ const FILES: Record<string, string> = {
   "/key": `${PRIVATE}\n`,
 };
 
+const NOTHING_KEPT = { list: () => null };
+
 function read(settings: Partial<ManagedSettings> = {}, files: Record<string, string> = {}) {
   const all = { ...FILES, ...files };
   const host = { read: async (path: string) => all[path] ?? null };
-  return ManagedList.read(host, { ...SETTINGS, ...settings });
+  return ManagedList.read(host, { ...SETTINGS, ...settings }, NOTHING_KEPT);
 }
 
 test("a list and an account make servers that can be connected to", async () => {
@@ -141,7 +143,7 @@ describe("lists", () => {
 
   test("a file that cannot be read is one of them", async () => {
     const host = { read: () => Promise.reject(new Error("EACCES")) };
-    const managed = await ManagedList.read(host, SETTINGS);
+    const managed = await ManagedList.read(host, SETTINGS, NOTHING_KEPT);
     expect(managed.listed()).toEqual([]);
     expect(managed.alert).toContain("/list.json");
   });

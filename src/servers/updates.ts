@@ -1,0 +1,143 @@
+import { GatewayError, messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Host, Send } from "../system/host.ts";
+import type { Catalogue } from "./catalogue.ts";
+import { type List, readList } from "./lists/list.ts";
+import { isAddress } from "./managed.ts";
+import type { Store } from "./store.ts";
+
+/** What became of an update. */
+export interface Updated {
+  /** Whether the list is another one now. */
+  changed: boolean;
+  /** How many servers the provider has now. */
+  servers: number;
+  /** How many entries of the list could not be used. */
+  skipped: number;
+}
+
+interface Parts {
+  host: Pick<Host, "read" | "now" | "sleep">;
+  store: Store;
+  catalogue: Catalogue;
+  /** Where the list is: a file's path, an https address, or null where there is none. */
+  source: string | null;
+  log: Pick<Log, "info" | "warn">;
+  /** Says that the source holds far fewer servers than before. */
+  onShrunk: (message: string) => void;
+}
+
+/** Providers change some servers a day. */
+const REFRESH_EVERY_MS = 12 * 3_600_000;
+/** After a failure, and a jump of the clock, too. */
+const TRY_AGAIN_MS = 3_600_000;
+/** A new tunnel first does what it was made for. */
+const SETTLE_MS = 10_000;
+
+/** Brings the managed provider's list up to date, from its file or from its address. */
+export class Updates {
+  private waiting = new AbortController();
+  private failed = false;
+
+  constructor(private readonly parts: Parts) {}
+
+  /**
+   * Reads the source again. Throws `GatewayError("unable")` where it cannot be had or used, and where less than half
+   * of the servers would be left, unless `force`; the list that there was then stays.
+   */
+  async update(send: Send, { force }: { force: boolean }): Promise<Updated> {
+    const { source } = this.parts;
+    if (source === null) throw new GatewayError("unable", "there is no list to update: give --managed-list");
+    return isAddress(source) ? this.fetch(source, send, force) : this.reread(source, force);
+  }
+
+  /** Keeps the list of an address fresh while the tunnel is up; costs one timer then, and nothing otherwise. */
+  tunnelIs(up: boolean, inside: Send): void {
+    this.waiting.abort();
+    this.waiting = new AbortController();
+    const { source } = this.parts;
+    if (up && source !== null && isAddress(source)) void this.refresh(source, inside, this.waiting.signal);
+  }
+
+  private async refresh(source: string, inside: Send, signal: AbortSignal): Promise<void> {
+    const { host, log, onShrunk } = this.parts;
+    for (;;) {
+      await host.sleep(this.failed ? TRY_AGAIN_MS : this.untilDue(source), signal);
+      if (signal.aborted) return;
+      await this.update(inside, { force: false }).then(
+        () => {
+          this.failed = false;
+        },
+        (error: unknown) => {
+          this.failed = true;
+          const why = messageOf(error);
+          if (error instanceof Shrunk) onShrunk(why);
+          else log.warn(`the list of managed servers could not be refreshed: ${why}`);
+        },
+      );
+    }
+  }
+
+  private untilDue(source: string): number {
+    const fetched = this.parts.store.list(source)?.fetched ?? 0;
+    const age = this.parts.host.now() - fetched;
+    return age < 0 ? TRY_AGAIN_MS : Math.max(SETTLE_MS, REFRESH_EVERY_MS - age);
+  }
+
+  private async fetch(source: string, send: Send, force: boolean): Promise<Updated> {
+    const { store, host, catalogue } = this.parts;
+    const kept = store.list(source);
+    const etag = catalogue.managed.listed().length > 0 ? (kept?.etag ?? "") : "";
+    const headers = { Accept: "application/json", ...(etag !== "" && { "If-None-Match": etag }) };
+    const answer = await send({ url: source, method: "GET", headers });
+    if (answer.status === 304 && etag !== "") {
+      store.confirmList(source, host.now());
+      return { changed: false, servers: catalogue.managed.listed().length, skipped: 0 };
+    }
+    if (answer.status !== 200) throw new GatewayError("unable", refusal(source, answer));
+    const list = readList(answer.body);
+    this.assertNotShrunk(list, force);
+    store.saveList(source, {
+      etag: answer.headers.etag ?? "",
+      fetched: host.now(),
+      content: answer.body,
+    });
+    return this.take(list);
+  }
+
+  private async reread(file: string, force: boolean): Promise<Updated> {
+    const text = await this.parts.host.read(file);
+    if (text === null) throw new GatewayError("unable", `${file} is missing or cannot be read`);
+    const list = readList(text);
+    this.assertNotShrunk(list, force);
+    return this.take(list);
+  }
+
+  private take(list: List): Updated {
+    const changed = this.parts.catalogue.relist(list);
+    const servers = list.servers.length;
+    if (changed) this.parts.log.info(`the list of managed servers has changed: ${servers} servers`);
+    return { changed, servers, skipped: list.skipped };
+  }
+
+  private assertNotShrunk({ servers }: List, force: boolean): void {
+    const present = this.parts.catalogue.managed.listed().length;
+    if (force || servers.length * 2 >= present) return;
+    throw new Shrunk(
+      "unable",
+      `the new list of managed servers has ${servers.length} servers and the present one ${present}, which is kept; to take the new one: portcullis servers update --force`,
+    );
+  }
+}
+
+/** A mistake at the source must not take a home's servers away. */
+class Shrunk extends GatewayError {}
+
+function refusal(
+  source: string,
+  { status, headers }: { status: number; headers: Record<string, string> },
+): string {
+  const host = new URL(source).host;
+  const elsewhere = headers.location === undefined ? "" : "; the list may have moved: give --managed-list";
+  return `${host} answers with status ${status} and no list${elsewhere}`;
+}
