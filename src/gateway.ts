@@ -38,6 +38,10 @@ export class Bulletin {
     return () => void this.listeners.delete(listener);
   }
 
+  get heard(): boolean {
+    return this.listeners.size > 0;
+  }
+
   publish(event: GatewayEvent): void {
     for (const listener of this.listeners) listener(event);
   }
@@ -61,6 +65,8 @@ export function gatewayOf({ catalogue, controller, memory, clock, bulletin, log 
   // Each state is told, in order, though reading the rest of a status takes longer than a state may last.
   let telling: Promise<unknown> = Promise.resolve();
   controller.onChange((state) => {
+    // A status asks the kernel, which costs a program.
+    if (!bulletin.heard) return;
     telling = telling
       .then(async () => bulletin.publish({ type: "status_change", payload: await status(state) }))
       .catch((error: unknown) => log.warn(`a change of state could not be told: ${String(error)}`));

@@ -16,6 +16,8 @@ const program = new Command("portcullis")
   .description("A WireGuard VPN gateway with a kill switch.")
   .version(`portcullis ${version}`, "-V, --version")
   .exitOverride()
+  // An option belongs to the command that it stands behind: `servers` and `servers update` both have some.
+  .enablePositionalOptions()
   // What is wrong is quoted, and may be a key that somebody has typed in its place.
   .configureOutput({ outputError: (text, write) => write(text.replace(/[A-Za-z0-9+/]{43}=/g, "(a key)")) })
   .showHelpAfterError(false);

@@ -33,7 +33,6 @@ export function addDailyCommands(program: Command): void {
 /** A list may have to be fetched beside the tunnel, so it is the operator who asks for it, on the gateway. */
 function addUpdateCommand(program: Command): void {
   const servers = program.commands.find((each) => each.name() === "servers") ?? program;
-  // What stands behind "update" is for it.
   servers.enablePositionalOptions();
   withSettings<{ force?: true; json?: true }>(
     command(servers, "update", "fetch the managed provider's list, on the gateway as root")

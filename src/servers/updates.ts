@@ -125,7 +125,7 @@ export class Updates {
     if (force || servers.length * 2 >= present) return;
     throw new Shrunk(
       "unable",
-      `the new list of managed servers has ${servers.length} servers and the present one ${present}, which is kept; to take the new one: portcullis servers update --force`,
+      `the new list of managed servers has ${servers.length} ${servers.length === 1 ? "server" : "servers"} and the present one ${present}, which is kept; to take the new one: portcullis servers update --force`,
     );
   }
 }

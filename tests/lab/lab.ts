@@ -39,6 +39,8 @@ export interface GatewayOptions {
   flags?: readonly string[];
   /** A program that starts the service in its own place, with the service's command line as arguments. */
   starter?: readonly string[];
+  /** Environment variables beside the machine's own. */
+  environment?: Record<string, string>;
   /** What serves: the sources, unless a test judges the compiled binary. */
   program?: readonly string[];
 }
@@ -146,11 +148,18 @@ export class Gateway {
     const inside = ["ip", "netns", "exec", this.lab.namespaces.gateway];
     const starter = [...(this.options.inNamespace ? inside : []), ...(this.options.starter ?? [])];
     this.child = Bun.spawn([...starter, ...this.command()], {
+      env: { ...process.env, ...this.options.environment },
       stdin: "ignore",
       stdout: log,
       stderr: log,
     });
     closeSync(log);
+  }
+
+  /** A command of the operator's, for this service. */
+  operate(...words: string[]): Promise<Ran> {
+    const program = this.options.program ?? [process.execPath, MAIN];
+    return this.lab.outside([...program, ...words, "--state-dir", this.stateDir]);
   }
 
   async api(method: string, path: string, body?: unknown): Promise<Answer> {
@@ -186,13 +195,17 @@ export class Gateway {
     return join(this.lab.sandbox.directory, `gateway-${this.port}.log`);
   }
 
+  private get stateDir(): string {
+    return join(this.lab.sandbox.directory, "state");
+  }
+
   private command(): string[] {
     const { sandbox } = this.lab;
     return [
       ...(this.options.program ?? [process.execPath, MAIN]),
       ...["serve", "--port", `${this.port}`, "--host", "127.0.0.1"],
       ...(this.options.inNamespace ? [] : ["--netns", sandbox.namespaces.gateway]),
-      ...["--state-dir", join(sandbox.directory, "state"), "--interface", sandbox.interface],
+      ...["--state-dir", this.stateDir, "--interface", sandbox.interface],
       ...["--lan", sandbox.lan, "--uplink", sandbox.uplink],
       ...["--managed-list", sandbox.files.managedList, "--managed-key-file", sandbox.files.managedKey],
       ...["--managed-address", sandbox.managedAddress, "--managed-dns", sandbox.managedDns],

@@ -57,6 +57,37 @@ test("what was stored is there after opening again", () => {
   });
 });
 
+test("a database of the first version is taken up as it is", () => {
+  withStored((directory) => {
+    change(fileOf(directory), "DROP TABLE lists");
+    change(fileOf(directory), "PRAGMA user_version = 1");
+    opened(directory, (store) => {
+      expect([store.alert, store.servers(), store.read("provider")]).toEqual([null, [SERVER], "custom"]);
+      store.saveList("https://list.test/", { etag: "", fetched: NOW, content: "[]" });
+    });
+    opened(directory, (store) => expect(store.list("https://list.test/")?.content).toBe("[]"));
+  });
+});
+
+test("one list is kept, the last one, with when it came", () => {
+  inDirectory((directory) => {
+    const list = { etag: '"a"', fetched: NOW, content: "[1]".repeat(10_000) };
+    opened(directory, (store) => {
+      expect(store.list("https://a.test/")).toBeNull();
+      store.saveList("https://a.test/", list);
+      store.confirmList("https://a.test/", NOW + 5);
+      store.confirmList("https://b.test/", NOW + 9);
+    });
+    opened(directory, (store) => {
+      expect(store.list("https://a.test/")).toEqual({ ...list, fetched: NOW + 5 });
+      store.saveList("https://b.test/", list);
+      expect([store.list("https://a.test/"), store.list("https://b.test/")]).toEqual([null, list]);
+    });
+    change(fileOf(directory), "UPDATE lists SET content = x'00'");
+    opened(directory, (store) => expect(store.list("https://b.test/")).toBeNull());
+  });
+});
+
 test("what was written survives a process that is killed", () => {
   inDirectory((directory) => {
     const script = `
@@ -118,7 +149,7 @@ describe("a database that is damaged is set aside, and an empty one started", ()
     ["overwritten in its schema", (path) => overwrite(path, 100, 1000)],
     ["another program's", (path) => change(path, "CREATE TABLE other (a)")],
     ["without a table", (path) => change(path, "DROP TABLE servers")],
-    ["of a later version", (path) => change(path, "PRAGMA user_version = 2")],
+    ["of a later version", (path) => change(path, "PRAGMA user_version = 3")],
   ])("%s", (_, damage) => {
     withStored((directory) => {
       damage(fileOf(directory));

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { until } from "./until.ts";
+import { Website } from "./website.ts";
+
+const SOURCE = "https://internet.test/list";
+
+let lab: Lab;
+let website: Website;
+let gateway: Gateway;
+/** The box's own list, which the website shows. */
+let list: string;
+
+beforeAll(async () => {
+  lab = await createLab({ arms: 2 });
+  website = await Website.start(lab);
+  list = readFileSync(lab.sandbox.files.managedList, "utf8");
+  website.show("list", list);
+  const flags = ["--managed-list", SOURCE];
+  gateway = await lab.startGateway({ flags, environment: website.environment });
+}, 60_000);
+afterAll(async () => {
+  website?.stop();
+  await lab?.close();
+}, 30_000);
+
+const update = async (...flags: string[]) => {
+  const { stdout, stderr } = await gateway.operate("servers", "update", "--json", ...flags);
+  return JSON.parse(stdout || JSON.stringify(stderr));
+};
+const connect = (server: string) => gateway.api("POST", "/api/connect", { server });
+const holes = async () => {
+  const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
+  const [table, rules] = await Promise.all([inside("nft", "list", "ruleset"), inside("ip", "rule", "show")]);
+  return [...table.stdout.split("\n"), ...rules.stdout.split("\n")].filter((line) =>
+    /sport 2\d{4}/.test(line),
+  );
+};
+
+test("without a tunnel the operator's update leaves by a hole for it alone, and nothing else does", async () => {
+  expect((await gateway.api("GET", "/api/servers")).body).toEqual({ servers: {}, provider: "managed" });
+  const sniffer = await lab.sniff();
+  const [client, own] = await Promise.all([
+    lab.traffic(lab.namespaces.client),
+    lab.traffic(lab.namespaces.gateway),
+  ]);
+  website.dawdle(1_500);
+  const updating = update();
+  await until(async () => (await holes()).length > 0);
+  // Another program of the gateway, to the very same server and port, while the hole is open.
+  const other = await lab.exec(lab.namespaces.gateway, [
+    "curl",
+    "-ksm",
+    "1",
+    `https://${INTERNET.host4}/list`,
+  ]);
+  expect(other.code).not.toBe(0);
+  expect(await updating).toEqual({ success: true, changed: true, servers: 2, skipped: 0 });
+  website.dawdle(0);
+  expect(await holes()).toEqual([]);
+  await Promise.all([client.stop(), own.stop()]);
+  expect(website.visits()).toEqual([{ path: "list", from: ROUTER.public4, etag: null, status: 200 }]);
+  const { leaks, missed } = await sniffer.stop();
+  expect(missed).toBe(0);
+  const port = /from port (\d+)/.exec(gateway.log())?.[1];
+  const errand = (frame: string) => frame.includes(`${INTERNET.host4} TCP ${port} > 443`);
+  const lookup = (frame: string) => frame.includes(`${ROUTER.lan[2].v4} UDP 2`) && frame.includes(" > 53,");
+  expect(leaks.filter(errand).length).toBeGreaterThan(4);
+  expect(leaks.filter((frame) => !errand(frame) && !lookup(frame))).toEqual([]);
+}, 60_000);
+
+test("the list is used, and is there after a restart without anyone to ask", async () => {
+  website.show("list", "gone");
+  await gateway.restart();
+  expect(website.visits()).toEqual([]);
+  const { servers } = (await gateway.api("GET", "/api/servers")).body;
+  expect(Object.keys(servers)).toEqual(["Netherlands", "Sweden"]);
+  expect(await connect("box-vpn-1")).toEqual({ status: 200, body: { success: true } });
+});
+
+test("with a tunnel the list is updated through it, and nothing leaves beside it", async () => {
+  await gateway.restart();
+  const sniffer = await lab.sniff();
+  const { servers } = JSON.parse(list);
+  website.show("list", JSON.stringify({ servers: servers.slice(0, 1) }));
+  website.visits();
+  expect(await update()).toEqual({ success: true, changed: true, servers: 1, skipped: 0 });
+  expect(await update()).toEqual({ success: true, changed: false, servers: 1, skipped: 0 });
+  expect(website.visits()).toMatchObject([
+    { from: VPN.vpn1.v4, status: 200 },
+    { from: VPN.vpn1.v4, status: 304 },
+  ]);
+  expect((await sniffer.stop()).leaks).toEqual([]);
+});
+
+test("a service that is killed on its errand leaves a hole for nobody, and its next start closes it", async () => {
+  await gateway.api("POST", "/api/disconnect");
+  website.dawdle(20_000);
+  const updating = update();
+  updating.catch(() => {});
+  await until(async () => (await holes()).some((line) => line.includes("tcp")));
+  await gateway.kill("SIGKILL");
+  const traffic = await lab.traffic(lab.namespaces.gateway);
+  const sniffer = await lab.sniff();
+  await Bun.sleep(500);
+  await gateway.start();
+  expect(await holes()).toEqual([]);
+  await traffic.stop();
+  const own = (frame: string) => / TCP 2\d{4} > 443/.test(frame);
+  expect((await sniffer.stop()).leaks.filter((frame) => !own(frame))).toEqual([]);
+  website.dawdle(0);
+}, 60_000);
+
+test("without its website the operator hears why, and the list stays", async () => {
+  website.stop();
+  const { success, error } = await update();
+  expect(success).toBe(false);
+  expect(error).toMatch(/^internet\.test cannot be asked: /);
+  expect(Object.keys((await gateway.api("GET", "/api/servers")).body.servers)).toHaveLength(1);
+});
