@@ -12,7 +12,7 @@ import { type Links, linksOf } from "./routing/links.ts";
 import { applyRules, rulesFor } from "./routing/rules.ts";
 import { alternativesTo } from "./servers/alternatives.ts";
 import { Catalogue } from "./servers/catalogue.ts";
-import { ManagedList } from "./servers/managed.ts";
+import { isAddress, ManagedList } from "./servers/managed.ts";
 import { Store } from "./servers/store.ts";
 import { Updates } from "./servers/updates.ts";
 import type { Settings } from "./settings.ts";
@@ -72,6 +72,10 @@ export async function serve(settings: Settings): Promise<Service> {
     log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
     fault: (message) => log.error(message),
   });
+  if (isAddress(settings.managedList ?? "") && catalogue.managed.listed().length === 0)
+    log.info(
+      "the provider managed has no servers yet; its list comes with the first tunnel, or: portcullis servers update",
+    );
   const stopping = new AbortController();
   const http = listenOn(app, settings);
   const killSwitch = graph.memory.killSwitch() ? "stands" : "is down, as the operator wants it";

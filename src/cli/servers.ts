@@ -22,7 +22,7 @@ export async function readServers(api: Api, country?: string, city?: string): Pr
 /** Country, city and servers, each level set in. */
 export function treeTextOf({ servers, provider }: Found): string {
   const countries = Object.entries(servers);
-  if (countries.length === 0) return `The provider ${provider} has no servers.\n`;
+  if (countries.length === 0) return `The provider ${provider} has no servers; ${WAYS[provider] ?? ""}\n`;
   return countries
     .map(([country, cities]) => `${styled("bold", printable(country))}\n${citiesText(cities)}`)
     .join("");
@@ -35,6 +35,13 @@ export function namesTextOf({ servers }: Found): string {
     .map(({ hostname }) => `${printable(hostname)}\n`)
     .join("");
 }
+
+/** What fills an empty provider. */
+const WAYS: Record<string, string> = {
+  managed: "fetch its list, on the gateway: sudo portcullis servers update",
+  custom: "add one: portcullis add --help",
+  imported: "import files: portcullis import *.conf",
+};
 
 function citiesText(cities: Record<string, ServerRecord[]>): string {
   return Object.entries(cities)
