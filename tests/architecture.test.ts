@@ -15,6 +15,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["firewall"],
   ["routing", "servers"],
   ["tunnel"],
+  ["account"],
   ["backup"],
   ["http"],
   ["sandbox"],

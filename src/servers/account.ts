@@ -1,9 +1,11 @@
 import { messageOf } from "../errors.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
-import { interfaceFrom } from "../wireguard/fieldset.ts";
+import type { Field } from "../wireguard/fields.ts";
+import { type Fieldset, interfaceFrom } from "../wireguard/fieldset.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { FIELDS } from "./custom.ts";
+import type { StoredDevice } from "./device.ts";
 
 export type ManagedSettings = Pick<
   Settings,
@@ -13,23 +15,50 @@ export type ManagedSettings = Pick<
 /** The own end of every managed tunnel, or what the account lacks. */
 export type Account = { interface: Config["interface"] } | { missing: string };
 
-/** Read once, at the start; a fault is told to whoever wants to connect. */
-export async function accountOf(host: Pick<Host, "read">, settings: ManagedSettings): Promise<Account> {
+/**
+ * What the settings give wins over the device that `portcullis account login` has stored. A fault is told to whoever
+ * wants to connect.
+ */
+export async function accountOf(
+  host: Pick<Host, "read">,
+  settings: ManagedSettings,
+  device: StoredDevice = null,
+): Promise<Account> {
   const { managedKeyFile: file, managedAddress: address, managedDns: dns } = settings;
+  if (file === null && address.trim() === "") return accountWith(device, dns);
   if (file === null || address.trim() === "") {
-    const unset = [
-      ...(file === null ? ["--managed-key-file"] : []),
-      ...(address.trim() === "" ? ["--managed-address"] : []),
-    ];
-    return { missing: `the account is not given: set ${unset.join(" and ")}` };
+    const unset = file === null ? "--managed-key-file" : "--managed-address";
+    return { missing: `the account is not given in full: set ${unset} too` };
   }
   const key = await host.read(file).catch(() => null);
   if (key === null) return { missing: `the key file that --managed-key-file names, ${file}, cannot be read` };
-  const fields = {
+  return interfaceOf({
     privateKey: [{ text: key.trim(), where: "--managed-key-file" }],
     addresses: [{ text: address, where: "--managed-address" }],
-    dns: dns.trim() === "" ? [] : [{ text: dns, where: "--managed-dns" }],
-  };
+    dns: resolversIn(dns),
+  });
+}
+
+function accountWith(device: StoredDevice, dns: string): Account {
+  if (device === "damaged") return { missing: `the one that is stored cannot be read; ${LOG_IN}` };
+  if (device === null) return { missing: `${LOG_IN}, or set --managed-key-file and --managed-address` };
+  return interfaceOf({
+    privateKey: [{ text: device.privateKey, where: "account" }],
+    addresses: [{ text: device.addresses.join(","), where: "account" }],
+    dns: resolversIn(dns.trim() === "" ? MULLVAD_RESOLVER : dns),
+  });
+}
+
+const LOG_IN = "type: sudo portcullis account login";
+
+/** Inside every tunnel of Mullvad's; its app's server list names the same. */
+const MULLVAD_RESOLVER = "10.64.0.1";
+
+function resolversIn(dns: string): Field[] {
+  return dns.trim() === "" ? [] : [{ text: dns, where: "--managed-dns" }];
+}
+
+function interfaceOf(fields: Fieldset): Account {
   try {
     return { interface: interfaceFrom(fields, FIELDS) };
   } catch (error) {

@@ -117,6 +117,11 @@ export class Store {
     );
   }
 
+  /** Leaves no copy of what was removed or written over: a private key, say. */
+  scrub(): void {
+    forgetDeleted(this.database);
+  }
+
   /** All that `work` writes, or nothing where it throws. */
   atomically(work: () => void): void {
     unableTo("be written", () => this.database.transaction(work).immediate());

@@ -75,13 +75,13 @@ test("the tree needs no account, and a record without a label is Managed", async
 
 describe("without a usable account, connecting says what is missing", () => {
   test.each([
-    ["no key file", { managedKeyFile: null }, "the account is not given: set --managed-key-file"],
+    ["no key file", { managedKeyFile: null }, "the account is not given in full: set --managed-key-file too"],
     [
       "nothing at all",
       { managedKeyFile: null, managedAddress: " " },
-      "the account is not given: set --managed-key-file and --managed-address",
+      "type: sudo portcullis account login, or set --managed-key-file and --managed-address",
     ],
-    ["no address", { managedAddress: "" }, "the account is not given: set --managed-address"],
+    ["no address", { managedAddress: "" }, "the account is not given in full: set --managed-address too"],
     [
       "a file that is not there",
       { managedKeyFile: "/no" },

@@ -1,0 +1,174 @@
+import { GatewayError, messageOf } from "../errors.ts";
+import { ACCOUNT, type Device, storedDevice } from "../servers/device.ts";
+import type { MullvadAccount, MullvadApi } from "../servers/mullvad/api.ts";
+import { DEVICES_PAGE, isFinal } from "../servers/mullvad/refusal.ts";
+import type { Store } from "../servers/store.ts";
+import { generateKeyPair } from "../wireguard/key.ts";
+import { rotated, settled } from "./rotation.ts";
+import { type Outcome, type ShownAccount, shownAccount } from "./shown.ts";
+
+interface Parts {
+  store: Store;
+  api: MullvadApi;
+  /** Whether a tunnel of the managed provider is up, or is to come back. */
+  inUse: () => boolean;
+  /** Takes up the device that is in the store now. */
+  changed: () => Promise<void>;
+}
+
+export interface LoggedOut {
+  device: string;
+  /** One sentence where the device is still in the account. */
+  remains: string | null;
+}
+
+/** The gateway's device in the operator's account: made, shown, given another key, removed. */
+export class Registration {
+  /** One thing at a time: each reads the store, asks the provider and writes the store. */
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly parts: Parts) {}
+
+  logIn(number: string): Promise<ShownAccount> {
+    return this.inTurn(async () => {
+      refuseSecond(this.parts.store);
+      const account = await this.parts.api.open(number);
+      const device = await this.register(account, number);
+      await this.parts.changed();
+      return this.shown(account, device);
+    });
+  }
+
+  show(): Promise<ShownAccount> {
+    return this.inTurn(async () => {
+      const device = this.device();
+      const account = await outcome(this.parts.api.open(device.number));
+      return account instanceof Error ? shownAccount(device, account, account) : this.shown(account, device);
+    });
+  }
+
+  /** With `forget` also where the provider cannot be asked or refuses. */
+  logOut(forget: boolean): Promise<LoggedOut> {
+    return this.inTurn(async () => {
+      const device = this.device();
+      this.refuseInUse();
+      const { number, id, name } = device;
+      const failure = await outcome(this.parts.api.open(number).then((account) => account.remove(id)));
+      if (failure instanceof Error && !forget)
+        throw unable(
+          `${failure.message}; nothing was changed; with --forget the account is forgotten here alone`,
+        );
+      this.parts.store.forget(ACCOUNT);
+      this.parts.store.scrub();
+      await this.parts.changed();
+      return { device: name, remains: failure instanceof Error ? remainsOf(device, failure) : null };
+    });
+  }
+
+  /** The device keeps its place in the account. */
+  rotateKey(): Promise<ShownAccount> {
+    return this.inTurn(async () => {
+      const device = this.device();
+      this.refuseInUse();
+      const account = await this.parts.api.open(device.number);
+      const next = await rotated(account, device, (each) => this.save(each));
+      await this.takeUp();
+      return this.shown(account, next);
+    });
+  }
+
+  /** What fails after the provider has been asked for a device leaves none behind. */
+  private async register(account: MullvadAccount, number: string): Promise<Device> {
+    const { privateKey, publicKey } = generateKeyPair();
+    try {
+      const { id, name, addresses, created } = await account.add(publicKey);
+      const device = { number, id, name, privateKey, addresses, created };
+      this.parts.store.atomically(() => {
+        refuseSecond(this.parts.store);
+        this.save(device);
+      });
+      return device;
+    } catch (error) {
+      if (isFinal(error)) throw error;
+      throw await withoutDevice(account, publicKey, error);
+    }
+  }
+
+  /** Settles on the way which of two keys the provider has. */
+  private async shown(account: MullvadAccount, device: Device): Promise<ShownAccount> {
+    const paid = await outcome(account.paidUntil());
+    const provided = await outcome(account.device(device.id));
+    if (provided === null || provided instanceof Error) return shownAccount(device, paid, provided);
+    const known = settled(device, provided);
+    if (!Bun.deepEquals(known, device)) {
+      this.save(known);
+      await this.takeUp();
+    }
+    return shownAccount(known, paid, provided);
+  }
+
+  private device(): Device {
+    const stored = storedDevice(this.parts.store);
+    if (stored === null)
+      throw new GatewayError("not_found", "there is no account here; log in with: portcullis account login");
+    if (stored === "damaged") throw unable(DAMAGED);
+    return stored;
+  }
+
+  private refuseInUse(): void {
+    if (this.parts.inUse())
+      throw unable(
+        "a tunnel of the managed provider uses the account; disconnect first: portcullis disconnect",
+      );
+  }
+
+  private save(device: Device): void {
+    this.parts.store.write(ACCOUNT, JSON.stringify(device));
+  }
+
+  /** After a change of the key; no copy of the former one stays in the file. */
+  private takeUp(): Promise<void> {
+    this.parts.store.scrub();
+    return this.parts.changed();
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.last.then(work);
+    this.last = turn.catch(() => {});
+    return turn;
+  }
+}
+
+const DAMAGED = `the account that is stored cannot be read and is not used; log in anew, which makes another device, and remove the former one at ${DEVICES_PAGE}`;
+
+/** A device that cannot be read is none. */
+function refuseSecond(store: Store): void {
+  const stored = storedDevice(store);
+  if (stored === null || stored === "damaged") return;
+  throw unable(
+    `there is an account here already, with the device "${stored.name}"; log out first: portcullis account logout`,
+  );
+}
+
+/** The error, once the device that nobody knows of is removed at the provider; or what is left to do. */
+async function withoutDevice(account: MullvadAccount, publicKey: string, error: unknown): Promise<unknown> {
+  try {
+    const devices = await account.devices();
+    for (const { id, pubkey } of devices) if (pubkey === publicKey) await account.remove(id);
+    return error;
+  } catch {
+    return unable(`${messageOf(error)}; a device of no use may be left in the account: ${DEVICES_PAGE}`);
+  }
+}
+
+function remainsOf({ name }: Device, { message }: Error): string {
+  return `the device "${name}" is still in the account, because ${message}; remove it at ${DEVICES_PAGE}`;
+}
+
+function outcome<T>(work: Promise<T>): Promise<Outcome<T>> {
+  return work.catch((error: unknown) => (error instanceof Error ? error : new Error(messageOf(error))));
+}
+
+function unable(message: string): GatewayError {
+  return new GatewayError("unable", message);
+}

@@ -1,0 +1,110 @@
+import { type Static, type TSchema, Type } from "typebox";
+import { Compile, type Validator } from "typebox/compile";
+import { formatPrefix, parsePrefix } from "../../address.ts";
+import { GatewayError } from "../../errors.ts";
+import type { HttpsAnswer } from "../../system/host.ts";
+
+// What the provider may add to its answers is of no interest: no `additionalProperties: false` here.
+
+/** It goes into a header. */
+const Token = Type.Object({ access_token: Type.String({ pattern: "^[\\x21-\\x7e]{1,4096}$" }) });
+
+const Me = Type.Object({ expiry: Type.String({ maxLength: 64 }) });
+
+/** A UUID today. It goes into paths. */
+export const DeviceId = Type.String({ pattern: "^[A-Za-z0-9-]{1,64}$" });
+/** Two words today; it goes to terminals. */
+export const DeviceName = Type.String({ pattern: "^[^\\p{Cc}\\p{Cf}]{1,64}$" });
+
+const Key = Type.String({ pattern: "^[A-Za-z0-9+/]{43}=$" });
+
+const DeviceAnswer = Type.Object({
+  id: DeviceId,
+  name: DeviceName,
+  pubkey: Key,
+  created: Type.String({ maxLength: 64 }),
+  ipv4_address: Type.String({ maxLength: 64 }),
+  ipv6_address: Type.String({ maxLength: 64 }),
+});
+
+const Listed = Type.Object({ id: DeviceId, pubkey: Key });
+
+/** A device as the provider has it. */
+export interface ProvidedDevice {
+  id: string;
+  name: string;
+  publicKey: string;
+  /** Canonical CIDRs, IPv4 first. */
+  addresses: string[];
+  /** ISO 8601. */
+  created: string;
+}
+
+export type ListedDevice = Static<typeof Listed>;
+
+/** Hundreds of times what any answer has. */
+const MOST_CHARACTERS = 262_144;
+
+const token = Compile(Token);
+const me = Compile(Me);
+const device = Compile(DeviceAnswer);
+const list = Compile(Type.Array(Type.Unknown()));
+const listed = Compile(Listed);
+
+export function tokenIn(answer: HttpsAnswer): string {
+  return checked(answer, token, "access token").access_token;
+}
+
+/** Until when the account is paid for, ISO 8601. */
+export function expiryIn(answer: HttpsAnswer): string {
+  return dateIn(checked(answer, me, "account").expiry, "account");
+}
+
+/** Other devices of the account may be anything. */
+export function devicesIn(answer: HttpsAnswer): ListedDevice[] {
+  return checked(answer, list, "list of devices").filter((each) => listed.Check(each));
+}
+
+export function deviceIn(answer: HttpsAnswer): ProvidedDevice {
+  const { id, name, pubkey, created, ipv4_address, ipv6_address } = checked(answer, device, "device");
+  return {
+    id,
+    name,
+    publicKey: pubkey,
+    addresses: [cidrIn(ipv4_address, 4), cidrIn(ipv6_address, 6)],
+    created: dateIn(created, "device"),
+  };
+}
+
+/** What the text holds as JSON, or undefined. */
+export function jsonIn({ body }: HttpsAnswer): unknown {
+  if (body.length > MOST_CHARACTERS) return undefined;
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function checked<T extends TSchema>(
+  answer: HttpsAnswer,
+  schema: Validator<Record<string, never>, T>,
+  what: string,
+): Static<T> {
+  const value = jsonIn(answer);
+  return schema.Check(value) ? value : malformed(what);
+}
+
+function cidrIn(text: string, family: 4 | 6): string {
+  const prefix = text.includes("/") ? parsePrefix(text) : null;
+  return prefix?.family === family ? formatPrefix(prefix) : malformed("device");
+}
+
+function dateIn(text: string, what: string): string {
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? malformed(what) : new Date(time).toISOString();
+}
+
+function malformed(what: string): never {
+  throw new GatewayError("unable", `the provider's answer holds no usable ${what}; try again later`);
+}

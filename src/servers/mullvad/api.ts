@@ -1,0 +1,98 @@
+import { GatewayError } from "../../errors.ts";
+import type { HttpsAnswer, HttpsRequest, Send } from "../../system/host.ts";
+import { deviceIn, devicesIn, expiryIn, type ListedDevice, type ProvidedDevice, tokenIn } from "./answers.ts";
+import { Refusal, refusalIn } from "./refusal.ts";
+
+/** Mullvad's interface for accounts and their devices, which its own apps use. */
+export class MullvadApi {
+  /** `base` is an https address. */
+  constructor(
+    private readonly base: string,
+    private readonly send: Send,
+  ) {}
+
+  /** Throws a `Refusal` where the provider knows no such account. */
+  async open(number: string): Promise<MullvadAccount> {
+    const answer = await this.ask("POST", "/auth/v1/token", { body: { account_number: number } });
+    const token = tokenIn(succeeded(answer));
+    return new MullvadAccount((method, path, body) =>
+      this.ask(method, `/accounts/v1${path}`, { token, ...(body !== undefined && { body }) }),
+    );
+  }
+
+  private ask(
+    method: HttpsRequest["method"],
+    path: string,
+    { token, body }: { token?: string; body?: object },
+  ): Promise<HttpsAnswer> {
+    return this.send({
+      url: `${this.base.replace(/\/+$/, "")}${path}`,
+      method,
+      headers: {
+        accept: "application/json",
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { "content-type": "application/json" }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  }
+}
+
+type Ask = (method: HttpsRequest["method"], path: string, body?: object) => Promise<HttpsAnswer>;
+
+/** An account that has been opened with its number, for as long as its token lasts: a day. */
+export class MullvadAccount {
+  constructor(private readonly ask: Ask) {}
+
+  /** Until when it is paid for, ISO 8601. */
+  async paidUntil(): Promise<string> {
+    return expiryIn(succeeded(await this.ask("GET", "/accounts/me")));
+  }
+
+  async devices(): Promise<ListedDevice[]> {
+    return devicesIn(succeeded(await this.ask("GET", "/devices")));
+  }
+
+  /** Null where the account has no such device. */
+  async device(id: string): Promise<ProvidedDevice | null> {
+    const answer = await this.ask("GET", `/devices/${encodeURIComponent(id)}`);
+    return isGone(answer) ? null : deviceIn(succeeded(answer));
+  }
+
+  /** Without `hijack_dns`: the gateway leads DNS into the tunnel itself. */
+  async add(publicKey: string): Promise<ProvidedDevice> {
+    const body = { pubkey: publicKey, hijack_dns: false };
+    return withKey(publicKey, succeeded(await this.ask("POST", "/devices", body)));
+  }
+
+  /** A device that is gone already is removed. */
+  async remove(id: string): Promise<void> {
+    const answer = await this.ask("DELETE", `/devices/${encodeURIComponent(id)}`);
+    if (!isGone(answer)) succeeded(answer);
+  }
+
+  async replaceKey(id: string, publicKey: string): Promise<ProvidedDevice> {
+    const path = `/devices/${encodeURIComponent(id)}/pubkey`;
+    return withKey(publicKey, succeeded(await this.ask("PUT", path, { pubkey: publicKey })));
+  }
+}
+
+function succeeded(answer: HttpsAnswer): HttpsAnswer {
+  if (answer.status >= 200 && answer.status < 300) return answer;
+  throw refusalIn(answer);
+}
+
+function isGone(answer: HttpsAnswer): boolean {
+  if (answer.status !== 404) return false;
+  const refusal = refusalIn(answer);
+  return refusal instanceof Refusal && refusal.reason === "DEVICE_NOT_FOUND";
+}
+
+function withKey(publicKey: string, answer: HttpsAnswer): ProvidedDevice {
+  const device = deviceIn(answer);
+  if (device.publicKey === publicKey) return device;
+  throw new GatewayError(
+    "unable",
+    "the provider answers with another key than it was given; try again later",
+  );
+}

@@ -1,0 +1,65 @@
+import { Type } from "typebox";
+import { Compile } from "typebox/compile";
+import { GatewayError } from "../../errors.ts";
+import type { HttpsAnswer } from "../../system/host.ts";
+import { jsonIn } from "./answers.ts";
+
+/** The provider's own word for why it does not do something. */
+export class Refusal extends GatewayError {
+  constructor(
+    readonly reason: string,
+    message: string,
+  ) {
+    super("unable", message);
+  }
+}
+
+/** Whether the provider has said no, and so has changed nothing. A key "in use" may be this very one, sent twice. */
+export function isFinal(error: unknown): boolean {
+  return error instanceof Refusal && error.reason !== "PUBKEY_IN_USE";
+}
+
+/** Where somebody sees and removes the devices of an account. */
+export const DEVICES_PAGE = "https://mullvad.net/account/devices";
+
+/** What each of the provider's codes means to a person, and what to do about it. */
+const SENTENCES: Readonly<Record<string, string>> = {
+  INVALID_ACCOUNT: "the provider does not know this account number; look whether it is mistyped",
+  MAX_DEVICES_REACHED: `the account has all the devices that it may have; remove one at ${DEVICES_PAGE}, then try again`,
+  PUBKEY_IN_USE: "the provider knows the new key already; try again, which makes another one",
+  DEVICE_NOT_FOUND:
+    "the provider no longer has this device, somebody has removed it; log out, then log in again",
+  INVALID_ACCESS_TOKEN: "the provider does not accept the access that it has just given; try again later",
+};
+
+/** The error that an answer without success is. */
+export function refusalIn(answer: HttpsAnswer): GatewayError {
+  const { status } = answer;
+  if (status === 429) return new Refusal("TOO_MANY_REQUESTS", `too many attempts; ${waitIn(answer)}`);
+  if (status >= 500) return unable(`the provider has trouble of its own (HTTP ${status}); try again later`);
+  const reason = reasonIn(answer);
+  if (status < 400 || reason === null)
+    return unable(`the provider's answer makes no sense (HTTP ${status}); look at --managed-api`);
+  const sentence = Object.hasOwn(SENTENCES, reason) ? SENTENCES[reason] : undefined;
+  return new Refusal(reason, sentence ?? `the provider refuses: ${reason} (HTTP ${status})`);
+}
+
+/** `code` is what it says today; `type` is its successor in `application/problem+json` (RFC 9457). Never free text. */
+const Word = Type.String({ pattern: "^[A-Za-z0-9_:./-]{1,64}$" });
+const coded = Compile(Type.Object({ code: Word }));
+const typed = Compile(Type.Object({ type: Word }));
+
+function reasonIn(answer: HttpsAnswer): string | null {
+  const value = jsonIn(answer);
+  if (coded.Check(value)) return value.code;
+  return typed.Check(value) ? value.type : null;
+}
+
+function waitIn({ headers }: HttpsAnswer): string {
+  const seconds = headers["retry-after"] ?? "";
+  return /^[1-9][0-9]{0,4}$/.test(seconds) ? `try again in ${seconds} seconds` : "wait some minutes";
+}
+
+function unable(message: string): GatewayError {
+  return new GatewayError("unable", message);
+}
