@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 import { Command, CommanderError, Option } from "commander";
 import { version } from "../package.json";
-import { addBackupCommands, addCompletion, addDailyCommands } from "./cli/commands.ts";
+import { addAccountCommands, addBackupCommands, addCompletion, addDailyCommands } from "./cli/commands.ts";
 import { exitCodeOf } from "./cli/exit.ts";
 import { withSettings } from "./cli/settings.ts";
 import { messageOf } from "./errors.ts";
@@ -72,6 +72,7 @@ withSettings<{ json?: true }>(
 );
 
 addDailyCommands(program);
+addAccountCommands(program);
 addBackupCommands(program);
 addCompletion(program);
 

@@ -1,5 +1,7 @@
 import { existsSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { LoggedOut } from "./account/registration.ts";
+import type { ShownAccount } from "./account/shown.ts";
 import type { Contents } from "./backup/contents.ts";
 import type { Restored } from "./backup/restore.ts";
 import { type Code, GatewayError, messageOf } from "./errors.ts";
@@ -18,6 +20,10 @@ export interface Requests {
   backup: [null, Contents];
   restore: [{ contents: unknown; replace: boolean }, Restored];
   "servers/update": [{ force: boolean }, Updated];
+  account: [null, ShownAccount];
+  "account/login": [{ number: string }, ShownAccount];
+  "account/logout": [{ forget: boolean }, LoggedOut];
+  "account/rotate-key": [null, ShownAccount];
 }
 
 export type Answers = {

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { registrationIn } from "./account/live.ts";
 import { liveBackup } from "./backup/live.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import { blocked } from "./firewall/policy.ts";
@@ -26,6 +27,7 @@ import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
 
 /** The parts of a gateway, put together; nothing has touched the kernel yet. */
 export interface Graph extends Tunnel {
+  settings: Settings;
   store: Store;
   catalogue: Catalogue;
   updates: Updates;
@@ -97,6 +99,7 @@ export async function serve(settings: Settings): Promise<Service> {
 function answersOf(graph: Graph): Answers {
   const { controller, protection, updates, messenger, host } = graph;
   const backup = liveBackup(graph);
+  const account = registrationIn(graph, messenger.send);
   const turn = async (wanted: boolean) => {
     await controller.setKillSwitch(wanted);
     return null;
@@ -108,6 +111,10 @@ function answersOf(graph: Graph): Answers {
     backup: async () => backup.take(),
     restore: ({ contents, replace }) => backup.restore(contents, replace),
     "servers/update": (options) => updates.update(messenger.send, options),
+    account: () => account.show(),
+    "account/login": ({ number }) => account.logIn(number),
+    "account/logout": ({ forget }) => account.logOut(forget),
+    "account/rotate-key": () => account.rotateKey(),
   };
 }
 
@@ -143,7 +150,7 @@ export async function graphOf(settings: Settings): Promise<Graph> {
   const damages: [AlertCode, string][] = [];
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
   if (managed.alert !== null) damages.push(["list_damaged", managed.alert]);
-  return { ...tunnel, store, catalogue, updates, memory, log, host, findLinks, bulletin, damages };
+  return { ...tunnel, settings, store, catalogue, updates, memory, log, host, findLinks, bulletin, damages };
 }
 
 /** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */

@@ -29,6 +29,8 @@ export const Settings = Type.Object(
     ]),
     /** File that holds the private key the managed provider knows. */
     managedKeyFile: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
+    /** Where the managed provider keeps accounts. */
+    managedApi: Type.String({ pattern: "^https://[A-Za-z0-9.:\\[\\]-]+(/[A-Za-z0-9._~-]+)*/?$" }),
     /** Tunnel addresses that the managed provider assigned, comma-separated CIDRs. */
     managedAddress: Type.String(),
     /** Resolvers of the managed provider, comma-separated. */
@@ -84,6 +86,12 @@ export const FLAGS = {
     "",
     "file with your private key at the managed provider",
   ),
+  managedApi: flag(
+    "managed-api",
+    "<address>",
+    "https://api.mullvad.net",
+    "https address of the managed provider's accounts, which speaks as Mullvad's does",
+  ),
   managedAddress: flag("managed-address", "<CIDRs>", "", "your tunnel addresses at the managed provider"),
   managedDns: flag("managed-dns", "<addresses>", "", "the managed provider's resolvers"),
   autoconnect: flag("autoconnect", "<on|off>", "on", "go back to the last server after a restart: on or off"),
@@ -127,6 +135,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     netns: text("netns") || null,
     managedList: text("managedList") || null,
     managedKeyFile: text("managedKeyFile") || null,
+    managedApi: text("managedApi"),
     managedAddress: text("managedAddress"),
     managedDns: text("managedDns"),
     autoconnect: switchIn(text("autoconnect")),

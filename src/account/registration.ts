@@ -4,6 +4,7 @@ import type { MullvadAccount, MullvadApi } from "../servers/mullvad/api.ts";
 import { DEVICES_PAGE, isFinal } from "../servers/mullvad/refusal.ts";
 import type { Store } from "../servers/store.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
+import { accountNumberIn } from "./number.ts";
 import { rotated, settled } from "./rotation.ts";
 import { type Outcome, type ShownAccount, shownAccount } from "./shown.ts";
 
@@ -14,6 +15,8 @@ interface Parts {
   inUse: () => boolean;
   /** Takes up the device that is in the store now. */
   changed: () => Promise<void>;
+  /** A sentence that belongs to whatever is shown. */
+  notice: string | null;
 }
 
 export interface LoggedOut {
@@ -29,8 +32,9 @@ export class Registration {
 
   constructor(private readonly parts: Parts) {}
 
-  logIn(number: string): Promise<ShownAccount> {
+  logIn(text: string): Promise<ShownAccount> {
     return this.inTurn(async () => {
+      const number = accountNumberIn(text);
       refuseSecond(this.parts.store);
       const account = await this.parts.api.open(number);
       const device = await this.register(account, number);
@@ -43,7 +47,9 @@ export class Registration {
     return this.inTurn(async () => {
       const device = this.device();
       const account = await outcome(this.parts.api.open(device.number));
-      return account instanceof Error ? shownAccount(device, account, account) : this.shown(account, device);
+      return account instanceof Error
+        ? this.noticed(shownAccount(device, account, account))
+        : this.shown(account, device);
     });
   }
 
@@ -98,13 +104,19 @@ export class Registration {
   private async shown(account: MullvadAccount, device: Device): Promise<ShownAccount> {
     const paid = await outcome(account.paidUntil());
     const provided = await outcome(account.device(device.id));
-    if (provided === null || provided instanceof Error) return shownAccount(device, paid, provided);
+    if (provided === null || provided instanceof Error)
+      return this.noticed(shownAccount(device, paid, provided));
     const known = settled(device, provided);
     if (!Bun.deepEquals(known, device)) {
       this.save(known);
       await this.takeUp();
     }
-    return shownAccount(known, paid, provided);
+    return this.noticed(shownAccount(known, paid, provided));
+  }
+
+  private noticed(account: ShownAccount): ShownAccount {
+    const { notice } = this.parts;
+    return notice === null ? account : { ...account, warnings: [...account.warnings, notice] };
   }
 
   private device(): Device {

@@ -3,6 +3,7 @@ import { Compile } from "typebox/compile";
 import { Value } from "typebox/value";
 import { parseIp } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
+import { ACCOUNT, deviceFrom } from "../servers/device.ts";
 import { nameIn } from "../servers/name.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import { type Store, StoredServer } from "../servers/store.ts";
@@ -23,7 +24,7 @@ export type Contents = Static<typeof Contents>;
 
 const contentsSchema = Compile(Contents);
 
-/** The settings of a backup and what each may be; all three have a default, so that one may be missing. */
+/** The settings of a backup and what each may be; each has a default, so that it may be missing. */
 const SETTINGS: Record<string, (value: string) => boolean> = {
   provider: (value) => Value.Check(Provider, value),
   killswitch: (value) => value === "on" || value === "off",
@@ -58,6 +59,7 @@ export function checkedContents(value: unknown): Contents {
 
 function isSetting(key: string, value: string): boolean {
   if (ADDRESS.test(key)) return parseIp(value) === value;
+  if (key === ACCOUNT) return deviceFrom(value) !== null;
   return Object.hasOwn(SETTINGS, key) && SETTINGS[key]?.(value) === true;
 }
 

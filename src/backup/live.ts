@@ -1,6 +1,8 @@
+import { takeUpAccount } from "../account/live.ts";
 import { GatewayError } from "../errors.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Store } from "../servers/store.ts";
+import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import type { Controller } from "../tunnel/controller.ts";
 import type { Memory } from "../tunnel/memory.ts";
@@ -12,7 +14,8 @@ interface Parts {
   catalogue: Catalogue;
   controller: Controller;
   memory: Memory;
-  host: Pick<Host, "now">;
+  settings: Settings;
+  host: Pick<Host, "now" | "read">;
 }
 
 /** Backup and restore while the service runs. */
@@ -21,7 +24,8 @@ export interface LiveBackup {
   restore(contents: unknown, replace: boolean): Promise<Restored>;
 }
 
-export function liveBackup({ store, catalogue, controller, memory, host }: Parts): LiveBackup {
+export function liveBackup(parts: Parts): LiveBackup {
+  const { store, catalogue, controller, memory, host } = parts;
   return {
     take: () => contentsOf(store, host.now()),
     restore: async (contents, replace) => {
@@ -32,6 +36,7 @@ export function liveBackup({ store, catalogue, controller, memory, host }: Parts
       const before = memory.killSwitch();
       const restored = restoreInto(store, checked, replace);
       catalogue.reload();
+      await takeUpAccount(parts);
       if (memory.killSwitch() !== before) await controller.setKillSwitch(memory.killSwitch());
       return restored;
     },

@@ -1,5 +1,6 @@
 import { GatewayError } from "../errors.ts";
 import { MOST_SERVERS } from "../servers/catalogue.ts";
+import { ACCOUNT, deviceFrom, storedDevice } from "../servers/device.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
 import type { Store } from "../servers/store.ts";
 import { type Contents, SETTING_NAMES } from "./contents.ts";
@@ -15,28 +16,39 @@ export function restoreInto(store: Store, contents: Contents, replace: boolean):
   const present = store.servers();
   const keys = new Set(present.map(keyOf));
   const taken = contents.servers.filter((server) => keys.has(keyOf(server)));
-  if (!replace) refuseTaken(taken);
+  if (!replace) refuseTaken([...taken.map(titleOf), ...accountTaken(store, contents)]);
   refuseTooMany([...present, ...contents.servers.filter((server) => !keys.has(keyOf(server)))]);
   store.atomically(() => {
     for (const { provider, name } of taken) store.remove(provider, name);
     for (const server of contents.servers) store.insert(server);
-    // What the backup does not say had its default, and has it again.
+    // What the backup does not say had its default, and has it again. Only an account stays: it is known to a provider.
     for (const name of SETTING_NAMES) store.forget(name);
     for (const [key, value] of Object.entries(contents.settings)) store.write(key, value);
   });
+  store.scrub();
   return { servers: contents.servers.length, replaced: taken.length };
 }
 
-function refuseTaken(taken: readonly Server[]): void {
+function refuseTaken(taken: readonly string[]): void {
   if (taken.length === 0) return;
-  const names = taken
-    .slice(0, MOST_NAMES)
-    .map(({ provider, name }) => `${JSON.stringify(name)} (${provider})`);
+  const names = taken.slice(0, MOST_NAMES);
   const rest = taken.length > MOST_NAMES ? ` and ${taken.length - MOST_NAMES} more` : "";
   throw new GatewayError(
     "unable",
     `there already: ${names.join(", ")}${rest}; nothing was changed; with --replace they are replaced`,
   );
+}
+
+function titleOf({ provider, name }: Server): string {
+  return `${JSON.stringify(name)} (${provider})`;
+}
+
+/** Another device, or another key of the same one, must not be lost unasked. */
+function accountTaken(store: Store, { settings }: Contents): string[] {
+  const stored = storedDevice(store);
+  if (stored === null || stored === "damaged" || settings[ACCOUNT] === undefined) return [];
+  if (Bun.deepEquals(deviceFrom(settings[ACCOUNT]), stored)) return [];
+  return [`the account's device ${JSON.stringify(stored.name)}`];
 }
 
 /** So many names tell a person which backup this is. */

@@ -9,6 +9,7 @@ import { Store } from "../servers/store.ts";
 import { settingsFrom } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import type { Said } from "./asking.ts";
+import { asRoot } from "./root.ts";
 import { askSecret, readSecret } from "./secret.ts";
 
 interface Flags {
@@ -60,8 +61,7 @@ export async function restoreBackup(clock: Clock, flags: RestoreFlags): Promise<
 
 /** Throws where the command cannot work at all; returns the state directory. */
 function prepare(name: string, { stateDir }: Flags): string {
-  process.umask(0o077);
-  if (process.getuid?.() !== 0) throw new GatewayError("unable", `needs root; type: sudo portcullis ${name}`);
+  asRoot(name);
   return settingsFrom({ stateDir }).stateDir;
 }
 

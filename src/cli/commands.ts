@@ -1,7 +1,7 @@
 import { Argument, type Command, Option } from "commander";
 import { PROVIDERS } from "../servers/schema.ts";
-import { FLAGS } from "../settings.ts";
-import { asking, command, host, say } from "./asking.ts";
+import { FLAGS, type Settings } from "../settings.ts";
+import { asking, command, host, type Said, say } from "./asking.ts";
 import type { ExportFlags, RestoreFlags } from "./backup.ts";
 import type { AddFlags } from "./custom.ts";
 import { SHELLS, type Shell, STANDARD_INPUT } from "./defaults.ts";
@@ -12,6 +12,7 @@ import { withSettings } from "./settings.ts";
 // Each command loads what it needs when it runs, as in main.ts.
 const loadTunnel = () => import("./tunnel.ts");
 const loadBackup = () => import("./backup.ts");
+const loadAccount = () => import("./account.ts");
 const loadCustom = () => import("./custom.ts");
 
 /** The commands of daily use; they talk to a running gateway. */
@@ -40,6 +41,39 @@ function addUpdateCommand(program: Command): void {
       .option("--json", "for scripts"),
     (settings, { force, json }) =>
       say(json === true, async () => (await import("./update.ts")).updateServers(settings, force === true)),
+  );
+}
+
+/** The account's secrets, too, go past the HTTP interface. */
+export function addAccountCommands(program: Command): void {
+  program.commandsGroup("On the gateway, as root:");
+  const account = command(program, "account", "the managed provider's account, where that is Mullvad");
+  accountCommand(
+    command(account, "login", "make this gateway a device of your account; asks for its number"),
+    async (settings) => (await loadAccount()).logIn(settings),
+  );
+  accountCommand(
+    command(account, "show", "show the device, and until when the account is paid for"),
+    async (settings) => (await loadAccount()).showAccount(settings),
+  );
+  accountCommand<{ forget?: true }>(
+    command(account, "logout", "remove the device from the account, and the account from here").option(
+      "--forget",
+      "forget it here even where the provider cannot be asked",
+    ),
+    async (settings, { forget }) => (await loadAccount()).logOut(settings, forget === true),
+  );
+  accountCommand(command(account, "rotate-key", "give the device another key"), async (settings) =>
+    (await loadAccount()).rotateKey(settings),
+  );
+}
+
+function accountCommand<Options extends object = object>(
+  on: Command,
+  work: (settings: Settings, options: Options) => Promise<Said>,
+): void {
+  withSettings<Options & { json?: true }>(on.option("--json", "for scripts"), (settings, options) =>
+    say(options.json === true, () => work(settings, options)),
   );
 }
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Settings } from "../settings.ts";
+import { FLAGS, type Settings } from "../settings.ts";
 import { Sandbox } from "./sandbox.ts";
 import { screenOf } from "./screen.ts";
 
@@ -54,6 +54,7 @@ function settingsFor(sandbox: Sandbox, port: number): TrySettings {
     netns: sandbox.namespaces.gateway,
     managedList: sandbox.files.managedList,
     managedKeyFile: sandbox.files.managedKey,
+    managedApi: FLAGS.managedApi.fallback,
     managedAddress: sandbox.managedAddress,
     managedDns: sandbox.managedDns,
     autoconnect: true,

@@ -22,7 +22,7 @@ export type Account = { interface: Config["interface"] } | { missing: string };
 export async function accountOf(
   host: Pick<Host, "read">,
   settings: ManagedSettings,
-  device: StoredDevice = null,
+  device: StoredDevice,
 ): Promise<Account> {
   const { managedKeyFile: file, managedAddress: address, managedDns: dns } = settings;
   if (file === null && address.trim() === "") return accountWith(device, dns);

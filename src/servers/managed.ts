@@ -3,6 +3,7 @@ import type { Host } from "../system/host.ts";
 import { EVERYTHING } from "../wireguard/fieldset.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { type Account, accountOf, type ManagedSettings } from "./account.ts";
+import { storedDevice } from "./device.ts";
 import type { ListedServer } from "./lists/entry.ts";
 import { type List, readList } from "./lists/list.ts";
 import type { Server } from "./schema.ts";
@@ -25,9 +26,9 @@ export class ManagedList {
   static async read(
     host: Pick<Host, "read">,
     settings: ManagedSettings,
-    store: Pick<Store, "list">,
+    store: Pick<Store, "list" | "read">,
   ): Promise<ManagedList> {
-    const managed = new ManagedList(await accountOf(host, settings));
+    const managed = new ManagedList(await accountOf(host, settings, storedDevice(store)));
     const { managedList: source } = settings;
     if (source === null) return managed;
     try {

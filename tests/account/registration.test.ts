@@ -29,6 +29,7 @@ function gateway({ inUse = false } = {}) {
     api: new MullvadApi(BASE, provider.send),
     inUse: () => used.inUse,
     changed: async () => void changes++,
+    notice: null,
   });
   return {
     directory,
@@ -108,6 +109,7 @@ describe("logging in", () => {
       api: new MullvadApi(BASE, all.provider.send),
       inUse: () => false,
       changed: async () => {},
+      notice: null,
     });
     const both = await Promise.allSettled([all.registration.logIn(NUMBER), other.logIn(NUMBER)]);
     expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);

@@ -29,7 +29,7 @@ const FILES: Record<string, string> = {
   "/key": `${PRIVATE}\n`,
 };
 
-const NOTHING_KEPT = { list: () => null };
+const NOTHING_KEPT = { list: () => null, read: () => null };
 
 function read(settings: Partial<ManagedSettings> = {}, files: Record<string, string> = {}) {
   const all = { ...FILES, ...files };

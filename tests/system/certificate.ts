@@ -1,6 +1,7 @@
+import { isIP } from "node:net";
 import { join } from "node:path";
 
-/** Writes a certificate for a name that vouches for itself, and its key. */
+/** Writes a certificate for a name or an address that vouches for itself, and its key. */
 export async function makeCertificate(
   folder: string,
   name: string,
@@ -11,7 +12,7 @@ export async function makeCertificate(
     [
       ...["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
       ...["-keyout", key, "-out", certificate, "-days", "2"],
-      ...["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}`],
+      ...["-subj", `/CN=${name}`, "-addext", `subjectAltName=${isIP(name) === 0 ? "DNS" : "IP"}:${name}`],
     ],
     { stderr: "pipe" },
   );

@@ -1,0 +1,91 @@
+import { registrationIn } from "../account/live.ts";
+import { accountNumberIn } from "../account/number.ts";
+import type { LoggedOut, Registration } from "../account/registration.ts";
+import type { ShownAccount } from "../account/shown.ts";
+import { GatewayError } from "../errors.ts";
+import { listTable } from "../firewall/table.ts";
+import { askOperator } from "../operator.ts";
+import { graphOf } from "../serve.ts";
+import type { Settings } from "../settings.ts";
+import { sendUnguarded } from "../tunnel/messenger.ts";
+import { host, type Said } from "./asking.ts";
+import { STANDARD_INPUT } from "./defaults.ts";
+import { asRoot } from "./root.ts";
+import { readSecret } from "./secret.ts";
+import { printable, styled, table } from "./text.ts";
+
+/** Makes a device in the account whose number is typed, or comes on standard input. */
+export async function logIn(settings: Settings): Promise<Said> {
+  asRoot("account login");
+  const number = accountNumberIn(await readSecret(STANDARD_INPUT, "Account number"));
+  const live = await askOperator(settings.stateDir, "account/login", { number });
+  const account = live?.answer ?? (await alone(settings, (registration) => registration.logIn(number)));
+  return saidOf(account, "Logged in; servers of the managed provider can be connected to.");
+}
+
+export async function showAccount(settings: Settings): Promise<Said> {
+  asRoot("account show");
+  const live = await askOperator(settings.stateDir, "account", null);
+  return saidOf(live?.answer ?? (await alone(settings, (registration) => registration.show())));
+}
+
+export async function logOut(settings: Settings, forget: boolean): Promise<Said> {
+  asRoot("account logout");
+  const live = await askOperator(settings.stateDir, "account/logout", { forget });
+  const out = live?.answer ?? (await alone(settings, (registration) => registration.logOut(forget)));
+  return { json: { success: true, ...out }, text: farewell(out) };
+}
+
+export async function rotateKey(settings: Settings): Promise<Said> {
+  asRoot("account rotate-key");
+  const live = await askOperator(settings.stateDir, "account/rotate-key", null);
+  const account = live?.answer ?? (await alone(settings, (registration) => registration.rotateKey()));
+  return saidOf(account, "The device has another key.");
+}
+
+/** Where no service runs. */
+async function alone<T>(settings: Settings, work: (registration: Registration) => Promise<T>): Promise<T> {
+  const graph = await graphOf(settings);
+  if ((await listTable(graph.host)) !== null) {
+    throw new GatewayError(
+      "unable",
+      "the kill switch stands and no service runs that could let this request pass; start it: systemctl start portcullis",
+    );
+  }
+  return work(registrationIn(graph, sendUnguarded(graph.host)));
+}
+
+function saidOf(account: ShownAccount, done = ""): Said {
+  return { json: { success: true, ...account }, text: `${done === "" ? "" : `${done}\n`}${textOf(account)}` };
+}
+
+function textOf(account: ShownAccount): string {
+  const { number, device, addresses, public_key, created, warnings } = account;
+  const rows = [
+    ["Account", number],
+    ["Paid until", paidOf(account)],
+    ["Device", `${printable(device)}, since ${dayOf(created)}`],
+    ["Addresses", addresses.join(", ")],
+    ["Public key", public_key],
+  ].map(([name = "", value = ""]) => [styled("dim", name), value]);
+  const notes = warnings.map((warning) => `${styled("yellow", "Note")}: ${printable(warning)}\n`);
+  return table(rows) + notes.join("");
+}
+
+function paidOf({ paid_until }: ShownAccount): string {
+  if (paid_until === null) return "not known";
+  const days = Math.floor((Date.parse(paid_until) - host.now()) / DAY_MS);
+  if (days < 0) return styled("red", `${dayOf(paid_until)}: the time is used up, and no server answers`);
+  return `${dayOf(paid_until)} (${days === 1 ? "1 day" : `${days} days`})`;
+}
+
+const DAY_MS = 86_400_000;
+
+function dayOf(date: string): string {
+  return date.slice(0, "2026-01-02".length);
+}
+
+function farewell({ device, remains }: LoggedOut): string {
+  const done = `Logged out; the device "${printable(device)}" is ${remains === null ? "removed" : "forgotten here"}.\n`;
+  return remains === null ? done : `${done}${styled("yellow", "Note")}: ${printable(remains)}\n`;
+}
