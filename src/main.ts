@@ -18,8 +18,8 @@ const program = new Command("portcullis")
   .exitOverride()
   // An option belongs to the command that it stands behind: `servers` and `servers update` both have some.
   .enablePositionalOptions()
-  // What is wrong is quoted, and may be a key that somebody has typed in its place.
-  .configureOutput({ outputError: (text, write) => write(text.replace(/[A-Za-z0-9+/]{43}=/g, "(a key)")) })
+  // What is wrong is quoted, and may be a secret that somebody has typed in its place.
+  .configureOutput({ outputError: (text, write) => write(withoutSecrets(text)) })
   .showHelpAfterError(false);
 
 withSettings(command("serve", "run the gateway"), async (settings) => {
@@ -109,6 +109,10 @@ await program.parseAsync().catch((error: unknown) => {
   if (!(error instanceof CommanderError)) process.stderr.write(`portcullis: ${messageOf(error)}\n`);
   process.exit(exitCodeOf(error));
 });
+
+function withoutSecrets(text: string): string {
+  return text.replace(/[A-Za-z0-9+/]{43}=/g, "(a key)").replace(/\b[0-9]{16}\b/g, "(an account number)");
+}
 
 function command(name: string, description: string, parent = program, options = {}): Command {
   return parent

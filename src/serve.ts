@@ -13,6 +13,7 @@ import { type Links, linksOf } from "./routing/links.ts";
 import { applyRules, rulesFor } from "./routing/rules.ts";
 import { alternativesTo } from "./servers/alternatives.ts";
 import { Catalogue } from "./servers/catalogue.ts";
+import { storedDevice } from "./servers/device.ts";
 import { isAddress, ManagedList } from "./servers/managed.ts";
 import { Store } from "./servers/store.ts";
 import { Updates } from "./servers/updates.ts";
@@ -149,9 +150,12 @@ export async function graphOf(settings: Settings): Promise<Graph> {
   });
   const damages: [AlertCode, string][] = [];
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
+  if (storedDevice(store) === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);
   if (managed.alert !== null) damages.push(["list_damaged", managed.alert]);
   return { ...tunnel, settings, store, catalogue, updates, memory, log, host, findLinks, bulletin, damages };
 }
+
+const ACCOUNT_LOST = "The stored account of the managed provider could not be read and is not used.";
 
 /** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */
 async function raiseKillSwitch(settings: Settings): Promise<void> {

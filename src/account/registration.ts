@@ -3,7 +3,7 @@ import { ACCOUNT, type Device, storedDevice } from "../servers/device.ts";
 import type { MullvadAccount, MullvadApi } from "../servers/mullvad/api.ts";
 import { DEVICES_PAGE, isFinal } from "../servers/mullvad/refusal.ts";
 import type { Store } from "../servers/store.ts";
-import { generateKeyPair } from "../wireguard/key.ts";
+import { generateKeyPair, publicKeyOf } from "../wireguard/key.ts";
 import { accountNumberIn } from "./number.ts";
 import { rotated, settled } from "./rotation.ts";
 import { type Outcome, type ShownAccount, shownAccount } from "./shown.ts";
@@ -39,7 +39,7 @@ export class Registration {
       const account = await this.parts.api.open(number);
       const device = await this.register(account, number);
       await this.parts.changed();
-      return this.shown(account, device);
+      return this.fresh(account, device);
     });
   }
 
@@ -79,7 +79,7 @@ export class Registration {
       const account = await this.parts.api.open(device.number);
       const next = await rotated(account, device, (each) => this.save(each));
       await this.takeUp();
-      return this.shown(account, next);
+      return this.fresh(account, next);
     });
   }
 
@@ -112,6 +112,12 @@ export class Registration {
       await this.takeUp();
     }
     return this.noticed(shownAccount(known, paid, provided));
+  }
+
+  /** As the provider has just confirmed it. */
+  private async fresh(account: MullvadAccount, device: Device): Promise<ShownAccount> {
+    const provided = { publicKey: publicKeyOf(device.privateKey) };
+    return this.noticed(shownAccount(device, await outcome(account.paidUntil()), provided));
   }
 
   private noticed(account: ShownAccount): ShownAccount {

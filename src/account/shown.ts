@@ -19,11 +19,13 @@ export interface ShownAccount {
 /** Of what was asked of the provider: the answer, or why there is none. */
 export type Outcome<T> = T | Error;
 
-/** `provided` is null where the account no longer has the device. */
+/** What the provider has for the device's key; null where the account no longer has the device. */
+type Provided = Pick<ProvidedDevice, "publicKey"> | null;
+
 export function shownAccount(
   device: Device,
   paid: Outcome<string>,
-  provided: Outcome<ProvidedDevice | null>,
+  provided: Outcome<Provided>,
 ): ShownAccount {
   const { number, name, privateKey, addresses, created } = device;
   return {
@@ -48,7 +50,7 @@ function unknown(...outcomes: Outcome<unknown>[]): string[] {
   return failed === undefined ? [] : [`not all is known: ${failed.message}`];
 }
 
-function differing({ privateKey, newKey }: Device, provided: Outcome<ProvidedDevice | null>): string[] {
+function differing({ privateKey, newKey }: Device, provided: Outcome<Provided>): string[] {
   if (newKey !== undefined) return ["a change of the key is not finished: portcullis account rotate-key"];
   if (provided instanceof Error) return [];
   if (provided === null) return [GONE];

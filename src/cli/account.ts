@@ -5,7 +5,6 @@ import type { ShownAccount } from "../account/shown.ts";
 import { GatewayError } from "../errors.ts";
 import { listTable } from "../firewall/table.ts";
 import { askOperator } from "../operator.ts";
-import { graphOf } from "../serve.ts";
 import type { Settings } from "../settings.ts";
 import { sendUnguarded } from "../tunnel/messenger.ts";
 import { host, type Said } from "./asking.ts";
@@ -45,6 +44,7 @@ export async function rotateKey(settings: Settings): Promise<Said> {
 
 /** Where no service runs. */
 async function alone<T>(settings: Settings, work: (registration: Registration) => Promise<T>): Promise<T> {
+  const { graphOf } = await import("../serve.ts");
   const graph = await graphOf(settings);
   if ((await listTable(graph.host)) !== null) {
     throw new GatewayError(

@@ -5,6 +5,7 @@ import { type Restored, restoreInto } from "../backup/restore.ts";
 import { GatewayError } from "../errors.ts";
 import { askOperator } from "../operator.ts";
 import { hasDatabase } from "../servers/database.ts";
+import { ACCOUNT } from "../servers/device.ts";
 import { Store } from "../servers/store.ts";
 import { settingsFrom } from "../settings.ts";
 import type { Host } from "../system/host.ts";
@@ -42,7 +43,7 @@ export async function exportBackup(clock: Clock, flags: ExportFlags): Promise<vo
   const text = passphrase === null ? plain(contents) : await encrypted(contents, passphrase);
   process.stdout.write(text);
   const what = flags.plain ? "its keys are in plain text" : "encrypted";
-  process.stderr.write(`Exported ${counted(contents.servers.length)} and the settings; ${what}.\n`);
+  process.stderr.write(`Exported ${partsOf(contents)}; ${what}.\n`);
   if (flags.plain && isOpenToOthers())
     process.stderr.write("Other users of this machine can read that file: chmod 600 it.\n");
 }
@@ -120,16 +121,20 @@ function isOpenToOthers(): boolean {
   return output.isFile() && (output.mode & 0o077) !== 0;
 }
 
-function reportOf({ servers, replaced }: Restored, { settings }: Contents, live: boolean): string {
+function reportOf({ replaced }: Restored, contents: Contents, live: boolean): string {
   const lines = [
-    `Restored ${counted(servers)}${replaced > 0 ? ` (${replaced} replaced)` : ""} and the settings.`,
+    `Restored ${partsOf(contents)}${replaced > 0 ? `; replaced ${counted(replaced)}` : ""}.`,
     !live && "No service runs on this state; it takes all of it up when it starts.",
-    settings.killswitch === "off" && "The kill switch is down, as it was: portcullis killswitch on",
+    contents.settings.killswitch === "off" && "The kill switch is down, as it was: portcullis killswitch on",
   ];
   return lines
     .filter((line) => line !== false)
     .map((line) => `${line}\n`)
     .join("");
+}
+
+function partsOf({ servers, settings }: Contents): string {
+  return `${counted(servers.length)}${settings[ACCOUNT] === undefined ? "" : ", the account"} and the settings`;
 }
 
 function counted(servers: number): string {

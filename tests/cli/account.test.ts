@@ -105,7 +105,11 @@ Public key  ${device?.pubkey}
 
   test("the number is never taken from the command line, and none of 15 digits is sent", async () => {
     const env = environment();
-    expect((await account(env, ["login", NUMBER])).code).toBe(2);
+    for (const words of [["login", NUMBER], [NUMBER]]) {
+      const refused = await account(env, words);
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).not.toContain(NUMBER);
+    }
     for (const stdin of ["", "123456789012345\n", "12345678901234567", "123456789012345x", "\n"]) {
       const refused = await account(env, ["login", "--json"], stdin);
       expect([refused.code, JSON.parse(refused.stdout).success]).toEqual([2, false]);

@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import type { HttpsRequest } from "../../src/system/host.ts";
@@ -40,6 +40,15 @@ export class ProviderSite {
     return text.split("\n").filter((line) => line !== "");
   }
 
+  /** From now on it refuses whatever it is asked. */
+  pause(): void {
+    writeFileSync(join(this.folder, "paused"), "");
+  }
+
+  resume(): void {
+    rmSync(join(this.folder, "paused"));
+  }
+
   stop(): void {
     this.child.kill("SIGKILL");
   }
@@ -59,6 +68,7 @@ function serve(folder: string): void {
         join(folder, "visits"),
         `${request.method} ${path} from ${server.requestIP(request)?.address}\n`,
       );
+      if (existsSync(join(folder, "paused"))) return new Response("", { status: 503 });
       const text = await request.text();
       const { status, headers, body } = provider.answer({
         url: request.url,
