@@ -17,6 +17,8 @@ interface FakeDevice {
   privateKey: string;
   fwmark: number;
   peer: FakePeer | null;
+  /** More peers, where the gateway asks several servers at once. */
+  others: FakePeer[];
 }
 
 interface FakePeer {
@@ -25,6 +27,8 @@ interface FakePeer {
   keepalive: number;
   /** As WireGuard shows it: milliseconds since 1970, 0 is none yet. */
   latestHandshake: number;
+  /** Since when the interface knows it, on the monotone clock. */
+  knownAt: number;
   /** Of that handshake and of the last packet out, on the monotone clock. */
   metAt: number;
   sentAt: number;
@@ -43,9 +47,7 @@ interface Count {
 interface FakeConfig {
   privateKey: string;
   fwmark: number;
-  publicKey: string;
-  endpoint: string;
-  keepalive: number;
+  peers: Pick<FakePeer, "publicKey" | "endpoint" | "keepalive">[];
 }
 
 type Family = "-4" | "-6";
@@ -93,6 +95,8 @@ export class FakeHost implements Host {
   patient = false;
   /** Endpoints, `address:port`, that answer no handshake. */
   readonly silent = new Set<string>();
+  /** Milliseconds that the first handshake with an endpoint takes; no time where none is given. */
+  readonly roundTrips = new Map<string, number>();
   readonly names = new Map<string, string[]>();
   /** What the internet answers to a URL; it is silent to all others, for ever. */
   readonly pages = new Map<string, HttpsAnswer>();
@@ -143,8 +147,9 @@ export class FakeHost implements Host {
     if (way === undefined) return this.files.get(path) ?? null;
     const link = this.links.get(name);
     if (link === undefined || link.userspace || link.device === null) return null;
-    const { peer } = this.observed(link, link.device);
-    return `${(way === "rx" ? peer?.received.packets : peer?.sent.packets) ?? 0}\n`;
+    const peers = peersOf(this.observed(link, link.device));
+    const packets = peers.map((peer) => (way === "rx" ? peer.received : peer.sent).packets);
+    return `${packets.reduce((sum, number) => sum + number, 0)}\n`;
   }
 
   async writeSysctl(path: string, value: string): Promise<void> {
@@ -437,7 +442,10 @@ export class FakeHost implements Host {
 
   private addLink(name: string, userspace: boolean): string {
     if (this.links.has(name)) fail("File exists");
-    this.links.set(name, emptyLink({ userspace, device: { privateKey: "", fwmark: 0, peer: null } }));
+    this.links.set(
+      name,
+      emptyLink({ userspace, device: { privateKey: "", fwmark: 0, peer: null, others: [] } }),
+    );
     this.tell("ip", `[LINK]9: ${name}: <POINTOPOINT,NOARP> mtu 1420 qdisc noop state DOWN`);
     return "";
   }
@@ -458,32 +466,41 @@ export class FakeHost implements Host {
     if (link?.device == null) return fail("No such device");
     if (verb === "show" && last === "dump") return dumpOf(this.observed(link, link.device));
     if (verb !== "setconf" || last !== "/dev/stdin") return unknown(`wg ${verb} ${last}`);
-    const value = (key: string) => new RegExp(`^${key} = (.*)$`, "m").exec(stdin)?.[1] ?? fail(`no ${key}`);
+    const [own = "", ...peers] = stdin.split("[Peer]");
+    const valueIn = (text: string, key: string) =>
+      new RegExp(`^${key} = (.*)$`, "m").exec(text)?.[1] ?? fail(`no ${key}`);
     return this.configure(link, {
-      privateKey: value("PrivateKey"),
-      fwmark: Number(value("FwMark")),
-      publicKey: value("PublicKey"),
-      endpoint: value("Endpoint"),
-      keepalive: Number(value("PersistentKeepalive")),
+      privateKey: valueIn(own, "PrivateKey"),
+      fwmark: Number(valueIn(own, "FwMark")),
+      peers: peers.map((text) => ({
+        publicKey: valueIn(text, "PublicKey"),
+        endpoint: valueIn(text, "Endpoint"),
+        keepalive: Number(valueIn(text, "PersistentKeepalive")),
+      })),
     });
   }
 
-  private configure(link: FakeLink, { privateKey, fwmark, ...peer }: FakeConfig): string {
+  private configure(link: FakeLink, { privateKey, fwmark, peers }: FakeConfig): string {
     const nothing = () => ({ bytes: 0, packets: 0 });
-    const times = { latestHandshake: 0, metAt: 0, sentAt: this.clock, askedAt: null };
-    link.device = {
-      privateKey,
-      fwmark,
-      peer: { ...peer, ...times, sent: nothing(), received: nothing() },
-    };
+    const times = { latestHandshake: 0, metAt: 0, knownAt: this.clock, sentAt: this.clock, askedAt: null };
+    const [peer = null, ...others] = peers.map((told) => ({
+      ...told,
+      ...times,
+      sent: nothing(),
+      received: nothing(),
+    }));
+    link.device = { privateKey, fwmark, peer, others };
     return "errno=0\n\n";
   }
 
   /** A peer that is reached for the first time shakes hands. */
   private observed(link: FakeLink, device: FakeDevice): FakeDevice {
-    const { peer } = device;
-    const meets = peer !== null && link.up && peer.latestHandshake === 0 && this.online;
-    if (meets && !this.silent.has(peer.endpoint)) this.shakeHands(peer, this.clock);
+    for (const peer of peersOf(device)) {
+      const takes = this.roundTrips.get(peer.endpoint);
+      const at = takes === undefined ? this.clock : peer.knownAt + takes;
+      const meets = link.up && peer.latestHandshake === 0 && this.online && at <= this.clock;
+      if (meets && !this.silent.has(peer.endpoint)) this.shakeHands(peer, at);
+    }
     return device;
   }
 }
@@ -496,6 +513,10 @@ function idle(): Promise<void> {
 function count(so: Count, packets: number, bytesEach: number): void {
   so.packets += packets;
   so.bytes += packets * bytesEach;
+}
+
+function peersOf({ peer, others }: FakeDevice): FakePeer[] {
+  return peer === null ? [] : [peer, ...others];
 }
 
 function emptyLink(link: Partial<FakeLink>): FakeLink {
@@ -534,10 +555,11 @@ function ruleJson(text: string): unknown {
   };
 }
 
-function dumpOf({ privateKey, fwmark, peer }: FakeDevice): string {
+function dumpOf(device: FakeDevice): string {
+  const { privateKey, fwmark } = device;
   const own = [privateKey || "(none)", privateKey ? publicKey(privateKey) : "(none)", "51820"];
   const lines = [[...own, fwmark === 0 ? "off" : `0x${fwmark.toString(16)}`]];
-  if (peer !== null) {
+  for (const peer of peersOf(device)) {
     const { endpoint, latestHandshake, keepalive } = peer;
     const seconds = String(Math.floor(latestHandshake / 1000));
     lines.push([
@@ -554,12 +576,14 @@ function dumpOf({ privateKey, fwmark, peer }: FakeDevice): string {
   return `${lines.map((line) => line.join("\t")).join("\n")}\n`;
 }
 
-function uapiOf({ privateKey, fwmark, peer }: FakeDevice): string {
+function uapiOf(device: FakeDevice): string {
+  const { privateKey, fwmark } = device;
   const hex = (key: string) => Uint8Array.fromBase64(key).toHex();
   const lines = privateKey === "" ? [] : [`private_key=${hex(privateKey)}`, `fwmark=${fwmark}`];
-  if (peer !== null) {
+  for (const peer of peersOf(device)) {
     lines.push(`public_key=${hex(peer.publicKey)}`, `endpoint=${peer.endpoint}`);
     lines.push(`last_handshake_time_sec=${Math.floor(peer.latestHandshake / 1000)}`);
+    lines.push(`last_handshake_time_nsec=${Math.round((peer.latestHandshake % 1000) * 1e6)}`);
     lines.push(`rx_bytes=${peer.received.bytes}`, `tx_bytes=${peer.sent.bytes}`);
   }
   return `${[...lines, "errno=0"].join("\n")}\n\n`;
@@ -575,13 +599,17 @@ function publicKey(privateKey: string): string {
 }
 
 function uapiConfig(request: string): FakeConfig {
-  const value = (key: string) => new RegExp(`^${key}=(.*)$`, "m").exec(request)?.[1] ?? fail(`no ${key}`);
+  const [own = "", ...peers] = request.split(/^(?=public_key=)/m);
+  const valueIn = (text: string, key: string) =>
+    new RegExp(`^${key}=(.*)$`, "m").exec(text)?.[1] ?? fail(`no ${key}`);
   return {
-    privateKey: Uint8Array.fromHex(value("private_key")).toBase64(),
-    fwmark: Number(value("fwmark")),
-    publicKey: Uint8Array.fromHex(value("public_key")).toBase64(),
-    endpoint: value("endpoint"),
-    keepalive: Number(value("persistent_keepalive_interval")),
+    privateKey: Uint8Array.fromHex(valueIn(own, "private_key")).toBase64(),
+    fwmark: Number(valueIn(own, "fwmark")),
+    peers: peers.map((text) => ({
+      publicKey: Uint8Array.fromHex(valueIn(text, "public_key")).toBase64(),
+      endpoint: valueIn(text, "endpoint"),
+      keepalive: Number(valueIn(text, "persistent_keepalive_interval")),
+    })),
   };
 }
 

@@ -3,7 +3,15 @@ import { FWMARK } from "../firewall/policy.ts";
 import { linkLines, routedPrefixes, routeLines } from "../routing/routes.ts";
 import { TUNNEL_TABLE } from "../routing/rules.ts";
 import type { Host } from "../system/host.ts";
-import { type Device, parseDump, parseUapi, setconfText, uapiText } from "../wireguard/device.ts";
+import {
+  type Device,
+  parseDump,
+  parseUapi,
+  peersInDump,
+  peersInUapi,
+  setconfText,
+  uapiText,
+} from "../wireguard/device.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { Sample } from "./health.ts";
 import { keepaliveOf, type Session } from "./session.ts";
@@ -95,9 +103,26 @@ export class Kernel {
   async device(link: string): Promise<Device | null> {
     const answer = await this.host.exchange(socketOf(link), "get=1\n\n");
     if (answer !== null) return parseUapi(answer);
-    if (this.native === false) return null;
-    const dump = await this.host.run(["wg", "show", link, "dump"], { secret: true }).catch(() => null);
+    const dump = await this.dump(link);
     return dump === null ? null : parseDump(dump);
+  }
+
+  /**
+   * Who of an interface's servers has answered, by public key, and when, in milliseconds since 1970: null where
+   * WireGuard tells whole seconds alone. Runs a program only when more than the `known` answers have come in.
+   */
+  async handshakes(link: string, known: number): Promise<Map<string, number | null>> {
+    if (this.native && ((await this.packets(link))?.received ?? Number.POSITIVE_INFINITY) <= known) {
+      return new Map();
+    }
+    const answer = await this.host.exchange(socketOf(link), "get=1\n\n");
+    const dump = answer === null ? await this.dump(link) : null;
+    const peers = answer !== null ? peersInUapi(answer) : dump !== null ? peersInDump(dump) : [];
+    return new Map(
+      peers
+        .filter((peer) => peer.latestHandshake > 0)
+        .map((peer) => [peer.publicKey, answer === null ? null : peer.latestHandshake]),
+    );
   }
 
   /** Whether the server has answered; runs a program only when something has come in. */
@@ -158,21 +183,31 @@ export class Kernel {
   }
 
   /**
-   * Gives the interface its server, which starts the handshake. The firewall must let it out by then, and mark and
-   * peer come together: a first packet that meets the kill switch is sent again only after 5 s.
+   * Gives the interface its server, or several with the same own key, which starts the handshakes. The firewall must
+   * let them out by then, and mark and peer come together: a first packet that meets the kill switch is sent again
+   * only after 5 s.
    */
-  async configure({ link, server, endpoint }: Session): Promise<void> {
-    const given = { endpoint, fwmark: FWMARK, keepalive: keepaliveOf(server) };
+  async configure(session: Session, others: readonly Session[] = []): Promise<void> {
+    const { link } = session;
+    const own = { privateKey: session.server.config.interface.privateKey, fwmark: FWMARK };
+    const peers = [session, ...others].map(({ server, endpoint }) => ({
+      config: server.config.peer,
+      endpoint,
+      keepalive: keepaliveOf(server),
+    }));
     // A program takes on its socket, at once, what `wg` would write there.
-    const answer = this.native
-      ? null
-      : await this.host.exchange(socketOf(link), uapiText(server.config, given));
+    const answer = this.native ? null : await this.host.exchange(socketOf(link), uapiText(own, peers));
     if (answer?.trim() === "errno=0") return;
     if (answer !== null) throw new GatewayError("unable", `WireGuard refused the configuration of ${link}`);
     await this.host.run(["wg", "setconf", link, "/dev/stdin"], {
-      stdin: setconfText(server.config, given),
+      stdin: setconfText(own, peers),
       secret: true,
     });
+  }
+
+  private async dump(link: string): Promise<string | null> {
+    if (this.native === false) return null;
+    return this.host.run(["wg", "show", link, "dump"], { secret: true }).catch(() => null);
   }
 
   private async routes(): Promise<{ prefix: string; dev: string }[]> {

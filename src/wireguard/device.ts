@@ -16,57 +16,92 @@ export interface DevicePeer {
   publicKey: string;
   /** `address:port` or `[IPv6]:port`. */
   endpoint: string | null;
-  /** Milliseconds since 1970; 0 is none yet. */
+  /** Milliseconds since 1970, with what WireGuard tells of their parts; 0 is none yet. */
   latestHandshake: number;
   rxBytes: number;
   txBytes: number;
 }
 
-/** What the gateway adds to a configuration when it connects. */
-export interface Link {
+/** One server as an interface is told of it. */
+export interface Peer {
+  config: Config["peer"];
   /** Where the endpoint's host is found now. */
   endpoint: { address: string; port: number };
-  fwmark: number;
   /** Seconds; 0 is off. */
   keepalive: number;
 }
 
+/** The interface's own end. */
+export interface Own {
+  privateKey: string;
+  fwmark: number;
+}
+
 /** The text for `wg setconf IF /dev/stdin`. */
-export function setconfText(config: Config, link: Link): string {
-  const { interface: own, peer } = config;
+export function setconfText({ privateKey, fwmark }: Own, peers: readonly Peer[]): string {
   return lines([
     "[Interface]",
-    `PrivateKey = ${own.privateKey}`,
-    `FwMark = ${link.fwmark}`,
-    "",
-    "[Peer]",
-    `PublicKey = ${peer.publicKey}`,
-    peer.presharedKey !== undefined && `PresharedKey = ${peer.presharedKey}`,
-    `Endpoint = ${formatEndpoint(link.endpoint.address, link.endpoint.port)}`,
-    `AllowedIPs = ${peer.allowedIps.join(", ")}`,
-    `PersistentKeepalive = ${link.keepalive}`,
+    `PrivateKey = ${privateKey}`,
+    `FwMark = ${fwmark}`,
+    ...peers.flatMap(({ config, endpoint, keepalive }) => [
+      "",
+      "[Peer]",
+      `PublicKey = ${config.publicKey}`,
+      config.presharedKey !== undefined && `PresharedKey = ${config.presharedKey}`,
+      `Endpoint = ${formatEndpoint(endpoint.address, endpoint.port)}`,
+      config.allowedIps.length > 0 && `AllowedIPs = ${config.allowedIps.join(", ")}`,
+      `PersistentKeepalive = ${keepalive}`,
+    ]),
   ]);
 }
 
 /** The same as `set=1` of the cross-platform userspace interface (wireguard.com/xplatform). */
-export function uapiText(config: Config, link: Link): string {
-  const { interface: own, peer } = config;
+export function uapiText({ privateKey, fwmark }: Own, peers: readonly Peer[]): string {
   const text = lines([
     "set=1",
-    `private_key=${hexOf(own.privateKey)}`,
-    `fwmark=${link.fwmark}`,
+    `private_key=${hexOf(privateKey)}`,
+    `fwmark=${fwmark}`,
     "replace_peers=true",
-    `public_key=${hexOf(peer.publicKey)}`,
-    peer.presharedKey !== undefined && `preshared_key=${hexOf(peer.presharedKey)}`,
-    `endpoint=${formatEndpoint(link.endpoint.address, link.endpoint.port)}`,
-    `persistent_keepalive_interval=${link.keepalive}`,
-    ...peer.allowedIps.map((prefix) => `allowed_ip=${prefix}`),
+    ...peers.flatMap(({ config, endpoint, keepalive }) => [
+      `public_key=${hexOf(config.publicKey)}`,
+      config.presharedKey !== undefined && `preshared_key=${hexOf(config.presharedKey)}`,
+      `endpoint=${formatEndpoint(endpoint.address, endpoint.port)}`,
+      `persistent_keepalive_interval=${keepalive}`,
+      ...config.allowedIps.map((prefix) => `allowed_ip=${prefix}`),
+    ]),
   ]);
   return `${text}\n`;
 }
 
-/** Reads `wg show IF dump` (wg(8)): the interface on the first line, a peer on each line that follows. */
 export function parseDump(text: string): Device {
+  const { peers, ...own } = dumped(text);
+  return { ...own, peer: onlyOne(peers) };
+}
+
+/** Of an interface that may know several servers. */
+export function peersInDump(text: string): DevicePeer[] {
+  return dumped(text).peers;
+}
+
+export function parseUapi(text: string): Device {
+  const { own, peers } = exchanged(text);
+  const privateKey = own.get("private_key");
+  return {
+    // Worked out where it is wanted: it costs more than all the rest, and this is asked many times a second.
+    get publicKey() {
+      return privateKey === undefined ? null : publicKeyOf(base64Of(privateKey));
+    },
+    fwmark: numberIn(own.get("fwmark") ?? "0"),
+    peer: onlyOne(peers),
+  };
+}
+
+export function peersInUapi(text: string): DevicePeer[] {
+  return exchanged(text).peers;
+}
+
+/** Reads `wg show IF dump` (wg(8)): the interface on the first line, a peer on each line that follows. */
+function dumped(text: string): Omit<Device, "peer"> & { peers: DevicePeer[] } {
   const [own = [], ...peers] = text
     .trimEnd()
     .split("\n")
@@ -76,33 +111,25 @@ export function parseDump(text: string): Device {
   return {
     publicKey: unless("(none)", publicKey),
     fwmark: fwmark === "off" ? 0 : numberIn(fwmark),
-    peer: onlyOne(
-      peers.map(([publicKey = "", , endpoint = "", , handshake = "", rx = "", tx = ""]) => ({
-        publicKey,
-        endpoint: canonical(unless("(none)", endpoint)),
-        latestHandshake: numberIn(handshake) * 1000,
-        rxBytes: numberIn(rx),
-        txBytes: numberIn(tx),
-      })),
-    ),
+    peers: peers.map(([publicKey = "", , endpoint = "", , handshake = "", rx = "", tx = ""]) => ({
+      publicKey,
+      endpoint: canonical(unless("(none)", endpoint)),
+      latestHandshake: numberIn(handshake) * 1000,
+      rxBytes: numberIn(rx),
+      txBytes: numberIn(tx),
+    })),
   };
 }
 
 /** Reads the answer to `get=1` of the cross-platform userspace interface (wireguard.com/xplatform). */
-export function parseUapi(text: string): Device {
+function exchanged(text: string): { own: ReadonlyMap<string, string>; peers: DevicePeer[] } {
   const pairs = text.trimEnd().split("\n").map(pairOf);
   const [last, errno] = pairs.pop() ?? [];
   if (last !== "errno" || errno !== "0") refuse();
   const starts = pairs.flatMap(([key], index) => (key === "public_key" ? [index] : []));
-  const own = new Map(pairs.slice(0, starts[0]));
-  const privateKey = own.get("private_key");
   return {
-    // Worked out where it is wanted: it costs more than all the rest, and this is asked many times a second.
-    get publicKey() {
-      return privateKey === undefined ? null : publicKeyOf(base64Of(privateKey));
-    },
-    fwmark: numberIn(own.get("fwmark") ?? "0"),
-    peer: onlyOne(starts.map((start, index) => uapiPeer(new Map(pairs.slice(start, starts[index + 1]))))),
+    own: new Map(pairs.slice(0, starts[0])),
+    peers: starts.map((start, index) => uapiPeer(new Map(pairs.slice(start, starts[index + 1])))),
   };
 }
 
@@ -112,7 +139,7 @@ function uapiPeer(peer: ReadonlyMap<string, string>): DevicePeer {
   return {
     publicKey: base64Of(peer.get("public_key")),
     endpoint: canonical(peer.get("endpoint") ?? null),
-    latestHandshake: seconds * 1000 + Math.floor(nanoseconds / 1_000_000),
+    latestHandshake: seconds * 1000 + nanoseconds / 1_000_000,
     rxBytes: numberIn(peer.get("rx_bytes") ?? "0"),
     txBytes: numberIn(peer.get("tx_bytes") ?? "0"),
   };

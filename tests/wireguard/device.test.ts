@@ -1,7 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../src/errors.ts";
-import { parseDump, parseUapi, setconfText, uapiText } from "../../src/wireguard/device.ts";
+import {
+  type Peer,
+  parseDump,
+  parseUapi,
+  peersInDump,
+  peersInUapi,
+  setconfText,
+  uapiText,
+} from "../../src/wireguard/device.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import type { Config } from "../../src/wireguard/schema.ts";
 
@@ -27,10 +35,21 @@ const CONFIG: Config = {
   },
 };
 
+const OWN = { privateKey: PRIVATE, fwmark: 51820 };
+const PEER: Peer = {
+  config: CONFIG.peer,
+  endpoint: { address: "2001:db8::1", port: 51820 },
+  keepalive: 25,
+};
+const { presharedKey: _, ...withoutPreshared } = CONFIG.peer;
+const OTHER: Peer = {
+  config: { ...withoutPreshared, publicKey: publicKeyOf(PRIVATE), allowedIps: [] },
+  endpoint: { address: "192.0.2.1", port: 443 },
+  keepalive: 0,
+};
+
 describe("the text for wg setconf", () => {
-  test("it holds WireGuard's part of the configuration, and the endpoint that was resolved", () => {
-    const link = { endpoint: { address: "2001:db8::1", port: 51820 }, fwmark: 51820, keepalive: 25 };
-    expect(setconfText(CONFIG, link)).toBe(`[Interface]
+  const text = `[Interface]
 PrivateKey = ${PRIVATE}
 FwMark = 51820
 
@@ -40,12 +59,8 @@ PresharedKey = ${PRESHARED}
 Endpoint = [2001:db8::1]:51820
 AllowedIPs = 0.0.0.0/0, ::/0
 PersistentKeepalive = 25
-`);
-  });
-
-  test("the text for a program's own socket holds the same, with keys in hexadecimal", () => {
-    const link = { endpoint: { address: "2001:db8::1", port: 51820 }, fwmark: 51820, keepalive: 25 };
-    expect(uapiText(CONFIG, link)).toBe(`set=1
+`;
+  const programs = `set=1
 private_key=${hex(PRIVATE)}
 fwmark=51820
 replace_peers=true
@@ -55,22 +70,27 @@ endpoint=[2001:db8::1]:51820
 persistent_keepalive_interval=25
 allowed_ip=0.0.0.0/0
 allowed_ip=::/0
+`;
 
-`);
+  test("it holds WireGuard's part of the configuration, and the endpoint that was resolved", () => {
+    expect(setconfText(OWN, [PEER])).toBe(text);
   });
 
-  test("without a preshared key there is no line for one", () => {
-    const { presharedKey: _, ...peer } = CONFIG.peer;
-    const link = { endpoint: { address: "192.0.2.1", port: 443 }, fwmark: 1, keepalive: 0 };
-    expect(setconfText({ ...CONFIG, peer }, link)).toBe(`[Interface]
-PrivateKey = ${PRIVATE}
-FwMark = 1
+  test("the text for a program's own socket holds the same, with keys in hexadecimal", () => {
+    expect(uapiText(OWN, [PEER])).toBe(`${programs}\n`);
+  });
 
+  test("several peers follow each other; what one does not have has no line", () => {
+    expect(setconfText(OWN, [PEER, OTHER])).toBe(`${text}
 [Peer]
-PublicKey = ${PUBLIC}
+PublicKey = ${OTHER.config.publicKey}
 Endpoint = 192.0.2.1:443
-AllowedIPs = 0.0.0.0/0, ::/0
 PersistentKeepalive = 0
+`);
+    expect(uapiText(OWN, [PEER, OTHER])).toBe(`${programs}public_key=${hex(OTHER.config.publicKey)}
+endpoint=192.0.2.1:443
+persistent_keepalive_interval=0
+
 `);
   });
 });
@@ -130,6 +150,14 @@ test("both doors spell an IPv6 endpoint the same way, and an endpoint with a zon
   expect([dump("[fe80::1%2]:1"), go("[fe80::1%eth0]:1")]).toEqual(["[fe80::1%2]:1", "[fe80::1%eth0]:1"]);
 });
 
+test("an interface that knows several servers tells of each", () => {
+  const keys = [PUBLIC, publicKeyOf(PRIVATE)];
+  const told = keys.map((key) => `${key}\t(none)\t(none)\t(none)\t0\t0\t0\toff\n`).join("");
+  expect(peersInDump(`(none)\t(none)\t0\toff\n${told}`).map((peer) => peer.publicKey)).toEqual(keys);
+  const exchanged = keys.map((key) => `public_key=${hex(key)}\n`).join("");
+  expect(peersInUapi(`${exchanged}errno=0\n\n`).map((peer) => peer.publicKey)).toEqual(keys);
+});
+
 describe("what the userspace interface says", () => {
   const own = `private_key=${hex(PRIVATE)}\nlisten_port=51820\nfwmark=51820\n`;
   const peer = [
@@ -148,9 +176,10 @@ describe("what the userspace interface says", () => {
   ].join("\n");
   const ok = "errno=0\n\n";
 
-  test("a device with its peer, to the millisecond, without the keys that are secret", () => {
+  test("a device with its peer, finer than a millisecond, without the keys that are secret", () => {
     const device = parseUapi(own + peer + ok);
-    expect(device).toEqual({ ...DEVICE, peer: { ...DEVICE.peer, latestHandshake: 1_700_000_000_123 } });
+    const latestHandshake = 1_700_000_000_000 + 123.999999;
+    expect(device).toEqual({ ...DEVICE, peer: { ...DEVICE.peer, latestHandshake } });
     expect(JSON.stringify(device)).not.toContain(hex(PRIVATE).slice(0, 8));
   });
 
