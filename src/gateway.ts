@@ -13,7 +13,7 @@ import { carriedBy } from "./tunnel/state.ts";
 import type { Tunnel } from "./tunnel/tunnel.ts";
 import { generateKeyPair } from "./wireguard/key.ts";
 
-interface Parts extends Pick<Tunnel, "controller"> {
+interface Parts extends Pick<Tunnel, "controller" | "roundTrips"> {
   catalogue: Catalogue;
   memory: Memory;
   clock: Pick<Host, "now" | "monotonic">;
@@ -56,7 +56,15 @@ export class Bulletin {
 }
 
 /** What the HTTP interface asks, answered by the catalogue and the tunnel. */
-export function gatewayOf({ catalogue, controller, memory, clock, bulletin, log }: Parts): Gateway {
+export function gatewayOf({
+  catalogue,
+  controller,
+  roundTrips,
+  memory,
+  clock,
+  bulletin,
+  log,
+}: Parts): Gateway {
   let connects = histogramOf(CONNECT_BOUNDS_SECONDS);
   const status = async (state = controller.state): Promise<Status> => {
     const read = await controller.status(catalogue.current(), state);
@@ -80,9 +88,9 @@ export function gatewayOf({ catalogue, controller, memory, clock, bulletin, log 
     use: (provider: Provider) => catalogue.use(provider),
     servers: () => catalogue.tree(),
     connect: async (name) => {
-      const server = catalogue.find(name);
+      const wanted = catalogue.find(name, (provider, server) => roundTrips.has(provider, server));
       const start = clock.monotonic();
-      await controller.connect(server);
+      await controller.connect(wanted);
       connects = observed(connects, (clock.monotonic() - start) / 1000);
     },
     disconnect: async () => {

@@ -1,4 +1,5 @@
 import type { Server } from "./schema.ts";
+import { UNKNOWN } from "./tree.ts";
 
 /** Servers that may stand in for one: those of its city, then of its country, each in the order of their names from its own on. */
 export function alternativesTo(server: Server, servers: readonly Server[]): Server[] {
@@ -10,9 +11,6 @@ export function alternativesTo(server: Server, servers: readonly Server[]): Serv
   const far = others.filter((other) => other.city !== server.city);
   return [...fromNameOn(server.name, near), ...fromNameOn(server.name, far)];
 }
-
-/** What a record without a location has for a country: no place that two servers share. */
-const UNKNOWN = "Unknown";
 
 function fromNameOn(name: string, servers: readonly Server[]): Server[] {
   const next = servers.findIndex((server) => compare(server.name, name) > 0);

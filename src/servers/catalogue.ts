@@ -5,6 +5,7 @@ import { customServer } from "./custom.ts";
 import type { List } from "./lists/list.ts";
 import type { ManagedList } from "./managed.ts";
 import { nameIn } from "./name.ts";
+import { isIn, MOST_ASKED, type Place, spotNamed, spread } from "./place.ts";
 import { type CustomServer, type ImportedConfig, Provider, type Server, type ServerTree } from "./schema.ts";
 import type { Store } from "./store.ts";
 import { type Listed, listed, placeOf, treeOf } from "./tree.ts";
@@ -65,12 +66,27 @@ export class Catalogue {
     return [...this.servers("managed"), ...this.servers("custom"), ...this.servers("imported")];
   }
 
-  /** The server of that name in the current provider. */
-  find(name: string): Server {
+  /**
+   * The current provider's server of that name, else its country or city of that name, with a few servers: those whose
+   * round trip is known, and a choice of the others.
+   */
+  find(
+    name: string,
+    isMeasured: (provider: Provider, name: string) => boolean = () => false,
+  ): Server | Place {
     const { provider } = this;
     const key = nameIn("server", name);
-    const server = provider === "managed" ? this.managed.find(key) : this.stored[provider].get(key);
-    return server ?? notFound("server", provider);
+    const server = this.server(key);
+    if (server !== null) return server;
+    const listed = this.listed();
+    const spot = spotNamed(key, listed) ?? notFound("server", provider, "server, country or city");
+    const all = Map.groupBy(
+      listed.filter((each) => isIn(spot, each)),
+      (each) => isMeasured(provider, each.name),
+    );
+    const some = [...(all.get(true) ?? []), ...spread(all.get(false) ?? [], MOST_ASKED)];
+    const servers = some.map((each) => this.server(each.name)).filter((each) => each !== null);
+    return { ...spot, name, provider, servers };
   }
 
   addCustom(body: CustomServer): void {
@@ -137,6 +153,11 @@ export class Catalogue {
     for (const listener of this.listeners) listener(provider, count);
   }
 
+  private server(name: string): Server | null {
+    const { provider } = this;
+    return provider === "managed" ? this.managed.find(name) : (this.stored[provider].get(name) ?? null);
+  }
+
   private listed(): Listed[] {
     return this.provider === "managed" ? this.managed.listed() : this.servers().map(listed);
   }
@@ -146,6 +167,6 @@ function refuse(message: string): never {
   throw new GatewayError("bad_request", message);
 }
 
-function notFound(field: string, provider: Provider): never {
-  throw new GatewayError("not_found", `${field}: the provider ${provider} has no server of this name`);
+function notFound(field: string, provider: Provider, what = "server"): never {
+  throw new GatewayError("not_found", `${field}: the provider ${provider} has no ${what} of this name`);
 }

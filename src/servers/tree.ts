@@ -34,7 +34,8 @@ export function placeOf(location: string): { country: string; city: string } {
   return { country: country || UNKNOWN, city: city || UNKNOWN };
 }
 
-const UNKNOWN = "Unknown";
+/** What a server without a location has for its country and its city: no place that two servers share. */
+export const UNKNOWN = "Unknown";
 
 function recordOf(server: Listed): ServerRecord {
   return { hostname: server.name, ipv4: server.ipv4, type: "WireGuard", provider: server.label };

@@ -3,6 +3,7 @@ import { FWMARK } from "../firewall/policy.ts";
 import type { Log } from "../log.ts";
 import type { Links } from "../routing/links.ts";
 import { applySysctls, sysctlsFor } from "../routing/sysctls.ts";
+import { isIn, type Place } from "../servers/place.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Device } from "../wireguard/device.ts";
@@ -11,6 +12,7 @@ import { type Dialer, type Former, together } from "./dialer.ts";
 import { SESSION_ENDS_MS } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Memory } from "./memory.ts";
+import type { Probe } from "./probe.ts";
 import type { Protection, Tunnels } from "./protection.ts";
 import type { Repairs } from "./repairs.ts";
 import type { Status } from "./schema.ts";
@@ -26,6 +28,7 @@ interface Parts {
   kernel: Kernel;
   protection: Protection;
   dialer: Dialer;
+  probe: Probe;
   repairs: Repairs;
   memory: Memory;
   /** The machine's own network, looked up anew. */
@@ -45,7 +48,7 @@ export class Controller {
   private current: State = { name: "disconnected" };
   private queue: Promise<unknown> = Promise.resolve();
   private wish = new AbortController();
-  private pending: { server: Server; outcome: Promise<void> } | null = null;
+  private pending: { wanted: Server | Place; outcome: Promise<void> } | null = null;
   /** Why the tunnel's links and routes may not be as the state wants them, or null. */
   private unsettled: string | null = null;
   private error: string | null = null;
@@ -86,14 +89,17 @@ export class Controller {
     await this.setSysctls();
   }
 
-  /** Settles when the outcome is known; throws `GatewayError("unable")`, and then the former tunnel is in place. */
-  connect(server: Server): Promise<void> {
-    if (this.pending !== null && sameServer(this.pending.server, server)) return this.pending.outcome;
-    const signal = this.interrupt(`interrupted by a connect to ${server.name}`);
+  /**
+   * To a server, or to the nearest one of a place, unless the tunnel leads there already. Settles when the outcome is
+   * known; throws `GatewayError("unable")`, and then the former tunnel is in place.
+   */
+  connect(wanted: Server | Place): Promise<void> {
+    if (this.pending !== null && sameWish(this.pending.wanted, wanted)) return this.pending.outcome;
+    const signal = this.interrupt(`interrupted by a connect to ${wanted.name}`);
     const answer = Promise.withResolvers<void>();
-    const pending = { server, outcome: answer.promise };
+    const pending = { wanted, outcome: answer.promise };
     this.pending = pending;
-    this.enqueue(() => this.moveTo(server, signal, answer.resolve))
+    this.enqueue(() => this.moveTo(wanted, signal, answer.resolve))
       .catch(answer.reject)
       .finally(() => {
         if (this.pending === pending) this.pending = null;
@@ -151,7 +157,8 @@ export class Controller {
 
   uses(provider: Provider, name: string): boolean {
     const state = this.current;
-    const servers = [this.pending?.server, carriedBy(state)?.server, "server" in state ? state.server : null];
+    const wanted = this.pending === null ? [] : candidatesOf(this.pending.wanted);
+    const servers = [...wanted, carriedBy(state)?.server, "server" in state ? state.server : null];
     return servers.some((server) => server?.provider === provider && server.name === name);
   }
 
@@ -159,6 +166,7 @@ export class Controller {
   lose(why: string): void {
     if (this.current.name !== "connected") return;
     this.parts.log.warn(`${why}; reconnecting`);
+    this.parts.probe.roundTrips.forget(this.current.session.server);
     this.error = why;
     this.enter({ type: "lose" });
   }
@@ -234,15 +242,17 @@ export class Controller {
     for (const { path, value, why } of changed) this.parts.log.info(`set net/${path} to ${value}: ${why}`);
   }
 
-  private async moveTo(server: Server, signal: AbortSignal, answer: () => void): Promise<void> {
+  private async moveTo(wanted: Server | Place, signal: AbortSignal, answer: () => void): Promise<void> {
     signal.throwIfAborted();
     const state = this.current;
-    if (state.name === "connected" && sameServer(state.session.server, server)) return answer();
+    // A live tunnel is not moved each time that its place is asked for.
+    if (state.name === "connected" && isWhatIsWanted(wanted, state.session.server)) return answer();
     const session = carriedBy(state);
     const former: Former | null = session && { session, alive: state.name === "connected" };
-    this.enter({ type: "dial", server });
+    const [first] = candidatesOf(wanted);
+    if (first !== undefined) this.enter({ type: "dial", server: first });
     try {
-      this.arrive(await this.parts.dialer.dial(server, former, signal));
+      this.arrive(await this.reach(wanted, former, signal));
     } catch (error) {
       this.error = messageOf(error);
       this.enter({ type: signal.aborted ? "interrupt" : "fail" });
@@ -251,6 +261,18 @@ export class Controller {
     }
     answer();
     await this.retire(session, signal).catch(() => this.settle());
+  }
+
+  /** A place's nearest server is looked for first; nothing of this is a change of state. */
+  private async reach(wanted: Server | Place, former: Former | null, signal: AbortSignal): Promise<Session> {
+    const { dialer, probe } = this.parts;
+    if (!isPlace(wanted)) return dialer.dial(wanted, former, signal);
+    const server = await probe.nearest(wanted, former, signal);
+    this.current = transition(this.current, { type: "dial", server });
+    return dialer.dial(server, former, signal).catch((error) => {
+      if (!signal.aborted) probe.roundTrips.forget(server);
+      throw error;
+    });
   }
 
   /** Ends the former tunnel once its last answers have had time to arrive. */
@@ -356,6 +378,25 @@ export class Controller {
     this.queue = done.catch(() => {});
     return done;
   }
+}
+
+function isPlace(wanted: Server | Place): wanted is Place {
+  return "servers" in wanted;
+}
+
+function candidatesOf(wanted: Server | Place): readonly Server[] {
+  return isPlace(wanted) ? wanted.servers : [wanted];
+}
+
+function isWhatIsWanted(wanted: Server | Place, server: Server): boolean {
+  return isPlace(wanted)
+    ? wanted.provider === server.provider && isIn(wanted, server)
+    : sameServer(wanted, server);
+}
+
+function sameWish(one: Server | Place, other: Server | Place): boolean {
+  if (one.provider !== other.provider || isPlace(one) !== isPlace(other)) return false;
+  return isPlace(one) ? one.country === other.country && one.city === other.city : one.name === other.name;
 }
 
 /** Whether an interface is a tunnel of ours to that server: both keys and the mark agree. */

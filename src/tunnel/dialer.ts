@@ -1,8 +1,9 @@
 import { GatewayError } from "../errors.ts";
+import type { Links } from "../routing/links.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Kernel } from "./kernel.ts";
-import type { Names } from "./names.ts";
+import type { Names, Standing } from "./names.ts";
 import type { Protection } from "./protection.ts";
 import { type Session, sessionFor, usableOn } from "./session.ts";
 
@@ -34,15 +35,11 @@ export class Dialer {
   /** Throws `GatewayError("unable")`, or the signal's reason; what was begun is then for the caller to clear. */
   async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
     const { kernel, protection, names, base } = this.parts;
-    const { uplink, uplinkMtu } = protection.links;
-    if (uplink === null) {
-      throw new GatewayError("unable", "there is no default route: is the uplink's cable in?");
-    }
+    const { uplinkMtu } = protection.links;
+    assertUplink(protection.links);
     const { host, port } = server.config.peer.endpoint;
     const old = former?.session ?? null;
-    const present = old === null ? [] : [old];
-    const standing = { tunnels: { dialing: present, carrying: present }, alive: former?.alive === true };
-    const [address] = await names.resolve(host, standing, signal);
+    const [address] = await names.resolve(host, standingOf(former), signal);
     const endpoint = { address, port };
     const session = sessionFor(base, usableOn(protection.links, server), endpoint, old);
     await together([
@@ -80,6 +77,18 @@ export class Dialer {
       `${session.server.name} did not answer the WireGuard handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?`,
     );
   }
+}
+
+export function assertUplink({ uplink }: Links): void {
+  if (uplink === null) {
+    throw new GatewayError("unable", "there is no default route: is the uplink's cable in?");
+  }
+}
+
+/** What stands until there is something new. */
+export function standingOf(former: Former | null): Standing {
+  const present = former === null ? [] : [former.session];
+  return { tunnels: { dialing: present, carrying: present }, alive: former?.alive === true };
 }
 
 /** Waits for all of them even when one fails: what is still under way must not meet the repair. */

@@ -17,7 +17,7 @@ interface Parts {
 }
 
 /** What stands while a name is asked for. */
-interface Standing {
+export interface Standing {
   tunnels: Tunnels;
   /** Whether the tunnel answers: then the question goes through it. */
   alive: boolean;

@@ -8,8 +8,10 @@ import { Kernel } from "./kernel.ts";
 import type { Memory } from "./memory.ts";
 import { Messenger } from "./messenger.ts";
 import { Names } from "./names.ts";
+import { Probe } from "./probe.ts";
 import { Protection } from "./protection.ts";
 import { type Alarm, Repairs } from "./repairs.ts";
+import type { RoundTrips } from "./roundtrips.ts";
 import { Supervisor } from "./supervisor.ts";
 
 /** What a tunnel needs of the rest. */
@@ -35,6 +37,8 @@ export interface Tunnel {
   controller: Controller;
   /** Mends what breaks. */
   supervisor: Supervisor;
+  /** What is known of how far servers are. */
+  roundTrips: RoundTrips;
   /** The kill switch. */
   protection: Protection;
   /** The gateway's own requests. */
@@ -49,8 +53,9 @@ export function tunnelIn(surroundings: Surroundings): Tunnel {
   const protection = new Protection(host, memory, repairs, alarm);
   const names = new Names({ ...surroundings, protection });
   const dialer = new Dialer({ ...surroundings, kernel, protection, names });
-  const controller = new Controller({ ...surroundings, kernel, protection, dialer, repairs });
+  const probe = new Probe({ ...surroundings, kernel, protection, names });
+  const controller = new Controller({ ...surroundings, kernel, protection, dialer, probe, repairs });
   const supervisor = new Supervisor({ ...surroundings, controller, kernel, protection });
   const messenger = new Messenger({ ...surroundings, controller, protection, names });
-  return { controller, supervisor, protection, messenger };
+  return { controller, supervisor, protection, messenger, roundTrips: probe.roundTrips };
 }

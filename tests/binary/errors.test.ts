@@ -158,7 +158,9 @@ test("a path, a name or a method that is not ours is said, too", async () => {
   const got = await Promise.all(PATHS.map(async ([request]) => [request, seen(await send(request))]));
   expect(got).toEqual(PATHS.map(([request, status, error]) => [request, refusal(status, error)]));
   const unknown = seen(await send(CONNECT, '{"server":"constructor"}'));
-  expect(unknown).toEqual(refusal(404, "server: the provider managed has no server of this name"));
+  expect(unknown).toEqual(
+    refusal(404, "server: the provider managed has no server, country or city of this name"),
+  );
 });
 
 test(

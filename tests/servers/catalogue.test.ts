@@ -47,7 +47,9 @@ test("a provider that nobody knows was stored by nobody", () => {
 test("a custom server is found by its name while custom is current, also after a restart", () => {
   withCatalogue((catalogue, again) => {
     catalogue.addCustom(BODY);
-    expect(() => catalogue.find("home")).toThrow("server: the provider managed has no server of this name");
+    expect(() => catalogue.find("home")).toThrow(
+      "server: the provider managed has no server, country or city of this name",
+    );
     catalogue.use("custom");
     expect(catalogue.find("home")).toEqual(SERVER);
     expect(again().find("home")).toEqual(SERVER);
@@ -122,7 +124,7 @@ describe("names", () => {
     (name) => {
       withCatalogue((catalogue, again) => {
         catalogue.use("custom");
-        expect(() => catalogue.find(name)).toThrow("has no server of this name");
+        expect(() => catalogue.find(name)).toThrow("has no server, country or city of this name");
         catalogue.addCustom({ ...BODY, name });
         const later = again();
         expect(later.find(name).name).toBe(name);

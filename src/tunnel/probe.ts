@@ -1,0 +1,176 @@
+import { GatewayError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { MOST_ASKED, type Place } from "../servers/place.ts";
+import type { Server } from "../servers/schema.ts";
+import type { Host } from "../system/host.ts";
+import { assertUplink, type Former, standingOf, together } from "./dialer.ts";
+import type { Kernel } from "./kernel.ts";
+import type { Names } from "./names.ts";
+import type { Protection } from "./protection.ts";
+import { endOf, RoundTrips } from "./roundtrips.ts";
+import { type Session, sessionFor } from "./session.ts";
+
+/** How long the first answer may take; WireGuard itself repeats a lost packet after 5 s. */
+const FIRST_ANSWER_MS = 3_000;
+/** Once one has answered, who takes twice as long is no rival; below this nobody notices the wait. */
+const RIVALS_MS = 100;
+/** Each look for answers comes after a twentieth of the time that has passed: a look costs, and that is how exact the kernel's WireGuard can be. */
+const POLL = { part: 1 / 20, shortestMs: 1, longestMs: 50 };
+
+interface Parts {
+  host: Host;
+  kernel: Kernel;
+  protection: Protection;
+  names: Names;
+  /** Base name of the tunnel's interfaces. */
+  base: string;
+  log: Pick<Log, "info">;
+}
+
+/**
+ * Finds the nearest server of a place by real handshakes with a few of its servers, from an interface that leads
+ * nowhere: an observer sees what connecting to each of them would show, and nothing else.
+ */
+export class Probe {
+  readonly roundTrips: RoundTrips;
+
+  constructor(private readonly parts: Parts) {
+    this.roundTrips = new RoundTrips(parts.host);
+  }
+
+  /** Throws `GatewayError("unable")`, or the signal's reason; what was begun is then for the caller to clear. */
+  async nearest(place: Place, former: Former | null, signal: AbortSignal): Promise<Server> {
+    const { roundTrips } = this;
+    const { servers } = place;
+    const [only] = servers;
+    if (only !== undefined && servers.length === 1) return only;
+    const known = roundTrips.nearest(servers);
+    if (known !== null && roundTrips.wasAsked(place)) return known;
+    const unknown = servers.filter((server) => roundTrips.of(server) === null).slice(0, MOST_ASKED);
+    await this.ask(unknown, former, signal);
+    roundTrips.noteAsked(place);
+    const nearest = roundTrips.nearest(servers);
+    if (nearest !== null) return nearest;
+    throw new GatewayError(
+      "unable",
+      `none of the ${unknown.length} servers of ${place.name} that were asked has answered the WireGuard handshake`,
+    );
+  }
+
+  private async ask(servers: readonly Server[], former: Former | null, signal: AbortSignal): Promise<void> {
+    const { protection } = this.parts;
+    assertUplink(protection.links);
+    const sessions = await this.sessionsFor(servers, former, signal);
+    let best = Number.POSITIVE_INFINITY;
+    for (const round of roundsOf(sessions)) {
+      for (const [server, ms] of await this.play(round, former, best, signal)) {
+        this.roundTrips.save(server, ms);
+        best = Math.min(best, ms);
+      }
+    }
+    this.report(servers);
+  }
+
+  /** A server whose name cannot be looked up is left out. */
+  private async sessionsFor(
+    servers: readonly Server[],
+    former: Former | null,
+    signal: AbortSignal,
+  ): Promise<Session[]> {
+    const { names, base } = this.parts;
+    const sessions: Session[] = [];
+    for (const server of servers) {
+      // A second session with the server that carries the traffic, by the same key, would end the first.
+      if (former?.alive && endOf(former.session.server) === endOf(server)) continue;
+      const { host, port } = server.config.peer.endpoint;
+      const [address] = await names.resolve(host, standingOf(former), signal).catch(() => [null]);
+      signal.throwIfAborted();
+      if (address === null) continue;
+      sessions.push(sessionFor(base, leadingNowhere(server), { address, port }, former?.session ?? null));
+    }
+    return sessions;
+  }
+
+  /** Handshakes with all of a round at the same time, from one interface that is gone afterwards. */
+  private async play(
+    [first, ...others]: Round,
+    former: Former | null,
+    best: number,
+    signal: AbortSignal,
+  ): Promise<[Server, number][]> {
+    const { kernel, protection } = this.parts;
+    const { tunnels } = standingOf(former);
+    await together([
+      protection.set({ ...tunnels, dialing: [...tunnels.dialing, first, ...others] }),
+      kernel.open(first, protection.links.uplinkMtu),
+    ]);
+    const answered = await this.answers([first, ...others], best, signal);
+    await together([kernel.close(first.link), protection.set(tunnels)]);
+    return answered;
+  }
+
+  private async answers(
+    [first, ...others]: Round,
+    best: number,
+    signal: AbortSignal,
+  ): Promise<[Server, number][]> {
+    const { host, kernel } = this.parts;
+    const answered = new Map<Server, number>();
+    const began = { at: host.monotonic(), on: host.now() };
+    await kernel.configure(first, others);
+    for (let nearest = best; ; ) {
+      const seen = host.monotonic() - began.at;
+      const handshakes = await kernel.handshakes(first.link, answered.size);
+      const passed = host.monotonic() - began.at;
+      for (const { server } of [first, ...others]) {
+        const at = handshakes.get(server.config.peer.publicKey);
+        if (at === undefined || answered.has(server)) continue;
+        const told = at === null ? seen : at - began.on;
+        // Where the date was set meanwhile, only the look itself tells the time.
+        answered.set(server, told >= 0 && told <= passed ? told : passed);
+      }
+      nearest = Math.min(nearest, ...answered.values());
+      const enough =
+        nearest === Number.POSITIVE_INFINITY ? FIRST_ANSWER_MS : Math.max(2 * nearest, RIVALS_MS);
+      if (answered.size === others.length + 1 || passed >= enough) return [...answered];
+      await host.sleep(Math.min(Math.max(passed * POLL.part, POLL.shortestMs), POLL.longestMs), signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  private report(servers: readonly Server[]): void {
+    const answers = servers.map((server) => {
+      const ms = this.roundTrips.of(server);
+      return `${server.name} ${ms === null ? "no answer" : `${ms.toFixed(1)} ms`}`;
+    });
+    this.parts.log.info(`asked for their round trip: ${answers.join(", ")}`);
+  }
+}
+
+/** Sessions of one interface: the same own key, and each server's key once. */
+type Round = readonly [Session, ...Session[]];
+
+/** As few as can be: they are played one after the other. */
+function roundsOf(sessions: readonly Session[]): Round[] {
+  const rounds: [Session, ...Session[]][] = [];
+  for (const session of sessions) {
+    const { config } = session.server;
+    const round = rounds.find(
+      (those) =>
+        those[0].server.config.interface.privateKey === config.interface.privateKey &&
+        those.every((other) => other.server.config.peer.publicKey !== config.peer.publicKey),
+    );
+    if (round === undefined) rounds.push([session]);
+    else round.push(session);
+  }
+  return rounds;
+}
+
+/** The server without anything that could lead traffic to it. */
+function leadingNowhere(server: Server): Server {
+  const { interface: own, peer } = server.config;
+  return {
+    ...server,
+    config: { interface: { ...own, addresses: [], dns: [] }, peer: { ...peer, allowedIps: [] } },
+  };
+}

@@ -1,0 +1,79 @@
+import type { Place } from "../servers/place.ts";
+import type { Provider, Server } from "../servers/schema.ts";
+import type { Host } from "../system/host.ts";
+
+/** So long a round trip counts: what the internet's routes are changes by the hour. */
+const FRESH_MS = 600_000;
+
+interface Measurement {
+  ms: number;
+  /** On the monotone clock. */
+  at: number;
+  /** Where the server was then: a name may be given to another. */
+  end: string;
+}
+
+/** What is known of how far servers are, for a while. */
+export class RoundTrips {
+  private readonly measured = new Map<string, Measurement>();
+  /** When the servers of a place were asked. */
+  private readonly asked = new Map<string, number>();
+
+  constructor(private readonly clock: Pick<Host, "monotonic">) {}
+
+  /** Whether there is one, unless the server has changed meanwhile. */
+  has(provider: Provider, name: string): boolean {
+    return this.isFresh(this.measured.get(keyOf(provider, name))?.at);
+  }
+
+  /** In milliseconds, or null where it is not known. */
+  of(server: Server): number | null {
+    const known = this.measured.get(keyOf(server.provider, server.name));
+    return known?.end === endOf(server) && this.isFresh(known.at) ? known.ms : null;
+  }
+
+  nearest(servers: readonly Server[]): Server | null {
+    let nearest: { server: Server; ms: number } | null = null;
+    for (const server of servers) {
+      const ms = this.of(server);
+      if (ms !== null && (nearest === null || ms < nearest.ms)) nearest = { server, ms };
+    }
+    return nearest?.server ?? null;
+  }
+
+  save(server: Server, ms: number): void {
+    for (const [key, { at }] of this.measured) if (!this.isFresh(at)) this.measured.delete(key);
+    const at = this.clock.monotonic();
+    this.measured.set(keyOf(server.provider, server.name), { ms, at, end: endOf(server) });
+  }
+
+  forget({ provider, name }: Server): void {
+    this.measured.delete(keyOf(provider, name));
+  }
+
+  wasAsked(place: Place): boolean {
+    return this.isFresh(this.asked.get(spotOf(place)));
+  }
+
+  noteAsked(place: Place): void {
+    for (const [spot, at] of this.asked) if (!this.isFresh(at)) this.asked.delete(spot);
+    this.asked.set(spotOf(place), this.clock.monotonic());
+  }
+
+  private isFresh(at: number | undefined): boolean {
+    return at !== undefined && this.clock.monotonic() - at < FRESH_MS;
+  }
+}
+
+/** What a server is at the other end of the line, whatever it is called. */
+export function endOf({ config: { peer } }: Server): string {
+  return `${peer.publicKey} ${peer.endpoint.host} ${peer.endpoint.port}`;
+}
+
+function keyOf(provider: Provider, name: string): string {
+  return `${provider} ${name}`;
+}
+
+function spotOf({ provider, country, city }: Place): string {
+  return JSON.stringify([provider, country, city]);
+}
