@@ -123,7 +123,11 @@ function addTunnelCommands(program: Command): void {
     },
   );
   asking(
-    command(program, "connect", "connect to a server of the current provider").argument("<server>"),
+    command(
+      program,
+      "connect",
+      "connect to a server of the current provider, or to the nearest of a country or city",
+    ).argument("<server>"),
     async (api, [server = ""]) => (await loadTunnel()).connect(api, server),
   );
   asking(command(program, "disconnect", "end the tunnel; the kill switch stays"), async (api) =>

@@ -51,7 +51,8 @@ function killSwitchOf({ killswitch_active }: Status): string {
   return killswitch_active ? styled("green", "active") : styled(["red", "bold"], "down");
 }
 
-function placed({ server, location }: Status): string {
+/** The server, and where it is. */
+export function placed({ server, location }: Status): string {
   return location === "" ? server : `${server} (${location})`;
 }
 

@@ -2,13 +2,17 @@ import { Success } from "../http/answers.ts";
 import { Disconnected, KeyPair, Providers, Switched } from "../http/schema.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
+import { placed, readStatus } from "./status.ts";
 import { printable, styled, table } from "./text.ts";
 
 export async function connect(api: Api, server: string): Promise<Said> {
   // The handshake may take seconds; a person should know what is waited for.
   if (process.stderr.isTTY) process.stderr.write(`Connecting to ${printable(server)} …\n`);
   const json = await api.post("/api/connect", Success, { server });
-  return { json, text: `Connected to ${printable(server)}.\n` };
+  const status = await readStatus(api);
+  // Whom a country or a city has led to; by now the tunnel may be on its way elsewhere.
+  const reached = status.server === "" ? server : placed(status);
+  return { json, text: `Connected to ${printable(reached)}.\n` };
 }
 
 export async function disconnect(api: Api): Promise<Said> {

@@ -10,7 +10,7 @@ export interface Gateway {
   use(provider: Provider): void | Promise<void>;
   /** The same object for as long as nothing in it changes, so that the answer is made once. */
   servers(): { servers: ServerTree; provider: Provider };
-  /** Resolves after the handshake with the named server of the current provider. */
+  /** Resolves after the handshake with the named server of the current provider, or with the nearest of a place. */
   connect(name: string): Promise<void>;
   disconnect(): Promise<{ killSwitch: boolean }>;
   addCustom(server: CustomServer): void | Promise<void>;

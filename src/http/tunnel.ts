@@ -7,9 +7,14 @@ import type { Gateway } from "./gateway.ts";
 import { Disconnected } from "./schema.ts";
 import { standard } from "./standard.ts";
 
+const WHERE =
+  "Hostname of a server of the current provider. Or a country or a city, spelled as in /api/servers, or both as " +
+  "`City, Country`: then a few of its servers are asked for their round trip, by WireGuard handshakes, and the " +
+  "nearest is taken. What was measured counts for ten minutes. While the tunnel leads to the place, nothing changes.";
+
 const Choice = standard(
   Type.Object(
-    { server: Type.String({ minLength: 1, description: "hostname of a server of the current provider" }) },
+    { server: Type.String({ minLength: 1, description: WHERE }) },
     { additionalProperties: false, examples: [CONNECT_EXAMPLE] },
   ),
 );
@@ -26,7 +31,7 @@ export function tunnelRoutes(gateway: Gateway) {
         parse: jsonBody,
         body: Choice,
         response: answers(Success, "the handshake with the server succeeded"),
-        detail: { summary: "Connect to a server", tags: ["Tunnel"] },
+        detail: { summary: "Connect to a server, or to the nearest one of a place", tags: ["Tunnel"] },
       },
     )
     .post(

@@ -12,7 +12,13 @@ beforeAll(() => {
 });
 beforeEach(() => {
   const { gateway } = wire;
-  Object.assign(gateway, { connected: "", current: "managed", killSwitch: true, failure: null });
+  Object.assign(gateway, {
+    connected: "",
+    location: "",
+    current: "managed",
+    killSwitch: true,
+    failure: null,
+  });
   gateway.custom.clear();
 });
 afterAll(() => wire.stop());
@@ -57,8 +63,14 @@ test("servers are listed by country and city, in any letter case, or by name alo
   );
 });
 
+test("connect to a place says which server it has led to", async () => {
+  expect(await portcullis("connect", "Sweden")).toEqual(ok("Connected to se-1 (Stockholm, Sweden).\n"));
+  const { stdout } = await portcullis("connect", "Sweden", "--json");
+  expect(JSON.parse(stdout)).toEqual({ success: true });
+});
+
 test("connect and disconnect say what happened; a refusal is printed as the gateway gives it, with exit code 1", async () => {
-  expect(await portcullis("connect", "se-1")).toEqual(ok("Connected to se-1.\n"));
+  expect(await portcullis("connect", "se-1")).toEqual(ok("Connected to se-1 (Stockholm, Sweden).\n"));
   expect(wire.gateway.connected).toBe("se-1");
   expect(await portcullis("disconnect")).toEqual(ok("Disconnected - No internet (kill switch active)\n"));
   wire.gateway.failure = new GatewayError("unable", "se-1 did not answer within 10 seconds");

@@ -10,6 +10,7 @@ import type { Status } from "../../src/tunnel/schema.ts";
 export class MemoryGateway implements Gateway {
   current: Provider = "managed";
   connected = "";
+  location = "";
   killSwitch = true;
   /** What the next call throws. */
   failure: unknown = null;
@@ -40,7 +41,7 @@ export class MemoryGateway implements Gateway {
       provider: this.current,
       server: this.connected,
       ip: "",
-      location: "",
+      location: this.connected === "" ? "" : this.location,
       uptime: "0h 0m",
       killswitch_active: this.killSwitch,
       state: this.connected === "" ? ("disconnected" as const) : ("connected" as const),
@@ -65,12 +66,14 @@ export class MemoryGateway implements Gateway {
     return { servers: { Sweden: { Stockholm: [record] } }, provider: this.current };
   }
 
-  async connect(name: string) {
+  async connect(name: string): Promise<void> {
     this.#fail();
+    if (name === "Sweden") return this.connect("se-1");
     if (name !== "se-1" && !this.custom.has(name)) {
       throw new GatewayError("not_found", `no server ${JSON.stringify(name)} in ${this.current}`);
     }
     this.connected = name;
+    this.location = "Stockholm, Sweden";
   }
 
   async disconnect() {

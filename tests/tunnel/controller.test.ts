@@ -2,7 +2,17 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { FakeHost } from "../fake-host.ts";
 import { inDirectory } from "./directory.ts";
-import { freshState, Gateway, kernelState, ONE, stoodAlways, THREE, TWO } from "./gateway.ts";
+import {
+  freshState,
+  Gateway,
+  kernelState,
+  ONE,
+  placeOf,
+  SERVERS,
+  stoodAlways,
+  THREE,
+  TWO,
+} from "./gateway.ts";
 
 /** Hundreds of gateways in one test. */
 const PATIENCE_MS = 60_000;
@@ -310,6 +320,11 @@ const SCENARIOS: Record<
       await g.controller.connect(ONE);
     },
     run: (g) => g.controller.connect(TWO),
+  },
+  "connect to a place": { before: async () => {}, run: (g) => g.controller.connect(placeOf(SERVERS)) },
+  "switch to a place": {
+    before: (g) => g.controller.connect(ONE),
+    run: (g) => g.controller.connect({ ...placeOf([TWO, THREE]), country: "Sweden" }),
   },
   disconnect: { before: (g) => g.controller.connect(ONE), run: (g) => g.controller.disconnect() },
   "redial of a dead session": {

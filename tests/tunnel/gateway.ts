@@ -1,5 +1,6 @@
 import { finalRulesStand } from "../../src/firewall/audit.ts";
 import { linksOf } from "../../src/routing/links.ts";
+import type { Place } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { Store } from "../../src/servers/store.ts";
 import { type Settings, settingsFrom } from "../../src/settings.ts";
@@ -43,6 +44,12 @@ export const ONE = server("one", 1);
 export const TWO = server("two", 2, { persistentKeepalive: 0, allowedIps: ["0.0.0.0/0", "192.0.0.0/8"] });
 export const THREE = server("three", 3, { persistentKeepalive: 15 });
 export const SERVERS = [ONE, TWO, THREE];
+
+/** A place with these servers, of the first one's country. */
+export function placeOf(servers: readonly Server[]): Place {
+  const { provider, country } = servers[0] ?? ONE;
+  return { name: country, provider, country, city: null, servers };
+}
 
 export const FAKE_SETTINGS: Settings = settingsFrom({ interface: BASE });
 
