@@ -81,7 +81,7 @@ export class Probe {
     const sessions: Session[] = [];
     for (const server of servers) {
       // A second session with the server that carries the traffic, by the same key, would end the first.
-      if (former?.alive && endOf(former.session.server) === endOf(server)) continue;
+      if (former?.alive && isSameTunnel(former.session.server, server)) continue;
       const { host, port } = server.config.peer.endpoint;
       const [address] = await names.resolve(host, standingOf(former), signal).catch(() => [null]);
       signal.throwIfAborted();
@@ -164,6 +164,11 @@ function roundsOf(sessions: readonly Session[]): Round[] {
     else round.push(session);
   }
   return rounds;
+}
+
+function isSameTunnel(one: Server, other: Server): boolean {
+  const own = ({ config }: Server) => config.interface.privateKey;
+  return endOf(one) === endOf(other) && own(one) === own(other);
 }
 
 /** The server without anything that could lead traffic to it. */

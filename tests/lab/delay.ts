@@ -11,17 +11,21 @@ const PORT_ADDRESS = "02:00:00:00:00:01";
 /** Frames that wait for the program to read them: a burst of a full TCP window. */
 const QUEUE_FRAMES = 10_000;
 
+/** What hangs on the internet by a cable. */
+export type Port = "router" | "vpn1" | "vpn2";
+
 /**
- * A long cable between the home router and the rest of the world: each frame arrives `ms` later, in order, so a
+ * A long cable between the home router, or a VPN server, and the rest of the world: each frame arrives `ms` later, in order, so a
  * round trip takes twice that longer. It is a program with two TAP devices, for not every kernel has netem.
  */
 export class DelayLine {
   private constructor(
     private readonly lab: Lab,
+    private readonly port: Port,
     private readonly child: Bun.Subprocess<"ignore", "pipe", "inherit">,
   ) {}
 
-  static async insert(lab: Lab, ms: number): Promise<DelayLine> {
+  static async insert(lab: Lab, ms: number, port: Port): Promise<DelayLine> {
     const namespace = lab.namespaces.internet;
     const program = [process.execPath, join(import.meta.dir, "delay.ts"), String(ms)];
     // Before others: what it waits for its turn would add to the delay.
@@ -30,28 +34,28 @@ export class DelayLine {
       stdout: "pipe",
       stderr: "inherit",
     });
-    const line = new DelayLine(lab, child);
+    const line = new DelayLine(lab, port, child);
     const { value } = await child.stdout.getReader().read();
     if (value === undefined) throw new Error("the delay line did not start");
     await line.batch([
       // A bridge takes the lowest address of its ports, and its neighbours would go on sending to the former; and
       // the port that leaves must not take this address along.
       `link set dev backbone address ${await line.backboneAddress()}`,
-      `link set dev router address ${PORT_ADDRESS}`,
+      `link set dev ${port} address ${PORT_ADDRESS}`,
       "link add name near type bridge mcast_snooping 0",
       ...["near", HOME_END, FAR_END].map((link) => `link set dev ${link} addrgenmode none`),
       ...[HOME_END, FAR_END].map((link) => `link set dev ${link} txqueuelen ${QUEUE_FRAMES} up`),
       `link set dev ${HOME_END} master near`,
       `link set dev ${FAR_END} master backbone`,
       "link set dev near up",
-      "link set dev router master near",
+      `link set dev ${port} master near`,
     ]);
     return line;
   }
 
   /** The short cable again. */
   async remove(): Promise<void> {
-    await this.batch(["link set dev router master backbone", "link delete dev near"]);
+    await this.batch([`link set dev ${this.port} master backbone`, "link delete dev near"]);
     this.child.kill("SIGKILL");
     await this.child.exited;
   }

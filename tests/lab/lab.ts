@@ -5,7 +5,7 @@ import { type Arms, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 
 import { commandIn } from "../../src/system/linux.ts";
 
-import { DelayLine } from "./delay.ts";
+import { DelayLine, type Port } from "./delay.ts";
 
 import type { WireguardEndpoint } from "./frame.ts";
 import { Sniffer } from "./sniffer.ts";
@@ -103,10 +103,10 @@ export class Lab {
     await this.exec(this.namespaces.switch, ["ip", "link", "set", "dev", "gateway", "up"]);
   }
 
-  /** Makes the cable between the home router and the world so long that a round trip takes twice `ms` longer. */
-  async delay(ms: number): Promise<void> {
+  /** Makes one cable, the home router's unless told, so long that a round trip takes twice `ms` longer; the last is short again. */
+  async delay(ms: number, port: Port = "router"): Promise<void> {
     await this.delayLine?.remove();
-    this.delayLine = ms === 0 ? null : await DelayLine.insert(this, ms);
+    this.delayLine = ms === 0 ? null : await DelayLine.insert(this, ms, port);
   }
 
   async startGateway(options: GatewayOptions = {}): Promise<Gateway> {

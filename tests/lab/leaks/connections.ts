@@ -7,7 +7,7 @@ import type { Stage } from "./stage.ts";
 /** Long enough for fifty datagrams of each sender. */
 const MOMENT_MS = 250;
 /** An address of the internet's where nobody is. */
-const DEAD = "203.0.113.99";
+export const DEAD = "203.0.113.99";
 const SWITCHES = 30;
 
 /** What is asked for over the interface, and goes well or not. */
@@ -105,7 +105,7 @@ export const CONNECTIONS: readonly Scenario[] = [
   },
 ];
 
-async function succeeds(answer: ReturnType<Stage["connect"]>): Promise<void> {
+export async function succeeds(answer: ReturnType<Stage["connect"]>): Promise<void> {
   const { status, body } = await answer;
   assert.equal(status, 200, body.error);
 }
@@ -117,7 +117,7 @@ async function add(stage: Stage, name: string, differs: Record<string, string>):
   await succeeds(stage.request("/api/provider/custom"));
 }
 
-function isHandshakeWithDead(leak: string): boolean {
+export function isHandshakeWithDead(leak: string): boolean {
   return /^192\.168\.(88\.2|77\.1) > 203\.0\.113\.99 UDP \d+ > 51820, 148 bytes$/.test(leak);
 }
 

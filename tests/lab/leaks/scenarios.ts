@@ -1,5 +1,6 @@
 import { ATTACKER_SCENARIOS } from "./attackers.ts";
 import { BOOT_SCENARIOS } from "./boot.ts";
+import { CHOOSING } from "./choosing.ts";
 import { CONNECTIONS } from "./connections.ts";
 import { DNS_SCENARIOS } from "./dns.ts";
 import { FLOWS_BEFORE_THE_SERVICE } from "./earlier.ts";
@@ -16,6 +17,7 @@ import { UPLINK_SCENARIOS } from "./uplink.ts";
 /** Everything that the suite plays on a stage, in this order. */
 export const SCENARIOS: readonly Scenario[] = [
   ...CONNECTIONS,
+  ...CHOOSING,
   ...ENDINGS,
   ...TAMPERING,
   ...UPLINK_SCENARIOS,

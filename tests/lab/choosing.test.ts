@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { generateKeyPair } from "../../src/wireguard/key.ts";
+import { createLab, ENDPOINTS, type Gateway, type Lab } from "./lab.ts";
+import { Pace } from "./leaks/pace.ts";
+import { Sniffer } from "./sniffer.ts";
+import { until } from "./until.ts";
+import { Wiretap } from "./wiretap.ts";
+
+/** Each way; far more than a busy machine takes for a handshake. */
+const FAR_MS = 100;
+/** A round trip through the server's tunnel takes the long cable four times, and the former tunnel stays for 300 ms. */
+const SOMEWHAT_FAR_MS = 40;
+/** An address of the internet's where nobody is. */
+const DEAD = "203.0.113.99";
+/** The last datagrams have found their way back. */
+const MOMENT_MS = 700;
+
+describe("a connect to a country", () => {
+  let lab: Lab;
+  let gateway: Gateway;
+
+  beforeAll(async () => {
+    lab = await createLab({ arms: 2 });
+    gateway = await lab.startGateway({ flags: ["--managed-list", listOf(lab)] });
+  }, 60_000);
+  afterAll(() => lab.close(), 30_000);
+
+  const pace = new Pace();
+  const api = async (method: string, path: string, body?: object) => {
+    await pace.turn(path);
+    return gateway.api(method, path, body);
+  };
+  const status = async () => (await api("GET", "/api/status")).body;
+  const request = async (path: string, body?: object) => {
+    const { status, body: answer } = await api("POST", path, body);
+    expect({ status, error: answer.error }).toEqual({ status: 200, error: undefined });
+  };
+  /** Nothing is measured yet, and there is no tunnel. */
+  async function anew(): Promise<void> {
+    await request("/api/disconnect");
+    await gateway.restart();
+    await request("/api/provider/managed");
+  }
+  const sniff = () =>
+    Sniffer.start(lab.namespaces.router, "lan0", {
+      endpoints: [...ENDPOINTS, { address: DEAD, port: VPN_PORT }],
+      direction: "in",
+    });
+  const tap = (...addresses: string[]) =>
+    Wiretap.start(
+      lab.namespaces.router,
+      "lan0",
+      `udp and (${addresses.map((address) => `dst host ${address}`).join(" or ")})`,
+    );
+
+  test("takes the nearest server, three times of three", async () => {
+    for (const [far, near] of [
+      ["vpn1", "box-vpn-2"],
+      ["vpn2", "box-vpn-1"],
+      ["vpn1", "box-vpn-2"],
+    ] as const) {
+      await lab.delay(FAR_MS, far);
+      await anew();
+      await request("/api/connect", { server: "Sweden" });
+      expect(await status()).toMatchObject({ connected: true, server: near });
+      expect(gateway.log()).toMatch(/asked for their round trip: .*dead no answer/);
+    }
+  }, 120_000);
+
+  test("asks nobody the second time", async () => {
+    await anew();
+    const first = await tap(VPN.vpn1.v4, DEAD);
+    await request("/api/connect", { server: "Sweden" });
+    const asked = await first.stop();
+    for (const address of [VPN.vpn1.v4, DEAD]) {
+      expect(asked.filter((line) => line.includes(`> ${address}.${VPN_PORT}:`)).length).toBeGreaterThan(0);
+    }
+    await request("/api/disconnect");
+    const second = await tap(VPN.vpn1.v4, DEAD);
+    await request("/api/connect", { server: "Sweden" });
+    await request("/api/connect", { server: "Stockholm" });
+    expect(await second.stop()).toEqual([]);
+    expect(await status()).toMatchObject({ server: "box-vpn-2", location: "Stockholm, Sweden" });
+  }, 60_000);
+
+  test("from blocked: what leaves is WireGuard to those servers, and clients are refused until the tunnel is up", async () => {
+    await anew();
+    const sniffer = await sniff();
+    const traffic = await Promise.all(
+      [lab.namespaces.client, lab.namespaces.gateway].map((sender) => lab.traffic(sender)),
+    );
+    await request("/api/connect", { server: "Sweden" });
+    await Bun.sleep(MOMENT_MS);
+    for (const each of traffic) expect((await each.stop()).udp?.answered).toBeGreaterThan(0);
+    const { leaks, wireguard, missed } = await sniffer.stop();
+    expect({ leaks, missed }).toEqual({ leaks: [], missed: 0 });
+    expect(wireguard).toBeGreaterThan(0);
+  }, 60_000);
+
+  test("from a tunnel elsewhere: it carries all until the nearest is reached, and nothing is lost or leaks", async () => {
+    await lab.delay(SOMEWHAT_FAR_MS, "vpn1");
+    await anew();
+    await request("/api/provider/custom");
+    await request("/api/custom/add", { ...lab.sandbox.servers[0].customBody, location: "" });
+    await request("/api/connect", { server: "custom-1" });
+    await request("/api/provider/managed");
+    const sniffer = await sniff();
+    const asked = await tap(DEAD);
+    const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
+    await request("/api/connect", { server: "Sweden" });
+    await Bun.sleep(MOMENT_MS);
+    const { udp } = await traffic.stop();
+    expect(await status()).toMatchObject({ connected: true, server: "box-vpn-2" });
+    expect(udp?.sent).toBeGreaterThan(100);
+    expect(udp?.lost).toEqual([]);
+    expect((await asked.stop()).length).toBeGreaterThan(0);
+    expect((await sniffer.stop()).leaks).toEqual([]);
+  }, 60_000);
+
+  test("of which nobody answers leaves the tunnel as it was, and a disconnect ends the asking", async () => {
+    await request("/api/connect", { server: "box-vpn-1" });
+    const start = performance.now();
+    const answer = await api("POST", "/api/connect", { server: "Nowhere" });
+    expect(answer).toMatchObject({
+      status: 500,
+      body: {
+        success: false,
+        error: "none of the 2 servers of Nowhere that were asked has answered the WireGuard handshake",
+      },
+    });
+    expect(performance.now() - start).toBeGreaterThan(2_900);
+    expect(await status()).toMatchObject({ connected: true, server: "box-vpn-1" });
+    const asking = api("POST", "/api/connect", { server: "Nowhere" });
+    await until(async () => (await status()).state === "connecting");
+    await Bun.sleep(300);
+    await request("/api/disconnect");
+    expect((await asking).body.error).toBe("interrupted by a disconnect");
+    expect(await status()).toMatchObject({ state: "disconnected", error: null });
+    const { stdout } = await lab.exec(lab.namespaces.gateway, ["ip", "-o", "link", "show"]);
+    expect(stdout).not.toContain(lab.sandbox.interface);
+  }, 60_000);
+
+  test("that nobody knows is not found", async () => {
+    const { status, body } = await api("POST", "/api/connect", { server: "Atlantis" });
+    expect({ status, error: body.error }).toEqual({
+      status: 404,
+      error: "server: the provider managed has no server, country or city of this name",
+    });
+  });
+});
+
+/** Both of the box's servers in one country, with one that is not there; and a country of such. */
+function listOf({ sandbox }: Lab): string {
+  const [one, two] = sandbox.servers;
+  const real = [one, two].map(({ hostname, ipv4, port, publicKey }, index) => ({
+    ...{ hostname, ipv4, port, public_key: publicKey },
+    ...{ country: "Sweden", city: index === 0 ? "Gothenburg" : "Stockholm" },
+  }));
+  const dead = ["dead", "nowhere-1", "nowhere-2"].map((hostname) => ({
+    ...{ hostname, ipv4: DEAD, port: VPN_PORT, public_key: generateKeyPair().publicKey },
+    ...(hostname === "dead" ? { country: "Sweden", city: "Malmö" } : { country: "Nowhere", city: "Void" }),
+  }));
+  const path = join(sandbox.directory, "sweden.json");
+  writeFileSync(path, JSON.stringify({ servers: [...real, ...dead] }));
+  return path;
+}
