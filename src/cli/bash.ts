@@ -34,7 +34,7 @@ _portcullis_servers() {
   while IFS= read -r name; do
     printf -v name %q "$name"
     [[ $name == "$1"* ]] && COMPREPLY+=("$name")
-  done < <(portcullis servers --names 2>/dev/null | grep -v '^-')
+  done < <(portcullis servers --places --names 2>/dev/null | grep -v '^-')
 }
 complete -F _portcullis portcullis
 `;

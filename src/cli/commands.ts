@@ -145,15 +145,17 @@ function addTunnelCommands(program: Command): void {
 }
 
 function addServerCommands(program: Command): void {
-  asking<{ names?: true }>(
+  asking<{ names?: true; places?: true }>(
     command(program, "servers", "list the current provider's servers, by country and city")
       .argument("[country]")
       .argument("[city]")
-      .option("--names", "only their names, one a line"),
-    async (api, [country, city], { names }) => {
-      const { namesTextOf, readServers, treeTextOf } = await import("./servers.ts");
+      .option("--names", "only their names, one a line")
+      .option("--places", "only the countries and cities, as connect takes them, one a line"),
+    async (api, [country, city], { names, places }) => {
+      const { namesTextOf, placesTextOf, readServers, treeTextOf } = await import("./servers.ts");
       const found = await readServers(api, country, city);
-      return { json: found, text: names ? namesTextOf(found) : treeTextOf(found) };
+      const lines = [...(places ? [placesTextOf(found)] : []), ...(names ? [namesTextOf(found)] : [])];
+      return { json: found, text: lines.length > 0 ? lines.join("") : treeTextOf(found) };
     },
   );
   asking<AddFlags>(addCommand(program), async (api, [name = ""], flags) =>

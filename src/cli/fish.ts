@@ -47,7 +47,7 @@ function valueKind(value: Candidates): keyof typeof VALUE_FLAGS {
 function operandOf(candidates: Candidates): string | null {
   switch (candidates) {
     case "servers":
-      return `-a '(portcullis servers --names 2>/dev/null | string match -v -- "-*")'`;
+      return `-a '(portcullis servers --places --names 2>/dev/null | string match -v -- "-*")'`;
     case "files":
       return "-F";
     case "anything":

@@ -1,6 +1,7 @@
 import { GatewayError } from "../errors.ts";
 import { Servers } from "../http/schema.ts";
 import type { ServerRecord, ServerTree } from "../servers/schema.ts";
+import { UNKNOWN } from "../servers/tree.ts";
 import type { Api } from "./api.ts";
 import { printable, styled, table } from "./text.ts";
 
@@ -42,6 +43,17 @@ const WAYS: Record<string, string> = {
   custom: "add one: portcullis add --help",
   imported: "import files: portcullis import *.conf",
 };
+/** For completion: countries, then cities, each with its country where others have one of that name. */
+export function placesTextOf({ servers }: Found): string {
+  const countries = Object.keys(servers).filter((country) => country !== UNKNOWN);
+  const all = Object.values(servers).flatMap((cities) => Object.keys(cities));
+  const cities = Object.entries(servers).flatMap(([country, those]) =>
+    Object.keys(those)
+      .filter((city) => city !== UNKNOWN)
+      .map((city) => (all.indexOf(city) === all.lastIndexOf(city) ? city : `${city}, ${country}`)),
+  );
+  return [...new Set([...countries, ...cities])].map((place) => `${printable(place)}\n`).join("");
+}
 
 function citiesText(cities: Record<string, ServerRecord[]>): string {
   return Object.entries(cities)

@@ -47,7 +47,7 @@ function operandCase({ path, commands, operand }: Node): string[] {
 function effectOf(candidates: Candidates): string | null {
   switch (candidates) {
     case "servers":
-      return `compadd -- "\${(@f)$(portcullis servers --names 2>/dev/null | grep -v '^-')}"`;
+      return `compadd -- "\${(@f)$(portcullis servers --places --names 2>/dev/null | grep -v '^-')}"`;
     case "files":
       return "_files";
     case "anything":

@@ -17,7 +17,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, "names"), NAMES.map((name) => `${name}\n`).join(""));
   writeFileSync(
     join(folder, "portcullis"),
-    `#!/bin/sh\n[ "$*" = "servers --names" ] && cat ${folder}/names\n`,
+    `#!/bin/sh\n[ "$*" = "servers --places --names" ] && cat ${folder}/names\n`,
   );
   chmodSync(join(folder, "portcullis"), 0o755);
   for (const shell of SHELLS) {

@@ -50,11 +50,13 @@ test("providers marks the current one; use changes it, and refuses what is none 
   expect(wrong.stderr).toContain("managed, custom, imported");
 });
 
-test("servers are listed by country and city, in any letter case, or by name alone", async () => {
+test("servers are listed by country and city, in any letter case, or by name or place alone", async () => {
   const tree = "Sweden\n  Stockholm\n    se-1  192.0.2.1  Managed\n";
   expect(await portcullis("servers")).toEqual(ok(tree));
   expect(await portcullis("servers", "sweden", "STOCKHOLM")).toEqual(ok(tree));
   expect(await portcullis("servers", "--names")).toEqual(ok("se-1\n"));
+  expect(await portcullis("servers", "--places")).toEqual(ok("Sweden\nStockholm\n"));
+  expect(await portcullis("servers", "--places", "--names")).toEqual(ok("Sweden\nStockholm\nse-1\n"));
   const none = await portcullis("servers", "Sweden", "Oslo");
   expect(none.code).toBe(1);
   expect(none.stderr).toContain("no servers in Oslo, Sweden");

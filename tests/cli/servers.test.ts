@@ -1,0 +1,20 @@
+import { expect, test } from "bun:test";
+import { placesTextOf } from "../../src/cli/servers.ts";
+
+test("places are spelled as connect takes them: a city of several countries with its country, and none that is unknown", () => {
+  const servers = {
+    "Costa Rica": { "San Jose": [] },
+    Luxembourg: { Luxembourg: [] },
+    USA: { Miami: [], "San Jose": [] },
+    Unknown: { Unknown: [] },
+  };
+  expect(placesTextOf({ servers, provider: "managed" }).split("\n")).toEqual([
+    "Costa Rica",
+    "Luxembourg",
+    "USA",
+    "San Jose, Costa Rica",
+    "Miami",
+    "San Jose, USA",
+    "",
+  ]);
+});
