@@ -45,21 +45,24 @@ export function isIn({ country, city }: Spot, server: Pick<Server, "country" | "
 
 /** So many of them: cities take turns, and chance decides within each, so that not every home asks the same servers. */
 export function spread<T extends Pick<Listed, "city">>(servers: readonly T[], count: number): T[] {
-  const cities = Map.groupBy(shuffled(servers), ({ city }) => city);
-  const turns = [...cities.values()].flatMap((those) => those.map((server, turn) => ({ server, turn })));
-  return turns
-    .toSorted((a, b) => a.turn - b.turn)
-    .slice(0, count)
-    .map(({ server }) => server);
+  const cities = [...Map.groupBy(shuffled(servers), ({ city }) => city).values()];
+  const chosen: T[] = [];
+  for (let turn = 0; chosen.length < Math.min(count, servers.length); turn++) {
+    chosen.push(...cities.map((those) => those[turn]).filter((server) => server !== undefined));
+  }
+  return chosen.slice(0, count);
 }
 
 function isCity(name: string, { city, country }: Listed): boolean {
   return city !== UNKNOWN && (city === name || `${city}, ${country}` === name);
 }
 
+/** Any order is as likely as any other (Fisher and Yates). */
 function shuffled<T>(values: readonly T[]): T[] {
-  return values
-    .map((value) => ({ value, rank: Math.random() }))
-    .toSorted((a, b) => a.rank - b.rank)
-    .map(({ value }) => value);
+  const some = [...values];
+  for (let last = some.length - 1; last > 0; last--) {
+    const other = Math.floor(Math.random() * (last + 1));
+    [some[last], some[other]] = [some[other] as T, some[last] as T];
+  }
+  return some;
 }

@@ -7,6 +7,7 @@ import { assertUplink, type Former, standingOf, together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Names } from "./names.ts";
 import type { Protection } from "./protection.ts";
+import { leadingNowhere, type Round, roundsOf } from "./round.ts";
 import { endOf, RoundTrips } from "./roundtrips.ts";
 import { type Session, sessionFor } from "./session.ts";
 
@@ -47,7 +48,7 @@ export class Probe {
     const known = roundTrips.nearest(servers);
     if (known !== null && roundTrips.wasAsked(place)) return known;
     const unknown = servers.filter((server) => roundTrips.of(server) === null).slice(0, MOST_ASKED);
-    await this.ask(unknown, former, signal);
+    if (unknown.length > 0) await this.ask(unknown, former, signal);
     roundTrips.noteAsked(place);
     const nearest = roundTrips.nearest(servers);
     if (nearest !== null) return nearest;
@@ -71,7 +72,7 @@ export class Probe {
     this.report(servers);
   }
 
-  /** A server whose name cannot be looked up is left out. */
+  /** A server whose name cannot be looked up is left out; throws where that is all of them. */
   private async sessionsFor(
     servers: readonly Server[],
     former: Former | null,
@@ -79,15 +80,20 @@ export class Probe {
   ): Promise<Session[]> {
     const { names, base } = this.parts;
     const sessions: Session[] = [];
+    let failure: unknown = null;
     for (const server of servers) {
       // A second session with the server that carries the traffic, by the same key, would end the first.
       if (former?.alive && isSameTunnel(former.session.server, server)) continue;
       const { host, port } = server.config.peer.endpoint;
-      const [address] = await names.resolve(host, standingOf(former), signal).catch(() => [null]);
-      signal.throwIfAborted();
-      if (address === null) continue;
-      sessions.push(sessionFor(base, leadingNowhere(server), { address, port }, former?.session ?? null));
+      try {
+        const [address] = await names.resolve(host, standingOf(former), signal);
+        sessions.push(sessionFor(base, leadingNowhere(server), { address, port }, former?.session ?? null));
+      } catch (error) {
+        signal.throwIfAborted();
+        failure = error;
+      }
     }
+    if (sessions.length === 0 && failure !== null) throw failure;
     return sessions;
   }
 
@@ -147,35 +153,7 @@ export class Probe {
   }
 }
 
-/** Sessions of one interface: the same own key, and each server's key once. */
-type Round = readonly [Session, ...Session[]];
-
-/** As few as can be: they are played one after the other. */
-function roundsOf(sessions: readonly Session[]): Round[] {
-  const rounds: [Session, ...Session[]][] = [];
-  for (const session of sessions) {
-    const { config } = session.server;
-    const round = rounds.find(
-      (those) =>
-        those[0].server.config.interface.privateKey === config.interface.privateKey &&
-        those.every((other) => other.server.config.peer.publicKey !== config.peer.publicKey),
-    );
-    if (round === undefined) rounds.push([session]);
-    else round.push(session);
-  }
-  return rounds;
-}
-
 function isSameTunnel(one: Server, other: Server): boolean {
   const own = ({ config }: Server) => config.interface.privateKey;
   return endOf(one) === endOf(other) && own(one) === own(other);
-}
-
-/** The server without anything that could lead traffic to it. */
-function leadingNowhere(server: Server): Server {
-  const { interface: own, peer } = server.config;
-  return {
-    ...server,
-    config: { interface: { ...own, addresses: [], dns: [] }, peer: { ...peer, allowedIps: [] } },
-  };
 }

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/errors.ts";
+import type { Account } from "../../src/servers/account.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { MOST_ASKED, type Place, spotNamed, spread } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { Store } from "../../src/servers/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
-import { BODY, CONFIG, inDirectory, NOW, PRIVATE, PUBLIC } from "./example.ts";
+import { BODY, CONFIG, inDirectory, NOW, PUBLIC } from "./example.ts";
 
 /** `Country/City/name`. */
 function at(text: string) {
@@ -118,8 +119,8 @@ describe("what a name stands for", () => {
     });
   });
 
-  test("at a managed place is a few servers, and those that were measured", async () => {
-    const managed = await managedList(2_000);
+  test("at a managed place is a few servers, and those that were measured", () => {
+    const managed = managedList(2_000);
     withCatalogue((catalogue) => {
       const few = namesOf(catalogue.find("Land 1"));
       expect(few).toHaveLength(MOST_ASKED);
@@ -131,8 +132,8 @@ describe("what a name stands for", () => {
     }, managed);
   });
 
-  test("at a managed place without an account is refused as a server is", async () => {
-    const managed = await managedList(20, { managedKeyFile: null });
+  test("at a managed place without an account is refused as a server is", () => {
+    const managed = managedList(20, { missing: "there is none" });
     withCatalogue((catalogue) => {
       for (const name of ["Land 1", "1"]) {
         expect(() => catalogue.find(name)).toThrow("server: a managed server needs an account");
@@ -150,7 +151,10 @@ function namesOf(found: Server | Place): string[] {
   return placeOf(found).servers.map(({ name }) => name);
 }
 
-function withCatalogue(work: (catalogue: Catalogue) => void, managed = ManagedList.empty()): void {
+function withCatalogue(
+  work: (catalogue: Catalogue) => void,
+  managed = new ManagedList({ missing: "there is none" }),
+): void {
   inDirectory((directory) => {
     const store = Store.open(directory, NOW);
     work(new Catalogue(store, managed));
@@ -159,24 +163,12 @@ function withCatalogue(work: (catalogue: Catalogue) => void, managed = ManagedLi
 }
 
 /** Servers `0`, `1`, … in twenty countries. */
-function managedList(count: number, change: { managedKeyFile?: null } = {}): Promise<ManagedList> {
+function managedList(count: number, account: Account = { interface: CONFIG.interface }): ManagedList {
   const servers = Array.from({ length: count }, (_, index) => ({
-    hostname: `${index}`,
-    country: `Land ${index % 20}`,
-    city: `Town ${index % 60}`,
-    ipv4: "192.0.2.1",
-    port: 51820,
-    public_key: PUBLIC,
+    ...{ name: `${index}`, label: "Mullvad", country: `Land ${index % 20}`, city: `Town ${index % 60}` },
+    ...{ ipv4: "192.0.2.1", port: 51820, publicKey: PUBLIC },
   }));
-  const files: Record<string, string> = { "/list.json": JSON.stringify({ servers }), "/key": PRIVATE };
-  return ManagedList.read(
-    { read: async (path) => files[path] ?? null },
-    {
-      managedList: "/list.json",
-      managedKeyFile: "/key",
-      managedAddress: "10.64.0.2/32",
-      managedDns: "",
-      ...change,
-    },
-  );
+  const managed = new ManagedList(account);
+  managed.take({ format: "a test's", servers, skipped: 0 });
+  return managed;
 }

@@ -2,7 +2,17 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { FakeHost } from "../fake-host.ts";
 import { inDirectory } from "./directory.ts";
-import { freshState, Gateway, kernelState, ONE, SERVERS, stoodAlways, THREE, TWO } from "./gateway.ts";
+import {
+  freshState,
+  Gateway,
+  kernelState,
+  ONE,
+  placeOf,
+  SERVERS,
+  stoodAlways,
+  THREE,
+  TWO,
+} from "./gateway.ts";
 
 /** Hundreds of gateways in one test. */
 const PATIENCE_MS = 120_000;
@@ -12,6 +22,9 @@ const EVENTS = 14;
 const RESTED_AFTER_MS = 400_000;
 
 const ENDPOINTS = SERVERS.map(({ config: { peer } }) => `${peer.endpoint.host}:${peer.endpoint.port}`);
+
+/** A place that none of them is in, so that each connect to it has something to do. */
+const ANYWHERE = { ...placeOf(SERVERS), country: "Anywhere" };
 
 interface Chance {
   gateway: Gateway;
@@ -30,6 +43,7 @@ const WISHES: Happening[] = [
     outcomes.push(gateway.controller.connect(oneOf(SERVERS, random)).catch(() => {})),
   ({ gateway, outcomes, random }) =>
     outcomes.push(gateway.controller.connect(oneOf(SERVERS, random)).catch(() => {})),
+  ({ gateway, outcomes }) => outcomes.push(gateway.controller.connect(ANYWHERE).catch(() => {})),
   ({ gateway, outcomes }) => outcomes.push(gateway.controller.disconnect().catch(() => {})),
   ({ host, random }) => {
     host.busy = random() < 0.5;

@@ -17,6 +17,9 @@ import {
 /** Hundreds of gateways in one test. */
 const PATIENCE_MS = 60_000;
 
+/** A place that the tunnel to the first server is not in. */
+const ELSEWHERE = { ...placeOf([TWO, THREE]), country: "Sweden" };
+
 const ENDPOINT = { one: "192.0.2.1:51820", two: "192.0.2.2:51820" };
 
 /** A test with a gateway that has started. */
@@ -212,7 +215,7 @@ describe("a restart", () => {
     expect(await gateway.status()).toMatchObject({ connected: false, state: "disconnected" });
   });
 
-  claim("ends in order after a crash at any command of a connect and a switch", async () => {
+  claim("ends in order after a crash at any command of a connect, a switch and a probe", async () => {
     await inDirectory(async (directory) => {
       for (let crash = 1, crashed = true; crashed; crash++) {
         const gateway = await Gateway.started(join(directory, `crash${crash}`));
@@ -221,6 +224,7 @@ describe("a restart", () => {
         host.fails = (count) => (count - start >= crash ? "before" : null);
         await gateway.controller.connect(ONE).catch(() => {});
         await gateway.controller.connect(TWO).catch(() => {});
+        await gateway.controller.connect(ELSEWHERE).catch(() => {});
         await settled(gateway);
         crashed = host.commands.length - start >= crash;
         host.fails = () => null;
@@ -324,7 +328,7 @@ const SCENARIOS: Record<
   "connect to a place": { before: async () => {}, run: (g) => g.controller.connect(placeOf(SERVERS)) },
   "switch to a place": {
     before: (g) => g.controller.connect(ONE),
-    run: (g) => g.controller.connect({ ...placeOf([TWO, THREE]), country: "Sweden" }),
+    run: (g) => g.controller.connect(ELSEWHERE),
   },
   disconnect: { before: (g) => g.controller.connect(ONE), run: (g) => g.controller.disconnect() },
   "redial of a dead session": {

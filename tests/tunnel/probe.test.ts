@@ -215,6 +215,16 @@ describe("a probe", () => {
     expect(kernelState(host)).not.toContain("priority 102");
   });
 
+  claim("of which no name has an address says why", async ({ controller, host }) => {
+    host.files.set("/etc/resolv.conf", "nameserver 192.168.7.254\n");
+    const before = kernelState(host);
+    const lost = [10, 11].map((number) =>
+      managed(number, { endpoint: { host: "lost.example", port: 51820 } }),
+    );
+    await expect(controller.connect(placeOf(lost))).rejects.toThrow("no resolver answered for lost.example");
+    expect(kernelState(host)).toBe(before);
+  });
+
   claim("never asks the server of the live tunnel, whatever it is called", async (gateway) => {
     const { controller, host } = gateway;
     await controller.connect({ ...M4, provider: "custom", name: "mine", country: "Unknown" });

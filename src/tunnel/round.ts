@@ -1,0 +1,30 @@
+import type { Server } from "../servers/schema.ts";
+import type { Session } from "./session.ts";
+
+/** Sessions of one interface: the same own key, and each server's key once. */
+export type Round = readonly [Session, ...Session[]];
+
+/** As few as can be: they are played one after the other. */
+export function roundsOf(sessions: readonly Session[]): Round[] {
+  const rounds: [Session, ...Session[]][] = [];
+  for (const session of sessions) {
+    const { config } = session.server;
+    const round = rounds.find(
+      (those) =>
+        those[0].server.config.interface.privateKey === config.interface.privateKey &&
+        those.every((other) => other.server.config.peer.publicKey !== config.peer.publicKey),
+    );
+    if (round === undefined) rounds.push([session]);
+    else round.push(session);
+  }
+  return rounds;
+}
+
+/** The server without anything that could lead traffic to it. */
+export function leadingNowhere(server: Server): Server {
+  const { interface: own, peer } = server.config;
+  return {
+    ...server,
+    config: { interface: { ...own, addresses: [], dns: [] }, peer: { ...peer, allowedIps: [] } },
+  };
+}
