@@ -143,10 +143,12 @@ export class FakeHost implements Host {
   }
 
   async read(path: string): Promise<string | null> {
-    const [, name = "", way] = /^\/sys\/class\/net\/(.+)\/statistics\/([rt]x)_packets$/.exec(path) ?? [];
-    if (way === undefined) return this.files.get(path) ?? null;
+    const [, name = "", file = ""] = /^\/sys\/class\/net\/(.+?)\/(.+)$/.exec(path) ?? [];
+    const way = /^statistics\/([rt]x)_packets$/.exec(file)?.[1];
+    if (way === undefined && file !== "uevent") return this.files.get(path) ?? null;
     const link = this.links.get(name);
     if (link === undefined || link.userspace || link.device === null) return null;
+    if (way === undefined) return `DEVTYPE=wireguard\nINTERFACE=${name}\n`;
     const peers = peersOf(this.observed(link, link.device));
     const packets = peers.map((peer) => (way === "rx" ? peer.received : peer.sent).packets);
     return `${packets.reduce((sum, number) => sum + number, 0)}\n`;

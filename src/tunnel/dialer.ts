@@ -42,20 +42,15 @@ export class Dialer {
     const [address] = await names.resolve(host, standingOf(former), signal);
     const endpoint = { address, port };
     const session = sessionFor(base, usableOn(protection.links, server), endpoint, old);
+    // Carrying already, for routes alone lead traffic into it: one change of the firewall less before it flows.
+    const sessions = old === null ? [session] : [old, session];
     await together([
-      protection.set(
-        old === null
-          ? { dialing: [session], carrying: [] }
-          : { dialing: [old, session], carrying: [old, session] },
-      ),
+      protection.set({ dialing: sessions, carrying: sessions }),
       kernel.open(session, uplinkMtu),
     ]);
     await kernel.configure(session);
     await this.handshake(session, signal);
-    await together([
-      kernel.route(session, old?.server.config ?? null),
-      old === null ? protection.set({ dialing: [session], carrying: [session] }) : null,
-    ]);
+    await kernel.route(session, old?.server.config ?? null);
     return session;
   }
 

@@ -151,11 +151,18 @@ export class Kernel {
 
   /** Null where the interface belongs to a program, which counts better. */
   private async packets(link: string): Promise<{ received: number; sent: number } | null> {
+    this.native ??= await this.isNative(link);
     if (!this.native) return null;
     const [received, sent] = await Promise.all(
       ["rx", "tx"].map((way) => this.host.read(`/sys/class/net/${link}/statistics/${way}_packets`)),
     );
     return received == null || sent == null ? null : { received: Number(received), sent: Number(sent) };
+  }
+
+  /** An interface that an earlier process has made tells its kind; null where the kernel does not say. */
+  private async isNative(link: string): Promise<true | null> {
+    const told = await this.host.read(`/sys/class/net/${link}/uevent`);
+    return told?.includes("DEVTYPE=wireguard\n") === true ? true : null;
   }
 
   private async createLink(link: string, lines: readonly string[]): Promise<void> {

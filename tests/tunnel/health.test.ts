@@ -282,3 +282,14 @@ async function recover(gateway: Gateway, losses: number[]): Promise<void> {
   expect(controller.state.name).toBe("connected");
   losses.length = 0;
 }
+
+test("a tunnel of the kernel's that an earlier process has made costs no program a look", () =>
+  onGateway(true, 0, async ({ gateway, host }) => {
+    await gateway.restart();
+    gateway.watch();
+    host.busy = true;
+    await host.pass(10_000);
+    const before = host.commands.length;
+    await host.pass(60_000);
+    expect(host.commands.slice(before)).toEqual([]);
+  }));
