@@ -104,7 +104,7 @@ export function addCompletion(program: Command): void {
   command(program, "completion", "print a script that lets a shell complete commands, options and servers")
     .addArgument(new Argument("<shell>").choices(SHELLS))
     .action(async (shell: Shell) => {
-      const { completionFor } = await import("./completion.ts");
+      const { completionFor } = await import("./completion/completion.ts");
       process.stdout.write(completionFor(shell, program));
     });
 }

@@ -1,24 +1,21 @@
 import { GatewayError, messageOf } from "../errors.ts";
-import { FWMARK } from "../firewall/policy.ts";
 import type { Log } from "../log.ts";
 import type { Links } from "../routing/links.ts";
 import { applySysctls, sysctlsFor } from "../routing/sysctls.ts";
-import { isIn, type Place } from "../servers/place.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
-import type { Device } from "../wireguard/device.ts";
-import { publicKeyOf } from "../wireguard/key.ts";
+import { adopted } from "./adoption.ts";
 import { type Dialer, type Former, together } from "./dialer.ts";
-import { SESSION_ENDS_MS } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Memory } from "./memory.ts";
 import type { Probe } from "./probe.ts";
 import type { Protection, Tunnels } from "./protection.ts";
 import type { Repairs } from "./repairs.ts";
 import type { Status } from "./schema.ts";
-import { linksOfBase, type Session, sameServer, usableOn } from "./session.ts";
+import { linksOfBase, type Session, sameServer } from "./session.ts";
 import { carriedBy, type Event, type State, transition } from "./state.ts";
 import { statusOf } from "./status.ts";
+import { candidatesOf, isPlace, isWhatIsWanted, sameWish, type Wish } from "./wish.ts";
 
 /** The old tunnel stays this long after a switch, for the answers that are on their way. */
 const FORMER_STAYS_MS = 300;
@@ -48,7 +45,7 @@ export class Controller {
   private current: State = { name: "disconnected" };
   private queue: Promise<unknown> = Promise.resolve();
   private wish = new AbortController();
-  private pending: { wanted: Server | Place; outcome: Promise<void> } | null = null;
+  private pending: { wanted: Wish; outcome: Promise<void> } | null = null;
   /** Why the tunnel's links and routes may not be as the state wants them, or null. */
   private unsettled: string | null = null;
   private error: string | null = null;
@@ -74,8 +71,8 @@ export class Controller {
     const { kernel, protection, memory, base, autoconnect, host, log, findLinks } = this.parts;
     const links = await findLinks();
     const present = (await kernel.links()).filter((link) => linksOfBase(base).includes(link));
-    const adopted = present.length === 0 ? null : await this.adopt(present, known, links);
-    if (adopted !== null) this.current = adopted;
+    const found = { present, servers: known, links };
+    this.current = (present.length === 0 ? null : await adopted(this.parts, found)) ?? this.current;
     await protection.set(this.tunnels, links);
     const kept = carriedBy(this.current);
     for (const link of present) if (link !== kept?.link) await kernel.close(link);
@@ -93,7 +90,7 @@ export class Controller {
    * To a server, or to the nearest one of a place, unless the tunnel leads there already. Settles when the outcome is
    * known; throws `GatewayError("unable")`, and then the former tunnel is in place.
    */
-  connect(wanted: Server | Place): Promise<void> {
+  connect(wanted: Wish): Promise<void> {
     if (this.pending !== null && sameWish(this.pending.wanted, wanted)) return this.pending.outcome;
     const signal = this.interrupt(`interrupted by a connect to ${wanted.name}`);
     const answer = Promise.withResolvers<void>();
@@ -242,7 +239,7 @@ export class Controller {
     for (const { path, value, why } of changed) this.parts.log.info(`set net/${path} to ${value}: ${why}`);
   }
 
-  private async moveTo(wanted: Server | Place, signal: AbortSignal, answer: () => void): Promise<void> {
+  private async moveTo(wanted: Wish, signal: AbortSignal, answer: () => void): Promise<void> {
     signal.throwIfAborted();
     const state = this.current;
     // A live tunnel is not moved each time that its place is asked for.
@@ -264,7 +261,7 @@ export class Controller {
   }
 
   /** A place's nearest server is looked for first; nothing of this is a change of state. */
-  private async reach(wanted: Server | Place, former: Former | null, signal: AbortSignal): Promise<Session> {
+  private async reach(wanted: Wish, former: Former | null, signal: AbortSignal): Promise<Session> {
     const { dialer, probe } = this.parts;
     if (!isPlace(wanted)) return dialer.dial(wanted, former, signal);
     const server = await probe.nearest(wanted, former, signal);
@@ -334,34 +331,6 @@ export class Controller {
     return { dialing: sessions, carrying: sessions };
   }
 
-  private async adopt(
-    present: readonly string[],
-    known: readonly Server[],
-    links: Links,
-  ): Promise<State | null> {
-    const { kernel, memory, host, base } = this.parts;
-    const routed = await kernel.routedLinks();
-    const remembered = memory.connection();
-    for (const link of present.filter((name) => routed.includes(name))) {
-      const device = await kernel.device(link);
-      const candidates = device === null ? [] : known.filter((server) => isServerOf(device, server));
-      const server =
-        candidates.find((one) => one.provider === remembered?.provider && one.name === remembered.name) ??
-        candidates[0];
-      const endpoint = parseEndpoint(device?.peer?.endpoint ?? "");
-      if (server === undefined || endpoint === null || device?.peer == null) continue;
-      const began =
-        remembered?.name === server.name ? remembered.since : device.peer.latestHandshake || host.now();
-      const since = host.monotonic() - Math.max(0, host.now() - began);
-      const zone = linksOfBase(base).indexOf(link) + 1;
-      const session = { server: usableOn(links, server), link, zone, endpoint };
-      return host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
-        ? { name: "connected", session, since }
-        : { name: "reconnecting", server, session, since };
-    }
-    return null;
-  }
-
   private enter(event: Event): void {
     this.current = transition(this.current, event);
     for (const listener of this.listeners) listener(this.current);
@@ -378,37 +347,4 @@ export class Controller {
     this.queue = done.catch(() => {});
     return done;
   }
-}
-
-function isPlace(wanted: Server | Place): wanted is Place {
-  return "servers" in wanted;
-}
-
-function candidatesOf(wanted: Server | Place): readonly Server[] {
-  return isPlace(wanted) ? wanted.servers : [wanted];
-}
-
-function isWhatIsWanted(wanted: Server | Place, server: Server): boolean {
-  return isPlace(wanted)
-    ? wanted.provider === server.provider && isIn(wanted, server)
-    : sameServer(wanted, server);
-}
-
-function sameWish(one: Server | Place, other: Server | Place): boolean {
-  if (one.provider !== other.provider || isPlace(one) !== isPlace(other)) return false;
-  return isPlace(one) ? one.country === other.country && one.city === other.city : one.name === other.name;
-}
-
-/** Whether an interface is a tunnel of ours to that server: both keys and the mark agree. */
-function isServerOf(device: Device, { config }: Server): boolean {
-  return (
-    device.fwmark === FWMARK &&
-    device.peer?.publicKey === config.peer.publicKey &&
-    device.publicKey === publicKeyOf(config.interface.privateKey)
-  );
-}
-
-function parseEndpoint(text: string): Session["endpoint"] | null {
-  const match = /^\[?([0-9a-f.:]+?)\]?:([0-9]+)$/.exec(text);
-  return match?.[1] === undefined ? null : { address: match[1], port: Number(match[2]) };
 }

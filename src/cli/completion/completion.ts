@@ -1,21 +1,9 @@
 import { Argument, type Command, type Option } from "commander";
+import type { Shell } from "../defaults.ts";
 import { bashScript } from "./bash.ts";
-import type { Shell } from "./defaults.ts";
 import { fishScript } from "./fish.ts";
+import type { Candidates, Node } from "./node.ts";
 import { zshScript } from "./zsh.ts";
-
-/** What can stand in one place of a command line. */
-export type Candidates = readonly string[] | "servers" | "files" | "anything";
-
-/** A command as a shell has to know it. */
-export interface Node {
-  /** The words that lead to it; empty for the program itself. */
-  path: string;
-  help: string;
-  commands: { name: string; help: string }[];
-  options: { names: string[]; help: string; value: Candidates | null }[];
-  operand: Candidates;
-}
 
 const SCRIPTS: Record<Shell, (nodes: readonly Node[]) => string> = {
   bash: bashScript,

@@ -1,4 +1,4 @@
-import type { Candidates, Node } from "./completion.ts";
+import type { Candidates, Node } from "./node.ts";
 
 /** Each command as `the words before it, a space, its own word`: how the scripts follow a line from left to right. */
 export function patternsOf(nodes: readonly Node[], separator = " | "): string {

@@ -1,4 +1,4 @@
-import type { Candidates, Node } from "./completion.ts";
+import type { Candidates, Node } from "./node.ts";
 import { patternsOf } from "./patterns.ts";
 
 export function fishScript(nodes: readonly Node[]): string {

@@ -1,4 +1,4 @@
-import type { Candidates, Node } from "./completion.ts";
+import type { Candidates, Node } from "./node.ts";
 import { patternsOf, quoted, valuePatternsOf } from "./patterns.ts";
 
 export function zshScript(nodes: readonly Node[]): string {

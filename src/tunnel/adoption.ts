@@ -1,0 +1,68 @@
+import { FWMARK } from "../firewall/policy.ts";
+import type { Links } from "../routing/links.ts";
+import type { Server } from "../servers/schema.ts";
+import type { Host } from "../system/host.ts";
+import type { Device } from "../wireguard/device.ts";
+import { publicKeyOf } from "../wireguard/key.ts";
+import { SESSION_ENDS_MS } from "./health.ts";
+import type { Kernel } from "./kernel.ts";
+import type { Memory } from "./memory.ts";
+import { linksOfBase, type Session, usableOn } from "./session.ts";
+import type { State } from "./state.ts";
+
+interface Parts {
+  host: Host;
+  kernel: Kernel;
+  memory: Memory;
+  /** Base name of the tunnel's interfaces. */
+  base: string;
+}
+
+/** What an earlier process has left, and what is known of it. */
+interface Found {
+  /** The tunnel's interfaces that exist. */
+  present: readonly string[];
+  servers: readonly Server[];
+  links: Links;
+}
+
+/** The state that an earlier process's tunnel amounts to: of an interface that the routes lead to, and a server that is known. */
+export async function adopted(
+  { host, kernel, memory, base }: Parts,
+  { present, servers, links }: Found,
+): Promise<State | null> {
+  const routed = await kernel.routedLinks();
+  const remembered = memory.connection();
+  for (const link of present.filter((name) => routed.includes(name))) {
+    const device = await kernel.device(link);
+    const candidates = device === null ? [] : servers.filter((server) => isServerOf(device, server));
+    const server =
+      candidates.find((one) => one.provider === remembered?.provider && one.name === remembered.name) ??
+      candidates[0];
+    const endpoint = endpointIn(device?.peer?.endpoint ?? "");
+    if (server === undefined || endpoint === null || device?.peer == null) continue;
+    const began =
+      remembered?.name === server.name ? remembered.since : device.peer.latestHandshake || host.now();
+    const since = host.monotonic() - Math.max(0, host.now() - began);
+    const zone = linksOfBase(base).indexOf(link) + 1;
+    const session = { server: usableOn(links, server), link, zone, endpoint };
+    return host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
+      ? { name: "connected", session, since }
+      : { name: "reconnecting", server, session, since };
+  }
+  return null;
+}
+
+/** Whether an interface is a tunnel of ours to that server: both keys and the mark agree. */
+function isServerOf(device: Device, { config }: Server): boolean {
+  return (
+    device.fwmark === FWMARK &&
+    device.peer?.publicKey === config.peer.publicKey &&
+    device.publicKey === publicKeyOf(config.interface.privateKey)
+  );
+}
+
+function endpointIn(text: string): Session["endpoint"] | null {
+  const match = /^\[?([0-9a-f.:]+?)\]?:([0-9]+)$/.exec(text);
+  return match?.[1] === undefined ? null : { address: match[1], port: Number(match[2]) };
+}
