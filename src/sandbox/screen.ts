@@ -51,7 +51,7 @@ ${strong("5. Disconnect")}: the kill switch stays, the computer is refused again
   curl -X POST $api/disconnect
   $home curl http://${INTERNET.host4}/
 
-OpenAPI document: http://127.0.0.1:${port}/swagger/json
+In a browser: http://127.0.0.1:${port}/swagger
 ${strong("Ctrl-C")} here stops the gateway and removes the box.
 `;
 }

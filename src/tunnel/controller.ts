@@ -17,8 +17,8 @@ import { carriedBy, type Event, type State, transition } from "./state.ts";
 import { statusOf } from "./status.ts";
 import { candidatesOf, isPlace, isWhatIsWanted, sameWish, type Wish } from "./wish.ts";
 
-/** The old tunnel stays this long after a switch, for the answers that are on their way. */
-const FORMER_STAYS_MS = 300;
+/** The old tunnel stays this long after a switch, for the answers that are on their way; by satellite they take 0.7 s. */
+const FORMER_STAYS_MS = 1_000;
 
 interface Parts {
   host: Host;

@@ -11,7 +11,7 @@ import { Wiretap } from "./wiretap.ts";
 
 /** Each way; far more than a busy machine takes for a handshake. */
 const FAR_MS = 100;
-/** A round trip through the server's tunnel takes the long cable four times, and the former tunnel stays for 300 ms. */
+/** A round trip through the server's tunnel takes the long cable four times, and the former tunnel stays for a second. */
 const SOMEWHAT_FAR_MS = 40;
 /** An address of the internet's where nobody is. */
 const DEAD = "203.0.113.99";

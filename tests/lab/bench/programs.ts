@@ -6,8 +6,8 @@ import { inTurns } from "./rounds.ts";
 import type { Side, Span } from "./side.ts";
 import { executionsIn, traceOf } from "./trace.ts";
 
-/** What an order sets in motion is over by then: a former tunnel goes 300 ms after a switch. */
-const AFTERMATH_MS = 1_000;
+/** What an order sets in motion is over by then: a former tunnel goes a second after a switch. */
+const AFTERMATH_MS = 2_000;
 const MINUTE_MS = 60_000;
 
 /**
