@@ -103,7 +103,15 @@ async function debian({ debian: name, kernelPackage }: Architecture): Promise<st
   if (existsSync(tar)) return tar;
   mkdirSync(KEPT, { recursive: true });
   const include = `--include=${[...PACKAGES, kernelPackage].join(",")}`;
-  await run(["mmdebstrap", "--variant=minbase", `--arch=${name}`, include, SUITE, `${tar}.new`]);
+  await run([
+    "mmdebstrap",
+    "--format=tar",
+    "--variant=minbase",
+    `--arch=${name}`,
+    include,
+    SUITE,
+    `${tar}.new`,
+  ]);
   await run(["mv", `${tar}.new`, tar]);
   return tar;
 }
