@@ -3,10 +3,12 @@ import { Command, CommanderError, Option } from "commander";
 import { version } from "../package.json";
 import { addAccountCommands, addBackupCommands, addCompletion, addDailyCommands } from "./cli/commands.ts";
 import { exitCodeOf } from "./cli/exit.ts";
+import { addInstallCommands } from "./cli/installation.ts";
 import { withSettings } from "./cli/settings.ts";
 import { messageOf } from "./errors.ts";
 import type { TrySettings } from "./sandbox/try.ts";
 import { FLAGS, settingsFrom } from "./settings.ts";
+import { notifySystemd } from "./system/notify.ts";
 
 // Each command loads what it needs when it runs: the whole service takes 0.2 s to load, several times that on a Pi.
 const loadServe = () => import("./serve.ts");
@@ -25,6 +27,7 @@ const program = new Command("portcullis")
 withSettings(command("serve", "run the gateway"), async (settings) => {
   const { serve } = await loadServe();
   const service = await serve(settings);
+  notifySystemd();
   // The tunnel and the kill switch outlive the service; only the answering ends.
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => void service.stop().finally(() => process.exit(0)));
@@ -74,6 +77,7 @@ withSettings<{ json?: true }>(
 addDailyCommands(program);
 addAccountCommands(program);
 addBackupCommands(program);
+addInstallCommands(program);
 addCompletion(program);
 
 // Parts of the program that it starts itself, inside a network namespace.

@@ -7,6 +7,7 @@ import { rulesetOf } from "./firewall/ruleset.ts";
 import { listTable } from "./firewall/table.ts";
 import { Bulletin, gatewayOf } from "./gateway.ts";
 import { createApp, listen } from "./http/app.ts";
+import { bootKeeper } from "./install/boot.ts";
 import { Log } from "./log.ts";
 import { type Answers, answerOperator } from "./operator.ts";
 import { type Links, linksOf } from "./routing/links.ts";
@@ -52,7 +53,8 @@ export async function serve(settings: Settings): Promise<Service> {
   // The database and the operator's socket are nobody else's business.
   process.umask(0o077);
   assertMachine(settings.netns);
-  const graph = await graphOf(settings).catch(async (error: unknown) => {
+  const keepForBoot = bootKeeper(settings.stateDir, new LinuxHost(), new Log(settings.logLevel));
+  const graph = await graphOf(settings, keepForBoot).catch(async (error: unknown) => {
     await raiseKillSwitch(settings);
     throw error;
   });
@@ -119,7 +121,8 @@ function answersOf(graph: Graph): Answers {
   };
 }
 
-export async function graphOf(settings: Settings): Promise<Graph> {
+/** `note` is told the machine's network each time that it is looked up. */
+export async function graphOf(settings: Settings, note: (links: Links) => void = () => {}): Promise<Graph> {
   assertMachine(settings.netns);
   const log = new Log(settings.logLevel);
   const host = new LinuxHost(settings.netns);
@@ -127,7 +130,11 @@ export async function graphOf(settings: Settings): Promise<Graph> {
   const managed = await ManagedList.read(host, settings, store);
   const memory = new Memory(store);
   const catalogue = new Catalogue(store, managed);
-  const findLinks = () => linksOf(host, settings);
+  const findLinks = async () => {
+    const links = await linksOf(host, settings);
+    note(links);
+    return links;
+  };
   const bulletin = new Bulletin(host, log);
   const tunnel = tunnelIn({
     host,

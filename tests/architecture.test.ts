@@ -19,6 +19,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["backup"],
   ["http"],
   ["sandbox"],
+  ["install"],
   ["operator.ts", "gateway.ts"],
   ["serve.ts", "killswitch.ts"],
   ["cli"],
@@ -31,6 +32,8 @@ const NOT_ALLOWED: readonly (readonly [importer: string, imported: string])[] = 
   ["servers", "routing"],
   ["serve.ts", "sandbox"],
   ["sandbox", "http"],
+  ["install", "sandbox"],
+  ["install", "http"],
 ];
 
 interface Import {

@@ -8,10 +8,10 @@ const CAP_NET_ADMIN = 12n;
 
 /** Throws one sentence that says what this machine lacks to be a gateway, and how to get it. */
 export function assertMachine(netns: string | null): void {
-  const missing = Object.entries(PROGRAMS).filter(([program]) => Bun.which(program) === null);
+  const missing = missingPrograms();
   if (missing.length > 0) {
-    const packages = missing.map(([, name]) => name).join(" ");
-    const programs = missing.map(([program]) => program).join(", ");
+    const packages = missing.map(({ package: name }) => name).join(" ");
+    const programs = missing.map(({ program }) => program).join(", ");
     throw new GatewayError(
       "unable",
       `${programs} not found; install: apt-get install --no-install-recommends ${packages}`,
@@ -23,6 +23,13 @@ export function assertMachine(netns: string | null): void {
   if (netns !== null && !existsSync(`/run/netns/${netns}`)) {
     throw new GatewayError("unable", `no network namespace ${netns}; make it: ip netns add ${netns}`);
   }
+}
+
+/** The programs that this machine lacks, and the Debian package of each. */
+export function missingPrograms(): { program: string; package: string }[] {
+  return Object.entries(PROGRAMS)
+    .filter(([program]) => Bun.which(program) === null)
+    .map(([program, name]) => ({ program, package: name }));
 }
 
 function mayAdminister(): boolean {

@@ -24,11 +24,19 @@ async function spawned(argv: string[], env: Record<string, string | undefined> =
 }
 
 test("--help and --version answer for the program and for each command", async () => {
-  for (const command of [[], ["serve"], ["try"], ["killswitch"], ["killswitch", "status"]]) {
+  for (const command of [
+    [],
+    ["serve"],
+    ["try"],
+    ["install"],
+    ["uninstall"],
+    ["killswitch"],
+    ["killswitch", "status"],
+  ]) {
     expect(await run(...command, "--version")).toEqual({ code: 0, stdout: "portcullis 0.1.0\n", stderr: "" });
     expect((await run(...command, "--help")).stdout).toStartWith("Usage: portcullis");
   }
-});
+}, 60_000);
 
 test("wrong usage exits 2 with one line that names what is wrong", async () => {
   for (const args of [

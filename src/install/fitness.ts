@@ -1,0 +1,50 @@
+import { GatewayError } from "../errors.ts";
+import type { Settings } from "../settings.ts";
+import { areWhole } from "./boot.ts";
+import { isOnLan, type Machine } from "./machine.ts";
+
+/** Debian's name for the processor that this program is made for. */
+const OWN_ARCHITECTURE = process.arch === "x64" ? "amd64" : process.arch;
+
+/** Throws what keeps this machine from being a gateway, and what to do about it. */
+export function assertFit(machine: Machine, settings: Settings): void {
+  const { architecture, systemd, links } = machine;
+  if (architecture !== null && architecture !== OWN_ARCHITECTURE) {
+    throw unable(
+      `this program is made for ${OWN_ARCHITECTURE}, and this system is ${architecture}; a 64-bit system is needed, and the program that ./scripts/build makes for it`,
+    );
+  }
+  if (!systemd) throw unable("this machine does not run systemd; use: portcullis serve");
+  assertInterfaces(machine, settings);
+  if (!areWhole(links)) {
+    throw unable(
+      "no network yet: at boot the kill switch must know the LAN and the uplink; connect the cable, or name them with --lan and --uplink",
+    );
+  }
+}
+
+export function assertNotCutOff({ links, sshClient }: Machine): void {
+  if (sshClient === null || isOnLan(sshClient, links)) return;
+  throw unable("this would cut your SSH session off, and keep you out; come from the LAN, or say --yes");
+}
+
+/** A mistyped name must not become a kill switch that knows no way out at all. */
+function assertInterfaces({ interfaces, links }: Machine, { lan, uplink }: Settings): void {
+  const given = [
+    ...lan.map((name) => ["lan", name] as const),
+    ...(uplink === null ? [] : [["uplink", uplink] as const]),
+  ];
+  for (const [flag, name] of given) {
+    if (!interfaces.includes(name)) {
+      const known = interfaces.length === 0 ? "none" : interfaces.join(", ");
+      throw new GatewayError("bad_request", `--${flag}: there is no interface ${name}; there are: ${known}`);
+    }
+    if (flag === "lan" && !links.lans.some((one) => one.interface === name)) {
+      throw unable(`--lan: ${name} has no private address yet; the kill switch must know the LAN at boot`);
+    }
+  }
+}
+
+function unable(message: string): GatewayError {
+  return new GatewayError("unable", message);
+}

@@ -1,0 +1,106 @@
+import { GatewayError, messageOf } from "../errors.ts";
+import type { Links } from "../routing/links.ts";
+import { type Settings, settingsFrom } from "../settings.ts";
+import type { Host } from "../system/host.ts";
+import { LinuxHost, SELF_COMMAND } from "../system/linux.ts";
+import { answered } from "./answers.ts";
+import { type Given, givenIn } from "./environment.ts";
+import { assertFit, assertNotCutOff } from "./fitness.ts";
+import { isOnLan, type Machine, machineOf } from "./machine.ts";
+import { PATHS } from "./paths.ts";
+import { installPlan } from "./plan.ts";
+import { ensurePrograms } from "./programs.ts";
+import { carryOut } from "./run.ts";
+import { headOf, type Plan, textOf } from "./step.ts";
+
+export interface Choices {
+  dryRun: boolean;
+  /** Asks nothing. */
+  yes: boolean;
+}
+
+/** What is to be installed, and where. */
+interface Survey {
+  machine: Machine;
+  settings: Settings;
+  given: Given;
+}
+
+/** Makes this machine a gateway that stands again after each boot; run again, it upgrades what is there. */
+export async function install(flags: Given, choices: Choices): Promise<void> {
+  const host = new LinuxHost();
+  const { machine, settings, given } = await survey(host, flags, choices);
+  assertFit(machine, settings);
+  const plan = installPlan({ machine, settings, given, program: ownProgram() });
+  say(`${summaryOf(machine)}\n${sshLine(machine)}`);
+  if (choices.dryRun) {
+    say(`Nothing is done now. This would be done:\n\n${textOf(plan)}`);
+    return;
+  }
+  if (!choices.yes) assertNotCutOff(machine);
+  if (isAsking(choices)) agree(plan);
+  await carryOut(plan, { host, root: "", say }).catch((cause: unknown) => {
+    const ways = "what was done stays; run install again, or take it back: sudo portcullis uninstall";
+    throw new GatewayError("unable", `${messageOf(cause)}; ${ways}`, { cause });
+  });
+  say(`Portcullis runs and the kill switch stands, now and from the start of each boot.
+From here on nothing reaches the internet until you connect: http://<this machine>:${settings.port}/api/status
+The log: journalctl -u portcullis. Settings: ${PATHS.environment}. Away with it: sudo portcullis uninstall`);
+}
+
+async function survey(host: Host, given: Given, choices: Choices): Promise<Survey> {
+  const environment = await host.read(PATHS.environment);
+  // Wrong flags are told before anything is asked or done.
+  const settings = settingsFrom({ ...givenIn(environment ?? ""), ...given });
+  const agrees = (line: string) => choices.yes || (isAsking(choices) && confirm(`Missing. Run ${line}?`));
+  await ensurePrograms(host, choices.dryRun ? () => false : agrees);
+  const machine = await machineOf(host, settings);
+  if (environment !== null || !isAsking(choices)) return { machine, settings, given };
+  const all = answered(given, machine.links, prompt);
+  const wanted = settingsFrom(all);
+  return { machine: await machineOf(host, wanted), settings: wanted, given: all };
+}
+
+/** Whether a person is there to be asked, and wants to be. */
+function isAsking({ dryRun, yes }: Choices): boolean {
+  return process.stdin.isTTY && !dryRun && !yes;
+}
+
+function agree(plan: Plan): void {
+  const heads = plan.map((step) => `  ${headOf(step)}\n`).join("");
+  say(`This is done now (word for word: --dry-run):\n\n${heads}`);
+  if (!confirm("Go on?")) throw new GatewayError("unable", "nothing was done");
+}
+
+function sshLine({ links, sshClient }: Machine): string {
+  if (sshClient === null) return "";
+  return isOnLan(sshClient, links)
+    ? `You are logged in from ${sshClient}, which is on the LAN: your session stays.\n`
+    : `You are logged in from ${sshClient}, which is NOT on the LAN: your session ends when the kill switch stands.\n`;
+}
+
+function summaryOf({ links, wireguard }: Machine): string {
+  return [
+    `LAN:       ${lansOf(links)}`,
+    `Uplink:    ${links.uplink}`,
+    `WireGuard: ${wireguard === "kernel" ? "the kernel's" : "a program, for the kernel has none"}`,
+  ].join("\n");
+}
+
+function lansOf({ lans }: Links): string {
+  return lans.map((lan) => `${lan.interface} (${lan.prefixes.join(", ")})`).join("; ");
+}
+
+/** The file of the compiled program. */
+function ownProgram(): string {
+  const [program = "", ...main] = SELF_COMMAND;
+  if (main.length === 0) return program;
+  throw new GatewayError(
+    "unable",
+    "only the compiled program can install itself: ./scripts/build, then dist/portcullis install",
+  );
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

@@ -1,0 +1,120 @@
+import { existsSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { contains, isIpv4, parsePrefix } from "../address.ts";
+import { listTable } from "../firewall/table.ts";
+import { type Links, linksOf } from "../routing/links.ts";
+import { type Rule, readRules } from "../routing/rules.ts";
+import { sysctlsFor } from "../routing/sysctls.ts";
+import type { Settings } from "../settings.ts";
+import type { Host } from "../system/host.ts";
+import { PATHS } from "./paths.ts";
+
+/** What an installation must know of the machine. */
+export interface Machine {
+  /** Debian's name for what its programs are made for; null where that is not known. */
+  architecture: string | null;
+  /** Names of all network interfaces. */
+  interfaces: readonly string[];
+  links: Links;
+  /** What carries a tunnel here; null where nothing does. */
+  wireguard: "kernel" | "userspace" | null;
+  systemd: boolean;
+  /** From where the person who types is logged in over SSH; null at the machine itself. */
+  sshClient: string | null;
+  /** Settings below /proc/sys/net that the gateway changes, as they are now. */
+  sysctls: readonly { path: string; value: string }[];
+  /** What `sysctlsBefore` and `environment` hold; null where there is no such file. */
+  sysctlsBefore: string | null;
+  environment: string | null;
+}
+
+/** What there is of an installation besides its files. */
+export interface Remains {
+  /** The units that systemd knows. */
+  units: readonly string[];
+  /** The tunnel's interfaces. */
+  links: readonly string[];
+  table: boolean;
+  rules: readonly Rule[];
+}
+
+export async function machineOf(host: Host, settings: Settings): Promise<Machine> {
+  const links = await linksOf(host, settings);
+  const sysctls = await Promise.all(
+    sysctlsFor(links).map(async ({ path }) => ({
+      path,
+      value: (await host.read(`/proc/sys/net/${path}`))?.trim() ?? "",
+    })),
+  );
+  return {
+    architecture: (await host.run(["dpkg", "--print-architecture"]).catch(() => "")).trim() || null,
+    interfaces: (await namesOfLinks(host)).filter((name) => name !== "lo"),
+    links,
+    wireguard: await wireguardOf(host),
+    systemd: existsSync("/run/systemd/system"),
+    sshClient: sshClientOf(process.pid),
+    sysctls: sysctls.filter(({ value }) => value !== ""),
+    sysctlsBefore: await host.read(PATHS.sysctlsBefore),
+    environment: await host.read(PATHS.environment),
+  };
+}
+
+export async function remainsIn(host: Host, base: string): Promise<Remains> {
+  const present = await namesOfLinks(host);
+  return {
+    units: [PATHS.serviceUnit, PATHS.killSwitchUnit].filter(existsSync).map((path) => basename(path)),
+    links: present.filter((name) => name === `${base}0` || name === `${base}1`),
+    table: (await listTable(host)) !== null,
+    rules: await readRules(host),
+  };
+}
+
+/** Whether the address is served whatever the tunnel does. */
+export function isOnLan(client: string, { lans }: Links): boolean {
+  const address = client.split("%")[0] ?? "";
+  if (address === "::1" || (isIpv4(address) && address.startsWith("127."))) return true;
+  const prefixes = lans.flatMap((lan) => lan.prefixes).map(parsePrefix);
+  return prefixes.some((prefix) => prefix !== null && contains(prefix, address));
+}
+
+async function namesOfLinks(host: Host): Promise<string[]> {
+  const links = JSON.parse(await host.run(["ip", "-j", "link", "show"])) as { ifname: string }[];
+  return links.map(({ ifname }) => ifname);
+}
+
+/** What carries a tunnel here. */
+export async function wireguardOf(host: Host): Promise<Machine["wireguard"]> {
+  const known =
+    existsSync("/sys/module/wireguard") || (await succeeds(host, ["modprobe", "-nq", "wireguard"]));
+  if (known) return "kernel";
+  const program = process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go";
+  return Bun.which(program) === null ? null : "userspace";
+}
+
+function succeeds(host: Host, argv: readonly string[]): Promise<boolean> {
+  return host.run(argv).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** `sudo` takes SSH_CONNECTION away, so the processes above are asked, up to the login. */
+function sshClientOf(pid: number): string | null {
+  for (let next = pid; next > 1; next = parentOf(next)) {
+    const found = /(?:^|\0)SSH_CONNECTION=(\S+) /.exec(contentOf(`/proc/${next}/environ`))?.[1];
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+function parentOf(pid: number): number {
+  return Number(/^PPid:\s*(\d+)$/m.exec(contentOf(`/proc/${pid}/status`))?.[1] ?? 0);
+}
+
+function contentOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,20 @@
+/** Where an installation has its files. */
+export const PATHS = {
+  program: "/usr/local/bin/portcullis",
+  environment: "/etc/portcullis/portcullis.env",
+  managedList: "/etc/portcullis/managed.json",
+  managedKey: "/etc/portcullis/managed.key",
+  /** What the kernel's settings were before. */
+  sysctlsBefore: "/etc/portcullis/sysctls-before",
+  sysctls: "/etc/sysctl.d/90-portcullis.conf",
+  modules: "/etc/modules-load.d/portcullis.conf",
+  networkd: "/etc/systemd/networkd.conf.d/portcullis.conf",
+  killSwitchUnit: "/etc/systemd/system/portcullis-killswitch.service",
+  serviceUnit: "/etc/systemd/system/portcullis.service",
+  state: "/var/lib/portcullis",
+} as const;
+
+export const KILL_SWITCH_UNIT = "portcullis-killswitch.service";
+export const SERVICE_UNIT = "portcullis.service";
+/** Both, as a pattern. */
+export const UNITS = "portcullis*.service";

@@ -1,0 +1,88 @@
+import { join } from "node:path";
+import type { Settings } from "../settings.ts";
+import { BOOT_FILE_MODE, BOOT_FOLDER, bootFilesFor } from "./boot.ts";
+import { environmentWith, type Given, givenIn } from "./environment.ts";
+import type { Machine } from "./machine.ts";
+import { KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
+import type { Plan, Step } from "./step.ts";
+import { sysctlsBefore, sysctlsText } from "./sysctls.ts";
+import { killSwitchUnit, serviceUnit } from "./units.ts";
+
+interface Installation {
+  machine: Machine;
+  /** With what is given in them. */
+  settings: Settings;
+  given: Given;
+  /** This program's file. */
+  program: string;
+}
+
+/** Public to every program of the machine, or root's alone. */
+const PUBLIC = 0o644;
+const SECRET = 0o600;
+
+export function installPlan({ machine, settings, given, program }: Installation): Plan {
+  const write = (path: string, text: string, mode = PUBLIC): Step => ({ do: "write", path, mode, text });
+  const { kept, copies } = keptFiles({ ...foundOn(machine, given), ...given });
+  return [
+    { do: "copy", from: program, path: PATHS.program, mode: 0o755 },
+    ...copies,
+    write(PATHS.environment, environmentWith(machine.environment, kept), SECRET),
+    // Before the first start of the service, for that changes them.
+    write(PATHS.sysctlsBefore, sysctlsBefore(machine)),
+    write(PATHS.sysctls, sysctlsText(machine)),
+    write(PATHS.modules, modulesText(machine)),
+    write(PATHS.networkd, NETWORKD_TEXT),
+    ...bootFilesFor(machine.links).map(({ name, text }) =>
+      write(join(PATHS.state, BOOT_FOLDER, name), text, BOOT_FILE_MODE),
+    ),
+    write(PATHS.killSwitchUnit, killSwitchUnit()),
+    write(PATHS.serviceUnit, serviceUnit(settings)),
+    ...[
+      ["systemctl", "daemon-reload"],
+      ["systemctl", "enable", KILL_SWITCH_UNIT, SERVICE_UNIT],
+      // Nothing where it has run: it would replace the rules that let the tunnel's packets pass.
+      ["systemctl", "start", KILL_SWITCH_UNIT],
+      ["systemctl", "restart", SERVICE_UNIT],
+    ].map((argv): Step => ({ do: "run", argv })),
+  ];
+}
+
+/**
+ * LAN and uplink as they are now, where nothing else says which. At boot the service starts before the network: it
+ * would know of no uplink, and without its routing rule the kernel refuses the default route that DHCP brings.
+ */
+function foundOn({ links, environment }: Machine, given: Given): Given {
+  const known = { ...givenIn(environment ?? ""), ...given };
+  return {
+    ...(known.lan === undefined ? { lan: links.lans.map((lan) => lan.interface).join(",") } : {}),
+    ...(known.uplink === undefined && links.uplink !== null ? { uplink: links.uplink } : {}),
+  };
+}
+
+/** The service sees no home folder: what the settings name is copied to where it looks. */
+function keptFiles(given: Given): { kept: Given; copies: Step[] } {
+  const kept = { ...given };
+  const copies: Step[] = [];
+  for (const [key, path] of [
+    ["managedList", PATHS.managedList],
+    ["managedKeyFile", PATHS.managedKey],
+  ] as const) {
+    const from = given[key];
+    // An address is where it is.
+    if (!from?.startsWith("/")) continue;
+    kept[key] = path;
+    if (from !== path) copies.push({ do: "copy", from, path, mode: SECRET });
+  }
+  return { kept, copies };
+}
+
+function modulesText({ wireguard }: Machine): string {
+  return `# Before anything asks for them (modules-load.d(5)).\nnf_tables\n${wireguard === "userspace" ? "tun" : "wireguard"}\n`;
+}
+
+const NETWORKD_TEXT = `# systemd-networkd would remove the routing rules and routes of others when it starts (networkd.conf(5)).
+[Network]
+ManageForeignRoutingPolicyRules=no
+ManageForeignRoutes=no
+`;

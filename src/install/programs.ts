@@ -1,0 +1,23 @@
+import { GatewayError } from "../errors.ts";
+import type { Host } from "../system/host.ts";
+import { assertMachine, missingPrograms } from "../system/machine.ts";
+import { wireguardOf } from "./machine.ts";
+
+/** Longest that apt-get may take on a Pi with a slow line. */
+const PACKAGES_TIMEOUT_MS = 15 * 60_000;
+/** Where the kernel has no WireGuard. */
+const USERSPACE_PACKAGE = "wireguard-go";
+const APT_GET = ["apt-get", "install", "--yes", "--no-install-recommends"];
+
+/** Throws what is missing, unless `agrees` says that the one line that installs it may run. */
+export async function ensurePrograms(host: Host, agrees: (line: string) => boolean): Promise<void> {
+  const packages = missingPrograms().map((missing) => missing.package);
+  if ((await wireguardOf(host)) === null) packages.push(USERSPACE_PACKAGE);
+  const command = [...APT_GET, ...packages];
+  const line = command.join(" ");
+  if (packages.length > 0 && agrees(line)) await host.run(command, { timeoutMs: PACKAGES_TIMEOUT_MS });
+  assertMachine(null);
+  if ((await wireguardOf(host)) === null) {
+    throw new GatewayError("unable", `the kernel has no WireGuard; install: ${line}`);
+  }
+}

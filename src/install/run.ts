@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import { placeCopy, placeText, remove } from "../system/files.ts";
+import type { Host } from "../system/host.ts";
+import { headOf, type Plan, type Step } from "./step.ts";
+
+/** Longest for one command; the unit gives the service 300 s to start. */
+const COMMAND_TIMEOUT_MS = 310_000;
+
+export interface Surroundings {
+  host: Host;
+  /** Folder that the files go below; empty for the machine itself. */
+  root: string;
+  say: (line: string) => void;
+}
+
+/** Does one step after the other, says each, and stops at the first that fails. */
+export async function carryOut(plan: Plan, surroundings: Surroundings): Promise<void> {
+  for (const step of plan) {
+    const outcome = await doStep(step, surroundings);
+    surroundings.say(`  ${headOf(step)}${outcome === "unchanged" ? ": unchanged" : ""}`);
+  }
+}
+
+async function doStep(step: Step, { host, root }: Surroundings): Promise<string> {
+  switch (step.do) {
+    case "copy":
+      return placeCopy(step.from, join(root, step.path), step.mode);
+    case "write":
+      return placeText(join(root, step.path), step.text, step.mode);
+    case "remove":
+      return remove(join(root, step.path));
+    case "sysctl": {
+      const path = `/proc/sys/net/${step.path}`;
+      // An interface that is gone has no settings.
+      if ((await host.read(path)) === null) return "unchanged";
+      await host.writeSysctl(path, step.value);
+      return "set";
+    }
+    case "run":
+      await host.run(step.argv, {
+        timeoutMs: COMMAND_TIMEOUT_MS,
+        ...(step.stdin === undefined ? {} : { stdin: step.stdin }),
+      });
+      return "run";
+  }
+}

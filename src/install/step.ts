@@ -1,0 +1,36 @@
+/** One thing that is done to the machine; doing it twice is doing it once. */
+export type Step =
+  | { do: "copy"; from: string; path: string; mode: number }
+  | { do: "write"; path: string; mode: number; text: string }
+  | { do: "remove"; path: string }
+  | { do: "sysctl"; path: string; value: string }
+  | { do: "run"; argv: readonly string[]; stdin?: string };
+
+/** What will be done, in order; a value, so that it can be shown and compared before anything happens. */
+export type Plan = readonly Step[];
+
+/** The plan for people, with the whole text of each file. */
+export function textOf(plan: Plan): string {
+  return plan.map((step) => `${headOf(step)}\n${bodyOf(step)}`).join("");
+}
+
+/** One line: what is done to what. */
+export function headOf(step: Step): string {
+  switch (step.do) {
+    case "copy":
+      return `copy ${step.from} to ${step.path} (mode ${step.mode.toString(8)})`;
+    case "write":
+      return `write ${step.path} (mode ${step.mode.toString(8)})`;
+    case "remove":
+      return `remove ${step.path}`;
+    case "sysctl":
+      return `set ${step.path} to ${step.value}`;
+    case "run":
+      return `run ${step.argv.join(" ")}`;
+  }
+}
+
+function bodyOf(step: Step): string {
+  const text = step.do === "write" ? step.text : step.do === "run" ? (step.stdin ?? "") : "";
+  return text === "" ? "" : `${text.trimEnd().replace(/^(?=.)/gm, "    ")}\n\n`;
+}

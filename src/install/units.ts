@@ -1,0 +1,109 @@
+import { join } from "node:path";
+import { TABLE } from "../firewall/ruleset.ts";
+import { BOOT_FILES, BOOT_FOLDER } from "./boot.ts";
+import { KILL_SWITCH_UNIT, PATHS } from "./paths.ts";
+
+/** Below it a port needs a capability of its own (capabilities(7)). */
+const FIRST_FREE_PORT = 1024;
+
+/** A table that lets nothing out, without a file that could be missing. Its chains are those of the one that replaces it. */
+const WITHOUT_FILE = ["output", "forward"]
+  .map((hook) => `add chain ${TABLE} ${hook} { type filter hook ${hook} priority filter; policy drop; };`)
+  .join(" ");
+
+/** Raises the kill switch before the network is up, with `nft` and `ip` alone. Stopping it takes nothing down. */
+export function killSwitchUnit(): string {
+  const file = (name: string) => join(PATHS.state, BOOT_FOLDER, name);
+  return `[Unit]
+Description=Portcullis kill switch: from before the network is up nothing leaves beside the tunnel
+DefaultDependencies=no
+# The state directory may be a file system of its own. The others flush all tables when they start.
+After=local-fs.target nftables.service netfilter-persistent.service
+Wants=network-pre.target
+# dhcpcd of older systems does not wait for network-pre.target.
+Before=network-pre.target networking.service dhcpcd.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+# Holds whatever is wrong with the files below.
+ExecStart=/usr/sbin/nft 'add table ${TABLE}; ${WITHOUT_FILE}'
+ExecStart=/usr/sbin/nft -f ${file(BOOT_FILES.firewall)}
+# A rule that is there already is an error to ip, and none to us.
+ExecStart=-/usr/sbin/ip -4 -force -batch ${file(BOOT_FILES.rules4)}
+ExecStart=-/usr/sbin/ip -6 -force -batch ${file(BOOT_FILES.rules6)}
+NoNewPrivileges=yes
+CapabilityBoundingSet=CAP_NET_ADMIN
+
+[Install]
+WantedBy=sysinit.target
+`;
+}
+
+/** The service, with no more rights than it needs. */
+export function serviceUnit({ port }: { port: number }): string {
+  const capabilities = ["CAP_NET_ADMIN", ...(port < FIRST_FREE_PORT ? ["CAP_NET_BIND_SERVICE"] : [])];
+  return `[Unit]
+Description=Portcullis, a WireGuard VPN gateway with a kill switch
+Wants=${KILL_SWITCH_UNIT}
+After=${KILL_SWITCH_UNIT} network-pre.target
+StartLimitIntervalSec=0
+
+[Service]
+Type=notify
+# The words come from systemd-notify, a process of its own.
+NotifyAccess=all
+# A busy Pi needs seconds; what stands meanwhile is the kill switch.
+TimeoutStartSec=300
+EnvironmentFile=${PATHS.environment}
+ExecStart=${PATHS.program} serve
+Restart=always
+RestartSec=1
+# Wrong settings do not get right by another try.
+RestartPreventExitStatus=2
+WatchdogSec=120
+# Where the kernel has no WireGuard, a program carries the tunnel; it lives on while the service restarts.
+KillMode=process
+StateDirectory=portcullis
+StateDirectoryMode=0700
+# Where that program listens.
+RuntimeDirectory=wireguard
+RuntimeDirectoryMode=0700
+RuntimeDirectoryPreserve=yes
+UMask=0077
+# A dump of the memory would hold private keys.
+LimitCORE=0
+
+CapabilityBoundingSet=${capabilities.join(" ")}
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateMounts=yes
+DevicePolicy=closed
+DeviceAllow=/dev/net/tun rw
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+# The kernel loads what nft and ip ask for by itself.
+ProtectKernelModules=yes
+ProtectProc=invisible
+RemoveIPC=yes
+KeyringMode=private
+LockPersonality=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources @keyring
+SystemCallErrorNumber=EPERM
+# Not ProtectKernelTunables: the service sets ip_forward and its like. Not MemoryDenyWriteExecute: JavaScript is
+# compiled while it runs.
+
+[Install]
+WantedBy=multi-user.target
+`;
+}

@@ -1,0 +1,65 @@
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname } from "node:path";
+
+/** Puts a file in place by one rename: whoever reads it, also after a power cut, sees the old one or the new one. */
+export function placeText(path: string, text: string, mode: number): "placed" | "unchanged" {
+  const same = existsSync(path) && modeOf(path) === mode && readFileSync(path, "utf8") === text;
+  if (same) return "unchanged";
+  return place(path, mode, (fresh) => writeFileSync(fresh, text, { mode }));
+}
+
+/** As `placeText`; a program that runs from the old file goes on with it. */
+export function placeCopy(from: string, path: string, mode: number): "placed" | "unchanged" {
+  const same = existsSync(path) && modeOf(path) === mode && readFileSync(from).equals(readFileSync(path));
+  if (same) return "unchanged";
+  return place(path, mode, (fresh) => copyFileSync(from, fresh));
+}
+
+/** Removes a file or a folder with all that is in it, and the folder above where that is empty then. */
+export function remove(path: string): "removed" | "unchanged" {
+  if (!existsSync(path)) return "unchanged";
+  rmSync(path, { recursive: true });
+  try {
+    rmdirSync(dirname(path));
+  } catch {
+    // Others have files in there.
+  }
+  return "removed";
+}
+
+function place(path: string, mode: number, write: (fresh: string) => void): "placed" {
+  const folder = dirname(path);
+  // A new folder is as private as the file that it is made for.
+  if (!existsSync(folder)) mkdirSync(folder, { recursive: true, mode: (mode & 0o077) === 0 ? 0o700 : 0o755 });
+  const fresh = `${path}.new`;
+  write(fresh);
+  chmodSync(fresh, mode);
+  sync(fresh);
+  renameSync(fresh, path);
+  sync(folder);
+  return "placed";
+}
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o7777;
+}
+
+function sync(path: string): void {
+  const file = openSync(path, "r");
+  fsyncSync(file);
+  closeSync(file);
+}

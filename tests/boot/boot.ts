@@ -1,0 +1,312 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { INTERNET, LAN, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { createLab, type Lab } from "../lab/lab.ts";
+import type { TrafficReport } from "../lab/traffic.ts";
+import { Guest } from "./guest.ts";
+import { ARCHITECTURES, type Image, makeImage } from "./image.ts";
+
+/** Emulation is slow, and more so where other work runs beside it. */
+const PATIENCE_MS = 30 * 60_000;
+const API_PORT = 5000;
+/** As much as an emulated machine forwards beside its other work. */
+const TRAFFIC = { intervalMs: 100 };
+
+const architecture = ARCHITECTURES[process.env.BOOT_TEST_ARCH === "arm64" ? "arm64" : "amd64"];
+const figures: [name: string, value: string][] = [];
+let lab: Lab;
+let image: Image;
+let guest: Guest;
+let before: string;
+
+beforeAll(async () => {
+  image = await makeImage(architecture);
+  lab = await createLab({ arms: 2 });
+  guest = await Guest.create(lab, architecture, image);
+}, PATIENCE_MS);
+
+afterAll(async () => {
+  await guest?.powerOff();
+  await lab?.close();
+  if (image !== undefined) rmSync(image.folder, { recursive: true });
+  console.log(`\nOn ${architecture.debian}, emulated:`);
+  for (const [name, value] of figures) console.log(`  ${name.padEnd(52)} ${value}`);
+}, PATIENCE_MS);
+
+test(
+  "a machine without Portcullis reaches the internet from its boot on: the sniffer sees it",
+  async () => {
+    const sniffer = await lab.sniff();
+    guest.powerOn();
+    await loggedIn();
+    before = await guest.shell(SNAPSHOT);
+    const { leaks } = await sniffer.stop();
+    note("packets beside a tunnel without Portcullis", leaks.length);
+    expect(leaks.length).toBeGreaterThan(0);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "a dry run shows the plan and changes nothing",
+  async () => {
+    const shown = await guest.shell("/root/portcullis install --lan eth1 --dry-run");
+    expect(shown).toContain("write /etc/systemd/system/portcullis-killswitch.service (mode 644)");
+    expect(shown).toContain(
+      `You are logged in from ${LAN.client4}, which is on the LAN: your session stays.`,
+    );
+    expect(await guest.shell(SNAPSHOT)).toBe(before);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "after install nothing leaves, the SSH session stays, and the API answers on the LAN",
+  async () => {
+    const start = performance.now();
+    console.log(await guest.shell("/root/portcullis install --lan eth1"));
+    note("install", seconds(performance.now() - start));
+    const sniffer = await lab.sniff();
+    await healthy();
+    await Bun.sleep(3_000);
+    expect(await clean(sniffer)).toEqual([]);
+    expect(await guest.shell("portcullis killswitch status")).toContain("The kill switch stands");
+    note("resident memory", await memory());
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "a tunnel to a server outside comes up by the kernel's module, and the LAN reaches the internet through it",
+  async () => {
+    const sniffer = await lab.sniff();
+    const [server] = lab.sandbox.servers;
+    expect(await api("/api/custom/add", server.customBody)).toEqual({ success: true });
+    expect(await api("/api/provider/custom", {})).toEqual({ success: true, provider: "custom" });
+    // The gateway's ten seconds for a command are few where a machine is emulated beside other work.
+    await guest.until("the tunnel", async () => {
+      const answer = await api("/api/connect", { server: server.customBody.name });
+      return Bun.deepEquals(answer, { success: true });
+    });
+    expect(await page()).toBe(VPN.vpn1.v4);
+    expect(await guest.shell("ip -d link show portcullis0")).toContain("wireguard");
+    expect(await guest.shell("lsmod")).toContain("wireguard");
+    expect(await clean(sniffer)).toEqual([]);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "SIGKILL leaks nothing, and the service takes the tunnel over",
+  async () => {
+    const { leaks, web, flow } = await underTraffic(async () => {
+      const [port, old] = [await listenPort(), await mainPid()];
+      await guest.shell("systemctl kill -s KILL portcullis");
+      await guest.until("another process", async () => (await mainPid()) !== old);
+      await healthy();
+      expect(await listenPort()).toBe(port);
+    });
+    expect(leaks).toEqual([]);
+    expect(Object.keys(web?.seenAs ?? {})).toEqual([VPN.vpn1.v4]);
+    note("longest gap in a TCP flow over SIGKILL", `${flow?.longestGapMs} ms`);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "install again upgrades in place: the tunnel and the flows through it stay",
+  async () => {
+    const { leaks, web, flow } = await underTraffic(async () => {
+      const [port, old] = [await listenPort(), await mainPid()];
+      await guest.shell("echo >>/root/portcullis && /root/portcullis install --log-level debug");
+      await healthy();
+      expect(await mainPid()).not.toBe(old);
+      expect(await listenPort()).toBe(port);
+      expect(await guest.shell("cmp /root/portcullis /usr/local/bin/portcullis")).toBe("");
+    });
+    expect(leaks).toEqual([]);
+    expect(Object.keys(web?.seenAs ?? {})).toEqual([VPN.vpn1.v4]);
+    expect(flow?.refused).toBe(0);
+    note("longest gap in a TCP flow over an upgrade", `${flow?.longestGapMs} ms`);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "a reboot leaks nothing: the kill switch stands before the network, and the tunnel comes back",
+  async () => {
+    const sniffer = await lab.sniff();
+    await guest.ssh("systemctl reboot");
+    await guest.ended();
+    await bootToTunnel("reboot");
+    expect(await clean(sniffer)).toEqual([]);
+    const [switched, networking] = [
+      await reachedAt("portcullis-killswitch", "ActiveEnter"),
+      await reachedAt("networking", "InactiveExit"),
+    ];
+    expect(switched).toBeLessThan(networking);
+    note("power-on to kill switch", seconds(switched));
+    note("power-on to the first of the network", seconds(networking));
+    note("power-on to the service's readiness", seconds(await reachedAt("portcullis", "ActiveEnter")));
+    note("of these, power-on to the kernel's start", seconds(await kernelStart()));
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "power that goes and comes back leaks nothing",
+  async () => {
+    const { leaks, web } = await underTraffic(async () => {
+      await Bun.sleep(1_000);
+      await guest.powerOff();
+      await bootToTunnel("power cut");
+    });
+    expect(leaks).toEqual([]);
+    expect(Object.keys(web?.seenAs ?? {})).toEqual([VPN.vpn1.v4]);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "a boot whose saved rules are damaged leaks nothing either, and the service saves them anew",
+  async () => {
+    const sniffer = await lab.sniff();
+    await guest.shell(
+      "echo damaged >/var/lib/portcullis/boot/firewall.nft; rm /var/lib/portcullis/boot/rules-*; sync",
+    );
+    await guest.powerOff();
+    await bootToTunnel("damaged boot files");
+    expect(await clean(sniffer)).toEqual([]);
+    await guest.until("the saved rules", async () =>
+      (await guest.shell("cat /var/lib/portcullis/boot/*")).includes("rule add priority 106 unreachable"),
+    );
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "uninstall brings the machine back to what it was",
+  async () => {
+    console.log(await guest.shell("portcullis uninstall --yes --remove-state"));
+    expect(await guest.shell(SNAPSHOT)).toBe(before);
+    const sniffer = await lab.sniff();
+    await Bun.sleep(3_000);
+    expect((await sniffer.stop()).leaks.length).toBeGreaterThan(0);
+  },
+  PATIENCE_MS,
+);
+
+/** All that an installation changes, as text. */
+const SNAPSHOT = [
+  "ip -4 rule; ip -6 rule; ip -br link; nft list ruleset",
+  "sysctl -ar '^net.ipv[46].(ip_forward|conf.(all|eth.).(forwarding|(send|accept)_redirects|arp_ignore|src_valid_mark|accept_ra))'",
+  "find /etc /usr/local -type f -exec sha256sum {} + | sort -k2",
+  "find /etc /usr/local -type l | sort",
+  "find /var/lib -mindepth 1 -maxdepth 1 | sort",
+  "systemctl list-unit-files --no-legend 'portcullis*'; systemctl --failed --no-legend",
+].join("; ");
+
+async function loggedIn(): Promise<number> {
+  return guest.until("an SSH session", async () => (await guest.ssh("true")).code === 0);
+}
+
+async function bootToTunnel(name: string): Promise<void> {
+  guest.powerOn();
+  note(`power-on to the API, ${name}`, seconds(await healthy()));
+  note(
+    `power-on to the internet for the LAN, ${name}`,
+    seconds(await guest.until("the tunnel", async () => (await page()) !== "")),
+  );
+  expect(await page()).toBe(VPN.vpn1.v4);
+  await loggedIn();
+}
+
+/** What leaks while the LAN's client sends all the time; the traffic ends with the work, also where that fails. */
+async function underTraffic(work: () => Promise<void>): Promise<TrafficReport & { leaks: string[] }> {
+  const sniffer = await lab.sniff();
+  const traffic = await lab.traffic(lab.namespaces.client, TRAFFIC);
+  const failure = await work().then(
+    () => null,
+    (error: unknown) => ({ error }),
+  );
+  const report = await traffic.stop();
+  const leaks = await clean(sniffer);
+  if (failure !== null) throw failure.error;
+  return { ...report, leaks };
+}
+
+/** Milliseconds from power-on until systemd has taken a unit to this point. */
+async function reachedAt(unit: string, moment: "ActiveEnter" | "InactiveExit"): Promise<number> {
+  const us = Number(await guest.shell(`systemctl show -P ${moment}TimestampMonotonic ${unit}`));
+  expect(us).toBeGreaterThan(0);
+  return (await kernelStart()) + us / 1_000;
+}
+
+/** Milliseconds from power-on, by the guest's clock, as exactly as an SSH session answers. */
+async function kernelStart(): Promise<number> {
+  const uptime = Number(await guest.shell("cut -d' ' -f1 /proc/uptime"));
+  return guest.age - uptime * 1_000;
+}
+
+/** It stays the same for as long as the tunnel does. */
+function listenPort(): Promise<string> {
+  return guest.shell("wg show portcullis0 listen-port");
+}
+
+function mainPid(): Promise<string> {
+  return guest.shell("systemctl show -P MainPID portcullis");
+}
+
+/** What leaked; the sniffer must have seen something, or it proves nothing. */
+async function clean(sniffer: Awaited<ReturnType<Lab["sniff"]>>): Promise<string[]> {
+  // A machine that is silent as it must be still answers who asks for its address on the cable.
+  await lab.exec(lab.namespaces.router, ["ip", "neigh", "flush", "dev", "lan0"]);
+  await lab.exec(lab.namespaces.router, ["ping", "-c", "1", "-W", "2", UPLINK.gateway4]);
+  // In the flow: whoever stops a sniffer misses what passes at that moment.
+  const { leaks, frames, missed } = await sniffer.count();
+  await sniffer.stop();
+  expect(missed).toBe(0);
+  expect(frames).toBeGreaterThan(0);
+  return [...new Set(leaks)];
+}
+
+async function memory(): Promise<string> {
+  const kib = await guest.shell(
+    'awk "/^VmRSS/ {print \\$2}" /proc/$(systemctl show -P MainPID portcullis)/status',
+  );
+  return `${Math.round(Number(kib) / 1024)} MiB`;
+}
+
+function healthy(): Promise<number> {
+  return guest.until("the API", async () => (await health()) === "healthy");
+}
+
+async function health(): Promise<string> {
+  const { stdout } = await fromLan(["-m", "5", `http://${LAN.gateway4}:${API_PORT}/health`]);
+  return stdout;
+}
+
+/** From which address the internet sees the LAN's client; empty where it does not. */
+async function page(): Promise<string> {
+  return (await fromLan(["-f", "-m", "5", `http://${INTERNET.host4}/ip`])).stdout.trim();
+}
+
+async function api(path: string, body: unknown): Promise<unknown> {
+  const data = ["-H", "content-type: application/json", "--data-binary", JSON.stringify(body)];
+  return JSON.parse(
+    (await fromLan(["-m", "60", ...data, `http://${LAN.gateway4}:${API_PORT}${path}`])).stdout,
+  );
+}
+
+function fromLan(argv: string[]) {
+  return lab.exec(lab.namespaces.client, ["curl", "-s", ...argv]);
+}
+
+function note(name: string, value: unknown): void {
+  figures.push([name, String(value)]);
+  console.log(`${name}: ${value}`);
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}

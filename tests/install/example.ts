@@ -1,0 +1,47 @@
+import type { Machine } from "../../src/install/machine.ts";
+
+/** A Pi with one cable, as it is before the first installation. */
+export const ONE_CABLE: Machine = {
+  architecture: null,
+  interfaces: ["eth0", "wlan0"],
+  links: {
+    lans: [{ interface: "eth0", prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"] }],
+    uplink: "eth0",
+    uplinkAddresses: ["192.168.7.2"],
+    uplinkMtu: 1500,
+    ipv6: true,
+    online: true,
+  },
+  wireguard: "kernel",
+  systemd: true,
+  sshClient: "192.168.7.20",
+  sysctls: [
+    { path: "ipv4/conf/eth0/send_redirects", value: "1" },
+    { path: "ipv6/conf/eth0/accept_ra", value: "1" },
+    { path: "ipv4/ip_forward", value: "0" },
+  ],
+  sysctlsBefore: null,
+  environment: null,
+};
+
+/** A machine between two cables, whose DHCP program takes IPv6 routes itself, and whose kernel has no WireGuard. */
+export const TWO_CABLES: Machine = {
+  ...ONE_CABLE,
+  interfaces: ["eth0", "eth1", "br-lan.5"],
+  links: {
+    ...ONE_CABLE.links,
+    lans: [
+      { interface: "eth1", prefixes: ["192.168.7.0/24", "fe80::/10"] },
+      { interface: "br-lan.5", prefixes: ["10.5.0.0/16", "fe80::/10"] },
+    ],
+  },
+  wireguard: "userspace",
+  sysctls: [
+    { path: "ipv4/conf/br-lan.5/send_redirects", value: "1" },
+    { path: "ipv6/conf/eth0/accept_ra", value: "0" },
+    { path: "ipv4/ip_forward", value: "1" },
+  ],
+  // What an earlier installation, with one LAN, has left.
+  sysctlsBefore: "# noted\nnet/ipv4/ip_forward = 0\n",
+  environment: "# mine\nPORTCULLIS_PORT=443\nOTHER=kept\n",
+};

@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import { GatewayError } from "../../src/errors.ts";
+import { answered } from "../../src/install/answers.ts";
+import { assertFit, assertNotCutOff } from "../../src/install/fitness.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { ONE_CABLE } from "./example.ts";
+
+const DEFAULTS = settingsFrom({});
+
+function refusal(work: () => void): string {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof GatewayError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+  return "";
+}
+
+test("a machine that can be a gateway is not refused", () => {
+  const own = process.arch === "x64" ? "amd64" : process.arch;
+  expect(refusal(() => assertFit({ ...ONE_CABLE, architecture: own }, DEFAULTS))).toBe("");
+});
+
+test("a system for another processor, one without systemd and one without a network are refused with what to do", () => {
+  const refused = (change: Partial<typeof ONE_CABLE>) =>
+    refusal(() => assertFit({ ...ONE_CABLE, ...change }, DEFAULTS));
+  expect(refused({ architecture: "armhf" })).toContain("this system is armhf; a 64-bit system is needed");
+  expect(refused({ systemd: false })).toContain("use: portcullis serve");
+  expect(refused({ links: { ...ONE_CABLE.links, lans: [] } })).toContain("connect the cable");
+});
+
+test("an interface that is not there is wrong usage, and the answer names those that are", () => {
+  const refused = (given: { lan?: string; uplink?: string }) =>
+    refusal(() => assertFit(ONE_CABLE, settingsFrom(given)));
+  expect(refused({ uplink: "eht0" })).toBe(
+    "bad_request: --uplink: there is no interface eht0; there are: eth0, wlan0",
+  );
+  expect(refused({ lan: "eth0,eth1" })).toContain("bad_request: --lan: there is no interface eth1");
+  expect(refused({ lan: "eth0,wlan0" })).toContain("wlan0 has no private address yet");
+});
+
+test("who is logged in from beyond the LAN would be cut off, and is told so", () => {
+  const refused = (sshClient: string | null) => refusal(() => assertNotCutOff({ ...ONE_CABLE, sshClient }));
+  expect(refused("203.0.113.5")).toContain("would cut your SSH session off");
+  expect(refused("192.168.7.20")).toBe("");
+  expect(refused(null)).toBe("");
+});
+
+test("a person is asked for what no flag says, with what was found; Enter leaves it to the gateway", () => {
+  const asked: string[] = [];
+  const answers = ["", " 8080 "];
+  const given = answered({ lan: "eth0" }, ONE_CABLE.links, (question) => {
+    asked.push(question);
+    return answers[asked.length - 1] ?? null;
+  });
+  expect(given).toEqual({ lan: "eth0", port: "8080" });
+  expect(asked).toEqual([
+    "interface towards the internet; Enter for eth0:",
+    "port of the HTTP interface; Enter for 5000:",
+  ]);
+});

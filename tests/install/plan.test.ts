@@ -1,0 +1,92 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Given } from "../../src/install/environment.ts";
+import type { Machine } from "../../src/install/machine.ts";
+import { installPlan } from "../../src/install/plan.ts";
+import { uninstallPlan } from "../../src/install/removal.ts";
+import { textOf } from "../../src/install/step.ts";
+import { rulesFor } from "../../src/routing/rules.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { ONE_CABLE, TWO_CABLES } from "./example.ts";
+
+function plan(machine: Machine, given: Given, port = "5000") {
+  const settings = settingsFrom({ port, ...given });
+  return installPlan({ machine, settings, given, program: "/home/pi/portcullis" });
+}
+
+function golden(name: string): Promise<string> {
+  return Bun.file(join(import.meta.dir, name)).text();
+}
+
+test("a first installation on a Pi with one cable: every file and command, word for word", async () => {
+  expect(textOf(plan(ONE_CABLE, {}))).toBe(await golden("one-cable.plan"));
+});
+
+test("an upgrade with new settings keeps what was noted and written before, and copies the account's files", async () => {
+  const given: Given = {
+    lan: "eth1,br-lan.5",
+    managedKeyFile: "/home/pi/key",
+    managedAddress: "10.0.0.2/32, fd00::2/128",
+  };
+  expect(textOf(plan(TWO_CABLES, given, "443"))).toBe(await golden("two-cables.plan"));
+});
+
+test("the plan never shows a key: files with keys are copied, not written", () => {
+  const text = textOf(plan(ONE_CABLE, { managedKeyFile: "/home/pi/key", managedList: "/home/pi/list.json" }));
+  expect(text).toContain("copy /home/pi/key to /etc/portcullis/managed.key (mode 600)");
+  expect(text).toContain("PORTCULLIS_MANAGED_KEY_FILE=/etc/portcullis/managed.key");
+});
+
+test("a list at an address is not copied, and a file is", () => {
+  const copied = (managedList: string) =>
+    plan(ONE_CABLE, { managedList }).flatMap((step) => (step.do === "copy" ? [step.path] : []));
+  expect(copied("https://example.com/list.json?all")).toEqual(["/usr/local/bin/portcullis"]);
+  expect(copied("/home/pi/list.json")).toEqual(["/usr/local/bin/portcullis", "/etc/portcullis/managed.json"]);
+});
+
+test("LAN and uplink are written down as found, unless a flag or an earlier installation says which", () => {
+  const environmentOf = (environment: string | null, given: Given) => {
+    const steps = plan({ ...ONE_CABLE, environment }, given);
+    const file = steps.find((step) => step.do === "write" && step.path.endsWith("portcullis.env"));
+    return file?.do === "write" ? file.text.match(/^PORTCULLIS_(LAN|UPLINK)=.*$/gm) : null;
+  };
+  expect(environmentOf(null, {})).toEqual(["PORTCULLIS_LAN=eth0", "PORTCULLIS_UPLINK=eth0"]);
+  expect(environmentOf("PORTCULLIS_LAN=\n", {})).toEqual(["PORTCULLIS_LAN=", "PORTCULLIS_UPLINK=eth0"]);
+  expect(environmentOf("PORTCULLIS_LAN=wlan0\n", { uplink: "eth1" })).toEqual([
+    "PORTCULLIS_LAN=wlan0",
+    "PORTCULLIS_UPLINK=eth1",
+  ]);
+});
+
+test("an uninstallation takes everything back, the tunnel first and the kill switch after it", async () => {
+  const removal = uninstallPlan({
+    machine: { sysctlsBefore: "net/ipv4/conf/eth0/send_redirects = 1\nnet/ipv4/ip_forward = 0\n" },
+    remains: {
+      units: ["portcullis.service", "portcullis-killswitch.service"],
+      links: ["portcullis0"],
+      table: true,
+      rules: rulesFor({ lans: ONE_CABLE.links.lans, uplink: "eth0" }),
+    },
+    keepState: false,
+  });
+  expect(textOf(removal)).toBe(await golden("uninstall.plan"));
+});
+
+test("an uninstallation that keeps the state removes no file with servers, keys or settings", () => {
+  const remains = { units: [], links: [], table: false, rules: [] };
+  const kept = textOf(uninstallPlan({ machine: { sysctlsBefore: null }, remains, keepState: true }));
+  expect(kept).not.toContain("portcullis.env");
+  expect(kept).not.toContain("managed");
+  expect(kept).not.toMatch(/remove \/var\/lib\/portcullis$/m);
+});
+
+test("every file that an installation makes, an uninstallation removes", () => {
+  const given: Given = { managedKeyFile: "/home/pi/key", managedList: "/home/pi/list" };
+  const made = plan(ONE_CABLE, given).flatMap((step) => ("path" in step ? [step.path] : []));
+  const remains = { units: [], links: [], table: false, rules: [] };
+  const removed = uninstallPlan({ machine: { sysctlsBefore: null }, remains, keepState: false }).flatMap(
+    (step) => (step.do === "remove" ? [step.path] : []),
+  );
+  const left = made.filter((path) => !removed.some((gone) => path === gone || path.startsWith(`${gone}/`)));
+  expect(left).toEqual([]);
+});

@@ -1,0 +1,157 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bootFilesFor, bootKeeper, SETTLED_AFTER_MS } from "../../src/install/boot.ts";
+import { installPlan } from "../../src/install/plan.ts";
+import { uninstallPlan } from "../../src/install/removal.ts";
+import { carryOut } from "../../src/install/run.ts";
+import { Log } from "../../src/log.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { FakeHost } from "../fake-host.ts";
+import { ONE_CABLE, TWO_CABLES } from "./example.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "portcullis-install-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Systemd is not there; what would be said to it is noted. */
+class Machine extends FakeHost {
+  override async run(argv: readonly string[]): Promise<string> {
+    this.commands.push(argv.join(" "));
+    return "";
+  }
+}
+
+function rootWithProgram(name: string): { root: string; program: string } {
+  const root = join(folder, name);
+  const program = `${root}.program`;
+  writeFileSync(program, "a program");
+  chmodSync(program, 0o700);
+  return { root, program };
+}
+
+function planFor(program: string, machine = ONE_CABLE) {
+  return installPlan({ machine, settings: settingsFrom({}), given: {}, program });
+}
+
+async function doneIn(root: string, plan: Parameters<typeof carryOut>[0], host = new Machine()) {
+  const said: string[] = [];
+  await carryOut(plan, { host, root, say: (line) => said.push(line) });
+  return { said, host };
+}
+
+test("an installation puts every file in its place with its mode, then starts the kill switch and the service", async () => {
+  const { root, program } = rootWithProgram("first");
+  const { host } = await doneIn(root, planFor(program));
+  const mode = (path: string) => statSync(join(root, path)).mode & 0o7777;
+  expect(readFileSync(join(root, "/usr/local/bin/portcullis"), "utf8")).toBe("a program");
+  expect(mode("/usr/local/bin/portcullis")).toBe(0o755);
+  expect(mode("/etc/portcullis/portcullis.env")).toBe(0o600);
+  expect(mode("/var/lib/portcullis/boot/firewall.nft")).toBe(0o600);
+  expect(mode("/var/lib/portcullis")).toBe(0o700);
+  expect(mode("/etc/systemd/system/portcullis.service")).toBe(0o644);
+  expect(host.commands).toEqual([
+    "systemctl daemon-reload",
+    "systemctl enable portcullis-killswitch.service portcullis.service",
+    "systemctl start portcullis-killswitch.service",
+    "systemctl restart portcullis.service",
+  ]);
+});
+
+test("a second installation of the same changes no file and leaves none beside them", async () => {
+  const { root, program } = rootWithProgram("twice");
+  await doneIn(root, planFor(program));
+  const before = readdirSync(root, { recursive: true }).toSorted();
+  const { said } = await doneIn(root, planFor(program));
+  expect(said.filter((line) => /^ {2}(copy|write)/.test(line) && !line.endsWith(": unchanged"))).toEqual([]);
+  expect(readdirSync(root, { recursive: true }).toSorted()).toEqual(before);
+});
+
+test("an upgrade replaces the program's file, and leaves the running one's as it was", async () => {
+  const { root, program } = rootWithProgram("upgrade");
+  await doneIn(root, planFor(program));
+  const placed = join(root, "/usr/local/bin/portcullis");
+  const running = statSync(placed).ino;
+  writeFileSync(program, "a newer program");
+  await doneIn(root, planFor(program));
+  expect(readFileSync(placed, "utf8")).toBe("a newer program");
+  expect(statSync(placed).ino).not.toBe(running);
+});
+
+test("an uninstallation leaves no file behind, and sets the kernel's settings that there still are as they were", async () => {
+  const { root, program } = rootWithProgram("removal");
+  await doneIn(root, planFor(program));
+  const sysctlsBefore = readFileSync(join(root, "/etc/portcullis/sysctls-before"), "utf8");
+  const remains = { units: [], links: [], table: false, rules: [] };
+  const host = new Machine();
+  for (const { path } of ONE_CABLE.sysctls) host.files.set(`/proc/sys/net/${path}`, "9\n");
+  host.files.delete("/proc/sys/net/ipv6/conf/eth0/accept_ra");
+  await doneIn(root, uninstallPlan({ machine: { sysctlsBefore }, remains, keepState: false }), host);
+  const files = readdirSync(root, { recursive: true }).filter((name) =>
+    statSync(join(root, `${name}`)).isFile(),
+  );
+  expect(files).toEqual([]);
+  expect(existsSync(join(root, "/etc/portcullis"))).toBe(false);
+  expect(host.files.get("/proc/sys/net/ipv4/ip_forward")).toBe("0\n");
+  expect(host.files.get("/proc/sys/net/ipv4/conf/eth0/send_redirects")).toBe("1\n");
+  expect(host.files.has("/proc/sys/net/ipv6/conf/eth0/accept_ra")).toBe(false);
+});
+
+describe("the service keeps what the next boot needs", () => {
+  const [saved] = bootFilesFor(TWO_CABLES.links);
+
+  /** A service with its state in a folder; `settle` is the time that passes. */
+  function service(installed: boolean) {
+    const state = mkdtempSync(join(folder, "state-"));
+    if (installed) mkdirSync(join(state, "boot"));
+    const host = new FakeHost();
+    host.patient = true;
+    const settle = () => host.pass(SETTLED_AFTER_MS);
+    return { state, settle, note: bootKeeper(state, host, new Log("error")) };
+  }
+  const firewallIn = (state: string) => readFileSync(join(state, "boot/firewall.nft"), "utf8");
+
+  test("where it is installed", async () => {
+    const { state, settle, note } = service(true);
+    note(TWO_CABLES.links);
+    await settle();
+    for (const { name, text } of bootFilesFor(TWO_CABLES.links)) {
+      expect(readFileSync(join(state, "boot", name), "utf8")).toBe(text);
+    }
+    const other = service(false);
+    other.note(TWO_CABLES.links);
+    await other.settle();
+    expect(readdirSync(other.state)).toEqual([]);
+  });
+
+  test("while the network is whole", async () => {
+    const { state, settle, note } = service(true);
+    note(TWO_CABLES.links);
+    await settle();
+    for (const part of [{ lans: [] }, { uplink: null }]) {
+      note({ ...TWO_CABLES.links, ...part });
+      await settle();
+    }
+    expect(firewallIn(state)).toBe(saved?.text ?? "");
+  });
+
+  test("once it has settled, and not what it was for a moment on the way", async () => {
+    const { state, settle, note } = service(true);
+    note(ONE_CABLE.links);
+    note(TWO_CABLES.links);
+    note(TWO_CABLES.links);
+    expect(readdirSync(join(state, "boot"))).toEqual([]);
+    await settle();
+    expect(firewallIn(state)).toBe(saved?.text ?? "");
+  });
+});

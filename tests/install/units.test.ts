@@ -1,0 +1,63 @@
+import { afterAll, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { killSwitchUnit, serviceUnit } from "../../src/install/units.ts";
+
+/** Of 10; what is left is the network administration that the service is there for, and root's name. */
+const MOST_EXPOSURE = 3;
+
+const folder = mkdtempSync(join(tmpdir(), "portcullis-units-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The units in a root of their own, with the programs that they start. */
+function rootWithUnits(): string {
+  const put = (path: string, text: string, mode = 0o644) => {
+    const file = join(folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text, { mode });
+    chmodSync(file, mode);
+  };
+  for (const program of ["/usr/sbin/nft", "/usr/sbin/ip", "/usr/local/bin/portcullis"])
+    put(program, "", 0o755);
+  for (const name of ["sysinit", "basic", "shutdown", "local-fs", "network-pre", "multi-user"])
+    put(`/usr/lib/systemd/system/${name}.target`, "[Unit]\n");
+  put("/etc/systemd/system/portcullis-killswitch.service", killSwitchUnit());
+  put("/etc/systemd/system/portcullis.service", serviceUnit({ port: 5000 }));
+  return folder;
+}
+
+function analyze(...args: string[]) {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(["systemd-analyze", ...args], {
+    env: { PATH: process.env.PATH ?? "", LC_ALL: "C", SYSTEMD_LOG_COLOR: "0" },
+  });
+  return { exitCode, text: `${stdout}${stderr}` };
+}
+
+test("systemd understands every line of both units", () => {
+  const root = rootWithUnits();
+  for (const unit of ["portcullis-killswitch.service", "portcullis.service"]) {
+    expect(analyze("verify", `--root=${root}`, unit)).toEqual({ exitCode: 0, text: "" });
+  }
+});
+
+test("the service is confined: systemd counts little that it could do to the machine", () => {
+  const root = rootWithUnits();
+  const { text } = analyze("security", "--offline=yes", `--root=${root}`, "--no-pager", "portcullis.service");
+  const exposure = Number(/Overall exposure level for portcullis\.service: ([0-9.]+)/.exec(text)?.[1]);
+  expect(exposure).toBeLessThan(MOST_EXPOSURE);
+});
+
+test("the check of the units finds a line that systemd does not understand", () => {
+  const root = rootWithUnits();
+  writeFileSync(
+    join(root, "/etc/systemd/system/portcullis.service"),
+    `${serviceUnit({ port: 5000 })}Wrong=yes\n`,
+  );
+  expect(analyze("verify", `--root=${root}`, "portcullis.service").text).toContain("Wrong");
+});
+
+test("a port below 1024 gives the right to bind it, and no other port does", () => {
+  expect(serviceUnit({ port: 443 })).toContain("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE\n");
+  expect(serviceUnit({ port: 1024 })).toContain("CapabilityBoundingSet=CAP_NET_ADMIN\n");
+});

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { PATHS } from "../../src/install/paths.ts";
+import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { Installation } from "./installation.ts";
+import { createLab, type Lab } from "./lab.ts";
+
+const PAGE = `http://${INTERNET.host4}/ip`;
+const PATIENCE_MS = 120_000;
+const SYSCTLS = "^net.ipv[46].(ip_forward|conf.*(forwarding|redirects|arp_ignore|valid_mark|accept_ra))";
+
+describe.each([2, 1] as const)("an installation with %i network card(s)", (arms: Arms) => {
+  let lab: Lab;
+  let machine: Installation;
+  let before: string;
+
+  beforeAll(async () => {
+    lab = await createLab({ arms });
+    machine = new Installation(lab);
+    before = await network();
+  }, PATIENCE_MS);
+  afterAll(() => lab.close(), PATIENCE_MS);
+
+  const page = () => lab.fetchFrom(lab.namespaces.client, PAGE);
+  const port = () => inside("wg show", `${lab.sandbox.interface}0`, "listen-port");
+  const inside = async (line: string, ...words: string[]) =>
+    (await lab.exec(lab.namespaces.gateway, [...line.split(" "), ...words])).stdout;
+  /** Both layers of the kill switch. */
+  const killSwitch = async () =>
+    (await Promise.all(["nft -s list ruleset", "ip rule", "ip -6 rule"].map((line) => inside(line)))).join(
+      "\n",
+    );
+  /** All of the kernel that an installation changes. */
+  const network = async () =>
+    [
+      await killSwitch(),
+      await inside("ip -br link"),
+      await inside("ip route show table all"),
+      await inside("sysctl -ar", SYSCTLS),
+    ].join("\n");
+  /** With one card the plain router tells the client of the shorter way (ICMP redirect), and the client remembers. */
+  async function unprotected(): Promise<string | null> {
+    const found = await page();
+    for (const family of ["-4", "-6"]) {
+      await lab.exec(lab.namespaces.client, ["ip", family, "route", "flush", "cache"]);
+    }
+    return found;
+  }
+  /** Before DHCP has given the uplink its address. */
+  async function cutOff(): Promise<void> {
+    await inside(`ip -4 address flush dev ${lab.sandbox.uplink}`);
+  }
+  async function plugIn(): Promise<void> {
+    const address = arms === 1 ? LAN.gateway4 : UPLINK.gateway4;
+    await inside(`ip address add ${address}/24 dev ${lab.sandbox.uplink}`);
+    await inside(`ip route add default via ${ROUTER.lan[arms].v4} dev ${lab.sandbox.uplink}`);
+  }
+  /** A machine that starts has neither layer. */
+  async function forgetAll(): Promise<void> {
+    await inside("nft flush ruleset");
+    for (const ip of ["ip", "ip -6"]) {
+      await inside(`${ip} rule flush`);
+      await inside(`${ip} rule add priority 32766 lookup main`);
+    }
+    await inside("ip rule add priority 32767 lookup default");
+  }
+
+  test(
+    "what boot sets with nft and ip alone is what the service sets, to the letter",
+    async () => {
+      expect(await unprotected()).not.toBeNull();
+      await machine.install("release 1");
+      const byService = await killSwitch();
+      await machine.gateway?.kill("SIGKILL");
+      await forgetAll();
+      expect(await unprotected()).not.toBeNull();
+      await machine.boot();
+      expect(await killSwitch()).toBe(byService);
+      expect(await page()).toBeNull();
+      await machine.gateway?.start();
+      expect(await killSwitch()).toBe(byService);
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    "at boot the uplink gets its address and its default route, with and without the service",
+    async () => {
+      for (const served of [false, true]) {
+        await machine.gateway?.kill("SIGKILL");
+        await forgetAll();
+        await cutOff();
+        await machine.boot();
+        if (served) await machine.gateway?.start();
+        await plugIn();
+        expect(await inside("ip route show default")).toContain(`default via ${ROUTER.lan[arms].v4}`);
+      }
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    "damaged files leave nothing open at boot",
+    async () => {
+      await machine.gateway?.kill("SIGKILL");
+      await forgetAll();
+      machine.damage();
+      await machine.boot().catch(() => {});
+      expect(await page()).toBeNull();
+      expect(await lab.fetchFrom(lab.namespaces.gateway, PAGE)).toBeNull();
+      await machine.gateway?.start();
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    "an upgrade keeps the tunnel and its flows, and leaks nothing",
+    async () => {
+      expect((await machine.gateway?.api("POST", "/api/connect", { server: "box-vpn-1" }))?.body).toEqual({
+        success: true,
+      });
+      const [used, sniffer] = [await port(), await lab.sniff()];
+      const traffic = await lab.traffic(lab.namespaces.client);
+      await machine.install("release 2");
+      expect(await page()).toBe(VPN.vpn1.v4);
+      const { flow } = await traffic.stop();
+      expect((await sniffer.stop()).leaks).toEqual([]);
+      expect(flow?.refused).toBe(0);
+      expect(await port()).toBe(used);
+      expect(readFileSync(join(machine.root, PATHS.program), "utf8")).toBe("release 2");
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    "an uninstallation brings network and files back to what they were",
+    async () => {
+      await machine.uninstall();
+      expect(await network()).toBe(before);
+      const files = readdirSync(machine.root, { recursive: true, encoding: "utf8" });
+      expect(files.filter((name) => statSync(join(machine.root, name)).isFile())).toEqual([]);
+      expect(await unprotected()).not.toBeNull();
+    },
+    PATIENCE_MS,
+  );
+});

@@ -1,0 +1,102 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BOOT_FILES, BOOT_FOLDER } from "../../src/install/boot.ts";
+import { machineOf, remainsIn } from "../../src/install/machine.ts";
+import { KILL_SWITCH_UNIT, PATHS } from "../../src/install/paths.ts";
+import { installPlan } from "../../src/install/plan.ts";
+import { uninstallPlan } from "../../src/install/removal.ts";
+import { carryOut } from "../../src/install/run.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import type { RunOptions } from "../../src/system/host.ts";
+import { LinuxHost } from "../../src/system/linux.ts";
+import type { Gateway, Lab } from "./lab.ts";
+
+/** The lab's gateway as a machine that is installed on: its files in a folder, its systemd played here. */
+export class Installation extends LinuxHost {
+  readonly root: string;
+  /** The service, once systemd has been told to start it. */
+  gateway: Gateway | null = null;
+  /** What systemd was told. */
+  readonly told: string[] = [];
+  private readonly program: string;
+  private readonly settings;
+
+  constructor(private readonly lab: Lab) {
+    super(lab.namespaces.gateway);
+    this.root = mkdtempSync(join(lab.sandbox.directory, "root-"));
+    this.program = join(lab.sandbox.directory, "program");
+    const { interface: base, lan, uplink } = lab.sandbox;
+    this.settings = settingsFrom({ interface: base, lan, uplink });
+  }
+
+  /** `release` is what the program's file holds. */
+  async install(release: string): Promise<void> {
+    writeFileSync(this.program, release);
+    const { settings, program } = this;
+    const machine = await machineOf(this, settings);
+    const noted = join(this.root, PATHS.sysctlsBefore);
+    const sysctlsBefore = (await Bun.file(noted).exists()) ? readFileSync(noted, "utf8") : null;
+    const plan = installPlan({ machine: { ...machine, sysctlsBefore }, settings, given: {}, program });
+    await carryOut(plan, this.surroundings);
+  }
+
+  async uninstall(): Promise<void> {
+    const remains = await remainsIn(this, this.settings.interface);
+    const sysctlsBefore = readFileSync(join(this.root, PATHS.sysctlsBefore), "utf8");
+    const units = ["portcullis.service", KILL_SWITCH_UNIT];
+    const plan = uninstallPlan({
+      machine: { sysctlsBefore },
+      remains: { ...remains, units },
+      keepState: false,
+    });
+    await carryOut(plan, this.surroundings);
+  }
+
+  /** What the unit's file says, as systemd does it when the machine boots. */
+  async boot(): Promise<void> {
+    const unit = readFileSync(join(this.root, PATHS.killSwitchUnit), "utf8");
+    for (const [, mayFail, line = ""] of unit.matchAll(/^ExecStart=(-?)(.+)$/gm)) {
+      const argv = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(
+        ([, quoted, word = ""]) => quoted ?? word.replace(PATHS.state, join(this.root, PATHS.state)),
+      );
+      await super
+        .run([(argv[0] ?? "").replace("/usr/sbin/", ""), ...argv.slice(1)])
+        .catch((error: unknown) => {
+          if (mayFail === "") throw error;
+        });
+    }
+  }
+
+  /** What a disk may do to the files that boot reads. */
+  damage(): void {
+    const folder = join(this.root, PATHS.state, BOOT_FOLDER);
+    writeFileSync(join(folder, BOOT_FILES.firewall), "damaged\n");
+    for (const name of [BOOT_FILES.rules4, BOOT_FILES.rules6]) rmSync(join(folder, name));
+  }
+
+  override async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
+    if (argv[0] !== "systemctl") return super.run(argv, options);
+    const words = argv.slice(1).join(" ");
+    this.told.push(words);
+    if (words === `start ${KILL_SWITCH_UNIT}`) await this.startOnce();
+    if (words === "restart portcullis.service") await this.restart();
+    if (words.startsWith("disable --now")) await this.gateway?.kill("SIGTERM");
+    return "";
+  }
+
+  private get surroundings() {
+    return { host: this, root: this.root, say: () => {} };
+  }
+
+  /** RemainAfterExit: a unit that has run is started no second time. */
+  private async startOnce(): Promise<void> {
+    if (this.told.filter((words) => words === `start ${KILL_SWITCH_UNIT}`).length === 1) await this.boot();
+  }
+
+  private async restart(): Promise<void> {
+    if (this.gateway !== null) return this.gateway.restart();
+    const state = join(this.root, PATHS.state);
+    mkdirSync(state, { recursive: true });
+    this.gateway = await this.lab.startGateway({ inNamespace: true, flags: ["--state-dir", state] });
+  }
+}
