@@ -36,6 +36,7 @@ export class Audience {
   /** The status on its way to those who have just come; a crowd that comes at once shares one reading. */
   #reading: Promise<string> | null = null;
   #leaveGateway = () => {};
+  #server: Pick<Bun.Server<unknown>, "publish"> | null = null;
 
   constructor(
     private readonly gateway: Pick<Gateway, "status" | "subscribe">,
@@ -62,14 +63,7 @@ export class Audience {
 
   /** From here on the events of the gateway go to those who listen. */
   start(server: Pick<Bun.Server<unknown>, "publish">): void {
-    this.#leaveGateway = this.gateway.subscribe((event) => {
-      try {
-        this.#tell(server, event);
-      } catch (error) {
-        // The gateway has done what it tells of; it is not undone because nobody hears of it.
-        this.fault(`/ws: ${describe(error)}`);
-      }
-    });
+    this.#server = server;
   }
 
   stop(): void {
@@ -77,17 +71,30 @@ export class Audience {
     for (const socket of this.#sockets) socket.close(CLOSE.goingAway, "the gateway stops");
   }
 
-  #tell(server: Pick<Bun.Server<unknown>, "publish">, event: GatewayEvent): void {
+  /** While somebody is there: what nobody hears the gateway need not find out. */
+  #listen(): void {
+    this.#leaveGateway = this.gateway.subscribe((event) => {
+      try {
+        this.#tell(event);
+      } catch (error) {
+        // The gateway has done what it tells of; it is not undone because nobody hears of it.
+        this.fault(`/ws: ${describe(error)}`);
+      }
+    });
+  }
+
+  #tell(event: GatewayEvent): void {
     const text = textOf(event);
     if (event.type === "status_change") {
       this.#changes++;
       this.#reading = null;
     }
-    if (this.#sockets.size > 0) server.publish(TOPIC, text);
+    this.#server?.publish(TOPIC, text);
   }
 
   #enter(socket: Socket): void {
     const { client } = socket.data;
+    if (this.#sockets.size === 0) this.#listen();
     this.#sockets.add(socket);
     this.#seats.set(client, (this.#seats.get(client) ?? 0) + 1);
     // Before the status is read, so that no change falls between.
@@ -97,6 +104,7 @@ export class Audience {
 
   #leave(socket: Socket): void {
     if (!this.#sockets.delete(socket)) return;
+    if (this.#sockets.size === 0) this.#leaveGateway();
     const { client } = socket.data;
     const rest = (this.#seats.get(client) ?? 0) - 1;
     if (rest > 0) this.#seats.set(client, rest);
