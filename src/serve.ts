@@ -10,7 +10,7 @@ import { createApp, listen } from "./http/app.ts";
 import { bootKeeper } from "./install/boot.ts";
 import { Log } from "./log.ts";
 import { type Answers, answerOperator } from "./operator.ts";
-import { type Links, linksOf } from "./routing/links.ts";
+import { type Ipv6, type Links, linksOf } from "./routing/links.ts";
 import { applyRules, rulesFor } from "./routing/rules.ts";
 import { alternativesTo } from "./servers/alternatives.ts";
 import { Catalogue } from "./servers/catalogue.ts";
@@ -26,6 +26,9 @@ import type { AlertCode } from "./tunnel/alert.ts";
 import { inspect } from "./tunnel/inspection.ts";
 import { Memory } from "./tunnel/memory.ts";
 import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
+
+/** What is under way ends within milliseconds; systemd waits for 90 s. */
+const STOP_WITHIN_MS = 5_000;
 
 /** The parts of a gateway, put together; nothing has touched the kernel yet. */
 export interface Graph extends Tunnel {
@@ -82,7 +85,7 @@ export async function serve(settings: Settings): Promise<Service> {
       "the provider managed has no servers yet; its list comes with the first tunnel, or: portcullis servers update",
     );
   const stopping = new AbortController();
-  const http = listenOn(app, settings);
+  const http = listenOn(app, settings, graph.protection.links.ipv6);
   const killSwitch = graph.memory.killSwitch() ? "stands" : "is down, as the operator wants it";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
   void supervisor.watch(stopping.signal);
@@ -93,6 +96,7 @@ export async function serve(settings: Settings): Promise<Service> {
     port: http.port,
     stop: async () => {
       stopping.abort();
+      await Promise.race([controller.stop(), graph.host.sleep(STOP_WITHIN_MS)]);
       operator.stop();
       await http.stop();
     },
@@ -143,6 +147,7 @@ export async function graphOf(settings: Settings, note: (links: Links) => void =
     base: settings.interface,
     userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
     autoconnect: settings.autoconnect,
+    latest: ({ provider, name }) => catalogue.server(provider, name),
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
     log,
     alarm: (code, message) => bulletin.alarm(code, message),
@@ -169,15 +174,20 @@ async function raiseKillSwitch(settings: Settings): Promise<void> {
   const host = new LinuxHost(settings.netns);
   // What an earlier service left in place is as closed, and may hold a live tunnel.
   if ((await listTable(host)) !== null) return;
-  const { lans, uplink } = await linksOf(host, settings);
-  const ruleset = rulesetOf(blocked({ lans, uplink }));
+  const links = await linksOf(host, settings);
+  const ruleset = rulesetOf(blocked(links));
   await host.run(["nft", "-f", "-"], { stdin: ruleset });
-  await applyRules(host, rulesFor({ lans, uplink }));
+  await applyRules(host, rulesFor(links));
 }
 
-function listenOn(app: ReturnType<typeof createApp>, { host, port }: Settings): ReturnType<typeof listen> {
+function listenOn(
+  app: ReturnType<typeof createApp>,
+  { host, port }: Settings,
+  ipv6: Ipv6,
+): ReturnType<typeof listen> {
   try {
-    return listen(app, host, port);
+    // "Every address" is the old family's alone on a kernel without IPv6.
+    return listen(app, host === "::" && ipv6 === "missing" ? "0.0.0.0" : host, port);
   } catch (cause) {
     throw new GatewayError(
       "unable",

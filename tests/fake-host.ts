@@ -121,6 +121,7 @@ export class FakeHost implements Host {
 
   constructor(private clock = Date.UTC(2026, 0, 1)) {
     for (const name of ["lo", "lan0", "up0"]) this.links.set(name, emptyLink({ up: true }));
+    this.files.set("/proc/sys/net/ipv6/conf/all/disable_ipv6", "0\n");
   }
 
   async run(argv: readonly string[], { stdin = "" }: RunOptions = {}): Promise<string> {
@@ -174,9 +175,13 @@ export class FakeHost implements Host {
     return addresses;
   }
 
-  async https({ url, addresses, sourcePort }: PinnedRequest): Promise<HttpsAnswer> {
+  async https({ url, addresses, sourcePort }: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
     this.onEvent(`https ${url} at ${addresses} from ${sourcePort ?? "any port"}`);
-    return this.pages.get(url) ?? new Promise(() => {});
+    const page = this.pages.get(url);
+    if (page !== undefined) return page;
+    const { promise, reject } = Promise.withResolvers<never>();
+    signal?.addEventListener("abort", () => reject(signal.reason));
+    return promise;
   }
 
   now(): number {
@@ -359,7 +364,14 @@ export class FakeHost implements Host {
     return echoOf(table);
   }
 
+  /** As a kernel that was started without IPv6: it has no rules of it. */
+  removeIpv6(): void {
+    this.files.delete("/proc/sys/net/ipv6/conf/all/disable_ipv6");
+  }
+
   private ip(words: readonly string[], command: string, stdin: string): string {
+    const hasIpv6 = this.files.has("/proc/sys/net/ipv6/conf/all/disable_ipv6");
+    if (!hasIpv6 && /^ip (-j -6 rule|-6 )/.test(command)) fail("Address family not supported by protocol");
     const show = /^ip -j (-4|-6) (rule show|route show default|route show table 20556)$/.exec(command);
     if (show) return JSON.stringify(this.shown(show[1] as Family, show[2] ?? ""));
     const batch = /^ip (?:(-4|-6) )?-batch -$/.exec(command);

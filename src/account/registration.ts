@@ -59,7 +59,10 @@ export class Registration {
       const device = this.device();
       this.refuseInUse();
       const { number, id, name } = device;
-      const failure = await outcome(this.parts.api.open(number).then((account) => account.remove(id)));
+      const account = await outcome(this.parts.api.open(number));
+      // Somebody may have connected meanwhile.
+      this.refuseInUse();
+      const failure = account instanceof Error ? account : await outcome(account.remove(id));
       if (failure instanceof Error && !forget)
         throw unable(
           `${failure.message}; nothing was changed; with --forget the account is forgotten here alone`,
@@ -77,6 +80,7 @@ export class Registration {
       const device = this.device();
       this.refuseInUse();
       const account = await this.parts.api.open(device.number);
+      this.refuseInUse();
       const next = await rotated(account, device, (each) => this.save(each));
       await this.takeUp();
       return this.fresh(account, next);

@@ -18,8 +18,8 @@ export const BOOT_FILE_MODE = 0o600;
 export const SETTLED_AFTER_MS = 40_000;
 
 /** The kill switch as `nft -f` and `ip -batch` set it at boot, before anything else of this program runs. */
-export function bootFilesFor({ lans, uplink }: Links): { name: string; text: string }[] {
-  const rules = rulesFor({ lans, uplink });
+export function bootFilesFor({ lans, uplink, ipv6 }: Links): { name: string; text: string }[] {
+  const rules = rulesFor({ lans, uplink, ipv6 });
   const linesOf = (family: 4 | 6) =>
     ruleChanges(
       [],

@@ -11,11 +11,13 @@ export interface Links {
   uplinkAddresses: string[];
   /** Bytes; what the uplink carries in one packet. */
   uplinkMtu: number;
-  /** False where the operator has turned IPv6 off: an interface takes no IPv6 address then. */
-  ipv6: boolean;
+  ipv6: Ipv6;
   /** Whether the uplink has a carrier and a default route. */
   online: boolean;
 }
+
+/** `off`: by the operator's setting, and an interface takes no IPv6 address. `missing`: not in the kernel (`ipv6.disable=1`). */
+export type Ipv6 = "on" | "off" | "missing";
 
 const ETHERNET_MTU = 1500;
 
@@ -48,9 +50,15 @@ export async function linksOf(host: Host, settings: Settings): Promise<Links> {
     uplink,
     uplinkAddresses: (found?.addr_info ?? []).map(({ local = "" }) => local).sort(),
     uplinkMtu: found?.mtu ?? ETHERNET_MTU,
-    ipv6: (await host.read("/proc/sys/net/ipv6/conf/all/disable_ipv6"))?.trim() !== "1",
+    ipv6: await ipv6Of(host),
     online: hasCarrier(found) && uplink !== null && defaultLinks.includes(uplink),
   };
+}
+
+export async function ipv6Of(host: Pick<Host, "read">): Promise<Ipv6> {
+  const disabled = await host.read("/proc/sys/net/ipv6/conf/all/disable_ipv6");
+  if (disabled === null) return "missing";
+  return disabled.trim() === "1" ? "off" : "on";
 }
 
 function hasCarrier(link: Address | undefined): boolean {

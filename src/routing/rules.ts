@@ -1,5 +1,6 @@
 import { type Errand, FWMARK, type Policy } from "../firewall/policy.ts";
 import type { Host } from "../system/host.ts";
+import { type Ipv6, ipv6Of, type Links } from "./links.ts";
 
 /** The routing table that holds the tunnel's routes and nothing else. */
 export const TUNNEL_TABLE = 20556;
@@ -35,7 +36,11 @@ const PRIORITY = {
   nothing: 106,
 };
 
-export function rulesFor({ lans, uplink }: Pick<Policy, "lans" | "uplink">): Rule[] {
+export function rulesFor({
+  lans,
+  uplink,
+  ipv6,
+}: Pick<Policy, "lans" | "uplink"> & Pick<Links, "ipv6">): Rule[] {
   const prefixes = [...new Set(lans.flatMap((lan) => lan.prefixes))];
   const all = ([4, 6] as const).flatMap((family) => [
     { family, priority: PRIORITY.wireguard, text: `fwmark ${hex(FWMARK)} lookup main` },
@@ -55,7 +60,7 @@ export function rulesFor({ lans, uplink }: Pick<Policy, "lans" | "uplink">): Rul
     { family, priority: PRIORITY.tunnel, text: `lookup ${TUNNEL_TABLE}` },
     { family, priority: PRIORITY.nothing, text: "unreachable" },
   ]);
-  return [...all, ...nexthopRules(uplink)];
+  return rulesOn(ipv6, [...all, ...nexthopRules(uplink)]);
 }
 
 /**
@@ -67,6 +72,11 @@ function nexthopRules(uplink: string | null): Rule[] {
   if (uplink === null) return [];
   const text = `oif ${uplink} suppress_prefixlength ${SHORTEST_CABLE_PREFIX - 1} lookup main`;
   return [{ family: 4, priority: PRIORITY.dhcp, text }];
+}
+
+/** A kernel without IPv6 has no rules of it, and refuses to hear of any. */
+export function rulesOn(ipv6: Ipv6, rules: readonly Rule[]): Rule[] {
+  return rules.filter((rule) => rule.family === 4 || ipv6 !== "missing");
 }
 
 /** The rules without the one that ends in nothing: the operator has taken the kill switch down, a tunnel is up. */
@@ -98,20 +108,15 @@ export function errandRules({ addresses, port, sourcePort }: Errand): Rule[] {
 
 /** The rules of ours that the kernel has, in the form of `rulesFor`. */
 export async function readRules(host: Host): Promise<Rule[]> {
-  const [v4, v6] = await Promise.all([
-    host.run(["ip", "-j", "-4", "rule", "show"]),
-    host.run(["ip", "-j", "-6", "rule", "show"]),
-  ]);
-  return [...parseRules(4, v4), ...parseRules(6, v6)];
+  const [v4, v6] = await Promise.all([shownRules(host, 4), shownRules(host, 6)]);
+  return [...oursOf(4, v4), ...oursOf(6, v6)];
 }
 
 /** Rules of other programs that come before ours, in words; the kernel's own first rule, for local addresses, is none. */
 export async function rulesAhead(host: Host): Promise<string[]> {
-  const families = await Promise.all(
-    (["-4", "-6"] as const).map((family) => host.run(["ip", "-j", family, "rule", "show"])),
-  );
-  return families.flatMap((json, index) =>
-    (JSON.parse(json) as KernelRule[])
+  const families = await Promise.all([shownRules(host, 4), shownRules(host, 6)]);
+  return families.flatMap((rules, index) =>
+    rules
       .filter(
         ({ priority, table }) => priority < PRIORITY.wireguard && !(priority === 0 && table === "local"),
       )
@@ -193,9 +198,17 @@ interface KernelRule {
   oif_detached?: null;
 }
 
-function parseRules(family: 4 | 6, json: string): Rule[] {
+async function shownRules(host: Host, family: 4 | 6): Promise<KernelRule[]> {
+  const json = await host.run(["ip", "-j", `-${family}`, "rule", "show"]).catch(async (error: unknown) => {
+    if (family === 6 && (await ipv6Of(host)) === "missing") return "[]";
+    throw error;
+  });
+  return JSON.parse(json) as KernelRule[];
+}
+
+function oursOf(family: 4 | 6, rules: readonly KernelRule[]): Rule[] {
   const ours = new Set<number>(Object.values(PRIORITY));
-  return (JSON.parse(json) as KernelRule[])
+  return rules
     .filter((rule) => ours.has(rule.priority))
     .map((rule) => ({ family, priority: rule.priority, text: textOf(family, rule) }));
 }

@@ -76,7 +76,9 @@ export class Catalogue {
   ): Server | Place {
     const { provider } = this;
     const key = nameIn("server", name);
-    const server = this.server(key);
+    const named = (each: string) =>
+      provider === "managed" ? this.managed.find(each) : this.server(provider, each);
+    const server = named(key);
     if (server !== null) return server;
     const listed = this.listed();
     const spot = spotNamed(key, listed) ?? notFound("server", provider, "server, country or city");
@@ -85,8 +87,13 @@ export class Catalogue {
       (each) => isMeasured(provider, each.name),
     );
     const some = [...(all.get(true) ?? []), ...spread(all.get(false) ?? [], MOST_ASKED)];
-    const servers = some.map((each) => this.server(each.name)).filter((each) => each !== null);
+    const servers = some.map((each) => named(each.name)).filter((each) => each !== null);
     return { ...spot, name, provider, servers };
+  }
+
+  /** Null where there is none, or no account for it. */
+  server(provider: Provider, name: string): Server | null {
+    return provider === "managed" ? this.managed.server(name) : (this.stored[provider].get(name) ?? null);
   }
 
   addCustom(body: CustomServer): void {
@@ -151,11 +158,6 @@ export class Catalogue {
     this.shown = null;
     const count = provider === "managed" ? this.managed.listed().length : this.stored[provider].size;
     for (const listener of this.listeners) listener(provider, count);
-  }
-
-  private server(name: string): Server | null {
-    const { provider } = this;
-    return provider === "managed" ? this.managed.find(name) : (this.stored[provider].get(name) ?? null);
   }
 
   private listed(): Listed[] {

@@ -36,7 +36,8 @@ export class ManagedList {
       if (text !== undefined) managed.take(readList(text));
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
-      managed.alert = faultSentence(source, error);
+      // An address may hold a password.
+      managed.alert = faultSentence(isAddress(source) ? `of ${new URL(source).host}` : source, error);
     }
     return managed;
   }
@@ -66,7 +67,13 @@ export class ManagedList {
     return own === null ? [] : [...this.byName.values()].map((server) => serverOf(server, own));
   }
 
-  /** Null where the list has no such server. */
+  /** Null where the list has no such server, and without an account. */
+  server(name: string): Server | null {
+    const [server, own] = [this.byName.get(name), this.own()];
+    return server === undefined || own === null ? null : serverOf(server, own);
+  }
+
+  /** Null where the list has no such server. Throws `bad_request` without an account. */
   find(name: string): Server | null {
     const server = this.byName.get(name);
     if (server === undefined) return null;

@@ -97,6 +97,12 @@ export class Store {
     }
   }
 
+  /** When a source last gave or confirmed its list, in milliseconds since 1970; null where it never did. */
+  fetchedAt(source: string): number | null {
+    const found = this.database.query("SELECT fetched FROM lists WHERE source = $source").get({ source });
+    return found === null ? null : (found as { fetched: number }).fetched;
+  }
+
   /** Keeps a list in place of all others: there is one source at a time. */
   saveList(source: string, { etag, fetched, content }: StoredList): void {
     const packed = Bun.gzipSync(content);

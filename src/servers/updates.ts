@@ -17,7 +17,7 @@ export interface Updated {
 }
 
 interface Parts {
-  host: Pick<Host, "read" | "now" | "sleep">;
+  host: Pick<Host, "read" | "now" | "monotonic" | "sleep">;
   store: Store;
   catalogue: Catalogue;
   /** Where the list is: a file's path, an https address, or null where there is none. */
@@ -37,7 +37,8 @@ const SETTLE_MS = 10_000;
 /** Brings the managed provider's list up to date, from its file or from its address. */
 export class Updates {
   private waiting = new AbortController();
-  private failed = false;
+  /** When the last refresh failed; null after one that did not. */
+  private failedAt: number | null = null;
 
   constructor(private readonly parts: Parts) {}
 
@@ -61,26 +62,27 @@ export class Updates {
 
   private async refresh(source: string, inside: Send, signal: AbortSignal): Promise<void> {
     const { host, log, onShrunk } = this.parts;
-    for (;;) {
-      await host.sleep(this.failed ? TRY_AGAIN_MS : this.untilDue(source), signal);
+    while (!signal.aborted) {
+      await host.sleep(this.untilDue(source), signal);
       if (signal.aborted) return;
-      await this.update(inside, { force: false }).then(
-        () => {
-          this.failed = false;
-        },
-        (error: unknown) => {
-          this.failed = true;
-          const why = messageOf(error);
-          if (error instanceof Shrunk) onShrunk(why);
-          else log.warn(`the list of managed servers could not be refreshed: ${why}`);
-        },
-      );
+      try {
+        await this.update(inside, { force: false });
+        this.failedAt = null;
+      } catch (error) {
+        this.failedAt = host.monotonic();
+        const why = messageOf(error);
+        if (error instanceof Shrunk) onShrunk(why);
+        else log.warn(`the list of managed servers could not be refreshed: ${why}`);
+      }
     }
   }
 
   private untilDue(source: string): number {
-    const fetched = this.parts.store.list(source)?.fetched ?? 0;
-    const age = this.parts.host.now() - fetched;
+    const { store, host } = this.parts;
+    if (this.failedAt !== null) {
+      return Math.max(SETTLE_MS, this.failedAt + TRY_AGAIN_MS - host.monotonic());
+    }
+    const age = host.now() - (store.fetchedAt(source) ?? 0);
     return age < 0 ? TRY_AGAIN_MS : Math.max(SETTLE_MS, REFRESH_EVERY_MS - age);
   }
 

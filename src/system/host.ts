@@ -19,8 +19,11 @@ export interface Host {
   exchange(socketPath: string, request: string): Promise<string | null>;
   /** The IPv4 and IPv6 addresses of a DNS name, asked of `resolvers` from UDP port `sourcePort` and from no other. */
   lookup(name: string, resolvers: readonly string[], sourcePort: number): Promise<string[]>;
-  /** One request over HTTPS, to the given addresses and no others. Throws `GatewayError("unable")` where nobody answers. */
-  https(request: PinnedRequest): Promise<HttpsAnswer>;
+  /**
+   * One request over HTTPS, to the given addresses and no others. Throws `GatewayError("unable")` where nobody answers,
+   * and the signal's reason, by when nothing more is sent.
+   */
+  https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer>;
   /** Milliseconds since 1970. */
   now(): number;
   /** Milliseconds on a clock that never jumps. */
@@ -34,6 +37,8 @@ export interface RunOptions {
   /** The program handles keys: what it says on standard error is not repeated. */
   secret?: boolean;
   timeoutMs?: number;
+  /** Kills it. */
+  signal?: AbortSignal;
 }
 
 export interface HttpsRequest {

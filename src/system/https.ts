@@ -4,12 +4,12 @@ import { isIP } from "node:net";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { HttpsAnswer, PinnedRequest } from "./host.ts";
 
-/** From the first packet to the last byte; the largest list takes half of it on a slow line. */
+/** From the first address to the last byte; the largest list takes half of it on a slow line. */
 const ANSWER_TIMEOUT_MS = 60_000;
 /** Longest wait for one address to take the connection before the next one is tried. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Longest that it may all take. */
-export const LONGEST_MS = 2 * ANSWER_TIMEOUT_MS;
+/** Longest that it may take as a program of its own. */
+export const LONGEST_MS = ANSWER_TIMEOUT_MS + 10_000;
 /** The longest server list is below (see `servers/lists`); nobody may fill the memory of a Pi. */
 const MOST_BYTES = 32 * 2 ** 20;
 
@@ -17,44 +17,55 @@ const MOST_BYTES = 32 * 2 ** 20;
  * Asks the addresses in turn, and no others: no system resolver, no proxy of the environment, no redirect. Whoever
  * answers must prove by certificate that it is the URL's host. Throws `GatewayError("unable")` where nobody answers.
  */
-export async function ask(asked: PinnedRequest): Promise<HttpsAnswer> {
+export async function ask(asked: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
   const { host } = new URL(asked.url);
+  const deadline = new AbortController();
+  const timer = setTimeout(() => deadline.abort(new Error(LATE)), ANSWER_TIMEOUT_MS);
+  const over = AbortSignal.any([deadline.signal, ...(signal === undefined ? [] : [signal])]);
   let fault: unknown = new Error("it has no address");
-  for (const address of asked.addresses) {
-    try {
-      return await askAt(address, asked);
-    } catch (error) {
-      fault = error;
-      // What was sent must not be sent twice.
-      if (!(error instanceof NoConnection)) break;
+  try {
+    for (const address of asked.addresses) {
+      try {
+        return await askAt(address, asked, over);
+      } catch (error) {
+        fault = error;
+        // What was sent must not be sent twice.
+        if (over.aborted || !(error instanceof NoConnection)) break;
+      }
     }
+  } finally {
+    clearTimeout(timer);
   }
+  signal?.throwIfAborted();
   throw new GatewayError("unable", `${host} cannot be asked: ${reasonOf(fault)}`, { cause: fault });
 }
+
+const LATE = "no answer in time";
 
 /** Nothing was said to the server yet. */
 class NoConnection extends Error {}
 
-function askAt(address: string, asked: PinnedRequest): Promise<HttpsAnswer> {
+function askAt(address: string, asked: PinnedRequest, over: AbortSignal): Promise<HttpsAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpsAnswer>();
   let connected = false;
   const outgoing = request(optionsFor(address, asked), (answer) => readAnswer(answer).then(resolve, reject));
-  const late = (ms: number) => setTimeout(() => outgoing.destroy(new Error("no answer in time")), ms);
-  const connecting = late(CONNECT_TIMEOUT_MS);
-  const answering = late(ANSWER_TIMEOUT_MS);
+  const fail = (error: Error) =>
+    reject(connected ? error : new NoConnection(messageOf(error), { cause: error }));
+  const onOver = () => reject(over.reason);
+  const connecting = setTimeout(() => fail(new Error(LATE)), CONNECT_TIMEOUT_MS);
+  over.addEventListener("abort", onOver);
   outgoing.on("socket", (socket) =>
     socket.on("secureConnect", () => {
       connected = true;
       clearTimeout(connecting);
     }),
   );
-  outgoing.on("error", (error) =>
-    reject(connected ? error : new NoConnection(messageOf(error), { cause: error })),
-  );
+  outgoing.on("error", fail);
+  outgoing.on("upgrade", () => reject(new Error("it wants to speak another protocol")));
   outgoing.end(asked.body);
   return promise.finally(() => {
     clearTimeout(connecting);
-    clearTimeout(answering);
+    over.removeEventListener("abort", onOver);
     outgoing.destroy();
   });
 }

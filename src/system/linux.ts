@@ -51,6 +51,7 @@ export class LinuxHost implements Host {
         stderr: "pipe",
         timeout: options.timeoutMs ?? RUN_TIMEOUT_MS,
         killSignal: "SIGKILL",
+        ...(options.signal && { signal: options.signal }),
       }),
     );
     const [code, stdout, stderr] = await withDeadline(
@@ -60,6 +61,7 @@ export class LinuxHost implements Host {
       argv,
     );
     if (code === 0) return stdout;
+    options.signal?.throwIfAborted();
     if (child.signalCode === "SIGKILL")
       throw new GatewayError("unable", `${nameOf(argv)} did not finish in time`);
     const said = options.secret ? "" : lastLine(stderr);
@@ -168,14 +170,15 @@ export class LinuxHost implements Host {
     return answer.split("\n").filter((line) => line !== "");
   }
 
-  async https(request: PinnedRequest): Promise<HttpsAnswer> {
-    if (this.netns === null) return ask(request);
+  async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
+    if (this.netns === null) return ask(request, signal);
     // As with a lookup; bodies may hold keys, so they go by standard input.
     const outcome = JSON.parse(
       await this.run([...SELF_COMMAND, "https"], {
         stdin: JSON.stringify(request),
         secret: true,
         timeoutMs: LONGEST_MS,
+        ...(signal && { signal }),
       }),
     ) as { answer: HttpsAnswer } | { fault: string };
     if ("fault" in outcome) throw new GatewayError("unable", outcome.fault);

@@ -110,6 +110,12 @@ export class Controller {
     return this.enqueue(() => this.hangUp());
   }
 
+  /** Ends what is under way, so that nothing that was opened for it stays open; the tunnel stays. */
+  stop(): Promise<unknown> {
+    this.interrupt("the service stops");
+    return this.queue;
+  }
+
   /** The operator's switch; there is no way to it over HTTP. */
   setKillSwitch(wanted: boolean): Promise<void> {
     return this.enqueue(async () => {

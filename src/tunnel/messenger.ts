@@ -1,11 +1,12 @@
-import { isIpv4, isIpv6 } from "../address.ts";
+import { contains, isIpv4, isIpv6, parsePrefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Host, HttpsAnswer, HttpsRequest, Send } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
-import { type Names, ownPort, untilUnwanted } from "./names.ts";
+import { type Names, ownPort } from "./names.ts";
 import type { Protection, Tunnels } from "./protection.ts";
 import { resolversOf } from "./resolvers.ts";
+import type { Session } from "./session.ts";
 
 interface Parts {
   host: Host;
@@ -22,25 +23,36 @@ const HTTPS_PORT = 443;
 export class Messenger {
   constructor(private readonly parts: Parts) {}
 
-  /** Through the tunnel. Throws `GatewayError("unable")` where none is up. */
+  /** Through the tunnel. Throws `GatewayError("unable")` where none is up, or none that leads to the server. */
   readonly sendInside: Send = async (request) => {
     const { host, controller, names } = this.parts;
-    if (controller.state.name !== "connected") {
+    const { state } = controller;
+    if (state.name !== "connected") {
       throw new GatewayError("unable", "there is no tunnel to ask through; connect first");
     }
     const forEver = new AbortController().signal;
     const standing = { tunnels: { dialing: [], carrying: [] }, alive: true };
-    const addresses = await names.resolve(hostOf(request), standing, forEver);
+    const found = await names.resolve(hostOf(request), standing, forEver);
+    // With the kill switch down, what the tunnel does not carry would leave beside it.
+    const addresses = found.filter((address) => carries(state.session, address));
+    if (addresses.length === 0) {
+      throw new GatewayError("unable", `the tunnel does not lead to ${new URL(request.url).host}`);
+    }
     return host.https({ ...request, addresses });
   };
 
   /**
    * Through the tunnel where one is up, else beside it: through a hole of exactly that server's addresses and port,
-   * for one connection of this program. For the operator's own commands only.
+   * for one connection of this program. For the operator's own commands only. A tunnel that is on its way is waited for.
    */
-  readonly send: Send = (request) => {
-    if (this.parts.controller.state.name === "connected") return this.sendInside(request);
-    return this.parts.controller.beside((tunnels, signal) => this.sendOutside(request, tunnels, signal));
+  readonly send: Send = async (request) => {
+    const { controller } = this.parts;
+    const answer = await controller.beside((tunnels, signal) =>
+      controller.state.name === "connected"
+        ? Promise.resolve(null)
+        : this.sendOutside(request, tunnels, signal),
+    );
+    return answer ?? this.sendInside(request);
   };
 
   private async sendOutside(
@@ -56,9 +68,20 @@ export class Messenger {
       `the operator's errand: one connection to ${server} (${addresses.join(", ")}) beside the tunnel, from port ${errand.sourcePort}`,
     );
     await protection.set({ ...tunnels, errand });
-    const sent = host.https({ ...request, addresses, sourcePort: errand.sourcePort });
-    return Promise.race([sent, untilUnwanted(signal)]);
+    return host.https({ ...request, addresses, sourcePort: errand.sourcePort }, signal);
   }
+}
+
+function carries({ server }: Session, address: string): boolean {
+  const { interface: own, peer } = server.config;
+  const isOfFamily = (other: string) => other.includes(":") === address.includes(":");
+  return (
+    own.addresses.some(isOfFamily) &&
+    peer.allowedIps.filter(isOfFamily).some((text) => {
+      const prefix = parsePrefix(text);
+      return prefix !== null && contains(prefix, address);
+    })
+  );
 }
 
 /** Where no kill switch stands, and so no service runs that could know better. */

@@ -1,4 +1,4 @@
-import { isIpv4, isIpv6 } from "../address.ts";
+import { isIpv4, isIpv6, parseIp } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Host } from "../system/host.ts";
@@ -35,7 +35,7 @@ export class Names {
     if (isIpv4(name) || isIpv6(name)) return [name];
     const { memory, log } = this.parts;
     try {
-      const [first, ...others] = await this.ask(name, standing, signal);
+      const [first, ...others] = usable(await this.ask(name, standing, signal));
       if (first === undefined) throw new GatewayError("unable", `the name ${name} does not resolve`);
       memory.saveAddress(name, first);
       return [first, ...others];
@@ -59,13 +59,22 @@ export class Names {
   }
 }
 
+/** A name has a few; a firewall's rule is not made of hundreds. */
+const MOST_ADDRESSES = 8;
+
+/** Each once, and spelled as the kernel spells it. IPv4 in the clothes of IPv6 is no address to go to. */
+function usable(addresses: readonly string[]): string[] {
+  const known = addresses.map(parseIp).filter((address) => address !== null);
+  return [...new Set(known)].filter((address) => !address.startsWith("::ffff:")).slice(0, MOST_ADDRESSES);
+}
+
 /** A source port that only the service uses, for as long as it holds it. */
 export function ownPort(): number {
   return OWN_PORTS.first + Math.floor(Math.random() * OWN_PORTS.count);
 }
 
 /** Never settles but by the signal's reason. */
-export function untilUnwanted(signal: AbortSignal): Promise<never> {
+function untilUnwanted(signal: AbortSignal): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>();
   if (signal.aborted) reject(signal.reason);
   signal.addEventListener("abort", () => reject(signal.reason), { once: true });

@@ -13,6 +13,8 @@ import { type Session, sessionFor } from "./session.ts";
 
 /** How long the first answer may take; WireGuard itself repeats a lost packet after 5 s. */
 const FIRST_ANSWER_MS = 3_000;
+/** After this long no further round begins: servers with a key each are asked one after the other. */
+const ROUNDS_MS = 6_000;
 /** Once one has answered, who takes twice as long is no rival; below this nobody notices the wait. */
 const RIVALS_MS = 100;
 /** Each look for answers comes after a twentieth of the time that has passed: a look costs, and that is how exact the kernel's WireGuard can be. */
@@ -48,7 +50,12 @@ export class Probe {
     const known = roundTrips.nearest(servers);
     if (known !== null && roundTrips.wasAsked(place)) return known;
     const unknown = servers.filter((server) => roundTrips.of(server) === null).slice(0, MOST_ASKED);
-    if (unknown.length > 0) await this.ask(unknown, former, signal);
+    if (unknown.length > 0) {
+      await this.ask(unknown, former, signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        if (known === null) throw error;
+      });
+    }
     roundTrips.noteAsked(place);
     const nearest = roundTrips.nearest(servers);
     if (nearest !== null) return nearest;
@@ -63,7 +70,9 @@ export class Probe {
     assertUplink(protection.links);
     const sessions = await this.sessionsFor(servers, former, signal);
     let best = Number.POSITIVE_INFINITY;
+    const began = this.parts.host.monotonic();
     for (const round of roundsOf(sessions)) {
+      if (this.parts.host.monotonic() - began > ROUNDS_MS) break;
       for (const [server, ms] of await this.play(round, former, best, signal)) {
         this.roundTrips.save(server, ms);
         best = Math.min(best, ms);

@@ -12,6 +12,7 @@ import {
   readRules,
   ruleDifferences,
   rulesFor,
+  rulesOn,
   withoutBarrier,
 } from "../routing/rules.ts";
 import type { Host } from "../system/host.ts";
@@ -42,7 +43,7 @@ const NO_LINKS: Links = {
   uplink: null,
   uplinkAddresses: [],
   uplinkMtu: 1500,
-  ipv6: true,
+  ipv6: "on",
   online: false,
 };
 
@@ -149,8 +150,10 @@ export class Protection {
     };
     const rules = [
       ...rulesFor(this.own),
-      ...(lookup === undefined ? [] : lookupRules(lookup.sourcePort)),
-      ...(errand === undefined ? [] : errandRules(errand)),
+      ...rulesOn(this.own.ipv6, [
+        ...(lookup === undefined ? [] : lookupRules(lookup.sourcePort)),
+        ...(errand === undefined ? [] : errandRules(errand)),
+      ]),
     ];
     if (this.memory.killSwitch()) return { ruleset: rulesetOf(policy), rules };
     return { ruleset: openRulesetOf(policy), rules: dialing.length === 0 ? [] : withoutBarrier(rules) };

@@ -42,7 +42,7 @@ export function sameServer(a: Server, b: Server): boolean {
 
 /** The server as this machine can use it: without IPv6 only the tunnel's IPv4 addresses. */
 export function usableOn(links: Links, server: Server): Server {
-  if (links.ipv6) return server;
+  if (links.ipv6 === "on") return server;
   const addresses = server.config.interface.addresses.filter((address) => !address.includes(":"));
   if (addresses.length === 0) {
     throw new GatewayError(

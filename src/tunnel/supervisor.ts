@@ -36,6 +36,8 @@ interface Parts {
   base: string;
   /** Servers that may stand in for a dead one, the nearest first; none where the operator does not want that. */
   alternatives: (server: Server) => readonly Server[];
+  /** The server as its provider has it now; null where it is gone. */
+  latest: (server: Server) => Server | null;
   log: Pick<Log, "warn">;
 }
 
@@ -230,7 +232,8 @@ export class Supervisor {
     const { effort } = this;
     if (!protection.links.online || now < effort.notBefore) return;
     this.attempt = new AbortController();
-    const server = this.candidate(state.server, effort);
+    // Its key or its address may be another by now.
+    const server = this.candidate(this.parts.latest(state.server) ?? state.server, effort);
     await controller
       .redial(server, this.attempt.signal)
       .catch((error) => log.warn(`${server.name}: ${messageOf(error)}`));

@@ -26,6 +26,8 @@ export interface Surroundings {
   userspace: string;
   /** Whether a start goes back to the server that the gateway had. */
   autoconnect: boolean;
+  /** The server as its provider has it now; null where it is gone. */
+  latest: (server: Server) => Server | null;
   /** Servers that may stand in for a dead one, the nearest first. */
   alternatives: (server: Server) => readonly Server[];
   log: Pick<Log, "info" | "warn">;

@@ -9,7 +9,7 @@ export const ONE_CABLE: Machine = {
     uplink: "eth0",
     uplinkAddresses: ["192.168.7.2"],
     uplinkMtu: 1500,
-    ipv6: true,
+    ipv6: "on",
     online: true,
   },
   wireguard: "kernel",

@@ -65,7 +65,7 @@ test("an uninstallation takes everything back, the tunnel first and the kill swi
       units: ["portcullis.service", "portcullis-killswitch.service"],
       links: ["portcullis0"],
       table: true,
-      rules: rulesFor({ lans: ONE_CABLE.links.lans, uplink: "eth0" }),
+      rules: rulesFor({ lans: ONE_CABLE.links.lans, uplink: "eth0", ipv6: "on" }),
     },
     keepState: false,
   });

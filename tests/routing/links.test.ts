@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { linksOf } from "../../src/routing/links.ts";
+import { type Ipv6, linksOf } from "../../src/routing/links.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import type { Host } from "../../src/system/host.ts";
 import { inNamespace } from "../firewall/namespace.ts";
@@ -13,7 +13,7 @@ interface Machine {
   /** What `ip -j route show default` prints. */
   v4?: unknown[];
   v6?: unknown[];
-  files?: Record<string, string>;
+  files?: Record<string, string | null>;
 }
 
 /** What `ip` says of a machine. */
@@ -33,9 +33,11 @@ function hostOf({ links, v4 = [], v6 = [], files = {} }: Machine): Host {
   };
   return {
     run: async (argv: readonly string[]) => JSON.stringify(answers[argv.join(" ")]),
-    read: async (path: string) => files[path] ?? null,
+    read: async (path: string) => ({ ...WITH_IPV6, ...files })[path] ?? null,
   } as unknown as Host;
 }
+
+const WITH_IPV6: Record<string, string | null> = { "/proc/sys/net/ipv6/conf/all/disable_ipv6": "0\n" };
 
 const HOME: Machine = {
   links: {
@@ -53,7 +55,7 @@ describe("the uplink", () => {
       uplink: "up0",
       uplinkAddresses: ["203.0.113.7"],
       uplinkMtu: 1492,
-      ipv6: true,
+      ipv6: "on",
       online: true,
     });
   });
@@ -169,12 +171,12 @@ describe("the LAN", () => {
   });
 });
 
-test.each([
-  ["1\n", false],
-  ["0\n", true],
-  [null, true],
+test.each<[string | null, Ipv6]>([
+  ["1\n", "off"],
+  ["0\n", "on"],
+  [null, "missing"],
 ])("IPv6 is as the operator has it: disable_ipv6 %j", async (text, ipv6) => {
-  const files = text === null ? {} : { "/proc/sys/net/ipv6/conf/all/disable_ipv6": text };
+  const files = { "/proc/sys/net/ipv6/conf/all/disable_ipv6": text };
   expect((await linksOf(hostOf({ ...HOME, files }), DEFAULTS)).ipv6).toBe(ipv6);
 });
 

@@ -12,7 +12,7 @@ import type { Host } from "../../src/system/host.ts";
 import { POLICIES } from "../firewall/example.ts";
 import { inNamespace } from "../firewall/namespace.ts";
 
-const RULES = rulesFor(POLICIES.blocked);
+const RULES = rulesFor({ ...POLICIES.blocked, ipv6: "on" });
 const ORDER = (a: Rule, b: Rule) =>
   a.family - b.family || a.priority - b.priority || a.text.localeCompare(b.text);
 

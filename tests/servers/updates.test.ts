@@ -32,6 +32,7 @@ class Scene {
   readonly files: Record<string, string> = {};
   answer: (request: HttpsRequest) => HttpsAnswer = () => page(listOf(4), '"four"');
   now = NOW;
+  uptime = 0;
   store: Store;
   catalogue!: Catalogue;
   updates!: Updates;
@@ -51,6 +52,7 @@ class Scene {
     const host = {
       read: async (path: string) => this.files[path] ?? null,
       now: () => this.now,
+      monotonic: () => this.uptime,
       sleep: (ms: number, signal?: AbortSignal) => this.sleep(ms, signal),
     };
     const account = { managedKeyFile: null, managedAddress: "", managedDns: "" };
@@ -86,14 +88,15 @@ class Scene {
   async pass(ms: number): Promise<void> {
     for (const end = this.now + ms; this.now < end; ) {
       this.now += 60_000;
-      for (const sleeper of this.sleepers.filter(({ until }) => until <= this.now)) sleeper.wake();
+      this.uptime += 60_000;
+      for (const sleeper of this.sleepers.filter(({ until }) => until <= this.uptime)) sleeper.wake();
       for (let turn = 0; turn < 20; turn++) await null;
     }
   }
 
   private async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const sleeper = { until: this.now + ms, wake: resolve };
+    const sleeper = { until: this.uptime + ms, wake: resolve };
     this.sleepers.push(sleeper);
     signal?.addEventListener("abort", () => resolve());
     await promise;
@@ -229,6 +232,21 @@ test("after a failure it is tried once an hour, and a shrunken list is told of",
     await home.pass(HOUR_MS);
     expect(home.log.at(-1)).toContain("could not be refreshed: list.test answers with status 500");
     expect(home.count()).toBe(4);
+  }));
+
+test("after a failure a tunnel that flaps is asked again as soon as another", () =>
+  scene(async (home) => {
+    home.answer = () => page("", "", 500);
+    home.updates.tunnelIs(true, home.send);
+    await home.pass(2 * 60_000);
+    expect(home.asked).toHaveLength(1);
+    home.answer = () => page(listOf(4));
+    for (let flap = 0; flap < 3; flap++) {
+      home.updates.tunnelIs(false, home.send);
+      home.updates.tunnelIs(true, home.send);
+      await home.pass(25 * 60_000);
+    }
+    expect([home.asked.length, home.count()]).toEqual([2, 4]);
   }));
 
 test("a clock that is set back does not put a refresh off for years", () =>

@@ -39,6 +39,7 @@ function converse(socket: TLSSocket): void {
 }
 
 const ANSWERS: Record<string, string> = {
+  other: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
   list: 'HTTP/1.1 200 OK\r\nETag: "one"\r\nContent-Length: 2\r\n\r\n[]',
   elsewhere: "HTTP/1.1 302 Found\r\nLocation: https://elsewhere.test/\r\nContent-Length: 0\r\n\r\n",
   short: "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[",
@@ -99,6 +100,7 @@ test.each([
     "its certificate is for another name",
   ],
   ["an answer that breaks off", () => ({ url: url("short") }), "aborted"],
+  ["a change of protocol", () => ({ url: url("other") }), "it wants to speak another protocol"],
   ["an answer that is none", () => ({ url: url("garbage") }), "Parse Error"],
   ["no answer", () => ({ url: url("nothing") }), "socket hang up"],
   ["an answer without end", () => ({ url: url("long") }), "its answer is larger than 32 MiB"],

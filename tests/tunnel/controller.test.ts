@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import type { FakeHost } from "../fake-host.ts";
+import { FakeHost } from "../fake-host.ts";
 import { inDirectory } from "./directory.ts";
 import {
   freshState,
@@ -39,6 +39,21 @@ function once(host: FakeHost, matches: (event: string) => boolean, work: () => v
     work();
   };
 }
+
+test("on a kernel without IPv6 a server with IPv4 is connected to, and the kill switch stands", () =>
+  inDirectory(async (directory) => {
+    const host = new FakeHost();
+    host.removeIpv6();
+    const gateway = await Gateway.started(directory, host);
+    await gateway.controller.connect(ONE);
+    expect(await gateway.status()).toMatchObject({ connected: true, killswitch_active: true, error: null });
+    expect([host.rules["-6"], gateway.alerts]).toEqual([[], []]);
+    expect(host.rules["-4"].length).toBeGreaterThan(5);
+    await gateway.restart();
+    expect(await gateway.controller.fault()).toBeNull();
+    await gateway.controller.disconnect();
+    expect(stoodAlways(host)).toBe(true);
+  }));
 
 describe("a connect", () => {
   claim("brings up link, routes and rules, and keeps the kill switch", async ({ controller, host }) => {

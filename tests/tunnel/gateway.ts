@@ -59,6 +59,8 @@ export class Gateway {
   memory: Memory;
   readonly log: string[] = [];
   readonly alerts: AlertCode[] = [];
+  /** Servers that their provider has changed meanwhile. */
+  changed: readonly Server[] = [];
   /** What stands in for a dead server, as `--failover` allows it. */
   alternatives: readonly Server[] = [];
   autoconnect = true;
@@ -142,6 +144,7 @@ export class Gateway {
       base: BASE,
       userspace: host.userspace,
       autoconnect: this.autoconnect,
+      latest: (server) => this.changed.find(({ name }) => name === server.name) ?? server,
       alternatives: () => this.alternatives,
       log: { info: note, warn: note },
       alarm: (code) => void alerts.push(code),

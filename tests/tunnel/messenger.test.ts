@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { inDirectory } from "./directory.ts";
-import { Gateway, kernelState, ONE, stoodAlways } from "./gateway.ts";
+import { Gateway, kernelState, ONE, server, stoodAlways } from "./gateway.ts";
 
 const LIST = { url: "https://list.test/servers", method: "GET", headers: {} } as const;
 const PAGE = { status: 200, headers: {}, body: "[]" };
@@ -92,6 +92,51 @@ claim("without a tunnel nothing is sent but on the operator's errand", async () 
     "there is no tunnel to ask through",
   );
   expect(asked).toEqual([]);
+});
+
+claim("what is asked while a tunnel is on its way goes through it once it is up", async () => {
+  const connecting = gateway.controller.connect(ONE);
+  await gateway.tunnel.messenger.send(LIST);
+  await connecting;
+  expect(asked.map(({ firewall }) => firewall)).toEqual([[]]);
+  gateway.controller.lose("for the test");
+  const redialing = gateway.controller.redial(ONE, new AbortController().signal);
+  await gateway.tunnel.messenger.send(LIST);
+  await redialing;
+  expect(asked.map(({ firewall }) => firewall)).toEqual([[], []]);
+});
+
+claim("a tunnel that does not lead to the server carries nothing to it", async () => {
+  await gateway.controller.connect(server("home", 5, { allowedIps: ["10.0.0.0/8", "::/0"] }));
+  await gateway.tunnel.messenger.send(LIST);
+  expect(asked.map(({ event }) => event)).toEqual([
+    "https https://list.test/servers at 2001:db8::7 from any port",
+  ]);
+  gateway.host.names.set("list.test", ["198.51.100.7"]);
+  const why = "the tunnel does not lead to list.test";
+  await expect(gateway.tunnel.messenger.send(LIST)).rejects.toThrow(why);
+});
+
+claim("addresses go into the hole once each, in the kernel's spelling, and not by the hundred", async () => {
+  const odd = ["2001::1:0:0:0:1", "2001:0:0:1::1", "198.51.100.7", "198.51.100.7", "::ffff:198.51.100.9"];
+  const many = Array.from({ length: 300 }, (_, index) => `198.51.100.${index % 250}`);
+  gateway.host.names.set("list.test", [...odd, ...many]);
+  await gateway.tunnel.messenger.send(LIST);
+  const [first, second, ...others] = asked[0]?.rules.map((rule) => rule.split(" ")[3]) ?? [];
+  expect(asked[0]?.rules).toHaveLength(8);
+  expect([first, second, others.length]).toEqual(["198.51.100.7/32", "198.51.100.0/32", 6]);
+  expect(asked[0]?.rules.at(-1)).toContain("to 2001:0:0:1::1/128 ");
+});
+
+claim("a service that stops closes the hole of an errand that nobody answers", async () => {
+  const before = kernelState(gateway.host);
+  gateway.host.pages.clear();
+  const sent = gateway.tunnel.messenger.send(LIST);
+  sent.catch(() => {});
+  while (asked.length === 0) await Bun.sleep(1);
+  await gateway.controller.stop();
+  await expect(sent).rejects.toThrow("the service stops");
+  expect(kernelState(gateway.host)).toBe(before);
 });
 
 claim("a wish interrupts an errand that nobody answers, and the hole is closed", async () => {

@@ -181,6 +181,15 @@ describe("a server that stays dead", () => {
   );
 });
 
+claimConnected("a dead server whose provider has moved it is tried where it is now", async (gateway) => {
+  const { host } = gateway;
+  host.busy = true;
+  gateway.changed = [server("one", 1, { endpoint: { host: "192.0.2.200", port: 51820 } })];
+  host.silent.add(ENDPOINTS.one);
+  await host.pass(120_000);
+  expect(await gateway.status()).toMatchObject({ connected: true, server: "one", ip: "192.0.2.200" });
+});
+
 describe("an uplink that is down", () => {
   const DOWN: [string, (host: FakeHost) => void, (host: FakeHost) => void][] = [
     ["without a carrier", (host) => host.plug(false), (host) => host.plug(true)],
