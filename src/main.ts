@@ -4,7 +4,7 @@ import { version } from "../package.json";
 import { addAccountCommands, addBackupCommands, addCompletion, addDailyCommands } from "./cli/commands.ts";
 import { exitCodeOf } from "./cli/exit.ts";
 import { addInstallCommands } from "./cli/installation.ts";
-import { withSettings } from "./cli/settings.ts";
+import { withInstalledSettings, withSettings } from "./cli/settings.ts";
 import { messageOf } from "./errors.ts";
 import type { TrySettings } from "./sandbox/try.ts";
 import { FLAGS, settingsFrom } from "./settings.ts";
@@ -49,7 +49,7 @@ const killswitch = command(
   "take the kill switch down, put it back, or ask for it (on the gateway only)",
 );
 for (const wanted of ["on", "off"] as const) {
-  withSettings(
+  withInstalledSettings(
     command(
       wanted,
       wanted === "on" ? "put the kill switch in place" : "take it down: traffic may leave beside the tunnel",
@@ -62,7 +62,7 @@ for (const wanted of ["on", "off"] as const) {
     },
   );
 }
-withSettings<{ json?: true }>(
+withInstalledSettings<{ json?: true }>(
   command(
     "status",
     "say whether it stands, and each of its parts; exit code 0 if so, else 1",

@@ -2,11 +2,10 @@ import { registrationIn } from "../account/live.ts";
 import { accountNumberIn } from "../account/number.ts";
 import type { LoggedOut, Registration } from "../account/registration.ts";
 import type { ShownAccount } from "../account/shown.ts";
-import { GatewayError } from "../errors.ts";
-import { listTable } from "../firewall/table.ts";
 import { askOperator } from "../operator.ts";
 import type { Settings } from "../settings.ts";
 import { sendUnguarded } from "../tunnel/messenger.ts";
+import { graphAlone } from "./alone.ts";
 import { host, type Said } from "./asking.ts";
 import { STANDARD_INPUT } from "./defaults.ts";
 import { asRoot } from "./root.ts";
@@ -42,16 +41,8 @@ export async function rotateKey(settings: Settings): Promise<Said> {
   return saidOf(account, "The device has another key.");
 }
 
-/** Where no service runs. */
 async function alone<T>(settings: Settings, work: (registration: Registration) => Promise<T>): Promise<T> {
-  const { graphOf } = await import("../serve.ts");
-  const graph = await graphOf(settings);
-  if ((await listTable(graph.host)) !== null) {
-    throw new GatewayError(
-      "unable",
-      "the kill switch stands and no service runs that could let this request pass; start it: systemctl start portcullis",
-    );
-  }
+  const graph = await graphAlone(settings);
   return work(registrationIn(graph, sendUnguarded(graph.host)));
 }
 

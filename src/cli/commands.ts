@@ -7,7 +7,7 @@ import type { AddFlags } from "./custom.ts";
 import { SHELLS, type Shell, STANDARD_INPUT } from "./defaults.ts";
 import { EXIT } from "./exit.ts";
 import type { LogFlags } from "./logs.ts";
-import { withSettings } from "./settings.ts";
+import { withInstalledSettings } from "./settings.ts";
 
 // Each command loads what it needs when it runs, as in main.ts.
 const loadTunnel = () => import("./tunnel.ts");
@@ -35,7 +35,7 @@ export function addDailyCommands(program: Command): void {
 function addUpdateCommand(program: Command): void {
   const servers = program.commands.find((each) => each.name() === "servers") ?? program;
   servers.enablePositionalOptions();
-  withSettings<{ force?: true; json?: true }>(
+  withInstalledSettings<{ force?: true; json?: true }>(
     command(servers, "update", "fetch the managed provider's list, on the gateway as root")
       .option("--force", "take it even if less than half of the servers are left")
       .option("--json", "for scripts"),
@@ -72,7 +72,7 @@ function accountCommand<Options extends object = object>(
   on: Command,
   work: (settings: Settings, options: Options) => Promise<Said>,
 ): void {
-  withSettings<Options & { json?: true }>(on.option("--json", "for scripts"), (settings, options) =>
+  withInstalledSettings<Options & { json?: true }>(on.option("--json", "for scripts"), (settings, options) =>
     say(options.json === true, () => work(settings, options)),
   );
 }

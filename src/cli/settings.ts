@@ -1,4 +1,7 @@
+import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
+import { type Given, givenIn } from "../install/environment.ts";
+import { PATHS } from "../install/paths.ts";
 import { FLAGS, type Settings, settingsFrom } from "../settings.ts";
 
 /** Gives a command a flag for each setting; what it is called with besides comes as `options`. */
@@ -6,15 +9,44 @@ export function withSettings<Options extends object = object>(
   on: Command,
   action: (settings: Settings, options: Options) => Promise<void>,
 ): void {
+  addFlags(on);
+  on.action((given: Given & Options) => action(settingsFrom(settingsIn(given)), othersIn(given)));
+}
+
+/** As `withSettings`; what neither flag nor environment says is as the installed service has it. */
+export function withInstalledSettings<Options extends object = object>(
+  on: Command,
+  action: (settings: Settings, options: Options) => Promise<void>,
+): void {
+  addFlags(on);
+  on.action((given: Given & Options) => {
+    const said = Object.entries(settingsIn(given)).filter(
+      ([key]) => on.getOptionValueSource(key) !== "default",
+    );
+    return action(settingsFrom({ ...installed(), ...Object.fromEntries(said) }), othersIn(given));
+  });
+}
+
+function addFlags(on: Command): void {
   for (const { name, argument, fallback, help, variable } of Object.values(FLAGS)) {
     const option = new Option(`--${name} ${argument}`, help).env(variable);
     on.addOption(fallback === "" ? option : option.default(fallback));
   }
-  on.action((given: Partial<Record<keyof Settings, string>> & Options) => {
-    const isSetting = ([key]: [string, unknown]) => key in FLAGS;
-    const entries = Object.entries(given);
-    const texts = Object.fromEntries(entries.filter(isSetting)) as Partial<Record<keyof Settings, string>>;
-    const options = Object.fromEntries(entries.filter((entry) => !isSetting(entry))) as Options;
-    return action(settingsFrom(texts), options);
-  });
+}
+
+function settingsIn(given: Given): Given {
+  return Object.fromEntries(Object.entries(given).filter(([key]) => key in FLAGS));
+}
+
+function othersIn<Options extends object>(given: Given & Options): Options {
+  return Object.fromEntries(Object.entries(given).filter(([key]) => !(key in FLAGS))) as Options;
+}
+
+/** Nothing where there is no installation, or none that this user may read. */
+function installed(): Given {
+  try {
+    return givenIn(readFileSync(PATHS.environment, "utf8"));
+  } catch {
+    return {};
+  }
 }

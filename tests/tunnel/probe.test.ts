@@ -136,6 +136,22 @@ describe("a probe", () => {
     expect(await took([10, 500, null, 900])).toBeLessThan(150);
   });
 
+  claim(
+    "of a place of which some servers are known, and of the others not even the address",
+    async (gateway) => {
+      const { controller, host } = gateway;
+      distances(host, [M4, M5], [40, 30]);
+      await controller.connect(placeOf([M4, M5]));
+      await controller.disconnect();
+      const lost = server("lost", 9, { endpoint: { host: "lost.example", port: 51820 } });
+      await controller.connect({
+        ...placeOf([M4, M5, { ...lost, provider: "managed" }]),
+        country: "Elsewhere",
+      });
+      expect(await current(gateway)).toBe("m5");
+    },
+  );
+
   claim("that nobody answers says how many were asked, and changes nothing", async (gateway) => {
     const { controller, host } = gateway;
     await controller.connect(ONE);
