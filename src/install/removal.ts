@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { TABLE } from "../firewall/ruleset.ts";
 import { ruleChanges } from "../routing/rules.ts";
 import { BOOT_FOLDER } from "./boot.ts";
@@ -43,6 +43,10 @@ export function uninstallPlan({ machine, remains, keepState }: Removal): Plan {
       ...(keepState ? [] : [PATHS.environment, PATHS.managedList, PATHS.managedKey, PATHS.state]),
       PATHS.program,
     ].map((path): Step => ({ do: "remove", path })),
+    // Folders that the installation may have made.
+    ...[dirname(PATHS.environment), dirname(PATHS.networkd)].map(
+      (path): Step => ({ do: "remove empty", path }),
+    ),
     run(["systemctl", "daemon-reload"]),
     // A unit that has failed is remembered without its file; a pattern is content with none.
     run(["systemctl", "reset-failed", UNITS]),

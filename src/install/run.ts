@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { placeCopy, placeText, remove } from "../system/files.ts";
+import { placeCopy, placeText, remove, removeEmpty } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { headOf, type Plan, type Step } from "./step.ts";
 
@@ -29,6 +29,8 @@ async function doStep(step: Step, { host, root }: Surroundings): Promise<string>
       return placeText(join(root, step.path), step.text, step.mode);
     case "remove":
       return remove(join(root, step.path));
+    case "remove empty":
+      return removeEmpty(join(root, step.path));
     case "sysctl": {
       const path = `/proc/sys/net/${step.path}`;
       // An interface that is gone has no settings.

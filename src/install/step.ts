@@ -3,6 +3,7 @@ export type Step =
   | { do: "copy"; from: string; path: string; mode: number }
   | { do: "write"; path: string; mode: number; text: string }
   | { do: "remove"; path: string }
+  | { do: "remove empty"; path: string }
   | { do: "sysctl"; path: string; value: string }
   | { do: "run"; argv: readonly string[]; stdin?: string };
 
@@ -23,6 +24,8 @@ export function headOf(step: Step): string {
       return `write ${step.path} (mode ${step.mode.toString(8)})`;
     case "remove":
       return `remove ${step.path}`;
+    case "remove empty":
+      return `remove ${step.path} if it is empty`;
     case "sysctl":
       return `set ${step.path} to ${step.value}`;
     case "run":

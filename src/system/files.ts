@@ -6,6 +6,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmdirSync,
@@ -29,15 +30,17 @@ export function placeCopy(from: string, path: string, mode: number): "placed" | 
   return place(path, mode, (fresh) => copyFileSync(from, fresh));
 }
 
-/** Removes a file or a folder with all that is in it, and the folder above where that is empty then. */
+/** Removes a file, or a folder with all that is in it. */
 export function remove(path: string): "removed" | "unchanged" {
   if (!existsSync(path)) return "unchanged";
   rmSync(path, { recursive: true });
-  try {
-    rmdirSync(dirname(path));
-  } catch {
-    // Others have files in there.
-  }
+  return "removed";
+}
+
+/** Removes a folder unless others have files in there. */
+export function removeEmpty(path: string): "removed" | "unchanged" {
+  if (!existsSync(path) || readdirSync(path).length > 0) return "unchanged";
+  rmdirSync(path);
   return "removed";
 }
 

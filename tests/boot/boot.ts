@@ -201,7 +201,7 @@ const SNAPSHOT = [
   "ip -4 rule; ip -6 rule; ip -br link; nft list ruleset",
   "sysctl -ar '^net.ipv[46].(ip_forward|conf.(all|eth.).(forwarding|(send|accept)_redirects|arp_ignore|src_valid_mark|accept_ra))'",
   "find /etc /usr/local -type f -exec sha256sum {} + | sort -k2",
-  "find /etc /usr/local -type l | sort",
+  "find /etc /usr/local -type l -o -type d | sort",
   "find /var/lib -mindepth 1 -maxdepth 1 | sort",
   "systemctl list-unit-files --no-legend 'portcullis*'; systemctl --failed --no-legend",
 ].join("; ");

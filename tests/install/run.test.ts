@@ -102,6 +102,7 @@ test("an uninstallation leaves no file behind, and sets the kernel's settings th
   );
   expect(files).toEqual([]);
   expect(existsSync(join(root, "/etc/portcullis"))).toBe(false);
+  expect(existsSync(join(root, "/usr/local/bin"))).toBe(true);
   expect(host.files.get("/proc/sys/net/ipv4/ip_forward")).toBe("0\n");
   expect(host.files.get("/proc/sys/net/ipv4/conf/eth0/send_redirects")).toBe("1\n");
   expect(host.files.has("/proc/sys/net/ipv6/conf/eth0/accept_ra")).toBe(false);
