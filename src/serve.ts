@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { registrationIn } from "./account/live.ts";
 import { liveBackup } from "./backup/live.ts";
 import { GatewayError, messageOf } from "./errors.ts";
+import { finalRulesStand } from "./firewall/audit.ts";
 import { blocked } from "./firewall/policy.ts";
 import { rulesetOf } from "./firewall/ruleset.ts";
 import { listTable } from "./firewall/table.ts";
@@ -173,7 +174,8 @@ const ACCOUNT_LOST = "The stored account of the managed provider could not be re
 async function raiseKillSwitch(settings: Settings): Promise<void> {
   const host = new LinuxHost(settings.netns);
   // What an earlier service left in place is as closed, and may hold a live tunnel.
-  if ((await listTable(host)) !== null) return;
+  const listing = await listTable(host);
+  if (listing !== null && finalRulesStand(listing)) return;
   const links = await linksOf(host, settings);
   const ruleset = rulesetOf(blocked(links));
   await host.run(["nft", "-f", "-"], { stdin: ruleset });

@@ -542,6 +542,7 @@ function addressesOf([ifname, { up, carrier, mtu, addresses }]: [string, FakeLin
   return {
     ifname,
     mtu,
+    link_type: ifname === "lo" ? "loopback" : "ether",
     flags: up ? ["UP", carrier ? "LOWER_UP" : "NO-CARRIER"] : [],
     addr_info: info.map(([local, prefixlen]) => ({ local, prefixlen: Number(prefixlen) })),
   };

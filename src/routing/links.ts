@@ -24,6 +24,8 @@ const ETHERNET_MTU = 1500;
 interface Address {
   ifname: string;
   mtu: number;
+  /** `none` where it is another tunnel's, such as a VPN's by which the operator comes in. */
+  link_type: string;
   /** As `ip` shows them: `UP`, `NO-CARRIER`. */
   flags: string[];
   addr_info: { local?: string; prefixlen: number }[];
@@ -42,7 +44,7 @@ export async function linksOf(host: Host, settings: Settings): Promise<Links> {
   const found = links.find((link) => link.ifname === uplink);
   const named = settings.lan.length > 0 ? new Set(settings.lan) : null;
   const lans = links
-    .filter((link) => named === null || named.has(link.ifname))
+    .filter((link) => (named === null ? link.link_type === "ether" : named.has(link.ifname)))
     .map((link) => ({ interface: link.ifname, prefixes: privatePrefixesOf(link) }))
     .filter((lan) => lan.prefixes.length > 0);
   return {

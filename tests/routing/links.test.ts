@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Ipv6, linksOf } from "../../src/routing/links.ts";
-import { settingsFrom } from "../../src/settings.ts";
+import { type Settings, settingsFrom } from "../../src/settings.ts";
 import type { Host } from "../../src/system/host.ts";
 import { inNamespace } from "../firewall/namespace.ts";
 
@@ -9,7 +9,7 @@ const BOTH_WAYS = ["UP", "LOWER_UP"];
 
 interface Machine {
   /** Interface to addresses. */
-  links: Record<string, { addresses?: string[]; flags?: string[]; mtu?: number }>;
+  links: Record<string, { addresses?: string[]; flags?: string[]; mtu?: number; type?: string }>;
   /** What `ip -j route show default` prints. */
   v4?: unknown[];
   v6?: unknown[];
@@ -18,14 +18,17 @@ interface Machine {
 
 /** What `ip` says of a machine. */
 function hostOf({ links, v4 = [], v6 = [], files = {} }: Machine): Host {
-  const shown = Object.entries(links).map(([ifname, { addresses = [], flags = BOTH_WAYS, mtu = 1500 }]) => ({
-    ifname,
-    mtu,
-    flags,
-    addr_info: addresses
-      .map((address) => address.split("/"))
-      .map(([local, prefixlen]) => ({ local, prefixlen: Number(prefixlen) })),
-  }));
+  const shown = Object.entries(links).map(
+    ([ifname, { addresses = [], flags = BOTH_WAYS, mtu = 1500, type = "ether" }]) => ({
+      ifname,
+      mtu,
+      link_type: type,
+      flags,
+      addr_info: addresses
+        .map((address) => address.split("/"))
+        .map(([local, prefixlen]) => ({ local, prefixlen: Number(prefixlen) })),
+    }),
+  );
   const answers: Record<string, unknown> = {
     "ip -j address show": shown,
     "ip -j -4 route show default": v4,
@@ -154,6 +157,14 @@ describe("the LAN", () => {
     const eth0 = { addresses: ["192.168.7.1/24"] };
     const lans = await lansOf({ lo: mine, wg0: mine, wg1: mine, eth0 });
     expect(lans.map((lan) => lan.interface)).toEqual(["eth0"]);
+  });
+
+  test("is not what another tunnel leads to, unless the operator names it", async () => {
+    const links = { ...HOME.links, wg7: { addresses: ["10.6.0.1/24"], type: "none" } };
+    const lansOf = async (settings: Settings) =>
+      (await linksOf(hostOf({ ...HOME, links }), settings)).lans.map((lan) => lan.interface);
+    expect(await lansOf(DEFAULTS)).toEqual(["lan0"]);
+    expect(await lansOf({ ...DEFAULTS, lan: ["lan0", "wg7"] })).toEqual(["lan0", "wg7"]);
   });
 
   test("is on the interfaces that the operator names, and on no other", async () => {
