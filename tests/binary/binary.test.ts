@@ -77,21 +77,43 @@ test("without ip, wg and nft it says which packages to install; without root, th
   expect(unprivileged.stderr).toContain("run as root");
 });
 
-test("with a state directory that cannot be opened it refuses to serve, and leaves the kill switch in place", async () => {
-  const netns = `pcbinary${process.pid}`;
-  await spawned(["ip", "netns", "add", netns]);
-  try {
-    writeFileSync(join(folder, "file"), "");
-    const { code, stderr } = await run("serve", "--netns", netns, "--state-dir", join(folder, "file"));
-    expect(code).toBe(1);
-    expect(stderr).toContain("portcullis: ");
-    const table = await spawned(["ip", "netns", "exec", netns, "nft", "list", "table", "inet", "portcullis"]);
-    expect(table.stdout).toContain("policy drop");
-    expect((await spawned(["ip", "-n", netns, "rule"])).stdout).toContain("unreachable");
-  } finally {
-    await spawned(["ip", "netns", "delete", netns]);
-  }
-});
+/** What the boot's unit raises where its files cannot be read. */
+const HALF = "add chain inet portcullis output { type filter hook output priority filter; policy drop; }";
+
+test.each([
+  ["no kill switch", "add table inet other"],
+  ["half of one", `add table inet portcullis; ${HALF}`],
+])(
+  "with a state directory that cannot be opened it refuses to serve, and where there was %s leaves a whole one",
+  async (_, before) => {
+    const netns = `pcbinary${process.pid}`;
+    await spawned(["ip", "netns", "add", netns]);
+    try {
+      expect((await spawned(["ip", "netns", "exec", netns, "nft", before])).code).toBe(0);
+      writeFileSync(join(folder, "file"), "");
+      const { code, stderr } = await run("serve", "--netns", netns, "--state-dir", join(folder, "file"));
+      expect(code).toBe(1);
+      expect(stderr).toContain("portcullis: ");
+      const table = await spawned([
+        "ip",
+        "netns",
+        "exec",
+        netns,
+        "nft",
+        "list",
+        "table",
+        "inet",
+        "portcullis",
+      ]);
+      expect(table.stdout.match(/hook (input|forward|output) priority filter; policy drop;/g)).toHaveLength(
+        3,
+      );
+      expect((await spawned(["ip", "-n", netns, "rule"])).stdout).toContain("unreachable");
+    } finally {
+      await spawned(["ip", "netns", "delete", netns]);
+    }
+  },
+);
 
 test("the binary reads no .env and no bunfig.toml of the folder it is started in", async () => {
   writeFileSync(join(folder, ".env"), "PORTCULLIS_PORT=wrong\n");
