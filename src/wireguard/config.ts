@@ -108,8 +108,12 @@ function nameOf(line: Line, section: Section | null, field: Field): FieldName | 
 function warningsOf(config: Config, fields: Record<FieldName, Field[]>): string[] {
   const domains = config.interface.searchDomains.length > 0;
   const where = fields.dns.at(-1)?.where;
+  const off = config.peer.persistentKeepalive === 0 && fields.persistentKeepalive.at(-1)?.where;
   return [
     ...(domains ? [`${where}: search domains have no effect, the gateway only redirects queries`] : []),
+    ...(off
+      ? [`${off}: keepalives are sent all the same, by which the gateway knows that the server lives`]
+      : []),
     ...(fields.allowedIps.length === 0 ? [`AllowedIPs is missing: ${EVERYTHING.join(", ")} is used`] : []),
   ];
 }

@@ -94,6 +94,11 @@ describe("whole files", () => {
     expect(parseConfig(`${PLAIN}[Interface]\nMTU = 1400\n`).config.interface.mtu).toBe(1400);
   });
 
+  test("a peer without keepalives is told that the gateway sends them all the same", () => {
+    const { warnings } = parseConfig(`${PLAIN.trimEnd()}\nPersistentKeepalive = off\n`);
+    expect(warnings).toEqual([expect.stringContaining(": keepalives are sent all the same")]);
+  });
+
   test("a peer without AllowedIPs carries everything, and a warning says so", () => {
     const { config, warnings } = parseConfig(PLAIN.replace(/AllowedIPs.*\n/, ""));
     expect(config).toEqual(PLAIN_CONFIG);
