@@ -38,7 +38,8 @@ const actions = fc.record({
   name: fc.constantFrom(...NAMES),
   exit: fc.constantFrom("box-vpn-1", "box-vpn-2", ...NAMES),
   provider: fc.constantFrom("managed", "custom", "imported"),
-  pause: fc.integer({ min: 110, max: 300 }),
+  // Five a second may connect, disconnect or choose a provider.
+  pause: fc.integer({ min: 210, max: 300 }),
 });
 
 /** What each name was seen to go through, in each of the two lists. */
