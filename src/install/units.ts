@@ -26,12 +26,12 @@ Before=network-pre.target networking.service dhcpcd.service
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-# Holds whatever is wrong with the files below.
-ExecStart=/usr/sbin/nft 'add table ${TABLE}; ${WITHOUT_FILE}'
-ExecStart=/usr/sbin/nft -f ${file(BOOT_FILES.firewall)}
-# A rule that is there already is an error to ip, and none to us.
+# Routing first, for a kernel that refuses the firewall ends the list. A rule that is there already is no error to us.
 ExecStart=-/usr/sbin/ip -4 -force -batch ${file(BOOT_FILES.rules4)}
 ExecStart=-/usr/sbin/ip -6 -force -batch ${file(BOOT_FILES.rules6)}
+# Holds whatever is wrong with the file below.
+ExecStart=/usr/sbin/nft 'add table ${TABLE}; ${WITHOUT_FILE}'
+ExecStart=/usr/sbin/nft -f ${file(BOOT_FILES.firewall)}
 NoNewPrivileges=yes
 CapabilityBoundingSet=CAP_NET_ADMIN
 

@@ -61,3 +61,8 @@ test("a port below 1024 gives the right to bind it, and no other port does", () 
   expect(serviceUnit({ port: 443 })).toContain("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE\n");
   expect(serviceUnit({ port: 1024 })).toContain("CapabilityBoundingSet=CAP_NET_ADMIN\n");
 });
+
+test("routing blocks at boot whatever becomes of the firewall: its lines come first, and their failure stops nothing", () => {
+  const lines = killSwitchUnit().match(/(?<=^ExecStart=)\S+/gm);
+  expect(lines).toEqual(["-/usr/sbin/ip", "-/usr/sbin/ip", "/usr/sbin/nft", "/usr/sbin/nft"]);
+});
