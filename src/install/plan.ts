@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Settings } from "../settings.ts";
-import { BOOT_FILE_MODE, BOOT_FOLDER, bootFilesFor } from "./boot.ts";
+import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "./boot.ts";
 import { environmentWith, type Given, givenIn } from "./environment.ts";
 import type { Machine } from "./machine.ts";
 import { KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
@@ -39,6 +39,8 @@ export function installPlan({ machine, settings, given, program }: Installation)
     write(PATHS.killSwitchUnit, killSwitchUnit()),
     write(PATHS.serviceUnit, serviceUnit(settings)),
     ...[
+      // A kernel that refuses the rules is found before anything is enabled.
+      ["nft", "-c", "-f", join(PATHS.state, BOOT_FOLDER, BOOT_FILES.firewall)],
       ["systemctl", "daemon-reload"],
       ["systemctl", "enable", KILL_SWITCH_UNIT, SERVICE_UNIT],
       // Nothing where it has run: it would replace the rules that let the tunnel's packets pass.

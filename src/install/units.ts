@@ -6,10 +6,23 @@ import { KILL_SWITCH_UNIT, PATHS } from "./paths.ts";
 /** Below it a port needs a capability of its own (capabilities(7)). */
 const FIRST_FREE_PORT = 1024;
 
-/** A table that lets nothing out, without a file that could be missing. Its chains are those of the one that replaces it. */
-const WITHOUT_FILE = ["output", "forward"]
-  .map((hook) => `add chain ${TABLE} ${hook} { type filter hook ${hook} priority filter; policy drop; };`)
-  .join(" ");
+/**
+ * A table for a boot without its file: nothing gets out but answers to a person on the LAN who comes to repair the
+ * machine. Its chains are those of the table that replaces it.
+ */
+const WITHOUT_FILE = [
+  `add table ${TABLE}`,
+  ...["output", "forward"].map(
+    (hook) => `add chain ${TABLE} ${hook} { type filter hook ${hook} priority filter; policy drop; }`,
+  ),
+  ...[
+    'oifname "lo"',
+    "ip daddr { 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 } tcp sport 22",
+    "ip6 daddr { fe80::/10, fc00::/7 } tcp sport 22",
+    // IPv6's ARP.
+    "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert }",
+  ].map((packets) => `add rule ${TABLE} output ${packets} accept`),
+].join("; ");
 
 /** Raises the kill switch before the network is up, with `nft` and `ip` alone. Stopping it takes nothing down. */
 export function killSwitchUnit(): string {
@@ -30,7 +43,7 @@ RemainAfterExit=yes
 ExecStart=-/usr/sbin/ip -4 -force -batch ${file(BOOT_FILES.rules4)}
 ExecStart=-/usr/sbin/ip -6 -force -batch ${file(BOOT_FILES.rules6)}
 # Holds whatever is wrong with the file below.
-ExecStart=/usr/sbin/nft 'add table ${TABLE}; ${WITHOUT_FILE}'
+ExecStart=/usr/sbin/nft '${WITHOUT_FILE}'
 ExecStart=/usr/sbin/nft -f ${file(BOOT_FILES.firewall)}
 NoNewPrivileges=yes
 CapabilityBoundingSet=CAP_NET_ADMIN

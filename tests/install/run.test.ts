@@ -61,6 +61,7 @@ test("an installation puts every file in its place with its mode, then starts th
   expect(mode("/var/lib/portcullis")).toBe(0o700);
   expect(mode("/etc/systemd/system/portcullis.service")).toBe(0o644);
   expect(host.commands).toEqual([
+    "nft -c -f /var/lib/portcullis/boot/firewall.nft",
     "systemctl daemon-reload",
     "systemctl enable portcullis-killswitch.service portcullis.service",
     "systemctl start portcullis-killswitch.service",
@@ -106,6 +107,17 @@ test("an uninstallation leaves no file behind, and sets the kernel's settings th
   expect(host.files.get("/proc/sys/net/ipv4/ip_forward")).toBe("0\n");
   expect(host.files.get("/proc/sys/net/ipv4/conf/eth0/send_redirects")).toBe("1\n");
   expect(host.files.has("/proc/sys/net/ipv6/conf/eth0/accept_ra")).toBe(false);
+});
+
+test("a kernel that refuses the firewall's rules ends the installation before anything is enabled or started", async () => {
+  const { root, program } = rootWithProgram("refusal");
+  const host = new Machine();
+  host.run = async (argv) => {
+    if (argv[0] === "nft") throw new Error("nft -c failed");
+    return Machine.prototype.run.call(host, argv);
+  };
+  await expect(doneIn(root, planFor(program), host)).rejects.toThrow("nft -c failed");
+  expect(host.commands).toEqual([]);
 });
 
 describe("the service keeps what the next boot needs", () => {

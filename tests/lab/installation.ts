@@ -57,7 +57,7 @@ export class Installation extends LinuxHost {
     const unit = readFileSync(join(this.root, PATHS.killSwitchUnit), "utf8");
     for (const [, mayFail, line = ""] of unit.matchAll(/^ExecStart=(-?)(.+)$/gm)) {
       const argv = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(
-        ([, quoted, word = ""]) => quoted ?? word.replace(PATHS.state, join(this.root, PATHS.state)),
+        ([, quoted, word = ""]) => quoted ?? this.placed(word),
       );
       await super
         .run([(argv[0] ?? "").replace("/usr/sbin/", ""), ...argv.slice(1)])
@@ -75,13 +75,23 @@ export class Installation extends LinuxHost {
   }
 
   override async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
-    if (argv[0] !== "systemctl") return super.run(argv, options);
+    if (argv[0] !== "systemctl") {
+      return super.run(
+        argv.map((word) => this.placed(word)),
+        options,
+      );
+    }
     const words = argv.slice(1).join(" ");
     this.told.push(words);
     if (words === `start ${KILL_SWITCH_UNIT}`) await this.startOnce();
     if (words === "restart portcullis.service") await this.restart();
     if (words.startsWith("disable --now")) await this.gateway?.kill("SIGTERM");
     return "";
+  }
+
+  /** A file of the installation, where it is here. */
+  private placed(word: string): string {
+    return word.startsWith(PATHS.state) ? join(this.root, word) : word;
   }
 
   private get surroundings() {
