@@ -4,7 +4,7 @@ import { type Settings, settingsFrom } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { LinuxHost, SELF_COMMAND } from "../system/linux.ts";
 import { answered } from "./answers.ts";
-import { type Given, givenIn } from "./environment.ts";
+import { type Given, givenIn, settingsWith } from "./environment.ts";
 import { assertFit, assertNotCutOff } from "./fitness.ts";
 import { isOnLan, type Machine, machineOf } from "./machine.ts";
 import { PATHS } from "./paths.ts";
@@ -50,8 +50,8 @@ The log: journalctl -u portcullis. Settings: ${PATHS.environment}. Away with it:
 
 async function survey(host: Host, given: Given, choices: Choices): Promise<Survey> {
   const environment = await host.read(PATHS.environment);
-  // Wrong flags are told before anything is asked or done.
-  const settings = settingsFrom({ ...givenIn(environment ?? ""), ...given });
+  // Wrong settings are told before anything is asked or done.
+  const settings = settingsWith(givenIn(environment ?? ""), given);
   const agrees = (line: string) => choices.yes || (isAsking(choices) && confirm(`Missing. Run ${line}?`));
   await ensurePrograms(host, choices.dryRun ? () => false : agrees);
   const machine = await machineOf(host, settings);

@@ -1,8 +1,7 @@
 import { GatewayError } from "../errors.ts";
-import { settingsFrom } from "../settings.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
-import { givenIn } from "./environment.ts";
+import { interfaceIn } from "./environment.ts";
 import { remainsIn } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 import { uninstallPlan } from "./removal.ts";
@@ -25,8 +24,7 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
     host.read(PATHS.environment),
     host.read(PATHS.sysctlsBefore),
   ]);
-  const settings = settingsFrom(givenIn(environment ?? ""));
-  const remains = await remainsIn(host, settings.interface);
+  const remains = await remainsIn(host, interfaceIn(environment ?? ""));
   if (!dryRun && !yes)
     agree("Without the kill switch this machine and its LAN reach the internet unprotected. Go on?");
   const goes =
