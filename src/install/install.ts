@@ -31,7 +31,7 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
   const host = new LinuxHost();
   const { machine, settings, given } = await survey(host, flags, choices);
   assertFit(machine, settings);
-  const plan = installPlan({ machine, settings, given, program: ownProgram() });
+  const plan = installPlan({ machine, given, program: ownProgram() });
   say(`${summaryOf(machine)}\n${sshLine(machine)}`);
   if (choices.dryRun) {
     say(`Nothing is done now. This would be done:\n\n${textOf(plan)}`);

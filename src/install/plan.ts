@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import type { Settings } from "../settings.ts";
 import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "./boot.ts";
 import { environmentWith, type Given, givenIn } from "./environment.ts";
 import type { Machine } from "./machine.ts";
@@ -10,8 +9,6 @@ import { killSwitchUnit, serviceUnit } from "./units.ts";
 
 interface Installation {
   machine: Machine;
-  /** With what is given in them. */
-  settings: Settings;
   given: Given;
   /** This program's file. */
   program: string;
@@ -21,7 +18,7 @@ interface Installation {
 const PUBLIC = 0o644;
 const SECRET = 0o600;
 
-export function installPlan({ machine, settings, given, program }: Installation): Plan {
+export function installPlan({ machine, given, program }: Installation): Plan {
   const write = (path: string, text: string, mode = PUBLIC): Step => ({ do: "write", path, mode, text });
   const { kept, copies } = keptFiles({ ...foundOn(machine, given), ...given });
   return [
@@ -37,7 +34,7 @@ export function installPlan({ machine, settings, given, program }: Installation)
       write(join(PATHS.state, BOOT_FOLDER, name), text, BOOT_FILE_MODE),
     ),
     write(PATHS.killSwitchUnit, killSwitchUnit()),
-    write(PATHS.serviceUnit, serviceUnit(settings)),
+    write(PATHS.serviceUnit, serviceUnit()),
     ...[
       // A kernel that refuses the rules is found before anything is enabled.
       ["nft", "-c", "-f", join(PATHS.state, BOOT_FOLDER, BOOT_FILES.firewall)],

@@ -3,9 +3,6 @@ import { TABLE } from "../firewall/ruleset.ts";
 import { BOOT_FILES, BOOT_FOLDER } from "./boot.ts";
 import { KILL_SWITCH_UNIT, PATHS } from "./paths.ts";
 
-/** Below it a port needs a capability of its own (capabilities(7)). */
-const FIRST_FREE_PORT = 1024;
-
 /**
  * A table for a boot without its file: nothing gets out but answers to a person on the LAN who comes to repair the
  * machine. Its chains are those of the table that replaces it.
@@ -54,8 +51,7 @@ WantedBy=sysinit.target
 }
 
 /** The service, with no more rights than it needs. */
-export function serviceUnit({ port }: { port: number }): string {
-  const capabilities = ["CAP_NET_ADMIN", ...(port < FIRST_FREE_PORT ? ["CAP_NET_BIND_SERVICE"] : [])];
+export function serviceUnit(): string {
   return `[Unit]
 Description=Portcullis, a WireGuard VPN gateway with a kill switch
 Wants=${KILL_SWITCH_UNIT}
@@ -87,7 +83,8 @@ UMask=0077
 # A dump of the memory would hold private keys.
 LimitCORE=0
 
-CapabilityBoundingSet=${capabilities.join(" ")}
+# The second for a port below 1024, which the operator may choose at any time.
+CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE
 NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=yes

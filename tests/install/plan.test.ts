@@ -6,12 +6,10 @@ import { installPlan } from "../../src/install/plan.ts";
 import { uninstallPlan } from "../../src/install/removal.ts";
 import { textOf } from "../../src/install/step.ts";
 import { rulesFor } from "../../src/routing/rules.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { ONE_CABLE, TWO_CABLES } from "./example.ts";
 
-function plan(machine: Machine, given: Given, port = "5000") {
-  const settings = settingsFrom({ port, ...given });
-  return installPlan({ machine, settings, given, program: "/home/pi/portcullis" });
+function plan(machine: Machine, given: Given) {
+  return installPlan({ machine, given, program: "/home/pi/portcullis" });
 }
 
 function golden(name: string): Promise<string> {
@@ -28,7 +26,7 @@ test("an upgrade with new settings keeps what was noted and written before, and 
     managedKeyFile: "/home/pi/key",
     managedAddress: "10.0.0.2/32, fd00::2/128",
   };
-  expect(textOf(plan(TWO_CABLES, given, "443"))).toBe(await golden("two-cables.plan"));
+  expect(textOf(plan(TWO_CABLES, given))).toBe(await golden("two-cables.plan"));
 });
 
 test("the plan never shows a key: files with keys are copied, not written", () => {

@@ -17,7 +17,6 @@ import { installPlan } from "../../src/install/plan.ts";
 import { uninstallPlan } from "../../src/install/removal.ts";
 import { carryOut } from "../../src/install/run.ts";
 import { Log } from "../../src/log.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { FakeHost } from "../fake-host.ts";
 import { ONE_CABLE, TWO_CABLES } from "./example.ts";
 
@@ -41,7 +40,7 @@ function rootWithProgram(name: string): { root: string; program: string } {
 }
 
 function planFor(program: string, machine = ONE_CABLE) {
-  return installPlan({ machine, settings: settingsFrom({}), given: {}, program });
+  return installPlan({ machine, given: {}, program });
 }
 
 async function doneIn(root: string, plan: Parameters<typeof carryOut>[0], host = new Machine()) {
