@@ -119,6 +119,16 @@ test("a kernel that refuses the firewall's rules ends the installation before an
   expect(host.commands).toEqual([]);
 });
 
+test("a step that may fail stops nothing, and any other does", async () => {
+  const { root } = rootWithProgram("failing");
+  const host = new Machine();
+  host.run = () => Promise.reject(new Error("it is gone"));
+  const step = { do: "run", argv: ["ip", "link", "del", "dev", "portcullis0"] } as const;
+  const { said } = await doneIn(root, [{ ...step, mayFail: true }], host);
+  expect(said).toEqual(["  run ip link del dev portcullis0: unchanged"]);
+  await expect(doneIn(root, [step], host)).rejects.toThrow("it is gone");
+});
+
 describe("the service keeps what the next boot needs", () => {
   const [saved] = bootFilesFor(TWO_CABLES.links);
 

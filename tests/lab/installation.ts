@@ -4,8 +4,8 @@ import { BOOT_FILES, BOOT_FOLDER } from "../../src/install/boot.ts";
 import { machineOf, remainsIn } from "../../src/install/machine.ts";
 import { KILL_SWITCH_UNIT, PATHS } from "../../src/install/paths.ts";
 import { installPlan } from "../../src/install/plan.ts";
-import { uninstallPlan } from "../../src/install/removal.ts";
 import { carryOut } from "../../src/install/run.ts";
+import { takeBack } from "../../src/install/uninstall.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import type { RunOptions } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
@@ -41,15 +41,11 @@ export class Installation extends LinuxHost {
   }
 
   async uninstall(): Promise<void> {
-    const remains = await remainsIn(this, this.settings.interface);
+    const base = this.settings.interface;
     const sysctlsBefore = readFileSync(join(this.root, PATHS.sysctlsBefore), "utf8");
     const units = ["portcullis.service", KILL_SWITCH_UNIT];
-    const plan = uninstallPlan({
-      machine: { sysctlsBefore },
-      remains: { ...remains, units },
-      keepState: false,
-    });
-    await carryOut(plan, this.surroundings);
+    const remains = { ...(await remainsIn(this, base)), units };
+    await takeBack({ machine: { sysctlsBefore }, remains, keepState: false }, base, this.surroundings);
   }
 
   /** What the unit's file says, as systemd does it when the machine boots. */
