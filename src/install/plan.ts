@@ -5,7 +5,7 @@ import type { Machine } from "./machine.ts";
 import { KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
 import type { Plan, Step } from "./step.ts";
 import { sysctlsBefore, sysctlsText } from "./sysctls.ts";
-import { killSwitchUnit, serviceUnit } from "./units.ts";
+import { killSwitchUnit, NFTABLES_DROP_IN, serviceUnit } from "./units.ts";
 
 interface Installation {
   machine: Machine;
@@ -30,6 +30,7 @@ export function installPlan({ machine, given, program }: Installation): Plan {
     write(PATHS.sysctls, sysctlsText(machine)),
     write(PATHS.modules, modulesText(machine)),
     write(PATHS.networkd, NETWORKD_TEXT),
+    write(PATHS.nftables, NFTABLES_DROP_IN),
     ...bootFilesFor(machine.links).map(({ name, text }) =>
       write(join(PATHS.state, BOOT_FOLDER, name), text, BOOT_FILE_MODE),
     ),

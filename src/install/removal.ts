@@ -50,6 +50,7 @@ export function filesPlan({ machine, keepState }: Omit<Removal, "remains">): Pla
       PATHS.killSwitchUnit,
       PATHS.serviceUnit,
       PATHS.networkd,
+      PATHS.nftables,
       PATHS.modules,
       PATHS.sysctls,
       PATHS.sysctlsBefore,
@@ -57,8 +58,8 @@ export function filesPlan({ machine, keepState }: Omit<Removal, "remains">): Pla
       ...(keepState ? [] : [PATHS.environment, PATHS.managedList, PATHS.managedKey, PATHS.state]),
     ].map((path): Step => ({ do: "remove", path })),
     // Folders that the installation may have made.
-    ...[dirname(PATHS.environment), dirname(PATHS.networkd)].map(
-      (path): Step => ({ do: "remove empty", path }),
+    ...[PATHS.environment, PATHS.networkd, PATHS.nftables].map(
+      (path): Step => ({ do: "remove empty", path: dirname(path) }),
     ),
     run(["systemctl", "daemon-reload"]),
     // A unit that has failed is remembered without its file; a pattern is content with none.

@@ -50,6 +50,12 @@ WantedBy=sysinit.target
 `;
 }
 
+/** For Debian's own unit, which starts from a file that flushes, too; the kill switch comes after that. */
+export const NFTABLES_DROP_IN = `# When it stops, as at each shutdown, it would flush all tables, the kill switch's too; links may still be up then.
+[Service]
+ExecStop=
+`;
+
 /** The service, with no more rights than it needs. */
 export function serviceUnit(): string {
   return `[Unit]

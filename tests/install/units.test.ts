@@ -2,13 +2,21 @@ import { afterAll, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { killSwitchUnit, serviceUnit } from "../../src/install/units.ts";
+import { killSwitchUnit, NFTABLES_DROP_IN, serviceUnit } from "../../src/install/units.ts";
 
 /** Of 10; what is left is the network administration that the service is there for, and root's name. */
 const MOST_EXPOSURE = 3;
 
 const folder = mkdtempSync(join(tmpdir(), "portcullis-units-"));
 afterAll(() => rmSync(folder, { recursive: true }));
+
+/** As Debian has it, where it matters. */
+const DEBIANS_NFTABLES = `[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/sbin/nft -f /etc/nftables.conf
+ExecStop=/usr/sbin/nft flush ruleset
+`;
 
 /** The units in a root of their own, with the programs that they start. */
 function rootWithUnits(): string {
@@ -24,6 +32,8 @@ function rootWithUnits(): string {
     put(`/usr/lib/systemd/system/${name}.target`, "[Unit]\n");
   put("/etc/systemd/system/portcullis-killswitch.service", killSwitchUnit());
   put("/etc/systemd/system/portcullis.service", serviceUnit());
+  put("/usr/lib/systemd/system/nftables.service", DEBIANS_NFTABLES);
+  put("/etc/systemd/system/nftables.service.d/portcullis.conf", NFTABLES_DROP_IN);
   return folder;
 }
 
@@ -34,9 +44,9 @@ function analyze(...args: string[]) {
   return { exitCode, text: `${stdout}${stderr}` };
 }
 
-test("systemd understands every line of both units", () => {
+test("systemd understands every line of the units, and of the drop-in that keeps the tables at shutdown", () => {
   const root = rootWithUnits();
-  for (const unit of ["portcullis-killswitch.service", "portcullis.service"]) {
+  for (const unit of ["portcullis-killswitch.service", "portcullis.service", "nftables.service"]) {
     expect(analyze("verify", `--root=${root}`, unit)).toEqual({ exitCode: 0, text: "" });
   }
 });
