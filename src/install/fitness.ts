@@ -8,19 +8,37 @@ const OWN_ARCHITECTURE = process.arch === "x64" ? "amd64" : process.arch;
 
 /** Throws what keeps this machine from being a gateway, and what to do about it. */
 export function assertFit(machine: Machine, settings: Settings): void {
-  const { architecture, systemd, links } = machine;
+  const { architecture, systemd, links, forgetful, foreignRules } = machine;
   if (architecture !== null && architecture !== OWN_ARCHITECTURE) {
     throw unable(
       `this program is made for ${OWN_ARCHITECTURE}, and this system is ${architecture}; a 64-bit system is needed, and the program that ./scripts/build makes for it`,
     );
   }
   if (!systemd) throw unable("this machine does not run systemd; use: portcullis serve");
+  if (forgetful.length > 0) {
+    throw unable(
+      `${forgetful.join(", ")}: this would be gone after a reboot: turn the overlay file system off first (raspi-config)`,
+    );
+  }
+  if (foreignRules.length > 0) {
+    throw unable(
+      `ip rules 100 to 106 are the gateway's, and another program has some there: ${foreignRules.join("; ")}; give those other numbers first`,
+    );
+  }
   assertInterfaces(machine, settings);
   if (!areWhole(links)) {
     throw unable(
       "no network yet: at boot the kill switch must know the LAN and the uplink; connect the cable, or name them with --lan and --uplink",
     );
   }
+}
+
+/** What keeps no machine from being a gateway, and may make it a poor one. */
+export function warningsFor({ droppingChains }: Machine): string[] {
+  if (droppingChains.length === 0) return [];
+  return [
+    `another firewall drops by policy (${droppingChains.join(", ")}): the LAN may get nothing until it lets the LAN through.`,
+  ];
 }
 
 export function assertNotCutOff({ links, sshClient }: Machine): void {

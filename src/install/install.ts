@@ -5,7 +5,7 @@ import type { Host } from "../system/host.ts";
 import { LinuxHost, SELF_COMMAND } from "../system/linux.ts";
 import { answered } from "./answers.ts";
 import { type Given, givenIn, settingsWith } from "./environment.ts";
-import { assertFit, assertNotCutOff } from "./fitness.ts";
+import { assertFit, assertNotCutOff, warningsFor } from "./fitness.ts";
 import { isOnLan, type Machine, machineOf } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 import { installPlan } from "./plan.ts";
@@ -33,6 +33,7 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
   assertFit(machine, settings);
   const plan = installPlan({ machine, given, program: ownProgram() });
   say(`${summaryOf(machine)}\n${sshLine(machine)}`);
+  for (const warning of warningsFor(machine)) say(`Warning: ${warning}`);
   if (choices.dryRun) {
     say(`Nothing is done now. This would be done:\n\n${textOf(plan)}`);
     return;

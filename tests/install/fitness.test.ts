@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { GatewayError } from "../../src/errors.ts";
 import { answered } from "../../src/install/answers.ts";
-import { assertFit, assertNotCutOff } from "../../src/install/fitness.ts";
+import { assertFit, assertNotCutOff, warningsFor } from "../../src/install/fitness.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { ONE_CABLE } from "./example.ts";
 
@@ -28,6 +28,21 @@ test("a system for another processor, one without systemd and one without a netw
   expect(refused({ architecture: "armhf" })).toContain("this system is armhf; a 64-bit system is needed");
   expect(refused({ systemd: false })).toContain("use: portcullis serve");
   expect(refused({ links: { ...ONE_CABLE.links, lans: [] } })).toContain("connect the cable");
+});
+
+test("a machine that forgets at each boot, and one whose rules another program has, are refused with what to do", () => {
+  const refused = (change: Partial<typeof ONE_CABLE>) =>
+    refusal(() => assertFit({ ...ONE_CABLE, ...change }, DEFAULTS));
+  expect(refused({ forgetful: ["/etc"] })).toContain("turn the overlay file system off first");
+  expect(refused({ foreignRules: ["100 fwmark 0x1 lookup 100"] })).toContain(
+    "another program has some there: 100 fwmark 0x1 lookup 100",
+  );
+});
+
+test("another firewall is no reason to refuse, and it is told of", () => {
+  expect(warningsFor(ONE_CABLE)).toEqual([]);
+  const warned = warningsFor({ ...ONE_CABLE, droppingChains: ["ip filter FORWARD"] });
+  expect(warned).toEqual([expect.stringContaining("(ip filter FORWARD): the LAN may get nothing")]);
 });
 
 test("an interface that is not there is wrong usage, and the answer names those that are", () => {
