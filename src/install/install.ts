@@ -30,10 +30,10 @@ interface Survey {
 export async function install(flags: Given, choices: Choices): Promise<void> {
   const host = new LinuxHost();
   const { machine, settings, given } = await survey(host, flags, choices);
-  assertFit(machine, settings);
+  assertFit(machine, settings, given);
   const plan = installPlan({ machine, given, program: ownProgram() });
   say(`${summaryOf(machine)}\n${sshLine(machine)}`);
-  for (const warning of warningsFor(machine)) say(`Warning: ${warning}`);
+  for (const warning of warningsFor(machine, settings)) say(`Warning: ${warning}`);
   if (choices.dryRun) {
     say(`Nothing is done now. This would be done:\n\n${textOf(plan)}`);
     return;
