@@ -12,16 +12,19 @@ interface Installation {
   given: Given;
   /** This program's file. */
   program: string;
+  /** The command that installs the programs that are missing; empty where none is. */
+  packages: readonly string[];
 }
 
 /** Public to every program of the machine, or root's alone. */
 const PUBLIC = 0o644;
 const SECRET = 0o600;
 
-export function installPlan({ machine, given, program }: Installation): Plan {
+export function installPlan({ machine, given, program, packages }: Installation): Plan {
   const write = (path: string, text: string, mode = PUBLIC): Step => ({ do: "write", path, mode, text });
   const { kept, copies } = keptFiles({ ...foundOn(machine, given), ...given });
   return [
+    ...(packages.length === 0 ? [] : [{ do: "run", argv: packages } as const]),
     { do: "copy", from: program, path: PATHS.program, mode: 0o755 },
     ...copies,
     write(PATHS.environment, environmentWith(machine.environment, kept), SECRET),
@@ -78,7 +81,7 @@ function keptFiles(given: Given): { kept: Given; copies: Step[] } {
 }
 
 function modulesText({ wireguard }: Machine): string {
-  return `# Before anything asks for them (modules-load.d(5)).\nnf_tables\n${wireguard === "userspace" ? "tun" : "wireguard"}\n`;
+  return `# Before anything asks for them (modules-load.d(5)).\nnf_tables\n${wireguard === "kernel" ? "wireguard" : "tun"}\n`;
 }
 
 const NETWORKD_TEXT = `# systemd-networkd would remove the routing rules and routes of others when it starts (networkd.conf(5)).

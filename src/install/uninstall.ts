@@ -2,6 +2,7 @@ import { GatewayError, messageOf } from "../errors.ts";
 import { TABLE } from "../firewall/ruleset.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
+import { assertSomebody } from "./answers.ts";
 import { interfaceIn } from "./environment.ts";
 import { type Remains, remainsIn } from "./machine.ts";
 import { PATHS } from "./paths.ts";
@@ -68,7 +69,7 @@ function assertGone({ links, rules, table }: Remains): void {
 }
 
 function agree(question: string): void {
-  if (!process.stdin.isTTY) throw new GatewayError("bad_request", "nobody is there to ask: say --yes");
+  assertSomebody();
   if (!agreesTo(question)) throw new GatewayError("unable", "nothing was done");
 }
 

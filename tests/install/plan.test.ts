@@ -9,7 +9,7 @@ import { rulesFor } from "../../src/routing/rules.ts";
 import { ONE_CABLE, TWO_CABLES } from "./example.ts";
 
 function plan(machine: Machine, given: Given) {
-  return installPlan({ machine, given, program: "/home/pi/portcullis" });
+  return installPlan({ machine, given, program: "/home/pi/portcullis", packages: [] });
 }
 
 function golden(name: string): Promise<string> {
@@ -33,6 +33,12 @@ test("the plan never shows a key: files with keys are copied, not written", () =
   const text = textOf(plan(ONE_CABLE, { managedKeyFile: "/home/pi/key", managedList: "/home/pi/list.json" }));
   expect(text).toContain("copy /home/pi/key to /etc/portcullis/managed.key (mode 600)");
   expect(text).toContain("PORTCULLIS_MANAGED_KEY_FILE=/etc/portcullis/managed.key");
+});
+
+test("where programs are missing, the plan begins with the one line that installs them", () => {
+  const packages = ["apt-get", "install", "nftables"];
+  const [first] = installPlan({ machine: ONE_CABLE, given: {}, program: "/home/pi/portcullis", packages });
+  expect(first).toEqual({ do: "run", argv: packages });
 });
 
 test("a list at an address is not copied, and a file is", () => {

@@ -40,7 +40,7 @@ function rootWithProgram(name: string): { root: string; program: string } {
 }
 
 function planFor(program: string, machine = ONE_CABLE) {
-  return installPlan({ machine, given: {}, program });
+  return installPlan({ machine, given: {}, program, packages: [] });
 }
 
 async function doneIn(root: string, plan: Parameters<typeof carryOut>[0], host = new Machine()) {

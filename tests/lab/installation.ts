@@ -36,7 +36,7 @@ export class Installation extends LinuxHost {
     const machine = await machineOf(this, settings);
     const noted = join(this.root, PATHS.sysctlsBefore);
     const sysctlsBefore = (await Bun.file(noted).exists()) ? readFileSync(noted, "utf8") : null;
-    const plan = installPlan({ machine: { ...machine, sysctlsBefore }, given: {}, program });
+    const plan = installPlan({ machine: { ...machine, sysctlsBefore }, given: {}, program, packages: [] });
     await carryOut(plan, this.surroundings);
   }
 
