@@ -32,12 +32,14 @@ interface Survey {
 /** Makes this machine a gateway that stands again after each boot; run again, it upgrades what is there. */
 export async function install(flags: Given, choices: Choices): Promise<void> {
   const host = new LinuxHost();
-  const { machine, settings, given } = await survey(host, flags, choices);
-  assertFit(machine, settings, given);
+  const { machine: found, settings, given } = await survey(host, flags, choices);
+  assertFit(found, settings, given);
   if (!choices.dryRun) {
-    if (!choices.yes) assertNotCutOff(machine);
+    if (!choices.yes) assertNotCutOff(found);
     await ensurePrograms(host, agreement(choices));
   }
+  // With the programs there may be more to see: other firewalls, and what carries a tunnel.
+  const machine = await machineOf(host, settings);
   const plan = installPlan({ machine, given, program: ownProgram(), packages: await packagesLine(host) });
   say(`${summaryOf(machine)}\n${sshLine(machine)}`);
   for (const warning of warningsFor(machine, settings)) say(`Warning: ${warning}`);
