@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
-import { type Given, givenIn } from "../install/environment.ts";
+import { type Given, givenIn, settingsWith } from "../install/environment.ts";
 import { PATHS } from "../install/paths.ts";
-import { FLAGS, type Settings, settingsFrom } from "../settings.ts";
+import { FLAGS, type Settings } from "../settings.ts";
 
 /** Gives a command a flag for each setting; what it is called with besides comes as `options`. */
 export function withSettings<Options extends object = object>(
@@ -10,7 +10,16 @@ export function withSettings<Options extends object = object>(
   action: (settings: Settings, options: Options) => Promise<void>,
 ): void {
   addFlags(on);
-  on.action((given: Given & Options) => action(settingsFrom(settingsIn(given)), othersIn(given)));
+  on.action((given: Given & Options) => {
+    const [file, all] = [installed(), settingsIn(given)];
+    // The unit gives the service its file as environment.
+    const isOfFile = (key: keyof Given) => on.getOptionValueSource(key) === "env" && file[key] === all[key];
+    const settings = settingsWith(
+      part(all, isOfFile),
+      part(all, (key) => !isOfFile(key)),
+    );
+    return action(settings, othersIn(given));
+  });
 }
 
 /** As `withSettings`; what neither flag nor environment says is as the installed service has it. */
@@ -20,10 +29,8 @@ export function withInstalledSettings<Options extends object = object>(
 ): void {
   addFlags(on);
   on.action((given: Given & Options) => {
-    const said = Object.entries(settingsIn(given)).filter(
-      ([key]) => on.getOptionValueSource(key) !== "default",
-    );
-    return action(settingsFrom({ ...installed(), ...Object.fromEntries(said) }), othersIn(given));
+    const said = part(settingsIn(given), (key) => on.getOptionValueSource(key) !== "default");
+    return action(settingsWith(installed(), said), othersIn(given));
   });
 }
 
@@ -36,6 +43,10 @@ function addFlags(on: Command): void {
 
 function settingsIn(given: Given): Given {
   return Object.fromEntries(Object.entries(given).filter(([key]) => key in FLAGS));
+}
+
+function part(given: Given, belongs: (key: keyof Given) => boolean): Given {
+  return Object.fromEntries(Object.entries(given).filter(([key]) => belongs(key as keyof Given)));
 }
 
 function othersIn<Options extends object>(given: Given & Options): Options {

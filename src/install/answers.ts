@@ -1,9 +1,14 @@
+import { GatewayError } from "../errors.ts";
 import type { Links } from "../routing/links.ts";
 import { FLAGS } from "../settings.ts";
 import type { Given } from "./environment.ts";
 
 /** What a person is asked at a first installation, where no flag says it. */
 const ASKED = ["lan", "uplink", "port"] as const;
+
+export function assertSomebody(): void {
+  if (!process.stdin.isTTY) throw new GatewayError("bad_request", "nobody is there to ask: say --yes");
+}
 
 /** Puts a question, and returns what was typed. */
 export type Ask = (question: string) => string | null;

@@ -1,5 +1,6 @@
-import { GatewayError } from "../errors.ts";
-import { FLAGS, type Settings } from "../settings.ts";
+import { GatewayError, messageOf } from "../errors.ts";
+import { FLAGS, type Settings, settingsFrom } from "../settings.ts";
+import { PATHS } from "./paths.ts";
 
 /** Text of each setting that is given; the others have their default. */
 export type Given = Partial<Record<keyof Settings, string>>;
@@ -17,21 +18,57 @@ export function environmentWith(present: string | null, given: Given): string {
     const value = given[key];
     if (value === undefined) continue;
     const { name, variable } = FLAGS[key];
-    const line = `${variable}=${quoted(name, value)}`;
-    const there = new RegExp(`^#?${variable}=.*$`, "m");
-    text = there.test(text) ? text.replace(there, () => line) : `${text.trimEnd()}\n${line}\n`;
+    text = withLine(text, variable, `${variable}=${quoted(name, value)}`);
   }
   return text;
 }
 
-/** What an environment file gives. */
+/** What an environment file gives, as systemd reads it: the last line of a variable counts. */
 export function givenIn(text: string): Given {
   const given: Given = {};
   for (const key of INSTALLABLE) {
-    const value = new RegExp(`^${FLAGS[key].variable}=(.*)$`, "m").exec(text)?.[1]?.trim();
-    if (value !== undefined) given[key] = value.replace(/^"(.*)"$/, "$1");
+    const value = [...text.matchAll(new RegExp(`${assignmentOf(FLAGS[key].variable)}(.*)$`, "gm"))].at(
+      -1,
+    )?.[1];
+    if (value !== undefined) given[key] = value.trim().replace(/^(["'])(.*)\1$/, "$2");
   }
   return given;
+}
+
+/** As `settingsFrom`, with the flags over what the file gives; what is wrong in the file is told with its name. */
+export function settingsWith(file: Given, flags: Given): Settings {
+  settingsFrom(flags);
+  try {
+    return settingsFrom({ ...file, ...flags });
+  } catch (cause) {
+    throw new GatewayError("bad_request", `in ${PATHS.environment}: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/** The base name of the tunnel's interfaces, for the way out: whatever is wrong in the file, nobody is kept by it. */
+export function interfaceIn(text: string): string {
+  const { interface: base } = givenIn(text);
+  try {
+    return settingsFrom(base === undefined ? {} : { interface: base }).interface;
+  } catch {
+    return FLAGS.interface.fallback;
+  }
+}
+
+/** The line takes the place of all lines of its variable, or of the template's. */
+function withLine(text: string, variable: string, line: string): string {
+  const gives = new RegExp(assignmentOf(variable));
+  const lines = text.trimEnd().split("\n");
+  const given = lines.findIndex((one) => gives.test(one));
+  const at = given >= 0 ? given : lines.findIndex((one) => one.startsWith(`#${variable}=`));
+  const kept = lines
+    .map((one, index) => (index === at ? line : one))
+    .filter((one, index) => index === at || !gives.test(one));
+  return `${[...kept, ...(at < 0 ? [line] : [])].join("\n")}\n`;
+}
+
+function assignmentOf(variable: string): string {
+  return `^[ \\t]*${variable}[ \\t]*=`;
 }
 
 function template(): string {

@@ -1,21 +1,33 @@
 import { GatewayError } from "../errors.ts";
 import type { Settings } from "../settings.ts";
 import { areWhole } from "./boot.ts";
+import type { Given } from "./environment.ts";
 import { isOnLan, type Machine } from "./machine.ts";
+import { PATHS } from "./paths.ts";
 
 /** Debian's name for the processor that this program is made for. */
 const OWN_ARCHITECTURE = process.arch === "x64" ? "amd64" : process.arch;
 
-/** Throws what keeps this machine from being a gateway, and what to do about it. */
-export function assertFit(machine: Machine, settings: Settings): void {
-  const { architecture, systemd, links } = machine;
+/** Throws what keeps this machine from being a gateway, and what to do about it; `given` is what flags say. */
+export function assertFit(machine: Machine, settings: Settings, given: Given): void {
+  const { architecture, systemd, links, forgetful, foreignRules } = machine;
   if (architecture !== null && architecture !== OWN_ARCHITECTURE) {
     throw unable(
       `this program is made for ${OWN_ARCHITECTURE}, and this system is ${architecture}; a 64-bit system is needed, and the program that ./scripts/build makes for it`,
     );
   }
   if (!systemd) throw unable("this machine does not run systemd; use: portcullis serve");
-  assertInterfaces(machine, settings);
+  if (forgetful.length > 0) {
+    throw unable(
+      `${forgetful.join(", ")}: this would be gone after a reboot: turn the overlay file system off first (raspi-config)`,
+    );
+  }
+  if (foreignRules.length > 0) {
+    throw unable(
+      `ip rules 100 to 106 are the gateway's, and another program has some there: ${foreignRules.join("; ")}; give those other numbers first`,
+    );
+  }
+  assertInterfaces(machine, settings, given);
   if (!areWhole(links)) {
     throw unable(
       "no network yet: at boot the kill switch must know the LAN and the uplink; connect the cable, or name them with --lan and --uplink",
@@ -23,19 +35,33 @@ export function assertFit(machine: Machine, settings: Settings): void {
   }
 }
 
+/** What keeps no machine from being a gateway, and may make it a poor one. */
+export function warningsFor({ droppingChains, interfaces }: Machine, { lan }: Settings): string[] {
+  const missing = lan.filter((name) => !interfaces.includes(name));
+  return [
+    ...(droppingChains.length === 0
+      ? []
+      : [
+          `another firewall drops by policy (${droppingChains.join(", ")}): the LAN may get nothing until it lets the LAN through.`,
+        ]),
+    ...missing.map((name) => `there is no interface ${name}, which ${PATHS.environment} has for a LAN.`),
+  ];
+}
+
 export function assertNotCutOff({ links, sshClient }: Machine): void {
   if (sshClient === null || isOnLan(sshClient, links)) return;
   throw unable("this would cut your SSH session off, and keep you out; come from the LAN, or say --yes");
 }
 
-/** A mistyped name must not become a kill switch that knows no way out at all. */
-function assertInterfaces({ interfaces, links }: Machine, { lan, uplink }: Settings): void {
-  const given = [
+/** A mistyped name must not become a kill switch that knows no way out at all; a card that was taken out since is no mistake. */
+function assertInterfaces({ interfaces, links }: Machine, { lan, uplink }: Settings, given: Given): void {
+  const named = [
     ...lan.map((name) => ["lan", name] as const),
     ...(uplink === null ? [] : [["uplink", uplink] as const]),
   ];
-  for (const [flag, name] of given) {
+  for (const [flag, name] of named) {
     if (!interfaces.includes(name)) {
+      if (flag === "lan" && given.lan === undefined) continue;
       const known = interfaces.length === 0 ? "none" : interfaces.join(", ");
       throw new GatewayError("bad_request", `--${flag}: there is no interface ${name}; there are: ${known}`);
     }

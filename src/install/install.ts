@@ -1,15 +1,18 @@
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Links } from "../routing/links.ts";
-import { type Settings, settingsFrom } from "../settings.ts";
+import { rulesFor } from "../routing/rules.ts";
+import { FLAGS, type Settings, settingsFrom } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { LinuxHost, SELF_COMMAND } from "../system/linux.ts";
-import { answered } from "./answers.ts";
-import { type Given, givenIn } from "./environment.ts";
-import { assertFit, assertNotCutOff } from "./fitness.ts";
+import { assertAdministrator } from "../system/machine.ts";
+import { type Inspection, inspect } from "../tunnel/inspection.ts";
+import { answered, assertSomebody } from "./answers.ts";
+import { type Given, givenIn, settingsWith } from "./environment.ts";
+import { assertFit, assertNotCutOff, warningsFor } from "./fitness.ts";
 import { isOnLan, type Machine, machineOf } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 import { installPlan } from "./plan.ts";
-import { ensurePrograms } from "./programs.ts";
+import { ensurePrograms, packagesLine } from "./programs.ts";
 import { carryOut } from "./run.ts";
 import { headOf, type Plan, textOf } from "./step.ts";
 
@@ -29,41 +32,49 @@ interface Survey {
 /** Makes this machine a gateway that stands again after each boot; run again, it upgrades what is there. */
 export async function install(flags: Given, choices: Choices): Promise<void> {
   const host = new LinuxHost();
-  const { machine, settings, given } = await survey(host, flags, choices);
-  assertFit(machine, settings);
-  const plan = installPlan({ machine, settings, given, program: ownProgram() });
+  const { machine: found, settings, given } = await survey(host, flags, choices);
+  assertFit(found, settings, given);
+  if (!choices.dryRun) {
+    if (!choices.yes) assertNotCutOff(found);
+    await ensurePrograms(host, agreement(choices));
+  }
+  // With the programs there may be more to see: other firewalls, and what carries a tunnel.
+  const machine = await machineOf(host, settings);
+  const plan = installPlan({ machine, given, program: ownProgram(), packages: await packagesLine(host) });
   say(`${summaryOf(machine)}\n${sshLine(machine)}`);
+  for (const warning of warningsFor(machine, settings)) say(`Warning: ${warning}`);
   if (choices.dryRun) {
     say(`Nothing is done now. This would be done:\n\n${textOf(plan)}`);
     return;
   }
-  if (!choices.yes) assertNotCutOff(machine);
-  if (isAsking(choices)) agree(plan);
+  if (!choices.yes) agree(plan);
   await carryOut(plan, { host, root: "", say }).catch((cause: unknown) => {
     const ways = "what was done stays; run install again, or take it back: sudo portcullis uninstall";
     throw new GatewayError("unable", `${messageOf(cause)}; ${ways}`, { cause });
   });
-  say(`Portcullis runs and the kill switch stands, now and from the start of each boot.
-From here on nothing reaches the internet until you connect: http://<this machine>:${settings.port}/api/status
-The log: journalctl -u portcullis. Settings: ${PATHS.environment}. Away with it: sudo portcullis uninstall`);
+  const { links } = machine;
+  say(closingWords(await inspect(host, { links, rules: rulesFor(links), isAsLoaded: null }), settings));
 }
 
 async function survey(host: Host, given: Given, choices: Choices): Promise<Survey> {
   const environment = await host.read(PATHS.environment);
-  // Wrong flags are told before anything is asked or done.
-  const settings = settingsFrom({ ...givenIn(environment ?? ""), ...given });
-  const agrees = (line: string) => choices.yes || (isAsking(choices) && confirm(`Missing. Run ${line}?`));
-  await ensurePrograms(host, choices.dryRun ? () => false : agrees);
+  // Wrong settings are told before anything is asked or done.
+  const settings = settingsWith(givenIn(environment ?? ""), given);
+  const isAsking = !choices.dryRun && !choices.yes;
+  if (isAsking) assertSomebody();
+  assertAdministrator();
+  // Without it nothing can be known of the machine.
+  if (Bun.which("ip") === null) await ensurePrograms(host, agreement(choices));
   const machine = await machineOf(host, settings);
-  if (environment !== null || !isAsking(choices)) return { machine, settings, given };
+  if (environment !== null || !isAsking) return { machine, settings, given };
   const all = answered(given, machine.links, prompt);
   const wanted = settingsFrom(all);
   return { machine: await machineOf(host, wanted), settings: wanted, given: all };
 }
 
-/** Whether a person is there to be asked, and wants to be. */
-function isAsking({ dryRun, yes }: Choices): boolean {
-  return process.stdin.isTTY && !dryRun && !yes;
+/** Whether a command that installs packages may run. */
+function agreement({ dryRun, yes }: Choices): (line: string) => boolean {
+  return (line) => !dryRun && (yes || confirm(`Missing. Run ${line}?`));
 }
 
 function agree(plan: Plan): void {
@@ -89,6 +100,20 @@ function summaryOf({ links, wireguard }: Machine): string {
 
 function lansOf({ lans }: Links): string {
   return lans.map((lan) => `${lan.interface} (${lan.prefixes.join(", ")})`).join("; ");
+}
+
+/** What there is now. Either layer of the kill switch keeps its promise; the operator has taken both down, or none. */
+export function closingWords({ firewall, routing }: Inspection, { port }: Pick<Settings, "port">): string {
+  return [
+    firewall || routing
+      ? "Portcullis runs and the kill switch stands, now and from the start of each boot.\nNothing reaches the internet but through a tunnel."
+      : "Portcullis runs, and the kill switch is off: traffic may leave beside the tunnel. On with it: sudo portcullis killswitch on",
+    `State: http://<this machine>:${port}/api/status`,
+    ...(`${port}` === FLAGS.port.fallback
+      ? []
+      : [`For the commands: export PORTCULLIS_URL=http://127.0.0.1:${port}`]),
+    `The log: journalctl -u portcullis. Settings: ${PATHS.environment}. Away with it: sudo portcullis uninstall`,
+  ].join("\n");
 }
 
 /** The file of the compiled program. */

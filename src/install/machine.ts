@@ -1,9 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { basename } from "node:path";
 import { contains, isIpv4, parsePrefix } from "../address.ts";
-import { listTable } from "../firewall/table.ts";
+import { droppingChains, listTable } from "../firewall/table.ts";
 import { type Links, linksOf } from "../routing/links.ts";
-import { type Rule, readRules } from "../routing/rules.ts";
+import { type Rule, readRules, TUNNEL_TABLE } from "../routing/rules.ts";
 import { sysctlsFor } from "../routing/sysctls.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
@@ -19,6 +19,12 @@ export interface Machine {
   /** What carries a tunnel here; null where nothing does. */
   wireguard: "kernel" | "userspace" | null;
   systemd: boolean;
+  /** Folders of an installation that are made anew at each boot. */
+  forgetful: readonly string[];
+  /** Rules of other programs at the priorities of the gateway's, in words. */
+  foreignRules: readonly string[];
+  /** Chains of other programs that may drop what the gateway lets pass. */
+  droppingChains: readonly string[];
   /** From where the person who types is logged in over SSH; null at the machine itself. */
   sshClient: string | null;
   /** Settings below /proc/sys/net that the gateway changes, as they are now. */
@@ -27,6 +33,12 @@ export interface Machine {
   sysctlsBefore: string | null;
   environment: string | null;
 }
+
+/** statfs(2): tmpfs, and the overlay that raspi-config lays over a card that is only read. */
+const IN_MEMORY = new Set([0x01021994, 0x794c7630]);
+
+/** Interfaces that Docker, virtual machines and tunnels make; a bridge of Docker's has a number for a name. */
+const COMES_AND_GOES = /^(docker|br-[0-9a-f]{12}$|virbr|veth|wg|tun|tap)/;
 
 /** What there is of an installation besides its files. */
 export interface Remains {
@@ -39,7 +51,7 @@ export interface Remains {
 }
 
 export async function machineOf(host: Host, settings: Settings): Promise<Machine> {
-  const links = await linksOf(host, settings);
+  const links = lasting(await linksOf(host, settings), settings);
   const sysctls = await Promise.all(
     sysctlsFor(links).map(async ({ path }) => ({
       path,
@@ -52,6 +64,9 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
     links,
     wireguard: await wireguardOf(host),
     systemd: existsSync("/run/systemd/system"),
+    forgetful: ["/etc", "/var/lib"].filter((folder) => IN_MEMORY.has(statfsSync(folder).type)),
+    foreignRules: foreignAmong(await readRules(host)),
+    droppingChains: await droppingChains(host),
     sshClient: sshClientOf(process.pid),
     sysctls: sysctls.filter(({ value }) => value !== ""),
     sysctlsBefore: await host.read(PATHS.sysctlsBefore),
@@ -67,6 +82,18 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
     table: (await listTable(host)) !== null,
     rules: await readRules(host),
   };
+}
+
+/** A LAN that is named in the settings stays; one that is found does where it is there at each boot. */
+export function lasting(links: Links, { lan }: Pick<Settings, "lan">): Links {
+  if (lan.length > 0) return links;
+  return { ...links, lans: links.lans.filter((one) => !COMES_AND_GOES.test(one.interface)) };
+}
+
+/** Where the gateway has been, all of them are its own: it leaves no other there. */
+function foreignAmong(rules: readonly Rule[]): string[] {
+  const isOurs = rules.some(({ text }) => text === `lookup ${TUNNEL_TABLE}`);
+  return isOurs ? [] : rules.map(({ priority, text }) => `${priority} ${text}`);
 }
 
 /** Whether the address is served whatever the tunnel does. */

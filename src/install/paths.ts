@@ -9,6 +9,7 @@ export const PATHS = {
   sysctls: "/etc/sysctl.d/90-portcullis.conf",
   modules: "/etc/modules-load.d/portcullis.conf",
   networkd: "/etc/systemd/networkd.conf.d/portcullis.conf",
+  nftables: "/etc/systemd/system/nftables.service.d/portcullis.conf",
   killSwitchUnit: "/etc/systemd/system/portcullis-killswitch.service",
   serviceUnit: "/etc/systemd/system/portcullis.service",
   state: "/var/lib/portcullis",

@@ -1,30 +1,30 @@
 import { join } from "node:path";
-import type { Settings } from "../settings.ts";
-import { BOOT_FILE_MODE, BOOT_FOLDER, bootFilesFor } from "./boot.ts";
+import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "./boot.ts";
 import { environmentWith, type Given, givenIn } from "./environment.ts";
 import type { Machine } from "./machine.ts";
 import { KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
 import type { Plan, Step } from "./step.ts";
 import { sysctlsBefore, sysctlsText } from "./sysctls.ts";
-import { killSwitchUnit, serviceUnit } from "./units.ts";
+import { killSwitchUnit, NFTABLES_DROP_IN, serviceUnit } from "./units.ts";
 
 interface Installation {
   machine: Machine;
-  /** With what is given in them. */
-  settings: Settings;
   given: Given;
   /** This program's file. */
   program: string;
+  /** The command that installs the programs that are missing; empty where none is. */
+  packages: readonly string[];
 }
 
 /** Public to every program of the machine, or root's alone. */
 const PUBLIC = 0o644;
 const SECRET = 0o600;
 
-export function installPlan({ machine, settings, given, program }: Installation): Plan {
+export function installPlan({ machine, given, program, packages }: Installation): Plan {
   const write = (path: string, text: string, mode = PUBLIC): Step => ({ do: "write", path, mode, text });
   const { kept, copies } = keptFiles({ ...foundOn(machine, given), ...given });
   return [
+    ...(packages.length === 0 ? [] : [{ do: "run", argv: packages } as const]),
     { do: "copy", from: program, path: PATHS.program, mode: 0o755 },
     ...copies,
     write(PATHS.environment, environmentWith(machine.environment, kept), SECRET),
@@ -33,12 +33,15 @@ export function installPlan({ machine, settings, given, program }: Installation)
     write(PATHS.sysctls, sysctlsText(machine)),
     write(PATHS.modules, modulesText(machine)),
     write(PATHS.networkd, NETWORKD_TEXT),
+    write(PATHS.nftables, NFTABLES_DROP_IN),
     ...bootFilesFor(machine.links).map(({ name, text }) =>
       write(join(PATHS.state, BOOT_FOLDER, name), text, BOOT_FILE_MODE),
     ),
     write(PATHS.killSwitchUnit, killSwitchUnit()),
-    write(PATHS.serviceUnit, serviceUnit(settings)),
+    write(PATHS.serviceUnit, serviceUnit()),
     ...[
+      // A kernel that refuses the rules is found before anything is enabled.
+      ["nft", "-c", "-f", join(PATHS.state, BOOT_FOLDER, BOOT_FILES.firewall)],
       ["systemctl", "daemon-reload"],
       ["systemctl", "enable", KILL_SWITCH_UNIT, SERVICE_UNIT],
       // Nothing where it has run: it would replace the rules that let the tunnel's packets pass.
@@ -78,7 +81,7 @@ function keptFiles(given: Given): { kept: Given; copies: Step[] } {
 }
 
 function modulesText({ wireguard }: Machine): string {
-  return `# Before anything asks for them (modules-load.d(5)).\nnf_tables\n${wireguard === "userspace" ? "tun" : "wireguard"}\n`;
+  return `# Before anything asks for them (modules-load.d(5)).\nnf_tables\n${wireguard === "kernel" ? "wireguard" : "tun"}\n`;
 }
 
 const NETWORKD_TEXT = `# systemd-networkd would remove the routing rules and routes of others when it starts (networkd.conf(5)).

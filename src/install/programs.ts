@@ -9,13 +9,18 @@ const PACKAGES_TIMEOUT_MS = 15 * 60_000;
 const USERSPACE_PACKAGE = "wireguard-go";
 const APT_GET = ["apt-get", "install", "--yes", "--no-install-recommends"];
 
-/** Throws what is missing, unless `agrees` says that the one line that installs it may run. */
-export async function ensurePrograms(host: Host, agrees: (line: string) => boolean): Promise<void> {
+/** The one line that installs what is missing; empty where nothing is. */
+export async function packagesLine(host: Host): Promise<string[]> {
   const packages = missingPrograms().map((missing) => missing.package);
   if ((await wireguardOf(host)) === null) packages.push(USERSPACE_PACKAGE);
-  const command = [...APT_GET, ...packages];
+  return packages.length === 0 ? [] : [...APT_GET, ...packages];
+}
+
+/** Throws what is missing, unless `agrees` says that the line that installs it may run. */
+export async function ensurePrograms(host: Host, agrees: (line: string) => boolean): Promise<void> {
+  const command = await packagesLine(host);
   const line = command.join(" ");
-  if (packages.length > 0 && agrees(line)) await host.run(command, { timeoutMs: PACKAGES_TIMEOUT_MS });
+  if (command.length > 0 && agrees(line)) await host.run(command, { timeoutMs: PACKAGES_TIMEOUT_MS });
   assertMachine(null);
   if ((await wireguardOf(host)) === null) {
     throw new GatewayError("unable", `the kernel has no WireGuard; install: ${line}`);

@@ -15,40 +15,63 @@ export interface Removal {
 
 /** Brings the machine back to what it was. The tunnel goes first, and the kill switch last of what is in the kernel. */
 export function uninstallPlan({ machine, remains, keepState }: Removal): Plan {
-  const run = (argv: readonly string[], stdin?: string): Step =>
-    stdin === undefined ? { do: "run", argv } : { do: "run", argv, stdin };
+  return [...stopPlan(remains.units), ...networkPlan(remains), ...filesPlan({ machine, keepState })];
+}
+
+/** Before all else: a service that runs changes what there is to be removed. */
+export function stopPlan(units: Remains["units"]): Plan {
+  return units.length === 0 ? [] : [run(["systemctl", "disable", "--now", ...units])];
+}
+
+/** What is gone meanwhile is no failure. */
+export function networkPlan({ links, rules, table }: Remains): Plan {
   const unrule = ([4, 6] as const).flatMap((family) => {
     const lines = ruleChanges(
-      remains.rules.filter((rule) => rule.family === family),
+      rules.filter((rule) => rule.family === family),
       [],
     );
-    return lines.length === 0 ? [] : [run(["ip", `-${family}`, "-batch", "-"], `${lines.join("\n")}\n`)];
+    if (lines.length === 0) return [];
+    return [tried(["ip", `-${family}`, "-force", "-batch", "-"], `${lines.join("\n")}\n`)];
   });
+  return [
+    ...links.map((link) => tried(["ip", "link", "del", "dev", link])),
+    ...unrule,
+    ...(table ? [tried(["nft", "delete", "table", ...TABLE.split(" ")])] : []),
+  ];
+}
+
+/** The program goes last: until then it can be told to go on. */
+export function filesPlan({ machine, keepState }: Omit<Removal, "remains">): Plan {
   // Reversed, for forwarding comes last when they are set: it changes some of the others.
   const before = parseSysctls(machine.sysctlsBefore ?? "").toReversed();
   return [
-    ...(remains.units.length === 0 ? [] : [run(["systemctl", "disable", "--now", ...remains.units])]),
-    ...remains.links.map((link) => run(["ip", "link", "del", "dev", link])),
-    ...unrule,
-    ...(remains.table ? [run(["nft", "delete", "table", ...TABLE.split(" ")])] : []),
     ...before.map(({ path, value }): Step => ({ do: "sysctl", path, value })),
     ...[
       PATHS.killSwitchUnit,
       PATHS.serviceUnit,
       PATHS.networkd,
+      PATHS.nftables,
       PATHS.modules,
       PATHS.sysctls,
       PATHS.sysctlsBefore,
       join(PATHS.state, BOOT_FOLDER),
       ...(keepState ? [] : [PATHS.environment, PATHS.managedList, PATHS.managedKey, PATHS.state]),
-      PATHS.program,
     ].map((path): Step => ({ do: "remove", path })),
     // Folders that the installation may have made.
-    ...[dirname(PATHS.environment), dirname(PATHS.networkd)].map(
-      (path): Step => ({ do: "remove empty", path }),
+    ...[PATHS.environment, PATHS.networkd, PATHS.nftables].map(
+      (path): Step => ({ do: "remove empty", path: dirname(path) }),
     ),
     run(["systemctl", "daemon-reload"]),
     // A unit that has failed is remembered without its file; a pattern is content with none.
     run(["systemctl", "reset-failed", UNITS]),
+    { do: "remove", path: PATHS.program },
   ];
+}
+
+function run(argv: readonly string[]): Step {
+  return { do: "run", argv };
+}
+
+function tried(argv: readonly string[], stdin?: string): Step {
+  return { do: "run", argv, mayFail: true, ...(stdin === undefined ? {} : { stdin }) };
 }

@@ -39,10 +39,15 @@ async function doStep(step: Step, { host, root }: Surroundings): Promise<string>
       return "set";
     }
     case "run":
-      await host.run(step.argv, {
-        timeoutMs: COMMAND_TIMEOUT_MS,
-        ...(step.stdin === undefined ? {} : { stdin: step.stdin }),
-      });
-      return "run";
+      return host
+        .run(step.argv, {
+          timeoutMs: COMMAND_TIMEOUT_MS,
+          ...(step.stdin === undefined ? {} : { stdin: step.stdin }),
+        })
+        .then(() => "run")
+        .catch((error: unknown) => {
+          if (step.mayFail) return "unchanged";
+          throw error;
+        });
   }
 }

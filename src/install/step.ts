@@ -5,7 +5,7 @@ export type Step =
   | { do: "remove"; path: string }
   | { do: "remove empty"; path: string }
   | { do: "sysctl"; path: string; value: string }
-  | { do: "run"; argv: readonly string[]; stdin?: string };
+  | { do: "run"; argv: readonly string[]; stdin?: string; mayFail?: true };
 
 /** What will be done, in order; a value, so that it can be shown and compared before anything happens. */
 export type Plan = readonly Step[];

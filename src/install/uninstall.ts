@@ -1,12 +1,13 @@
-import { GatewayError } from "../errors.ts";
-import { settingsFrom } from "../settings.ts";
+import { GatewayError, messageOf } from "../errors.ts";
+import { TABLE } from "../firewall/ruleset.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
-import { givenIn } from "./environment.ts";
-import { remainsIn } from "./machine.ts";
+import { assertSomebody } from "./answers.ts";
+import { interfaceIn } from "./environment.ts";
+import { type Remains, remainsIn } from "./machine.ts";
 import { PATHS } from "./paths.ts";
-import { uninstallPlan } from "./removal.ts";
-import { carryOut } from "./run.ts";
+import { filesPlan, networkPlan, type Removal, stopPlan, uninstallPlan } from "./removal.ts";
+import { carryOut, type Surroundings } from "./run.ts";
 import { textOf } from "./step.ts";
 
 export interface Farewell {
@@ -25,18 +26,18 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
     host.read(PATHS.environment),
     host.read(PATHS.sysctlsBefore),
   ]);
-  const settings = settingsFrom(givenIn(environment ?? ""));
-  const remains = await remainsIn(host, settings.interface);
+  const base = interfaceIn(environment ?? "");
+  const remains = await remainsIn(host, base);
   if (!dryRun && !yes)
     agree("Without the kill switch this machine and its LAN reach the internet unprotected. Go on?");
   const goes =
     removeState ?? (!dryRun && !yes && agreesTo(`Remove servers, keys and settings (${PATHS.state}), too?`));
-  const plan = uninstallPlan({ machine: { sysctlsBefore }, remains, keepState: !goes });
+  const removal: Removal = { machine: { sysctlsBefore }, remains, keepState: !goes };
   if (dryRun) {
-    say(`Nothing is done now. This would be done:\n\n${textOf(plan)}`);
+    say(`Nothing is done now. This would be done:\n\n${textOf(uninstallPlan(removal))}`);
     return;
   }
-  await carryOut(plan, { host, root: "", say });
+  await takeBack(removal, base, { host, root: "", say });
   say(
     goes
       ? "Portcullis is gone."
@@ -44,8 +45,31 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
   );
 }
 
+/** Does what `uninstallPlan` shows, to what there is once the service has ended. */
+export async function takeBack(removal: Removal, base: string, surroundings: Surroundings): Promise<void> {
+  const { host } = surroundings;
+  try {
+    await carryOut(stopPlan(removal.remains.units), surroundings);
+    await carryOut(networkPlan(await remainsIn(host, base)), surroundings);
+    assertGone(await remainsIn(host, base));
+    await carryOut(filesPlan(removal), surroundings);
+  } catch (cause) {
+    const way = "what was done stays; run it again: sudo portcullis uninstall";
+    throw new GatewayError("unable", `${messageOf(cause)}; ${way}`, { cause });
+  }
+}
+
+function assertGone({ links, rules, table }: Remains): void {
+  const left = [
+    ...links,
+    ...rules.map(({ priority, text }) => `ip rule ${priority} ${text}`),
+    ...(table ? [`table ${TABLE}`] : []),
+  ];
+  if (left.length > 0) throw new GatewayError("unable", `still there: ${left.join(", ")}`);
+}
+
 function agree(question: string): void {
-  if (!process.stdin.isTTY) throw new GatewayError("bad_request", "nobody is there to ask: say --yes");
+  assertSomebody();
   if (!agreesTo(question)) throw new GatewayError("unable", "nothing was done");
 }
 

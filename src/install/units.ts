@@ -3,13 +3,23 @@ import { TABLE } from "../firewall/ruleset.ts";
 import { BOOT_FILES, BOOT_FOLDER } from "./boot.ts";
 import { KILL_SWITCH_UNIT, PATHS } from "./paths.ts";
 
-/** Below it a port needs a capability of its own (capabilities(7)). */
-const FIRST_FREE_PORT = 1024;
-
-/** A table that lets nothing out, without a file that could be missing. Its chains are those of the one that replaces it. */
-const WITHOUT_FILE = ["output", "forward"]
-  .map((hook) => `add chain ${TABLE} ${hook} { type filter hook ${hook} priority filter; policy drop; };`)
-  .join(" ");
+/**
+ * A table for a boot without its file: nothing gets out but answers to a person on the LAN who comes to repair the
+ * machine. Its chains are those of the table that replaces it.
+ */
+const WITHOUT_FILE = [
+  `add table ${TABLE}`,
+  ...["output", "forward"].map(
+    (hook) => `add chain ${TABLE} ${hook} { type filter hook ${hook} priority filter; policy drop; }`,
+  ),
+  ...[
+    'oifname "lo"',
+    "ip daddr { 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 } tcp sport 22",
+    "ip6 daddr { fe80::/10, fc00::/7 } tcp sport 22",
+    // IPv6's ARP.
+    "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert }",
+  ].map((packets) => `add rule ${TABLE} output ${packets} accept`),
+].join("; ");
 
 /** Raises the kill switch before the network is up, with `nft` and `ip` alone. Stopping it takes nothing down. */
 export function killSwitchUnit(): string {
@@ -26,12 +36,12 @@ Before=network-pre.target networking.service dhcpcd.service
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-# Holds whatever is wrong with the files below.
-ExecStart=/usr/sbin/nft 'add table ${TABLE}; ${WITHOUT_FILE}'
-ExecStart=/usr/sbin/nft -f ${file(BOOT_FILES.firewall)}
-# A rule that is there already is an error to ip, and none to us.
+# Routing first, for a kernel that refuses the firewall ends the list. A rule that is there already is no error to us.
 ExecStart=-/usr/sbin/ip -4 -force -batch ${file(BOOT_FILES.rules4)}
 ExecStart=-/usr/sbin/ip -6 -force -batch ${file(BOOT_FILES.rules6)}
+# Holds whatever is wrong with the file below.
+ExecStart=/usr/sbin/nft '${WITHOUT_FILE}'
+ExecStart=/usr/sbin/nft -f ${file(BOOT_FILES.firewall)}
 NoNewPrivileges=yes
 CapabilityBoundingSet=CAP_NET_ADMIN
 
@@ -40,9 +50,14 @@ WantedBy=sysinit.target
 `;
 }
 
+/** For Debian's own unit, which starts from a file that flushes, too; the kill switch comes after that. */
+export const NFTABLES_DROP_IN = `# When it stops, as at each shutdown, it would flush all tables, the kill switch's too; links may still be up then.
+[Service]
+ExecStop=
+`;
+
 /** The service, with no more rights than it needs. */
-export function serviceUnit({ port }: { port: number }): string {
-  const capabilities = ["CAP_NET_ADMIN", ...(port < FIRST_FREE_PORT ? ["CAP_NET_BIND_SERVICE"] : [])];
+export function serviceUnit(): string {
   return `[Unit]
 Description=Portcullis, a WireGuard VPN gateway with a kill switch
 Wants=${KILL_SWITCH_UNIT}
@@ -74,7 +89,8 @@ UMask=0077
 # A dump of the memory would hold private keys.
 LimitCORE=0
 
-CapabilityBoundingSet=${capabilities.join(" ")}
+# The second for a port below 1024, which the operator may choose at any time.
+CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE
 NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=yes

@@ -30,11 +30,11 @@ export function placeCopy(from: string, path: string, mode: number): "placed" | 
   return place(path, mode, (fresh) => copyFileSync(from, fresh));
 }
 
-/** Removes a file, or a folder with all that is in it. */
+/** Removes a file, or a folder with all that is in it, and what a power cut has left of placing it. */
 export function remove(path: string): "removed" | "unchanged" {
-  if (!existsSync(path)) return "unchanged";
-  rmSync(path, { recursive: true });
-  return "removed";
+  const there = [path, freshOf(path)].filter(existsSync);
+  for (const one of there) rmSync(one, { recursive: true });
+  return there.length > 0 ? "removed" : "unchanged";
 }
 
 /** Removes a folder unless others have files in there. */
@@ -47,14 +47,33 @@ export function removeEmpty(path: string): "removed" | "unchanged" {
 function place(path: string, mode: number, write: (fresh: string) => void): "placed" {
   const folder = dirname(path);
   // A new folder is as private as the file that it is made for.
-  if (!existsSync(folder)) mkdirSync(folder, { recursive: true, mode: (mode & 0o077) === 0 ? 0o700 : 0o755 });
-  const fresh = `${path}.new`;
-  write(fresh);
-  chmodSync(fresh, mode);
-  sync(fresh);
-  renameSync(fresh, path);
+  makeFolder(folder, (mode & 0o077) === 0 ? 0o700 : 0o755);
+  const fresh = freshOf(path);
+  try {
+    write(fresh);
+    chmodSync(fresh, mode);
+    sync(fresh);
+    renameSync(fresh, path);
+  } catch (error) {
+    // A disk that is full stays so with half a file on it.
+    rmSync(fresh, { force: true });
+    throw error;
+  }
   sync(folder);
   return "placed";
+}
+
+/** With those above it; whatever the umask of the shell is. */
+function makeFolder(folder: string, mode: number): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder), mode);
+  mkdirSync(folder, { mode });
+  chmodSync(folder, mode);
+}
+
+/** Where a file is made before it takes its place. */
+function freshOf(path: string): string {
+  return `${path}.new`;
 }
 
 function modeOf(path: string): number {

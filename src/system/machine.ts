@@ -17,12 +17,15 @@ export function assertMachine(netns: string | null): void {
       `${programs} not found; install: apt-get install --no-install-recommends ${packages}`,
     );
   }
-  if (!mayAdminister()) {
-    throw new GatewayError("unable", "not allowed to administer the network; run as root: sudo portcullis …");
-  }
+  assertAdministrator();
   if (netns !== null && !existsSync(`/run/netns/${netns}`)) {
     throw new GatewayError("unable", `no network namespace ${netns}; make it: ip netns add ${netns}`);
   }
+}
+
+export function assertAdministrator(): void {
+  if (mayAdminister()) return;
+  throw new GatewayError("unable", "not allowed to administer the network; run as root: sudo portcullis …");
 }
 
 /** The programs that this machine lacks, and the Debian package of each. */

@@ -64,7 +64,7 @@ test(
   "after install nothing leaves, the SSH session stays, and the API answers on the LAN",
   async () => {
     const start = performance.now();
-    console.log(await guest.shell("/root/portcullis install --lan eth1"));
+    console.log(await guest.shell("/root/portcullis install --lan eth1 --yes"));
     note("install", seconds(performance.now() - start));
     const sniffer = await lab.sniff();
     await healthy();
@@ -118,7 +118,7 @@ test(
   async () => {
     const { leaks, web, flow } = await underTraffic(async () => {
       const [port, old] = [await listenPort(), await mainPid()];
-      await guest.shell("echo >>/root/portcullis && /root/portcullis install --log-level debug");
+      await guest.shell("echo >>/root/portcullis && /root/portcullis install --log-level debug --yes");
       await healthy();
       expect(await mainPid()).not.toBe(old);
       expect(await listenPort()).toBe(port);

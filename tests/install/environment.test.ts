@@ -1,6 +1,13 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { environmentWith, type Given, givenIn, INSTALLABLE } from "../../src/install/environment.ts";
+import {
+  environmentWith,
+  type Given,
+  givenIn,
+  INSTALLABLE,
+  interfaceIn,
+  settingsWith,
+} from "../../src/install/environment.ts";
 
 test("what is given is read back from the file, over any file that was there", () => {
   const value = fc.stringMatching(/^[A-Za-z0-9_.,:/@%+ -]{0,30}$/).map((text) => text.trim());
@@ -30,4 +37,28 @@ test("a value that systemd would read otherwise is refused, and the flag is name
   for (const host of ['"', "a\nPORTCULLIS_LAN=x", "$HOME", "a\\b", "\0"]) {
     expect(() => environmentWith(null, { host })).toThrow("--host: quotes");
   }
+});
+
+test("a file is read as systemd reads it: blanks, either quotes, and the last of several lines", () => {
+  const text =
+    "PORTCULLIS_PORT=1\n  PORTCULLIS_PORT = '80' \n#PORTCULLIS_PORT=2\nPORTCULLIS_LAN=\"eth0, eth1\"\n";
+  expect(givenIn(text)).toEqual({ port: "80", lan: "eth0, eth1" });
+});
+
+test("one line takes the place of all lines of its variable, and what is commented out stays", () => {
+  const text = "#PORTCULLIS_PORT=5000\nPORTCULLIS_PORT=80\nOTHER=1\n PORTCULLIS_PORT='81'\n";
+  expect(environmentWith(text, { port: "82" })).toBe("#PORTCULLIS_PORT=5000\nPORTCULLIS_PORT=82\nOTHER=1\n");
+});
+
+test("what is wrong in the file is told with the file's name, and a flag over it repairs it", () => {
+  const file = { port: "many" };
+  expect(() => settingsWith(file, {})).toThrow("in /etc/portcullis/portcullis.env: --port (PORTCULLIS_PORT)");
+  expect(() => settingsWith(file, { lan: "no name" })).toThrow(/^--lan/);
+  expect(settingsWith(file, { port: "80" }).port).toBe(80);
+});
+
+test("a wrong file does not keep from finding the tunnel's interfaces", () => {
+  expect(interfaceIn("PORTCULLIS_PORT=many\nPORTCULLIS_INTERFACE=wall\n")).toBe("wall");
+  expect(interfaceIn("PORTCULLIS_INTERFACE='no name'\n")).toBe("portcullis");
+  expect(interfaceIn("")).toBe("portcullis");
 });

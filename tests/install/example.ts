@@ -14,6 +14,9 @@ export const ONE_CABLE: Machine = {
   },
   wireguard: "kernel",
   systemd: true,
+  forgetful: [],
+  foreignRules: [],
+  droppingChains: [],
   sshClient: "192.168.7.20",
   sysctls: [
     { path: "ipv4/conf/eth0/send_redirects", value: "1" },

@@ -24,6 +24,14 @@ test(
 );
 
 test(
+  "an installation that nobody can be asked about is not done without --yes",
+  () => {
+    expect(ran("install")).toMatchObject({ code: 2, said: expect.stringContaining("say --yes") });
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "an uninstallation that nobody can be asked about is not done without --yes, and shown without it",
   () => {
     expect(ran("uninstall")).toMatchObject({ code: 2, said: expect.stringContaining("--yes") });

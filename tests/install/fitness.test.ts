@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { GatewayError } from "../../src/errors.ts";
 import { answered } from "../../src/install/answers.ts";
-import { assertFit, assertNotCutOff } from "../../src/install/fitness.ts";
+import { assertFit, assertNotCutOff, warningsFor } from "../../src/install/fitness.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { ONE_CABLE } from "./example.ts";
 
@@ -19,25 +19,48 @@ function refusal(work: () => void): string {
 
 test("a machine that can be a gateway is not refused", () => {
   const own = process.arch === "x64" ? "amd64" : process.arch;
-  expect(refusal(() => assertFit({ ...ONE_CABLE, architecture: own }, DEFAULTS))).toBe("");
+  expect(refusal(() => assertFit({ ...ONE_CABLE, architecture: own }, DEFAULTS, {}))).toBe("");
 });
 
 test("a system for another processor, one without systemd and one without a network are refused with what to do", () => {
   const refused = (change: Partial<typeof ONE_CABLE>) =>
-    refusal(() => assertFit({ ...ONE_CABLE, ...change }, DEFAULTS));
+    refusal(() => assertFit({ ...ONE_CABLE, ...change }, DEFAULTS, {}));
   expect(refused({ architecture: "armhf" })).toContain("this system is armhf; a 64-bit system is needed");
   expect(refused({ systemd: false })).toContain("use: portcullis serve");
   expect(refused({ links: { ...ONE_CABLE.links, lans: [] } })).toContain("connect the cable");
 });
 
+test("a machine that forgets at each boot, and one whose rules another program has, are refused with what to do", () => {
+  const refused = (change: Partial<typeof ONE_CABLE>) =>
+    refusal(() => assertFit({ ...ONE_CABLE, ...change }, DEFAULTS, {}));
+  expect(refused({ forgetful: ["/etc"] })).toContain("turn the overlay file system off first");
+  expect(refused({ foreignRules: ["100 fwmark 0x1 lookup 100"] })).toContain(
+    "another program has some there: 100 fwmark 0x1 lookup 100",
+  );
+});
+
+test("another firewall is no reason to refuse, and it is told of", () => {
+  expect(warningsFor(ONE_CABLE, DEFAULTS)).toEqual([]);
+  const warned = warningsFor({ ...ONE_CABLE, droppingChains: ["ip filter FORWARD"] }, DEFAULTS);
+  expect(warned).toEqual([expect.stringContaining("(ip filter FORWARD): the LAN may get nothing")]);
+});
+
 test("an interface that is not there is wrong usage, and the answer names those that are", () => {
   const refused = (given: { lan?: string; uplink?: string }) =>
-    refusal(() => assertFit(ONE_CABLE, settingsFrom(given)));
+    refusal(() => assertFit(ONE_CABLE, settingsFrom(given), given));
   expect(refused({ uplink: "eht0" })).toBe(
     "bad_request: --uplink: there is no interface eht0; there are: eth0, wlan0",
   );
   expect(refused({ lan: "eth0,eth1" })).toContain("bad_request: --lan: there is no interface eth1");
   expect(refused({ lan: "eth0,wlan0" })).toContain("wlan0 has no private address yet");
+});
+
+test("a LAN of the settings file whose card was taken out is told of, and does not keep from an upgrade", () => {
+  const settings = settingsFrom({ lan: "eth0,eth1" });
+  expect(refusal(() => assertFit(ONE_CABLE, settings, {}))).toBe("");
+  expect(warningsFor(ONE_CABLE, settings)).toEqual([
+    "there is no interface eth1, which /etc/portcullis/portcullis.env has for a LAN.",
+  ]);
 });
 
 test("who is logged in from beyond the LAN would be cut off, and is told so", () => {

@@ -1,5 +1,8 @@
-import { expect, test } from "bun:test";
-import { isOnLan } from "../../src/install/machine.ts";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { droppingChains } from "../../src/firewall/table.ts";
+import { isOnLan, lasting, machineOf } from "../../src/install/machine.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { LinuxHost } from "../../src/system/linux.ts";
 import { ONE_CABLE } from "./example.ts";
 
 test("an SSH session stays where it comes from the LAN or from the machine itself, and nowhere else", () => {
@@ -7,4 +10,42 @@ test("an SSH session stays where it comes from the LAN or from the machine itsel
   const ends = ["192.168.8.20", "203.0.113.5", "2001:db8::1", "fd00:8::1", ""];
   expect(stays.filter((client) => !isOnLan(client, ONE_CABLE.links))).toEqual([]);
   expect(ends.filter((client) => isOnLan(client, ONE_CABLE.links))).toEqual([]);
+});
+
+test("interfaces that come and go are no LAN of an installation, unless they are named", () => {
+  const names = ["docker0", "br-0123456789ab", "virbr0", "veth12", "wg0", "tun0", "tap1", "br-lan", "eth1"];
+  const lans = names.map((name) => ({ interface: name, prefixes: ["10.0.0.0/8"] }));
+  const kept = (...lan: string[]) =>
+    lasting({ ...ONE_CABLE.links, lans }, { lan }).lans.map((one) => one.interface);
+  expect(kept()).toEqual(["br-lan", "eth1"]);
+  expect(kept("docker0")).toEqual(names);
+});
+
+describe("of a machine", () => {
+  const name = `pc-machine-${process.pid}`;
+  const host = new LinuxHost(name);
+  beforeAll(() => new LinuxHost().run(["ip", "netns", "add", name]));
+  afterAll(() => new LinuxHost().run(["ip", "netns", "del", name]));
+
+  test("chains of others that drop what is forwarded or comes in are found, and no other chains", async () => {
+    const chain = (family: string, hook: string, policy: string) =>
+      `add table ${family}; add chain ${family} ${hook} { type filter hook ${hook} priority 0; policy ${policy}; }\n`;
+    expect(await droppingChains(host)).toEqual([]);
+    const text = [
+      chain("ip filter", "forward", "drop"),
+      chain("ip6 filter", "input", "accept"),
+      chain("ip filter", "output", "drop"),
+      chain("inet portcullis", "forward", "drop"),
+    ];
+    await host.run(["nft", "-f", "-"], { stdin: text.join("") });
+    expect(await droppingChains(host)).toEqual(["ip filter forward"]);
+  });
+
+  test("rules of others where the gateway's go are found, and its own are none", async () => {
+    const foreign = async () => (await machineOf(host, settingsFrom({}))).foreignRules;
+    await host.run(["ip", "rule", "add", "priority", "104", "to", "10.9.0.0/16", "lookup", "main"]);
+    expect(await foreign()).toEqual(["104 to 10.9.0.0/16 lookup main"]);
+    await host.run(["ip", "rule", "add", "priority", "105", "lookup", "20556"]);
+    expect(await foreign()).toEqual([]);
+  });
 });

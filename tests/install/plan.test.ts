@@ -6,12 +6,10 @@ import { installPlan } from "../../src/install/plan.ts";
 import { uninstallPlan } from "../../src/install/removal.ts";
 import { textOf } from "../../src/install/step.ts";
 import { rulesFor } from "../../src/routing/rules.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { ONE_CABLE, TWO_CABLES } from "./example.ts";
 
-function plan(machine: Machine, given: Given, port = "5000") {
-  const settings = settingsFrom({ port, ...given });
-  return installPlan({ machine, settings, given, program: "/home/pi/portcullis" });
+function plan(machine: Machine, given: Given) {
+  return installPlan({ machine, given, program: "/home/pi/portcullis", packages: [] });
 }
 
 function golden(name: string): Promise<string> {
@@ -28,13 +26,19 @@ test("an upgrade with new settings keeps what was noted and written before, and 
     managedKeyFile: "/home/pi/key",
     managedAddress: "10.0.0.2/32, fd00::2/128",
   };
-  expect(textOf(plan(TWO_CABLES, given, "443"))).toBe(await golden("two-cables.plan"));
+  expect(textOf(plan(TWO_CABLES, given))).toBe(await golden("two-cables.plan"));
 });
 
 test("the plan never shows a key: files with keys are copied, not written", () => {
   const text = textOf(plan(ONE_CABLE, { managedKeyFile: "/home/pi/key", managedList: "/home/pi/list.json" }));
   expect(text).toContain("copy /home/pi/key to /etc/portcullis/managed.key (mode 600)");
   expect(text).toContain("PORTCULLIS_MANAGED_KEY_FILE=/etc/portcullis/managed.key");
+});
+
+test("where programs are missing, the plan begins with the one line that installs them", () => {
+  const packages = ["apt-get", "install", "nftables"];
+  const [first] = installPlan({ machine: ONE_CABLE, given: {}, program: "/home/pi/portcullis", packages });
+  expect(first).toEqual({ do: "run", argv: packages });
 });
 
 test("a list at an address is not copied, and a file is", () => {

@@ -17,7 +17,6 @@ import { installPlan } from "../../src/install/plan.ts";
 import { uninstallPlan } from "../../src/install/removal.ts";
 import { carryOut } from "../../src/install/run.ts";
 import { Log } from "../../src/log.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { FakeHost } from "../fake-host.ts";
 import { ONE_CABLE, TWO_CABLES } from "./example.ts";
 
@@ -41,7 +40,7 @@ function rootWithProgram(name: string): { root: string; program: string } {
 }
 
 function planFor(program: string, machine = ONE_CABLE) {
-  return installPlan({ machine, settings: settingsFrom({}), given: {}, program });
+  return installPlan({ machine, given: {}, program, packages: [] });
 }
 
 async function doneIn(root: string, plan: Parameters<typeof carryOut>[0], host = new Machine()) {
@@ -61,6 +60,7 @@ test("an installation puts every file in its place with its mode, then starts th
   expect(mode("/var/lib/portcullis")).toBe(0o700);
   expect(mode("/etc/systemd/system/portcullis.service")).toBe(0o644);
   expect(host.commands).toEqual([
+    "nft -c -f /var/lib/portcullis/boot/firewall.nft",
     "systemctl daemon-reload",
     "systemctl enable portcullis-killswitch.service portcullis.service",
     "systemctl start portcullis-killswitch.service",
@@ -106,6 +106,27 @@ test("an uninstallation leaves no file behind, and sets the kernel's settings th
   expect(host.files.get("/proc/sys/net/ipv4/ip_forward")).toBe("0\n");
   expect(host.files.get("/proc/sys/net/ipv4/conf/eth0/send_redirects")).toBe("1\n");
   expect(host.files.has("/proc/sys/net/ipv6/conf/eth0/accept_ra")).toBe(false);
+});
+
+test("a kernel that refuses the firewall's rules ends the installation before anything is enabled or started", async () => {
+  const { root, program } = rootWithProgram("refusal");
+  const host = new Machine();
+  host.run = async (argv) => {
+    if (argv[0] === "nft") throw new Error("nft -c failed");
+    return Machine.prototype.run.call(host, argv);
+  };
+  await expect(doneIn(root, planFor(program), host)).rejects.toThrow("nft -c failed");
+  expect(host.commands).toEqual([]);
+});
+
+test("a step that may fail stops nothing, and any other does", async () => {
+  const { root } = rootWithProgram("failing");
+  const host = new Machine();
+  host.run = () => Promise.reject(new Error("it is gone"));
+  const step = { do: "run", argv: ["ip", "link", "del", "dev", "portcullis0"] } as const;
+  const { said } = await doneIn(root, [{ ...step, mayFail: true }], host);
+  expect(said).toEqual(["  run ip link del dev portcullis0: unchanged"]);
+  await expect(doneIn(root, [step], host)).rejects.toThrow("it is gone");
 });
 
 describe("the service keeps what the next boot needs", () => {

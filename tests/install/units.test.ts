@@ -2,13 +2,21 @@ import { afterAll, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { killSwitchUnit, serviceUnit } from "../../src/install/units.ts";
+import { killSwitchUnit, NFTABLES_DROP_IN, serviceUnit } from "../../src/install/units.ts";
 
 /** Of 10; what is left is the network administration that the service is there for, and root's name. */
 const MOST_EXPOSURE = 3;
 
 const folder = mkdtempSync(join(tmpdir(), "portcullis-units-"));
 afterAll(() => rmSync(folder, { recursive: true }));
+
+/** As Debian has it, where it matters. */
+const DEBIANS_NFTABLES = `[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/sbin/nft -f /etc/nftables.conf
+ExecStop=/usr/sbin/nft flush ruleset
+`;
 
 /** The units in a root of their own, with the programs that they start. */
 function rootWithUnits(): string {
@@ -23,7 +31,9 @@ function rootWithUnits(): string {
   for (const name of ["sysinit", "basic", "shutdown", "local-fs", "network-pre", "multi-user"])
     put(`/usr/lib/systemd/system/${name}.target`, "[Unit]\n");
   put("/etc/systemd/system/portcullis-killswitch.service", killSwitchUnit());
-  put("/etc/systemd/system/portcullis.service", serviceUnit({ port: 5000 }));
+  put("/etc/systemd/system/portcullis.service", serviceUnit());
+  put("/usr/lib/systemd/system/nftables.service", DEBIANS_NFTABLES);
+  put("/etc/systemd/system/nftables.service.d/portcullis.conf", NFTABLES_DROP_IN);
   return folder;
 }
 
@@ -34,9 +44,9 @@ function analyze(...args: string[]) {
   return { exitCode, text: `${stdout}${stderr}` };
 }
 
-test("systemd understands every line of both units", () => {
+test("systemd understands every line of the units, and of the drop-in that keeps the tables at shutdown", () => {
   const root = rootWithUnits();
-  for (const unit of ["portcullis-killswitch.service", "portcullis.service"]) {
+  for (const unit of ["portcullis-killswitch.service", "portcullis.service", "nftables.service"]) {
     expect(analyze("verify", `--root=${root}`, unit)).toEqual({ exitCode: 0, text: "" });
   }
 });
@@ -50,14 +60,15 @@ test("the service is confined: systemd counts little that it could do to the mac
 
 test("the check of the units finds a line that systemd does not understand", () => {
   const root = rootWithUnits();
-  writeFileSync(
-    join(root, "/etc/systemd/system/portcullis.service"),
-    `${serviceUnit({ port: 5000 })}Wrong=yes\n`,
-  );
+  writeFileSync(join(root, "/etc/systemd/system/portcullis.service"), `${serviceUnit()}Wrong=yes\n`);
   expect(analyze("verify", `--root=${root}`, "portcullis.service").text).toContain("Wrong");
 });
 
-test("a port below 1024 gives the right to bind it, and no other port does", () => {
-  expect(serviceUnit({ port: 443 })).toContain("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE\n");
-  expect(serviceUnit({ port: 1024 })).toContain("CapabilityBoundingSet=CAP_NET_ADMIN\n");
+test("a port below 1024 that is written into the settings later can be had after a restart", () => {
+  expect(serviceUnit()).toContain("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE\n");
+});
+
+test("routing blocks at boot whatever becomes of the firewall: its lines come first, and their failure stops nothing", () => {
+  const lines = killSwitchUnit().match(/(?<=^ExecStart=)\S+/gm);
+  expect(lines).toEqual(["-/usr/sbin/ip", "-/usr/sbin/ip", "/usr/sbin/nft", "/usr/sbin/nft"]);
 });

@@ -5,6 +5,7 @@ import { PATHS } from "../../src/install/paths.ts";
 import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { Installation } from "./installation.ts";
 import { createLab, type Lab } from "./lab.ts";
+import { Listener } from "./listener.ts";
 
 const PAGE = `http://${INTERNET.host4}/ip`;
 const PATIENCE_MS = 120_000;
@@ -46,6 +47,13 @@ describe.each([2, 1] as const)("an installation with %i network card(s)", (arms:
       await lab.exec(lab.namespaces.client, ["ip", family, "route", "flush", "cache"]);
     }
     return found;
+  }
+  /** Whether a listener at the gateway's port can be reached. */
+  async function answers(from: string, address: string, at: number): Promise<boolean> {
+    const listener = await Listener.start(lab.namespaces.gateway, at);
+    const { code } = await lab.exec(from, ["timeout", "3", "bash", "-c", `</dev/tcp/${address}/${at}`]);
+    await listener.stop();
+    return code === 0;
   }
   /** Before DHCP has given the uplink its address. */
   async function cutOff(): Promise<void> {
@@ -101,12 +109,16 @@ describe.each([2, 1] as const)("an installation with %i network card(s)", (arms:
   );
 
   test(
-    "damaged files leave nothing open at boot",
+    "damaged files leave nothing open at boot but SSH from the LAN",
     async () => {
       await machine.gateway?.kill("SIGKILL");
       await forgetAll();
       machine.damage();
       await machine.boot().catch(() => {});
+      expect(await answers(lab.namespaces.client, LAN.gateway4, 22)).toBe(true);
+      expect(await answers(lab.namespaces.client, LAN.gateway6, 22)).toBe(true);
+      expect(await answers(lab.namespaces.gateway, "127.0.0.1", 80)).toBe(true);
+      expect(await answers(lab.namespaces.client, LAN.gateway4, 80)).toBe(false);
       expect(await page()).toBeNull();
       expect(await lab.fetchFrom(lab.namespaces.gateway, PAGE)).toBeNull();
       await machine.gateway?.start();

@@ -4,8 +4,8 @@ import { BOOT_FILES, BOOT_FOLDER } from "../../src/install/boot.ts";
 import { machineOf, remainsIn } from "../../src/install/machine.ts";
 import { KILL_SWITCH_UNIT, PATHS } from "../../src/install/paths.ts";
 import { installPlan } from "../../src/install/plan.ts";
-import { uninstallPlan } from "../../src/install/removal.ts";
 import { carryOut } from "../../src/install/run.ts";
+import { takeBack } from "../../src/install/uninstall.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import type { RunOptions } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
@@ -36,20 +36,16 @@ export class Installation extends LinuxHost {
     const machine = await machineOf(this, settings);
     const noted = join(this.root, PATHS.sysctlsBefore);
     const sysctlsBefore = (await Bun.file(noted).exists()) ? readFileSync(noted, "utf8") : null;
-    const plan = installPlan({ machine: { ...machine, sysctlsBefore }, settings, given: {}, program });
+    const plan = installPlan({ machine: { ...machine, sysctlsBefore }, given: {}, program, packages: [] });
     await carryOut(plan, this.surroundings);
   }
 
   async uninstall(): Promise<void> {
-    const remains = await remainsIn(this, this.settings.interface);
+    const base = this.settings.interface;
     const sysctlsBefore = readFileSync(join(this.root, PATHS.sysctlsBefore), "utf8");
     const units = ["portcullis.service", KILL_SWITCH_UNIT];
-    const plan = uninstallPlan({
-      machine: { sysctlsBefore },
-      remains: { ...remains, units },
-      keepState: false,
-    });
-    await carryOut(plan, this.surroundings);
+    const remains = { ...(await remainsIn(this, base)), units };
+    await takeBack({ machine: { sysctlsBefore }, remains, keepState: false }, base, this.surroundings);
   }
 
   /** What the unit's file says, as systemd does it when the machine boots. */
@@ -57,7 +53,7 @@ export class Installation extends LinuxHost {
     const unit = readFileSync(join(this.root, PATHS.killSwitchUnit), "utf8");
     for (const [, mayFail, line = ""] of unit.matchAll(/^ExecStart=(-?)(.+)$/gm)) {
       const argv = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(
-        ([, quoted, word = ""]) => quoted ?? word.replace(PATHS.state, join(this.root, PATHS.state)),
+        ([, quoted, word = ""]) => quoted ?? this.placed(word),
       );
       await super
         .run([(argv[0] ?? "").replace("/usr/sbin/", ""), ...argv.slice(1)])
@@ -75,13 +71,23 @@ export class Installation extends LinuxHost {
   }
 
   override async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
-    if (argv[0] !== "systemctl") return super.run(argv, options);
+    if (argv[0] !== "systemctl") {
+      return super.run(
+        argv.map((word) => this.placed(word)),
+        options,
+      );
+    }
     const words = argv.slice(1).join(" ");
     this.told.push(words);
     if (words === `start ${KILL_SWITCH_UNIT}`) await this.startOnce();
     if (words === "restart portcullis.service") await this.restart();
     if (words.startsWith("disable --now")) await this.gateway?.kill("SIGTERM");
     return "";
+  }
+
+  /** A file of the installation, where it is here. */
+  private placed(word: string): string {
+    return word.startsWith(PATHS.state) ? join(this.root, word) : word;
   }
 
   private get surroundings() {

@@ -1,0 +1,50 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { takeBack } from "../../src/install/uninstall.ts";
+import { FakeHost } from "../fake-host.ts";
+
+const root = mkdtempSync(join(tmpdir(), "portcullis-uninstall-"));
+afterAll(() => rmSync(root, { recursive: true }));
+
+/** A kernel with the tunnel's link, until the service is told to end; `stubborn` is a table that stays. */
+class Machine extends FakeHost {
+  readonly said: string[] = [];
+  ended = false;
+  constructor(private readonly stubborn: boolean) {
+    super();
+  }
+
+  override async run(argv: readonly string[]): Promise<string> {
+    const words = argv.join(" ");
+    this.said.push(words);
+    if (words.startsWith("systemctl disable")) this.ended = true;
+    if (words === "ip -j link show") return JSON.stringify(this.ended ? [] : [{ ifname: "portcullis0" }]);
+    if (words.startsWith("ip -j")) return "[]";
+    if (words.startsWith("ip link del") || words.startsWith("nft delete")) throw new Error("no such thing");
+    if (words.startsWith("nft -s list table") && !this.stubborn) throw new Error("no such table");
+    return "";
+  }
+}
+
+function takenBack(machine: Machine): Promise<void> {
+  const remains = { units: ["portcullis.service"], links: ["portcullis0"], table: true, rules: [] };
+  const removal = { machine: { sysctlsBefore: null }, remains, keepState: true };
+  return takeBack(removal, "portcullis", { host: machine, root, say: () => {} });
+}
+
+test("what there is to remove is looked for after the service has ended, for it takes some of it along", async () => {
+  const machine = new Machine(false);
+  await takenBack(machine);
+  expect(machine.said[0]).toBe("systemctl disable --now portcullis.service");
+  expect(machine.said).not.toContain("ip link del dev portcullis0");
+});
+
+test("what cannot be removed is named with the way to go on, and no file goes before", async () => {
+  const machine = new Machine(true);
+  await expect(takenBack(machine)).rejects.toThrow(
+    "still there: table inet portcullis; what was done stays; run it again: sudo portcullis uninstall",
+  );
+  expect(machine.said).not.toContain("systemctl daemon-reload");
+});

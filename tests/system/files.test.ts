@@ -1,0 +1,44 @@
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { placeText, remove } from "../../src/system/files.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "portcullis-files-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const modeOf = (path: string) => statSync(path).mode & 0o7777;
+
+test("files and new folders have the modes they are meant to have, whatever the umask", () => {
+  const before = process.umask();
+  for (const umask of [0, 0o022, 0o077]) {
+    const root = join(folder, `umask-${umask}`);
+    process.umask(umask);
+    placeText(join(root, "public/of/all"), "text", 0o644);
+    placeText(join(root, "public/secret/key"), "text", 0o600);
+    process.umask(before);
+    expect(["public", "public/of", "public/of/all"].map((name) => modeOf(join(root, name)))).toEqual([
+      0o755, 0o755, 0o644,
+    ]);
+    expect(["public/secret", "public/secret/key"].map((name) => modeOf(join(root, name)))).toEqual([
+      0o700, 0o600,
+    ]);
+  }
+});
+
+test("a file that cannot be placed leaves no half of it behind", () => {
+  const path = join(folder, "taken");
+  mkdirSync(join(path, "by-a-folder"), { recursive: true });
+  expect(() => placeText(path, "text", 0o644)).toThrow();
+  expect(readdirSync(folder)).not.toContain("taken.new");
+});
+
+test("what a power cut has left of placing a file goes with the file, and without it", () => {
+  const path = join(folder, "cut");
+  for (const left of [[path, `${path}.new`], [`${path}.new`]]) {
+    for (const one of left) writeFileSync(one, "half");
+    expect(remove(path)).toBe("removed");
+    expect(left.filter(existsSync)).toEqual([]);
+  }
+  expect(remove(path)).toBe("unchanged");
+});
