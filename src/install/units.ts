@@ -4,21 +4,15 @@ import { BOOT_FILES, BOOT_FOLDER } from "./boot.ts";
 import { KILL_SWITCH_UNIT, PATHS } from "./paths.ts";
 
 /**
- * A table for a boot without its file: nothing gets out but answers to a person on the LAN who comes to repair the
- * machine. Its chains are those of the table that replaces it.
+ * A table for a boot without its file: nothing gets out at all, for without the file nobody knows which cable is the
+ * LAN's. Its chains are those of the table that replaces it.
  */
 const WITHOUT_FILE = [
   `add table ${TABLE}`,
   ...["output", "forward"].map(
     (hook) => `add chain ${TABLE} ${hook} { type filter hook ${hook} priority filter; policy drop; }`,
   ),
-  ...[
-    'oifname "lo"',
-    "ip daddr { 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 } tcp sport 22",
-    "ip6 daddr { fe80::/10, fc00::/7 } tcp sport 22",
-    // IPv6's ARP.
-    "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert }",
-  ].map((packets) => `add rule ${TABLE} output ${packets} accept`),
+  `add rule ${TABLE} output oifname "lo" accept`,
 ].join("; ");
 
 /** Raises the kill switch before the network is up, with `nft` and `ip` alone. Stopping it takes nothing down. */
