@@ -1,4 +1,7 @@
-/** What the firewall must know; `rulesetOf` turns it into text. There is no value of it that lets traffic out beside a tunnel. */
+/**
+ * What the firewall must know; `rulesetOf` turns it into text. No value of it lets more out beside a tunnel than one
+ * lookup and one connection, each from a port that the service holds.
+ */
 export interface Policy {
   lans: readonly Lan[];
   /** The interface towards the internet; null while the machine has none. */
