@@ -11,13 +11,16 @@ export interface Prefix {
 
 /** Four plain decimal octets. */
 export function isIpv4(text: string): boolean {
-  return isIPv4(text);
+  return text.length <= LONGEST_ADDRESS && isIPv4(text);
 }
 
 /** Any text form of RFC 4291, without a zone. */
 export function isIpv6(text: string): boolean {
-  return isIPv6(text) && !text.includes("%");
+  return text.length <= LONGEST_ADDRESS && isIPv6(text) && !text.includes("%");
 }
+
+/** Eight groups of which the last two are an IPv4 address (INET6_ADDRSTRLEN, without its NUL). */
+const LONGEST_ADDRESS = 45;
 
 /** The canonical text of an address (RFC 5952, as the kernel's tools print it), or null. */
 export function parseIp(text: string): string | null {

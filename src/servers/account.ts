@@ -1,7 +1,7 @@
 import { messageOf } from "../errors.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
-import type { Field } from "../wireguard/fields.ts";
+import { type Field, fieldOf } from "../wireguard/fields.ts";
 import { type Fieldset, interfaceFrom } from "../wireguard/fieldset.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { FIELDS } from "./custom.ts";
@@ -33,8 +33,8 @@ export async function accountOf(
   const key = await host.read(file).catch(() => null);
   if (key === null) return { missing: `the key file that --managed-key-file names, ${file}, cannot be read` };
   return interfaceOf({
-    privateKey: [{ text: key.trim(), where: "--managed-key-file" }],
-    addresses: [{ text: address, where: "--managed-address" }],
+    privateKey: [fieldOf(key.trim(), "--managed-key-file")],
+    addresses: [fieldOf(address, "--managed-address")],
     dns: resolversIn(dns),
   });
 }
@@ -43,8 +43,8 @@ function accountWith(device: StoredDevice, dns: string): Account {
   if (device === "damaged") return { missing: `the one that is stored cannot be read; ${LOG_IN}` };
   if (device === null) return { missing: `${LOG_IN}, or set --managed-key-file and --managed-address` };
   return interfaceOf({
-    privateKey: [{ text: device.privateKey, where: "account" }],
-    addresses: [{ text: device.addresses.join(","), where: "account" }],
+    privateKey: [fieldOf(device.privateKey, "account")],
+    addresses: [fieldOf(device.addresses.join(","), "account")],
     dns: resolversIn(dns.trim() === "" ? MULLVAD_RESOLVER : dns),
   });
 }
@@ -55,7 +55,7 @@ const LOG_IN = "type: sudo portcullis account login";
 const MULLVAD_RESOLVER = "10.64.0.1";
 
 function resolversIn(dns: string): Field[] {
-  return dns.trim() === "" ? [] : [{ text: dns, where: "--managed-dns" }];
+  return dns.trim() === "" ? [] : [fieldOf(dns, "--managed-dns")];
 }
 
 function interfaceOf(fields: Fieldset): Account {

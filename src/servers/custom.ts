@@ -1,4 +1,5 @@
 import { GatewayError } from "../errors.ts";
+import { fieldOf } from "../wireguard/fields.ts";
 import { configFrom, type FieldName, type Fieldset } from "../wireguard/fieldset.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { nameIn } from "./name.ts";
@@ -23,7 +24,7 @@ export function configOf(body: Omit<CustomServer, "name" | "location">): Config 
   const fields: Fieldset = Object.fromEntries(
     (Object.keys(FIELDS) as FieldName[]).flatMap((name) => {
       const value = body[FIELDS[name]];
-      return value === undefined ? [] : [[name, [{ text: String(value), where: FIELDS[name] }]]];
+      return value === undefined ? [] : [[name, [fieldOf(String(value), FIELDS[name])]]];
     }),
   );
   return configFrom(fields, FIELDS);
@@ -42,12 +43,14 @@ export const FIELDS = {
   persistentKeepalive: "persistent_keepalive",
 } as const satisfies Record<FieldName, keyof CustomServer>;
 
+const LONGEST_LOCATION = 200;
+
 /** Free text, but text: it is shown in terminals and on pages. */
 function locationIn(location: string): string {
-  if (location.length > 256 || !location.isWellFormed() || /\p{Cc}/u.test(location)) {
+  if (location.length > LONGEST_LOCATION || !location.isWellFormed() || /\p{Cc}/u.test(location)) {
     throw new GatewayError(
       "bad_request",
-      "location: must be at most 256 characters without control characters",
+      `location: must be at most ${LONGEST_LOCATION} characters without control characters`,
     );
   }
   return location;

@@ -20,6 +20,10 @@ const KEYS: Record<FieldName, { section: Section; key: string }> = {
   persistentKeepalive: { section: "Peer", key: "PersistentKeepalive" },
 };
 
+const BY_KEY: ReadonlyMap<string, FieldName> = new Map(
+  (Object.keys(KEYS) as FieldName[]).map((name) => [lowerCased(KEYS[name].key), name]),
+);
+
 const NAMES = mapped(({ section, key }) => `[${section}]: ${key}`);
 
 /** The configuration that a wg-quick file describes, and what of the file has no effect here. */
@@ -98,7 +102,7 @@ function nameOf(line: Line, section: Section | null, field: Field): FieldName | 
     inertIn(key, field);
     return "inert";
   }
-  const name = (Object.keys(KEYS) as FieldName[]).find((each) => lowerCased(KEYS[each].key) === key);
+  const name = BY_KEY.get(key);
   if (name === undefined) refuse(field.where, `unknown key in [${section}]`);
   if (KEYS[name].section !== section)
     refuse(field.where, `belongs in [${KEYS[name].section}], not in [${section}]`);

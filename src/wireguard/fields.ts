@@ -12,10 +12,18 @@ import { GatewayError } from "../errors.ts";
 import { isKey } from "./key.ts";
 import type { Config } from "./schema.ts";
 
-/** One value as somebody wrote it, and where: `line 7: Endpoint` in a file, `endpoint` in a request. */
+/** One value without white space at its ends, and where it stands: `line 7: Endpoint` in a file, `endpoint` in a request. */
 export interface Field {
   text: string;
   where: string;
+}
+
+/** `[`, 253 characters of a DNS name (RFC 1035), `]:`, five digits: 260 holds every endpoint. */
+const LONGEST_ENDPOINT = 260;
+
+/** The only place where white space is dropped, but for that around the commas of a list. */
+export function fieldOf(text: string, where: string): Field {
+  return { text: trimmed(text), where };
 }
 
 /** No message quotes the value: a key may stand where nobody expects one. */
@@ -24,37 +32,43 @@ export function refuse(where: string, what: string): never {
 }
 
 export function keyIn({ text, where }: Field): string {
-  const key = trimmed(text);
-  if (!isKey(key)) refuse(where, "must be a WireGuard key: 44 characters of base64, and not all zero");
-  return key;
+  if (!isKey(text)) refuse(where, "must be a WireGuard key: 44 characters of base64, and not all zero");
+  return text;
 }
 
 export function endpointIn({ text, where }: Field): Config["peer"]["endpoint"] {
-  const [, bracketed, plain, port] = /^(?:\[([^\]]*)\]|([^:]*)):([^:]*)$/.exec(trimmed(text)) ?? [];
+  if (text.length > LONGEST_ENDPOINT) refuse(where, `is longer than ${LONGEST_ENDPOINT} characters`);
+  const [, bracketed, plain, port] = /^(?:\[([^\]]*)\]|([^:]*)):([^:]*)$/.exec(text) ?? [];
   if (port === undefined) refuse(where, "must be host:port, or [address]:port for IPv6");
   const host = bracketed === undefined ? hostIn(plain ?? "", where) : ipv6In(bracketed, where);
   return { host, port: portIn({ text: port, where }) };
 }
 
-/** The interface's own addresses, host bits kept. */
-export function addressesIn(field: Field): string[] {
-  return listIn(field).map((item) => formatPrefix(prefixIn(item, field.where)));
+/** The entries of a list. */
+export function entriesIn({ text, where }: Field): Field[] {
+  const entries = text.split(",").map((entry) => fieldOf(entry, where));
+  if (entries.some((entry) => entry.text === ""))
+    refuse(where, entries.length === 1 ? "is empty" : "has an empty item");
+  return entries;
+}
+
+/** One of the interface's own addresses, host bits kept. */
+export function addressIn(entry: Field): string {
+  return formatPrefix(prefixIn(entry));
 }
 
 /** What may pass the tunnel, host bits cleared as WireGuard does it. */
-export function allowedIpsIn(field: Field): string[] {
-  return listIn(field).map((item) => formatPrefix(networkOf(prefixIn(item, field.where))));
+export function allowedIpIn(entry: Field): string {
+  return formatPrefix(networkOf(prefixIn(entry)));
 }
 
-/** Resolvers, as canonical addresses, and search domains, in lower case. */
-export function dnsIn(field: Field): string[] {
-  return listIn(field).map((item) => {
-    const resolver = parseIp(item);
-    if (resolver === null && !isHostName(item)) {
-      refuse(field.where, "must be IP addresses and search domains, separated by commas");
-    }
-    return resolver ?? item.toLowerCase();
-  });
+/** A resolver, as its canonical address, or a search domain, in lower case. */
+export function dnsIn({ text, where }: Field): string {
+  const resolver = parseIp(text);
+  if (resolver === null && !isHostName(text)) {
+    refuse(where, "must be IP addresses and search domains, separated by commas");
+  }
+  return resolver ?? text.toLowerCase();
 }
 
 /** 576 is what every IPv4 host must take (RFC 791). */
@@ -63,7 +77,7 @@ export function mtuIn(field: Field): number {
 }
 
 export function keepaliveIn(field: Field): number {
-  if (/^off$/i.test(trimmed(field.text))) return 0;
+  if (/^off$/i.test(field.text)) return 0;
   return numberIn(field, "the interval", 0, 65535);
 }
 
@@ -71,27 +85,30 @@ export function portIn(field: Field): number {
   return numberIn(field, "the port", 1, 65535);
 }
 
-/** Spaces and tabs only: `trim` would take other Unicode white space and the byte order mark as well. */
+/**
+ * Spaces and tabs only: `trim` would take other Unicode white space and the byte order mark as well. Step by step,
+ * because a pattern that ends in `[ \t]+$` takes quadratic time over blanks that are followed by something else.
+ */
 export function trimmed(text: string): string {
-  return text.replace(/^[ \t]+/, "").replace(/[ \t]+$/, "");
+  let [start, end] = [0, text.length];
+  while (isBlank(text[start])) start++;
+  while (end > start && isBlank(text[end - 1])) end--;
+  return text.slice(start, end);
+}
+
+function isBlank(character: string | undefined): boolean {
+  return character === " " || character === "\t";
 }
 
 function numberIn({ text, where }: Field, what: string, least: number, most: number): number {
-  const digits = trimmed(text);
-  const number = /^(0|[1-9][0-9]{0,9})$/.test(digits) ? Number(digits) : Number.NaN;
+  const number = /^(0|[1-9][0-9]{0,9})$/.test(text) ? Number(text) : Number.NaN;
   if (!(number >= least && number <= most)) {
     refuse(where, `${what} must be a number from ${least} to ${most}, in plain digits`);
   }
   return number;
 }
 
-function listIn({ text, where }: Field): string[] {
-  const items = text.split(",").map(trimmed);
-  if (items.includes("")) refuse(where, items.length === 1 ? "is empty" : "has an empty item");
-  return items;
-}
-
-function prefixIn(text: string, where: string): Prefix {
+function prefixIn({ text, where }: Field): Prefix {
   const prefix = parsePrefix(text);
   if (prefix === null)
     refuse(where, "must be addresses in CIDR form (10.0.0.2/32, fd00::2/128), separated by commas");

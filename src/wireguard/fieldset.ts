@@ -1,10 +1,11 @@
 import { isHostName, isIpv4 } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import {
-  addressesIn,
-  allowedIpsIn,
+  addressIn,
+  allowedIpIn,
   dnsIn,
   endpointIn,
+  entriesIn,
   type Field,
   keepaliveIn,
   keyIn,
@@ -30,6 +31,12 @@ export type Fieldset = Partial<Record<FieldName, readonly Field[]>>;
 
 type Names = Record<FieldName, string>;
 
+/**
+ * Entries in a list, over all its lines. Providers give one or two addresses and resolvers; everything but one home's
+ * prefixes takes some 40 allowed IPs.
+ */
+const MOST = { addresses: 16, dns: 16, allowedIps: 1024 };
+
 /** Without a list of its own, the peer carries everything. */
 export const EVERYTHING: readonly string[] = ["0.0.0.0/0", "::/0"];
 
@@ -46,9 +53,9 @@ export function configFrom(fields: Fieldset, names: Names): Config {
 }
 
 export function interfaceFrom(fields: Fieldset, names: Names): Config["interface"] {
-  const addresses = every(fields.addresses, addressesIn);
+  const addresses = every(fields.addresses, MOST.addresses, addressIn);
   if (addresses.length === 0) missing(names.addresses);
-  const dns = every(fields.dns, dnsIn);
+  const dns = every(fields.dns, MOST.dns, dnsIn);
   return {
     privateKey: last(fields.privateKey, keyIn) ?? missing(names.privateKey),
     addresses,
@@ -59,7 +66,7 @@ export function interfaceFrom(fields: Fieldset, names: Names): Config["interface
 }
 
 function peerFrom(fields: Fieldset, names: Names): Config["peer"] {
-  const allowedIps = every(fields.allowedIps, allowedIpsIn);
+  const allowedIps = every(fields.allowedIps, MOST.allowedIps, allowedIpIn);
   return {
     publicKey: last(fields.publicKey, keyIn) ?? missing(names.publicKey),
     ...present("presharedKey", last(fields.presharedKey, keyIn)),
@@ -91,9 +98,16 @@ function last<T>(fields: readonly Field[] | undefined, parse: (field: Field) => 
   return fields?.map(parse).at(-1);
 }
 
-/** The items of all the lists in their order, each once. */
-function every(fields: readonly Field[] | undefined, parse: (field: Field) => string[]): string[] {
-  return [...new Set(fields?.flatMap(parse))];
+/** The entries of all the lists in their order, each once. */
+function every(
+  fields: readonly Field[] | undefined,
+  most: number,
+  parse: (entry: Field) => string,
+): string[] {
+  const entries = fields?.flatMap(entriesIn) ?? [];
+  const surplus = entries[most];
+  if (surplus !== undefined) refuse(surplus.where, `has more than ${most} entries`);
+  return [...new Set(entries.map(parse))];
 }
 
 function present<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {

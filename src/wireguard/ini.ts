@@ -8,8 +8,8 @@ export type Line =
 /** A request body is no longer, and no file that anyone wrote by hand is. */
 const LONGEST_TEXT = 64 * 1024;
 
-/** Room for some 800 prefixes in one AllowedIPs. */
-const LONGEST_LINE = 16 * 1024;
+/** Room for all the prefixes that one AllowedIPs may have, in IPv6. */
+const LONGEST_LINE = 48 * 1024;
 
 /** The sections and entries of the text; comments and empty lines are gone, names are as written. */
 export function linesOf(text: string): Line[] {

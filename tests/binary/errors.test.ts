@@ -72,7 +72,7 @@ const BODIES: [request: string, body: string | Uint8Array, error: string][] = [
   [
     ADD,
     custom({ location: "l".repeat(257) }),
-    "location: must be at most 256 characters without control characters",
+    "location: must be at most 200 characters without control characters",
   ],
   [
     ADD,

@@ -43,6 +43,32 @@ test("every field is used", () => {
   });
 });
 
+const KEY = "must be a WireGuard key: 44 characters of base64, and not all zero";
+
+function listOf(count: number): string {
+  return Array.from({ length: count }, (_, at) => `10.0.${at >> 8}.${at & 255}`).join(",");
+}
+
+test("white space at the ends of a value does not count", () => {
+  const spaced = Object.entries(BODY).map(([field, value]) => [
+    field,
+    field === "name" ? value : ` \t${value} \t`,
+  ]);
+  expect(customServer({ ...Object.fromEntries(spaced), allowed_ips: "\t0.0.0.0/0 ,\t::/0 " })).toEqual(
+    SERVER,
+  );
+});
+
+test("lists may be as long as their bound", () => {
+  const { interface: own, peer } = configOf({
+    ...BODY,
+    address: listOf(16),
+    dns: listOf(16),
+    allowed_ips: listOf(1_024),
+  });
+  expect([own.addresses.length, own.dns.length, peer.allowedIps.length]).toEqual([16, 16, 1_024]);
+});
+
 describe("what is refused, by the name of its field", () => {
   test.each([
     ["name", { name: "a/b" }, "holds a slash"],
@@ -73,8 +99,19 @@ describe("what is refused, by the name of its field", () => {
       { persistent_keepalive: 25.5 },
       "the interval must be a number from 0 to 65535, in plain digits",
     ],
-    ["location", { location: "a\nb" }, "must be at most 256 characters without control characters"],
-    ["location", { location: "x".repeat(257) }, "must be at most 256 characters without control characters"],
+    [
+      "endpoint",
+      { endpoint: "vpn.example: 51820" },
+      "the port must be a number from 1 to 65535, in plain digits",
+    ],
+    ["endpoint", { endpoint: `${"x".repeat(255)}:51820` }, "is longer than 260 characters"],
+    ["address", { address: listOf(17) }, "has more than 16 entries"],
+    ["dns", { dns: listOf(17) }, "has more than 16 entries"],
+    ["allowed_ips", { allowed_ips: listOf(1_025) }, "has more than 1024 entries"],
+    ["public_key", { public_key: `${PUBLIC.slice(0, 20)} ${PUBLIC.slice(20)}` }, KEY],
+    ["public_key", { public_key: `${PUBLIC}\n` }, KEY],
+    ["location", { location: "a\nb" }, "must be at most 200 characters without control characters"],
+    ["location", { location: "x".repeat(201) }, "must be at most 200 characters without control characters"],
   ])("%s: %j", (field, change, what) => {
     expect(() => customServer({ ...BODY, ...change })).toThrow(
       new GatewayError("bad_request", `${field}: ${what}`),

@@ -65,6 +65,8 @@ const inPeer = (line: string) => `${PLAIN}${line}\n`;
 const own = (line: string) => parseConfig(inInterface(line)).config.interface;
 const peer = (line: string) => parseConfig(inPeer(line)).config.peer;
 
+const LONG_LIST = "line 1031: AllowedIPs: has more than 1024 entries";
+
 function messageFor(text: string): string {
   try {
     parseConfig(text);
@@ -396,7 +398,8 @@ describe("files that are refused", () => {
     ["no Address", PLAIN.replace(/Address.*/, ""), "[Interface]: Address is missing"],
     ["no PublicKey", PLAIN.replace(/PublicKey.*/, ""), "[Peer]: PublicKey is missing"],
     ["no Endpoint", PLAIN.replace(/Endpoint.*/, ""), "[Peer]: Endpoint is missing"],
-    ["an endless line", inInterface(`#${"x".repeat(16 * 1024)}`), "line 4: is longer than 16384 characters"],
+    ["a list over many lines", inPeer("AllowedIPs = 10.0.0.0/8\n".repeat(1_023)), LONG_LIST],
+    ["an endless line", inInterface(`#${"x".repeat(48 * 1024)}`), "line 4: is longer than 49152 characters"],
     ["an endless text", PLAIN + "#\n".repeat(32 * 1024), "config: is longer than 65536 characters"],
   ])("%s", (_, text, message) => {
     expect(messageFor(text)).toBe(message);
