@@ -15,6 +15,8 @@ const END = 0x06054b50;
 const SIZE = { local: 30, central: 46, end: 22 };
 /** An archive's comment, which stands behind everything, has at most so many bytes. */
 const MAX_COMMENT_BYTES = 0xffff;
+/** What providers hand out unpacks to some 2 MB. Many names for the same bytes would make any amount of them. */
+const MAX_UNPACKED_BYTES = 16 * 2 ** 20;
 
 export function isZip(bytes: Uint8Array): boolean {
   return bytes.length >= SIZE.end && [LOCAL, END].includes(viewOf(bytes).getUint32(0, true));
@@ -26,9 +28,11 @@ export function isZip(bytes: Uint8Array): boolean {
  */
 export function filesIn(zip: Uint8Array, wanted: (name: string) => boolean, maxBytes: number): Entry[] {
   try {
-    return headersOf(zip)
-      .filter((header) => wanted(header.name))
-      .map((header) => ({ name: header.name, bytes: contentOf(zip, header, maxBytes) }));
+    const headers = headersOf(zip).filter((header) => wanted(header.name));
+    // What unpacks to another size than its header says is damaged, so the headers tell the truth or nothing.
+    if (headers.reduce((sum, { size }) => sum + size, 0) > MAX_UNPACKED_BYTES)
+      throw new GatewayError("unable", `the archive unpacks to more than ${MAX_UNPACKED_BYTES} bytes`);
+    return headers.map((header) => ({ name: header.name, bytes: contentOf(zip, header, maxBytes) }));
   } catch (cause) {
     if (cause instanceof GatewayError) throw cause;
     throw new GatewayError("unable", "the archive is damaged", { cause });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 import { filesIn, isZip } from "../../src/cli/zip.ts";
 import { start } from "../http/wire.ts";
 import { ARCHIVES, CONFIG } from "./archives.ts";
@@ -96,6 +97,29 @@ test("an archive cannot unpack to more than it may, whatever it says of itself",
   const central = Buffer.from(lying.buffer).indexOf("PK\x01\x02");
   new DataView(lying.buffer).setUint32(central + 24, 100, true);
   expect(() => filesIn(lying, () => true, 65_536)).toThrow("the archive is damaged");
+});
+
+test("an archive cannot unpack the same bytes under so many names that they fill the memory", () => {
+  // One file of 60,000 bytes, and a directory that names it 300 times: 18 MB out of 79 kB.
+  const content = new Uint8Array(60_000);
+  const record = (signature: number, size: number, fields: [at: number, value: number][]) => {
+    const bytes = new Uint8Array(size);
+    const view = new DataView(bytes.buffer);
+    for (const [at, value] of [[0, signature] as const, ...fields]) view.setUint32(at, value, true);
+    return bytes;
+  };
+  const local = record(0x04034b50, 30, [[18, content.length]]);
+  const central = record(0x02014b50, 46, [
+    [16, crc32(content)],
+    [20, content.length],
+    [24, content.length],
+  ]);
+  const end = record(0x06054b50, 22, [
+    [10, 300],
+    [16, local.length + content.length],
+  ]);
+  const zip = Buffer.concat([local, content, ...Array.from({ length: 300 }, () => central), end]);
+  expect(() => filesIn(zip, () => true, 65_536)).toThrow("the archive unpacks to more than 16777216 bytes");
 });
 
 test("an archive that is cut short or altered anywhere is refused or gives the same files", () => {
