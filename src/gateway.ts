@@ -98,11 +98,11 @@ export function gatewayOf({
       return { killSwitch: memory.killSwitch() };
     },
     addCustom: (body: CustomServer) => catalogue.addCustom(body),
-    removeCustom: (name) => {
-      if (controller.uses("custom", name)) {
+    remove: (provider, name) => {
+      if (controller.uses(provider, name)) {
         throw new GatewayError("bad_request", "name: the tunnel uses this server; disconnect first");
       }
-      catalogue.removeCustom(name);
+      catalogue.remove(provider, name);
     },
     importConfig: (body: ImportedConfig) => catalogue.importConfig(body),
     keyPair: () => {

@@ -1,6 +1,6 @@
 import { GatewayError } from "../errors.ts";
-import { MOST_SERVERS } from "../servers/catalogue.ts";
 import { ACCOUNT, deviceFrom, storedDevice } from "../servers/device.ts";
+import { MOST_SERVERS, MOST_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
 import type { Store } from "../servers/store.ts";
 import { type Contents, SETTING_NAMES } from "./contents.ts";
@@ -17,7 +17,8 @@ export function restoreInto(store: Store, contents: Contents, replace: boolean):
   const keys = new Set(present.map(keyOf));
   const taken = contents.servers.filter((server) => keys.has(keyOf(server)));
   if (!replace) refuseTaken([...taken.map(titleOf), ...accountTaken(store, contents)]);
-  refuseTooMany([...present, ...contents.servers.filter((server) => !keys.has(keyOf(server)))]);
+  const given = new Set(contents.servers.map(keyOf));
+  refuseTooMany([...present.filter((server) => !given.has(keyOf(server))), ...contents.servers]);
   store.atomically(() => {
     for (const { provider, name } of taken) store.remove(provider, name);
     for (const server of contents.servers) store.insert(server);
@@ -55,6 +56,11 @@ function accountTaken(store: Store, { settings }: Contents): string[] {
 const MOST_NAMES = 5;
 
 function refuseTooMany(servers: readonly Server[]): void {
+  if (sizeOfAll(servers) > MOST_STORED_BYTES)
+    throw new GatewayError(
+      "unable",
+      `the servers take more than ${MOST_STORED_BYTES} bytes; nothing was changed`,
+    );
   for (const provider of PROVIDERS) {
     if (servers.filter((server) => server.provider === provider).length > MOST_SERVERS)
       throw new GatewayError("unable", `more than ${MOST_SERVERS} ${provider} servers; nothing was changed`);

@@ -1,5 +1,5 @@
 import { Argument, type Command, Option } from "commander";
-import { PROVIDERS } from "../servers/schema.ts";
+import { PROVIDERS, STORED, type Stored } from "../servers/schema.ts";
 import { FLAGS, type Settings } from "../settings.ts";
 import { asking, command, host, type Said, say } from "./asking.ts";
 import type { ExportFlags, RestoreFlags } from "./backup.ts";
@@ -161,8 +161,13 @@ function addServerCommands(program: Command): void {
   asking<AddFlags>(addCommand(program), async (api, [name = ""], flags) =>
     (await loadCustom()).addServer(api, name, flags),
   );
-  asking(command(program, "remove", "remove a custom server").argument("<name>"), async (api, [name = ""]) =>
-    (await loadCustom()).removeServer(api, name),
+  asking<{ provider?: Stored }>(
+    command(program, "remove", "remove a custom server or an imported configuration")
+      .argument("<name>")
+      .addOption(
+        new Option("--provider <provider>", "whose it is (default: the current one)").choices(STORED),
+      ),
+    async (api, [name = ""], { provider }) => (await loadCustom()).removeServer(api, name, provider),
   );
   asking<{ name?: string }>(
     command(program, "import", "import WireGuard configurations: wg-quick files, and .zip archives of them")

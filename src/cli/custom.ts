@@ -1,6 +1,7 @@
 import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
-import type { CustomServer } from "../servers/schema.ts";
+import { Providers } from "../http/schema.ts";
+import type { CustomServer, Stored } from "../servers/schema.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
 import { readSecret } from "./secret.ts";
@@ -43,10 +44,19 @@ export async function addServer(api: Api, name: string, flags: AddFlags): Promis
   return { json, text: `Added ${printable(name)} to the custom servers.\n` };
 }
 
-export async function removeServer(api: Api, name: string): Promise<Said> {
-  const json = await api.delete(`/api/custom/remove/${encodeURIComponent(name)}`, Success);
+/** From the current provider where none is given. */
+export async function removeServer(api: Api, name: string, given?: Stored): Promise<Said> {
+  const provider = given ?? (await api.get("/api/providers", Providers)).current;
+  if (provider === "managed")
+    throw new GatewayError(
+      "unable",
+      "the current provider is managed, whose servers come from its list; pass --provider custom or --provider imported",
+    );
+  const json = await api.delete(`${REMOVE[provider]}/${encodeURIComponent(name)}`, Success);
   return { json, text: `Removed ${printable(name)}.\n` };
 }
+
+const REMOVE: Record<Stored, string> = { custom: "/api/custom/remove", imported: "/api/import" };
 
 function numberIn(flag: string, text: string): number {
   if (!/^[0-9]{1,5}$/.test(text)) throw new GatewayError("bad_request", `${flag}: must be a whole number`);

@@ -1,16 +1,11 @@
 import { Elysia } from "elysia";
-import { Type } from "typebox";
 import { CustomServer } from "../servers/schema.ts";
 import { answers, Success } from "./answers.ts";
 import { jsonBody, unusedBody } from "./body.ts";
 import { CUSTOM_EXAMPLE } from "./examples.ts";
 import type { Gateway } from "./gateway.ts";
+import { namePath } from "./schema.ts";
 import { standard } from "./standard.ts";
-
-const NamePath = standard(
-  Type.Object({ name: Type.String({ example: CUSTOM_EXAMPLE.name }) }, { additionalProperties: false }),
-  "path",
-);
 
 export function customRoutes(gateway: Gateway) {
   return new Elysia()
@@ -30,12 +25,12 @@ export function customRoutes(gateway: Gateway) {
     .delete(
       "/api/custom/remove/:name",
       async ({ params: { name } }) => {
-        await gateway.removeCustom(name);
+        await gateway.remove("custom", name);
         return { success: true as const };
       },
       {
         parse: unusedBody,
-        params: NamePath,
+        params: namePath(CUSTOM_EXAMPLE.name),
         response: answers(Success, "the server is gone"),
         detail: { summary: "Remove a custom server", tags: ["Servers"] },
       },

@@ -1,4 +1,4 @@
-import type { CustomServer, ImportedConfig, Provider, ServerTree } from "../servers/schema.ts";
+import type { CustomServer, ImportedConfig, Provider, ServerTree, Stored } from "../servers/schema.ts";
 import type { Histogram } from "../tunnel/histogram.ts";
 import type { Status } from "../tunnel/schema.ts";
 import type { GatewayEvent } from "./event.ts";
@@ -15,7 +15,7 @@ export interface Gateway {
   disconnect(): Promise<{ killSwitch: boolean }>;
   addCustom(server: CustomServer): void | Promise<void>;
   /** Refuses the server that the tunnel uses. */
-  removeCustom(name: string): void | Promise<void>;
+  remove(provider: Stored, name: string): void | Promise<void>;
   /** Returns warnings: what the configuration asks for and the gateway does in its own way. */
   importConfig(config: ImportedConfig): string[] | Promise<string[]>;
   keyPair(): { private_key: string; public_key: string };

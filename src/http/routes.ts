@@ -12,7 +12,7 @@ import { serverRoutes } from "./servers.ts";
 import { statusRoutes } from "./status.ts";
 import { tunnelRoutes } from "./tunnel.ts";
 
-/** The eleven endpoints of the contract, the events and the figures. */
+/** The endpoints, the events and the figures. */
 export function routesOf(gateway: Gateway, audience: Audience) {
   return new Elysia()
     .use(statusRoutes(gateway))

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { Provider, ServerTree } from "../servers/schema.ts";
+import { standard } from "./standard.ts";
 
 /** GET /api/providers. */
 export const Providers = Type.Object(
@@ -18,6 +19,11 @@ export const Servers = Type.Object(
   { servers: ServerTree, provider: Provider },
   { additionalProperties: false },
 );
+
+/** A server's name in a path, such as that of the example. */
+export function namePath(example: string) {
+  return standard(Type.Object({ name: Type.String({ example }) }, { additionalProperties: false }), "path");
+}
 
 /** POST /api/disconnect. */
 export const Disconnected = Type.Object(

@@ -12,7 +12,7 @@ export function inTurns(gateway: Gateway): Gateway {
     health: shared(() => gateway.health()),
     use: (provider) => write(() => gateway.use(provider)),
     addCustom: (server) => write(() => gateway.addCustom(server)),
-    removeCustom: (name) => write(() => gateway.removeCustom(name)),
+    remove: (provider, name) => write(() => gateway.remove(provider, name)),
     importConfig: (config) => write(() => gateway.importConfig(config)),
     connect: (name) => gateway.connect(name),
     disconnect: () => gateway.disconnect(),

@@ -1,19 +1,26 @@
 import { Value } from "typebox/value";
 import { GatewayError } from "../errors.ts";
 import { parseConfig } from "../wireguard/config.ts";
+import type { Config } from "../wireguard/schema.ts";
 import { customServer } from "./custom.ts";
 import type { List } from "./lists/list.ts";
 import type { ManagedList } from "./managed.ts";
 import { nameIn } from "./name.ts";
 import { isIn, MOST_ASKED, type Place, spotNamed, spread } from "./place.ts";
-import { type CustomServer, type ImportedConfig, Provider, type Server, type ServerTree } from "./schema.ts";
+import { MOST_SERVERS, MOST_STORED_BYTES, sizeOf, sizeOfAll } from "./room.ts";
+import {
+  type CustomServer,
+  type ImportedConfig,
+  Provider,
+  type Server,
+  type ServerTree,
+  type Stored,
+} from "./schema.ts";
 import type { Store } from "./store.ts";
 import { type Listed, listed, placeOf, treeOf } from "./tree.ts";
 
-type Stored = Exclude<Provider, "managed">;
-
-/** Without credentials anyone on the LAN can add servers: the disk and the memory they take are bounded. */
-export const MOST_SERVERS = 4096;
+/** Refuses a configuration that the machine cannot use as its network is. */
+export type Refusal = (config: Config) => void;
 
 /** The setting in which the current provider is kept. */
 const CURRENT = "provider";
@@ -21,6 +28,8 @@ const CURRENT = "provider";
 /** The servers of the three providers, and which provider is current. */
 export class Catalogue {
   private readonly stored: Record<Stored, Map<string, Server>> = { custom: new Map(), imported: new Map() };
+  /** Of all stored servers. */
+  private bytes = 0;
   private readonly listeners: ((provider: Provider, count: number) => void)[] = [];
   private provider: Provider;
   /** Null after a change, until someone asks. */
@@ -96,21 +105,25 @@ export class Catalogue {
     return provider === "managed" ? this.managed.server(name) : (this.stored[provider].get(name) ?? null);
   }
 
-  addCustom(body: CustomServer): void {
-    this.add("custom", customServer(body));
+  addCustom(body: CustomServer, refuseUnusable: Refusal = () => {}): void {
+    const server = customServer(body);
+    refuseUnusable(server.config);
+    this.add("custom", server);
   }
 
-  removeCustom(name: string): void {
-    if (!this.stored.custom.has(nameIn("name", name))) notFound("name", "custom");
-    this.store.remove("custom", name);
-    this.stored.custom.delete(name);
-    this.tell("custom");
+  remove(provider: Stored, name: string): void {
+    const server = this.stored[provider].get(nameIn("name", name)) ?? notFound("name", provider);
+    this.store.remove(provider, name);
+    this.stored[provider].delete(name);
+    this.bytes -= sizeOf(server);
+    this.tell(provider);
   }
 
   /** Returns what of the file has no effect. */
-  importConfig(body: ImportedConfig): string[] {
+  importConfig(body: ImportedConfig, refuseUnusable: Refusal = () => {}): string[] {
     const name = nameIn("name", body.name);
     const { config, warnings } = parseConfig(body.config);
+    refuseUnusable(config);
     this.add("imported", {
       name,
       provider: "imported",
@@ -139,8 +152,12 @@ export class Catalogue {
     if (servers.has(server.name)) refuse("name: is taken; remove that server first or choose another name");
     if (servers.size >= MOST_SERVERS)
       refuse(`name: there are ${MOST_SERVERS} servers already, and no room for more`);
+    const bytes = this.bytes + sizeOf(server);
+    if (bytes > MOST_STORED_BYTES)
+      refuse(`name: all servers together would take more than ${MOST_STORED_BYTES} bytes; remove some first`);
     this.store.insert(server);
     servers.set(server.name, server);
+    this.bytes = bytes;
     this.tell(provider);
   }
 
@@ -150,6 +167,7 @@ export class Catalogue {
     for (const server of this.store.servers()) {
       if (server.provider !== "managed") this.stored[server.provider].set(server.name, server);
     }
+    this.bytes = sizeOfAll([...this.stored.custom.values(), ...this.stored.imported.values()]);
     const current = this.store.read(CURRENT);
     return Value.Check(Provider, current) ? current : "managed";
   }

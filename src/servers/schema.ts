@@ -9,6 +9,10 @@ export const Provider = Type.Union([
 export type Provider = Static<typeof Provider>;
 export const PROVIDERS: readonly Provider[] = ["managed", "custom", "imported"];
 
+/** The providers whose servers come, and go, one by one. */
+export type Stored = Exclude<Provider, "managed">;
+export const STORED: readonly Stored[] = ["custom", "imported"];
+
 /** A server as clients see it: no key material. */
 export const ServerRecord = Type.Object(
   {

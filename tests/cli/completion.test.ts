@@ -47,6 +47,7 @@ test("bash completes commands, commands of commands, options and choices", () =>
   expect(bash("status", "--json", "--u")).toEqual(["--url"]);
   expect(bash("killswitch", "status", "--j")).toEqual(["--json"]);
   expect(bash("completion", "f")).toEqual(["fish"]);
+  expect(bash("remove", "--provider", "")).toEqual(["custom", "imported"]);
   // What an option takes, and what nobody can guess.
   expect(bash("add", "--endpoint", "")).toEqual([]);
   expect(bash("keypair", "")).toEqual([]);
@@ -90,5 +91,6 @@ test.skipIf(Bun.which("fish") === null)("fish completes as bash does", () => {
   };
   expect(complete("portcullis conn")).toEqual(["connect"]);
   expect(complete("portcullis killswitch status --j")).toEqual(["--json"]);
+  expect(complete("portcullis remove --provider ").toSorted()).toEqual(["custom", "imported"]);
   expect(complete("portcullis connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
 });

@@ -13,7 +13,11 @@ beforeAll(() => {
   wire = start({ clock: { now: () => Date.now(), monotonic: () => performance.now() } });
   folder = mkdtempSync(join(tmpdir(), "portcullis-cli-"));
 });
-beforeEach(() => wire.gateway.custom.clear());
+beforeEach(() => {
+  wire.gateway.custom.clear();
+  wire.gateway.imported.clear();
+  wire.gateway.current = "managed";
+});
 afterAll(async () => {
   await wire.stop();
   rmSync(folder, { recursive: true });
@@ -79,8 +83,48 @@ test("a missing or empty key, or a number that is none, is wrong usage and nothi
   expect(wire.gateway.custom.size).toBe(0);
 });
 
+test("remove takes the current provider's server, and --provider another's", async () => {
+  const { custom, imported } = wire.gateway;
+  const given = () => {
+    for (const name of ["a", "b"]) {
+      custom.set(name, { name, ...BODY });
+      imported.set(name, { name, config: "" });
+    }
+  };
+  const left = () => ({ custom: [...custom.keys()], imported: [...imported.keys()] });
+  given();
+  wire.gateway.current = "imported";
+  expect((await run(wire.port, ["remove", "a"])).stdout).toBe("Removed a.\n");
+  expect(left()).toEqual({ custom: ["a", "b"], imported: ["b"] });
+  expect((await run(wire.port, ["remove", "b", "--provider", "custom"])).stdout).toBe("Removed b.\n");
+  expect(left()).toEqual({ custom: ["a"], imported: ["b"] });
+  wire.gateway.current = "custom";
+  expect((await run(wire.port, ["remove", "b", "--provider", "imported", "--json"])).stdout).toBe(
+    '{"success":true}\n',
+  );
+  expect((await run(wire.port, ["remove", "a"])).code).toBe(0);
+  expect(left()).toEqual({ custom: [], imported: [] });
+});
+
+test("remove takes nothing from the managed provider", async () => {
+  wire.gateway.custom.set("home", { name: "home", ...BODY });
+  expect(await run(wire.port, ["remove", "home"])).toEqual({
+    code: 1,
+    stdout: "",
+    stderr:
+      "portcullis: the current provider is managed, whose servers come from its list; pass --provider custom or --provider imported\n",
+  });
+  const { code, stderr } = await run(wire.port, ["remove", "home", "--provider", "managed"]);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringContaining("Allowed choices are custom, imported."),
+  });
+  expect(wire.gateway.custom.size).toBe(1);
+});
+
 test("remove takes names that need encoding, and says what the gateway says of one that is not there", async () => {
   const name = "my wörk?#%2e";
+  wire.gateway.current = "custom";
   wire.gateway.custom.set(name, { name, ...BODY });
   expect((await run(wire.port, ["remove", name])).stdout).toBe(`Removed ${name}.\n`);
   expect(wire.gateway.custom.size).toBe(0);

@@ -18,6 +18,7 @@ const ENDPOINTS = [
   "post /api/custom/add",
   "delete /api/custom/remove/{name}",
   "post /api/import",
+  "delete /api/import/{name}",
   "get /api/keypair",
   "get /health",
   "get /metrics",
@@ -31,7 +32,7 @@ const OTHERS: Record<string, { codes: string[]; plain: string[] }> = {
   "/ws": { codes: ["101", "403", "426", "429", "503"], plain: [] },
 };
 
-test("the document lists the eleven endpoints, the figures and the events, and nothing else", async () => {
+test("the document lists the twelve endpoints, the figures and the events, and nothing else", async () => {
   const { openapi, paths } = await document();
   expect(openapi).toBe("3.1.0");
   const listed = Object.entries<object>(paths).flatMap(([path, operations]) =>
@@ -114,8 +115,11 @@ test("request bodies and path parameters are documented", async () => {
     "custom",
     "imported",
   ]);
-  const [name] = paths["/api/custom/remove/{name}"].delete.parameters;
-  expect(name).toMatchObject({ in: "path", name: "name", required: true, schema: { type: "string" } });
+  for (const path of ["/api/custom/remove/{name}", "/api/import/{name}"]) {
+    const [name] = paths[path].delete.parameters;
+    expect(name).toMatchObject({ in: "path", name: "name", required: true, schema: { type: "string" } });
+    expect(name.schema.example).toBeString();
+  }
 });
 
 test("the document points to no other host", async () => {

@@ -78,20 +78,34 @@ test("POST /api/custom/add hands on exactly what was sent", async () => {
   expect(gateway.custom.get("home")).toEqual({ ...SERVER, mtu: 1420 });
 });
 
-test("DELETE /api/custom/remove/{name} gets every legal name right", async () => {
+const REMOVALS = [
+  ["custom", "/api/custom/remove"],
+  ["imported", "/api/import"],
+] as const;
+
+test.each(REMOVALS)("DELETE of a server of %s gets every legal name right", async (provider, path) => {
   const names = ["home", "zu Hause", "東京 1", "100%", "%25", "%2e", "..", ".", "__proto__", "constructor"];
   for (const name of [...names, "a+b", "a?b#c", "a\\b", "é", "🙂", "a;b", "a:b", "*", "\uFFFD"]) {
+    gateway.custom.clear();
+    gateway.imported.clear();
     gateway.custom.set(name, { ...SERVER, name });
-    const { status, text } = await send("DELETE", `/api/custom/remove/${encodeURIComponent(name)}`);
+    gateway.imported.set(name, { name, config: "" });
+    const { status, text } = await send("DELETE", `${path}/${encodeURIComponent(name)}`);
     expect({ name, status, text }).toEqual({ name, status: 200, text: '{"success":true}' });
     expect(gateway.removed.at(-1)).toBe(name);
+    // The other provider's server of that name stays.
+    expect([gateway.custom.has(name), gateway.imported.has(name)]).toEqual([
+      provider === "imported",
+      provider === "custom",
+    ]);
   }
 });
 
-test("two dots that a client encodes or sends as they are reach the gateway as a name", async () => {
+test.each(REMOVALS)("two dots, encoded or not, reach the gateway as a name of %s", async (_, path) => {
   for (const sent of ["..", "%2e%2e", "%2E.", ".%2e"]) {
     gateway.custom.set("..", { ...SERVER, name: ".." });
-    expect((await send("DELETE", `/api/custom/remove/${sent}`)).status).toBe(200);
+    gateway.imported.set("..", { name: "..", config: "" });
+    expect((await send("DELETE", `${path}/${sent}`)).status).toBe(200);
   }
 });
 

@@ -1,7 +1,7 @@
 import { GatewayError } from "../../src/errors.ts";
 import type { GatewayEvent } from "../../src/http/event.ts";
 import type { Figures, Gateway } from "../../src/http/gateway.ts";
-import type { CustomServer, ImportedConfig, Provider } from "../../src/servers/schema.ts";
+import type { CustomServer, ImportedConfig, Provider, Stored } from "../../src/servers/schema.ts";
 import { PROVIDERS } from "../../src/servers/schema.ts";
 import { histogramOf } from "../../src/tunnel/histogram.ts";
 import type { Status } from "../../src/tunnel/schema.ts";
@@ -87,11 +87,11 @@ export class MemoryGateway implements Gateway {
     this.custom.set(server.name, server);
   }
 
-  removeCustom(name: string) {
+  remove(provider: Stored, name: string) {
     if (name === this.connected)
       throw new GatewayError("bad_request", "the tunnel uses it: disconnect first");
-    if (!this.custom.delete(name)) {
-      throw new GatewayError("not_found", `no server ${JSON.stringify(name)} in custom`);
+    if (!this[provider].delete(name)) {
+      throw new GatewayError("not_found", `no server ${JSON.stringify(name)} in ${provider}`);
     }
     this.removed.push(name);
   }

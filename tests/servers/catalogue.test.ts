@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/errors.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
+import { configOf } from "../../src/servers/custom.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
+import { MOST_STORED_BYTES, sizeOfAll } from "../../src/servers/room.ts";
 import type { Provider } from "../../src/servers/schema.ts";
 import { Store } from "../../src/servers/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
@@ -101,7 +103,7 @@ test("the tree is the same object until something in it changes", () => {
     catalogue.use("custom");
     expect(() => catalogue.addCustom(BODY)).toThrow();
     expect(catalogue.tree()).toBe(last);
-    expectNew(() => catalogue.removeCustom("home"));
+    expectNew(() => catalogue.remove("custom", "home"));
     expectNew(() => catalogue.use("imported"));
     expectNew(() => catalogue.importConfig({ name: "mine", config: FILE }));
   });
@@ -128,8 +130,11 @@ describe("names", () => {
         catalogue.addCustom({ ...BODY, name });
         const later = again();
         expect(later.find(name).name).toBe(name);
-        later.removeCustom(name);
-        expect(again().servers("custom")).toEqual([]);
+        later.importConfig({ name, config: FILE });
+        later.remove("custom", name);
+        expect(later.servers("imported").map((server) => server.name)).toEqual([name]);
+        later.remove("imported", name);
+        expect(again().all()).toEqual([]);
       });
     },
   );
@@ -140,15 +145,19 @@ describe("names", () => {
       const fault = "is not in Unicode's normal form C";
       expect(() => catalogue.addCustom({ ...BODY, name })).toThrow(`name: ${fault}`);
       expect(() => catalogue.importConfig({ name, config: FILE })).toThrow(`name: ${fault}`);
-      expect(() => catalogue.removeCustom(name)).toThrow(`name: ${fault}`);
+      expect(() => catalogue.remove("custom", name)).toThrow(`name: ${fault}`);
       expect(() => catalogue.find(name)).toThrow(`server: ${fault}`);
     });
   });
 
   test("removing what is not there is not_found, and imported servers are not custom ones", () => {
     withCatalogue((catalogue) => {
+      catalogue.addCustom(BODY);
+      expect(() => catalogue.remove("imported", "home")).toThrow(
+        new GatewayError("not_found", "name: the provider imported has no server of this name"),
+      );
       catalogue.importConfig({ name: "mine", config: FILE });
-      expect(() => catalogue.removeCustom("mine")).toThrow(
+      expect(() => catalogue.remove("custom", "mine")).toThrow(
         new GatewayError("not_found", "name: the provider custom has no server of this name"),
       );
     });
@@ -164,16 +173,54 @@ test("listeners hear of each change with the number of servers, and of nothing e
     expect(() => catalogue.addCustom(BODY)).toThrow();
     catalogue.addCustom({ ...BODY, name: "work" });
     catalogue.importConfig({ name: "mine", config: FILE });
-    expect(() => catalogue.removeCustom("nothing")).toThrow();
-    catalogue.removeCustom("home");
+    expect(() => catalogue.remove("custom", "nothing")).toThrow();
+    catalogue.remove("custom", "home");
+    catalogue.remove("imported", "mine");
     expect(heard).toEqual([
       ["custom", 1],
       ["custom", 2],
       ["imported", 1],
       ["custom", 1],
+      ["imported", 0],
     ]);
   });
 });
+
+test("the stored servers are bounded in all, and room that is made is room again, also after a restart", () => {
+  withCatalogue((catalogue, again) => {
+    const allowed = Array.from(
+      { length: 1_024 },
+      (_, at) => `fd00::aaaa:bbbb:cccc:dddd:${(at + 4096).toString(16)}/128`,
+    );
+    const large = { ...BODY, allowed_ips: allowed.join(",") };
+    const full = "name: all servers together would take more than 8388608 bytes; remove some first";
+    let count = 0;
+    const fill = () => {
+      for (;;) {
+        catalogue.addCustom({ ...large, name: `large ${count}` });
+        count += 1;
+      }
+    };
+    expect(fill).toThrow(new GatewayError("bad_request", full));
+    // Far more of them than anybody has of the largest, and a provider's whole archive beside them.
+    expect(count).toBeGreaterThan(150);
+    catalogue = again();
+    expect(fill).toThrow(full);
+    expect(() => catalogue.importConfig({ name: "mine", config: formatConfig(configOf(large)) })).toThrow(
+      full,
+    );
+    catalogue.remove("custom", "large 0");
+    catalogue.addCustom({ ...large, name: "large 0" });
+    expect(fill).toThrow(full);
+  });
+}, 60_000);
+
+test("a thousand servers such as people have are far from the bound", () => {
+  withCatalogue((catalogue) => {
+    for (let at = 0; at < 1_000; at++) catalogue.addCustom({ ...BODY, name: `home ${at}` });
+    expect(sizeOfAll(catalogue.all())).toBeLessThan(MOST_STORED_BYTES / 10);
+  });
+}, 60_000);
 
 test("when the disk refuses, nothing is added, removed or switched", () => {
   withCatalogue((catalogue, _, store) => {
@@ -182,7 +229,7 @@ test("when the disk refuses, nothing is added, removed or switched", () => {
     database.run("PRAGMA query_only = ON");
     for (const attempt of [
       () => catalogue.addCustom({ ...BODY, name: "work" }),
-      () => catalogue.removeCustom("home"),
+      () => catalogue.remove("custom", "home"),
       () => catalogue.use("custom"),
     ]) {
       expect(attempt).toThrow("The database could not be written");

@@ -1,5 +1,5 @@
 import type { Candidates, Node } from "./node.ts";
-import { patternsOf, valuePatternsOf } from "./patterns.ts";
+import { choicesOf, patternsOf, valuePatternsOf } from "./patterns.ts";
 
 export function bashScript(nodes: readonly Node[]): string {
   const files = valuePatternsOf(nodes, "files");
@@ -17,6 +17,9 @@ _portcullis() {
   case "$command \${COMP_WORDS[COMP_CWORD-1]}" in
   ${files}) compopt -o default; return ;;
   ${anything}) return ;;
+${choicesOf(nodes)
+  .map(({ pattern, words }) => `  ${pattern}) COMPREPLY=($(compgen -W "${words}" -- "$current")); return ;;`)
+  .join("\n")}
   esac
   if [[ $current == -* ]]; then
     case "$command" in

@@ -30,12 +30,17 @@ function nodesOf(command: Command, path: string): Node[] {
 }
 
 function optionOf(option: Option): Node["options"][number] {
-  const value = /[<[](.+)[\]>]/.exec(option.flags)?.[1];
   return {
     names: [option.long, option.short].filter((name) => name != null),
     help: option.description,
-    value: value === undefined ? null : /^(file|folder)$/.test(value) ? "files" : "anything",
+    value: takenBy(option),
   };
+}
+
+function takenBy({ argChoices, flags }: Option): Candidates | null {
+  if (argChoices !== undefined) return argChoices;
+  const value = /[<[](.+)[\]>]/.exec(flags)?.[1];
+  return value === undefined ? null : /^(file|folder)$/.test(value) ? "files" : "anything";
 }
 
 function candidatesFor(argument: Argument): Candidates {

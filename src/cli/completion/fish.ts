@@ -26,22 +26,17 @@ function linesOf(node: Node): string[] {
     const flags = names.map((name) =>
       name.startsWith("--") ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`,
     );
-    return [
-      start,
-      ...flags,
-      ...(value === null ? [] : VALUE_FLAGS[valueKind(value)]),
-      `-d ${quoted(help)}`,
-    ].join(" ");
+    return [start, ...flags, ...valueFlags(value), `-d ${quoted(help)}`].join(" ");
   });
   const operand = operandOf(node.operand);
   return [...commands, ...options, ...(operand === null ? [] : [`${start} ${operand}`])];
 }
 
 /** `-x`: takes a value, and it is no file; `-rF`: it is one. */
-const VALUE_FLAGS = { files: ["-rF"], other: ["-x"] };
-
-function valueKind(value: Candidates): keyof typeof VALUE_FLAGS {
-  return value === "files" ? "files" : "other";
+function valueFlags(value: Candidates | null): string[] {
+  if (value === null) return [];
+  if (value === "files") return ["-rF"];
+  return typeof value === "object" ? ["-x", `-a ${quoted(value.join(" "))}`] : ["-x"];
 }
 
 function operandOf(candidates: Candidates): string | null {

@@ -19,6 +19,17 @@ export function valuePatternsOf(nodes: readonly Node[], value: Candidates): stri
     .join(" | ");
 }
 
+/** Each option that takes one of some words, behind its command, and these words. */
+export function choicesOf(nodes: readonly Node[]): { pattern: string; words: string }[] {
+  return nodes.flatMap(({ path, options }) =>
+    options.flatMap(({ names, value }) =>
+      typeof value === "object" && value !== null
+        ? [{ pattern: names.map((name) => `"${path} ${name}"`).join(" | "), words: value.join(" ") }]
+        : [],
+    ),
+  );
+}
+
 /** A text between single quotes, as zsh reads it. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,5 +1,5 @@
 import type { Candidates, Node } from "./node.ts";
-import { patternsOf, quoted, valuePatternsOf } from "./patterns.ts";
+import { choicesOf, patternsOf, quoted, valuePatternsOf } from "./patterns.ts";
 
 export function zshScript(nodes: readonly Node[]): string {
   const files = valuePatternsOf(nodes, "files");
@@ -18,6 +18,9 @@ _portcullis() {
   case "$command $words[CURRENT-1]" in
     (${files}) _files; return ;;
     (${anything}) return ;;
+${choicesOf(nodes)
+  .map(({ pattern, words }) => `    (${pattern}) compadd -- ${words}; return ;;`)
+  .join("\n")}
   esac
   if [[ $words[CURRENT] == -* ]]; then
     case "$command" in
