@@ -20,7 +20,16 @@ beforeAll(async () => {
 }, TIMEOUT_MS);
 afterAll(() => lab?.close(), TIMEOUT_MS);
 
-type Action = "add" | "remove" | "import" | "provider" | "connect" | "disconnect" | "status" | "servers";
+type Action =
+  | "add"
+  | "remove"
+  | "import"
+  | "unimport"
+  | "provider"
+  | "connect"
+  | "disconnect"
+  | "status"
+  | "servers";
 
 const actions = fc.record({
   action: fc.constantFrom<Action[]>(
@@ -29,6 +38,7 @@ const actions = fc.record({
     "remove",
     "remove",
     "import",
+    "unimport",
     "provider",
     "connect",
     "disconnect",
@@ -109,9 +119,10 @@ async function act(index: number, until: number, records: Records): Promise<void
         });
         break;
       case "remove":
+      case "unimport":
         // 400: the tunnel uses it, so it is there.
         expectOne(told, [200, 400, 404]);
-        records.note("custom", name, {
+        records.note(action === "remove" ? "custom" : "imported", name, {
           ...seen,
           kind: status === 200 ? "change" : "look",
           there: status === 400,
@@ -151,6 +162,8 @@ function ask(client: Client, action: Action, { name, exit, provider }: Choice) {
       return client.ask("POST", "/api/import", { ...server.importBody, name });
     case "remove":
       return client.ask("DELETE", `/api/custom/remove/${name}`);
+    case "unimport":
+      return client.ask("DELETE", `/api/import/${name}`);
     case "provider":
       return client.ask("POST", `/api/provider/${provider}`);
     case "connect":

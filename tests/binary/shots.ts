@@ -36,7 +36,8 @@ export function shots(prefix: string): fc.Arbitrary<Shot> {
   const providers = fc.constantFrom("managed", "custom", "imported", "other", "%00");
   return fc.oneof(
     { weight: 5, arbitrary: add.map((body) => post("/api/custom/add", body)) },
-    { weight: 4, arbitrary: name.map((each) => plain("DELETE", removal(each))) },
+    { weight: 4, arbitrary: name.map((each) => plain("DELETE", removal("custom/remove", each))) },
+    { weight: 2, arbitrary: name.map((each) => plain("DELETE", removal("import", each))) },
     { weight: 3, arbitrary: file.map((body) => post("/api/import", body)) },
     { weight: 4, arbitrary: altered(add, prefix).map((body) => post("/api/custom/add", body)) },
     { weight: 3, arbitrary: altered(file, prefix).map((body) => post("/api/import", body)) },
@@ -55,7 +56,7 @@ export function shots(prefix: string): fc.Arbitrary<Shot> {
 
 /** The name that a shot would add or remove, or null. */
 export function nameOf({ method, path, body }: Shot): string | null {
-  const [, name] = /^\/api\/custom\/remove\/([^?]*)/.exec(path) ?? [];
+  const [, name] = /^\/api\/(?:custom\/remove|import)\/([^?]*)/.exec(path) ?? [];
   if (method === "DELETE" && name !== undefined) return decodeURIComponent(name);
   const adds = method === "POST" && /^\/api\/(custom\/add|import)(\?|$)/.test(path);
   return adds ? JSON.parse(Buffer.from(body ?? "").toString()).name : null;
@@ -154,6 +155,6 @@ function plain(method: string, path: string): Shot {
   return { method, path, headers: {} };
 }
 
-function removal(name: string): string {
-  return `/api/custom/remove/${encodeURIComponent(name)}`;
+function removal(from: string, name: string): string {
+  return `/api/${from}/${encodeURIComponent(name)}`;
 }

@@ -153,6 +153,11 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     await gateway.api("POST", "/api/provider/imported");
     expect((await connect(second.importBody.name)).body).toEqual({ success: true });
     expect(await client()).toContain(VPN.vpn2.v4);
+    const inUse = await gateway.api("DELETE", `/api/import/${second.importBody.name}`);
+    expect([inUse.status, inUse.body.error]).toEqual([
+      400,
+      "name: the tunnel uses this server; disconnect first",
+    ]);
   }, 30_000);
 
   test("an endpoint over IPv6, and one with a name, are reached; the name's lookup is the only question outside", async () => {
