@@ -9,9 +9,11 @@ import type { AlertCode } from "./tunnel/alert.ts";
 import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./tunnel/histogram.ts";
 import type { Memory } from "./tunnel/memory.ts";
 import type { Status } from "./tunnel/schema.ts";
+import { clashOf } from "./tunnel/session.ts";
 import { carriedBy } from "./tunnel/state.ts";
 import type { Tunnel } from "./tunnel/tunnel.ts";
 import { generateKeyPair } from "./wireguard/key.ts";
+import type { Config } from "./wireguard/schema.ts";
 
 interface Parts extends Pick<Tunnel, "controller" | "roundTrips"> {
   catalogue: Catalogue;
@@ -82,6 +84,10 @@ export function gatewayOf({
   catalogue.onChange((provider, count) =>
     bulletin.publish({ type: "server_update", payload: { provider, count } }),
   );
+  const refuseClash = (config: Config) => {
+    const clash = clashOf(controller.links, config);
+    if (clash !== null) throw new GatewayError("bad_request", `address: ${clash}`);
+  };
   return {
     status: () => status(),
     providers: () => ({ providers: [...PROVIDERS], current: catalogue.current() }),
@@ -97,14 +103,14 @@ export function gatewayOf({
       await controller.disconnect();
       return { killSwitch: memory.killSwitch() };
     },
-    addCustom: (body: CustomServer) => catalogue.addCustom(body),
+    addCustom: (body: CustomServer) => catalogue.addCustom(body, refuseClash),
     remove: (provider, name) => {
       if (controller.uses(provider, name)) {
         throw new GatewayError("bad_request", "name: the tunnel uses this server; disconnect first");
       }
       catalogue.remove(provider, name);
     },
-    importConfig: (body: ImportedConfig) => catalogue.importConfig(body),
+    importConfig: (body: ImportedConfig) => catalogue.importConfig(body, refuseClash),
     keyPair: () => {
       const { privateKey, publicKey } = generateKeyPair();
       return { private_key: privateKey, public_key: publicKey };

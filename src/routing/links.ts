@@ -9,6 +9,8 @@ export interface Links {
   uplink: string | null;
   /** The uplink's own addresses, by which the tunnel's packets leave. */
   uplinkAddresses: string[];
+  /** All of the machine's own addresses but link-local ones and those of our tunnels. */
+  addresses: string[];
   /** Bytes; what the uplink carries in one packet. */
   uplinkMtu: number;
   ipv6: Ipv6;
@@ -51,6 +53,7 @@ export async function linksOf(host: Host, settings: Settings): Promise<Links> {
     lans: lans.map((lan) => ({ ...lan, prefixes: [...lan.prefixes, "fe80::/10"] })),
     uplink,
     uplinkAddresses: (found?.addr_info ?? []).map(({ local = "" }) => local).sort(),
+    addresses: ownAddresses(addresses, settings),
     uplinkMtu: found?.mtu ?? ETHERNET_MTU,
     ipv6: await ipv6Of(host),
     online: hasCarrier(found) && uplink !== null && defaultLinks.includes(uplink),
@@ -79,6 +82,12 @@ async function defaultRouteLinks(host: Host, own: ReadonlySet<string>): Promise<
       .sort((a, b) => (a.metric ?? 0) - (b.metric ?? 0))
       .map((route) => route.dev ?? ""),
   );
+}
+
+function ownAddresses(links: readonly Address[], { interface: base }: Settings): string[] {
+  const others = links.filter(({ ifname }) => ifname !== `${base}0` && ifname !== `${base}1`);
+  const addresses = others.flatMap((link) => link.addr_info.map(({ local = "" }) => local));
+  return addresses.filter((address) => address !== "" && !address.startsWith("fe80:")).sort();
 }
 
 function privatePrefixesOf(link: Address): string[] {

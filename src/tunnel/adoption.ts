@@ -1,4 +1,6 @@
+import { messageOf } from "../errors.ts";
 import { FWMARK } from "../firewall/policy.ts";
+import type { Log } from "../log.ts";
 import type { Links } from "../routing/links.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
@@ -14,6 +16,7 @@ interface Parts {
   host: Host;
   kernel: Kernel;
   memory: Memory;
+  log: Pick<Log, "warn">;
   /** Base name of the tunnel's interfaces. */
   base: string;
 }
@@ -28,7 +31,7 @@ interface Found {
 
 /** The state that an earlier process's tunnel amounts to: of an interface that the routes lead to, and a server that is known. */
 export async function adopted(
-  { host, kernel, memory, base }: Parts,
+  { host, kernel, memory, base, log }: Parts,
   { present, servers, links }: Found,
 ): Promise<State | null> {
   const routed = await kernel.routedLinks();
@@ -45,12 +48,24 @@ export async function adopted(
       remembered?.name === server.name ? remembered.since : device.peer.latestHandshake || host.now();
     const since = host.monotonic() - Math.max(0, host.now() - began);
     const zone = linksOfBase(base).indexOf(link) + 1;
-    const session = { server: usableOn(links, server), link, zone, endpoint };
+    const usable = usableNow(links, server, log);
+    if (usable === null) continue;
+    const session = { server: usable, link, zone, endpoint };
     return host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
       ? { name: "connected", session, since }
       : { name: "reconnecting", server, session, since };
   }
   return null;
+}
+
+/** Null where the machine's network has changed so that the server cannot be used. */
+function usableNow(links: Links, server: Server, log: Parts["log"]): Server | null {
+  try {
+    return usableOn(links, server);
+  } catch (error) {
+    log.warn(`the tunnel that is up is not taken over: ${messageOf(error)}`);
+    return null;
+  }
 }
 
 /** Whether an interface is a tunnel of ours to that server: both keys and the mark agree. */

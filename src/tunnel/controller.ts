@@ -12,7 +12,7 @@ import type { Probe } from "./probe.ts";
 import type { Protection, Tunnels } from "./protection.ts";
 import type { Repairs } from "./repairs.ts";
 import type { Status } from "./schema.ts";
-import { linksOfBase, type Session, sameServer } from "./session.ts";
+import { clashOf, linksOfBase, type Session, sameServer } from "./session.ts";
 import { carriedBy, type Event, type State, transition } from "./state.ts";
 import { statusOf } from "./status.ts";
 import { candidatesOf, isPlace, isWhatIsWanted, sameWish, type Wish } from "./wish.ts";
@@ -57,8 +57,12 @@ export class Controller {
     return this.current;
   }
 
+  get links(): Links {
+    return this.parts.protection.links;
+  }
+
   get lans(): Links["lans"] {
-    return this.parts.protection.links.lans;
+    return this.links.lans;
   }
 
   /** Calls back after every change of state. */
@@ -230,8 +234,23 @@ export class Controller {
       found.uplink === null ? { ...found, uplink: known.uplink, uplinkMtu: known.uplinkMtu } : found;
     if (Bun.deepEquals(links, known)) return;
     if (links.online !== known.online) log.info(`the uplink is ${links.online ? "up" : "down"}`);
-    await protection.relink(links);
+    const relinked = protection.relink(links);
+    this.dropUnusable().catch((error: unknown) => log.warn(messageOf(error)));
+    await relinked;
     await this.setSysctls();
+  }
+
+  /** Where the LAN has come to use an address of the tunnel's own. The server is tried again: the LAN may move on. */
+  private dropUnusable(): Promise<void> {
+    return this.enqueue(async () => {
+      const server = carriedBy(this.current)?.server;
+      const clash = server === undefined ? null : clashOf(this.links, server.config);
+      if (server === undefined || clash === null) return;
+      this.error = `the tunnel to ${server.name} cannot stay: ${clash}`;
+      this.parts.log.warn(this.error);
+      this.enter({ type: "drop" });
+      await this.settle();
+    });
   }
 
   /** Tries again what failed to apply. */

@@ -37,11 +37,12 @@ export class Dialer {
     const { kernel, protection, names, base } = this.parts;
     const { uplinkMtu } = protection.links;
     assertUplink(protection.links);
+    const usable = usableOn(protection.links, server);
     const { host, port } = server.config.peer.endpoint;
     const old = former?.session ?? null;
     const [address] = await names.resolve(host, standingOf(former), signal);
     const endpoint = { address, port };
-    const session = sessionFor(base, usableOn(protection.links, server), endpoint, old);
+    const session = sessionFor(base, usable, endpoint, old);
     // Carrying already, for routes alone lead traffic into it: one change of the firewall less before it flows.
     const sessions = old === null ? [session] : [old, session];
     await together([

@@ -42,6 +42,7 @@ const NO_LINKS: Links = {
   lans: [],
   uplink: null,
   uplinkAddresses: [],
+  addresses: [],
   uplinkMtu: 1500,
   ipv6: "on",
   online: false,
@@ -143,8 +144,8 @@ export class Protection {
     const policy: Policy = {
       lans,
       uplink,
-      dialing: dialing.map(exitOf),
-      carrying: carrying.map(exitOf),
+      dialing: dialing.map((session) => exitOf(session, this.own)),
+      carrying: carrying.map((session) => exitOf(session, this.own)),
       lookup: lookup ?? null,
       errand: errand ?? null,
     };

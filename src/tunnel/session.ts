@@ -1,8 +1,9 @@
-import { parsePrefix } from "../address.ts";
+import { contains, formatPrefix, parsePrefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { Exit } from "../firewall/policy.ts";
 import type { Links } from "../routing/links.ts";
 import type { Server } from "../servers/schema.ts";
+import type { Config } from "../wireguard/schema.ts";
 
 /** One WireGuard interface and the server behind it. There are two interfaces, so that a switch can dial beside. */
 export interface Session {
@@ -40,8 +41,18 @@ export function sameServer(a: Server, b: Server): boolean {
   return a.provider === b.provider && a.name === b.name;
 }
 
-/** The server as this machine can use it: without IPv6 only the tunnel's IPv4 addresses. */
+/**
+ * The server as this machine can use it: without IPv6 only the tunnel's IPv4 addresses. Throws
+ * `GatewayError("unable")` where it cannot.
+ */
 export function usableOn(links: Links, server: Server): Server {
+  const usable = withoutMissingFamily(links, server);
+  const clash = clashOf(links, usable.config);
+  if (clash !== null) throw new GatewayError("unable", `${server.name} cannot be used here: ${clash}`);
+  return usable;
+}
+
+function withoutMissingFamily(links: Links, server: Server): Server {
   if (links.ipv6 === "on") return server;
   const addresses = server.config.interface.addresses.filter((address) => !address.includes(":"));
   if (addresses.length === 0) {
@@ -53,14 +64,41 @@ export function usableOn(links: Links, server: Server): Server {
   return { ...server, config: { ...server.config, interface: { ...server.config.interface, addresses } } };
 }
 
-/** What the firewall must know of it. */
-export function exitOf({ server, link, zone, endpoint }: Session): Exit {
-  const { addresses, dns } = server.config.interface;
+/**
+ * What the firewall must know of it. Nobody outside the tunnel may send to its addresses (CVE-2019-14899); one that
+ * the LAN has come to use since is left out, or the LAN could no longer reach the gateway.
+ */
+export function exitOf({ server, link, zone, endpoint }: Session, links: Links): Exit {
   return {
     interface: link,
     zone,
     endpoint,
-    addresses: addresses.map((address) => parsePrefix(address)?.address ?? address),
-    resolvers: dns,
+    addresses: addressesOf(server.config).filter((address) => userOf(links, address) === null),
+    resolvers: server.config.interface.dns,
   };
+}
+
+/** Why a tunnel with this configuration would cut the LAN off from the gateway, or null. */
+export function clashOf(links: Links, config: Config): string | null {
+  for (const address of addressesOf(config)) {
+    const user = userOf(links, address);
+    if (user !== null)
+      return `${address} ${user}: with this tunnel up the LAN could not reach the gateway; change the server's address, or the LAN's`;
+  }
+  return null;
+}
+
+/** Who uses an address outside the tunnel, as the end of a sentence; null where nobody does. */
+function userOf({ addresses, lans }: Links, address: string): string | null {
+  if (addresses.includes(address)) return "is an address of this machine";
+  const prefix = lans
+    .flatMap((lan) => lan.prefixes)
+    .map(parsePrefix)
+    .find((each) => each !== null && contains(each, address));
+  return prefix == null ? null : `lies in the LAN ${formatPrefix(prefix)}`;
+}
+
+/** The tunnel's own addresses, without prefix length. */
+function addressesOf(config: Config): string[] {
+  return config.interface.addresses.map((address) => parsePrefix(address)?.address ?? address);
 }

@@ -37,6 +37,8 @@ export type Event =
   | { type: "interrupt" }
   /** The session is dead. */
   | { type: "lose" }
+  /** The session can no longer be used: nothing carries traffic until another one does. */
+  | { type: "drop" }
   /** The session that was thought dead answers. */
   | { type: "revive" }
   /** The service starts and remembers the server that it had. */
@@ -58,6 +60,10 @@ export function transition(state: State, event: Event): State {
       return state.name === "connected"
         ? { ...state, name: "reconnecting", server: state.session.server }
         : state;
+    case "drop":
+      if (state.name === "connected")
+        return { name: "reconnecting", server: state.session.server, session: null, since: state.since };
+      return state.name === "reconnecting" && state.session !== null ? { ...state, session: null } : state;
     case "revive":
       return state.name === "reconnecting" && state.session !== null
         ? { name: "connected", session: state.session, since: state.since }

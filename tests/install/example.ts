@@ -8,6 +8,7 @@ export const ONE_CABLE: Machine = {
     lans: [{ interface: "eth0", prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"] }],
     uplink: "eth0",
     uplinkAddresses: ["192.168.7.2"],
+    addresses: ["192.168.7.2"],
     uplinkMtu: 1500,
     ipv6: "on",
     online: true,

@@ -45,6 +45,7 @@ const EVENTS = {
   fail: { type: "fail" },
   interrupt: { type: "interrupt" },
   lose: { type: "lose" },
+  drop: { type: "drop" },
   revive: { type: "revive" },
   recall: { type: "recall", server: TWO, since: 9 },
   hangUp: { type: "hangUp" },
@@ -73,8 +74,8 @@ const TABLE: Record<keyof typeof STATES, Partial<Record<Event["type"], State>>> 
   "connecting from connected": { ...everywhere(CONNECTED), fail: CONNECTED, interrupt: CONNECTED },
   "connecting from lost": { ...everywhere(LOST), fail: LOST, interrupt: LOST },
   "connecting from recalled": { ...everywhere(RECALLED), fail: RECALLED, interrupt: RECALLED },
-  connected: { ...everywhere(CONNECTED), lose: LOST },
-  lost: { ...everywhere(LOST), revive: CONNECTED },
+  connected: { ...everywhere(CONNECTED), lose: LOST, drop: RECALLED },
+  lost: { ...everywhere(LOST), revive: CONNECTED, drop: RECALLED },
   recalled: everywhere(RECALLED),
 };
 

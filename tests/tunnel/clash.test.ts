@@ -1,0 +1,167 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { GatewayError } from "../../src/errors.ts";
+import { Bulletin, gatewayOf } from "../../src/gateway.ts";
+import { Catalogue } from "../../src/servers/catalogue.ts";
+import { ManagedList } from "../../src/servers/managed.ts";
+import { Store } from "../../src/servers/store.ts";
+import { formatConfig } from "../../src/wireguard/config.ts";
+import { BODY, CONFIG } from "../servers/example.ts";
+import { inDirectory } from "./directory.ts";
+import { Gateway, ONE, stoodAlways, TWO } from "./gateway.ts";
+
+const CUT_OFF =
+  "with this tunnel up the LAN could not reach the gateway; change the server's address, or the LAN's";
+const IN_LAN = `10.64.0.1 lies in the LAN 10.64.0.0/24: ${CUT_OFF}`;
+const SPOOFED = 'comment "CVE-2019-14899: nobody outside talks to the tunnel\'s address"';
+
+function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
+  test(text, () => inDirectory(async (directory) => work(await Gateway.started(directory))));
+}
+
+/** The LAN gets another prefix, and the gateway hears of it. */
+async function move({ host, controller }: Gateway, ...addresses: string[]): Promise<void> {
+  const lan = host.links.get("lan0");
+  if (lan !== undefined) lan.addresses = addresses;
+  await controller.checkNetwork();
+  // What the change has brought about is done.
+  await controller.beside(async () => {});
+}
+
+describe("a server whose address is in use on the LAN", () => {
+  claim("is not connected to, and nothing is touched", async (gateway) => {
+    await move(gateway, "10.64.0.250/24");
+    const before = gateway.host.commands.length;
+    await expect(gateway.controller.connect(ONE)).rejects.toThrow(
+      new GatewayError("unable", `one cannot be used here: ${IN_LAN}`),
+    );
+    await gateway.controller.beside(async () => {});
+    const after = gateway.host.commands.slice(before);
+    expect(after.filter((command) => !/^(ip -j|nft -s list)/.test(command))).toEqual([]);
+    expect([...gateway.host.links.keys()]).toEqual(["lo", "lan0", "up0"]);
+    expect(await gateway.status()).toMatchObject({ state: "failed", killswitch_active: true });
+  });
+
+  claim("leaves the former tunnel as it is", async (gateway) => {
+    await gateway.controller.connect(TWO);
+    await move(gateway, "192.168.7.1/24", "fd00:64::1/128");
+    await expect(gateway.controller.connect(ONE)).rejects.toThrow("fd00:64::1 is an address of this machine");
+    await gateway.controller.beside(async () => {});
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "two" });
+  });
+
+  claim("is an address of the uplink's, too", async (gateway) => {
+    gateway.host.links.get("up0")?.addresses.push("10.64.0.1/8");
+    await gateway.controller.checkNetwork();
+    await expect(gateway.controller.connect(ONE)).rejects.toThrow("10.64.0.1 is an address of this machine");
+  });
+});
+
+describe("a LAN that comes to use the address of a live tunnel", () => {
+  claim("is never refused, and the tunnel ends with an error that says why", async (gateway) => {
+    const { controller, host, log } = gateway;
+    await controller.connect(ONE);
+    expect(host.table).toContain(`ip daddr { 10.64.0.1 } drop ${SPOOFED}`);
+    const known = host.tables.length;
+    await move(gateway, "10.64.0.1/24");
+    for (const table of host.tables.slice(known)) expect(table).not.toContain("ip daddr { 10.64.0.1 } drop");
+    expect(await gateway.status()).toMatchObject({
+      state: "reconnecting",
+      connected: false,
+      killswitch_active: true,
+      error: `the tunnel to one cannot stay: 10.64.0.1 is an address of this machine: ${CUT_OFF}`,
+    });
+    expect([...host.links.keys()]).toEqual(["lo", "lan0", "up0"]);
+    expect(log.join("\n")).toContain("the tunnel to one cannot stay");
+    expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim("gets the tunnel back when it has moved on", async (gateway) => {
+    await gateway.controller.connect(ONE);
+    await move(gateway, "10.64.0.250/24");
+    await gateway.look();
+    expect(await gateway.status()).toMatchObject({
+      state: "reconnecting",
+      error: `one cannot be used here: ${IN_LAN}`,
+    });
+    await move(gateway, "192.168.7.1/24");
+    await gateway.comeToRest();
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "one", error: null });
+  });
+
+  claim("ends a tunnel that its server has stopped answering, too", async (gateway) => {
+    await gateway.controller.connect(ONE);
+    gateway.controller.lose("one no longer answers");
+    await move(gateway, "10.64.0.250/24");
+    expect(gateway.host.links.has("wg0")).toBe(false);
+  });
+
+  claim("gets it although the kernel refuses the first change of the firewall", async (gateway) => {
+    const { controller, host } = gateway;
+    await controller.connect(ONE);
+    let refusals = 1;
+    host.fails = (count) =>
+      host.commands[count - 1]?.startsWith("nft -e") && refusals-- > 0 ? "before" : null;
+    host.links.get("lan0")?.addresses.push("10.64.0.250/24");
+    await expect(controller.checkNetwork()).rejects.toThrow("made to fail");
+    await controller.beside(async () => {});
+    await gateway.look();
+    expect(host.table).not.toContain("10.64.0.1");
+    expect(host.links.has("wg0")).toBe(false);
+  });
+
+  claim("during a dial ends the tunnel that the dial makes", async (gateway) => {
+    const { controller, host } = gateway;
+    let checked: Promise<void> | undefined;
+    host.onEvent = (event) => {
+      if (checked !== undefined || !event.includes("-batch")) return;
+      host.links.get("lan0")?.addresses.push("10.64.0.250/24");
+      checked = controller.checkNetwork();
+    };
+    await controller.connect(ONE);
+    await checked;
+    await controller.beside(async () => {});
+    expect(await gateway.status()).toMatchObject({ state: "reconnecting", killswitch_active: true });
+    expect(host.links.has("wg0")).toBe(false);
+  });
+
+  claim("while the service was away keeps it from taking the tunnel over", async (gateway) => {
+    await gateway.controller.connect(ONE);
+    const lan = gateway.host.links.get("lan0");
+    if (lan !== undefined) lan.addresses = ["10.64.0.250/24"];
+    await gateway.restart();
+    expect(gateway.log).toContain(
+      `the tunnel that is up is not taken over: one cannot be used here: ${IN_LAN}`,
+    );
+    expect([...gateway.host.links.keys()]).toEqual(["lo", "lan0", "up0"]);
+    expect(await gateway.status()).toMatchObject({ state: "reconnecting", killswitch_active: true });
+    await gateway.look();
+    expect((await gateway.status()).error).toBe(`one cannot be used here: ${IN_LAN}`);
+  });
+});
+
+test("such a server is neither added nor imported", () =>
+  inDirectory(async (directory) => {
+    const { tunnel, memory, host } = await Gateway.started(directory);
+    const store = Store.open(join(directory, "servers"), host.now());
+    const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
+    const log = { warn: () => {} };
+    const bulletin = new Bulletin(host, log);
+    const gateway = gatewayOf({ ...tunnel, catalogue, memory, clock: host, bulletin, log });
+    const config = formatConfig({
+      ...CONFIG,
+      interface: { ...CONFIG.interface, addresses: ["192.168.7.5/32"] },
+    });
+    const refusal = new GatewayError(
+      "bad_request",
+      `address: 192.168.7.5 lies in the LAN 192.168.7.0/24: ${CUT_OFF}`,
+    );
+    expect(() => gateway.addCustom({ ...BODY, address: "10.64.0.2,192.168.7.5/16" })).toThrow(refusal);
+    expect(() => gateway.importConfig({ name: "mine", config })).toThrow(refusal);
+    expect(() => gateway.addCustom({ ...BODY, address: "192.168.7.1" })).toThrow(
+      `address: 192.168.7.1 is an address of this machine: ${CUT_OFF}`,
+    );
+    expect(catalogue.all()).toEqual([]);
+    await gateway.addCustom(BODY);
+    expect(gateway.importConfig({ name: "mine", config: formatConfig(CONFIG) })).toEqual([]);
+  }));
