@@ -193,7 +193,7 @@ function listenOn(
   } catch (cause) {
     throw new GatewayError(
       "unable",
-      `cannot listen on ${host} port ${port}: ${messageOf(cause)}; choose another with --port`,
+      `cannot listen on ${host} port ${port}: ${messageOf(cause)}; choose another with --host or --port`,
       {
         cause,
       },

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { GatewayError } from "./errors.ts";
@@ -142,11 +143,18 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     failover: switchIn(text("failover")),
     logLevel: text("logLevel"),
   };
-  if (settingsSchema.Check(settings)) return settings;
-  const [fault] = settingsSchema.Errors(settings);
-  const { name, variable, help } = FLAGS[(fault?.instancePath.split("/")[1] ?? "port") as keyof Settings];
-  throw new GatewayError(
-    "bad_request",
-    `--${name} (${variable}): ${fault?.message ?? "not usable"}; it is the ${help}`,
-  );
+  if (!settingsSchema.Check(settings)) {
+    const [fault] = settingsSchema.Errors(settings);
+    const key = (fault?.instancePath.split("/")[1] ?? "port") as keyof Settings;
+    return refuse(key, fault?.message ?? "not usable");
+  }
+  // A name would have to be looked up before there is a network.
+  if (isIP(settings.host) === 0 && settings.host !== "localhost")
+    refuse("host", "must be an IP address or localhost");
+  return settings;
+}
+
+function refuse(key: keyof Settings, what: string): never {
+  const { name, variable, help } = FLAGS[key];
+  throw new GatewayError("bad_request", `--${name} (${variable}): ${what}; it is the ${help}`);
 }

@@ -34,7 +34,10 @@ async function documentOf(gateway: Gateway, audience: Audience): Promise<OpenApi
 
 const INFO = {
   title: "Portcullis",
-  description: "A WireGuard VPN gateway with a kill switch. No credentials: the local network is served.",
+  description:
+    "A WireGuard VPN gateway with a kill switch. No credentials: the local network is served. Malformed HTTP is " +
+    "answered before any endpoint sees it, without a body: 431 where the head is larger than 16 KiB or has too many " +
+    "fields, 505 for a version other than HTTP/1.0 and 1.1, 400 otherwise.",
   version,
 };
 

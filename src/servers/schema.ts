@@ -49,10 +49,16 @@ export const CustomServer = Type.Object(
     endpoint: Type.String({ description: "host:port or [IPv6]:port" }),
     public_key: Type.String(),
     private_key: Type.String(),
-    address: Type.String({ description: "one or several CIDRs, comma-separated" }),
-    dns: Type.Optional(Type.String()),
-    allowed_ips: Type.Optional(Type.String({ default: "0.0.0.0/0,::/0" })),
-    location: Type.Optional(Type.String({ default: "" })),
+    address: Type.String({ description: "one or several CIDRs, comma-separated, at most 16" }),
+    dns: Type.Optional(
+      Type.String({ description: "resolvers and search domains, comma-separated, at most 16" }),
+    ),
+    allowed_ips: Type.Optional(
+      Type.String({ default: "0.0.0.0/0,::/0", description: "CIDRs, comma-separated, at most 1024" }),
+    ),
+    location: Type.Optional(
+      Type.String({ default: "", description: "City, Country, in at most 200 characters" }),
+    ),
     preshared_key: Type.Optional(Type.String()),
     persistent_keepalive: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
     mtu: Type.Optional(Type.Integer({ minimum: 576, maximum: 65535 })),

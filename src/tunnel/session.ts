@@ -82,20 +82,22 @@ export function exitOf({ server, link, zone, endpoint }: Session, links: Links):
 export function clashOf(links: Links, config: Config): string | null {
   for (const address of addressesOf(config)) {
     const user = userOf(links, address);
-    if (user !== null)
-      return `${address} ${user}: with this tunnel up the LAN could not reach the gateway; change the server's address, or the LAN's`;
+    if (user !== null) return `${address} ${user}`;
   }
   return null;
 }
 
-/** Who uses an address outside the tunnel, as the end of a sentence; null where nobody does. */
+/** Who uses an address outside the tunnel, and what to do about it, as the end of a sentence; null where nobody does. */
 function userOf({ addresses, lans }: Links, address: string): string | null {
-  if (addresses.includes(address)) return "is an address of this machine";
+  if (addresses.includes(address))
+    return "is an address of this machine, by which nobody could reach it any more; end the other tunnel that has it, or change the server's address";
   const prefix = lans
     .flatMap((lan) => lan.prefixes)
     .map(parsePrefix)
     .find((each) => each !== null && contains(each, address));
-  return prefix == null ? null : `lies in the LAN ${formatPrefix(prefix)}`;
+  return prefix == null
+    ? null
+    : `lies in the LAN ${formatPrefix(prefix)}, which could not reach the gateway any more; change the server's address, or the LAN's`;
 }
 
 /** The tunnel's own addresses, without prefix length. */

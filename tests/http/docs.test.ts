@@ -88,6 +88,11 @@ test("each message of /ws is a schema of its own, named as its type", async () =
   expect(messages.status_change.properties.payload.required).toEqual(status.required);
 });
 
+test("what is answered without a body is told of, as no endpoint answers so", async () => {
+  const { info } = await document();
+  for (const code of ["431", "505", "400"]) expect(info.description).toContain(code);
+});
+
 test("a refusal is documented as it is sent", async () => {
   const { paths } = await document();
   const { schema } = paths["/api/connect"].post.responses[404].content["application/json"];

@@ -10,9 +10,11 @@ import { BODY, CONFIG } from "../servers/example.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, stoodAlways, TWO } from "./gateway.ts";
 
-const CUT_OFF =
-  "with this tunnel up the LAN could not reach the gateway; change the server's address, or the LAN's";
-const IN_LAN = `10.64.0.1 lies in the LAN 10.64.0.0/24: ${CUT_OFF}`;
+const OURS =
+  "is an address of this machine, by which nobody could reach it any more; end the other tunnel that has it, or change the server's address";
+const inLan = (prefix: string) =>
+  `lies in the LAN ${prefix}, which could not reach the gateway any more; change the server's address, or the LAN's`;
+const IN_LAN = `10.64.0.1 ${inLan("10.64.0.0/24")}`;
 const SPOOFED = 'comment "CVE-2019-14899: nobody outside talks to the tunnel\'s address"';
 
 function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
@@ -69,7 +71,7 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
       state: "reconnecting",
       connected: false,
       killswitch_active: true,
-      error: `the tunnel to one cannot stay: 10.64.0.1 is an address of this machine: ${CUT_OFF}`,
+      error: `the tunnel to one cannot stay: 10.64.0.1 ${OURS}`,
     });
     expect([...host.links.keys()]).toEqual(["lo", "lan0", "up0"]);
     expect(log.join("\n")).toContain("the tunnel to one cannot stay");
@@ -152,14 +154,11 @@ test("such a server is neither added nor imported", () =>
       ...CONFIG,
       interface: { ...CONFIG.interface, addresses: ["192.168.7.5/32"] },
     });
-    const refusal = new GatewayError(
-      "bad_request",
-      `address: 192.168.7.5 lies in the LAN 192.168.7.0/24: ${CUT_OFF}`,
-    );
+    const refusal = new GatewayError("bad_request", `address: 192.168.7.5 ${inLan("192.168.7.0/24")}`);
     expect(() => gateway.addCustom({ ...BODY, address: "10.64.0.2,192.168.7.5/16" })).toThrow(refusal);
     expect(() => gateway.importConfig({ name: "mine", config })).toThrow(refusal);
     expect(() => gateway.addCustom({ ...BODY, address: "192.168.7.1" })).toThrow(
-      `address: 192.168.7.1 is an address of this machine: ${CUT_OFF}`,
+      `address: 192.168.7.1 ${OURS}`,
     );
     expect(catalogue.all()).toEqual([]);
     await gateway.addCustom(BODY);

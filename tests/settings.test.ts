@@ -1,0 +1,32 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { GatewayError } from "../src/errors.ts";
+import { settingsFrom } from "../src/settings.ts";
+import { commandLine } from "./cli/program.ts";
+
+setDefaultTimeout(60_000);
+
+test.each(["::", "0.0.0.0", "127.0.0.1", "fd00::1", "fe80::1%eth0", "localhost"])(
+  "%s is an address to listen on",
+  (host) => {
+    expect(settingsFrom({ host }).host).toBe(host);
+  },
+);
+
+const REFUSAL =
+  "--host (PORTCULLIS_HOST): must be an IP address or localhost; it is the address to listen on; :: is every address";
+
+test.each(["nonsense", "gateway.lan", "127.0.0.1:80", "256.0.0.1", "[::]", "*"])("%s is none", (host) => {
+  expect(() => settingsFrom({ host })).toThrow(new GatewayError("bad_request", REFUSAL));
+});
+
+test("a serve with such an address ends with exit code 2 and one line, before it does anything", () => {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(commandLine("serve", "--host", "nonsense"), {
+    // No program of the machine can be found, so none can have run.
+    env: { PATH: "" },
+  });
+  expect({ exitCode, stdout: stdout.toString(), stderr: stderr.toString() }).toEqual({
+    exitCode: 2,
+    stdout: "",
+    stderr: `portcullis: ${REFUSAL}\n`,
+  });
+});
