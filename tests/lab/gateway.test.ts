@@ -160,6 +160,31 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     ]);
   }, 30_000);
 
+  test("a LAN that comes to use the tunnel's address reaches the gateway by it, the tunnel ends, and comes back with the address", async () => {
+    await Bun.sleep(PACE_MS);
+    await gateway.api("POST", "/api/provider/managed");
+    expect((await connect("box-vpn-1")).body).toEqual({ success: true });
+    const [address = ""] = lab.sandbox.managedAddress.split("/");
+    const ping = ["ping", "-c", "1", "-W", "1", address];
+    const reached = async () => (await lab.exec(lab.namespaces.client, ping)).code === 0;
+    const change = (verb: string) =>
+      lab.exec(lab.namespaces.gateway, ["ip", "address", verb, `${address}/24`, "dev", "lan0"]);
+    // As long as it is the tunnel's alone, nobody outside talks to it.
+    expect(await reached()).toBe(false);
+    const leaks = await leaksDuring(async () => {
+      await change("add");
+      await until(reached);
+      await until(async () => (await status()).state === "reconnecting");
+      expect((await status()).error).toContain(`${address} is an address of this machine`);
+      expect(await client()).toBeNull();
+    });
+    expect(leaks).toEqual([]);
+    expect((await connect("box-vpn-1")).body.error).toStartWith("box-vpn-1 cannot be used here: ");
+    await change("del");
+    await until(async () => (await status()).connected, 60_000);
+    expect(await client()).toContain(VPN.vpn1.v4);
+  }, 120_000);
+
   test("an endpoint over IPv6, and one with a name, are reached; the name's lookup is the only question outside", async () => {
     const [first] = lab.sandbox.servers;
     const body = { ...first.customBody, name: "v6", endpoint: first.endpoint6 };
