@@ -87,6 +87,8 @@ export class FakeHost implements Host {
   oneWay = false;
   /** The interface of the IPv4 default route. */
   defaultRoute: string | null = "up0";
+  /** Whether `nft` says what it has loaded, as it was asked to. */
+  echoes = true;
   /** Whether the kernel's events get lost, as when there are more than anyone can read. */
   mute = false;
   /** How long they are on their way. */
@@ -242,6 +244,12 @@ export class FakeHost implements Host {
     this.tellOfTable("insert rule inet portcullis output accept");
   }
 
+  /** Another program switches the firewall's table off; its chains are listed as before. */
+  switchTableOff(): void {
+    this.table = this.table?.replace("{\n", "{\n  flags dormant\n\n") ?? null;
+    this.tellOfTable("add table inet portcullis { flags dormant; }");
+  }
+
   /** Another program adds a routing rule, or removes one of ours; the text is what `ip rule` takes. */
   changeRule(verb: "add" | "del", family: Family, text: string): void {
     this.rule(family, verb === "add", text);
@@ -344,8 +352,8 @@ export class FakeHost implements Host {
 
   private execute(argv: readonly string[], command: string, stdin: string): string {
     const words = argv.slice(1);
-    if (command === "nft -e -s -f -") return this.loadTable(stdin);
-    if (command === "nft -s list table inet portcullis")
+    if (command === "nft -e -s -n -f -") return this.loadTable(stdin);
+    if (command === "nft -s -n list table inet portcullis")
       return this.table ?? fail("No such file or directory");
     if (argv[0] === this.userspace && argv.length === 2) return this.addLink(argv[1] ?? "", true);
     if (argv[0] === "wg") return this.wireguard(words, stdin);
@@ -361,7 +369,7 @@ export class FakeHost implements Host {
     this.table = table === "" ? null : table;
     this.tables.push(this.table);
     this.tellOfTable("add table inet portcullis");
-    return echoOf(table);
+    return this.echoes ? echoOf(table) : "";
   }
 
   /** As a kernel that was started without IPv6: it has no rules of it. */

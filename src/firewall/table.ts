@@ -1,9 +1,20 @@
 import type { Host } from "../system/host.ts";
 import { TABLE } from "./ruleset.ts";
 
-/** The firewall's table as the kernel has it, in the form of `nft -s list table`, or null where there is none. */
+/**
+ * Numbers, and no counters: what nft names by files of the machine (/etc/protocols, /etc/iproute2/rt_marks) would be
+ * spelled in another way as soon as a package brings them.
+ */
+const SPELLING = ["-s", "-n"];
+
+/** The firewall's table as the kernel has it, or null where there is none. */
 export function listTable(host: Host): Promise<string | null> {
-  return host.run(["nft", "-s", "list", "table", ...TABLE.split(" ")]).catch(() => null);
+  return host.run(["nft", ...SPELLING, "list", "table", ...TABLE.split(" ")]).catch(() => null);
+}
+
+/** Replaces the table by that of `ruleset`; returns what nft echoes of it, spelled as `listTable` spells it. */
+export function loadTable(host: Host, ruleset: string): Promise<string> {
+  return host.run(["nft", "-e", ...SPELLING, "-f", "-"], { stdin: ruleset });
 }
 
 interface Listed {

@@ -1,4 +1,4 @@
-import { chainsListed, endsInRefusal, FINAL_RULES } from "../firewall/audit.ts";
+import { chainsListed, endsInRefusal, FINAL_RULES, isDormant } from "../firewall/audit.ts";
 import { listTable } from "../firewall/table.ts";
 import type { Links } from "../routing/links.ts";
 import { type Rule, readRules, ruleDifferences, rulesAhead } from "../routing/rules.ts";
@@ -43,14 +43,16 @@ export async function inspect(host: Host, expected: Expectation): Promise<Inspec
 }
 
 function firewallParts(listing: string | null, isAsLoaded: Expectation["isAsLoaded"]): Part[] {
-  const table = part("firewall table", listing !== null, "inet portcullis is in the kernel", "there is none");
+  const chains = chainsListed(listing ?? "");
+  const trouble = listing === null ? "there is none" : "is switched off (flags dormant)";
+  const awake = listing !== null && !isDormant(chains);
+  const table = part("firewall table", awake, "inet portcullis is in the kernel", trouble);
   if (listing === null) return [table];
-  const chains = chainsListed(listing);
   const refusals = (Object.keys(FINAL_RULES) as (keyof typeof FINAL_RULES)[]).map((name) =>
     part(
       `chain ${name}`,
       endsInRefusal(chains, name),
-      `hooked, drops by policy, and ends in "${withoutComment(chains.get(name)?.at(-1))}"`,
+      `hooked, drops by policy, and ends in "${verdictOf(chains.get(name)?.at(-1))}"`,
       "does not end in a rule that refuses what no other rule lets through",
     ),
   );
@@ -106,6 +108,7 @@ function part(name: string, holds: boolean, yes: string, no: string): Part {
   return { name, holds, found: holds ? yes : no };
 }
 
-function withoutComment(rule = ""): string {
-  return rule.replace(/ comment ".*"$/, "");
+/** The first word of a rule that has nothing but a verdict: listings spell the rest in numbers. */
+function verdictOf(rule = ""): string {
+  return rule.split(" ")[0] ?? "";
 }

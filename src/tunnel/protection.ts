@@ -1,8 +1,15 @@
 import { messageOf } from "../errors.ts";
-import { type Chains, chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../firewall/audit.ts";
+import {
+  type Chains,
+  chainsEchoed,
+  chainsListed,
+  finalRulesStand,
+  sameChains,
+  sameShape,
+} from "../firewall/audit.ts";
 import type { Errand, Lookup, Policy } from "../firewall/policy.ts";
 import { openRulesetOf, rulesetOf } from "../firewall/ruleset.ts";
-import { listTable } from "../firewall/table.ts";
+import { listTable, loadTable } from "../firewall/table.ts";
 import type { Links } from "../routing/links.ts";
 import {
   applyRules,
@@ -124,8 +131,9 @@ export class Protection {
 
   /** Whether a listing of the table is what was loaded; true where nothing is known of it. */
   private isAsLoaded(listing: string | null): boolean {
-    if (this.loaded === null || this.loaded.chains.size === 0) return true;
-    return listing !== null && sameChains(chainsListed(listing), this.loaded.chains);
+    if (this.loaded === null) return true;
+    const { chains } = this.loaded;
+    return listing === null ? chains.size === 0 : sameChains(chainsListed(listing), chains);
   }
 
   /** What the kernel should have. */
@@ -178,11 +186,12 @@ export class Protection {
   private async load(ruleset: string): Promise<void> {
     if (ruleset === this.loaded?.ruleset) return;
     this.loaded = null;
-    const echo = await this.announced(() =>
-      this.host.run(["nft", "-e", "-s", "-f", "-"], { stdin: ruleset }),
-    );
-    this.loaded = { ruleset, chains: chainsEchoed(echo) };
-    if (!this.compared) await this.assertComparable();
+    const echoed = chainsEchoed(await this.announced(() => loadTable(this.host, ruleset)));
+    const given = chainsListed(ruleset);
+    const whole = sameShape(echoed, given);
+    // What was not echoed is not taken for loaded: then a listing must say how nft spells what it was given.
+    this.loaded = { ruleset, chains: whole ? echoed : given };
+    if (!this.compared || !whole) await this.assertComparable();
     this.compared = true;
   }
 
@@ -241,12 +250,9 @@ export class Protection {
   private async assertComparable(): Promise<void> {
     const listing = await listTable(this.host);
     if (listing === null || this.loaded === null || this.isAsLoaded(listing)) return;
-    const count = (chains: Chains) => [...chains.values()].map((rules) => rules.length);
     const listed = chainsListed(listing);
     const as = finalRulesStand(listing) === finalRulesStand(this.loaded.ruleset);
-    if (as && Bun.deepEquals(count(listed), count(this.loaded.chains))) {
-      this.loaded = { ...this.loaded, chains: listed };
-    }
+    if (as && sameShape(listed, this.loaded.chains)) this.loaded = { ...this.loaded, chains: listed };
   }
 
   private inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -11,7 +11,7 @@ function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
   test(text, () => inDirectory(async (directory) => work(await Gateway.watched(directory))), PATIENCE_MS);
 }
 
-const LOAD = "nft -e -s -f -";
+const LOAD = "nft -e -s -n -f -";
 
 function loadsOf(host: FakeHost, since = 0): number {
   return host.commands.slice(since).filter((command) => command === LOAD).length;
@@ -34,6 +34,11 @@ const DAMAGES: Damage[] = [
     what: "a rule that lets everything out",
     layer: "firewall",
     by: (host) => host.insertRule("output", "accept"),
+  },
+  {
+    what: "a table that is switched off",
+    layer: "firewall",
+    by: (host) => host.switchTableOff(),
   },
   {
     what: "the removal of the last routing rule",
@@ -77,6 +82,42 @@ describe.each(DAMAGES)("$what", ({ layer, by }) => {
     by(host);
     await host.pass(301_500);
     expect(kernelState(host)).toBe(before);
+  });
+});
+
+describe("an nft that does not say what it has loaded", () => {
+  /** The gateway's table has been loaded by it. */
+  function claimSilent(text: string, work: (gateway: Gateway) => Promise<void>): void {
+    claim(text, async (gateway) => {
+      gateway.host.echoes = false;
+      await gateway.controller.connect(ONE);
+      await gateway.host.pass(10_000);
+      await work(gateway);
+    });
+  }
+
+  const FIREWALL_DAMAGES = DAMAGES.filter(({ layer }) => layer === "firewall");
+  for (const { what, by } of FIREWALL_DAMAGES) {
+    claimSilent(`does not keep ${what} from being seen and undone`, async (gateway) => {
+      const { host } = gateway;
+      const before = kernelState(host);
+      by(host);
+      expect(await gateway.tunnel.protection.stands()).toBe(false);
+      await host.pass(5);
+      expect(kernelState(host)).toBe(before);
+      await host.pass(MINUTE_MS);
+      expect(gateway.alerts).toEqual(["firewall_altered", "firewall_restored"]);
+      expect(await gateway.tunnel.protection.stands()).toBe(true);
+    });
+  }
+
+  claimSilent("is no reason for an alert", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.connect(TWO);
+    await controller.disconnect();
+    await host.pass(400_000);
+    expect(gateway.alerts).toEqual([]);
+    expect(await controller.fault()).toBeNull();
   });
 });
 
@@ -241,7 +282,7 @@ describe("a look at the kernel", () => {
   claim("that is under way during a connect does not bring back the past", async (gateway) => {
     const { host, controller, tunnel } = gateway;
     for (let slow = 0; slow < 60; slow += 3) {
-      host.turns = (command) => (command.startsWith("nft -s list") ? slow : 5);
+      host.turns = (command) => (command.startsWith("nft -s -n list") ? slow : 5);
       host.removeTable();
       const mending = tunnel.protection.mend();
       await Promise.all([controller.connect(ONE), mending]);
@@ -280,7 +321,7 @@ describe("a look at the kernel", () => {
   claim("by someone who asks for the status during a switch is no alarm", async (gateway) => {
     const { host, controller } = gateway;
     for (let slow = 0; slow < 60; slow += 3) {
-      host.turns = (command) => (command.startsWith("nft -s list") ? slow : 5);
+      host.turns = (command) => (command.startsWith("nft -s -n list") ? slow : 5);
       const asked = [gateway.status(), controller.connect(ONE), gateway.status()];
       await Promise.all(asked);
       await Promise.all([gateway.status(), controller.disconnect(), gateway.status()]);

@@ -514,7 +514,7 @@ describe("the watch", () => {
 
   claimConnected("goes on judging the server while the kernel refuses the firewall", async (gateway) => {
     const { host, controller } = gateway;
-    host.fails = () => (host.commands.at(-1) === "nft -e -s -f -" ? "before" : null);
+    host.fails = () => (host.commands.at(-1) === "nft -e -s -n -f -" ? "before" : null);
     host.removeTable();
     await host.pass(3_000);
     expect(await controller.fault()).not.toBeNull();

@@ -52,6 +52,9 @@ export const TAMPERING: readonly Scenario[] = [
     tampering(`the table is deleted while ${from}`, from, async (stage) => {
       await stage.inside("nft", "delete", "table", ...TABLE.split(" "));
     }),
+    tampering(`the table is switched off while ${from}`, from, async (stage) => {
+      await stage.inside("nft", "add", "table", ...TABLE.split(" "), "{ flags dormant; }");
+    }),
     tampering(`the last rule of each chain is deleted while ${from}`, from, async (stage) => {
       for (const chain of CHAINS) {
         const handle = (await handles(stage, chain)).at(-1);
