@@ -21,13 +21,16 @@ interface Listed {
   chain?: { family: string; table: string; name: string; hook?: string; policy?: string };
 }
 
+/** Where the gateway's traffic passes; a bridge's own chains see frames, and no packets that are routed. */
+const FAMILIES = ["ip", "ip6", "inet"];
+
 /** Chains of other programs (ufw, Docker) that drop what the gateway lets pass, unless they are told of it; in words. */
-export async function droppingChains(host: Host): Promise<string[]> {
-  const json = await host.run(["nft", "-j", "list", "chains"]).catch(() => "");
+export async function droppingChains(host: Host, hooks = ["forward", "input"]): Promise<string[]> {
+  const json = await host.run(["nft", "-j", "list", "chains"]);
   const { nftables } = JSON.parse(json || '{"nftables":[]}') as { nftables: Listed[] };
   return nftables
     .flatMap(({ chain }) => (chain === undefined ? [] : [chain]))
-    .filter(({ hook, policy }) => policy === "drop" && (hook === "forward" || hook === "input"))
-    .filter(({ family, table }) => `${family} ${table}` !== TABLE)
+    .filter(({ hook = "", policy }) => policy === "drop" && hooks.includes(hook))
+    .filter(({ family, table }) => FAMILIES.includes(family) && `${family} ${table}` !== TABLE)
     .map(({ family, table, name }) => `${family} ${table} ${name}`);
 }

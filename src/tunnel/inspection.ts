@@ -1,7 +1,7 @@
 import { chainsListed, endsInRefusal, FINAL_RULES, isDormant } from "../firewall/audit.ts";
 import { listTable } from "../firewall/table.ts";
 import type { Links } from "../routing/links.ts";
-import { type Rule, readRules, ruleDifferences, rulesAhead } from "../routing/rules.ts";
+import { type Rule, readAllRules, ruleDifferences } from "../routing/rules.ts";
 import type { Host } from "../system/host.ts";
 
 /** One thing that the kill switch is made of, as the kernel has it. */
@@ -63,7 +63,7 @@ function firewallParts(listing: string | null, isAsLoaded: Expectation["isAsLoad
 }
 
 async function routingParts(host: Host, wanted: readonly Rule[]): Promise<Part[]> {
-  const [present, ahead] = await Promise.all([readRules(host), rulesAhead(host)]);
+  const { ours: present, ahead } = await readAllRules(host);
   const families = ([4, 6] as const).map((family) => {
     const ours = (rules: readonly Rule[]) => rules.filter((rule) => rule.family === family);
     const differences = ruleDifferences(ours(present), ours(wanted));
@@ -78,7 +78,7 @@ async function routingParts(host: Host, wanted: readonly Rule[]): Promise<Part[]
     "rules ahead",
     ahead.length === 0,
     "no other program's rule comes before them",
-    `another program's rule comes before them: ${ahead[0] ?? ""}`,
+    `another program's rule comes before them: ${ahead[0]?.priority} ${ahead[0]?.text}`,
   );
   return [...families, first];
 }

@@ -16,7 +16,7 @@ import {
   errandRules,
   lookupRules,
   type Rule,
-  readRules,
+  readAllRules,
   ruleDifferences,
   rulesFor,
   rulesOn,
@@ -25,6 +25,7 @@ import {
 import type { Host } from "../system/host.ts";
 import type { Expectation } from "./inspection.ts";
 import type { Memory } from "./memory.ts";
+import { Notice } from "./notice.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import { exitOf, type Session } from "./session.ts";
 
@@ -61,6 +62,8 @@ const NO_LINKS: Links = {
 export class Protection {
   /** Why the kernel does not have what was set last, or null. */
   fault: string | null = null;
+  /** A routing rule of another program's that comes before ours: then the firewall blocks alone. */
+  readonly foreignRule: Notice;
   private own: Links = NO_LINKS;
   private tunnels: Tunnels = { dialing: [], carrying: [] };
   private wanted: Wanted | null = null;
@@ -78,7 +81,13 @@ export class Protection {
     private readonly memory: Memory,
     private readonly repairs: Repairs,
     private readonly alarm: Alarm,
-  ) {}
+  ) {
+    this.foreignRule = new Notice(alarm, {
+      begins: "foreign_rule",
+      ends: "foreign_rule_gone",
+      over: "No other program's routing rule comes before the kill switch's any longer.",
+    });
+  }
 
   /** The machine's own network, as both layers know it. */
   get links(): Links {
@@ -231,13 +240,14 @@ export class Protection {
 
   /** Between what the kernel was given and what it has; what is wanted by now may still wait for its turn. */
   private async damages(): Promise<Damage[]> {
-    const [listing, present] = await Promise.all([listTable(this.host), readRules(this.host)]);
+    const [listing, { ours, ahead }] = await Promise.all([listTable(this.host), readAllRules(this.host)]);
+    this.foreignRule.set(this.wanted?.rules.length === 0 ? null : bypassIn(ahead));
     const damages: Damage[] = [];
     if (!this.isAsLoaded(listing)) {
       const what = listing === null ? "removed" : "altered";
       damages.push({ layer: "firewall", message: `Another program has ${what} the firewall's table.` });
     }
-    if (this.ruled !== null && ruleDifferences(present, this.ruled) > 0) {
+    if (this.ruled !== null && ruleDifferences(ours, this.ruled) > 0) {
       damages.push({
         layer: "routing",
         message: "Another program has changed the routing rules 100 to 106.",
@@ -260,4 +270,14 @@ export class Protection {
     this.turn = done.catch(() => {});
     return done;
   }
+}
+
+/** What rules ahead of ours come to, and how to end it; null where there is none. */
+function bypassIn(ahead: readonly Rule[]): string | null {
+  if (ahead.length === 0) return null;
+  const rules = ahead.map(({ priority, text }) => `${priority} ${text}`).join(", ");
+  const commands = ahead.map(
+    ({ family, priority }) => `ip ${family === 6 ? "-6 " : ""}rule del priority ${priority}`,
+  );
+  return `Another program's routing rule comes before the kill switch's, and the firewall blocks alone: ${rules}; remove it: ${commands.join("; ")}`;
 }

@@ -6,6 +6,7 @@ import type { Host } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
+import type { OtherFirewalls } from "./other-firewalls.ts";
 import { pauseAfter } from "./pace.ts";
 import type { Protection } from "./protection.ts";
 import { keepaliveOf, linksOfBase, type Session } from "./session.ts";
@@ -21,8 +22,11 @@ const LOOK_MS = { busy: 1_000, idle: 1_500 };
 const BACKSTOP_MS = 300_000;
 /** A check that failed is made again after this long. */
 const DOUBT_MS = 5_000;
-/** A cable that is put in, or a new address, causes many events. */
-const NETWORK_SETTLES_MS = 300;
+/**
+ * How long an event waits for more of its kind: a cable that is put in, or a new address, causes many; another
+ * program's firewall may change all day, and nothing of ours hangs on it.
+ */
+const SETTLES_MS = { firewall: 0, "other firewalls": 2_000, rules: 0, tunnel: 0, network: 300 };
 /** The programs that tell of events listen by then, and what was loaded before is no longer awaited from them. */
 const WATCHING_AFTER_MS = 1_500;
 /** A server that stays dead for this long is given up where `--failover` allows it. */
@@ -33,6 +37,7 @@ interface Parts {
   controller: Controller;
   kernel: Kernel;
   protection: Protection;
+  otherFirewalls: OtherFirewalls;
   base: string;
   /** Servers that may stand in for a dead one, the nearest first; none where the operator does not want that. */
   alternatives: (server: Server) => readonly Server[];
@@ -96,10 +101,11 @@ export class Supervisor {
   }
 
   private async checkAll(): Promise<void> {
-    const { host, controller, protection } = this.parts;
+    const { host, controller, protection, otherFirewalls } = this.parts;
     this.checkedAt = host.monotonic();
     await Promise.all([
       protection.mend(),
+      otherFirewalls.look(protection.links),
       controller.checkTunnel(),
       this.checkNetwork(),
       controller.setSysctls(),
@@ -121,17 +127,19 @@ export class Supervisor {
     if (sighting.of === "tunnel" && (current === undefined || (sighting.link ?? current) !== current)) return;
     if (this.waiting.has(sighting.of)) return;
     this.waiting.add(sighting.of);
-    await host.sleep(sighting.of === "network" ? NETWORK_SETTLES_MS : 0, signal);
+    await host.sleep(SETTLES_MS[sighting.of], signal);
     this.waiting.delete(sighting.of);
     if (!signal.aborted) await this.answer(sighting.of).catch((error) => this.doubt(error));
   }
 
   private async answer(what: Sighting["of"]): Promise<void> {
-    const { protection } = this.parts;
+    const { protection, otherFirewalls } = this.parts;
     switch (what) {
       case "firewall":
       case "rules":
         return protection.mend();
+      case "other firewalls":
+        return otherFirewalls.look(protection.links);
       case "tunnel":
         return this.checkTunnel();
       case "network":

@@ -5,6 +5,7 @@ import type { Host, Watch } from "../system/host.ts";
 /** What the kernel's events are about. Of the tunnel only losses are told: a link, or null where it may be any. */
 export type Sighting =
   | { of: "firewall" }
+  | { of: "other firewalls" }
   | { of: "rules" }
   | { of: "tunnel"; link: string | null }
   | { of: "network" };
@@ -22,10 +23,14 @@ export function watchKernel(
   signal: AbortSignal,
 ): void {
   // The text form, unlike the JSON, tells where a transaction ends.
-  const isWhole = transactions();
+  const touchedBy = transactions();
   keepWatching(host, ["nft", "monitor"], signal, {
-    onLine: (line) => isWhole(line) && onSighting({ of: "firewall" }),
-    onGap: () => onSighting({ of: "firewall" }),
+    onLine: (line) => {
+      for (const of of touchedBy(line)) onSighting({ of });
+    },
+    onGap: () => {
+      for (const of of ["firewall", "other firewalls"] as const) onSighting({ of });
+    },
   });
   keepWatching(host, ["ip", "monitor", "label", "link", "address", "route", "rule"], signal, {
     onLine: (line) => {
@@ -39,14 +44,17 @@ export function watchKernel(
   });
 }
 
-/** Whether a line of `nft monitor` ends a transaction that touched our table. */
-export function transactions(): (line: string) => boolean {
-  let touched = false;
+/** What a transaction has touched, at the line of `nft monitor` that ends it; nothing at any other. */
+function transactions(): (line: string) => ("firewall" | "other firewalls")[] {
+  const touched = new Set<"firewall" | "other firewalls">();
   return (line) => {
-    if (line.includes(` ${TABLE}`)) touched = true;
-    if (!touched || !line.startsWith("# new generation ")) return false;
-    touched = false;
-    return true;
+    if (line.includes(` ${TABLE}`)) touched.add("firewall");
+    else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line))
+      touched.add("other firewalls");
+    if (!line.startsWith("# new generation ")) return [];
+    const told = [...touched];
+    touched.clear();
+    return told;
   };
 }
 
