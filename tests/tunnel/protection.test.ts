@@ -313,6 +313,9 @@ describe("a program that undoes each repair", () => {
       stop();
       await host.pass(2_000);
       expect(kernelState(host)).toBe(before);
+      await host.pass(MINUTE_MS);
+      expect(gateway.alerts.slice(-2)).toEqual(["protection_contested", "protection_uncontested"]);
+      expect(gateway.alerts.filter((code) => code === "protection_uncontested")).toHaveLength(1);
     });
 
     claim("costs no more programs after a quarter of an hour than after a minute", async (gateway) => {
@@ -334,7 +337,7 @@ describe("a program that undoes each repair", () => {
       const stop = fight(host, delayMs);
       await host.pass(30_000);
       stop();
-      await host.pass(10_000);
+      await host.pass(32_000);
       gateway.alerts.length = 0;
       host.removeTable();
       await host.pass(1_000);
