@@ -84,8 +84,13 @@ function keepWatching(
       if (!signal.aborted) work();
     });
   const start = () => {
-    watch = host.watch(argv, onLine, () => after(RESTART_MS, start));
-    after(LISTENS_AFTER_MS, onGap);
+    try {
+      watch = host.watch(argv, onLine, () => after(RESTART_MS, start));
+      after(LISTENS_AFTER_MS, onGap);
+    } catch {
+      // No memory or no process left for it: what it would have told is found by the look after the start that succeeds.
+      after(RESTART_MS, start);
+    }
   };
   start();
   signal.addEventListener("abort", () => watch?.stop(), { once: true });

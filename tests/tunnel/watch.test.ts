@@ -183,3 +183,29 @@ test("a watch whose program cannot listen tells of a gap again and again, and st
   await Bun.sleep(0);
   expect(starts).toBe(3);
 });
+
+test("a watch that cannot be started is started again, and its gap is told then", async () => {
+  const gaps: Seen[] = [];
+  const exits: (() => void)[] = [];
+  let failures = 0;
+  const stop = new AbortController();
+  const host = {
+    watch: (_argv: readonly string[], _onLine: unknown, onExit: () => void) => {
+      if (failures-- > 0) throw new Error("nft cannot be started");
+      exits.push(onExit);
+      return { stop: () => {} };
+    },
+    sleep: async () => {},
+  } as unknown as Host;
+  failures = 1;
+  watchKernel(host, LINKS, (sighting) => gaps.push(sighting.of), stop.signal);
+  await Bun.sleep(0);
+  expect(exits).toHaveLength(2);
+  failures = 3;
+  gaps.length = 0;
+  exits[0]?.();
+  await Bun.sleep(0);
+  expect(exits).toHaveLength(3);
+  expect(gaps).toContain("network");
+  stop.abort();
+});
