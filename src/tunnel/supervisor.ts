@@ -66,13 +66,18 @@ export class Supervisor {
   private checkedAt = 0;
   private hurried = Promise.withResolvers<void>();
   private readonly waiting = new Set<Sighting["of"]>();
+  /** Links that lost something while they were not the current one, such as one that is dialled; null: any may have. */
+  private readonly damaged = new Set<string | null>();
 
   constructor(private readonly parts: Parts) {}
 
   /** Until `signal` says stop. */
   async watch(signal: AbortSignal): Promise<void> {
-    const { host, protection, base, log } = this.parts;
+    const { host, controller, protection, base, log } = this.parts;
     this.checkedAt = host.monotonic();
+    controller.onChange((state) => {
+      if (state.name === "connected") this.arrived(state.session, signal);
+    });
     watchKernel(host, linksOfBase(base), (sighting) => void this.saw(sighting, signal), signal);
     // What happened before the programs that watch were listening.
     void host
@@ -121,15 +126,31 @@ export class Supervisor {
 
   /** Answers the kernel's events; one answer does for all of a kind that come before it is given. */
   private async saw(sighting: Sighting, signal: AbortSignal): Promise<void> {
-    const { host, protection, controller } = this.parts;
+    const { host, protection } = this.parts;
     if (sighting.of === "firewall" && protection.isOwnChange()) return;
-    const current = carriedBy(controller.state)?.link;
-    if (sighting.of === "tunnel" && (current === undefined || (sighting.link ?? current) !== current)) return;
+    if (sighting.of === "tunnel" && !this.isOfCurrent(sighting)) return;
     if (this.waiting.has(sighting.of)) return;
     this.waiting.add(sighting.of);
     await host.sleep(SETTLES_MS[sighting.of], signal);
     this.waiting.delete(sighting.of);
     if (!signal.aborted) await this.answer(sighting.of).catch((error) => this.doubt(error));
+  }
+
+  /** Whether it may be about the link that carries traffic; of any other it is remembered until that one does. */
+  private isOfCurrent({ link, deleted }: Extract<Sighting, { of: "tunnel" }>): boolean {
+    const current = carriedBy(this.parts.controller.state)?.link;
+    if (current !== undefined && link === current) return true;
+    // A link that is down and was not deleted is a new one.
+    if (deleted || link === null) this.damaged.add(link);
+    else this.damaged.delete(link);
+    return current !== undefined && link === null;
+  }
+
+  /** What happened to a link while it was dialled is found out now. */
+  private arrived({ link }: Session, signal: AbortSignal): void {
+    const damaged = this.damaged.has(link) || this.damaged.has(null);
+    this.damaged.clear();
+    if (damaged) void this.saw({ of: "tunnel", link, deleted: true }, signal);
   }
 
   private async answer(what: Sighting["of"]): Promise<void> {

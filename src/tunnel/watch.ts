@@ -2,12 +2,15 @@ import { TABLE } from "../firewall/ruleset.ts";
 import { TUNNEL_TABLE } from "../routing/rules.ts";
 import type { Host, Watch } from "../system/host.ts";
 
-/** What the kernel's events are about. Of the tunnel only losses are told: a link, or null where it may be any. */
+/**
+ * What the kernel's events are about. Of the tunnel only losses are told: a link, or null where it may be any.
+ * Something of it was deleted, or else the link is down, as each is when it is made.
+ */
 export type Sighting =
   | { of: "firewall" }
   | { of: "other firewalls" }
   | { of: "rules" }
-  | { of: "tunnel"; link: string | null }
+  | { of: "tunnel"; link: string | null; deleted: boolean }
   | { of: "network" };
 
 /** Between the end of a program that watches and its next start. */
@@ -39,7 +42,7 @@ export function watchKernel(
     },
     onGap: () => {
       for (const of of ["rules", "network"] as const) onSighting({ of });
-      onSighting({ of: "tunnel", link: null });
+      onSighting({ of: "tunnel", link: null, deleted: true });
     },
   });
 }
@@ -63,11 +66,12 @@ export function sightingIn(line: string, links: readonly string[]): Sighting | n
   if (line.startsWith("[RULE]")) return { of: "rules" };
   if (!/^\[(LINK|ADDR|ROUTE)\]/.test(line)) return null;
   const link = line.split(/[\s:@]+/).find((word) => links.includes(word)) ?? null;
-  const lost = line.includes("]Deleted ") || (line.startsWith("[LINK]") && !/[<,]UP[,>]/.test(line));
+  const deleted = line.includes("]Deleted ");
+  const lost = deleted || (line.startsWith("[LINK]") && !/[<,]UP[,>]/.test(line));
   if (line.startsWith("[ROUTE]") && line.includes(` table ${TUNNEL_TABLE} `)) {
-    return lost || link === null ? { of: "tunnel", link } : null;
+    return lost || link === null ? { of: "tunnel", link, deleted } : null;
   }
-  if (link !== null) return lost ? { of: "tunnel", link } : null;
+  if (link !== null) return lost ? { of: "tunnel", link, deleted } : null;
   return line.startsWith("[ROUTE]") && !line.includes("default ") ? null : { of: "network" };
 }
 
