@@ -87,6 +87,10 @@ export class FakeHost implements Host {
   oneWay = false;
   /** The interface of the IPv4 default route. */
   defaultRoute: string | null = "up0";
+  /** Tables of other programs, as nft lists them, by family and name: `ip filter`. */
+  readonly otherTables = new Map<string, string>();
+  /** Whether `nft` says what it has loaded, as it was asked to. */
+  echoes = true;
   /** Whether the kernel's events get lost, as when there are more than anyone can read. */
   mute = false;
   /** How long they are on their way. */
@@ -242,6 +246,20 @@ export class FakeHost implements Host {
     this.tellOfTable("insert rule inet portcullis output accept");
   }
 
+  /** Another program loads a table of its own, or removes it. */
+  setOtherTable(name: string, listing: string | null): void {
+    if (listing === null) this.otherTables.delete(name);
+    else this.otherTables.set(name, listing);
+    this.tell("nft", `${listing === null ? "delete" : "add"} table ${name}`);
+    this.tell("nft", "# new generation 8 by process 4712 (iptables)");
+  }
+
+  /** Another program switches the firewall's table off; its chains are listed as before. */
+  switchTableOff(): void {
+    this.table = this.table?.replace("{\n", "{\n  flags dormant\n\n") ?? null;
+    this.tellOfTable("add table inet portcullis { flags dormant; }");
+  }
+
   /** Another program adds a routing rule, or removes one of ours; the text is what `ip rule` takes. */
   changeRule(verb: "add" | "del", family: Family, text: string): void {
     this.rule(family, verb === "add", text);
@@ -344,9 +362,13 @@ export class FakeHost implements Host {
 
   private execute(argv: readonly string[], command: string, stdin: string): string {
     const words = argv.slice(1);
-    if (command === "nft -e -s -f -") return this.loadTable(stdin);
-    if (command === "nft -s list table inet portcullis")
+    if (command === "nft -e -s -n -f -") return this.loadTable(stdin);
+    if (command === "nft -s -n list table inet portcullis")
       return this.table ?? fail("No such file or directory");
+    if (command === "nft -j list chains")
+      return JSON.stringify({ nftables: [...this.otherTables].flatMap(chainsJson) });
+    const other = /^nft -s list table (\S+ \S+)$/.exec(command)?.[1];
+    if (other !== undefined) return this.otherTables.get(other) ?? fail("No such file or directory");
     if (argv[0] === this.userspace && argv.length === 2) return this.addLink(argv[1] ?? "", true);
     if (argv[0] === "wg") return this.wireguard(words, stdin);
     if (argv[0] === "ip") return this.ip(words, command, stdin);
@@ -361,7 +383,7 @@ export class FakeHost implements Host {
     this.table = table === "" ? null : table;
     this.tables.push(this.table);
     this.tellOfTable("add table inet portcullis");
-    return echoOf(table);
+    return this.echoes ? echoOf(table) : "";
   }
 
   /** As a kernel that was started without IPv6: it has no rules of it. */
@@ -626,6 +648,16 @@ function uapiConfig(request: string): FakeConfig {
       keepalive: Number(valueIn(text, "persistent_keepalive_interval")),
     })),
   };
+}
+
+/** `nft -j list chains`, of one table. */
+function chainsJson([key, listing]: [string, string]): unknown[] {
+  const [family, table] = key.split(" ");
+  return [...chainsListed(listing)].map(([name, [head = ""]]) => {
+    const [, hook] = / hook (\S+) /.exec(head) ?? [];
+    const [, policy] = / policy (\S+);/.exec(head) ?? [];
+    return { chain: { family, table, name, ...(hook === undefined ? {} : { hook, policy }) } };
+  });
 }
 
 /** What `nft -e` says of a table that it has loaded. */

@@ -1,5 +1,8 @@
-/** The rules of each chain as nft spells them, the chain's type and policy first. */
+/** The rules of each chain as nft spells them, the chain's type and policy first; under `OF_TABLE` the table's own lines. */
 export type Chains = ReadonlyMap<string, readonly string[]>;
+
+/** The key of what is said of the table itself, such as its flags; no chain has an empty name. */
+const OF_TABLE = "";
 
 /** What each chain must end with, whatever is in front of it: the kill switch stands by these. */
 export const FINAL_RULES = {
@@ -8,12 +11,19 @@ export const FINAL_RULES = {
   output: /^reject\b/,
 } as const;
 
-/** Reads `nft -s list table inet portcullis`: whether each chain is hooked, drops by policy and ends in its final rule. */
+/**
+ * Reads a listing of the table: whether it is in force, and each chain is hooked, drops by policy and ends in its
+ * final rule.
+ */
 export function finalRulesStand(listing: string): boolean {
   const chains = chainsListed(listing);
-  return (Object.keys(FINAL_RULES) as (keyof typeof FINAL_RULES)[]).every((name) =>
-    endsInRefusal(chains, name),
-  );
+  const names = Object.keys(FINAL_RULES) as (keyof typeof FINAL_RULES)[];
+  return !isDormant(chains) && names.every((name) => endsInRefusal(chains, name));
+}
+
+/** Whether the table is switched off: its chains are listed as before, and see no packet. */
+export function isDormant(chains: Chains): boolean {
+  return chains.get(OF_TABLE)?.some((line) => /^flags\b.*\bdormant\b/.test(line)) === true;
 }
 
 export function endsInRefusal(chains: Chains, name: keyof typeof FINAL_RULES): boolean {
@@ -25,22 +35,24 @@ export function endsInRefusal(chains: Chains, name: keyof typeof FINAL_RULES): b
   );
 }
 
-/** The chains in the output of `nft -s list table`. */
+/** The chains in a listing of the table, or in the text that it is loaded from. */
 export function chainsListed(listing: string): Chains {
   const chains = new Map<string, string[]>();
-  let rules: string[] | null = null;
+  const own: string[] = [];
+  let lines = own;
   for (const line of listing.split("\n").map((one) => one.trim())) {
     const name = /^chain (\S+) \{$/.exec(line)?.[1];
     if (name !== undefined) {
-      rules = [];
-      chains.set(name, rules);
-    } else if (line === "}") rules = null;
-    else if (line !== "") rules?.push(line);
+      lines = [];
+      chains.set(name, lines);
+    } else if (line === "}") lines = own;
+    else if (line !== "" && !/^((add|delete) )?table /.test(line)) lines.push(line);
   }
+  if (own.length > 0) chains.set(OF_TABLE, own);
   return chains;
 }
 
-/** The chains in what `nft -e -s -f -` echoes of the table that it has loaded, spelled as a listing spells them. */
+/** The chains in what nft echoes of the table that it has loaded, spelled as a listing spells them. */
 export function chainsEchoed(echo: string): Chains {
   const chains = new Map<string, string[]>();
   for (const line of echo.split("\n")) {
@@ -60,6 +72,12 @@ export function sameChains(a: Chains, b: Chains): boolean {
       Bun.deepEquals(rules.map(withSetsSorted), b.get(name)?.map(withSetsSorted)),
     )
   );
+}
+
+/** Whether both have the same chains with as many rules each, however those are spelled. */
+export function sameShape(a: Chains, b: Chains): boolean {
+  const lengths = (chains: Chains) => [...chains].map(([name, rules]) => [name, rules.length]);
+  return Bun.deepEquals(lengths(a), lengths(b));
 }
 
 /** nft lists the elements of a set in an order of its own. */

@@ -1,22 +1,36 @@
 import type { Host } from "../system/host.ts";
 import { TABLE } from "./ruleset.ts";
 
-/** The firewall's table as the kernel has it, in the form of `nft -s list table`, or null where there is none. */
+/**
+ * Numbers, and no counters: what nft names by files of the machine (/etc/protocols, /etc/iproute2/rt_marks) would be
+ * spelled in another way as soon as a package brings them.
+ */
+const SPELLING = ["-s", "-n"];
+
+/** The firewall's table as the kernel has it, or null where there is none. */
 export function listTable(host: Host): Promise<string | null> {
-  return host.run(["nft", "-s", "list", "table", ...TABLE.split(" ")]).catch(() => null);
+  return host.run(["nft", ...SPELLING, "list", "table", ...TABLE.split(" ")]).catch(() => null);
+}
+
+/** Replaces the table by that of `ruleset`; returns what nft echoes of it, spelled as `listTable` spells it. */
+export function loadTable(host: Host, ruleset: string): Promise<string> {
+  return host.run(["nft", "-e", ...SPELLING, "-f", "-"], { stdin: ruleset });
 }
 
 interface Listed {
   chain?: { family: string; table: string; name: string; hook?: string; policy?: string };
 }
 
+/** Where the gateway's traffic passes; a bridge's own chains see frames, and no packets that are routed. */
+const FAMILIES = ["ip", "ip6", "inet"];
+
 /** Chains of other programs (ufw, Docker) that drop what the gateway lets pass, unless they are told of it; in words. */
-export async function droppingChains(host: Host): Promise<string[]> {
-  const json = await host.run(["nft", "-j", "list", "chains"]).catch(() => "");
+export async function droppingChains(host: Host, hooks = ["forward", "input"]): Promise<string[]> {
+  const json = await host.run(["nft", "-j", "list", "chains"]);
   const { nftables } = JSON.parse(json || '{"nftables":[]}') as { nftables: Listed[] };
   return nftables
     .flatMap(({ chain }) => (chain === undefined ? [] : [chain]))
-    .filter(({ hook, policy }) => policy === "drop" && (hook === "forward" || hook === "input"))
-    .filter(({ family, table }) => `${family} ${table}` !== TABLE)
+    .filter(({ hook = "", policy }) => policy === "drop" && hooks.includes(hook))
+    .filter(({ family, table }) => FAMILIES.includes(family) && `${family} ${table}` !== TABLE)
     .map(({ family, table, name }) => `${family} ${table} ${name}`);
 }

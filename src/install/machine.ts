@@ -66,7 +66,7 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
     systemd: existsSync("/run/systemd/system"),
     forgetful: ["/etc", "/var/lib"].filter((folder) => IN_MEMORY.has(statfsSync(folder).type)),
     foreignRules: foreignAmong(await readRules(host)),
-    droppingChains: await droppingChains(host),
+    droppingChains: await droppingChains(host).catch(() => []),
     sshClient: sshClientOf(process.pid),
     sysctls: sysctls.filter(({ value }) => value !== ""),
     sysctlsBefore: await host.read(PATHS.sysctlsBefore),

@@ -108,20 +108,16 @@ export function errandRules({ addresses, port, sourcePort }: Errand): Rule[] {
 
 /** The rules of ours that the kernel has, in the form of `rulesFor`. */
 export async function readRules(host: Host): Promise<Rule[]> {
-  const [v4, v6] = await Promise.all([shownRules(host, 4), shownRules(host, 6)]);
-  return [...oursOf(4, v4), ...oursOf(6, v6)];
+  return (await readAllRules(host)).ours;
 }
 
-/** Rules of other programs that come before ours, in words; the kernel's own first rule, for local addresses, is none. */
-export async function rulesAhead(host: Host): Promise<string[]> {
-  const families = await Promise.all([shownRules(host, 4), shownRules(host, 6)]);
-  return families.flatMap((rules, index) =>
-    rules
-      .filter(
-        ({ priority, table }) => priority < PRIORITY.wireguard && !(priority === 0 && table === "local"),
-      )
-      .map((rule) => `${rule.priority} ${textOf(index === 0 ? 4 : 6, rule)}`),
-  );
+/** Beside ours those of other programs that come before them; the kernel's own first rule, for local addresses, is none. */
+export async function readAllRules(host: Host): Promise<{ ours: Rule[]; ahead: Rule[] }> {
+  const [v4, v6] = await Promise.all([shownRules(host, 4), shownRules(host, 6)]);
+  return {
+    ours: [...oursOf(4, v4), ...oursOf(6, v6)],
+    ahead: [...aheadOf(4, v4), ...aheadOf(6, v6)],
+  };
 }
 
 /** Turns the rules of ours that the kernel has into `wanted`, and returns how many differed. */
@@ -213,6 +209,12 @@ function oursOf(family: 4 | 6, rules: readonly KernelRule[]): Rule[] {
     .map((rule) => ({ family, priority: rule.priority, text: textOf(family, rule) }));
 }
 
+function aheadOf(family: 4 | 6, rules: readonly KernelRule[]): Rule[] {
+  return rules
+    .filter(({ priority, table }) => priority < PRIORITY.wireguard && !(priority === 0 && table === "local"))
+    .map((rule) => ({ family, priority: rule.priority, text: textOf(family, rule) }));
+}
+
 function textOf(family: 4 | 6, rule: KernelRule): string {
   const { priority: _, src, srclen, dst, dstlen, table, action, suppress_prefixlen, ...others } = rule;
   const { iif_detached, oif_detached, ipproto, ...selectors } = others;
@@ -220,7 +222,7 @@ function textOf(family: 4 | 6, rule: KernelRule): string {
     ...(src !== undefined && src !== "all" ? [`from ${src}/${srclen ?? (family === 4 ? 32 : 128)}`] : []),
     ...(dst !== undefined ? [`to ${dst}/${dstlen ?? (family === 4 ? 32 : 128)}`] : []),
     ...(ipproto !== undefined ? [`ipproto ${numberOf(ipproto)}`] : []),
-    ...Object.entries(selectors).map(([name, value]) => `${name} ${value}`),
+    ...Object.entries(selectors).map(([name, value]) => (value === null ? name : `${name} ${value}`)),
     ...(suppress_prefixlen !== undefined ? [`suppress_prefixlength ${suppress_prefixlen}`] : []),
     action ?? `lookup ${table}`,
   ];

@@ -63,9 +63,10 @@ export class Updates {
   private async refresh(source: string, inside: Send, signal: AbortSignal): Promise<void> {
     const { host, log, onShrunk } = this.parts;
     while (!signal.aborted) {
-      await host.sleep(this.untilDue(source), signal);
-      if (signal.aborted) return;
       try {
+        // Inside, for it asks the database, which may fail as well.
+        await host.sleep(this.untilDue(source), signal);
+        if (signal.aborted) return;
         await this.update(inside, { force: false });
         this.failedAt = null;
       } catch (error) {

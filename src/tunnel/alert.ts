@@ -6,8 +6,16 @@ export const AlertCode = Type.Union([
   Type.Literal("firewall_restored"),
   Type.Literal("routing_altered"),
   Type.Literal("routing_restored"),
+  /** Another program's routing rule comes before ours: the firewall blocks alone. */
+  Type.Literal("foreign_rule"),
+  Type.Literal("foreign_rule_gone"),
+  /** Another firewall drops what the LAN sends into the tunnel. */
+  Type.Literal("forwarding_dropped"),
+  Type.Literal("forwarding_restored"),
   /** Another program undoes each repair. */
   Type.Literal("protection_contested"),
+  /** No repair was undone for a while. */
+  Type.Literal("protection_uncontested"),
   /** The kernel refuses what the protection needs. */
   Type.Literal("protection_failed"),
   Type.Literal("protection_restored"),

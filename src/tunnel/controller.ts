@@ -8,6 +8,7 @@ import { adopted } from "./adoption.ts";
 import { type Dialer, type Former, together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Memory } from "./memory.ts";
+import type { OtherFirewalls } from "./other-firewalls.ts";
 import type { Probe } from "./probe.ts";
 import type { Protection, Tunnels } from "./protection.ts";
 import type { Repairs } from "./repairs.ts";
@@ -24,6 +25,7 @@ interface Parts {
   host: Host;
   kernel: Kernel;
   protection: Protection;
+  otherFirewalls: OtherFirewalls;
   dialer: Dialer;
   probe: Probe;
   repairs: Repairs;
@@ -146,14 +148,16 @@ export class Controller {
     const { protection, memory } = this.parts;
     const fault = protection.fault ?? this.unsettled;
     if (fault !== null) return `the network could not be set as it must be: ${fault}`;
-    if (!memory.killSwitch() || (await protection.stands())) return null;
+    if (!memory.killSwitch()) return null;
+    if (await protection.stands()) return protection.foreignRule.message;
     return "the kill switch's rules are not in the kernel, or someone has altered them";
   }
 
   /** The status now, or what it was in a state that has just been left. */
   async status(provider: Provider, state: State = this.current): Promise<Status> {
-    const { kernel, protection, host } = this.parts;
-    const { error } = this;
+    const { kernel, protection, otherFirewalls, host } = this.parts;
+    const troubles = [this.error, protection.foreignRule.message, otherFirewalls.notice.message];
+    const error = troubles.filter((trouble) => trouble !== null).join("; ") || null;
     const session = carriedBy(state);
     const [device, killSwitch] = await Promise.all([
       session === null ? null : kernel.device(session.link),

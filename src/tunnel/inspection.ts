@@ -1,7 +1,7 @@
-import { chainsListed, endsInRefusal, FINAL_RULES } from "../firewall/audit.ts";
+import { chainsListed, endsInRefusal, FINAL_RULES, isDormant } from "../firewall/audit.ts";
 import { listTable } from "../firewall/table.ts";
 import type { Links } from "../routing/links.ts";
-import { type Rule, readRules, ruleDifferences, rulesAhead } from "../routing/rules.ts";
+import { type Rule, readAllRules, ruleDifferences } from "../routing/rules.ts";
 import type { Host } from "../system/host.ts";
 
 /** One thing that the kill switch is made of, as the kernel has it. */
@@ -43,14 +43,16 @@ export async function inspect(host: Host, expected: Expectation): Promise<Inspec
 }
 
 function firewallParts(listing: string | null, isAsLoaded: Expectation["isAsLoaded"]): Part[] {
-  const table = part("firewall table", listing !== null, "inet portcullis is in the kernel", "there is none");
+  const chains = chainsListed(listing ?? "");
+  const trouble = listing === null ? "there is none" : "is switched off (flags dormant)";
+  const awake = listing !== null && !isDormant(chains);
+  const table = part("firewall table", awake, "inet portcullis is in the kernel", trouble);
   if (listing === null) return [table];
-  const chains = chainsListed(listing);
   const refusals = (Object.keys(FINAL_RULES) as (keyof typeof FINAL_RULES)[]).map((name) =>
     part(
       `chain ${name}`,
       endsInRefusal(chains, name),
-      `hooked, drops by policy, and ends in "${withoutComment(chains.get(name)?.at(-1))}"`,
+      `hooked, drops by policy, and ends in "${verdictOf(chains.get(name)?.at(-1))}"`,
       "does not end in a rule that refuses what no other rule lets through",
     ),
   );
@@ -61,7 +63,7 @@ function firewallParts(listing: string | null, isAsLoaded: Expectation["isAsLoad
 }
 
 async function routingParts(host: Host, wanted: readonly Rule[]): Promise<Part[]> {
-  const [present, ahead] = await Promise.all([readRules(host), rulesAhead(host)]);
+  const { ours: present, ahead } = await readAllRules(host);
   const families = ([4, 6] as const).map((family) => {
     const ours = (rules: readonly Rule[]) => rules.filter((rule) => rule.family === family);
     const differences = ruleDifferences(ours(present), ours(wanted));
@@ -76,7 +78,7 @@ async function routingParts(host: Host, wanted: readonly Rule[]): Promise<Part[]
     "rules ahead",
     ahead.length === 0,
     "no other program's rule comes before them",
-    `another program's rule comes before them: ${ahead[0] ?? ""}`,
+    `another program's rule comes before them: ${ahead[0]?.priority} ${ahead[0]?.text}`,
   );
   return [...families, first];
 }
@@ -106,6 +108,7 @@ function part(name: string, holds: boolean, yes: string, no: string): Part {
   return { name, holds, found: holds ? yes : no };
 }
 
-function withoutComment(rule = ""): string {
-  return rule.replace(/ comment ".*"$/, "");
+/** The first word of a rule that has nothing but a verdict: listings spell the rest in numbers. */
+function verdictOf(rule = ""): string {
+  return rule.split(" ")[0] ?? "";
 }

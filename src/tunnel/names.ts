@@ -55,7 +55,7 @@ export class Names {
       log.info(`the name ${name} is looked up outside the tunnel, at ${resolvers.join(" and ")}`);
       await protection.set({ ...tunnels, lookup: { resolvers, sourcePort } });
     }
-    return Promise.race([host.lookup(name, resolvers, sourcePort), untilUnwanted(signal)]);
+    return unlessUnwanted(host.lookup(name, resolvers, sourcePort), signal);
   }
 }
 
@@ -73,10 +73,13 @@ export function ownPort(): number {
   return OWN_PORTS.first + Math.floor(Math.random() * OWN_PORTS.count);
 }
 
-/** Never settles but by the signal's reason. */
-function untilUnwanted(signal: AbortSignal): Promise<never> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  if (signal.aborted) reject(signal.reason);
-  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+/** What the work comes to, or the signal's reason where that comes first. */
+function unlessUnwanted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const giveUp = () => reject(signal.reason);
+  if (signal.aborted) giveUp();
+  signal.addEventListener("abort", giveUp, { once: true });
+  // The signal may live for days, and would keep the listener of each lookup.
+  void work.then(resolve, reject).finally(() => signal.removeEventListener("abort", giveUp));
   return promise;
 }

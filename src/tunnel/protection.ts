@@ -1,15 +1,22 @@
 import { messageOf } from "../errors.ts";
-import { type Chains, chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../firewall/audit.ts";
+import {
+  type Chains,
+  chainsEchoed,
+  chainsListed,
+  finalRulesStand,
+  sameChains,
+  sameShape,
+} from "../firewall/audit.ts";
 import type { Errand, Lookup, Policy } from "../firewall/policy.ts";
 import { openRulesetOf, rulesetOf } from "../firewall/ruleset.ts";
-import { listTable } from "../firewall/table.ts";
+import { listTable, loadTable } from "../firewall/table.ts";
 import type { Links } from "../routing/links.ts";
 import {
   applyRules,
   errandRules,
   lookupRules,
   type Rule,
-  readRules,
+  readAllRules,
   ruleDifferences,
   rulesFor,
   rulesOn,
@@ -18,6 +25,7 @@ import {
 import type { Host } from "../system/host.ts";
 import type { Expectation } from "./inspection.ts";
 import type { Memory } from "./memory.ts";
+import { Notice } from "./notice.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import { exitOf, type Session } from "./session.ts";
 
@@ -55,6 +63,8 @@ const NO_LINKS: Links = {
 export class Protection {
   /** Why the kernel does not have what was set last, or null. */
   fault: string | null = null;
+  /** A routing rule of another program's that comes before ours: then the firewall blocks alone. */
+  readonly foreignRule: Notice;
   private own: Links = NO_LINKS;
   private tunnels: Tunnels = { dialing: [], carrying: [] };
   private wanted: Wanted | null = null;
@@ -72,7 +82,13 @@ export class Protection {
     private readonly memory: Memory,
     private readonly repairs: Repairs,
     private readonly alarm: Alarm,
-  ) {}
+  ) {
+    this.foreignRule = new Notice(alarm, {
+      begins: "foreign_rule",
+      ends: "foreign_rule_gone",
+      over: "No other program's routing rule comes before the kill switch's any longer.",
+    });
+  }
 
   /** The machine's own network, as both layers know it. */
   get links(): Links {
@@ -125,8 +141,9 @@ export class Protection {
 
   /** Whether a listing of the table is what was loaded; true where nothing is known of it. */
   private isAsLoaded(listing: string | null): boolean {
-    if (this.loaded === null || this.loaded.chains.size === 0) return true;
-    return listing !== null && sameChains(chainsListed(listing), this.loaded.chains);
+    if (this.loaded === null) return true;
+    const { chains } = this.loaded;
+    return listing === null ? chains.size === 0 : sameChains(chainsListed(listing), chains);
   }
 
   /** What the kernel should have. */
@@ -179,11 +196,12 @@ export class Protection {
   private async load(ruleset: string): Promise<void> {
     if (ruleset === this.loaded?.ruleset) return;
     this.loaded = null;
-    const echo = await this.announced(() =>
-      this.host.run(["nft", "-e", "-s", "-f", "-"], { stdin: ruleset }),
-    );
-    this.loaded = { ruleset, chains: chainsEchoed(echo) };
-    if (!this.compared) await this.assertComparable();
+    const echoed = chainsEchoed(await this.announced(() => loadTable(this.host, ruleset)));
+    const given = chainsListed(ruleset);
+    const whole = sameShape(echoed, given);
+    // What was not echoed is not taken for loaded: then a listing must say how nft spells what it was given.
+    this.loaded = { ruleset, chains: whole ? echoed : given };
+    if (!this.compared || !whole) await this.assertComparable();
     this.compared = true;
   }
 
@@ -223,13 +241,14 @@ export class Protection {
 
   /** Between what the kernel was given and what it has; what is wanted by now may still wait for its turn. */
   private async damages(): Promise<Damage[]> {
-    const [listing, present] = await Promise.all([listTable(this.host), readRules(this.host)]);
+    const [listing, { ours, ahead }] = await Promise.all([listTable(this.host), readAllRules(this.host)]);
+    this.foreignRule.set(this.wanted?.rules.length === 0 ? null : bypassIn(ahead));
     const damages: Damage[] = [];
     if (!this.isAsLoaded(listing)) {
       const what = listing === null ? "removed" : "altered";
       damages.push({ layer: "firewall", message: `Another program has ${what} the firewall's table.` });
     }
-    if (this.ruled !== null && ruleDifferences(present, this.ruled) > 0) {
+    if (this.ruled !== null && ruleDifferences(ours, this.ruled) > 0) {
       damages.push({
         layer: "routing",
         message: "Another program has changed the routing rules 100 to 106.",
@@ -242,12 +261,9 @@ export class Protection {
   private async assertComparable(): Promise<void> {
     const listing = await listTable(this.host);
     if (listing === null || this.loaded === null || this.isAsLoaded(listing)) return;
-    const count = (chains: Chains) => [...chains.values()].map((rules) => rules.length);
     const listed = chainsListed(listing);
     const as = finalRulesStand(listing) === finalRulesStand(this.loaded.ruleset);
-    if (as && Bun.deepEquals(count(listed), count(this.loaded.chains))) {
-      this.loaded = { ...this.loaded, chains: listed };
-    }
+    if (as && sameShape(listed, this.loaded.chains)) this.loaded = { ...this.loaded, chains: listed };
   }
 
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -255,4 +271,14 @@ export class Protection {
     this.turn = done.catch(() => {});
     return done;
   }
+}
+
+/** What rules ahead of ours come to, and how to end it; null where there is none. */
+function bypassIn(ahead: readonly Rule[]): string | null {
+  if (ahead.length === 0) return null;
+  const rules = ahead.map(({ priority, text }) => `${priority} ${text}`).join(", ");
+  const commands = ahead.map(
+    ({ family, priority }) => `ip ${family === 6 ? "-6 " : ""}rule del priority ${priority}`,
+  );
+  return `Another program's routing rule comes before the kill switch's, and the firewall blocks alone: ${rules}; remove it: ${commands.join("; ")}`;
 }

@@ -4,6 +4,8 @@ import { Pace } from "./pace.ts";
 
 /** How often a program that undoes our repairs is answered: so many times at once, then once in so many milliseconds. */
 const REPAIRS = { burst: 5, everyMs: 1_000 };
+/** A program that has undone nothing for this long has given up; one that only rests does so for less. */
+const OVER_AFTER_MS = 30_000;
 
 export type Alarm = (code: AlertCode, message: string) => void;
 
@@ -18,6 +20,8 @@ export interface Damage {
 export class Repairs {
   private readonly pace = new Pace(REPAIRS.burst, REPAIRS.everyMs);
   private contested = false;
+  /** When damage was last seen, on the monotone clock. */
+  private damagedAt = 0;
   /** Who is to be called when it is time. */
   private readonly waiting = new Set<() => void>();
 
@@ -45,16 +49,26 @@ export class Repairs {
   }
 
   private mayBegin(): boolean {
-    const now = this.host.monotonic();
-    if (this.contested && this.pace.isRested(now)) this.contested = false;
-    if (this.pace.allows(now)) return true;
+    this.damagedAt = this.host.monotonic();
+    if (this.pace.allows(this.damagedAt)) return true;
     if (!this.contested) {
       this.contested = true;
+      void this.tellWhenOver();
       this.alarm(
         "protection_contested",
         "Another program undoes each repair of the kill switch, which is now repaired once a second: find that program (a firewall service, a container engine, a script) and stop it.",
       );
     }
     return false;
+  }
+
+  private async tellWhenOver(): Promise<void> {
+    const left = () => this.damagedAt + OVER_AFTER_MS - this.host.monotonic();
+    while (left() > 0) await this.host.sleep(left());
+    this.contested = false;
+    this.alarm(
+      "protection_uncontested",
+      `No repair of the kill switch was undone for ${OVER_AFTER_MS / 1_000} s.`,
+    );
   }
 }

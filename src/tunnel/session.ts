@@ -3,7 +3,7 @@ import { GatewayError } from "../errors.ts";
 import type { Exit } from "../firewall/policy.ts";
 import type { Links } from "../routing/links.ts";
 import type { Server } from "../servers/schema.ts";
-import type { Config } from "../wireguard/schema.ts";
+import { type Config, LONGEST_KEEPALIVE_SECONDS } from "../wireguard/schema.ts";
 
 /** One WireGuard interface and the server behind it. There are two interfaces, so that a switch can dial beside. */
 export interface Session {
@@ -32,9 +32,9 @@ export function linksOfBase(base: string): string[] {
 /** Opens NAT mappings, starts the first handshake, and renews it, so that an idle tunnel proves it is alive. */
 const KEEPALIVE_SECONDS = 25;
 
-/** Seconds from one keepalive to the next. */
+/** Seconds from one keepalive to the next; a rarer one would make an idle tunnel look dead. */
 export function keepaliveOf({ config }: Server): number {
-  return config.peer.persistentKeepalive || KEEPALIVE_SECONDS;
+  return Math.min(config.peer.persistentKeepalive || KEEPALIVE_SECONDS, LONGEST_KEEPALIVE_SECONDS);
 }
 
 export function sameServer(a: Server, b: Server): boolean {

@@ -6,6 +6,7 @@ import type { Host } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
+import type { OtherFirewalls } from "./other-firewalls.ts";
 import { pauseAfter } from "./pace.ts";
 import type { Protection } from "./protection.ts";
 import { keepaliveOf, linksOfBase, type Session } from "./session.ts";
@@ -21,8 +22,11 @@ const LOOK_MS = { busy: 1_000, idle: 1_500 };
 const BACKSTOP_MS = 300_000;
 /** A check that failed is made again after this long. */
 const DOUBT_MS = 5_000;
-/** A cable that is put in, or a new address, causes many events. */
-const NETWORK_SETTLES_MS = 300;
+/**
+ * How long an event waits for more of its kind: a cable that is put in, or a new address, causes many; another
+ * program's firewall may change all day, and nothing of ours hangs on it.
+ */
+const SETTLES_MS = { firewall: 0, "other firewalls": 2_000, rules: 0, tunnel: 0, network: 300 };
 /** The programs that tell of events listen by then, and what was loaded before is no longer awaited from them. */
 const WATCHING_AFTER_MS = 1_500;
 /** A server that stays dead for this long is given up where `--failover` allows it. */
@@ -33,6 +37,7 @@ interface Parts {
   controller: Controller;
   kernel: Kernel;
   protection: Protection;
+  otherFirewalls: OtherFirewalls;
   base: string;
   /** Servers that may stand in for a dead one, the nearest first; none where the operator does not want that. */
   alternatives: (server: Server) => readonly Server[];
@@ -61,13 +66,18 @@ export class Supervisor {
   private checkedAt = 0;
   private hurried = Promise.withResolvers<void>();
   private readonly waiting = new Set<Sighting["of"]>();
+  /** Links that lost something while they were not the current one, such as one that is dialled; null: any may have. */
+  private readonly damaged = new Set<string | null>();
 
   constructor(private readonly parts: Parts) {}
 
   /** Until `signal` says stop. */
   async watch(signal: AbortSignal): Promise<void> {
-    const { host, protection, base, log } = this.parts;
+    const { host, controller, protection, base, log } = this.parts;
     this.checkedAt = host.monotonic();
+    controller.onChange((state) => {
+      if (state.name === "connected") this.arrived(state.session, signal);
+    });
     watchKernel(host, linksOfBase(base), (sighting) => void this.saw(sighting, signal), signal);
     // What happened before the programs that watch were listening.
     void host
@@ -96,10 +106,11 @@ export class Supervisor {
   }
 
   private async checkAll(): Promise<void> {
-    const { host, controller, protection } = this.parts;
+    const { host, controller, protection, otherFirewalls } = this.parts;
     this.checkedAt = host.monotonic();
     await Promise.all([
       protection.mend(),
+      otherFirewalls.look(protection.links),
       controller.checkTunnel(),
       this.checkNetwork(),
       controller.setSysctls(),
@@ -115,23 +126,41 @@ export class Supervisor {
 
   /** Answers the kernel's events; one answer does for all of a kind that come before it is given. */
   private async saw(sighting: Sighting, signal: AbortSignal): Promise<void> {
-    const { host, protection, controller } = this.parts;
+    const { host, protection } = this.parts;
     if (sighting.of === "firewall" && protection.isOwnChange()) return;
-    const current = carriedBy(controller.state)?.link;
-    if (sighting.of === "tunnel" && (current === undefined || (sighting.link ?? current) !== current)) return;
+    if (sighting.of === "tunnel" && !this.isOfCurrent(sighting)) return;
     if (this.waiting.has(sighting.of)) return;
     this.waiting.add(sighting.of);
-    await host.sleep(sighting.of === "network" ? NETWORK_SETTLES_MS : 0, signal);
+    await host.sleep(SETTLES_MS[sighting.of], signal);
     this.waiting.delete(sighting.of);
     if (!signal.aborted) await this.answer(sighting.of).catch((error) => this.doubt(error));
   }
 
+  /** Whether it may be about the link that carries traffic; of any other it is remembered until that one does. */
+  private isOfCurrent({ link, deleted }: Extract<Sighting, { of: "tunnel" }>): boolean {
+    const current = carriedBy(this.parts.controller.state)?.link;
+    if (current !== undefined && link === current) return true;
+    // A link that is down and was not deleted is a new one.
+    if (deleted || link === null) this.damaged.add(link);
+    else this.damaged.delete(link);
+    return current !== undefined && link === null;
+  }
+
+  /** What happened to a link while it was dialled is found out now. */
+  private arrived({ link }: Session, signal: AbortSignal): void {
+    const damaged = this.damaged.has(link) || this.damaged.has(null);
+    this.damaged.clear();
+    if (damaged) void this.saw({ of: "tunnel", link, deleted: true }, signal);
+  }
+
   private async answer(what: Sighting["of"]): Promise<void> {
-    const { protection } = this.parts;
+    const { protection, otherFirewalls } = this.parts;
     switch (what) {
       case "firewall":
       case "rules":
         return protection.mend();
+      case "other firewalls":
+        return otherFirewalls.look(protection.links);
       case "tunnel":
         return this.checkTunnel();
       case "network":

@@ -8,6 +8,7 @@ import { Kernel } from "./kernel.ts";
 import type { Memory } from "./memory.ts";
 import { Messenger } from "./messenger.ts";
 import { Names } from "./names.ts";
+import { OtherFirewalls } from "./other-firewalls.ts";
 import { Probe } from "./probe.ts";
 import { Protection } from "./protection.ts";
 import { type Alarm, Repairs } from "./repairs.ts";
@@ -49,15 +50,17 @@ export interface Tunnel {
 
 /** Puts the parts of a tunnel together; nothing has touched the kernel yet. */
 export function tunnelIn(surroundings: Surroundings): Tunnel {
-  const { host, memory, alarm, userspace } = surroundings;
+  const { host, memory, alarm, userspace, base } = surroundings;
   const repairs = new Repairs(host, alarm);
   const kernel = new Kernel(host, userspace);
   const protection = new Protection(host, memory, repairs, alarm);
   const names = new Names({ ...surroundings, protection });
   const dialer = new Dialer({ ...surroundings, kernel, protection, names });
   const probe = new Probe({ ...surroundings, kernel, protection, names });
-  const controller = new Controller({ ...surroundings, kernel, protection, dialer, probe, repairs });
-  const supervisor = new Supervisor({ ...surroundings, controller, kernel, protection });
+  const otherFirewalls = new OtherFirewalls(host, alarm, base);
+  const tampering = { protection, otherFirewalls };
+  const controller = new Controller({ ...surroundings, ...tampering, kernel, dialer, probe, repairs });
+  const supervisor = new Supervisor({ ...surroundings, ...tampering, controller, kernel });
   const messenger = new Messenger({ ...surroundings, controller, protection, names });
   return { controller, supervisor, protection, messenger, roundTrips: probe.roundTrips };
 }

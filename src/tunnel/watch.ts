@@ -2,11 +2,15 @@ import { TABLE } from "../firewall/ruleset.ts";
 import { TUNNEL_TABLE } from "../routing/rules.ts";
 import type { Host, Watch } from "../system/host.ts";
 
-/** What the kernel's events are about. Of the tunnel only losses are told: a link, or null where it may be any. */
+/**
+ * What the kernel's events are about. Of the tunnel only losses are told: a link, or null where it may be any.
+ * Something of it was deleted, or else the link is down, as each is when it is made.
+ */
 export type Sighting =
   | { of: "firewall" }
+  | { of: "other firewalls" }
   | { of: "rules" }
-  | { of: "tunnel"; link: string | null }
+  | { of: "tunnel"; link: string | null; deleted: boolean }
   | { of: "network" };
 
 /** Between the end of a program that watches and its next start. */
@@ -22,10 +26,14 @@ export function watchKernel(
   signal: AbortSignal,
 ): void {
   // The text form, unlike the JSON, tells where a transaction ends.
-  const isWhole = transactions();
+  const touchedBy = transactions();
   keepWatching(host, ["nft", "monitor"], signal, {
-    onLine: (line) => isWhole(line) && onSighting({ of: "firewall" }),
-    onGap: () => onSighting({ of: "firewall" }),
+    onLine: (line) => {
+      for (const of of touchedBy(line)) onSighting({ of });
+    },
+    onGap: () => {
+      for (const of of ["firewall", "other firewalls"] as const) onSighting({ of });
+    },
   });
   keepWatching(host, ["ip", "monitor", "label", "link", "address", "route", "rule"], signal, {
     onLine: (line) => {
@@ -34,19 +42,22 @@ export function watchKernel(
     },
     onGap: () => {
       for (const of of ["rules", "network"] as const) onSighting({ of });
-      onSighting({ of: "tunnel", link: null });
+      onSighting({ of: "tunnel", link: null, deleted: true });
     },
   });
 }
 
-/** Whether a line of `nft monitor` ends a transaction that touched our table. */
-export function transactions(): (line: string) => boolean {
-  let touched = false;
+/** What a transaction has touched, at the line of `nft monitor` that ends it; nothing at any other. */
+function transactions(): (line: string) => ("firewall" | "other firewalls")[] {
+  const touched = new Set<"firewall" | "other firewalls">();
   return (line) => {
-    if (line.includes(` ${TABLE}`)) touched = true;
-    if (!touched || !line.startsWith("# new generation ")) return false;
-    touched = false;
-    return true;
+    if (line.includes(` ${TABLE}`)) touched.add("firewall");
+    else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line))
+      touched.add("other firewalls");
+    if (!line.startsWith("# new generation ")) return [];
+    const told = [...touched];
+    touched.clear();
+    return told;
   };
 }
 
@@ -55,11 +66,12 @@ export function sightingIn(line: string, links: readonly string[]): Sighting | n
   if (line.startsWith("[RULE]")) return { of: "rules" };
   if (!/^\[(LINK|ADDR|ROUTE)\]/.test(line)) return null;
   const link = line.split(/[\s:@]+/).find((word) => links.includes(word)) ?? null;
-  const lost = line.includes("]Deleted ") || (line.startsWith("[LINK]") && !/[<,]UP[,>]/.test(line));
+  const deleted = line.includes("]Deleted ");
+  const lost = deleted || (line.startsWith("[LINK]") && !/[<,]UP[,>]/.test(line));
   if (line.startsWith("[ROUTE]") && line.includes(` table ${TUNNEL_TABLE} `)) {
-    return lost || link === null ? { of: "tunnel", link } : null;
+    return lost || link === null ? { of: "tunnel", link, deleted } : null;
   }
-  if (link !== null) return lost ? { of: "tunnel", link } : null;
+  if (link !== null) return lost ? { of: "tunnel", link, deleted } : null;
   return line.startsWith("[ROUTE]") && !line.includes("default ") ? null : { of: "network" };
 }
 
@@ -76,8 +88,13 @@ function keepWatching(
       if (!signal.aborted) work();
     });
   const start = () => {
-    watch = host.watch(argv, onLine, () => after(RESTART_MS, start));
-    after(LISTENS_AFTER_MS, onGap);
+    try {
+      watch = host.watch(argv, onLine, () => after(RESTART_MS, start));
+      after(LISTENS_AFTER_MS, onGap);
+    } catch {
+      // No memory or no process left for it: what it would have told is found by the look after the start that succeeds.
+      after(RESTART_MS, start);
+    }
   };
   start();
   signal.addEventListener("abort", () => watch?.stop(), { once: true });

@@ -3,7 +3,7 @@ import { type Field, refuse } from "./fields.ts";
 import { configFrom, EVERYTHING, type FieldName } from "./fieldset.ts";
 import { inertIn, isHook, isInert, isOfAmneziaWg } from "./foreign.ts";
 import { type Line, linesOf, lowerCased, shown } from "./ini.ts";
-import type { Config } from "./schema.ts";
+import { type Config, LONGEST_KEEPALIVE_SECONDS } from "./schema.ts";
 
 type Section = "Interface" | "Peer";
 
@@ -112,11 +112,18 @@ function nameOf(line: Line, section: Section | null, field: Field): FieldName | 
 function warningsOf(config: Config, fields: Record<FieldName, Field[]>): string[] {
   const domains = config.interface.searchDomains.length > 0;
   const where = fields.dns.at(-1)?.where;
-  const off = config.peer.persistentKeepalive === 0 && fields.persistentKeepalive.at(-1)?.where;
+  const { persistentKeepalive } = config.peer;
+  const keepalive = fields.persistentKeepalive.at(-1)?.where;
+  const rare = persistentKeepalive !== undefined && persistentKeepalive > LONGEST_KEEPALIVE_SECONDS;
   return [
     ...(domains ? [`${where}: search domains have no effect, the gateway only redirects queries`] : []),
-    ...(off
-      ? [`${off}: keepalives are sent all the same, by which the gateway knows that the server lives`]
+    ...(persistentKeepalive === 0
+      ? [`${keepalive}: keepalives are sent all the same, by which the gateway knows that the server lives`]
+      : []),
+    ...(rare
+      ? [
+          `${keepalive}: a keepalive is sent every ${LONGEST_KEEPALIVE_SECONDS} s, by which the gateway knows that the server lives`,
+        ]
       : []),
     ...(fields.allowedIps.length === 0 ? [`AllowedIPs is missing: ${EVERYTHING.join(", ")} is used`] : []),
   ];

@@ -7,6 +7,13 @@ const Resolver = Type.String({ pattern: "^[0-9a-f.:]+$" });
 /** No character in it could end a line or a word of the texts that the kernel's tools are fed. */
 const Host = Type.String({ pattern: "^[0-9a-z.:-]+$" });
 
+/**
+ * The longest time from one keepalive to the next by which an idle tunnel shows that it lives. The first packet
+ * between 120 s after a handshake, when it is due again, and 180 s, when it counts no longer, renews it (white paper,
+ * 6.1): there must be one in that minute.
+ */
+export const LONGEST_KEEPALIVE_SECONDS = 60;
+
 /** One WireGuard exit as the gateway uses it: wg-quick's `[Interface]` and its single `[Peer]`, validated and canonical. */
 export const Config = Type.Object(
   {

@@ -234,6 +234,21 @@ test("after a failure it is tried once an hour, and a shrunken list is told of",
     expect(home.count()).toBe(4);
   }));
 
+test("a database that cannot be read is told, and an hour later the list is asked for all the same", () =>
+  scene(async (home) => {
+    const { store } = home;
+    const read = store.fetchedAt.bind(store);
+    store.fetchedAt = () => {
+      throw new Error("disk I/O error");
+    };
+    home.updates.tunnelIs(true, home.send);
+    await home.pass(2 * 60_000);
+    expect(home.log).toEqual(["the list of managed servers could not be refreshed: disk I/O error"]);
+    store.fetchedAt = read;
+    await home.pass(HOUR_MS);
+    expect([home.asked.length, home.count()]).toEqual([1, 4]);
+  }));
+
 test("after a failure a tunnel that flaps is asked again as soon as another", () =>
   scene(async (home) => {
     home.answer = () => page("", "", 500);

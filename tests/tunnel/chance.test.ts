@@ -64,6 +64,7 @@ const MISHAPS: Happening[] = [
 /** What other programs do. */
 const TAMPERING: Happening[] = [
   ({ host }) => host.removeTable(),
+  ({ host }) => host.switchTableOff(),
   ({ host, random }) => host.insertRule(oneOf(["input", "forward", "output"], random), "accept"),
   ({ host, random }) => {
     const family = oneOf(["-4", "-6"] as const, random);
@@ -125,6 +126,34 @@ test(
         await calm(chance);
         expect(gateway.alerts, `seed ${seed}`).toEqual([]);
         expect(stoodAlways(host), `seed ${seed}`).toBe(true);
+      }
+    }),
+  PATIENCE_MS,
+);
+
+test(
+  "100 random connects, from whose interfaces addresses are taken meanwhile, are whole 2 s after they are up",
+  () =>
+    inDirectory(async (directory) => {
+      const takeAddress = TAMPERING.at(-1);
+      for (let seed = 1; seed <= 100; seed++) {
+        const chance = await begin(join(directory, `${seed}`), seed);
+        const { gateway, host, random, outcomes } = chance;
+        host.fails = () => null;
+        for (const endpoint of ENDPOINTS) host.roundTrips.set(endpoint, random() * 3_000);
+        for (let connect = 0; connect < 3; connect++) {
+          outcomes.push(gateway.controller.connect(oneOf(SERVERS, random)));
+          for (let times = 0; times < 3; times++) {
+            await host.pass(random() * 1_500);
+            takeAddress?.(chance);
+          }
+          await over(host, outcomes);
+          await host.pass(2_000);
+          const status = await gateway.status();
+          const label = `seed ${seed}, connect ${connect}`;
+          const fresh = await freshState(join(directory, `fresh ${label}`), status);
+          expect(kernelState(host), label).toBe(fresh);
+        }
       }
     }),
   PATIENCE_MS,

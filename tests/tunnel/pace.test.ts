@@ -65,26 +65,6 @@ describe("a pace", () => {
       }),
     );
   });
-
-  test("is rested where it was not asked for as long as its burst takes to come back", () => {
-    fc.assert(
-      fc.property(pauses, (waits) => {
-        const pace = new Pace(BURST, EVERY_MS);
-        const times = timesAfter(waits);
-        for (const time of times) pace.allows(time);
-        const last = times.at(-1) ?? 1e9;
-        expect(pace.isRested(last + BURST * EVERY_MS)).toBe(true);
-        expect(pace.allows(last + BURST * EVERY_MS)).toBe(true);
-      }),
-    );
-  });
-
-  test("is not rested right after its burst is used up", () => {
-    const pace = new Pace(BURST, EVERY_MS);
-    for (let use = 0; use < BURST; use++) pace.allows(1e9);
-    expect(pace.isRested(1e9)).toBe(false);
-    expect(pace.isRested(1e9 + (BURST - 1) * EVERY_MS)).toBe(false);
-  });
 });
 
 function timesAfter(waits: readonly number[]): number[] {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { inspect } from "../../src/tunnel/inspection.ts";
 import type { FakeHost } from "../fake-host.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, stoodAlways, TWO } from "./gateway.ts";
@@ -11,7 +12,7 @@ function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
   test(text, () => inDirectory(async (directory) => work(await Gateway.watched(directory))), PATIENCE_MS);
 }
 
-const LOAD = "nft -e -s -f -";
+const LOAD = "nft -e -s -n -f -";
 
 function loadsOf(host: FakeHost, since = 0): number {
   return host.commands.slice(since).filter((command) => command === LOAD).length;
@@ -34,6 +35,11 @@ const DAMAGES: Damage[] = [
     what: "a rule that lets everything out",
     layer: "firewall",
     by: (host) => host.insertRule("output", "accept"),
+  },
+  {
+    what: "a table that is switched off",
+    layer: "firewall",
+    by: (host) => host.switchTableOff(),
   },
   {
     what: "the removal of the last routing rule",
@@ -77,6 +83,153 @@ describe.each(DAMAGES)("$what", ({ layer, by }) => {
     by(host);
     await host.pass(301_500);
     expect(kernelState(host)).toBe(before);
+  });
+});
+
+describe("an nft that does not say what it has loaded", () => {
+  /** The gateway's table has been loaded by it. */
+  function claimSilent(text: string, work: (gateway: Gateway) => Promise<void>): void {
+    claim(text, async (gateway) => {
+      gateway.host.echoes = false;
+      await gateway.controller.connect(ONE);
+      await gateway.host.pass(10_000);
+      await work(gateway);
+    });
+  }
+
+  const FIREWALL_DAMAGES = DAMAGES.filter(({ layer }) => layer === "firewall");
+  for (const { what, by } of FIREWALL_DAMAGES) {
+    claimSilent(`does not keep ${what} from being seen and undone`, async (gateway) => {
+      const { host } = gateway;
+      const before = kernelState(host);
+      by(host);
+      expect(await gateway.tunnel.protection.stands()).toBe(false);
+      await host.pass(5);
+      expect(kernelState(host)).toBe(before);
+      await host.pass(MINUTE_MS);
+      expect(gateway.alerts).toEqual(["firewall_altered", "firewall_restored"]);
+      expect(await gateway.tunnel.protection.stands()).toBe(true);
+    });
+  }
+
+  claimSilent("is no reason for an alert", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.connect(TWO);
+    await controller.disconnect();
+    await host.pass(400_000);
+    expect(gateway.alerts).toEqual([]);
+    expect(await controller.fault()).toBeNull();
+  });
+});
+
+describe("a routing rule of another program that comes before ours", () => {
+  const RULE = "priority 99 to 8.8.8.8/32 lookup main";
+  const SENTENCE =
+    "Another program's routing rule comes before the kill switch's, and the firewall blocks alone: 99 to 8.8.8.8/32 lookup main; remove it: ip rule del priority 99";
+
+  claim("is told at once, in health and in status, and stays where it is", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.connect(ONE);
+    await host.pass(2_000);
+    host.changeRule("add", "-4", RULE);
+    await host.pass(5);
+    expect(gateway.alerts).toEqual(["foreign_rule"]);
+    expect(await controller.fault()).toBe(SENTENCE);
+    expect((await gateway.status()).error).toBe(SENTENCE);
+    await host.pass(400_000);
+    expect(host.rules["-4"]).toContain(RULE);
+    expect(gateway.alerts).toEqual(["foreign_rule"]);
+    host.changeRule("del", "-4", RULE);
+    await host.pass(5);
+    expect(gateway.alerts).toEqual(["foreign_rule", "foreign_rule_gone"]);
+    expect(await controller.fault()).toBeNull();
+    expect((await gateway.status()).error).toBeNull();
+  });
+
+  claim("has the firewall looked at in that moment, and mended", async (gateway) => {
+    const { host } = gateway;
+    const before = host.table;
+    host.mute = true;
+    host.removeTable();
+    host.mute = false;
+    host.changeRule("add", "-6", "priority 0 lookup main");
+    await host.pass(5);
+    expect(host.table).toBe(before);
+    expect(gateway.alerts).toEqual(["foreign_rule", "firewall_altered", "firewall_restored"]);
+  });
+
+  claim("is found where no event tells of it, or where it was there before the service", async (gateway) => {
+    const { host, controller } = gateway;
+    host.mute = true;
+    host.changeRule("add", "-4", RULE);
+    await host.pass(301_500);
+    expect(await controller.fault()).toBe(SENTENCE);
+    await gateway.restart();
+    gateway.watch();
+    await host.pass(2_000);
+    expect(await gateway.controller.fault()).toBe(SENTENCE);
+  });
+
+  claim("is a part that does not hold, for whoever asks for all parts", async (gateway) => {
+    const { host, tunnel } = gateway;
+    host.changeRule("add", "-4", RULE);
+    const { parts } = await inspect(host, tunnel.protection.expectation());
+    expect(parts.filter(({ holds }) => !holds).map(({ found }) => found)).toEqual([
+      "another program's rule comes before them: 99 to 8.8.8.8/32 lookup main",
+      "off: LAN clients get nothing",
+    ]);
+  });
+
+  claim("is nobody's business where the operator has taken all of ours away", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.setKillSwitch(false);
+    host.changeRule("add", "-4", RULE);
+    await host.pass(400_000);
+    expect(gateway.alerts).toEqual([]);
+    expect((await gateway.status()).error).toBeNull();
+  });
+});
+
+describe("another firewall that begins to drop what is forwarded", () => {
+  /** As `iptables -P FORWARD DROP` leaves it, with these rules. */
+  const filter = (...rules: string[]) =>
+    `table ip filter {\n  chain FORWARD {\n    type filter hook forward priority filter; policy drop;\n${rules.map((rule) => `    ${rule}\n`).join("")}  }\n}\n`;
+  const SENTENCE =
+    "Another firewall drops what the LAN sends into the tunnel (ip filter FORWARD); let it through: iptables -I FORWARD -o wg+ -j ACCEPT; iptables -I FORWARD -i wg+ -j ACCEPT";
+
+  claim("is told in an alert and in status, but is no fault of the kill switch", async (gateway) => {
+    const { host, controller } = gateway;
+    host.setOtherTable("ip filter", filter());
+    await host.pass(3_000);
+    expect(gateway.alerts).toEqual(["forwarding_dropped"]);
+    expect((await gateway.status()).error).toBe(SENTENCE);
+    expect(await controller.fault()).toBeNull();
+    host.setOtherTable("ip filter", filter('oifname "wg*" accept', 'iifname "wg*" accept'));
+    await host.pass(3_000);
+    expect(gateway.alerts).toEqual(["forwarding_dropped", "forwarding_restored"]);
+    expect((await gateway.status()).error).toBeNull();
+  });
+
+  claim("is found where no event tells of it, within 5 min", async (gateway) => {
+    const { host } = gateway;
+    host.mute = true;
+    host.setOtherTable("ip filter", filter());
+    await host.pass(301_500);
+    expect(gateway.alerts).toEqual(["forwarding_dropped"]);
+  });
+
+  claim("and changes all the time costs two programs in 2 s", async (gateway) => {
+    const { host } = gateway;
+    const before = host.commands.length;
+    for (let change = 0; change < 100; change++) {
+      host.setOtherTable("ip filter", filter(`ip saddr 10.0.0.${change} drop`));
+      await host.pass(100);
+    }
+    expect(host.commands.length - before).toBeLessThanOrEqual(10);
+    expect(new Set(host.commands.slice(before))).toEqual(
+      new Set(["nft -j list chains", "nft -s list table ip filter"]),
+    );
+    expect(gateway.alerts).toEqual(["forwarding_dropped"]);
   });
 });
 
@@ -160,6 +313,9 @@ describe("a program that undoes each repair", () => {
       stop();
       await host.pass(2_000);
       expect(kernelState(host)).toBe(before);
+      await host.pass(MINUTE_MS);
+      expect(gateway.alerts.slice(-2)).toEqual(["protection_contested", "protection_uncontested"]);
+      expect(gateway.alerts.filter((code) => code === "protection_uncontested")).toHaveLength(1);
     });
 
     claim("costs no more programs after a quarter of an hour than after a minute", async (gateway) => {
@@ -181,7 +337,7 @@ describe("a program that undoes each repair", () => {
       const stop = fight(host, delayMs);
       await host.pass(30_000);
       stop();
-      await host.pass(10_000);
+      await host.pass(32_000);
       gateway.alerts.length = 0;
       host.removeTable();
       await host.pass(1_000);
@@ -241,7 +397,7 @@ describe("a look at the kernel", () => {
   claim("that is under way during a connect does not bring back the past", async (gateway) => {
     const { host, controller, tunnel } = gateway;
     for (let slow = 0; slow < 60; slow += 3) {
-      host.turns = (command) => (command.startsWith("nft -s list") ? slow : 5);
+      host.turns = (command) => (command.startsWith("nft -s -n list") ? slow : 5);
       host.removeTable();
       const mending = tunnel.protection.mend();
       await Promise.all([controller.connect(ONE), mending]);
@@ -280,7 +436,7 @@ describe("a look at the kernel", () => {
   claim("by someone who asks for the status during a switch is no alarm", async (gateway) => {
     const { host, controller } = gateway;
     for (let slow = 0; slow < 60; slow += 3) {
-      host.turns = (command) => (command.startsWith("nft -s list") ? slow : 5);
+      host.turns = (command) => (command.startsWith("nft -s -n list") ? slow : 5);
       const asked = [gateway.status(), controller.connect(ONE), gateway.status()];
       await Promise.all(asked);
       await Promise.all([gateway.status(), controller.disconnect(), gateway.status()]);

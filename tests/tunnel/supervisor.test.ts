@@ -442,6 +442,77 @@ describe("the tunnel's interface", () => {
   });
 });
 
+describe("an interface that is dialled", () => {
+  const DIAL_MS = 2_000;
+  const LOOK = "ip -j address show dev";
+
+  /** A connect to server one, which takes its time; `during` is done in the middle of it. */
+  async function dial(gateway: Gateway, during: () => void): Promise<void> {
+    const { host, controller } = gateway;
+    host.roundTrips.set(ENDPOINTS.one, DIAL_MS);
+    const connected = controller.connect(ONE);
+    await host.pass(DIAL_MS / 2);
+    expect(controller.state.name).toBe("connecting");
+    during();
+    await host.pass(DIAL_MS);
+    await connected;
+  }
+
+  for (const toldAfterMs of [0, 4, 70, 1_500]) {
+    claim(
+      `and from which someone takes an address has it back on arrival, where events take ${toldAfterMs} ms`,
+      async (gateway) => {
+        const { host } = gateway;
+        host.toldAfterMs = toldAfterMs;
+        await dial(gateway, () => host.removeAddress("wg0", "fd00:64::1/128"));
+        await host.pass(10);
+        expect(host.links.get("wg0")?.addresses).toContain("fd00:64::1/128");
+        expect(gateway.alerts).toEqual(["routing_altered", "routing_restored"]);
+      },
+    );
+  }
+
+  claim("beside a tunnel that lives has what was taken back as soon as that one ends", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.connect(TWO);
+    await host.pass(5_000);
+    await dial(gateway, () => host.removeAddress("wg1", "fd00:64::1/128"));
+    await host.pass(1_100);
+    expect(host.links.get("wg1")?.addresses).toContain("fd00:64::1/128");
+  });
+
+  claim("again after its server died has what was taken back", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.connect(ONE);
+    host.silent.add(ENDPOINTS.one);
+    host.removeLink("wg0");
+    await host.pass(5_000);
+    host.removeAddress("wg1", "fd00:64::1/128");
+    host.silent.clear();
+    await host.pass(1_000);
+    expect(controller.state.name).toBe("connected");
+    await host.pass(1_100);
+    expect(host.links.get("wg1")?.addresses).toContain("fd00:64::1/128");
+  });
+
+  claim("and from which nobody takes anything is not looked at", async (gateway) => {
+    const { host, controller } = gateway;
+    await dial(gateway, () => {});
+    const before = host.commands.length;
+    for (const [target, link] of [
+      [TWO, "wg1"],
+      [ONE, "wg0"],
+    ] as const) {
+      await Promise.all([controller.connect(target), host.pass(5_000)]);
+      expect(await gateway.status()).toMatchObject({ server: target.name });
+      expect(host.commands.slice(before)).not.toContain(`${LOOK} ${link}`);
+    }
+    await controller.disconnect();
+    await dial(gateway, () => {});
+    expect(host.commands.slice(before).filter((command) => command.startsWith(LOOK))).toEqual([]);
+  });
+});
+
 describe("the watch", () => {
   claim("finds what happened before it began", async (gateway) => {
     const { host } = gateway;
@@ -514,7 +585,7 @@ describe("the watch", () => {
 
   claimConnected("goes on judging the server while the kernel refuses the firewall", async (gateway) => {
     const { host, controller } = gateway;
-    host.fails = () => (host.commands.at(-1) === "nft -e -s -f -" ? "before" : null);
+    host.fails = () => (host.commands.at(-1) === "nft -e -s -n -f -" ? "before" : null);
     host.removeTable();
     await host.pass(3_000);
     expect(await controller.fault()).not.toBeNull();

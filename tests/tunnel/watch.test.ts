@@ -137,7 +137,7 @@ describe("a real kernel", () => {
   );
 
   test(
-    "tells nothing of another program's table, or of a route that is not the default",
+    "tells of another program's table that it is one, and nothing of a route that is not the default",
     () =>
       watched(async (host, seen) => {
         // IPv6 would look for duplicates of its addresses, and tell of that in its own time.
@@ -152,7 +152,7 @@ describe("a real kernel", () => {
         await host.run("ip rule add priority 105 lookup 20556".split(" "));
         await until(seen, "rules");
         await Bun.sleep(200);
-        expect([...seen]).toEqual(["rules"]);
+        expect([...seen].toSorted()).toEqual(["other firewalls", "rules"]);
       }),
     60_000,
   );
@@ -173,7 +173,7 @@ test("a watch whose program cannot listen tells of a gap again and again, and st
   } as unknown as Host;
   watchKernel(host, LINKS, (sighting) => gaps.push(sighting.of), stop.signal);
   await Bun.sleep(0);
-  expect(gaps.toSorted()).toEqual(["firewall", "network", "rules", "tunnel"]);
+  expect(gaps.toSorted()).toEqual(["firewall", "network", "other firewalls", "rules", "tunnel"]);
   exits[0]?.();
   await Bun.sleep(0);
   expect(starts).toBe(3);
@@ -182,4 +182,30 @@ test("a watch whose program cannot listen tells of a gap again and again, and st
   exits[2]?.();
   await Bun.sleep(0);
   expect(starts).toBe(3);
+});
+
+test("a watch that cannot be started is started again, and its gap is told then", async () => {
+  const gaps: Seen[] = [];
+  const exits: (() => void)[] = [];
+  let failures = 0;
+  const stop = new AbortController();
+  const host = {
+    watch: (_argv: readonly string[], _onLine: unknown, onExit: () => void) => {
+      if (failures-- > 0) throw new Error("nft cannot be started");
+      exits.push(onExit);
+      return { stop: () => {} };
+    },
+    sleep: async () => {},
+  } as unknown as Host;
+  failures = 1;
+  watchKernel(host, LINKS, (sighting) => gaps.push(sighting.of), stop.signal);
+  await Bun.sleep(0);
+  expect(exits).toHaveLength(2);
+  failures = 3;
+  gaps.length = 0;
+  exits[0]?.();
+  await Bun.sleep(0);
+  expect(exits).toHaveLength(3);
+  expect(gaps).toContain("network");
+  stop.abort();
 });

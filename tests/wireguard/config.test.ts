@@ -101,6 +101,13 @@ describe("whole files", () => {
     expect(warnings).toEqual([expect.stringContaining(": keepalives are sent all the same")]);
   });
 
+  test("a peer with rarer keepalives than one a minute is told that the gateway sends them each minute", () => {
+    const { config, warnings } = parseConfig(`${PLAIN.trimEnd()}\nPersistentKeepalive = 61\n`);
+    expect(config.peer.persistentKeepalive).toBe(61);
+    expect(warnings).toEqual([expect.stringContaining(": a keepalive is sent every 60 s")]);
+    expect(parseConfig(`${PLAIN.trimEnd()}\nPersistentKeepalive = 60\n`).warnings).toEqual([]);
+  });
+
   test("a peer without AllowedIPs carries everything, and a warning says so", () => {
     const { config, warnings } = parseConfig(PLAIN.replace(/AllowedIPs.*\n/, ""));
     expect(config).toEqual(PLAIN_CONFIG);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { TABLE } from "../../../src/firewall/ruleset.ts";
 import { TUNNEL_TABLE } from "../../../src/routing/rules.ts";
+import { INTERNET } from "../../../src/sandbox/topology.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
 
@@ -52,6 +53,9 @@ export const TAMPERING: readonly Scenario[] = [
     tampering(`the table is deleted while ${from}`, from, async (stage) => {
       await stage.inside("nft", "delete", "table", ...TABLE.split(" "));
     }),
+    tampering(`the table is switched off while ${from}`, from, async (stage) => {
+      await stage.inside("nft", "add", "table", ...TABLE.split(" "), "{ flags dormant; }");
+    }),
     tampering(`the last rule of each chain is deleted while ${from}`, from, async (stage) => {
       for (const chain of CHAINS) {
         const handle = (await handles(stage, chain)).at(-1);
@@ -64,6 +68,19 @@ export const TAMPERING: readonly Scenario[] = [
       for (const chain of CHAINS) {
         await stage.inside("nft", "insert", "rule", ...TABLE.split(" "), chain, "accept");
         await Bun.sleep(STEP_MS);
+      }
+    }),
+    tampering(`routing rules of another program come before ours while ${from}`, from, async (stage) => {
+      const rules = [
+        ["-4", "to", INTERNET.host4],
+        ["-6", "to", INTERNET.host6],
+      ];
+      for (const [family = "", ...selector] of rules) {
+        await stage.inside("ip", family, "rule", "add", ...selector, "lookup", "main");
+      }
+      await Bun.sleep(MOMENT_MS);
+      for (const [family = "", ...selector] of rules) {
+        await stage.inside("ip", family, "rule", "del", ...selector, "lookup", "main");
       }
     }),
     tampering(`a table of another program accepts all before ours while ${from}`, from, async (stage) => {
