@@ -61,9 +61,10 @@ function input({ lans, uplink, dialing, carrying, lookup, errand }: Policy): str
       `iifname "${lan.interface}" udp sport 68 udp dport 67 accept comment "LAN clients ask the gateway for an address"`,
     ]),
     ...linkRules(lans, uplink).map((link) => link.input),
-    ...dialing.map(
-      (exit) =>
-        `iifname "${uplink}" ${endpoint("s", exit)} ${WIREGUARD} accept comment "WireGuard from the server"`,
+    ...on("iifname", uplink).flatMap((from) =>
+      dialing.map(
+        (exit) => `${from} ${endpoint("s", exit)} ${WIREGUARD} accept comment "WireGuard from the server"`,
+      ),
     ),
     ...lookupAnswers(uplink, lookup).map((answer) => `${answer} accept comment "the answer to the lookup"`),
     ...errandAnswers(uplink, errand).map(
@@ -103,9 +104,11 @@ function output({ lans, uplink, dialing, carrying, lookup, errand }: Policy): st
   return chain("output", "type filter hook output priority filter; policy drop;", [
     'oifname "lo" accept comment "this machine itself"',
     ...REDIRECTS.map((redirect) => `${redirect} drop comment "nobody is told of a way past the gateway"`),
-    ...dialing.map(
-      (exit) =>
-        `oifname "${uplink}" meta mark ${FWMARK} ${endpoint("d", exit)} ${WIREGUARD} accept comment "WireGuard to the server"`,
+    ...on("oifname", uplink).flatMap((to) =>
+      dialing.map(
+        (exit) =>
+          `${to} meta mark ${FWMARK} ${endpoint("d", exit)} ${WIREGUARD} accept comment "WireGuard to the server"`,
+      ),
     ),
     ...lookupQuestions(uplink, lookup).map(
       (question) => `${question} accept comment "the lookup of the server's name"`,
@@ -113,13 +116,15 @@ function output({ lans, uplink, dialing, carrying, lookup, errand }: Policy): st
     ...errandPackets(uplink, errand).map(
       (packet) => `${packet} accept comment "the operator's errand: one connection to one server"`,
     ),
-    ...carrying
-      .slice(0, 1)
-      .flatMap((exit) => byFamily("daddr", resolversInside(exit, lans)))
-      .map(
-        (to) =>
-          `oifname ${set(lans.map((lan) => lan.interface))} ${to} ct status dnat ${DNS} accept comment "a question to a resolver on the LAN, on its way into the tunnel"`,
-      ),
+    ...among("oifname", lans.map(interfaceOf)).flatMap((lan) =>
+      carrying
+        .slice(0, 1)
+        .flatMap((exit) => byFamily("daddr", resolversInside(exit, lans)))
+        .map(
+          (to) =>
+            `${lan} ${to} ct status dnat ${DNS} accept comment "a question to a resolver on the LAN, on its way into the tunnel"`,
+        ),
+    ),
     ...lans.flatMap((lan) => lanOutput(lan)),
     ...linkRules(lans, uplink).map((link) => link.output),
     ...carrying.flatMap((exit) => [
@@ -147,7 +152,7 @@ function lanOutput(lan: Lan): string[] {
 
 /** What keeps the machine on its links whatever the tunnel does: DHCP and IPv6 neighbour discovery. */
 function linkRules(lans: readonly Lan[], uplink: string | null): { input: string; output: string }[] {
-  const links = [...new Set([...(uplink === null ? [] : [uplink]), ...lans.map((lan) => lan.interface)])];
+  const links = [...new Set([...(uplink === null ? [] : [uplink]), ...lans.map(interfaceOf)])];
   if (links.length === 0) return [];
   const names = set(links);
   const onLink = "ip6 daddr { fe80::/10, ff02::/16 }";
@@ -168,91 +173,98 @@ function linkRules(lans: readonly Lan[], uplink: string | null): { input: string
 }
 
 function lookupQuestions(uplink: string | null, lookup: Lookup | null): string[] {
-  if (lookup === null || uplink === null) return [];
-  return byFamily("daddr", lookup.resolvers).map(
-    (to) => `oifname "${uplink}" ${to} udp sport ${lookup.sourcePort} udp dport 53`,
-  );
+  if (lookup === null) return [];
+  return toEach(uplink, lookup.resolvers).map((to) => `${to} udp sport ${lookup.sourcePort} udp dport 53`);
 }
 
 function lookupAnswers(uplink: string | null, lookup: Lookup | null): string[] {
-  if (lookup === null || uplink === null) return [];
-  return byFamily("saddr", lookup.resolvers).map(
-    (from) => `iifname "${uplink}" ${from} udp sport 53 udp dport ${lookup.sourcePort}`,
+  if (lookup === null) return [];
+  return fromEach(uplink, lookup.resolvers).map(
+    (from) => `${from} udp sport 53 udp dport ${lookup.sourcePort}`,
   );
 }
 
 function errandPackets(uplink: string | null, errand: Errand | null): string[] {
-  if (errand === null || uplink === null) return [];
-  return byFamily("daddr", errand.addresses).map(
-    (to) => `oifname "${uplink}" ${to} tcp sport ${errand.sourcePort} tcp dport ${errand.port}`,
+  if (errand === null) return [];
+  return toEach(uplink, errand.addresses).map(
+    (to) => `${to} tcp sport ${errand.sourcePort} tcp dport ${errand.port}`,
   );
 }
 
 function errandAnswers(uplink: string | null, errand: Errand | null): string[] {
-  if (errand === null || uplink === null) return [];
-  return byFamily("saddr", errand.addresses).map(
-    (from) => `iifname "${uplink}" ${from} tcp sport ${errand.port} tcp dport ${errand.sourcePort}`,
+  if (errand === null) return [];
+  return fromEach(uplink, errand.addresses).map(
+    (from) => `${from} tcp sport ${errand.port} tcp dport ${errand.sourcePort}`,
   );
+}
+
+function toEach(link: string | null, addresses: readonly string[]): string[] {
+  return on("oifname", link).flatMap((to) => byFamily("daddr", addresses).map((whom) => `${to} ${whom}`));
+}
+
+function fromEach(link: string | null, addresses: readonly string[]): string[] {
+  return on("iifname", link).flatMap((from) => byFamily("saddr", addresses).map((whom) => `${from} ${whom}`));
 }
 
 /** What happens to a packet before conntrack sees it: whose it is, and which connection it can belong to. */
 function marks({ lans, uplink, dialing, carrying, lookup, errand }: Policy): string {
-  const lanNames = set(lans.map((lan) => lan.interface));
+  const fromLan = among("iifname", lans.map(interfaceOf));
   return chain("before_conntrack", "type filter hook prerouting priority raw; policy accept;", [
     ...byFamily("daddr", [...new Set(dialing.flatMap((exit) => exit.addresses))]).map(
       (to) =>
         `iifname != ${set(["lo", ...dialing.map((exit) => exit.interface)])} ${to} drop comment "CVE-2019-14899: nobody outside talks to the tunnel's address"`,
     ),
-    ...(uplink === null
-      ? []
-      : [`iifname "${uplink}" udp sport 67 udp dport 68 meta mark set ${FWMARK} ${WAY_BACK}`]),
-    ...dialing.map(
-      (exit) => `iifname "${uplink}" ${endpoint("s", exit)} meta mark set ${FWMARK} ${WAY_BACK}`,
+    ...on("iifname", uplink).flatMap((from) =>
+      ["udp sport 67 udp dport 68", ...dialing.map((exit) => endpoint("s", exit))].map(
+        (answer) => `${from} ${answer} meta mark set ${FWMARK} ${WAY_BACK}`,
+      ),
     ),
     ...[...lookupAnswers(uplink, lookup), ...errandAnswers(uplink, errand)].map(
       (answer) => `${answer} meta mark set ${FWMARK} ${WAY_BACK}`,
     ),
     ...carrying.map((exit) => `iifname "${exit.interface}" ct zone set ${exit.zone} ${OWN_ZONE}`),
-    ...carrying.map(
-      (exit) =>
-        `iifname ${lanNames} fib daddr oifname "${exit.interface}" ct zone set ${exit.zone} ${OWN_ZONE}`,
-    ),
-    ...carrying
-      .slice(0, 1)
-      .map((exit) => `iifname ${lanNames} ${DNS} fib daddr type local ct zone set ${exit.zone} ${DNS_ZONE}`),
+    ...fromLan.flatMap((from) => [
+      ...carrying.map(
+        (exit) => `${from} fib daddr oifname "${exit.interface}" ct zone set ${exit.zone} ${OWN_ZONE}`,
+      ),
+      ...carrying
+        .slice(0, 1)
+        .map((exit) => `${from} ${DNS} fib daddr type local ct zone set ${exit.zone} ${DNS_ZONE}`),
+    ]),
   ]);
 }
 
 /** Routing refuses with ICMP alone, a few a second; a client that opens many connections would see time-outs. */
 function unrouted({ lans }: Policy): string {
   // Where no route leads is "unicast" to the kernel for IPv4, and "unreachable" for IPv6.
-  const match = `iifname ${set(lans.map((lan) => lan.interface))} fib daddr type { unicast, unreachable } fib daddr oif missing`;
+  const elsewhere = "fib daddr type { unicast, unreachable } fib daddr oif missing";
   return chain(
     "refuse_unrouted",
     "type filter hook prerouting priority filter; policy accept;",
-    lans.length === 0
-      ? []
-      : [
-          `${match} meta l4proto tcp reject with tcp reset comment "no tunnel leads there"`,
-          `${match} reject with icmpx admin-prohibited comment "no tunnel leads there"`,
-        ],
+    among("iifname", lans.map(interfaceOf)).flatMap((from) => [
+      `${from} ${elsewhere} meta l4proto tcp reject with tcp reset comment "no tunnel leads there"`,
+      `${from} ${elsewhere} reject with icmpx admin-prohibited comment "no tunnel leads there"`,
+    ]),
   );
 }
 
 function tunnelChains(policy: Policy): string[] {
   const { lans } = policy;
   const carrying = policy.carrying.map((exit) => ({ ...exit, resolvers: resolversInside(exit, lans) }));
-  const lanNames = set(lans.map((lan) => lan.interface));
+  const names = lans.map(interfaceOf);
+  const [fromLan, toLan] = [among("iifname", names), among("oifname", names)];
   const [current] = carrying;
   if (current === undefined) return [];
   return [
     chain("own_before_conntrack", "type filter hook output priority raw; policy accept;", [
       ...carrying.map((exit) => `oifname "${exit.interface}" ct zone set ${exit.zone} ${OWN_ZONE}`),
-      `oifname ${lanNames} ${DNS} ct zone set ${current.zone} ${DNS_ZONE}`,
+      ...toLan.map((to) => `${to} ${DNS} ct zone set ${current.zone} ${DNS_ZONE}`),
     ]),
     chain("redirect_dns", "type nat hook prerouting priority dstnat; policy accept;", [
       `${DNS} fib daddr type local socket wildcard { 0, 1 } return comment "a resolver of the gateway's own stays in charge"`,
-      ...carrying.flatMap((exit) => redirect(exit, `iifname ${lanNames} ct zone ${exit.zone} ${DNS}`)),
+      ...fromLan.flatMap((from) =>
+        carrying.flatMap((exit) => redirect(exit, `${from} ct zone ${exit.zone} ${DNS}`)),
+      ),
     ]),
     chain("redirect_own_dns", "type nat hook output priority -100; policy accept;", [
       ...(policy.lookup === null
@@ -262,7 +274,7 @@ function tunnelChains(policy: Policy): string[] {
           ]),
       // The "recursion desired" bit tells a question to a resolver from a resolver's own way down from the root servers.
       ...carrying.flatMap((exit) => redirect(exit, `oifname "${exit.interface}" udp dport 53 @th,87,1 1`)),
-      ...redirect(current, `oifname ${lanNames} ${DNS}`),
+      ...toLan.flatMap((to) => redirect(current, `${to} ${DNS}`)),
     ]),
     chain("keep_dns_inside", "type filter hook postrouting priority filter; policy accept;", [
       // The output chain still sees the interface from before the redirection; here it is the true one.
@@ -306,6 +318,20 @@ function byFamily(field: "saddr" | "daddr", addresses: readonly string[]): strin
     ...(v4.length > 0 ? [`ip ${field} { ${v4.join(", ")} }`] : []),
     ...(v6.length > 0 ? [`ip6 ${field} { ${v6.join(", ")} }`] : []),
   ];
+}
+
+/** One match of these interfaces, or none where there are none: nft refuses an empty set. */
+function among(field: "iifname" | "oifname", names: readonly string[]): string[] {
+  return names.length === 0 ? [] : [`${field} ${set(names)}`];
+}
+
+/** One match of the interface, where there is one. */
+function on(field: "iifname" | "oifname", name: string | null): string[] {
+  return name === null ? [] : [`${field} "${name}"`];
+}
+
+function interfaceOf(lan: Lan): string {
+  return lan.interface;
 }
 
 function set(names: readonly string[]): string {
