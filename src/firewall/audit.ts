@@ -4,7 +4,8 @@ export type Chains = ReadonlyMap<string, readonly string[]>;
 /** What each chain must end with, whatever is in front of it: the kill switch stands by these. */
 export const FINAL_RULES = {
   input: /^drop\b/,
-  forward: /^reject\b/,
+  // An earlier version of this program refuses here, which blocks as well.
+  forward: /^(drop|reject)\b/,
   output: /^reject\b/,
 } as const;
 

@@ -19,18 +19,18 @@ const OWN_ZONE = 'comment "a connection belongs to the tunnel it takes"';
 const DNS_ZONE = 'comment "a question for a name takes the current tunnel"';
 const ENDS_HERE = 'comment "a connection of another tunnel ends here"';
 const DNS = "meta l4proto { tcp, udp } th dport 53";
+/** The "recursion desired" bit tells a question to a resolver from a resolver's own way down from the root servers. */
+const OWN_QUESTION = "udp dport 53 @th,87,1 1";
 /** The kernel offers a shorter way before it asks the forward chain; IPv6 has no setting against that. */
 const REDIRECTS = ["icmp type redirect", "icmpv6 type nd-redirect"];
-/** Answers at once, so that programs and people see an error and not a time-out. */
-const REFUSE = [
-  'meta l4proto tcp reject with tcp reset comment "everything else is refused at once"',
-  'reject with icmpx admin-prohibited comment "everything else is refused at once"',
-];
+/** NAT leaves these as they are: a reset of a connection that conntrack does not know, and neighbour discovery. */
+const NOT_TRANSLATED =
+  'ct state invalid,untracked drop comment "what NAT does not translate would show its own source address"';
 
 /** The kill switch as nftables text for `nft -f -`. */
 export function rulesetOf(policy: Policy): string {
   return tableOf([
-    marks(policy),
+    marks(policy, foreign(policy)),
     unrouted(policy),
     ...tunnelChains(policy),
     input(policy),
@@ -55,9 +55,7 @@ function input({ lans, uplink, dialing, carrying, lookup, errand }: Policy): str
   return chain("input", "type filter hook input priority filter; policy drop;", [
     'iifname "lo" accept comment "this machine itself"',
     ...lans.flatMap((lan) => [
-      ...byFamily("saddr", lan.prefixes).map(
-        (from) => `iifname "${lan.interface}" ${from} accept comment "the LAN may talk to the gateway"`,
-      ),
+      ...fromHosts(lan).map((from) => `${from} accept comment "the LAN may talk to the gateway"`),
       `iifname "${lan.interface}" udp sport 68 udp dport 67 accept comment "LAN clients ask the gateway for an address"`,
     ]),
     ...linkRules(lans, uplink).map((link) => link.input),
@@ -78,25 +76,33 @@ function input({ lans, uplink, dialing, carrying, lookup, errand }: Policy): str
   ]);
 }
 
+/** Who is no host of the LAN gets no answer, not even an error: on its way it could take the tunnel. */
 function forward({ lans, carrying }: Policy): string {
   const pairs = carrying.flatMap((exit) => lans.map((lan) => ({ exit, lan })));
+  const fromLan = among("iifname", lans.map(interfaceOf));
   return chain("forward", "type filter hook forward priority filter; policy drop;", [
     ...carrying.map(
       (exit) =>
         `oifname "${exit.interface}" tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu comment "segments that fit the tunnel"`,
     ),
-    ...carrying.map((exit) => `oifname "${exit.interface}" ${MID_STREAM} reject with tcp reset ${ENDS_HERE}`),
+    ...carrying.map((exit) => `oifname "${exit.interface}" ${NOT_TRANSLATED}`),
+    ...fromLan.flatMap((from) =>
+      carrying.flatMap((exit) => [
+        `${from} oifname "${exit.interface}" ${MID_STREAM} reject with tcp reset ${ENDS_HERE}`,
+        ...unansweredQuestions(exit, lans, "udp dport 53").map((question) => `${from} ${question}`),
+      ]),
+    ),
     ...pairs.flatMap(({ exit, lan }) =>
-      byFamily("saddr", lan.prefixes).map(
-        (from) =>
-          `iifname "${lan.interface}" oifname "${exit.interface}" ${from} accept comment "from the LAN into the tunnel"`,
+      fromHosts(lan, `oifname "${exit.interface}" `).map(
+        (from) => `${from} accept comment "from the LAN into the tunnel"`,
       ),
     ),
     ...pairs.map(
       ({ exit, lan }) =>
         `iifname "${exit.interface}" oifname "${lan.interface}" ct state established,related accept comment "and back what belongs to it"`,
     ),
-    ...REFUSE,
+    ...lans.flatMap((lan) => fromHosts(lan)).flatMap((from) => refused(`${from} `)),
+    'drop comment "and nobody else is told anything"',
   ]);
 }
 
@@ -128,11 +134,37 @@ function output({ lans, uplink, dialing, carrying, lookup, errand }: Policy): st
     ...lans.flatMap((lan) => lanOutput(lan)),
     ...linkRules(lans, uplink).map((link) => link.output),
     ...carrying.flatMap((exit) => [
+      `oifname "${exit.interface}" ${NOT_TRANSLATED}`,
       `oifname "${exit.interface}" ${MID_STREAM} reject with tcp reset ${ENDS_HERE}`,
+      ...unansweredQuestions(exit, lans, OWN_QUESTION),
       `oifname "${exit.interface}" accept comment "the gateway's own traffic takes the tunnel"`,
     ]),
-    ...REFUSE,
+    ...refused(),
   ]);
+}
+
+/** Answers at once, so that programs and people see an error and not a time-out. */
+function refused(match = ""): string[] {
+  const comment = 'comment "everything else is refused at once"';
+  return [
+    `${match}meta l4proto tcp reject with tcp reset ${comment}`,
+    `${match}reject with icmpx admin-prohibited ${comment}`,
+  ];
+}
+
+/**
+ * Questions of the family of which the tunnel names no resolver, where it names one of the other: nobody redirects
+ * them, and a client that is refused asks over the other family.
+ */
+function unansweredQuestions(exit: Exit, lans: readonly Lan[], udpQuestion: string): string[] {
+  const families = new Set(resolversInside(exit, lans).map((resolver) => (isIpv4(resolver) ? 4 : 6)));
+  if (families.size !== 1) return [];
+  const match = `oifname "${exit.interface}" meta nfproto ${families.has(4) ? "ipv6" : "ipv4"}`;
+  const comment = 'comment "the tunnel has no resolver of this family"';
+  return [
+    `${match} tcp dport 53 reject with tcp reset ${comment}`,
+    `${match} ${udpQuestion} reject with icmpx admin-prohibited ${comment}`,
+  ];
 }
 
 function lanOutput(lan: Lan): string[] {
@@ -207,13 +239,17 @@ function fromEach(link: string | null, addresses: readonly string[]): string[] {
 }
 
 /** What happens to a packet before conntrack sees it: whose it is, and which connection it can belong to. */
-function marks({ lans, uplink, dialing, carrying, lookup, errand }: Policy): string {
+function marks(
+  { lans, uplink, dialing, carrying, lookup, errand }: Policy,
+  dropped: readonly string[] = [],
+): string {
   const fromLan = among("iifname", lans.map(interfaceOf));
   return chain("before_conntrack", "type filter hook prerouting priority raw; policy accept;", [
     ...byFamily("daddr", [...new Set(dialing.flatMap((exit) => exit.addresses))]).map(
       (to) =>
         `iifname != ${set(["lo", ...dialing.map((exit) => exit.interface)])} ${to} drop comment "CVE-2019-14899: nobody outside talks to the tunnel's address"`,
     ),
+    ...dropped,
     ...on("iifname", uplink).flatMap((from) =>
       ["udp sport 67 udp dport 68", ...dialing.map((exit) => endpoint("s", exit))].map(
         (answer) => `${from} ${answer} meta mark set ${FWMARK} ${WAY_BACK}`,
@@ -232,6 +268,29 @@ function marks({ lans, uplink, dialing, carrying, lookup, errand }: Policy): str
         .map((exit) => `${from} ${DNS} fib daddr type local ct zone set ${exit.zone} ${DNS_ZONE}`),
     ]),
   ]);
+}
+
+/**
+ * Packets for elsewhere that nobody of the LAN has sent. Before the forward chain sees one the kernel may have
+ * answered it: where no route leads, where its hops are at an end, where it is too long for the next link.
+ */
+function foreign({ lans, dialing }: Policy): string[] {
+  const known = ["lo", ...lans.map(interfaceOf), ...dialing.map((exit) => exit.interface)];
+  const elsewhere = "fib daddr type != { local, broadcast, multicast }";
+  return [
+    `iifname != ${set(known)} ${elsewhere} drop comment "no router for strangers"`,
+    ...lans.flatMap((lan) =>
+      outsideOf("saddr", lan.prefixes).map(
+        (stranger) =>
+          `iifname "${lan.interface}" ${stranger} ${elsewhere} drop comment "no router for strangers on the LAN's cable"`,
+      ),
+    ),
+    ...dialing.flatMap((exit) =>
+      outsideOf("daddr", exit.addresses).map(
+        (other) => `iifname "${exit.interface}" ${other} drop comment "no router for the tunnel's server"`,
+      ),
+    ),
+  ];
 }
 
 /** Routing refuses with ICMP alone, a few a second; a client that opens many connections would see time-outs. */
@@ -272,8 +331,7 @@ function tunnelChains(policy: Policy): string[] {
         : [
             `udp sport ${policy.lookup.sourcePort} udp dport 53 return comment "the lookup of the server's name"`,
           ]),
-      // The "recursion desired" bit tells a question to a resolver from a resolver's own way down from the root servers.
-      ...carrying.flatMap((exit) => redirect(exit, `oifname "${exit.interface}" udp dport 53 @th,87,1 1`)),
+      ...carrying.flatMap((exit) => redirect(exit, `oifname "${exit.interface}" ${OWN_QUESTION}`)),
       ...toLan.flatMap((to) => redirect(current, `${to} ${DNS}`)),
     ]),
     chain("keep_dns_inside", "type filter hook postrouting priority filter; policy accept;", [
@@ -318,6 +376,22 @@ function byFamily(field: "saddr" | "daddr", addresses: readonly string[]): strin
     ...(v4.length > 0 ? [`ip ${field} { ${v4.join(", ")} }`] : []),
     ...(v6.length > 0 ? [`ip6 ${field} { ${v6.join(", ")} }`] : []),
   ];
+}
+
+/** One match a family of the addresses that are none of these. */
+function outsideOf(field: "saddr" | "daddr", addresses: readonly string[]): string[] {
+  return ([4, 6] as const).map((family) => {
+    const [match] = byFamily(
+      field,
+      addresses.filter((address) => address.includes(":") === (family === 6)),
+    );
+    return match?.replace("{", "!= {") ?? `meta nfproto ipv${family}`;
+  });
+}
+
+/** One match a family of the LAN's hosts. */
+function fromHosts(lan: Lan, to = ""): string[] {
+  return byFamily("saddr", lan.prefixes).map((from) => `iifname "${lan.interface}" ${to}${from}`);
 }
 
 /** One match of these interfaces, or none where there are none: nft refuses an empty set. */
