@@ -14,6 +14,8 @@ const NDP =
 const MID_STREAM = "ct state new tcp flags & (fin | syn | rst | ack) != syn";
 /** Reverse-path filtering looks for the way back by the mark (src_valid_mark), and finds the uplink. */
 const WAY_BACK = 'comment "the way back is by the uplink"';
+/** No router forwards it (RFC 919, section 7); whoever asks for a lease has no other address yet. */
+const BROADCAST = "ip daddr 255.255.255.255";
 /** After a switch a connection is a new one, with a new source address: no table of old ones needs flushing. */
 const OWN_ZONE = 'comment "a connection belongs to the tunnel it takes"';
 const DNS_ZONE = 'comment "a question for a name takes the current tunnel"';
@@ -51,14 +53,15 @@ function tableOf(chains: readonly string[]): string {
   return `${REPLACE}table ${TABLE} {\n${chains.join("\n")}}\n`;
 }
 
-function input({ lans, uplink, dialing, carrying, lookup, errand }: Policy): string {
+function input(policy: Policy): string {
+  const { lans, uplink, dialing, carrying, lookup, errand } = policy;
   return chain("input", "type filter hook input priority filter; policy drop;", [
     'iifname "lo" accept comment "this machine itself"',
     ...lans.flatMap((lan) => [
       ...fromHosts(lan).map((from) => `${from} accept comment "the LAN may talk to the gateway"`),
       `iifname "${lan.interface}" udp sport 68 udp dport 67 accept comment "LAN clients ask the gateway for an address"`,
     ]),
-    ...linkRules(lans, uplink).map((link) => link.input),
+    ...linkRules(policy).map((link) => link.input),
     ...on("iifname", uplink).flatMap((from) =>
       dialing.map(
         (exit) => `${from} ${endpoint("s", exit)} ${WIREGUARD} accept comment "WireGuard from the server"`,
@@ -106,7 +109,8 @@ function forward({ lans, carrying }: Policy): string {
   ]);
 }
 
-function output({ lans, uplink, dialing, carrying, lookup, errand }: Policy): string {
+function output(policy: Policy): string {
+  const { lans, uplink, dialing, carrying, lookup, errand } = policy;
   return chain("output", "type filter hook output priority filter; policy drop;", [
     'oifname "lo" accept comment "this machine itself"',
     ...REDIRECTS.map((redirect) => `${redirect} drop comment "nobody is told of a way past the gateway"`),
@@ -132,7 +136,12 @@ function output({ lans, uplink, dialing, carrying, lookup, errand }: Policy): st
         ),
     ),
     ...lans.flatMap((lan) => lanOutput(lan)),
-    ...linkRules(lans, uplink).map((link) => link.output),
+    ...linkRules(policy).map((link) => link.output),
+    ...on("oifname", uplink).flatMap((to) =>
+      byFamily("daddr", policy.uplinkPrefixes.filter(isIpv4Prefix)).map(
+        (server) => `${to} ${server} udp sport 68 udp dport 67 accept comment "the lease is renewed"`,
+      ),
+    ),
     ...carrying.flatMap((exit) => [
       `oifname "${exit.interface}" ${NOT_TRANSLATED}`,
       `oifname "${exit.interface}" ${MID_STREAM} reject with tcp reset ${ENDS_HERE}`,
@@ -177,13 +186,13 @@ function lanOutput(lan: Lan): string[] {
     ...to.map(
       (prefix) => `oifname "${lan.interface}" ${prefix} accept comment "the gateway may talk to the LAN"`,
     ),
-    `oifname "${lan.interface}" udp sport 67 udp dport 68 accept comment "addresses for LAN clients"`,
+    `oifname "${lan.interface}" ${BROADCAST} udp sport 67 udp dport 68 accept comment "addresses for LAN clients"`,
     `oifname "${lan.interface}" ip daddr 224.0.0.251 udp dport 5353 accept comment "mDNS: the gateway's name on the LAN; routers never forward this address"`,
   ];
 }
 
 /** What keeps the machine on its links whatever the tunnel does: DHCP and IPv6 neighbour discovery. */
-function linkRules(lans: readonly Lan[], uplink: string | null): { input: string; output: string }[] {
+function linkRules({ lans, uplink }: Policy): { input: string; output: string }[] {
   const links = [...new Set([...(uplink === null ? [] : [uplink]), ...lans.map(interfaceOf)])];
   if (links.length === 0) return [];
   const names = set(links);
@@ -191,7 +200,7 @@ function linkRules(lans: readonly Lan[], uplink: string | null): { input: string
   return [
     {
       input: `iifname ${names} udp sport 67 udp dport 68 accept comment "an address for the gateway"`,
-      output: `oifname ${names} udp sport 68 udp dport 67 accept comment "an address for the gateway"`,
+      output: `oifname ${names} ${BROADCAST} udp sport 68 udp dport 67 accept comment "an address for the gateway"`,
     },
     {
       input: `iifname ${names} ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept comment "DHCPv6"`,
@@ -368,9 +377,13 @@ function endpoint(direction: "s" | "d", { endpoint: { address, port } }: Exit): 
   return `${isIpv4(address) ? "ip" : "ip6"} ${direction}addr ${address} udp ${direction}port ${port}`;
 }
 
+function isIpv4Prefix(prefix: string): boolean {
+  return !prefix.includes(":");
+}
+
 /** One match a family that occurs: `ip saddr { … }`, `ip6 saddr { … }`. */
 function byFamily(field: "saddr" | "daddr", addresses: readonly string[]): string[] {
-  const v4 = addresses.filter((address) => !address.includes(":"));
+  const v4 = addresses.filter(isIpv4Prefix);
   const v6 = addresses.filter((address) => address.includes(":"));
   return [
     ...(v4.length > 0 ? [`ip ${field} { ${v4.join(", ")} }`] : []),

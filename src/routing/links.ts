@@ -9,6 +9,8 @@ export interface Links {
   uplink: string | null;
   /** The uplink's own addresses, by which the tunnel's packets leave. */
   uplinkAddresses: string[];
+  /** Of these the private ones' prefixes. */
+  uplinkPrefixes: string[];
   /** Bytes; what the uplink carries in one packet. */
   uplinkMtu: number;
   ipv6: Ipv6;
@@ -51,6 +53,7 @@ export async function linksOf(host: Host, settings: Settings): Promise<Links> {
     lans: lans.map((lan) => ({ ...lan, prefixes: [...lan.prefixes, "fe80::/10"] })),
     uplink,
     uplinkAddresses: (found?.addr_info ?? []).map(({ local = "" }) => local).sort(),
+    uplinkPrefixes: found === undefined ? [] : privatePrefixesOf(found),
     uplinkMtu: found?.mtu ?? ETHERNET_MTU,
     ipv6: await ipv6Of(host),
     online: hasCarrier(found) && uplink !== null && defaultLinks.includes(uplink),

@@ -42,6 +42,7 @@ const NO_LINKS: Links = {
   lans: [],
   uplink: null,
   uplinkAddresses: [],
+  uplinkPrefixes: [],
   uplinkMtu: 1500,
   ipv6: "on",
   online: false,
@@ -139,10 +140,11 @@ export class Protection {
 
   private wantedNow(): Wanted {
     const { dialing, carrying, lookup, errand } = this.tunnels;
-    const { lans, uplink } = this.own;
+    const { lans, uplink, uplinkPrefixes } = this.own;
     const policy: Policy = {
       lans,
       uplink,
+      uplinkPrefixes,
       dialing: dialing.map(exitOf),
       carrying: carrying.map(exitOf),
       lookup: lookup ?? null,
@@ -151,7 +153,7 @@ export class Protection {
     const rules = [
       ...rulesFor(this.own),
       ...rulesOn(this.own.ipv6, [
-        ...(lookup === undefined ? [] : lookupRules(lookup.sourcePort)),
+        ...(lookup === undefined ? [] : lookupRules(lookup)),
         ...(errand === undefined ? [] : errandRules(errand)),
       ]),
     ];

@@ -54,6 +54,7 @@ const POLICY = fc.record({
     { interface: "up0", prefixes: ["192.168.8.0/24", "fe80::/10"] },
   ]),
   uplink: fc.constantFrom("up0", null),
+  uplinkPrefixes: fc.subarray(["192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64"]),
   ...{ dialing: tunnels(), carrying: tunnels() },
   lookup: fc.option(fc.record({ resolvers: addresses(), sourcePort: fc.constant(20053) })),
   errand: fc.option(

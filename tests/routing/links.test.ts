@@ -57,6 +57,7 @@ describe("the uplink", () => {
       lans: [{ interface: "lan0", prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"] }],
       uplink: "up0",
       uplinkAddresses: ["203.0.113.7"],
+      uplinkPrefixes: [],
       uplinkMtu: 1492,
       ipv6: "on",
       online: true,
