@@ -12,6 +12,11 @@ const NDP =
   "icmpv6 type { nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert } ip6 hoplimit 255";
 /** Any TCP packet that is not the first of a connection. */
 const MID_STREAM = "ct state new tcp flags & (fin | syn | rst | ack) != syn";
+/** Of a router with a narrow link behind it: without this the kernel goes on to send what never arrives (RFC 1191, RFC 8201). */
+const TOO_LONG = {
+  v4: "icmp type destination-unreachable icmp code frag-needed",
+  v6: "icmpv6 type packet-too-big",
+};
 /** Reverse-path filtering looks for the way back by the mark (src_valid_mark), and finds the uplink. */
 const WAY_BACK = 'comment "the way back is by the uplink"';
 /** No router forwards it (RFC 919, section 7); whoever asks for a lease has no other address yet. */
@@ -65,6 +70,13 @@ function input(policy: Policy): string {
     ...on("iifname", uplink).flatMap((from) =>
       dialing.map(
         (exit) => `${from} ${endpoint("s", exit)} ${WIREGUARD} accept comment "WireGuard from the server"`,
+      ),
+    ),
+    ...on("iifname", uplink).flatMap((from) =>
+      dialing.flatMap((exit) =>
+        tooLong(exit).map(
+          (error) => `${from} ${error} accept comment "WireGuard's packets are too long for the way"`,
+        ),
       ),
     ),
     ...lookupAnswers(uplink, lookup).map((answer) => `${answer} accept comment "the answer to the lookup"`),
@@ -253,6 +265,7 @@ function marks(
   dropped: readonly string[] = [],
 ): string {
   const fromLan = among("iifname", lans.map(interfaceOf));
+  const errors = dialing.length === 0 ? [] : Object.values(TOO_LONG);
   return chain("before_conntrack", "type filter hook prerouting priority raw; policy accept;", [
     ...byFamily("daddr", [...new Set(dialing.flatMap((exit) => exit.addresses))]).map(
       (to) =>
@@ -260,7 +273,7 @@ function marks(
     ),
     ...dropped,
     ...on("iifname", uplink).flatMap((from) =>
-      ["udp sport 67 udp dport 68", ...dialing.map((exit) => endpoint("s", exit))].map(
+      ["udp sport 67 udp dport 68", ...dialing.map((exit) => endpoint("s", exit)), ...errors].map(
         (answer) => `${from} ${answer} meta mark set ${FWMARK} ${WAY_BACK}`,
       ),
     ),
@@ -370,6 +383,15 @@ function redirect(exit: Exit, match: string): string[] {
   return [
     ...(v4 ? [`meta nfproto ipv4 ${match} dnat ip to ${v4} comment "the tunnel's resolver answers"`] : []),
     ...(v6 ? [`meta nfproto ipv6 ${match} dnat ip6 to ${v6} comment "the tunnel's resolver answers"`] : []),
+  ];
+}
+
+/** What a router on the way says of a packet to the server; conntrack may know the flow by a packet of the server's. */
+function tooLong({ endpoint: { address, port } }: Exit): string[] {
+  const [family, error] = isIpv4(address) ? (["ip", TOO_LONG.v4] as const) : (["ip6", TOO_LONG.v6] as const);
+  return [
+    `${error} ct state related ct original ${family} daddr ${address} ct original proto-dst ${port}`,
+    `${error} ct state related ct original ${family} saddr ${address} ct original proto-src ${port}`,
   ];
 }
 
