@@ -7,7 +7,8 @@ const OF_TABLE = "";
 /** What each chain must end with, whatever is in front of it: the kill switch stands by these. */
 export const FINAL_RULES = {
   input: /^drop\b/,
-  forward: /^reject\b/,
+  // An earlier version of this program refuses here, which blocks as well.
+  forward: /^(drop|reject)\b/,
   output: /^reject\b/,
 } as const;
 

@@ -6,6 +6,8 @@ export interface Policy {
   lans: readonly Lan[];
   /** The interface towards the internet; null while the machine has none. */
   uplink: string | null;
+  /** The private prefixes of the uplink's cable: where a DHCP server may be asked by its address. */
+  uplinkPrefixes: readonly string[];
   /** Tunnels that may exchange WireGuard packets with their endpoint. */
   dialing: readonly Exit[];
   /** Tunnels that carry the LAN's and the gateway's traffic. The first is the current one. */
@@ -17,8 +19,12 @@ export interface Policy {
 }
 
 /** Nothing is let out: there is no tunnel, nor the wish for one. */
-export function blocked({ lans, uplink }: Pick<Policy, "lans" | "uplink">): Policy {
-  return { lans, uplink, dialing: [], carrying: [], lookup: null, errand: null };
+export function blocked({
+  lans,
+  uplink,
+  uplinkPrefixes,
+}: Pick<Policy, "lans" | "uplink" | "uplinkPrefixes">): Policy {
+  return { lans, uplink, uplinkPrefixes, dialing: [], carrying: [], lookup: null, errand: null };
 }
 
 /** A LAN interface, and the prefixes whose hosts are the LAN's. */

@@ -18,8 +18,8 @@ export const BOOT_FILE_MODE = 0o600;
 export const SETTLED_AFTER_MS = 40_000;
 
 /** The kill switch as `nft -f` and `ip -batch` set it at boot, before anything else of this program runs. */
-export function bootFilesFor({ lans, uplink, ipv6 }: Links): { name: string; text: string }[] {
-  const rules = rulesFor({ lans, uplink, ipv6 });
+export function bootFilesFor(links: Links): { name: string; text: string }[] {
+  const rules = rulesFor(links);
   const linesOf = (family: 4 | 6) =>
     ruleChanges(
       [],
@@ -30,7 +30,7 @@ export function bootFilesFor({ lans, uplink, ipv6 }: Links): { name: string; tex
   return [
     {
       name: BOOT_FILES.firewall,
-      text: rulesetOf(blocked({ lans, uplink })),
+      text: rulesetOf(blocked(links)),
     },
     { name: BOOT_FILES.rules4, text: linesOf(4) },
     { name: BOOT_FILES.rules6, text: linesOf(6) },

@@ -11,6 +11,8 @@ export interface Links {
   uplinkAddresses: string[];
   /** All of the machine's own addresses but link-local ones and those of our tunnels. */
   addresses: string[];
+  /** Of these the private ones' prefixes. */
+  uplinkPrefixes: string[];
   /** Bytes; what the uplink carries in one packet. */
   uplinkMtu: number;
   ipv6: Ipv6;
@@ -54,6 +56,7 @@ export async function linksOf(host: Host, settings: Settings): Promise<Links> {
     uplink,
     uplinkAddresses: (found?.addr_info ?? []).map(({ local = "" }) => local).sort(),
     addresses: ownAddresses(addresses, settings),
+    uplinkPrefixes: found === undefined ? [] : privatePrefixesOf(found),
     uplinkMtu: found?.mtu ?? ETHERNET_MTU,
     ipv6: await ipv6Of(host),
     online: hasCarrier(found) && uplink !== null && defaultLinks.includes(uplink),

@@ -1,4 +1,4 @@
-import { type Errand, FWMARK, type Policy } from "../firewall/policy.ts";
+import { type Errand, FWMARK, type Lookup, type Policy } from "../firewall/policy.ts";
 import type { Host } from "../system/host.ts";
 import { type Ipv6, ipv6Of, type Links } from "./links.ts";
 
@@ -11,7 +11,8 @@ const SHORTEST_CABLE_PREFIX = 8;
 /**
  * The second layer: routing that holds alone. Only WireGuard's own packets, DHCP renewals and the LAN see the
  * machine's own routes; everything else sees the tunnel's table, and past it nothing. A route that DHCP or an
- * attacker adds (CVE-2024-3661) is in a table that no client's packet is looked up in.
+ * attacker adds (CVE-2024-3661) is in a table that no client's packet is looked up in. `iif lo` is what this machine
+ * sends itself: a client's packet fits no exception, whatever it looks like.
  */
 export interface Rule {
   family: 4 | 6;
@@ -39,28 +40,33 @@ const PRIORITY = {
 export function rulesFor({
   lans,
   uplink,
+  uplinkPrefixes,
   ipv6,
-}: Pick<Policy, "lans" | "uplink"> & Pick<Links, "ipv6">): Rule[] {
+}: Pick<Policy, "lans" | "uplink" | "uplinkPrefixes"> & Pick<Links, "ipv6">): Rule[] {
   const prefixes = [...new Set(lans.flatMap((lan) => lan.prefixes))];
   const all = ([4, 6] as const).flatMap((family) => [
-    { family, priority: PRIORITY.wireguard, text: `fwmark ${hex(FWMARK)} lookup main` },
+    { family, priority: PRIORITY.wireguard, text: `fwmark ${hex(FWMARK)} iif lo lookup main` },
     // Without a route to the server, WireGuard's packets must not enter the tunnel that they are.
     { family, priority: PRIORITY.noEndpoint, text: `fwmark ${hex(FWMARK)} unreachable` },
-    {
-      family,
-      priority: PRIORITY.dhcp,
-      text:
-        family === 4
-          ? `ipproto ${UDP} sport 68 dport 67 lookup main`
-          : `ipproto ${UDP} sport 546 dport 547 lookup main`,
-    },
     ...prefixes
       .filter((prefix) => prefix.includes(":") === (family === 6))
       .map((prefix) => ({ family, priority: PRIORITY.lan, text: `to ${prefix} lookup main` })),
     { family, priority: PRIORITY.tunnel, text: `lookup ${TUNNEL_TABLE}` },
     { family, priority: PRIORITY.nothing, text: "unreachable" },
   ]);
-  return rulesOn(ipv6, [...all, ...nexthopRules(uplink)]);
+  return rulesOn(ipv6, [...all, ...dhcpRules(uplinkPrefixes, prefixes), ...nexthopRules(uplink)]);
+}
+
+/** To servers on the cable; a broadcast needs no route, and a lease of a server elsewhere is renewed by broadcast. */
+function dhcpRules(uplinkPrefixes: readonly string[], lanPrefixes: readonly string[]): Rule[] {
+  const cables = uplinkPrefixes.filter((prefix) => !prefix.includes(":") && !lanPrefixes.includes(prefix));
+  const ports = { 4: "sport 68 dport 67", 6: "sport 546 dport 547" };
+  const rule = (family: 4 | 6, to: string): Rule => ({
+    family,
+    priority: PRIORITY.dhcp,
+    text: `to ${to} ipproto ${UDP} iif lo ${ports[family]} lookup main`,
+  });
+  return [...cables.map((prefix) => rule(4, prefix)), rule(6, "fe80::/10")];
 }
 
 /**
@@ -84,26 +90,23 @@ export function withoutBarrier(rules: readonly Rule[]): Rule[] {
   return rules.filter((rule) => rule.priority !== PRIORITY.nothing);
 }
 
-/** The exception for the lookup of a server's name: one UDP source port, for one moment. */
-export function lookupRules(sourcePort: number): Rule[] {
-  return ([4, 6] as const).map((family) => ({
-    family,
-    priority: PRIORITY.lookup,
-    text: `ipproto ${UDP} sport ${sourcePort} dport 53 lookup main`,
-  }));
+/** The exception for the lookup of a server's name: one UDP source port, to the system's resolvers, for one moment. */
+export function lookupRules({ resolvers, sourcePort }: Lookup): Rule[] {
+  return resolvers.map((address) =>
+    exceptionFor(address, PRIORITY.lookup, `ipproto ${UDP} iif lo sport ${sourcePort} dport 53`),
+  );
 }
 
 /** The exception for the operator's errand: one TCP source port, to one server, for one moment. */
 export function errandRules({ addresses, port, sourcePort }: Errand): Rule[] {
-  return addresses.map((address) => {
-    const family = address.includes(":") ? 6 : 4;
-    const to = `${address}/${family === 6 ? 128 : 32}`;
-    return {
-      family,
-      priority: PRIORITY.errand,
-      text: `to ${to} ipproto ${TCP} sport ${sourcePort} dport ${port} lookup main`,
-    };
-  });
+  return addresses.map((address) =>
+    exceptionFor(address, PRIORITY.errand, `ipproto ${TCP} iif lo sport ${sourcePort} dport ${port}`),
+  );
+}
+
+function exceptionFor(address: string, priority: number, packets: string): Rule {
+  const family = address.includes(":") ? 6 : 4;
+  return { family, priority, text: `to ${address}/${family === 6 ? 128 : 32} ${packets} lookup main` };
 }
 
 /** The rules of ours that the kernel has, in the form of `rulesFor`. */

@@ -51,6 +51,7 @@ const NO_LINKS: Links = {
   uplink: null,
   uplinkAddresses: [],
   addresses: [],
+  uplinkPrefixes: [],
   uplinkMtu: 1500,
   ipv6: "on",
   online: false,
@@ -157,19 +158,20 @@ export class Protection {
 
   private wantedNow(): Wanted {
     const { dialing, carrying, lookup, errand } = this.tunnels;
-    const { lans, uplink } = this.own;
+    const { lans, uplink, uplinkPrefixes } = this.own;
     const policy: Policy = {
       lans,
       uplink,
       dialing: dialing.map((session) => exitOf(session, this.own)),
       carrying: carrying.map((session) => exitOf(session, this.own)),
+      uplinkPrefixes,
       lookup: lookup ?? null,
       errand: errand ?? null,
     };
     const rules = [
       ...rulesFor(this.own),
       ...rulesOn(this.own.ipv6, [
-        ...(lookup === undefined ? [] : lookupRules(lookup.sourcePort)),
+        ...(lookup === undefined ? [] : lookupRules(lookup)),
         ...(errand === undefined ? [] : errandRules(errand)),
       ]),
     ];

@@ -22,6 +22,7 @@ const BLOCKED: Policy = blocked({
     { interface: "br-lan.5", prefixes: ["10.5.0.0/16", "fe80::/10"] },
   ],
   uplink: "up0",
+  uplinkPrefixes: ["192.168.8.0/24", "fd00:8::/64"],
 });
 
 /** A policy for each situation the gateway can be in. */
@@ -35,6 +36,7 @@ export const POLICIES = {
     ...BLOCKED,
     lans: [{ interface: "eth0", prefixes: ["192.168.7.0/24", "fe80::/10"] }],
     uplink: "eth0",
+    uplinkPrefixes: ["192.168.7.0/24"],
     dialing: [FIRST],
     carrying: [FIRST],
   },
@@ -44,5 +46,5 @@ export const POLICIES = {
     errand: { addresses: ["192.0.2.80", "2001:db8::80"], port: 443, sourcePort: 20443 },
   },
   /** A machine with no network at all. */
-  bare: { ...BLOCKED, lans: [], uplink: null },
+  bare: { ...BLOCKED, lans: [], uplink: null, uplinkPrefixes: [] },
 } satisfies Record<string, Policy>;

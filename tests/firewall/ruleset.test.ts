@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { finalRulesStand } from "../../src/firewall/audit.ts";
-import type { Policy } from "../../src/firewall/policy.ts";
+import type { Exit, Policy } from "../../src/firewall/policy.ts";
 import { openRulesetOf, rulesetOf } from "../../src/firewall/ruleset.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
@@ -44,18 +44,65 @@ test("loading one ruleset over another leaves nothing of the first", () =>
     expect(await list()).toBe(before);
   }));
 
-test("whatever the policy, the final rules of the kill switch stand", () => {
-  const subset = fc.subarray([...POLICIES.switching.dialing]);
-  const policy = fc.record({
-    lans: fc.subarray([...POLICIES.blocked.lans]),
-    uplink: fc.constantFrom("up0", null),
-    dialing: subset,
-    carrying: subset,
-    lookup: fc.constantFrom(POLICIES.lookup.lookup, null),
-    errand: fc.constantFrom(POLICIES.errand.errand, null),
-  });
-  fc.assert(fc.property(policy, (each) => finalRulesStand(rulesetOf(each))));
+/** Everything that a policy can be: with no LAN, no uplink, addresses of one family alone, or none. */
+const POLICY = fc.record({
+  lans: fc.subarray([
+    ...POLICIES.blocked.lans,
+    { interface: "lan4", prefixes: ["192.168.0.0/16", "192.168.7.0/24"] },
+    { interface: "lan6", prefixes: ["fd06::/64", "fd06::/48"] },
+    { interface: "empty", prefixes: [] },
+    { interface: "up0", prefixes: ["192.168.8.0/24", "fe80::/10"] },
+  ]),
+  uplink: fc.constantFrom("up0", null),
+  uplinkPrefixes: fc.subarray(["192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64"]),
+  ...{ dialing: tunnels(), carrying: tunnels() },
+  lookup: fc.option(fc.record({ resolvers: addresses(), sourcePort: fc.constant(20053) })),
+  errand: fc.option(
+    fc.record({ addresses: addresses(), port: fc.constant(443), sourcePort: fc.constant(20443) }),
+  ),
 });
+
+function tunnels() {
+  const tunnel = (like: Exit) =>
+    fc.record({
+      interface: fc.constant(like.interface),
+      zone: fc.constant(like.zone),
+      endpoint: fc.constant(like.endpoint),
+      addresses: addresses(),
+      resolvers: addresses(),
+    });
+  const [first, second] = POLICIES.switching.dialing;
+  return fc.oneof(
+    fc.constant([]),
+    ...[first, second].flatMap((one) => (one === undefined ? [] : [fc.tuple(tunnel(one))])),
+    ...(first === undefined || second === undefined ? [] : [fc.tuple(tunnel(first), tunnel(second))]),
+  );
+}
+
+function addresses() {
+  return fc.subarray(["10.64.0.1", "10.64.0.9", "192.168.7.53", "fd00:64::1", "fd00:64::9"]);
+}
+
+test("whatever the policy, the final rules of the kill switch stand", () => {
+  fc.assert(fc.property(POLICY, (each) => finalRulesStand(rulesetOf(each))));
+});
+
+test(
+  "whatever the policy, nft understands its ruleset",
+  () =>
+    inNamespace((host) =>
+      fc.assert(
+        fc.asyncProperty(POLICY, async (each) => {
+          for (const text of [rulesetOf(each), openRulesetOf(each)]) {
+            expect(text).not.toMatch(/null|undefined|\{ {2}\}/);
+            await host.run(["nft", "-c", "-f", "-"], { stdin: text });
+          }
+        }),
+        { numRuns: 150 },
+      ),
+    ),
+  60_000,
+);
 
 test("no rule of a blocked gateway accepts a forwarded packet", () => {
   const forward = rulesetOf(POLICIES.blocked).split("chain forward {")[1]?.split("  }\n")[0] ?? "accept";

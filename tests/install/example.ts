@@ -9,6 +9,7 @@ export const ONE_CABLE: Machine = {
     uplink: "eth0",
     uplinkAddresses: ["192.168.7.2"],
     addresses: ["192.168.7.2"],
+    uplinkPrefixes: ["192.168.7.0/24"],
     uplinkMtu: 1500,
     ipv6: "on",
     online: true,
@@ -34,6 +35,8 @@ export const TWO_CABLES: Machine = {
   interfaces: ["eth0", "eth1", "br-lan.5"],
   links: {
     ...ONE_CABLE.links,
+    uplinkAddresses: ["192.168.8.2"],
+    uplinkPrefixes: ["192.168.8.0/24"],
     lans: [
       { interface: "eth1", prefixes: ["192.168.7.0/24", "fe80::/10"] },
       { interface: "br-lan.5", prefixes: ["10.5.0.0/16", "fe80::/10"] },

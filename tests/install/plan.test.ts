@@ -69,7 +69,7 @@ test("an uninstallation takes everything back, the tunnel first and the kill swi
       units: ["portcullis.service", "portcullis-killswitch.service"],
       links: ["portcullis0"],
       table: true,
-      rules: rulesFor({ lans: ONE_CABLE.links.lans, uplink: "eth0", ipv6: "on" }),
+      rules: rulesFor(ONE_CABLE.links),
     },
     keepState: false,
   });

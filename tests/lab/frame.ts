@@ -1,4 +1,5 @@
 import ipaddr from "ipaddr.js";
+import { isPrivate } from "../../src/address.ts";
 
 export interface WireguardEndpoint {
   address: string;
@@ -65,10 +66,11 @@ function isWireguard(udp: DataView): boolean {
   return type === 4 && size >= 32 && (size % 16 === 0 || size === 32 + TUNNEL_MTU_BYTES);
 }
 
+/** On the cable: what looks like it and is for the internet is a leak as any other. */
 function isDhcp({ from, to }: Packet, source: number, target: number): boolean {
   const ports = [source, target].sort((a, b) => a - b).join();
-  if (!from.includes(":")) return ports === "67,68";
-  return ports === "546,547" && (from.startsWith("fe80:") || to.startsWith("fe80:"));
+  if (!from.includes(":")) return ports === "67,68" && (to === "255.255.255.255" || isPrivate(to));
+  return ports === "546,547" && from.startsWith("fe80:") && /^(fe80:|ff02:)/.test(to);
 }
 
 /** RFC 4861 (neighbours and routers: 133 to 136, never forwarded), RFC 2710 and 3810 (multicast listeners). */

@@ -1,25 +1,43 @@
 import ipaddr from "ipaddr.js";
 
-export interface Datagram {
+/** From where to where, on the link and on the internet. */
+export interface Way {
   /** Link-layer addresses in hexadecimal. */
   fromMac: string;
   toMac: string;
   from: string;
   to: string;
+}
+
+export interface Datagram extends Way {
   sourcePort: number;
   targetPort: number;
   payload: string;
 }
 
-const UDP = 17;
+/** What is behind the addresses. */
+export interface Body {
+  protocol: number;
+  bytes: Uint8Array;
+  hopLimit?: number;
+}
+
+export const ICMP = 1;
+export const TCP = 6;
+export const UDP = 17;
+export const ICMPV6 = 58;
 const HOP_LIMIT = 64;
 
 /** An Ethernet frame with a UDP datagram, over IPv4 or IPv6 as its addresses are. */
 export function datagramFrame(datagram: Datagram): Uint8Array {
-  const six = datagram.to.includes(":");
-  const udp = udpBytes(datagram);
-  const header = six ? ipv6Header(datagram, udp.length) : ipv4Header(datagram, udp.length);
-  return ethernet(datagram.toMac, datagram.fromMac, six ? 0x86dd : 0x0800, Buffer.concat([header, udp]));
+  return packetFrame(datagram, { protocol: UDP, bytes: udpBytes(datagram) });
+}
+
+/** An Ethernet frame with a packet of any protocol, over IPv4 or IPv6 as its addresses are. */
+export function packetFrame(way: Way, body: Body): Uint8Array {
+  const six = way.to.includes(":");
+  const header = six ? ipv6Header(way, body) : ipv4Header(way, body);
+  return ethernet(way.toMac, way.fromMac, six ? 0x86dd : 0x0800, Buffer.concat([header, body.bytes]));
 }
 
 /** Who has `wanted`? Asked of everyone on the link (RFC 826). */
@@ -34,26 +52,74 @@ function ethernet(to: string, from: string, type: number, body: Uint8Array): Uin
   return Buffer.concat([Uint8Array.fromHex(to), Uint8Array.fromHex(from), word(type), body]);
 }
 
-function ipv4Header({ from, to }: Datagram, size: number): Uint8Array {
-  const fixed = [Uint8Array.of(0x45, 0), word(20 + size), word(0), word(0), Uint8Array.of(HOP_LIMIT, UDP)];
+function ipv4Header({ from, to }: Ends, { protocol, bytes, hopLimit = HOP_LIMIT }: Body): Uint8Array {
+  // "Don't fragment": what is too long is told.
+  const fixed = [
+    Uint8Array.of(0x45, 0),
+    word(20 + bytes.length),
+    word(0),
+    word(0x4000),
+    Uint8Array.of(hopLimit, protocol),
+  ];
   const addresses = [addressBytes(from), addressBytes(to)];
   const sum = checksum(Buffer.concat([...fixed, ...addresses]));
   return Buffer.concat([...fixed, word(sum), ...addresses]);
 }
 
-function ipv6Header({ from, to }: Datagram, size: number): Uint8Array {
-  const fixed = [Uint8Array.of(0x60, 0, 0, 0), word(size), Uint8Array.of(UDP, HOP_LIMIT)];
+function ipv6Header({ from, to }: Ends, { protocol, bytes, hopLimit = HOP_LIMIT }: Body): Uint8Array {
+  const fixed = [Uint8Array.of(0x60, 0, 0, 0), word(bytes.length), Uint8Array.of(protocol, hopLimit)];
   return Buffer.concat([...fixed, addressBytes(from), addressBytes(to)]);
 }
 
+type Ends = Pick<Way, "from" | "to">;
+
 /** With its checksum, which IPv6 demands (RFC 8200, section 8.1). */
-function udpBytes({ from, to, sourcePort, targetPort, payload }: Datagram): Uint8Array {
+export function udpBytes({ from, to, sourcePort, targetPort, payload }: Omit<Datagram, "fromMac" | "toMac">) {
   const data = Buffer.from(payload);
-  const size = 8 + data.length;
-  const ports = [word(sourcePort), word(targetPort), word(size)];
-  const pseudo = [addressBytes(from), addressBytes(to), word(UDP), word(size)];
-  const sum = checksum(Buffer.concat([...pseudo, ...ports, word(0), data]));
-  return Buffer.concat([...ports, word(sum), data]);
+  const head = [word(sourcePort), word(targetPort), word(8 + data.length)];
+  return summed({ from, to }, UDP, Buffer.concat([...head, word(0), data]), 6);
+}
+
+/** The flags are the header's last byte of them: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32 (RFC 9293, section 3.1). */
+export function tcpBytes(
+  { from, to, sourcePort, targetPort, payload }: Omit<Datagram, "fromMac" | "toMac">,
+  flags: number,
+): Uint8Array {
+  const numbers = [0x1234, 0x5678, 0x9abc, 0xdef0].map(word);
+  const head = [word(sourcePort), word(targetPort), ...numbers, Uint8Array.of(0x50, flags), word(0xffff)];
+  return summed({ from, to }, TCP, Buffer.concat([...head, word(0), word(0), Buffer.from(payload)]), 16);
+}
+
+/** ICMP or ICMPv6, with four bytes of the type's own and what it carries. */
+export function icmpBytes(
+  ends: Ends,
+  type: number,
+  code: number,
+  own: number,
+  carried: Uint8Array,
+): Uint8Array {
+  const bytes = Buffer.concat([
+    Uint8Array.of(type, code),
+    word(0),
+    word(own >>> 16),
+    word(own & 0xffff),
+    carried,
+  ]);
+  if (ends.to.includes(":")) return summed(ends, ICMPV6, bytes, 2);
+  bytes.writeUInt16BE(checksum(bytes), 2);
+  return bytes;
+}
+
+/** The packet without a frame, as an ICMP error quotes it. */
+export function packetBytes(ends: Ends, body: Body): Uint8Array {
+  return Buffer.concat([ends.to.includes(":") ? ipv6Header(ends, body) : ipv4Header(ends, body), body.bytes]);
+}
+
+/** With the checksum over the addresses too put at `offset`. */
+function summed({ from, to }: Ends, protocol: number, bytes: Buffer, offset: number): Uint8Array {
+  const pseudo = [addressBytes(from), addressBytes(to), word(protocol), word(bytes.length)];
+  bytes.writeUInt16BE(checksum(Buffer.concat([...pseudo, bytes])), offset);
+  return bytes;
 }
 
 /** RFC 1071. */

@@ -58,6 +58,7 @@ describe("the uplink", () => {
       uplink: "up0",
       uplinkAddresses: ["203.0.113.7"],
       addresses: ["127.0.0.1", "192.168.7.1", "203.0.113.7", "fd00:7::1"],
+      uplinkPrefixes: [],
       uplinkMtu: 1492,
       ipv6: "on",
       online: true,

@@ -30,7 +30,7 @@ describe("the changes from one set of rules to another", () => {
     if (first === undefined) throw new Error("there are rules");
     const foreign: Rule = { family: 4, priority: 104, text: "lookup main" };
     const changes = ruleChanges([...rest, foreign], [first, ...rest]);
-    expect(changes[0]).toBe("rule add priority 100 fwmark 0x504c lookup main");
+    expect(changes[0]).toBe("rule add priority 100 fwmark 0x504c iif lo lookup main");
     expect(changes[1]).toStartWith("rule del priority 104");
   });
 });
@@ -38,7 +38,7 @@ describe("the changes from one set of rules to another", () => {
 describe("a kernel", () => {
   test.each([
     ["the rules of a gateway with a kill switch", RULES],
-    ["the rules during a lookup", [...RULES, ...lookupRules(20053)]],
+    ["the rules during a lookup", [...RULES, ...lookupRules(POLICIES.lookup.lookup)]],
     ["the rules without the barrier", withoutBarrier(RULES)],
     ["no rules", []],
   ])("has, once they are applied, %s, and a second time nothing changes", (_, wanted) =>
@@ -84,6 +84,56 @@ describe("a kernel", () => {
       for (const destination of ["192.0.2.1", "192.168.8.1"]) {
         await expect(host.run(["ip", "route", "get", destination])).rejects.toThrow("unreachable");
       }
+    }));
+
+  test("keeps in what looks like DHCP but is a LAN client's, or is for a server that is not on the cable", () =>
+    inNamespace(async (host) => {
+      for (const [link, v4, v6] of [
+        ["up0", "192.168.8.2/24", "fd00:8::2/64"],
+        ["lan0", "192.168.7.1/24", "fd00:7::1/64"],
+      ] as const) {
+        await host.run(["ip", "link", "add", link, "type", "veth", "peer", "name", `${link}peer`]);
+        await host.run(["ip", "link", "set", link, "up"]);
+        await host.run(["ip", "link", "set", `${link}peer`, "up"]);
+        await host.run(["ip", "address", "add", v4, "dev", link]);
+        await host.run(["ip", "address", "add", v6, "dev", link, "nodad"]);
+      }
+      await host.writeSysctl("/proc/sys/net/ipv4/ip_forward", "1");
+      await host.run(["ip", "route", "add", "default", "via", "192.168.8.1"]);
+      await host.run(["ip", "route", "add", "default", "via", "fd00:8::1"]);
+      const dhcp4 = ["ipproto", "udp", "sport", "68", "dport", "67"];
+      const dhcp6 = ["ipproto", "udp", "sport", "546", "dport", "547"];
+      const client4 = ["from", "192.168.7.9", "iif", "lan0"];
+      const leadsTo = (...words: string[]) =>
+        host.run(["ip", "route", "get", ...words]).then(
+          (route) => / dev (\S+)/.exec(route)?.[1],
+          () => "nowhere",
+        );
+      expect(await leadsTo("8.8.8.8", ...client4, ...dhcp4)).toBe("up0");
+      await applyRules(host, RULES);
+      expect(await leadsTo("8.8.8.8", ...client4, ...dhcp4)).toBe("nowhere");
+      expect(await leadsTo("192.168.8.1", ...client4, ...dhcp4)).toBe("nowhere");
+      expect(await leadsTo("8.8.8.8", ...dhcp4)).toBe("nowhere");
+      expect(await leadsTo("2001:db8::8", ...dhcp6)).toBe("nowhere");
+      expect(await leadsTo("2001:db8::8", "from", "fd00:7::9", "iif", "lan0", ...dhcp6)).toBe("nowhere");
+      expect(await leadsTo("192.168.8.1", ...dhcp4)).toBe("up0");
+      expect(await leadsTo("fe80::1", "oif", "up0", ...dhcp6)).toBe("up0");
+    }));
+
+  test("changes from what an earlier version has set to these without a moment in which the barrier is away", () =>
+    inNamespace(async (host) => {
+      const earlier = RULES.map((rule) => ({
+        ...rule,
+        text:
+          rule.priority === 103 && rule.text.startsWith("to ")
+            ? `ipproto 17 ${rule.family === 4 ? "sport 68 dport 67" : "sport 546 dport 547"} lookup main`
+            : rule.text.replace(" iif lo", ""),
+      }));
+      await applyRules(host, earlier);
+      const changes = ruleChanges(await readRules(host), RULES);
+      expect(changes.filter((line) => /priority 10[1-256]/.test(line))).toEqual([]);
+      await applyRules(host, RULES);
+      expect((await readRules(host)).toSorted(ORDER)).toEqual(RULES.toSorted(ORDER));
     }));
 
   test("has them where no file names the protocols (Debian without netbase)", () =>

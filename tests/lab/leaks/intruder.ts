@@ -18,7 +18,7 @@ const FORGED = "x".repeat(77);
 const STRANGER = { v4: "192.168.99.7", v6: "fd99::7" };
 
 /** A place to put frames on a cable of the gateway's from: next to the client, or at the home router. */
-type Side = "lan" | "uplink";
+export type Side = "lan" | "uplink";
 type Forgery = Pick<Datagram, "from" | "to"> &
   Partial<Pick<Datagram, "sourcePort" | "targetPort" | "payload">>;
 
@@ -125,7 +125,7 @@ async function forge(lab: Lab, side: Side, forgeries: readonly Forgery[]): Promi
 }
 
 /** Both the client's and the router's end of the cable have the same name. */
-async function place(lab: Lab, side: Side) {
+export async function place(lab: Lab, side: Side) {
   const { namespaces, sandbox } = lab;
   const namespace = side === "lan" ? namespaces.client : namespaces.router;
   const card = side === "lan" ? sandbox.lan : sandbox.uplink;

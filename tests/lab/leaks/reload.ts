@@ -62,6 +62,6 @@ function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
     resolvers: ["10.64.0.1"],
   };
   const lans = [{ interface: sandbox.lan, prefixes: [LAN.prefix4, LAN.prefix6, "fe80::/10"] }];
-  const closed = blocked({ lans, uplink: sandbox.uplink });
+  const closed = blocked({ lans, uplink: sandbox.uplink, uplinkPrefixes: [] });
   return [closed, { ...closed, dialing: [exit] }, { ...closed, dialing: [exit], carrying: [exit] }];
 }

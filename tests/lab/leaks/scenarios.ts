@@ -11,6 +11,7 @@ import type { FreshScenario } from "./fresh.ts";
 import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
 import { RELOADS_UNDER_A_FLOOD } from "./reload.ts";
 import type { Scenario } from "./scenario.ts";
+import { STRANGER_SCENARIOS } from "./strangers.ts";
 import { TAMPERING } from "./tampering.ts";
 import { UPLINK_SCENARIOS } from "./uplink.ts";
 
@@ -26,6 +27,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...DNS_SCENARIOS,
   ...REDIRECT_SCENARIOS,
   ...ATTACKER_SCENARIOS,
+  ...STRANGER_SCENARIOS,
 ];
 
 /** Everything that needs a lab of its own. */

@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { INTERNET, LAN, ROUTER, TUNNEL, UPLINK } from "../../../src/sandbox/topology.ts";
+import { inject } from "../injector.ts";
+import type { Lab } from "../lab.ts";
+import { packetFrame } from "../packet.ts";
+import { Probe } from "../probe.ts";
+import { Wiretap } from "../wiretap.ts";
+import { craftedBodies } from "./crafted.ts";
+import { place, type Side, tunnelAddresses } from "./intruder.ts";
+import type { Scenario } from "./scenario.ts";
+import type { Stage } from "./stage.ts";
+
+/** Hosts of nobody's network here, with public and with private addresses. */
+const STRANGERS = ["198.51.100.7", "192.168.99.7", "2001:db8:99::7", "fd99::7"];
+const NOWHERE = ["10.99.9.9", "fd9a::9"];
+/** The kernel sends ICMP errors rarely, and a test wants to see each. */
+const UNLIMITED = [
+  "net.ipv4.icmp_ratelimit=0",
+  "net.ipv4.icmp_msgs_per_sec=100000",
+  "net.ipv6.icmp.ratelimit=0",
+];
+/** Long enough for fifty packets. */
+const MOMENT_MS = 500;
+const DHCP = { 4: { sourcePort: 68, port: 67 }, 6: { sourcePort: 546, port: 547 } } as const;
+
+/** What is no connection of the LAN's: it is not answered, and it does not enter the tunnel. */
+export const STRANGER_SCENARIOS: readonly Scenario[] = [
+  ...(["connected", "blocked"] as const).map(
+    (from): Scenario => ({
+      name: `crafted packets of strangers on the uplink's side, while ${from}`,
+      arms: [2, 1],
+      from,
+      run: async ({ lab }) => assert.deepEqual(await answersToStrangers(lab), []),
+    }),
+  ),
+  {
+    name: "crafted packets of a LAN client that belong to no connection",
+    arms: [2, 1],
+    from: "connected",
+    run: async (stage) => assert.deepEqual(await untranslated(stage, () => craft(stage.lab)), []),
+  },
+  {
+    name: "packets of the old tunnel's connections at a switch",
+    arms: [2, 1],
+    from: "connected",
+    run: async (stage) => {
+      const switches = async () => {
+        for (const server of ["box-vpn-2", "box-vpn-1"]) {
+          assert.equal((await stage.connect(server)).status, 200);
+          await Bun.sleep(MOMENT_MS);
+        }
+      };
+      assert.deepEqual(await untranslated(stage, switches), []);
+    },
+  },
+  ...(["connected", "blocked"] as const).map(
+    (from): Scenario => ({
+      name: `packets in the shape of DHCP for the internet, while ${from}`,
+      arms: [2, 1],
+      from,
+      run: shapedLikeDhcp,
+    }),
+  ),
+];
+
+/** Frames of strangers for addresses everywhere; returns what went back to them, by the cable or through the tunnel. */
+export async function answersToStrangers(lab: Lab): Promise<string[]> {
+  const { gateway, router, vpn1 } = lab.namespaces;
+  await lab.exec(gateway, ["sysctl", "-qw", ...UNLIMITED]);
+  // With one card the home router is a host of the LAN's cable.
+  const home = lab.sandbox.arms === 2 ? [ROUTER.lan[2].v4, ROUTER.lan[2].v6] : [];
+  const sources = [...STRANGERS, ...home];
+  const targets = [
+    ...[INTERNET.host4, TUNNEL.server4, LAN.client4, UPLINK.gateway4, INTERNET.host6, TUNNEL.server6],
+    ...[LAN.client6, UPLINK.gateway6, ...NOWHERE],
+  ];
+  const back = sources.map((host) => `${host.includes(":") ? "ip6" : "ip"} dst host ${host}`).join(" or ");
+  const { gateway: card } = await place(lab, "uplink");
+  const colons = card.replace(/(..)(?=.)/g, "$1:");
+  const neighbours = "(icmp6 and ip6[40] >= 133 and ip6[40] <= 136)";
+  const taps = await Promise.all([
+    Wiretap.start(router, "lan0", `ether src ${colons} and (${back}) and not ${neighbours}`),
+    Wiretap.start(vpn1, lab.sandbox.serverInterfaces.vpn1, `inbound and (${back})`),
+  ]);
+  const pairs = sources.flatMap((from) => targets.map((to) => [from, to] as const));
+  await send(
+    lab,
+    "uplink",
+    pairs.filter(([from, to]) => from.includes(":") === to.includes(":")),
+  );
+  return (await Promise.all(taps.map((tap) => tap.stop()))).flat();
+}
+
+/** What enters the tunnel while `work` is done and has another source than the tunnel's own addresses. */
+export async function untranslated(
+  stage: Pick<Stage, "lab">,
+  work: () => Promise<unknown>,
+): Promise<string[]> {
+  const { lab } = stage;
+  const own = tunnelAddresses(lab);
+  const servers = (["vpn1", "vpn2"] as const).map((role, index) => ({
+    namespace: lab.namespaces[role],
+    link: lab.sandbox.serverInterfaces[role],
+    peer: lab.sandbox.servers[index]?.managed.publicKey ?? "",
+  }));
+  const allow = (prefixes: string) =>
+    Promise.all(
+      servers.map(({ namespace, link, peer }) =>
+        lab.exec(namespace, ["wg", "set", link, "peer", peer, "allowed-ips", prefixes]),
+      ),
+    );
+  // A server drops what has another source than its customer's (white paper, section 2): these take all.
+  await allow("0.0.0.0/0,::/0");
+  const filter = `inbound and not src host ${own.v4} and not src host ${own.v6}`;
+  const taps = await Promise.all(
+    servers.map(({ namespace, link }) => Wiretap.start(namespace, link, filter)),
+  );
+  try {
+    await work();
+  } finally {
+    await allow(lab.sandbox.managedAddress);
+  }
+  return (await Promise.all(taps.map((tap) => tap.stop()))).flat();
+}
+
+/** The client's frames for the internet, of every kind. */
+export async function craft(lab: Lab): Promise<void> {
+  await send(lab, "lan", [
+    [LAN.client4, INTERNET.host4],
+    [LAN.client6, INTERNET.host6],
+  ]);
+}
+
+async function send(lab: Lab, side: Side, pairs: readonly (readonly [string, string])[]): Promise<void> {
+  const { namespace, own, gateway } = await place(lab, side);
+  const frames = pairs.flatMap(([from, to]) =>
+    craftedBodies(from, to).map((body) => packetFrame({ fromMac: own, toMac: gateway, from, to }, body)),
+  );
+  await inject(namespace, "lan0", frames);
+}
+
+/** The sniffer takes such packets for leaks where they are for the internet; a lease's renewal arrives at the router. */
+async function shapedLikeDhcp({ lab }: Stage): Promise<void> {
+  const { client, gateway, router } = lab.namespaces;
+  const home = ROUTER.lan[lab.sandbox.arms];
+  const packet = { protocol: "udp", payload: "aa" } as const;
+  const forInternet = [
+    { ...packet, ...DHCP[4], address: INTERNET.host4 },
+    { ...packet, ...DHCP[6], address: INTERNET.host6 },
+  ];
+  const tap = await Wiretap.start(router, "lan0", `udp and src port 68 and dst host ${home.v4}`);
+  for (const targets of [forInternet, [{ ...packet, ...DHCP[4], address: home.v4 }]]) {
+    const probes = await Promise.all([client, gateway].map((namespace) => Probe.start(namespace, targets)));
+    await Bun.sleep(MOMENT_MS);
+    await Promise.all(probes.map((probe) => probe.stop()));
+  }
+  const own = lab.sandbox.arms === 2 ? UPLINK.gateway4 : LAN.gateway4;
+  assert(
+    (await tap.stop()).some((line) => line.includes(`${own}.68 >`)),
+    "no lease is renewed",
+  );
+}
