@@ -1,4 +1,4 @@
-import { messageOf } from "../errors.ts";
+import { GatewayError, messageOf } from "../errors.ts";
 import { type Chains, chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../firewall/audit.ts";
 import type { Errand, Lookup, Policy } from "../firewall/policy.ts";
 import { openRulesetOf, rulesetOf } from "../firewall/ruleset.ts";
@@ -168,8 +168,7 @@ export class Protection {
     } catch (error) {
       const first = this.fault === null;
       this.fault = messageOf(error);
-      if (first)
-        this.alarm("protection_failed", `The kernel refused a part of the kill switch: ${this.fault}`);
+      if (first) this.alarm("protection_failed", `${whatFailed(error)}: ${this.fault}`);
       throw error;
     }
   }
@@ -254,4 +253,12 @@ export class Protection {
     this.turn = done.catch(() => {});
     return done;
   }
+}
+
+/** Of a command that was killed nobody knows how far it got. */
+function whatFailed(error: unknown): string {
+  const late = error instanceof GatewayError && error.code === "timed_out";
+  return late
+    ? "The kernel may not have a part of the kill switch"
+    : "The kernel refused a part of the kill switch";
 }
