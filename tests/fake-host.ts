@@ -132,7 +132,7 @@ export class FakeHost implements Host {
     if (failure === "before") throw new GatewayError("unable", `${command}: made to fail`);
     const answer = this.execute(argv, command, stdin);
     if (failure === "after") throw new GatewayError("unable", `${command}: made to fail after its effect`);
-    if (failure === "late") throw new GatewayError("timed_out", `${command} did not finish within 60 s`);
+    if (failure === "late") throw new GatewayError("timed_out", `${command} did not finish within 30 s`);
     return answer;
   }
 

@@ -10,7 +10,7 @@ import { reasonIn } from "./reason.ts";
  * after a boot waits while the kernel loads its modules; on an emulated machine that took more than 10 s.
  */
 const RUN_TIMEOUT_MS = 10_000;
-const NFT_TIMEOUT_MS = 60_000;
+const NFT_TIMEOUT_MS = 30_000;
 /** A grandchild may hold the pipes of a program that was killed. */
 const KILLED_WITHIN_MS = 1_000;
 /** Longest that a local WireGuard program may take to answer on its socket. */
