@@ -36,6 +36,27 @@ describe("the changes from one set of rules to another", () => {
   });
 });
 
+test("a port's mask, as newer kernels tell it, is left out where it is the whole port", async () => {
+  const told = (mask: string) => [
+    {
+      priority: 103,
+      src: "all",
+      ipproto: "udp",
+      sport: 68,
+      sport_mask: mask,
+      dport: 67,
+      dport_mask: mask,
+      table: "main",
+    },
+  ];
+  const read = async (mask: string) => {
+    const run = async (argv: readonly string[]) => JSON.stringify(argv.includes("-4") ? told(mask) : []);
+    return (await readRules({ run } as unknown as Host)).map(({ text }) => text);
+  };
+  expect(await read("0xffff")).toEqual(["ipproto 17 sport 68 dport 67 lookup main"]);
+  expect(await read("0xff")).toEqual(["ipproto 17 sport 68/0xff dport 67/0xff lookup main"]);
+});
+
 describe("a kernel", () => {
   test.each([
     ["the rules of a gateway with a kill switch", RULES],
