@@ -143,7 +143,7 @@ for (const arms of [1, 2] as const) {
       await lab.unplug();
       expect(await lab.fetchFrom(lab.namespaces.gateway, WEB4)).toBeNull();
       await lab.plug();
-      expect(await lab.fetchFrom(lab.namespaces.gateway, WEB4)).toBe("203.0.113.2");
+      await until(async () => (await lab.fetchFrom(lab.namespaces.gateway, WEB4)) === "203.0.113.2");
     });
   });
 }
