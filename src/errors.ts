@@ -1,5 +1,5 @@
 /** The closed set of reasons for which the gateway refuses; programs branch on these, people read the message. */
-export type Code = "bad_request" | "not_found" | "forbidden" | "rate_limited" | "unable";
+export type Code = "bad_request" | "not_found" | "forbidden" | "rate_limited" | "timed_out" | "unable";
 
 /**
  * An error whose message may be shown to a client: it names what is wrong with which field, and never holds

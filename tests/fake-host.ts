@@ -108,8 +108,8 @@ export class FakeHost implements Host {
   readonly commands: string[] = [];
   /** Called with every command and every `sleep`, before it happens. */
   onEvent: (event: string) => void = () => {};
-  /** Whether the command that comes now fails, and whether it has had its effect by then. */
-  fails: (count: number) => "before" | "after" | null = () => null;
+  /** Whether the command that comes now fails, and whether it has had its effect by then; `late` is killed after it. */
+  fails: (count: number) => "before" | "after" | "late" | null = () => null;
 
   /** How many turns of the event loop's queue a command takes; what runs beside it gets ahead meanwhile. */
   turns: (command: string) => number = () => 1;
@@ -136,6 +136,7 @@ export class FakeHost implements Host {
     if (failure === "before") throw new GatewayError("unable", `${command}: made to fail`);
     const answer = this.execute(argv, command, stdin);
     if (failure === "after") throw new GatewayError("unable", `${command}: made to fail after its effect`);
+    if (failure === "late") throw new GatewayError("timed_out", `${command} did not finish within 30 s`);
     return answer;
   }
 

@@ -9,13 +9,14 @@ const STATUS: Record<Code, number> = {
   forbidden: 403,
   not_found: 404,
   rate_limited: 429,
+  timed_out: 500,
   unable: 500,
 };
 
 /** The answer to whatever was thrown, the framework's own errors included. */
 export function answerTo(thrown: unknown, request: Request, fault: Fault): Response {
   const error = gatewayErrorFrom(thrown);
-  if (error === null || error.code === "unable") {
+  if (error === null || STATUS[error.code] >= 500) {
     fault(`${request.method} ${shownPathOf(request)}: ${describe(thrown)}`);
   }
   if (error === null) return refusal(500, "internal error");

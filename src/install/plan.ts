@@ -39,6 +39,8 @@ export function installPlan({ machine, given, program, packages }: Installation)
     ),
     write(PATHS.killSwitchUnit, killSwitchUnit()),
     write(PATHS.serviceUnit, serviceUnit()),
+    // For now; without it the kernel loads them when they are first asked for.
+    { do: "run", argv: ["systemctl", "restart", "systemd-modules-load.service"], mayFail: true },
     ...[
       // A kernel that refuses the rules is found before anything is enabled.
       ["nft", "-c", "-f", join(PATHS.state, BOOT_FOLDER, BOOT_FILES.firewall)],
@@ -80,8 +82,16 @@ function keptFiles(given: Given): { kept: Given; copies: Step[] } {
   return { kept, copies };
 }
 
+/** What the firewall's table needs of the kernel, in any state of the tunnel. */
+export const FIREWALL_MODULES: readonly string[] = [
+  ...["nf_tables", "nft_ct", "nft_fib_inet", "nft_reject_inet"],
+  ...["nft_chain_nat", "nft_nat", "nft_masq", "nft_socket"],
+];
+
+/** The kernel would load them when they are first asked for, and the first `nft` would wait for that. */
 function modulesText({ wireguard }: Machine): string {
-  return `# Before anything asks for them (modules-load.d(5)).\nnf_tables\n${wireguard === "kernel" ? "wireguard" : "tun"}\n`;
+  const modules = [...FIREWALL_MODULES, wireguard === "kernel" ? "wireguard" : "tun"];
+  return `# Before anything asks for them (modules-load.d(5)).\n${modules.join("\n")}\n`;
 }
 
 const NETWORKD_TEXT = `# systemd-networkd would remove the routing rules and routes of others when it starts (networkd.conf(5)).

@@ -23,6 +23,8 @@ Description=Portcullis kill switch: from before the network is up nothing leaves
 DefaultDependencies=no
 # The state directory may be a file system of its own. The others flush all tables when they start.
 After=local-fs.target nftables.service netfilter-persistent.service
+# It loads what nft would wait for.
+After=systemd-modules-load.service
 Wants=network-pre.target
 # dhcpcd of older systems does not wait for network-pre.target.
 Before=network-pre.target networking.service dhcpcd.service

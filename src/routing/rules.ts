@@ -21,6 +21,7 @@ export interface Rule {
   text: string;
 }
 
+const WHOLE_PORT = "0xffff";
 /** By number, for without /etc/protocols (Debian's netbase) `ip` does not know the name. */
 const UDP = 17;
 const TCP = 6;
@@ -187,6 +188,8 @@ interface KernelRule {
   ipproto?: string;
   sport?: number;
   dport?: number;
+  sport_mask?: string;
+  dport_mask?: string;
   iif?: string;
   oif?: string;
   table?: string;
@@ -220,16 +223,24 @@ function aheadOf(family: 4 | 6, rules: readonly KernelRule[]): Rule[] {
 
 function textOf(family: 4 | 6, rule: KernelRule): string {
   const { priority: _, src, srclen, dst, dstlen, table, action, suppress_prefixlen, ...others } = rule;
-  const { iif_detached, oif_detached, ipproto, ...selectors } = others;
+  const { iif_detached, oif_detached, ipproto, sport_mask, dport_mask, ...selectors } = others;
+  const masks: Record<string, string | undefined> = { sport: sport_mask, dport: dport_mask };
   const words = [
     ...(src !== undefined && src !== "all" ? [`from ${src}/${srclen ?? (family === 4 ? 32 : 128)}`] : []),
     ...(dst !== undefined ? [`to ${dst}/${dstlen ?? (family === 4 ? 32 : 128)}`] : []),
     ...(ipproto !== undefined ? [`ipproto ${numberOf(ipproto)}`] : []),
-    ...Object.entries(selectors).map(([name, value]) => (value === null ? name : `${name} ${value}`)),
+    ...Object.entries(selectors).map(([name, value]) =>
+      value === null ? name : `${name} ${value}${maskOf(masks[name])}`,
+    ),
     ...(suppress_prefixlen !== undefined ? [`suppress_prefixlength ${suppress_prefixlen}`] : []),
     action ?? `lookup ${table}`,
   ];
   return words.join(" ");
+}
+
+/** Kernels from 6.15 on name the mask of a port, also where it is all of it. */
+function maskOf(mask: string | undefined): string {
+  return mask === undefined || mask === WHOLE_PORT ? "" : `/${mask}`;
 }
 
 /** `udp` where there is /etc/protocols, else `ipproto-17`. */

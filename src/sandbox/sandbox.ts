@@ -17,7 +17,7 @@ import { type Arms, LAN, type Namespaces, namespacesOf, ROUTER } from "./topolog
 const INTERNET_START_MS = 30_000;
 
 /** The kernel looks once a second; busy, it takes somewhat longer. */
-const CARRIER_MS = 3_000;
+const CARRIER_MS = 15_000;
 
 export interface SandboxOptions {
   arms: Arms;

@@ -9,7 +9,7 @@ const WIREGUARD_SOCKETS = "/var/run/wireguard";
 /** `pc<owner's process>-<number>`, then a role, an interface or a random end. */
 const OWN_NAME = /^pc(\d+)-\d+/;
 /** A process that was sent SIGKILL is gone at once unless the kernel is busy closing its devices. */
-const DEATH_MS = 3_000;
+const DEATH_MS = 15_000;
 
 /** The sandboxes that this process has open. */
 const open = new Set<string>();

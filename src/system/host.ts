@@ -5,8 +5,8 @@
 export interface Host {
   /**
    * Runs a program to its end and returns what it printed.
-   * Throws `GatewayError("unable")` when it exits non-zero, cannot be started or runs out of time; the message
-   * names the program and, unless `secret`, quotes its last line on standard error.
+   * Throws `GatewayError("unable")` when it exits non-zero or cannot be started, and `GatewayError("timed_out")` when
+   * it does not finish in time; the message names the program and, unless `secret`, quotes the reason that it gave.
    */
   run(argv: readonly string[], options?: RunOptions): Promise<string>;
   /** Starts a program that prints events, and calls back for each line until `stop` is called. */

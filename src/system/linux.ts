@@ -3,9 +3,16 @@ import { GatewayError, messageOf } from "../errors.ts";
 import type { Host, HttpsAnswer, PinnedRequest, RunOptions, Watch } from "./host.ts";
 import { ask, LONGEST_MS } from "./https.ts";
 import { lookup } from "./lookup.ts";
+import { reasonIn } from "./reason.ts";
 
-/** Longest that a kernel tool may take; on a busy Pi `nft` needs 100 ms, so this is a hang and not slowness. */
+/**
+ * Longest that a kernel tool may take: a hang and not slowness. On a busy Pi `nft` needs 100 ms, but the first one
+ * after a boot waits while the kernel loads its modules; on an emulated machine that took more than 10 s.
+ */
 const RUN_TIMEOUT_MS = 10_000;
+const NFT_TIMEOUT_MS = 30_000;
+/** A grandchild may hold the pipes of a program that was killed. */
+const KILLED_WITHIN_MS = 1_000;
 /** Longest that a local WireGuard program may take to answer on its socket. */
 const EXCHANGE_TIMEOUT_MS = 1_000;
 /** Children see nothing of the service's environment: no settings, no secrets, messages in English. */
@@ -42,6 +49,7 @@ export class LinuxHost implements Host {
   constructor(private readonly netns: string | null = null) {}
 
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
+    const timeoutMs = options.timeoutMs ?? (argv[0] === "nft" ? NFT_TIMEOUT_MS : RUN_TIMEOUT_MS);
     const child = startChild(argv[0] ?? "", () =>
       Bun.spawn(this.inNamespace(argv), {
         env: CHILD_ENV,
@@ -49,25 +57,20 @@ export class LinuxHost implements Host {
         stdin: options.stdin === undefined ? "ignore" : new TextEncoder().encode(options.stdin),
         stdout: "pipe",
         stderr: "pipe",
-        timeout: options.timeoutMs ?? RUN_TIMEOUT_MS,
         killSignal: "SIGKILL",
         ...(options.signal && { signal: options.signal }),
       }),
     );
-    const [code, stdout, stderr] = await withDeadline(
-      Promise.all([child.exited, child.stdout.text(), child.stderr.text()]),
-      // A grandchild may hold the pipes open after the program has ended.
-      (options.timeoutMs ?? RUN_TIMEOUT_MS) + 1_000,
-      argv,
-    );
-    if (code === 0) return stdout;
+    const outcome = await outcomeOf(child, timeoutMs);
+    if (outcome?.code === 0) return outcome.stdout;
     options.signal?.throwIfAborted();
-    if (child.signalCode === "SIGKILL")
-      throw new GatewayError("unable", `${nameOf(argv)} did not finish in time`);
-    const said = options.secret ? "" : lastLine(stderr);
+    if (outcome === null)
+      throw new GatewayError("timed_out", `${nameOf(argv)} did not finish within ${timeoutMs / 1000} s`);
+    const { code, stdout, stderr } = outcome;
+    const said = options.secret ? "" : reasonIn(stderr, stdout);
     throw new GatewayError(
       "unable",
-      `${nameOf(argv)} failed${said === "" ? ` (exit ${code})` : `: ${said}`}`,
+      `${nameOf(argv)} failed${said === "" ? ` (${child.signalCode ?? `exit ${code}`})` : `: ${said}`}`,
     );
   }
 
@@ -230,21 +233,22 @@ function nameOf(argv: readonly string[]): string {
   return argv.slice(0, 2).join(" ");
 }
 
-/** `ip -batch` tells the cause first and ends with the number of the line. */
-function lastLine(text: string): string {
-  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("Command failed"));
-  return lines.at(-1)?.trim().slice(0, 300) ?? "";
-}
-
-async function withDeadline<T>(work: Promise<T>, ms: number, argv: readonly string[]): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => late.reject(new GatewayError("unable", `${nameOf(argv)} did not finish in time`)),
-    ms,
-  );
-  try {
-    return await Promise.race([work, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+/** What came of a program; null where it took too long and was killed. */
+async function outcomeOf(
+  child: Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">,
+  timeoutMs: number,
+): Promise<{ code: number; stdout: string; stderr: string } | null> {
+  const late = Promise.withResolvers<null>();
+  let isLate = false;
+  let timer = setTimeout(() => {
+    isLate = true;
+    child.kill("SIGKILL");
+    timer = setTimeout(() => late.resolve(null), KILLED_WITHIN_MS);
+  }, timeoutMs);
+  const work = Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  const ended = await Promise.race([work, late.promise]);
+  clearTimeout(timer);
+  if (ended === null || isLate) return null;
+  const [code, stdout, stderr] = ended;
+  return { code, stdout, stderr };
 }

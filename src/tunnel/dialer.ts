@@ -2,7 +2,9 @@ import { GatewayError } from "../errors.ts";
 import type { Links } from "../routing/links.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
+import { clockHint } from "./clock.ts";
 import type { Kernel } from "./kernel.ts";
+import type { Memory } from "./memory.ts";
 import type { Names, Standing } from "./names.ts";
 import type { Protection } from "./protection.ts";
 import { type Session, sessionFor, usableOn } from "./session.ts";
@@ -24,6 +26,7 @@ interface Parts {
   kernel: Kernel;
   protection: Protection;
   names: Names;
+  memory: Memory;
   /** Base name of the tunnel's interfaces. */
   base: string;
 }
@@ -56,7 +59,7 @@ export class Dialer {
   }
 
   private async handshake(session: Session, signal: AbortSignal): Promise<void> {
-    const { host, kernel } = this.parts;
+    const { host, kernel, memory } = this.parts;
     const deadline = host.monotonic() + HANDSHAKE_TIMEOUT_MS;
     for (
       let pause = POLL_MS.first;
@@ -64,13 +67,13 @@ export class Dialer {
       pause = Math.min(pause * 1.2, POLL_MS.longest)
     ) {
       signal.throwIfAborted();
-      if (await kernel.hasHandshake(session.link)) return;
+      if (await kernel.hasHandshake(session.link)) return memory.saveHandshake(host.now());
       await host.sleep(pause, signal);
     }
     signal.throwIfAborted();
     throw new GatewayError(
       "unable",
-      `${session.server.name} did not answer the WireGuard handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?`,
+      `${session.server.name} did not answer the WireGuard handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?${clockHint(host.now(), memory.handshake())}`,
     );
   }
 }

@@ -12,6 +12,9 @@ const Connection = Type.Object({
 type Connection = Static<typeof Connection>;
 const connectionSchema = Compile(Connection);
 
+/** WireGuard shakes hands every two minutes, and a memory card wears out. */
+const HANDSHAKES_EVERY_MS = 15 * 60_000;
+
 /** What the tunnel remembers over a restart. The kernel is asked first; this only says which server it was. */
 export class Memory {
   constructor(private readonly store: Store) {}
@@ -31,6 +34,24 @@ export class Memory {
 
   saveConnection(connection: Connection | null): void {
     this.store.write("connection", JSON.stringify(connection));
+  }
+
+  /** When the last handshake that is known of was completed, in milliseconds since 1970. */
+  handshake(): number | null {
+    const text = this.store.read("handshake");
+    return text === null || !Number.isFinite(Number(text)) ? null : Number(text);
+  }
+
+  /** Written rarely. It only explains errors: nothing fails where it cannot be saved. */
+  saveHandshake(at: number): void {
+    const before = this.handshake();
+    // Where the clock was set back, the later date is no longer of use.
+    if (before !== null && Math.abs(at - before) < HANDSHAKES_EVERY_MS) return;
+    try {
+      this.store.write("handshake", String(Math.round(at)));
+    } catch {
+      // A full disk is told where something is lost.
+    }
   }
 
   /** The last address that a server's name resolved to. */

@@ -3,8 +3,10 @@ import type { Log } from "../log.ts";
 import { MOST_ASKED, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
+import { clockHint } from "./clock.ts";
 import { assertUplink, type Former, standingOf, together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
+import type { Memory } from "./memory.ts";
 import type { Names } from "./names.ts";
 import type { Protection } from "./protection.ts";
 import { leadingNowhere, type Round, roundsOf } from "./round.ts";
@@ -25,6 +27,7 @@ interface Parts {
   kernel: Kernel;
   protection: Protection;
   names: Names;
+  memory: Memory;
   /** Base name of the tunnel's interfaces. */
   base: string;
   log: Pick<Log, "info">;
@@ -59,9 +62,10 @@ export class Probe {
     roundTrips.noteAsked(place);
     const nearest = roundTrips.nearest(servers);
     if (nearest !== null) return nearest;
+    const hint = clockHint(this.parts.host.now(), this.parts.memory.handshake());
     throw new GatewayError(
       "unable",
-      `none of the ${unknown.length} servers of ${place.name} that were asked has answered the WireGuard handshake`,
+      `none of the ${unknown.length} servers of ${place.name} that were asked has answered the WireGuard handshake${hint === "" ? "" : `.${hint}`}`,
     );
   }
 

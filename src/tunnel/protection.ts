@@ -1,4 +1,4 @@
-import { messageOf } from "../errors.ts";
+import { GatewayError, messageOf } from "../errors.ts";
 import {
   type Chains,
   chainsEchoed,
@@ -188,8 +188,7 @@ export class Protection {
     } catch (error) {
       const first = this.fault === null;
       this.fault = messageOf(error);
-      if (first)
-        this.alarm("protection_failed", `The kernel refused a part of the kill switch: ${this.fault}`);
+      if (first) this.alarm("protection_failed", `${whatFailed(error)}: ${this.fault}`);
       throw error;
     }
   }
@@ -283,4 +282,12 @@ function bypassIn(ahead: readonly Rule[]): string | null {
     ({ family, priority }) => `ip ${family === 6 ? "-6 " : ""}rule del priority ${priority}`,
   );
   return `Another program's routing rule comes before the kill switch's, and the firewall blocks alone: ${rules}; remove it: ${commands.join("; ")}`;
+}
+
+/** Of a command that was killed nobody knows how far it got. */
+function whatFailed(error: unknown): string {
+  const late = error instanceof GatewayError && error.code === "timed_out";
+  return late
+    ? "The kernel may not have a part of the kill switch"
+    : "The kernel refused a part of the kill switch";
 }

@@ -6,6 +6,7 @@ import type { Host } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
+import type { Memory } from "./memory.ts";
 import type { OtherFirewalls } from "./other-firewalls.ts";
 import { pauseAfter } from "./pace.ts";
 import type { Protection } from "./protection.ts";
@@ -38,6 +39,7 @@ interface Parts {
   kernel: Kernel;
   protection: Protection;
   otherFirewalls: OtherFirewalls;
+  memory: Memory;
   base: string;
   /** Servers that may stand in for a dead one, the nearest first; none where the operator does not want that. */
   alternatives: (server: Server) => readonly Server[];
@@ -238,6 +240,8 @@ export class Supervisor {
     this.busy = evidence.askedAt !== null || (before !== null && askedIn(before.sample, sample, keepaliveMs));
     if (isDead(evidence, sample.at)) controller.lose(`${session.server.name} no longer answers`);
     else if (before !== null && heardIn(before.sample, sample)) controller.revive();
+    if (sample.latestHandshake > 0 && sample.latestHandshake !== before?.sample.latestHandshake)
+      this.parts.memory.saveHandshake(sample.latestHandshake);
   }
 
   /**

@@ -36,7 +36,7 @@ test("--help and --version answer for the program and for each command", async (
     expect(await run(...command, "--version")).toEqual({ code: 0, stdout: "portcullis 0.1.0\n", stderr: "" });
     expect((await run(...command, "--help")).stdout).toStartWith("Usage: portcullis");
   }
-}, 60_000);
+}, 120_000);
 
 test("wrong usage exits 2 with one line that names what is wrong", async () => {
   for (const args of [
@@ -152,7 +152,7 @@ test("try: the box answers, connects, and leaves nothing behind; what a killed o
       stdout: "ignore",
       stderr: "inherit",
     });
-    for (let tries = 0; tries < 200; tries += 1) {
+    for (let tries = 0; tries < 1_200; tries += 1) {
       const answer = await fetch(`${api}/health`).then(
         (response) => response.text(),
         () => "",
@@ -162,7 +162,7 @@ test("try: the box answers, connects, and leaves nothing behind; what a killed o
     }
     throw new Error("the box does not answer");
   }
-}, 60_000);
+}, 120_000);
 
 /** Namespaces, files, sockets and processes' folders that carry the name of a box of that process. */
 function remains(pid: number): string[] {

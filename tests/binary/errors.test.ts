@@ -5,7 +5,7 @@ import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
 import { BINARY, Client } from "./client.ts";
 
 /** Network namespaces and handshakes that fail, on a busy machine. */
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 240_000;
 
 let lab: Lab;
 let gateway: Gateway;

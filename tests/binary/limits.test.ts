@@ -4,7 +4,7 @@ import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
 import { BINARY, Client } from "./client.ts";
 
 /** Network namespaces and thousands of requests on a busy machine. */
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 240_000;
 const FLOOD = 5_000;
 const CONNECTIONS = 20;
 

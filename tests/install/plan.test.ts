@@ -1,11 +1,13 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { rulesetOf } from "../../src/firewall/ruleset.ts";
 import type { Given } from "../../src/install/environment.ts";
 import type { Machine } from "../../src/install/machine.ts";
-import { installPlan } from "../../src/install/plan.ts";
+import { FIREWALL_MODULES, installPlan } from "../../src/install/plan.ts";
 import { uninstallPlan } from "../../src/install/removal.ts";
 import { textOf } from "../../src/install/step.ts";
 import { rulesFor } from "../../src/routing/rules.ts";
+import { POLICIES } from "../firewall/example.ts";
 import { ONE_CABLE, TWO_CABLES } from "./example.ts";
 
 function plan(machine: Machine, given: Given) {
@@ -93,4 +95,28 @@ test("every file that an installation makes, an uninstallation removes", () => {
   );
   const left = made.filter((path) => !removed.some((gone) => path === gone || path.startsWith(`${gone}/`)));
   expect(left).toEqual([]);
+});
+
+/** Modules by what they are for in a ruleset; `nf_tables` itself knows the rest. */
+const USES: Record<string, RegExp> = {
+  nft_ct: /\bct (state|status|zone)\b/,
+  nft_fib_inet: /\bfib\b/,
+  nft_reject_inet: /\breject\b/,
+  nft_chain_nat: /\btype nat hook\b/,
+  nft_nat: /\b[ds]nat ip6? to\b/,
+  nft_masq: /\bmasquerade\b/,
+  nft_socket: /\bsocket (wildcard|transparent|mark|cgroupv2)\b/,
+  nft_redir: /\bredirect to\b/,
+  nft_limit: /\blimit rate\b/,
+  nft_log: /\blog (prefix|level|group)\b/,
+  nft_numgen: /\bnumgen\b/,
+  nft_hash: /\b[js](en)?hash\b/,
+  nft_quota: /\bquota\b/,
+  nft_tproxy: /\btproxy\b/,
+};
+
+test("the kernel modules that a boot loads are what the largest ruleset uses, and no others", () => {
+  const ruleset = rulesetOf(POLICIES.switching).replace(/ comment "[^"]*"/g, "");
+  const used = Object.keys(USES).filter((name) => USES[name]?.test(ruleset));
+  expect(FIREWALL_MODULES.toSorted()).toEqual(["nf_tables", ...used].sort());
 });

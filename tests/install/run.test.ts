@@ -60,6 +60,7 @@ test("an installation puts every file in its place with its mode, then starts th
   expect(mode("/var/lib/portcullis")).toBe(0o700);
   expect(mode("/etc/systemd/system/portcullis.service")).toBe(0o644);
   expect(host.commands).toEqual([
+    "systemctl restart systemd-modules-load.service",
     "nft -c -f /var/lib/portcullis/boot/firewall.nft",
     "systemctl daemon-reload",
     "systemctl enable portcullis-killswitch.service portcullis.service",
@@ -116,7 +117,7 @@ test("a kernel that refuses the firewall's rules ends the installation before an
     return Machine.prototype.run.call(host, argv);
   };
   await expect(doneIn(root, planFor(program), host)).rejects.toThrow("nft -c failed");
-  expect(host.commands).toEqual([]);
+  expect(host.commands).toEqual(["systemctl restart systemd-modules-load.service"]);
 });
 
 test("a step that may fail stops nothing, and any other does", async () => {

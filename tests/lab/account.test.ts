@@ -22,11 +22,11 @@ beforeAll(async () => {
     flags: ["--managed-api", provider.address, ...unset],
     environment: provider.environment,
   });
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   provider?.stop();
   await lab?.close();
-}, 30_000);
+}, 120_000);
 
 const account = async (...words: string[]) => said(await gateway.operate("account", ...words, "--json"));
 const connect = () => gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
@@ -65,7 +65,7 @@ test("without an account connecting says what to type", async () => {
     },
   });
   expect(provider.visits()).toEqual([]);
-}, 30_000);
+}, 120_000);
 
 test("while everything is blocked the operator logs in, and nothing else leaves", async () => {
   const sniffer = await lab.sniff();
@@ -102,7 +102,7 @@ test("the device connects, and the account is then asked for through the tunnel"
     `GET /accounts/v1/accounts/me from ${VPN.vpn1.v4}`,
     `GET /accounts/v1/devices/ID from ${VPN.vpn1.v4}`,
   ]);
-}, 60_000);
+}, 120_000);
 
 test("under the tunnel neither the key nor the account is taken from it, and a restart keeps both", async () => {
   for (const command of ["logout", "rotate-key"]) {
@@ -116,7 +116,7 @@ test("under the tunnel neither the key nor the account is taken from it, and a r
     server: "box-vpn-1",
   });
   expect(provider.visits()).toEqual([]);
-}, 60_000);
+}, 120_000);
 
 test("another key connects once the provider's servers have it, and the former one no longer", async () => {
   const [former = ""] = keys;
@@ -156,7 +156,7 @@ test("logging out removes the device at the provider, and the account here at on
   ]);
   expect((await connect()).status).toBe(400);
   expect((await account("show")).error).toContain("there is no account here");
-}, 60_000);
+}, 120_000);
 
 test("a wrong number is refused by the provider in one sentence", async () => {
   expect(await logIn("0000 0000 0000 0000\n")).toEqual({
@@ -164,14 +164,14 @@ test("a wrong number is refused by the provider in one sentence", async () => {
     success: false,
     error: "the provider does not know this account number; look whether it is mistyped",
   });
-}, 60_000);
+}, 120_000);
 
 test("without the provider the operator hears why", async () => {
   provider.stop();
   const { code, error } = await logIn(NUMBER);
   expect(code).toBe(1);
   expect(error).toMatch(/^internet\.test cannot be asked: /);
-}, 60_000);
+}, 120_000);
 
 test("the log has neither the number nor a private key", () => {
   const log = gateway.log();

@@ -22,4 +22,4 @@ test("on a machine with IPv6 turned off a server with IPv6 addresses serves IPv4
   } finally {
     await lab.close();
   }
-}, 30_000);
+}, 120_000);

@@ -15,6 +15,8 @@ const MAIN = join(import.meta.dir, "../../src/main.ts");
 /** Starting Bun with the whole service takes 0.3 s, and fifty times that where forty programs want two processors. */
 const HEALTHY_WITHIN_MS = 60_000;
 
+const COULD_NOT_CONNECT = 7;
+
 export const ENDPOINTS: readonly WireguardEndpoint[] = Object.values(VPN).flatMap(({ v4, v6 }) => [
   { address: v4, port: VPN_PORT },
   { address: v6, port: VPN_PORT },
@@ -83,6 +85,12 @@ export class Lab {
   async fetchFrom(namespace: string, url: string): Promise<string | null> {
     const { code, stdout } = await this.exec(namespace, ["curl", "-gsf", "-m", "2", url]);
     return code === 0 ? stdout.trim() : null;
+  }
+
+  /** Whether the page is refused by an answer, and not by silence; curl(1) has the exit codes. */
+  async isRefused(namespace: string, url: string): Promise<boolean> {
+    const { code } = await this.exec(namespace, ["curl", "-gsf", "-m", "30", url]);
+    return code === COULD_NOT_CONNECT;
   }
 
   /** Listens at the router's port for what comes from the gateway, and with one network card from the client. */

@@ -20,11 +20,11 @@ beforeAll(async () => {
   website.show("list", list);
   const flags = ["--managed-list", SOURCE];
   gateway = await lab.startGateway({ flags, environment: website.environment });
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   website?.stop();
   await lab?.close();
-}, 30_000);
+}, 120_000);
 
 const update = async (...flags: string[]) => {
   const { stdout, stderr } = await gateway.operate("servers", "update", "--json", ...flags);
@@ -69,7 +69,7 @@ test("without a tunnel the operator's update leaves by a hole for it alone, and 
   const lookup = (frame: string) => frame.includes(`${ROUTER.lan[2].v4} UDP 2`) && frame.includes(" > 53,");
   expect(leaks.filter(errand).length).toBeGreaterThan(4);
   expect(leaks.filter((frame) => !errand(frame) && !lookup(frame))).toEqual([]);
-}, 60_000);
+}, 120_000);
 
 test("the list is used, and is there after a restart without anyone to ask", async () => {
   website.show("list", "gone");
@@ -111,7 +111,7 @@ test("a service that is killed on its errand leaves a hole for nobody, and its n
   const own = (frame: string) => / TCP 2\d{4} > 443/.test(frame);
   expect((await sniffer.stop()).leaks.filter((frame) => !own(frame))).toEqual([]);
   website.dawdle(0);
-}, 60_000);
+}, 120_000);
 
 test("without its website the operator hears why, and the list stays", async () => {
   website.stop();

@@ -7,26 +7,41 @@ import { sweep } from "../../src/sandbox/sweep.ts";
 import type { Arms } from "../../src/sandbox/topology.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { createLab, type Lab } from "./lab.ts";
+import { KINDS, type Kind } from "./traffic.ts";
+import { until } from "./until.ts";
 
 const ROOT = process.getuid?.() === 0;
+const MAIN = join(import.meta.dir, "../../src/main.ts");
 const WEB4 = "http://203.0.113.80/ip";
 const WEB6 = "http://[2001:db8:113::80]/ip";
+
+/** Kinds of traffic that a route can refuse at once. */
+const REFUSABLE: readonly Kind[] = ["udp", "flow", "web", "ping"];
 
 for (const arms of [1, 2] as const) {
   describe.skipIf(!ROOT)(`a sandbox with ${arms} network card${arms === 1 ? "" : "s"}`, () => {
     let lab: Lab;
     beforeAll(async () => {
       lab = await createLab({ arms });
-    });
-    afterAll(() => lab.close());
+    }, 60_000);
+    afterAll(() => lab.close(), 60_000);
 
-    test("stands in under 1.5 seconds", async () => {
-      const start = performance.now();
-      const another = await Sandbox.create({ arms });
-      const took = performance.now() - start;
-      await another.close();
-      expect(took).toBeLessThan(1_500);
-    });
+    test("stands within ten times what the program itself takes to start", async () => {
+      const took = async (work: () => Promise<unknown>) => {
+        const start = performance.now();
+        await work();
+        return performance.now() - start;
+      };
+      const program = () => lab.outside([process.execPath, MAIN, "--version"]);
+      const before = await took(program);
+      let another: Sandbox | undefined;
+      const sandbox = await took(async () => {
+        another = await Sandbox.create({ arms });
+      });
+      const after = await took(program);
+      await another?.close();
+      expect(sandbox).toBeLessThan(5 * (before + after));
+    }, 60_000);
 
     test("lets the client reach the internet through gateway and router, over IPv4 and IPv6", async () => {
       expect(await lab.fetchFrom(lab.namespaces.client, WEB4)).toBe("203.0.113.2");
@@ -52,7 +67,10 @@ for (const arms of [1, 2] as const) {
     test("shows leaks to a sniffer while nothing protects the client, each kind of traffic among them", async () => {
       const sniffer = await lab.sniff();
       const traffic = await lab.traffic(lab.namespaces.client, { resolver: "203.0.113.53" });
-      await Bun.sleep(700);
+      await until(async () => {
+        const report = await traffic.count();
+        return KINDS.every((kind) => (report[kind]?.answered ?? 0) > 5);
+      });
       const report = await traffic.stop();
       const caught = await sniffer.stop();
       expect(caught.missed).toBe(0);
@@ -60,7 +78,7 @@ for (const arms of [1, 2] as const) {
       for (const leak of ["UDP", "TCP", "ICMP", "> 203.0.113.53 UDP", "fd77::10 > 2001:db8:113::80 UDP"]) {
         expect(caught.leaks.join("\n")).toContain(leak);
       }
-      for (const kind of ["udp", "udp6", "flow", "web", "dns", "ping"] as const) {
+      for (const kind of KINDS) {
         expect(report[kind]).toMatchObject({ refused: 0, lost: [] });
         expect(report[kind]?.answered).toBeGreaterThan(5);
       }
@@ -102,8 +120,11 @@ for (const arms of [1, 2] as const) {
     test("counts refusals as refused, and silence as lost", async () => {
       const { client } = lab.namespaces;
       await lab.exec(client, ["ip", "route", "add", "unreachable", "203.0.113.80"]);
-      const refused = await lab.traffic(client, { kinds: ["udp", "flow", "web", "ping"] });
-      await Bun.sleep(400);
+      const refused = await lab.traffic(client, { kinds: REFUSABLE });
+      await until(async () => {
+        const report = await refused.count();
+        return REFUSABLE.every((kind) => (report[kind]?.refused ?? 0) > 0);
+      });
       const report = await refused.stop();
       await lab.exec(client, ["ip", "route", "delete", "unreachable", "203.0.113.80"]);
       await lab.exec(lab.namespaces.router, ["ip", "route", "add", "blackhole", "203.0.113.80"]);
@@ -111,7 +132,7 @@ for (const arms of [1, 2] as const) {
       await Bun.sleep(300);
       const silence = await silent.stop();
       await lab.exec(lab.namespaces.router, ["ip", "route", "delete", "blackhole", "203.0.113.80"]);
-      for (const kind of ["udp", "flow", "web", "ping"] as const) {
+      for (const kind of REFUSABLE) {
         expect(report[kind]?.answered).toBe(0);
         expect(report[kind]?.refused).toBeGreaterThan(0);
       }
@@ -122,7 +143,7 @@ for (const arms of [1, 2] as const) {
       await lab.unplug();
       expect(await lab.fetchFrom(lab.namespaces.gateway, WEB4)).toBeNull();
       await lab.plug();
-      expect(await lab.fetchFrom(lab.namespaces.gateway, WEB4)).toBe("203.0.113.2");
+      await until(async () => (await lab.fetchFrom(lab.namespaces.gateway, WEB4)) === "203.0.113.2");
     });
   });
 }

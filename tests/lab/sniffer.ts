@@ -27,7 +27,7 @@ const BUFFER_KIB = 32_768;
 /** Frames reach the reader in about 5 ms; when none came for this long, all have. */
 const QUIET_MS = 100;
 /** How long tcpdump and the reader may take for what has passed; they take 5 ms where nothing else runs. */
-const CATCH_UP_MS = 3_000;
+const CATCH_UP_MS = 10_000;
 /** Constant traffic never is quiet: what was caught until the call has come by then. */
 const FLUSH_MS = 400;
 
@@ -89,6 +89,7 @@ export class Sniffer {
       if (performance.now() - Math.max(this.lastFrame, start) > QUIET_MS) break;
       await Bun.sleep(10);
     }
+    await this.count();
     this.child.kill("SIGINT");
     await this.child.exited;
     await this.reading;

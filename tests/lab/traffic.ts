@@ -70,8 +70,8 @@ export class Traffic {
   }
 }
 
-/** How long answers may take after the last question: tunnels of the lab answer within 5 ms. */
-const GRACE_MS = 300;
+/** How long answers may take after the last question: tunnels of the lab answer within 5 ms where nothing else runs. */
+const GRACE_MS = { shortest: 300, longest: 1_500 };
 /** A question that found no answer by then is lost, and its socket starts anew. */
 const PATIENCE_MS = 1_000;
 
@@ -102,6 +102,10 @@ class Counter {
   /** How long nothing came back. */
   silence(): number {
     return performance.now() - (this.last ?? 0);
+  }
+
+  get complete(): boolean {
+    return this.open.size === 0;
   }
 
   tally(): Tally {
@@ -276,7 +280,10 @@ async function run(given: TrafficOptions): Promise<void> {
   console.log("ready");
   await stop.promise;
   for (const end of stops) end();
-  await Bun.sleep(GRACE_MS);
+  const ended = performance.now();
+  const waited = () => performance.now() - ended;
+  const isComplete = () => [...counters.values()].every((counter) => counter.complete);
+  while (waited() < GRACE_MS.shortest || (waited() < GRACE_MS.longest && !isComplete())) await Bun.sleep(20);
   process.stdout.write(`${report()}\n`, () => process.exit(0));
 }
 

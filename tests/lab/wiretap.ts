@@ -1,7 +1,7 @@
 import { commandIn } from "../../src/system/linux.ts";
 
 /** Long enough for a frame that was sent before to be written down; it takes 5 ms where nothing else runs. */
-const FLUSH_MS = 150;
+const FLUSH_MS = 500;
 
 /** Writes down the frames of one interface that a filter in tcpdump's language (pcap-filter) picks. */
 export class Wiretap {

@@ -201,7 +201,7 @@ test(
       const ip = (words: string) => host.run(["ip", ...words.split(" ")]);
       /** The kernel takes its time to tell of a carrier. */
       const becomes = async (online: boolean) => {
-        for (let tries = 0; tries < 200 && (await linksOf(host, named)).online !== online; tries++)
+        for (let tries = 0; tries < 1_200 && (await linksOf(host, named)).online !== online; tries++)
           await Bun.sleep(25);
         expect(await linksOf(host, named)).toMatchObject({ uplink: "up0", online });
       };

@@ -16,8 +16,9 @@ const RULES = rulesFor({ ...POLICIES.blocked, ipv6: "on" });
 const ORDER = (a: Rule, b: Rule) =>
   a.family - b.family || a.priority - b.priority || a.text.localeCompare(b.text);
 
-/** Starts a program that sees an empty /etc/protocols. */
-const NAMELESS = ["unshare", "-m", "sh", "-c", 'mount --bind /dev/null /etc/protocols; exec "$@"', "sh"];
+/** Starts a program that sees no names in /etc/protocols. */
+const HIDE = '[ ! -e /etc/protocols ] || mount --bind /dev/null /etc/protocols; exec "$@"';
+const NAMELESS = ["unshare", "-m", "sh", "-c", HIDE, "sh"];
 
 describe("the changes from one set of rules to another", () => {
   test("are none where nothing differs", () => {
@@ -33,6 +34,27 @@ describe("the changes from one set of rules to another", () => {
     expect(changes[0]).toBe("rule add priority 100 fwmark 0x504c iif lo lookup main");
     expect(changes[1]).toStartWith("rule del priority 104");
   });
+});
+
+test("a port's mask, as newer kernels tell it, is left out where it is the whole port", async () => {
+  const told = (mask: string) => [
+    {
+      priority: 103,
+      src: "all",
+      ipproto: "udp",
+      sport: 68,
+      sport_mask: mask,
+      dport: 67,
+      dport_mask: mask,
+      table: "main",
+    },
+  ];
+  const read = async (mask: string) => {
+    const run = async (argv: readonly string[]) => JSON.stringify(argv.includes("-4") ? told(mask) : []);
+    return (await readRules({ run } as unknown as Host)).map(({ text }) => text);
+  };
+  expect(await read("0xffff")).toEqual(["ipproto 17 sport 68 dport 67 lookup main"]);
+  expect(await read("0xff")).toEqual(["ipproto 17 sport 68/0xff dport 67/0xff lookup main"]);
 });
 
 describe("a kernel", () => {
@@ -58,7 +80,7 @@ describe("a kernel", () => {
     "priority 101 fwmark 0x504c/0xffff lookup main",
     "priority 102 iif lo lookup main",
     "priority 103 not from 10.0.0.0/8 lookup main",
-    "priority 103 ipproto tcp dport 80-90 lookup main",
+    "priority 103 ipproto 6 dport 80-90 lookup main",
     "priority 103 uidrange 0-1000 lookup main",
     "priority 105 tos 0x10 lookup main",
     "priority 105 lookup main suppress_prefixlength 0",

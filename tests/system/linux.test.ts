@@ -1,5 +1,6 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
+import { GatewayError } from "../../src/errors.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 
 test("a sleep that is over leaves nothing on the signal, which may live as long as the service", async () => {
@@ -18,4 +19,30 @@ test("a sleep ends when its signal says so, or at once where it has said so befo
   await sleeping;
   await host.sleep(60_000, controller.signal);
   expect(host.monotonic() - began).toBeLessThan(30_000);
+});
+
+/** Code and message of the error, or what the program printed. */
+async function failureOf(argv: readonly string[], timeoutMs = 60_000): Promise<string> {
+  const error: unknown = await new LinuxHost().run(argv, { timeoutMs }).catch((thrown: unknown) => thrown);
+  return error instanceof GatewayError ? `${error.code}: ${error.message}` : String(error);
+}
+
+describe("a program", () => {
+  test("that takes too long is killed, and its error tells of a time-out", async () => {
+    expect(await failureOf(["sleep", "60"], 100)).toBe("timed_out: sleep 60 did not finish within 0.1 s");
+  });
+
+  test("that leaves a child behind which holds its output is not waited for", async () => {
+    expect(await failureOf(["sh", "-c", "sleep 20 & sleep 60"], 100)).toStartWith("timed_out: ");
+  });
+
+  test("that somebody kills has not timed out", async () => {
+    expect(await failureOf(["sh", "-c", "kill -9 $$"])).toBe("unable: sh -c failed (SIGKILL)");
+  });
+
+  test("that fails tells the reason and not the end of its words", async () => {
+    const script = 'echo "Cannot find device \\"wg0\\"" >&2; echo "Command failed -:1" >&2; exit 1';
+    expect(await failureOf(["sh", "-c", script])).toBe('unable: sh -c failed: Cannot find device "wg0"');
+    expect(await failureOf(["sh", "-c", "exit 3"])).toBe("unable: sh -c failed (exit 3)");
+  });
 });

@@ -59,6 +59,8 @@ export class Gateway {
   memory: Memory;
   readonly log: string[] = [];
   readonly alerts: AlertCode[] = [];
+  /** The words of the alerts. */
+  readonly warnings: string[] = [];
   /** Servers that their provider has changed meanwhile. */
   changed: readonly Server[] = [];
   /** What stands in for a dead server, as `--failover` allows it. */
@@ -135,7 +137,7 @@ export class Gateway {
   }
 
   private newTunnel(): Tunnel {
-    const { host, memory, log, alerts } = this;
+    const { host, memory, log, alerts, warnings } = this;
     const note = (message: string) => void log.push(message);
     return tunnelIn({
       host,
@@ -147,7 +149,10 @@ export class Gateway {
       latest: (server) => this.changed.find(({ name }) => name === server.name) ?? server,
       alternatives: () => this.alternatives,
       log: { info: note, warn: note },
-      alarm: (code) => void alerts.push(code),
+      alarm: (code, message) => {
+        alerts.push(code);
+        warnings.push(message);
+      },
     });
   }
 }

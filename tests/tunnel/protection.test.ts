@@ -359,8 +359,22 @@ describe("an nft that refuses", () => {
     await host.pass(3_000);
     expect(await controller.fault()).toBeNull();
     expect(gateway.alerts).toEqual(["protection_failed", "protection_restored"]);
+    expect(gateway.warnings[0]).toBe(`The kernel refused a part of the kill switch: ${LOAD}: made to fail`);
     expect(kernelState(host)).toBe(before);
     expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim("or does not finish in time is told apart: a time-out is no refusal", async (gateway) => {
+    const { host, controller } = gateway;
+    host.fails = () => (host.commands.at(-1) === LOAD ? "late" : null);
+    await expect(controller.connect(ONE)).rejects.toThrow(`${LOAD} did not finish within 30 s`);
+    host.fails = () => null;
+    await host.pass(3_000);
+    expect(gateway.alerts).toEqual(["protection_failed", "protection_restored"]);
+    expect(gateway.warnings[0]).toBe(
+      `The kernel may not have a part of the kill switch: ${LOAD} did not finish within 30 s`,
+    );
+    expect(await controller.fault()).toBeNull();
   });
 
   claim(

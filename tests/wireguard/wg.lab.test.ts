@@ -32,8 +32,8 @@ describe.skipIf(!possible)("a real WireGuard interface in a namespace of its own
       stdout: "ignore",
       stderr: "ignore",
     });
-    for (let tries = 0; !existsSync(SOCKET) && tries < 200; tries++) await Bun.sleep(25);
-  });
+    for (let tries = 0; !existsSync(SOCKET) && tries < 1_200; tries++) await Bun.sleep(25);
+  }, 60_000);
 
   afterAll(async () => {
     daemon?.kill();

@@ -8,7 +8,7 @@ import type { Stage } from "./stage.ts";
 /** Long enough for thirty questions over UDP and six over TCP to each resolver. */
 const MOMENT_MS = 400;
 /** The service sees a lost tunnel by the kernel's events, and by a look every few seconds. */
-const STATE_WITHIN_MS = 30_000;
+const STATE_WITHIN_MS = 60_000;
 /** A VPN server that hears nothing of its customers. */
 const DEAF = `table inet deaf {
   chain incoming {

@@ -5,7 +5,7 @@ import type { Traffic } from "../traffic.ts";
 import { type Count, measured, type Row } from "./row.ts";
 
 /** Leaks show within milliseconds, later where other tests run beside. */
-const CONTROL_WITHIN_MS = 30_000;
+const CONTROL_WITHIN_MS = 60_000;
 
 /** A scenario that begins before there is a gateway, or needs one without its service: it has a lab of its own. */
 export interface FreshScenario {

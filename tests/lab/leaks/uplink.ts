@@ -6,7 +6,7 @@ import type { Stage } from "./stage.ts";
 /** Long enough for fifty packets of each sender. */
 const MOMENT_MS = 250;
 /** A tunnel whose uplink was away is live again with its next packet; busy, somewhat later. */
-const BACK_WITHIN_MS = 20_000;
+const BACK_WITHIN_MS = 60_000;
 
 /** What happens to the uplink and to the routes of the machine's own that lead there. */
 export const UPLINK_SCENARIOS: readonly Scenario[] = [

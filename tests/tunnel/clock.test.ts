@@ -1,0 +1,97 @@
+import { describe, expect, test } from "bun:test";
+import { inDirectory } from "./directory.ts";
+import { Gateway, ONE, placeOf, THREE, TWO } from "./gateway.ts";
+
+const PATIENCE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const SILENT = "one did not answer the WireGuard handshake within 10 s: is it up, and are the keys right?";
+
+function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
+  test(text, () => inDirectory(async (directory) => work(await Gateway.watched(directory))), PATIENCE_MS);
+}
+
+/** What a connect to the first server says when nobody answers. */
+async function refusal({ controller, host }: Gateway): Promise<string> {
+  host.silent.add("192.0.2.1:51820");
+  const work = controller.connect(ONE);
+  const said = work.then(
+    () => "connected",
+    (error: Error) => error.message,
+  );
+  await host.pass(15_000);
+  return said;
+}
+
+claim(
+  "the last handshake is remembered four times an hour, and a clock that is set back too",
+  async (gateway) => {
+    const { host, controller, memory } = gateway;
+    const saved: number[] = [];
+    const note = () => {
+      const at = memory.handshake();
+      if (at !== null && at !== saved.at(-1)) saved.push(at);
+    };
+    await controller.connect(ONE);
+    const start = host.now();
+    for (note(); host.now() < start + 3 * HOUR_MS; note()) await host.pass(60_000);
+    expect(saved.length).toBeWithin(10, 14);
+    expect(host.now() - (saved.at(-1) ?? 0)).toBeLessThan(20 * 60_000);
+    host.setClock(-24 * HOUR_MS);
+    await host.pass(HOUR_MS / 2);
+    expect(memory.handshake()).toBeLessThan(start);
+  },
+);
+
+describe("the error of a handshake that nobody answers", () => {
+  claim("says nothing of the clock where no handshake is known", async (gateway) => {
+    gateway.host.setClock(-100 * HOUR_MS);
+    expect(await refusal(gateway)).toBe(SILENT);
+  });
+
+  claim("says nothing of the clock where it has gone on, or ahead", async (gateway) => {
+    await gateway.controller.connect(ONE);
+    await gateway.controller.disconnect();
+    expect(await refusal(gateway)).toBe(SILENT);
+    gateway.host.setClock(100 * HOUR_MS);
+    expect(await refusal(gateway)).toBe(SILENT);
+  });
+
+  claim("names a clock that is earlier than the last handshake, after a restart too", async (gateway) => {
+    const { host } = gateway;
+    await gateway.controller.connect(ONE);
+    await gateway.controller.disconnect();
+    host.setClock(-10 * HOUR_MS);
+    const hint =
+      ' The clock of this machine may be behind: it says 2025-12-31 14:00 UTC, and the last handshake was at 2026-01-01 00:00 UTC. Servers refuse a handshake from the past: set the clock: sudo date -u -s "YYYY-MM-DD HH:MM"';
+    expect(await refusal(gateway)).toBe(SILENT + hint);
+    await gateway.restart();
+    expect(await refusal(gateway)).toStartWith(`${SILENT} The clock of this machine may be behind`);
+  });
+
+  claim("of reconnecting names it in the status", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.connect(ONE);
+    await host.pass(HOUR_MS);
+    host.removeLink("wg0");
+    host.setClock(-10 * HOUR_MS);
+    host.silent.add("192.0.2.1:51820");
+    await gateway.restart();
+    gateway.watch();
+    await host.pass(60_000);
+    expect(await gateway.status()).toMatchObject({ state: "reconnecting" });
+    expect((await gateway.status()).error).toContain("The clock of this machine may be behind");
+  });
+
+  claim("to a place names it, too", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.connect(ONE);
+    await controller.disconnect();
+    host.setClock(-10 * HOUR_MS);
+    for (const server of ["192.0.2.2:51820", "192.0.2.3:51820"]) host.silent.add(server);
+    const said = controller.connect(placeOf([TWO, THREE])).catch((error: Error) => error.message);
+    await host.pass(15_000);
+    expect(await said).toMatch(
+      / has answered the WireGuard handshake\. The clock of this machine may be behind: /,
+    );
+  });
+});
