@@ -246,8 +246,7 @@ async function outcomeOf(
     timer = setTimeout(() => late.resolve(null), KILLED_WITHIN_MS);
   }, timeoutMs);
   const work = Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  const ended = await Promise.race([work, late.promise]);
-  clearTimeout(timer);
+  const ended = await Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
   if (ended === null || isLate) return null;
   const [code, stdout, stderr] = ended;
   return { code, stdout, stderr };
