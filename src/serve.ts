@@ -11,7 +11,8 @@ import { createApp, listen } from "./http/app.ts";
 import { bootKeeper } from "./install/boot.ts";
 import { Log } from "./log.ts";
 import { type Answers, answerOperator } from "./operator.ts";
-import { type Ipv6, type Links, linksOf } from "./routing/links.ts";
+import { linksFinder } from "./routing/finder.ts";
+import { type Ipv6, type Links, lanText, linksOf } from "./routing/links.ts";
 import { applyRules, rulesFor } from "./routing/rules.ts";
 import { alternativesTo } from "./servers/alternatives.ts";
 import { Catalogue } from "./servers/catalogue.ts";
@@ -59,18 +60,19 @@ export async function serve(settings: Settings): Promise<Service> {
   assertMachine(settings.netns);
   const keepForBoot = bootKeeper(settings.stateDir, new LinuxHost(), new Log(settings.logLevel));
   const graph = await graphOf(settings, keepForBoot).catch(async (error: unknown) => {
-    await raiseKillSwitch(settings);
+    await raiseKillSwitch(settings, (host) => linksOf(host, settings));
     throw error;
   });
   const { controller, supervisor, catalogue, updates, messenger, log } = graph;
   await controller.start(catalogue.all()).catch(async (error: unknown) => {
-    if (graph.memory.killSwitch()) await raiseKillSwitch(settings);
+    if (graph.memory.killSwitch()) await raiseKillSwitch(settings, graph.findLinks);
     throw error;
   });
   // What a long server list was parsed from is twice the list itself, and a Pi has better use for that memory.
   Bun.gc(true);
   if (controller.lans.length === 0)
     log.warn("no LAN interface with a private address: only this machine can reach the gateway");
+  else log.info(`LAN: ${lanText(graph.protection.links, settings)}`);
   const operator = await answerOperator(settings.stateDir, answersOf(graph));
   const gateway = gatewayOf({ ...graph, clock: graph.host });
   for (const [code, message] of graph.damages) graph.bulletin.alarm(code, message);
@@ -135,8 +137,9 @@ export async function graphOf(settings: Settings, note: (links: Links) => void =
   const managed = await ManagedList.read(host, settings, store);
   const memory = new Memory(store);
   const catalogue = new Catalogue(store, managed);
+  const find = linksFinder(host, settings, memory, log);
   const findLinks = async () => {
-    const links = await linksOf(host, settings);
+    const links = await find();
     note(links);
     return links;
   };
@@ -171,12 +174,15 @@ export async function graphOf(settings: Settings, note: (links: Links) => void =
 const ACCOUNT_LOST = "The stored account of the managed provider could not be read and is not used.";
 
 /** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */
-async function raiseKillSwitch(settings: Settings): Promise<void> {
-  const host = new LinuxHost(settings.netns);
+async function raiseKillSwitch(
+  { netns }: Settings,
+  findLinks: (host: Host) => Promise<Links>,
+): Promise<void> {
+  const host = new LinuxHost(netns);
   // What an earlier service left in place is as closed, and may hold a live tunnel.
   const listing = await listTable(host);
   if (listing !== null && finalRulesStand(listing)) return;
-  const links = await linksOf(host, settings);
+  const links = await findLinks(host);
   const ruleset = rulesetOf(blocked(links));
   await host.run(["nft", "-f", "-"], { stdin: ruleset });
   await applyRules(host, rulesFor(links));

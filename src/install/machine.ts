@@ -37,9 +37,6 @@ export interface Machine {
 /** statfs(2): tmpfs, and the overlay that raspi-config lays over a card that is only read. */
 const IN_MEMORY = new Set([0x01021994, 0x794c7630]);
 
-/** Interfaces that Docker, virtual machines and tunnels make; a bridge of Docker's has a number for a name. */
-const COMES_AND_GOES = /^(docker|br-[0-9a-f]{12}$|virbr|veth|wg|tun|tap)/;
-
 /** What there is of an installation besides its files. */
 export interface Remains {
   /** The units that systemd knows. */
@@ -51,7 +48,7 @@ export interface Remains {
 }
 
 export async function machineOf(host: Host, settings: Settings): Promise<Machine> {
-  const links = lasting(await linksOf(host, settings), settings);
+  const links = await linksOf(host, settings);
   const sysctls = await Promise.all(
     sysctlsFor(links).map(async ({ path }) => ({
       path,
@@ -82,12 +79,6 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
     table: (await listTable(host)) !== null,
     rules: await readRules(host),
   };
-}
-
-/** A LAN that is named in the settings stays; one that is found does where it is there at each boot. */
-export function lasting(links: Links, { lan }: Pick<Settings, "lan">): Links {
-  if (lan.length > 0) return links;
-  return { ...links, lans: links.lans.filter((one) => !COMES_AND_GOES.test(one.interface)) };
 }
 
 /** Where the gateway has been, all of them are its own: it leaves no other there. */

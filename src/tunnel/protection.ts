@@ -45,6 +45,7 @@ const NO_LINKS: Links = {
   uplinkMtu: 1500,
   ipv6: "on",
   online: false,
+  remarks: [],
 };
 
 /**

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { droppingChains } from "../../src/firewall/table.ts";
-import { isOnLan, lasting, machineOf } from "../../src/install/machine.ts";
+import { isOnLan, machineOf } from "../../src/install/machine.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { ONE_CABLE } from "./example.ts";
@@ -10,15 +10,6 @@ test("an SSH session stays where it comes from the LAN or from the machine itsel
   const ends = ["192.168.8.20", "203.0.113.5", "2001:db8::1", "fd00:8::1", ""];
   expect(stays.filter((client) => !isOnLan(client, ONE_CABLE.links))).toEqual([]);
   expect(ends.filter((client) => isOnLan(client, ONE_CABLE.links))).toEqual([]);
-});
-
-test("interfaces that come and go are no LAN of an installation, unless they are named", () => {
-  const names = ["docker0", "br-0123456789ab", "virbr0", "veth12", "wg0", "tun0", "tap1", "br-lan", "eth1"];
-  const lans = names.map((name) => ({ interface: name, prefixes: ["10.0.0.0/8"] }));
-  const kept = (...lan: string[]) =>
-    lasting({ ...ONE_CABLE.links, lans }, { lan }).lans.map((one) => one.interface);
-  expect(kept()).toEqual(["br-lan", "eth1"]);
-  expect(kept("docker0")).toEqual(names);
 });
 
 describe("of a machine", () => {
