@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { registrationIn } from "./account/live.ts";
+import { parseIp } from "./address.ts";
 import { liveBackup } from "./backup/live.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import { finalRulesStand } from "./firewall/audit.ts";
@@ -7,7 +8,7 @@ import { blocked } from "./firewall/policy.ts";
 import { rulesetOf } from "./firewall/ruleset.ts";
 import { listTable } from "./firewall/table.ts";
 import { Bulletin, gatewayOf } from "./gateway.ts";
-import { createApp, listen } from "./http/app.ts";
+import { type App, createApp, listen } from "./http/app.ts";
 import { bootKeeper } from "./install/boot.ts";
 import { Log } from "./log.ts";
 import { type Answers, answerOperator } from "./operator.ts";
@@ -25,12 +26,13 @@ import type { Host } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
 import type { AlertCode } from "./tunnel/alert.ts";
-import { inspect } from "./tunnel/inspection.ts";
 import { Memory } from "./tunnel/memory.ts";
 import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
 
 /** What is under way ends within milliseconds; systemd waits for 90 s. */
 const STOP_WITHIN_MS = 5_000;
+/** An address that comes with a cable is awaited by people. */
+const LISTEN_AGAIN_MS = 1_000;
 
 /** The parts of a gateway, put together; nothing has touched the kernel yet. */
 export interface Graph extends Tunnel {
@@ -88,7 +90,7 @@ export async function serve(settings: Settings): Promise<Service> {
       "the provider managed has no servers yet; its list comes with the first tunnel, or: portcullis servers update",
     );
   const stopping = new AbortController();
-  const http = listenOn(app, settings, graph.protection.links.ipv6);
+  const http = listenWhenThere(app, graph, stopping.signal);
   const killSwitch = graph.memory.killSwitch() ? "stands" : "is down, as the operator wants it";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
   void supervisor.watch(stopping.signal);
@@ -107,7 +109,7 @@ export async function serve(settings: Settings): Promise<Service> {
 }
 
 function answersOf(graph: Graph): Answers {
-  const { controller, protection, updates, messenger, host } = graph;
+  const { controller, updates, messenger } = graph;
   const backup = liveBackup(graph);
   const account = registrationIn(graph, messenger.send);
   const turn = async (wanted: boolean) => {
@@ -115,7 +117,7 @@ function answersOf(graph: Graph): Answers {
     return null;
   };
   return {
-    killswitch: () => inspect(host, protection.expectation()),
+    killswitch: () => controller.inspection(),
     "killswitch/on": () => turn(true),
     "killswitch/off": () => turn(false),
     backup: async () => backup.take(),
@@ -188,15 +190,30 @@ async function raiseKillSwitch(
   await applyRules(host, rulesFor(links));
 }
 
-function listenOn(
-  app: ReturnType<typeof createApp>,
-  { host, port }: Settings,
-  ipv6: Ipv6,
-): ReturnType<typeof listen> {
+/** On an address that this machine does not have now, as that of a LAN whose cable is out, as soon as it has it. */
+function listenWhenThere(app: App, { settings, host, log, protection }: Graph, signal: AbortSignal) {
+  let http = listenOn(app, settings, protection.links.ipv6);
+  const tryAgain = async (): Promise<void> => {
+    await host.sleep(LISTEN_AGAIN_MS, signal);
+    if (signal.aborted) return;
+    http = listenOn(app, settings, protection.links.ipv6);
+    if (http === null) return tryAgain();
+    log.info(`${settings.host} is there: Portcullis answers`);
+  };
+  if (http === null) {
+    log.warn(`${settings.host} is no address of this machine now: Portcullis answers there as soon as it is`);
+    void tryAgain().catch((error) => log.error(messageOf(error)));
+  }
+  return { port: http?.port ?? settings.port, stop: async () => http?.stop() };
+}
+
+/** Null where the address is not there. */
+function listenOn(app: App, { host, port }: Settings, ipv6: Ipv6): ReturnType<typeof listen> | null {
   try {
     // "Every address" is the old family's alone on a kernel without IPv6.
     return listen(app, host === "::" && ipv6 === "missing" ? "0.0.0.0" : host, port);
   } catch (cause) {
+    if (parseIp(host) !== null && (cause as NodeJS.ErrnoException).code === "EADDRNOTAVAIL") return null;
     throw new GatewayError(
       "unable",
       `cannot listen on ${host} port ${port}: ${messageOf(cause)}; choose another with --port`,

@@ -53,7 +53,12 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
     throw new GatewayError("unable", `${messageOf(cause)}; ${ways}`, { cause });
   });
   const { links } = machine;
-  say(closingWords(await inspect(host, { links, rules: rulesFor(links), isAsLoaded: null }), settings));
+  say(
+    closingWords(
+      await inspect(host, { links, rules: rulesFor(links), isAsLoaded: null, fault: null }),
+      settings,
+    ),
+  );
 }
 
 async function survey(host: Host, given: Given, choices: Choices): Promise<Survey> {

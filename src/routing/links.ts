@@ -41,7 +41,8 @@ export async function linksOf(host: Host, settings: Settings, roles: Roles = NO_
   const addresses = JSON.parse(await host.run(["ip", "-j", "address", "show"])) as Address[];
   const own = new Set(["lo", `${settings.interface}0`, `${settings.interface}1`]);
   const links = addresses.filter((link) => !own.has(link.ifname));
-  const routed = await defaultRouteLinks(host, own);
+  const ways = await defaultRoutes(host, own);
+  const routed = ways.map(({ dev }) => dev);
   const uplink = settings.uplink ?? routed[0] ?? null;
   const found = links.find((link) => link.ifname === uplink);
   return {
@@ -50,7 +51,7 @@ export async function linksOf(host: Host, settings: Settings, roles: Roles = NO_
     uplinkAddresses: (found?.addr_info ?? []).map(({ local = "" }) => local).sort(),
     uplinkMtu: found?.mtu ?? ETHERNET_MTU,
     ipv6: await ipv6Of(host),
-    online: hasCarrier(found) && uplink !== null && routed.includes(uplink),
+    online: hasCarrier(found) && ways.some(({ dev, isLive }) => isLive && dev === uplink),
   };
 }
 
@@ -81,20 +82,28 @@ interface Hop {
 }
 
 /**
- * The interfaces of all default routes, the preferred one first: IPv4 before IPv6, then by metric. A route over
+ * All default routes, the preferred one first: live before dead, IPv4 before IPv6, then by metric. A route over
  * several routers has its interfaces in `nexthops`.
  */
-async function defaultRouteLinks(host: Host, own: ReadonlySet<string>): Promise<string[]> {
+async function defaultRoutes(
+  host: Host,
+  own: ReadonlySet<string>,
+): Promise<{ dev: string; isLive: boolean }[]> {
   const families = await Promise.all(
     ["-4", "-6"].map((family) => host.run(["ip", "-j", family, "route", "show", "default"])),
   );
-  return families.flatMap((text) =>
-    (JSON.parse(text || "[]") as (Hop & { metric?: number; nexthops?: Hop[] })[])
-      .sort((a, b) => (a.metric ?? 0) - (b.metric ?? 0))
-      .flatMap((route) => route.nexthops ?? [route])
-      .filter((hop) => !hop.flags?.some((flag) => flag === "dead" || flag === "linkdown"))
-      .flatMap(({ dev }) => (dev === undefined || own.has(dev) ? [] : [dev])),
-  );
+  return families
+    .flatMap((text) =>
+      (JSON.parse(text || "[]") as (Hop & { metric?: number; nexthops?: Hop[] })[])
+        .sort((a, b) => (a.metric ?? 0) - (b.metric ?? 0))
+        .flatMap((route) => route.nexthops ?? [route]),
+    )
+    .flatMap(({ dev, flags = [] }) =>
+      dev === undefined || own.has(dev)
+        ? []
+        : [{ dev, isLive: !flags.includes("dead") && !flags.includes("linkdown") }],
+    )
+    .sort((a, b) => Number(b.isLive) - Number(a.isLive));
 }
 
 function cableOf({ ifname, link_type, addr_info }: Address) {

@@ -46,7 +46,7 @@ export async function adopted(
     const since = host.monotonic() - Math.max(0, host.now() - began);
     const zone = linksOfBase(base).indexOf(link) + 1;
     const session = { server: usableOn(links, server), link, zone, endpoint };
-    return host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
+    return links.online && host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
       ? { name: "connected", session, since }
       : { name: "reconnecting", server, session, since };
   }

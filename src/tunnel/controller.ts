@@ -6,6 +6,7 @@ import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { adopted } from "./adoption.ts";
 import { type Dialer, type Former, together } from "./dialer.ts";
+import type { Inspection } from "./inspection.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Memory } from "./memory.ts";
 import type { Probe } from "./probe.ts";
@@ -75,6 +76,7 @@ export class Controller {
     this.current = (present.length === 0 ? null : await adopted(this.parts, found)) ?? this.current;
     await protection.set(this.tunnels, links);
     const kept = carriedBy(this.current);
+    if (kept !== null && !links.online) this.error = outageOf(links.uplink);
     for (const link of present) if (link !== kept?.link) await kernel.close(link);
     if (kept !== null) log.info(`the tunnel to ${kept.server.name} is up already: taken over`);
     const wished = memory.connection();
@@ -140,10 +142,23 @@ export class Controller {
   /** One line that says why the kill switch's promise cannot be kept now, or null. */
   async fault(): Promise<string | null> {
     const { protection, memory } = this.parts;
-    const fault = protection.fault ?? this.unsettled;
-    if (fault !== null) return `the network could not be set as it must be: ${fault}`;
-    if (!memory.killSwitch() || (await protection.stands())) return null;
-    return "the kill switch's rules are not in the kernel, or someone has altered them";
+    const { trouble } = this;
+    if (trouble !== null) return `the network could not be set as it must be: ${trouble}`;
+    if (!memory.killSwitch()) return null;
+    if (!(await protection.stands()))
+      return "the kill switch's rules are not in the kernel, or someone has altered them";
+    const { stands, parts } = await this.inspection();
+    const broken = parts.find((part) => !part.holds);
+    return stands ? null : `a part of the kill switch does not hold: ${broken?.name}: ${broken?.found}`;
+  }
+
+  /** Each part of the kill switch, as the kernel has it. */
+  inspection(): Promise<Inspection> {
+    return this.parts.protection.inspection(this.trouble);
+  }
+
+  private get trouble(): string | null {
+    return this.parts.protection.fault ?? this.unsettled;
   }
 
   /** The status now, or what it was in a state that has just been left. */
@@ -192,7 +207,9 @@ export class Controller {
         const former = session === null ? null : { session, alive: false };
         this.arrive(await this.parts.dialer.dial(server, former, signal), same ? since : undefined);
       } catch (error) {
-        if (!signal.aborted) this.error = messageOf(error);
+        // Of an uplink that is down, that is what there is to know.
+        if (!signal.aborted && (this.parts.protection.links.online || this.error === null))
+          this.error = messageOf(error);
         await this.settle();
         throw error;
       }
@@ -230,8 +247,7 @@ export class Controller {
       found.uplink === null ? { ...found, uplink: known.uplink, uplinkMtu: known.uplinkMtu } : found;
     if (Bun.deepEquals(links, known)) return;
     if (links.online !== known.online) log.info(`the uplink is ${links.online ? "up" : "down"}`);
-    await protection.relink(links);
-    await this.setSysctls();
+    await together([protection.relink(links), this.setSysctls(links)]);
   }
 
   /** Tries again what failed to apply. */
@@ -240,8 +256,8 @@ export class Controller {
     if (this.unsettled !== null) await this.enqueue(() => this.settle());
   }
 
-  async setSysctls(): Promise<void> {
-    const changed = await applySysctls(this.parts.host, sysctlsFor(this.parts.protection.links));
+  async setSysctls(links = this.parts.protection.links): Promise<void> {
+    const changed = await applySysctls(this.parts.host, sysctlsFor(links));
     for (const { path, value, why } of changed) this.parts.log.info(`set net/${path} to ${value}: ${why}`);
   }
 
@@ -353,4 +369,9 @@ export class Controller {
     this.queue = done.catch(() => {});
     return done;
   }
+}
+
+/** What an uplink that is down is called. */
+export function outageOf(uplink: string | null): string {
+  return uplink === null ? "the uplink is down" : `the uplink ${uplink} is down`;
 }

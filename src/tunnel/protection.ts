@@ -16,7 +16,7 @@ import {
   withoutBarrier,
 } from "../routing/rules.ts";
 import type { Host } from "../system/host.ts";
-import type { Expectation } from "./inspection.ts";
+import { type Inspection, inspect } from "./inspection.ts";
 import type { Memory } from "./memory.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import { exitOf, type Session } from "./session.ts";
@@ -129,13 +129,16 @@ export class Protection {
     return listing !== null && sameChains(chainsListed(listing), this.loaded.chains);
   }
 
-  /** What the kernel should have. */
-  expectation(): Expectation {
-    return {
-      links: this.own,
-      rules: this.wanted?.rules ?? [],
-      isAsLoaded: (listing) => this.isAsLoaded(listing),
-    };
+  /** Each part as the kernel has it; in turn, for what is under way is no damage. */
+  inspection(fault: string | null): Promise<Inspection> {
+    return this.inTurn(() =>
+      inspect(this.host, {
+        links: this.own,
+        rules: this.wanted?.rules ?? [],
+        isAsLoaded: (listing) => this.isAsLoaded(listing),
+        fault,
+      }),
+    );
   }
 
   private wantedNow(): Wanted {

@@ -113,6 +113,11 @@ describe("the uplink", () => {
     expect(await linksOf(hostOf({ links, v4, v6 }), DEFAULTS)).toMatchObject({ uplink, online: true });
   });
 
+  test("is that of a default route whose cable is out, where there is no other", async () => {
+    const found = await linksOf(hostOf({ ...HOME, v4: [{ dev: "up0", flags: ["linkdown"] }] }), DEFAULTS);
+    expect(found).toMatchObject({ uplink: "up0", online: false });
+  });
+
   test("is the one that the operator names, whatever the routes say", async () => {
     const settings = settingsFrom({ interface: "wg", uplink: "wlan0" });
     const links = { ...HOME.links, wlan0: { mtu: 1400 } };
