@@ -67,6 +67,11 @@ export function isPrivate(ip: string): boolean {
   return privateBlockOf(ip) !== null;
 }
 
+/** IPv6 link-local (RFC 4291, section 2.5.6): every cable has all of these addresses. */
+export function isLinkLocal(ip: string): boolean {
+  return /^fe[89ab][0-9a-f]:/i.test(ip);
+}
+
 /** The block of private address space that the address lies in; null where it is public. */
 export function privateBlockOf(ip: string): Prefix | null {
   return PRIVATE.find((block) => contains(block, ip)) ?? null;

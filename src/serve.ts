@@ -25,6 +25,7 @@ import type { Settings } from "./settings.ts";
 import type { Host } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
+import { Peers } from "./system/peers.ts";
 import type { AlertCode } from "./tunnel/alert.ts";
 import { Memory } from "./tunnel/memory.ts";
 import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
@@ -78,9 +79,14 @@ export async function serve(settings: Settings): Promise<Service> {
   const operator = await answerOperator(settings.stateDir, answersOf(graph));
   const gateway = gatewayOf({ ...graph, clock: graph.host });
   for (const [code, message] of graph.damages) graph.bulletin.alarm(code, message);
+  // Of the namespace that this process listens in.
+  const peers = new Peers(new LinuxHost());
   const app = createApp(gateway, {
     names: [hostname()],
     lan: () => controller.lans.flatMap((lan) => lan.prefixes),
+    // Those of another namespace are no interfaces that anyone comes in by here.
+    interfaces: () => (settings.netns === null ? controller.lans.map((lan) => lan.interface) : []),
+    interfaceOf: (address, port) => peers.interfaceOf(address, port),
     clock: graph.host,
     log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
     fault: (message) => log.error(message),

@@ -1,4 +1,4 @@
-import { formatPrefix, networkOf, parsePrefix, privateBlockOf } from "../address.ts";
+import { formatPrefix, isLinkLocal, networkOf, parsePrefix, privateBlockOf } from "../address.ts";
 import type { Lan } from "../firewall/policy.ts";
 
 /** One interface, as the kernel shows it. */
@@ -102,13 +102,13 @@ function foundAmong(all: readonly Candidate[], { uplink, routed, roles }: Outloo
 }
 
 function prefixesOf({ addresses }: Cable): string[] {
-  const prefixes = addresses.filter((address) => !isLinkLocal(address)).map(lanPrefixOf);
+  const prefixes = addresses.filter((address) => !isLinkLocal(address.replace(/\/.*/, ""))).map(lanPrefixOf);
   return [...new Set(prefixes.filter((prefix) => prefix !== null))].sort();
 }
 
 function cutOff({ interface: name, addresses }: Cable): string[] {
   return addresses
-    .filter((address) => !isLinkLocal(address))
+    .filter((address) => !isLinkLocal(address.replace(/\/.*/, "")))
     .map((address) => ({ address, part: lanPrefixOf(address) }))
     .filter(({ address, part }) => part !== null && lengthOf(address) < lengthOf(part))
     .map(
@@ -135,10 +135,6 @@ function missingLan(chosen: readonly Candidate[], { named, roles }: Outlook): st
   return [
     `no LAN: ${roles.lan.join(", ")} was the LAN and has no private address now, and the uplink does not take its place; if the LAN is another interface by now, name it: --lan (PORTCULLIS_LAN)`,
   ];
-}
-
-function isLinkLocal(address: string): boolean {
-  return privateBlockOf(address.replace(/\/.*/, ""))?.address === "fe80::";
 }
 
 function lengthOf(prefix: string): number {
