@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { droppingChains } from "../../src/firewall/table.ts";
+import { forwardersOn } from "../../src/install/forwarders.ts";
 import { isOnLan, machineOf } from "../../src/install/machine.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
@@ -30,6 +31,23 @@ describe("of a machine", () => {
     ];
     await host.run(["nft", "-f", "-"], { stdin: text.join("") });
     expect(await droppingChains(host)).toEqual(["ip filter forward"]);
+  });
+
+  test("whoever else has packets forwarded is found, and our own tunnel and Debian's empty chain are not", async () => {
+    const found = () => forwardersOn(host, "portcullis");
+    const load = (text: string) => host.run(["nft", "-f", "-"], { stdin: text });
+    const ip = (...words: string[]) => host.run(["ip", ...words]);
+    await load("flush ruleset; add table inet filter; add table inet portcullis");
+    await load("add chain inet filter forward { type filter hook forward priority 0; }");
+    await load("add chain inet portcullis forward { type filter hook forward priority 0; }");
+    await load("add rule inet portcullis forward accept");
+    await ip("link", "add", "portcullis0", "type", "veth", "peer", "name", "eth7");
+    expect(await found()).toEqual([]);
+    await load("add rule inet filter forward accept");
+    await load("add table ip nat; add chain ip nat post { type nat hook postrouting priority 100; }");
+    await load("add rule ip nat post masquerade");
+    await ip("link", "add", "docker0", "type", "veth", "peer", "name", "eth8");
+    expect(await found()).toEqual(["docker0", "inet filter forward", "ip nat post"]);
   });
 
   test("rules of others where the gateway's go are found, and its own are none", async () => {
