@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { basename } from "node:path";
-import { contains, isIpv4, parsePrefix } from "../address.ts";
+import { contains, isIpv4, isLinkLocal, parsePrefix } from "../address.ts";
 import { droppingChains, listTable } from "../firewall/table.ts";
 import { type Links, linksOf } from "../routing/links.ts";
 import { type Rule, readRules, TUNNEL_TABLE } from "../routing/rules.ts";
@@ -89,7 +89,8 @@ function foreignAmong(rules: readonly Rule[]): string[] {
 
 /** Whether the address is served whatever the tunnel does. */
 export function isOnLan(client: string, { lans }: Links): boolean {
-  const address = client.split("%")[0] ?? "";
+  const [address = "", zone = ""] = client.split("%");
+  if (isLinkLocal(address)) return lans.some((lan) => lan.interface === zone);
   if (address === "::1" || (isIpv4(address) && address.startsWith("127."))) return true;
   const prefixes = lans.flatMap((lan) => lan.prefixes).map(parsePrefix);
   return prefixes.some((prefix) => prefix !== null && contains(prefix, address));

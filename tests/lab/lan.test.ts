@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { createLab, Gateway, type Lab } from "./lab.ts";
 import { until } from "./until.ts";
 
 const PAGE = `http://${INTERNET.host4}/`;
@@ -167,6 +167,22 @@ describe("two cards, and nobody has said which is the LAN's", () => {
     await refused();
   }, 90_000);
 });
+
+test("an address to listen on that its cable has yet to bring keeps no service from starting", async () => {
+  const lab = await createLab({ arms: 2 });
+  const gateway = new Gateway(lab, { inNamespace: true, flags: ["--host", LAN.gateway4] });
+  try {
+    await takeDown(lab, "lan0");
+    gateway.launch();
+    await until(() => gateway.log().includes(`${LAN.gateway4} is no address of this machine now`), 60_000);
+    await bringUp(lab, "lan0");
+    const asks = () => lab.fetchFrom(lab.namespaces.client, `http://${LAN.gateway4}:${gateway.port}/health`);
+    await until(async () => (await asks()) === "healthy", BACK_WITHIN_MS);
+  } finally {
+    await gateway.kill("SIGKILL");
+    await lab.close();
+  }
+}, 120_000);
 
 describe.each([2, 1] as const)(
   "with %i card(s), a lease with half the internet for a netmask",

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Peers } from "../../src/http/peers.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
-import { Peers } from "../../src/system/peers.ts";
 
 /** As `ss -Htn6 state connected` prints it. */
 const LISTING = [

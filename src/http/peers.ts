@@ -1,5 +1,6 @@
 import { parseIp } from "../address.ts";
-import type { Host } from "./host.ts";
+import type { Host } from "../system/host.ts";
+import { shared } from "./turns.ts";
 
 /** TCP connections with link-local peers, with the interface that each has come in by. */
 const LIST = ["ss", "-Htn6", "state", "connected", "dst", "[fe80::/10]"];
@@ -9,10 +10,11 @@ const LIST = ["ss", "-Htn6", "state", "connected", "dst", "[fe80::/10]"];
  * does not say; the kernel binds such a connection to its interface. One look answers all who asked before it began.
  */
 export class Peers {
-  private running: Promise<string> | null = null;
-  private next: Promise<string> | null = null;
+  private readonly look: () => Promise<string>;
 
-  constructor(private readonly host: Pick<Host, "run">) {}
+  constructor(host: Pick<Host, "run">) {
+    this.look = shared(() => host.run(LIST));
+  }
 
   /** Null where that is not known, or there is more than one. */
   async interfaceOf(address: string, port: number): Promise<string | null> {
@@ -26,17 +28,6 @@ export class Peers {
     );
     const [name = ""] = names;
     return names.size === 1 && name !== "" ? name : null;
-  }
-
-  private look(): Promise<string> {
-    this.next ??= (this.running ?? Promise.resolve(""))
-      .catch(() => {})
-      .then(() => {
-        this.next = null;
-        this.running = this.host.run(LIST);
-        return this.running;
-      });
-    return this.next;
   }
 }
 
