@@ -65,9 +65,19 @@ export function contains(prefix: Prefix, ip: string): boolean {
   return plain.kind() === range.kind() && plain.match(range, prefix.length);
 }
 
-/** RFC 1918, RFC 4193 and IPv6 link-local: the addresses of a LAN, and nothing else. */
+/** RFC 1918, RFC 4193 and link-local: the addresses of a LAN, and nothing else. */
 export function isPrivate(ip: string): boolean {
-  return PRIVATE.some((prefix) => contains(prefix, ip));
+  return privateBlockOf(ip) !== null;
+}
+
+/** IPv6 link-local (RFC 4291, section 2.5.6): every cable has all of these addresses. */
+export function isLinkLocal(ip: string): boolean {
+  return /^fe[89ab][0-9a-f]:/i.test(ip);
+}
+
+/** The block of private address space that the address lies in; null where it is public. */
+export function privateBlockOf(ip: string): Prefix | null {
+  return PRIVATE.find((block) => contains(block, ip)) ?? null;
 }
 
 /** `::ffff:a.b.c.d` as `a.b.c.d`, which is how a dual-stack socket names an IPv4 peer; others as they are. */
@@ -102,6 +112,7 @@ const PRIVATE: readonly Prefix[] = [
   { address: "10.0.0.0", length: 8, family: 4 },
   { address: "172.16.0.0", length: 12, family: 4 },
   { address: "192.168.0.0", length: 16, family: 4 },
+  { address: "169.254.0.0", length: 16, family: 4 },
   { address: "fc00::", length: 7, family: 6 },
   { address: "fe80::", length: 10, family: 6 },
 ];

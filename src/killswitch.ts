@@ -25,7 +25,7 @@ export async function printKillSwitch(settings: Settings, as: "text" | "json" = 
 async function inspectAlone(settings: Settings): Promise<Inspection> {
   const { host, findLinks } = await graphOf(settings);
   const links = await findLinks();
-  return inspect(host, { links, rules: rulesFor(links), isAsLoaded: null });
+  return inspect(host, { links, rules: rulesFor(links), isAsLoaded: null, fault: null });
 }
 
 function textOf(inspection: Inspection): string {
@@ -38,7 +38,9 @@ function textOf(inspection: Inspection): string {
   return `${[verdict, ...lines].join("\n")}\n`;
 }
 
-function verdictOf({ firewall, routing }: Inspection): string {
+function verdictOf({ stands, firewall, routing }: Inspection): string {
+  if (firewall && routing && !stands)
+    return "The kill switch stands, but not as the tunnel needs it now: the last change failed.";
   if (firewall && routing)
     return "The kill switch stands: nothing leaves for the internet beside the tunnel.";
   if (firewall) return "Half of the kill switch stands: the firewall blocks, but routing would not.";

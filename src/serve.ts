@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { registrationIn } from "./account/live.ts";
+import { parseIp } from "./address.ts";
 import { liveBackup } from "./backup/live.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import { finalRulesStand } from "./firewall/audit.ts";
@@ -7,11 +8,13 @@ import { blocked } from "./firewall/policy.ts";
 import { rulesetOf } from "./firewall/ruleset.ts";
 import { listTable } from "./firewall/table.ts";
 import { Bulletin, gatewayOf } from "./gateway.ts";
-import { createApp, listen } from "./http/app.ts";
+import { type App, createApp, listen } from "./http/app.ts";
+import { Peers } from "./http/peers.ts";
 import { bootKeeper } from "./install/boot.ts";
 import { Log } from "./log.ts";
 import { type Answers, answerOperator } from "./operator.ts";
-import { type Ipv6, type Links, linksOf } from "./routing/links.ts";
+import { linksFinder } from "./routing/finder.ts";
+import { type Ipv6, type Links, lanText, linksOf } from "./routing/links.ts";
 import { applyRules, rulesFor } from "./routing/rules.ts";
 import { alternativesTo } from "./servers/alternatives.ts";
 import { Catalogue } from "./servers/catalogue.ts";
@@ -24,12 +27,13 @@ import type { Host } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
 import type { AlertCode } from "./tunnel/alert.ts";
-import { inspect } from "./tunnel/inspection.ts";
 import { Memory } from "./tunnel/memory.ts";
 import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
 
 /** What is under way ends within milliseconds; systemd waits for 90 s. */
 const STOP_WITHIN_MS = 5_000;
+/** An address that comes with a cable is awaited by people. */
+const LISTEN_AGAIN_MS = 1_000;
 
 /** The parts of a gateway, put together; nothing has touched the kernel yet. */
 export interface Graph extends Tunnel {
@@ -59,24 +63,30 @@ export async function serve(settings: Settings): Promise<Service> {
   assertMachine(settings.netns);
   const keepForBoot = bootKeeper(settings.stateDir, new LinuxHost(), new Log(settings.logLevel));
   const graph = await graphOf(settings, keepForBoot).catch(async (error: unknown) => {
-    await raiseKillSwitch(settings);
+    await raiseKillSwitch(settings, (host) => linksOf(host, settings));
     throw error;
   });
   const { controller, supervisor, catalogue, updates, messenger, log } = graph;
   await controller.start(catalogue.all()).catch(async (error: unknown) => {
-    if (graph.memory.killSwitch()) await raiseKillSwitch(settings);
+    if (graph.memory.killSwitch()) await raiseKillSwitch(settings, graph.findLinks);
     throw error;
   });
   // What a long server list was parsed from is twice the list itself, and a Pi has better use for that memory.
   Bun.gc(true);
   if (controller.lans.length === 0)
     log.warn("no LAN interface with a private address: only this machine can reach the gateway");
+  else log.info(`LAN: ${lanText(graph.protection.links, settings)}`);
   const operator = await answerOperator(settings.stateDir, answersOf(graph));
   const gateway = gatewayOf({ ...graph, clock: graph.host });
   for (const [code, message] of graph.damages) graph.bulletin.alarm(code, message);
+  // Of the namespace that this process listens in.
+  const peers = new Peers(new LinuxHost());
   const app = createApp(gateway, {
     names: [hostname()],
     lan: () => controller.lans.flatMap((lan) => lan.prefixes),
+    // Those of another namespace are no interfaces that anyone comes in by here.
+    interfaces: () => (settings.netns === null ? controller.lans.map((lan) => lan.interface) : []),
+    interfaceOf: (address, port) => peers.interfaceOf(address, port),
     clock: graph.host,
     log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
     fault: (message) => log.error(message),
@@ -86,7 +96,7 @@ export async function serve(settings: Settings): Promise<Service> {
       "the provider managed has no servers yet; its list comes with the first tunnel, or: portcullis servers update",
     );
   const stopping = new AbortController();
-  const http = listenOn(app, settings, graph.protection.links.ipv6);
+  const http = listenWhenThere(app, graph, stopping.signal);
   const killSwitch = graph.memory.killSwitch() ? "stands" : "is down, as the operator wants it";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
   void supervisor.watch(stopping.signal);
@@ -105,7 +115,7 @@ export async function serve(settings: Settings): Promise<Service> {
 }
 
 function answersOf(graph: Graph): Answers {
-  const { controller, protection, updates, messenger, host } = graph;
+  const { controller, updates, messenger } = graph;
   const backup = liveBackup(graph);
   const account = registrationIn(graph, messenger.send);
   const turn = async (wanted: boolean) => {
@@ -113,7 +123,7 @@ function answersOf(graph: Graph): Answers {
     return null;
   };
   return {
-    killswitch: () => inspect(host, protection.expectation()),
+    killswitch: () => controller.inspection(),
     "killswitch/on": () => turn(true),
     "killswitch/off": () => turn(false),
     backup: async () => backup.take(),
@@ -135,8 +145,9 @@ export async function graphOf(settings: Settings, note: (links: Links) => void =
   const managed = await ManagedList.read(host, settings, store);
   const memory = new Memory(store);
   const catalogue = new Catalogue(store, managed);
+  const find = linksFinder(host, settings, memory, log);
   const findLinks = async () => {
-    const links = await linksOf(host, settings);
+    const links = await find();
     note(links);
     return links;
   };
@@ -171,26 +182,44 @@ export async function graphOf(settings: Settings, note: (links: Links) => void =
 const ACCOUNT_LOST = "The stored account of the managed provider could not be read and is not used.";
 
 /** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */
-async function raiseKillSwitch(settings: Settings): Promise<void> {
-  const host = new LinuxHost(settings.netns);
+async function raiseKillSwitch(
+  { netns }: Settings,
+  findLinks: (host: Host) => Promise<Links>,
+): Promise<void> {
+  const host = new LinuxHost(netns);
   // What an earlier service left in place is as closed, and may hold a live tunnel.
   const listing = await listTable(host);
   if (listing !== null && finalRulesStand(listing)) return;
-  const links = await linksOf(host, settings);
+  const links = await findLinks(host);
   const ruleset = rulesetOf(blocked(links));
   await host.run(["nft", "-f", "-"], { stdin: ruleset });
   await applyRules(host, rulesFor(links));
 }
 
-function listenOn(
-  app: ReturnType<typeof createApp>,
-  { host, port }: Settings,
-  ipv6: Ipv6,
-): ReturnType<typeof listen> {
+/** On an address that this machine does not have now, as that of a LAN whose cable is out, as soon as it has it. */
+function listenWhenThere(app: App, { settings, host, log, protection }: Graph, signal: AbortSignal) {
+  let http = listenOn(app, settings, protection.links.ipv6);
+  const tryAgain = async (): Promise<void> => {
+    await host.sleep(LISTEN_AGAIN_MS, signal);
+    if (signal.aborted) return;
+    http = listenOn(app, settings, protection.links.ipv6);
+    if (http === null) return tryAgain();
+    log.info(`${settings.host} is there: Portcullis answers`);
+  };
+  if (http === null) {
+    log.warn(`${settings.host} is no address of this machine now: Portcullis answers there as soon as it is`);
+    void tryAgain().catch((error) => log.error(messageOf(error)));
+  }
+  return { port: http?.port ?? settings.port, stop: async () => http?.stop() };
+}
+
+/** Null where the address is not there. */
+function listenOn(app: App, { host, port }: Settings, ipv6: Ipv6): ReturnType<typeof listen> | null {
   try {
     // "Every address" is the old family's alone on a kernel without IPv6.
     return listen(app, host === "::" && ipv6 === "missing" ? "0.0.0.0" : host, port);
   } catch (cause) {
+    if (parseIp(host) !== null && (cause as NodeJS.ErrnoException).code === "EADDRNOTAVAIL") return null;
     throw new GatewayError(
       "unable",
       `cannot listen on ${host} port ${port}: ${messageOf(cause)}; choose another with --host or --port`,

@@ -17,7 +17,7 @@ export const Settings = Type.Object(
     stateDir: Type.String({ pattern: "^/" }),
     /** Base name of the tunnel's interfaces; a digit follows it, so 13 leaves room below the kernel's 15. */
     interface: Type.String({ pattern: "^[A-Za-z0-9_.-]{1,13}$" }),
-    /** LAN interfaces; empty means Ethernet and WLAN with private addresses. */
+    /** LAN interfaces; empty leaves it to `foundAmong` in `routing/lan.ts`. */
     lan: Type.Array(Interface),
     /** Interface towards the internet; null means the default route's. */
     uplink: Type.Union([Interface, Type.Null()]),
@@ -71,7 +71,7 @@ export const FLAGS = {
     "lan",
     "<interfaces>",
     "",
-    "LAN interfaces, comma-separated (default: Ethernet and WLAN with private addresses)",
+    "LAN interfaces, comma-separated (default: Ethernet and WLAN with private addresses; the uplink only if there is no other)",
   ),
   uplink: flag("uplink", "<interface>", "", "interface towards the internet (default: the default route's)"),
   netns: flag("netns", "<name>", "", "serve this network namespace instead of the machine's own"),

@@ -91,6 +91,8 @@ export class FakeHost implements Host {
   readonly otherTables = new Map<string, string>();
   /** Whether `nft` says what it has loaded, as it was asked to. */
   echoes = true;
+  /** Whether a route leads to the servers without it. */
+  hostRoute = false;
   /** Whether the kernel's events get lost, as when there are more than anyone can read. */
   mute = false;
   /** How long they are on their way. */
@@ -357,7 +359,8 @@ export class FakeHost implements Host {
   }
 
   private get online(): boolean {
-    const link = this.defaultRoute === null ? undefined : this.links.get(this.defaultRoute);
+    const way = this.defaultRoute ?? (this.hostRoute ? "up0" : null);
+    const link = way === null ? undefined : this.links.get(way);
     return link?.up === true && link.carrier;
   }
 

@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { isLinkLocal } from "../address.ts";
 import { Audience } from "./audience.ts";
 import { docsRoutes } from "./docs.ts";
 import { type DoorOptions, doorFor, type Next } from "./door.ts";
@@ -7,7 +8,10 @@ import type { Gateway } from "./gateway.ts";
 import { routesOf } from "./routes.ts";
 import { inTurns } from "./turns.ts";
 
-export type Options = DoorOptions;
+export interface Options extends DoorOptions {
+  /** By which interface a link-local peer has come in; null where that is not known. */
+  interfaceOf: (address: string, port: number) => Promise<string | null>;
+}
 
 export type App = ReturnType<typeof createApp>;
 
@@ -33,8 +37,8 @@ export function createApp(gateway: Gateway, options: Options) {
     },
   });
   app
-    .wrap((next) => (request: Request) => {
-      const peer = app.server?.requestIP(request)?.address ?? null;
+    .wrap((next) => async (request: Request) => {
+      const peer = await peerOf(app.server?.requestIP(request) ?? null, options);
       // Elysia types what it wraps as a function that returns a function; it is the handler of the request.
       return door(request, peer, next as unknown as Next);
     })
@@ -45,6 +49,12 @@ export function createApp(gateway: Gateway, options: Options) {
 }
 
 const IDLE_SECONDS = 60;
+
+/** Its address, with the interface where the address alone does not say which cable it is on. */
+async function peerOf(found: Bun.SocketAddress | null, { interfaceOf }: Options): Promise<string | null> {
+  if (found === null || !isLinkLocal(found.address)) return found?.address ?? null;
+  return `${found.address}%${(await interfaceOf(found.address, found.port)) ?? ""}`;
+}
 
 /** Starts to listen; throws where the address is taken. Port 0 takes any free one. */
 export function listen(

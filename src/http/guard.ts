@@ -1,4 +1,4 @@
-import { contains, isIpv4, isIpv6, parsePrefix, unmapped } from "../address.ts";
+import { contains, isIpv4, isIpv6, isLinkLocal, parsePrefix, unmapped } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 
 export interface Neighbourhood {
@@ -6,11 +6,14 @@ export interface Neighbourhood {
   names: readonly string[];
   /** The networks of the LAN, in CIDR form, as they are now. */
   lan: () => readonly string[];
+  /** The interfaces of the LAN, for a link-local address is one of every cable. */
+  interfaces: () => readonly string[];
 }
 
 /** Refuses a request from outside the LAN, and one that a page of another site makes a browser send. */
-export function refuseStrangers(request: Request, peer: string | null, { names, lan }: Neighbourhood): void {
-  if (peer === null || !isNeighbour(peer, lan())) {
+export function refuseStrangers(request: Request, peer: string | null, near: Neighbourhood): void {
+  const { names, lan, interfaces } = near;
+  if (peer === null || !isNeighbour(peer, lan(), interfaces())) {
     throw new GatewayError("forbidden", "only the local network is served");
   }
   const host = request.headers.get("host") ?? "";
@@ -27,10 +30,10 @@ export function refuseStrangers(request: Request, peer: string | null, { names, 
   }
 }
 
-/** Loopback, IPv6 link-local and the LAN. */
-export function isNeighbour(peer: string, lan: readonly string[]): boolean {
-  const question = [peer, ...lan].join(" ");
-  const answer = answers.get(question) ?? isIn(peer, lan);
+/** Loopback and the LAN; who has a link-local address has the interface behind it (RFC 4007: `fe80::1%eth0`). */
+export function isNeighbour(peer: string, lan: readonly string[], interfaces: readonly string[]): boolean {
+  const question = [peer, ...lan, ...interfaces].join(" ");
+  const answer = answers.get(question) ?? isIn(peer, lan, interfaces);
   if (answers.size >= MOST_ANSWERS) answers.clear();
   answers.set(question, answer);
   return answer;
@@ -42,15 +45,17 @@ const answers = new Map<string, boolean>();
 /** More than the devices of a home. */
 const MOST_ANSWERS = 1_000;
 
-function isIn(peer: string, lan: readonly string[]): boolean {
-  const address = unmapped(peer.replace(/%.*$/, ""));
+function isIn(peer: string, lan: readonly string[], interfaces: readonly string[]): boolean {
+  const [bare = "", ...zone] = peer.split("%");
+  const address = unmapped(bare);
+  if (isLinkLocal(address)) return interfaces.includes(zone.join("%"));
   return [...ALWAYS_NEAR, ...lan].some((cidr) => {
     const prefix = parsePrefix(cidr);
     return prefix !== null && contains(prefix, address);
   });
 }
 
-const ALWAYS_NEAR = ["127.0.0.0/8", "::1/128", "fe80::/10"];
+const ALWAYS_NEAR = ["127.0.0.0/8", "::1/128"];
 
 /** An address cannot be rebound, so any will do; a name has to be one of ours. */
 export function isOurs(host: string, names: readonly string[]): boolean {

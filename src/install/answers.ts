@@ -1,7 +1,8 @@
 import { GatewayError } from "../errors.ts";
 import type { Links } from "../routing/links.ts";
-import { FLAGS } from "../settings.ts";
+import { FLAGS, type Settings } from "../settings.ts";
 import type { Given } from "./environment.ts";
+import { PATHS } from "./paths.ts";
 
 /** What a person is asked at a first installation, where no flag says it. */
 const ASKED = ["lan", "uplink", "port"] as const;
@@ -28,4 +29,23 @@ export function answered(given: Given, { lans, uplink }: Links, ask: Ask): Given
     if (answer !== "") all[key] = answer;
   }
   return all;
+}
+
+/**
+ * An earlier version wrote down every interface that it found, the uplink's too, though nobody had named it. Asks
+ * whether it may stay where the gateway would not take it for LAN.
+ */
+export function repaired(
+  given: Given,
+  { lan }: Pick<Settings, "lan">,
+  { links: { uplink }, byDefault }: { links: Links; byDefault: Links },
+  agrees: (question: string) => boolean,
+): Given {
+  const found = byDefault.lans.map((one) => one.interface);
+  if (given.lan !== undefined || uplink === null || !lan.includes(uplink)) return given;
+  if (found.length === 0 || found.includes(uplink)) return given;
+  const others = lan.filter((name) => name !== uplink);
+  const wanted = (others.length > 0 ? others : found).join(",");
+  const question = `${PATHS.environment} names the uplink ${uplink} as LAN, so whoever is on its cable may use the gateway; an earlier version may have written that unasked. Make the LAN ${wanted} alone?`;
+  return agrees(question) ? { ...given, lan: wanted } : given;
 }

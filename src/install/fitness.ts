@@ -36,9 +36,10 @@ export function assertFit(machine: Machine, settings: Settings, given: Given): v
 }
 
 /** What keeps no machine from being a gateway, and may make it a poor one. */
-export function warningsFor({ droppingChains, interfaces }: Machine, { lan }: Settings): string[] {
+export function warningsFor({ droppingChains, interfaces, links }: Machine, { lan }: Settings): string[] {
   const missing = lan.filter((name) => !interfaces.includes(name));
   return [
+    ...links.remarks.map((remark) => `${remark}.`),
     ...(droppingChains.length === 0
       ? []
       : [

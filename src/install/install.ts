@@ -1,12 +1,12 @@
 import { GatewayError, messageOf } from "../errors.ts";
-import type { Links } from "../routing/links.ts";
+import { type Links, lanText, linksOf } from "../routing/links.ts";
 import { rulesFor } from "../routing/rules.ts";
-import { FLAGS, type Settings, settingsFrom } from "../settings.ts";
+import { FLAGS, type Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { LinuxHost, SELF_COMMAND } from "../system/linux.ts";
 import { assertAdministrator } from "../system/machine.ts";
 import { type Inspection, inspect } from "../tunnel/inspection.ts";
-import { answered, assertSomebody } from "./answers.ts";
+import { answered, assertSomebody, repaired } from "./answers.ts";
 import { type Given, givenIn, settingsWith } from "./environment.ts";
 import { assertFit, assertNotCutOff, warningsFor } from "./fitness.ts";
 import { isOnLan, type Machine, machineOf } from "./machine.ts";
@@ -41,7 +41,7 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
   // With the programs there may be more to see: other firewalls, and what carries a tunnel.
   const machine = await machineOf(host, settings);
   const plan = installPlan({ machine, given, program: ownProgram(), packages: await packagesLine(host) });
-  say(`${summaryOf(machine)}\n${sshLine(machine)}`);
+  say(`${summaryOf(machine, settings)}\n${sshLine(machine)}`);
   for (const warning of warningsFor(machine, settings)) say(`Warning: ${warning}`);
   if (choices.dryRun) {
     say(`Nothing is done now. This would be done:\n\n${textOf(plan)}`);
@@ -53,7 +53,12 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
     throw new GatewayError("unable", `${messageOf(cause)}; ${ways}`, { cause });
   });
   const { links } = machine;
-  say(closingWords(await inspect(host, { links, rules: rulesFor(links), isAsLoaded: null }), settings));
+  say(
+    closingWords(
+      await inspect(host, { links, rules: rulesFor(links), isAsLoaded: null, fault: null }),
+      settings,
+    ),
+  );
 }
 
 async function survey(host: Host, given: Given, choices: Choices): Promise<Survey> {
@@ -66,10 +71,19 @@ async function survey(host: Host, given: Given, choices: Choices): Promise<Surve
   // Without it nothing can be known of the machine.
   if (Bun.which("ip") === null) await ensurePrograms(host, agreement(choices));
   const machine = await machineOf(host, settings);
-  if (environment !== null || !isAsking) return { machine, settings, given };
-  const all = answered(given, machine.links, prompt);
-  const wanted = settingsFrom(all);
+  if (!isAsking) return { machine, settings, given };
+  const all =
+    environment === null
+      ? answered(given, machine.links, prompt)
+      : repaired(given, settings, { ...machine, byDefault: await byDefault(host, settings) }, confirm);
+  if (all === given) return { machine, settings, given };
+  const wanted = settingsWith(givenIn(environment ?? ""), all);
   return { machine: await machineOf(host, wanted), settings: wanted, given: all };
+}
+
+/** What the LAN would be if the settings did not name it. */
+async function byDefault(host: Host, settings: Settings): Promise<Links> {
+  return linksOf(host, { ...settings, lan: [] });
 }
 
 /** Whether a command that installs packages may run. */
@@ -90,16 +104,12 @@ function sshLine({ links, sshClient }: Machine): string {
     : `You are logged in from ${sshClient}, which is NOT on the LAN: your session ends when the kill switch stands.\n`;
 }
 
-function summaryOf({ links, wireguard }: Machine): string {
+function summaryOf({ links, wireguard }: Machine, settings: Settings): string {
   return [
-    `LAN:       ${lansOf(links)}`,
+    `LAN:       ${lanText(links, settings)}`,
     `Uplink:    ${links.uplink}`,
     `WireGuard: ${wireguard === "kernel" ? "the kernel's" : "a program, for the kernel has none"}`,
   ].join("\n");
-}
-
-function lansOf({ lans }: Links): string {
-  return lans.map((lan) => `${lan.interface} (${lan.prefixes.join(", ")})`).join("; ");
 }
 
 /** What there is now. Either layer of the kill switch keeps its promise; the operator has taken both down, or none. */

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { basename } from "node:path";
-import { contains, isIpv4, parsePrefix } from "../address.ts";
+import { contains, isIpv4, isLinkLocal, parsePrefix } from "../address.ts";
 import { droppingChains, listTable } from "../firewall/table.ts";
 import { type Links, linksOf } from "../routing/links.ts";
 import { type Rule, readRules, TUNNEL_TABLE } from "../routing/rules.ts";
@@ -37,9 +37,6 @@ export interface Machine {
 /** statfs(2): tmpfs, and the overlay that raspi-config lays over a card that is only read. */
 const IN_MEMORY = new Set([0x01021994, 0x794c7630]);
 
-/** Interfaces that Docker, virtual machines and tunnels make; a bridge of Docker's has a number for a name. */
-const COMES_AND_GOES = /^(docker|br-[0-9a-f]{12}$|virbr|veth|wg|tun|tap)/;
-
 /** What there is of an installation besides its files. */
 export interface Remains {
   /** The units that systemd knows. */
@@ -51,7 +48,7 @@ export interface Remains {
 }
 
 export async function machineOf(host: Host, settings: Settings): Promise<Machine> {
-  const links = lasting(await linksOf(host, settings), settings);
+  const links = await linksOf(host, settings);
   const sysctls = await Promise.all(
     sysctlsFor(links).map(async ({ path }) => ({
       path,
@@ -84,12 +81,6 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
   };
 }
 
-/** A LAN that is named in the settings stays; one that is found does where it is there at each boot. */
-export function lasting(links: Links, { lan }: Pick<Settings, "lan">): Links {
-  if (lan.length > 0) return links;
-  return { ...links, lans: links.lans.filter((one) => !COMES_AND_GOES.test(one.interface)) };
-}
-
 /** Where the gateway has been, all of them are its own: it leaves no other there. */
 function foreignAmong(rules: readonly Rule[]): string[] {
   const isOurs = rules.some(({ text }) => text === `lookup ${TUNNEL_TABLE}`);
@@ -98,7 +89,8 @@ function foreignAmong(rules: readonly Rule[]): string[] {
 
 /** Whether the address is served whatever the tunnel does. */
 export function isOnLan(client: string, { lans }: Links): boolean {
-  const address = client.split("%")[0] ?? "";
+  const [address = "", zone = ""] = client.split("%");
+  if (isLinkLocal(address)) return lans.some((lan) => lan.interface === zone);
   if (address === "::1" || (isIpv4(address) && address.startsWith("127."))) return true;
   const prefixes = lans.flatMap((lan) => lan.prefixes).map(parsePrefix);
   return prefixes.some((prefix) => prefix !== null && contains(prefix, address));

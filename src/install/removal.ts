@@ -10,12 +10,34 @@ import { parseSysctls } from "./sysctls.ts";
 export interface Removal {
   machine: Pick<Machine, "sysctlsBefore">;
   remains: Remains;
+  /** Who else needs forwarding, in words. */
+  forwarders: readonly string[];
   keepState: boolean;
 }
 
+/** The settings without which nothing is forwarded. */
+const FORWARDING = ["ipv4/ip_forward", "ipv6/conf/all/forwarding"];
+
 /** Brings the machine back to what it was. The tunnel goes first, and the kill switch last of what is in the kernel. */
-export function uninstallPlan({ machine, remains, keepState }: Removal): Plan {
-  return [...stopPlan(remains.units), ...networkPlan(remains), ...filesPlan({ machine, keepState })];
+export function uninstallPlan({ remains, ...rest }: Removal): Plan {
+  return [...stopPlan(remains.units), ...networkPlan(remains), ...filesPlan(rest)];
+}
+
+/** What stays though it was not so before, and why; empty where nothing does. */
+export function staysText({ machine, forwarders }: Pick<Removal, "machine" | "forwarders">): string {
+  const kept = sysctlsIn(machine).filter((one) => isKept(one, forwarders));
+  if (kept.length === 0) return "";
+  const names = kept.map(({ path }) => `net.${path.replaceAll("/", ".")}`);
+  return `Forwarding stays on, for others on this machine may need it (${forwarders.join(", ")}). Off with it: sudo sysctl -w ${names.map((name) => `${name}=0`).join(" ")}`;
+}
+
+/** Reversed, for forwarding comes last when they are set: it changes some of the others. */
+function sysctlsIn({ sysctlsBefore }: Removal["machine"]) {
+  return parseSysctls(sysctlsBefore ?? "").toReversed();
+}
+
+function isKept({ path, value }: { path: string; value: string }, forwarders: readonly string[]): boolean {
+  return value === "0" && FORWARDING.includes(path) && forwarders.length > 0;
 }
 
 /** Before all else: a service that runs changes what there is to be removed. */
@@ -41,9 +63,8 @@ export function networkPlan({ links, rules, table }: Remains): Plan {
 }
 
 /** The program goes last: until then it can be told to go on. */
-export function filesPlan({ machine, keepState }: Omit<Removal, "remains">): Plan {
-  // Reversed, for forwarding comes last when they are set: it changes some of the others.
-  const before = parseSysctls(machine.sysctlsBefore ?? "").toReversed();
+export function filesPlan({ machine, forwarders, keepState }: Omit<Removal, "remains">): Plan {
+  const before = sysctlsIn(machine).filter((one) => !isKept(one, forwarders));
   return [
     ...before.map(({ path, value }): Step => ({ do: "sysctl", path, value })),
     ...[

@@ -4,9 +4,10 @@ import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
 import { assertSomebody } from "./answers.ts";
 import { interfaceIn } from "./environment.ts";
+import { forwardersOn } from "./forwarders.ts";
 import { type Remains, remainsIn } from "./machine.ts";
 import { PATHS } from "./paths.ts";
-import { filesPlan, networkPlan, type Removal, stopPlan, uninstallPlan } from "./removal.ts";
+import { filesPlan, networkPlan, type Removal, staysText, stopPlan, uninstallPlan } from "./removal.ts";
 import { carryOut, type Surroundings } from "./run.ts";
 import { textOf } from "./step.ts";
 
@@ -32,7 +33,10 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
     agree("Without the kill switch this machine and its LAN reach the internet unprotected. Go on?");
   const goes =
     removeState ?? (!dryRun && !yes && agreesTo(`Remove servers, keys and settings (${PATHS.state}), too?`));
-  const removal: Removal = { machine: { sysctlsBefore }, remains, keepState: !goes };
+  const forwarders = await forwardersOn(host, base);
+  const removal: Removal = { machine: { sysctlsBefore }, remains, forwarders, keepState: !goes };
+  const stays = staysText(removal);
+  if (stays !== "") say(stays);
   if (dryRun) {
     say(`Nothing is done now. This would be done:\n\n${textOf(uninstallPlan(removal))}`);
     return;

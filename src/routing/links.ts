@@ -1,7 +1,7 @@
-import { formatPrefix, isPrivate, networkOf, parsePrefix } from "../address.ts";
 import type { Lan } from "../firewall/policy.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
+import { lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";
 
 /** The machine's own network. */
 export interface Links {
@@ -16,8 +16,10 @@ export interface Links {
   /** Bytes; what the uplink carries in one packet. */
   uplinkMtu: number;
   ipv6: Ipv6;
-  /** Whether the uplink has a carrier and a default route. */
+  /** Whether the uplink has a carrier and a default route. Without them a tunnel is unlikely, not impossible. */
   online: boolean;
+  /** What people should know of how the LAN was found. */
+  remarks: readonly string[];
 }
 
 /** `off`: by the operator's setting, and an interface takes no IPv6 address. `missing`: not in the kernel (`ipv6.disable=1`). */
@@ -39,28 +41,35 @@ interface Address {
  * The LAN is the private prefixes on the LAN interfaces, never every private address and never every connected
  * route: a public prefix that appears on an interface must not become a hole.
  */
-export async function linksOf(host: Host, settings: Settings): Promise<Links> {
+export async function linksOf(host: Host, settings: Settings, roles: Roles = NO_ROLES): Promise<Links> {
   const addresses = JSON.parse(await host.run(["ip", "-j", "address", "show"])) as Address[];
   const own = new Set(["lo", `${settings.interface}0`, `${settings.interface}1`]);
   const links = addresses.filter((link) => !own.has(link.ifname));
-  const defaultLinks = await defaultRouteLinks(host, own);
-  const uplink = settings.uplink ?? defaultLinks[0] ?? null;
+  const ways = await defaultRoutes(host, own);
+  const routed = ways.map(({ dev }) => dev);
+  const uplink = settings.uplink ?? routed[0] ?? null;
   const found = links.find((link) => link.ifname === uplink);
-  const named = settings.lan.length > 0 ? new Set(settings.lan) : null;
-  const lans = links
-    .filter((link) => (named === null ? link.link_type === "ether" : named.has(link.ifname)))
-    .map((link) => ({ interface: link.ifname, prefixes: privatePrefixesOf(link) }))
-    .filter((lan) => lan.prefixes.length > 0);
   return {
-    lans: lans.map((lan) => ({ ...lan, prefixes: [...lan.prefixes, "fe80::/10"] })),
+    ...lanOf(links.map(cableOf), { named: settings.lan, uplink, routed, roles }),
     uplink,
     uplinkAddresses: (found?.addr_info ?? []).map(({ local = "" }) => local).sort(),
     addresses: ownAddresses(addresses, settings),
-    uplinkPrefixes: found === undefined ? [] : privatePrefixesOf(found),
+    uplinkPrefixes: found === undefined ? [] : prefixesOf(cableOf(found)),
     uplinkMtu: found?.mtu ?? ETHERNET_MTU,
     ipv6: await ipv6Of(host),
-    online: hasCarrier(found) && uplink !== null && defaultLinks.includes(uplink),
+    online: hasCarrier(found) && ways.some(({ dev, isLive }) => isLive && dev === uplink),
   };
+}
+
+/** The LAN for people, with the reason. */
+export function lanText({ lans, uplink }: Links, { lan }: Pick<Settings, "lan">): string {
+  if (lans.length === 0) return "none";
+  const list = lans.map((one) => `${one.interface} (${one.prefixes.join(", ")})`).join("; ");
+  if (lan.length > 0) return `${list}, as the settings name it`;
+  if (uplink === null) return `${list}; which interface is the uplink is not known yet`;
+  return lans.some((one) => one.interface === uplink)
+    ? `${list}; the uplink's cable is the LAN's, too, for no other interface has a private network of its own`
+    : `${list}, and not the uplink ${uplink}`;
 }
 
 export async function ipv6Of(host: Pick<Host, "read">): Promise<Ipv6> {
@@ -73,18 +82,34 @@ function hasCarrier(link: Address | undefined): boolean {
   return link?.flags.includes("UP") === true && !link.flags.includes("NO-CARRIER");
 }
 
-/** The interfaces of all default routes, the preferred one first: IPv4 before IPv6, then by metric. */
-async function defaultRouteLinks(host: Host, own: ReadonlySet<string>): Promise<string[]> {
+interface Hop {
+  dev?: string;
+  flags?: string[];
+}
+
+/**
+ * All default routes, the preferred one first: live before dead, IPv4 before IPv6, then by metric. A route over
+ * several routers has its interfaces in `nexthops`.
+ */
+async function defaultRoutes(
+  host: Host,
+  own: ReadonlySet<string>,
+): Promise<{ dev: string; isLive: boolean }[]> {
   const families = await Promise.all(
     ["-4", "-6"].map((family) => host.run(["ip", "-j", family, "route", "show", "default"])),
   );
-  return families.flatMap((text) =>
-    (JSON.parse(text || "[]") as { dev?: string; metric?: number; flags?: string[] }[])
-      .filter((route) => route.dev !== undefined && !own.has(route.dev))
-      .filter((route) => !route.flags?.some((flag) => flag === "dead" || flag === "linkdown"))
-      .sort((a, b) => (a.metric ?? 0) - (b.metric ?? 0))
-      .map((route) => route.dev ?? ""),
-  );
+  return families
+    .flatMap((text) =>
+      (JSON.parse(text || "[]") as (Hop & { metric?: number; nexthops?: Hop[] })[])
+        .sort((a, b) => (a.metric ?? 0) - (b.metric ?? 0))
+        .flatMap((route) => route.nexthops ?? [route]),
+    )
+    .flatMap(({ dev, flags = [] }) =>
+      dev === undefined || own.has(dev)
+        ? []
+        : [{ dev, isLive: !flags.includes("dead") && !flags.includes("linkdown") }],
+    )
+    .sort((a, b) => Number(b.isLive) - Number(a.isLive));
 }
 
 function ownAddresses(links: readonly Address[], { interface: base }: Settings): string[] {
@@ -93,11 +118,12 @@ function ownAddresses(links: readonly Address[], { interface: base }: Settings):
   return addresses.filter((address) => address !== "" && !address.startsWith("fe80:")).sort();
 }
 
-function privatePrefixesOf(link: Address): string[] {
-  const prefixes = link.addr_info
-    .filter(({ local }) => local !== undefined && isPrivate(local) && !local.startsWith("fe80:"))
-    .map(({ local, prefixlen }) => parsePrefix(`${local}/${prefixlen}`))
-    .filter((prefix) => prefix !== null)
-    .map((prefix) => formatPrefix(networkOf(prefix)));
-  return [...new Set(prefixes)].sort();
+function cableOf({ ifname, link_type, addr_info }: Address) {
+  return {
+    interface: ifname,
+    isEthernet: link_type === "ether",
+    addresses: addr_info.flatMap(({ local, prefixlen }) =>
+      local === undefined ? [] : [`${local}/${prefixlen}`],
+    ),
+  };
 }

@@ -59,7 +59,13 @@ export async function applySysctls(host: Host, wanted: readonly Sysctl[]): Promi
     const present = (await host.read(path))?.trim();
     if (present === undefined || present === sysctl.value) continue;
     if (sysctl.path.endsWith("accept_ra") && present === "0") continue;
-    await host.writeSysctl(path, sysctl.value);
+    try {
+      await host.writeSysctl(path, sysctl.value);
+    } catch (error) {
+      // Its interface is gone meanwhile.
+      if ((await host.read(path)) === null) continue;
+      throw error;
+    }
     changed.push(sysctl);
   }
   return changed;

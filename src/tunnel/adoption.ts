@@ -51,7 +51,7 @@ export async function adopted(
     const usable = usableNow(links, server, log);
     if (usable === null) continue;
     const session = { server: usable, link, zone, endpoint };
-    return host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
+    return links.online && host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
       ? { name: "connected", session, since }
       : { name: "reconnecting", server, session, since };
   }

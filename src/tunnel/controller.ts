@@ -6,6 +6,7 @@ import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { adopted } from "./adoption.ts";
 import { type Dialer, type Former, together } from "./dialer.ts";
+import type { Inspection } from "./inspection.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Memory } from "./memory.ts";
 import type { OtherFirewalls } from "./other-firewalls.ts";
@@ -81,6 +82,7 @@ export class Controller {
     this.current = (present.length === 0 ? null : await adopted(this.parts, found)) ?? this.current;
     await protection.set(this.tunnels, links);
     const kept = carriedBy(this.current);
+    if (kept !== null && !links.online) this.error = outageOf(links.uplink);
     for (const link of present) if (link !== kept?.link) await kernel.close(link);
     if (kept !== null) log.info(`the tunnel to ${kept.server.name} is up already: taken over`);
     const wished = memory.connection();
@@ -146,11 +148,24 @@ export class Controller {
   /** One line that says why the kill switch's promise cannot be kept now, or null. */
   async fault(): Promise<string | null> {
     const { protection, memory } = this.parts;
-    const fault = protection.fault ?? this.unsettled;
-    if (fault !== null) return `the network could not be set as it must be: ${fault}`;
+    const { trouble } = this;
+    if (trouble !== null) return `the network could not be set as it must be: ${trouble}`;
     if (!memory.killSwitch()) return null;
-    if (await protection.stands()) return protection.foreignRule.message;
-    return "the kill switch's rules are not in the kernel, or someone has altered them";
+    if (!(await protection.stands()))
+      return "the kill switch's rules are not in the kernel, or someone has altered them";
+    if (protection.foreignRule.message !== null) return protection.foreignRule.message;
+    const { stands, parts } = await this.inspection();
+    const broken = parts.find((part) => !part.holds);
+    return stands ? null : `a part of the kill switch does not hold: ${broken?.name}: ${broken?.found}`;
+  }
+
+  /** Each part of the kill switch, as the kernel has it. */
+  inspection(): Promise<Inspection> {
+    return this.parts.protection.inspection(this.trouble);
+  }
+
+  private get trouble(): string | null {
+    return this.parts.protection.fault ?? this.unsettled;
   }
 
   /** The status now, or what it was in a state that has just been left. */
@@ -200,7 +215,9 @@ export class Controller {
         const former = session === null ? null : { session, alive: false };
         this.arrive(await this.parts.dialer.dial(server, former, signal), same ? since : undefined);
       } catch (error) {
-        if (!signal.aborted) this.error = messageOf(error);
+        // Of an uplink that is down, that is what there is to know.
+        if (!signal.aborted && (this.parts.protection.links.online || this.error === null))
+          this.error = messageOf(error);
         await this.settle();
         throw error;
       }
@@ -240,8 +257,7 @@ export class Controller {
     if (links.online !== known.online) log.info(`the uplink is ${links.online ? "up" : "down"}`);
     const relinked = protection.relink(links);
     this.dropUnusable().catch((error: unknown) => log.warn(messageOf(error)));
-    await relinked;
-    await this.setSysctls();
+    await together([relinked, this.setSysctls(links)]);
   }
 
   /** Where the LAN has come to use an address of the tunnel's own. The server is tried again: the LAN may move on. */
@@ -263,8 +279,8 @@ export class Controller {
     if (this.unsettled !== null) await this.enqueue(() => this.settle());
   }
 
-  async setSysctls(): Promise<void> {
-    const changed = await applySysctls(this.parts.host, sysctlsFor(this.parts.protection.links));
+  async setSysctls(links = this.parts.protection.links): Promise<void> {
+    const changed = await applySysctls(this.parts.host, sysctlsFor(links));
     for (const { path, value, why } of changed) this.parts.log.info(`set net/${path} to ${value}: ${why}`);
   }
 
@@ -376,4 +392,9 @@ export class Controller {
     this.queue = done.catch(() => {});
     return done;
   }
+}
+
+/** What an uplink that is down is called. */
+export function outageOf(uplink: string | null): string {
+  return uplink === null ? "the uplink is down" : `the uplink ${uplink} is down`;
 }

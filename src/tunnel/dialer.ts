@@ -80,7 +80,10 @@ export class Dialer {
 
 export function assertUplink({ uplink }: Links): void {
   if (uplink === null) {
-    throw new GatewayError("unable", "there is no default route: is the uplink's cable in?");
+    throw new GatewayError(
+      "unable",
+      "there is no default route: is the uplink's cable in? Where it needs none, name it: --uplink",
+    );
   }
 }
 

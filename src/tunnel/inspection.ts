@@ -13,7 +13,7 @@ export interface Part {
 }
 
 export interface Inspection {
-  /** Whether both layers hold. */
+  /** Whether both layers hold, and are as the tunnel's state wants them. */
   stands: boolean;
   /** Either of them keeps the promise alone. */
   firewall: boolean;
@@ -27,19 +27,19 @@ export interface Expectation {
   rules: readonly Rule[];
   /** Whether the table is what was loaded; null where nobody who loaded it is running. */
   isAsLoaded: ((listing: string) => boolean) | null;
+  /** Why the last change is not in the kernel as it must be; null where it is. */
+  fault: string | null;
 }
 
 /** Reads every part of the kill switch from the kernel, and from nowhere else. */
 export async function inspect(host: Host, expected: Expectation): Promise<Inspection> {
   const ofFirewall = firewallParts(await listTable(host), expected.isAsLoaded);
-  const ofRouting = [
-    ...(await routingParts(host, expected.rules)),
-    await redirectsPart(host, expected.links),
-  ];
+  const ofRouting = [...(await routingParts(host, expected)), await redirectsPart(host, expected.links)];
   const firewall = ofFirewall.every((part) => part.holds);
   const routing = ofRouting.every((part) => part.holds);
-  const parts = [...ofFirewall, ...ofRouting, await forwardingPart(host)];
-  return { stands: firewall && routing, firewall, routing, parts };
+  const last = part("last change", expected.fault === null, "is in the kernel", `failed: ${expected.fault}`);
+  const parts = [...ofFirewall, ...ofRouting, last, await forwardingPart(host)];
+  return { stands: firewall && routing && last.holds, firewall, routing, parts };
 }
 
 function firewallParts(listing: string | null, isAsLoaded: Expectation["isAsLoaded"]): Part[] {
@@ -62,14 +62,14 @@ function firewallParts(listing: string | null, isAsLoaded: Expectation["isAsLoad
   return [table, ...refusals, unaltered];
 }
 
-async function routingParts(host: Host, wanted: readonly Rule[]): Promise<Part[]> {
+async function routingParts(host: Host, { rules: wanted, links }: Expectation): Promise<Part[]> {
   const { ours: present, ahead } = await readAllRules(host);
   const families = ([4, 6] as const).map((family) => {
     const ours = (rules: readonly Rule[]) => rules.filter((rule) => rule.family === family);
     const differences = ruleDifferences(ours(present), ours(wanted));
     return part(
       `routing rules, IPv${family}`,
-      differences === 0 && ours(wanted).length > 0,
+      differences === 0 && (ours(wanted).length > 0 || (family === 6 && links.ipv6 === "missing")),
       "send all but WireGuard, DHCP and the LAN into the tunnel, and where there is none to nowhere",
       `${differences} of the rules 100 to 106 are missing or altered`,
     );

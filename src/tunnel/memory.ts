@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
+import { NO_ROLES, type Roles } from "../routing/lan.ts";
 import { Provider } from "../servers/schema.ts";
 import type { Store } from "../servers/store.ts";
 
@@ -11,6 +12,10 @@ const Connection = Type.Object({
 });
 type Connection = Static<typeof Connection>;
 const connectionSchema = Compile(Connection);
+
+const rolesSchema = Compile(
+  Type.Object({ lan: Type.Array(Type.String()), outside: Type.Array(Type.String()) }),
+);
 
 /** WireGuard shakes hands every two minutes, and a memory card wears out. */
 const HANDSHAKES_EVERY_MS = 15 * 60_000;
@@ -54,6 +59,16 @@ export class Memory {
     }
   }
 
+  /** Which interfaces were the LAN's, and which the uplink: of this machine alone, so no part of a backup. */
+  roles(): Roles {
+    const value = valueIn(this.store.read("roles") ?? "null");
+    return rolesSchema.Check(value) ? value : NO_ROLES;
+  }
+
+  saveRoles(roles: Roles): void {
+    this.store.write("roles", JSON.stringify(roles));
+  }
+
   /** The last address that a server's name resolved to. */
   address(name: string): string | null {
     return this.store.read(`address ${name}`);
@@ -66,9 +81,13 @@ export class Memory {
 
 /** Null where the text is none. */
 export function connectionIn(text: string): Connection | null {
+  const value = valueIn(text);
+  return connectionSchema.Check(value) ? value : null;
+}
+
+function valueIn(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return connectionSchema.Check(value) ? value : null;
+    return JSON.parse(text);
   } catch {
     return null;
   }

@@ -23,7 +23,7 @@ import {
   withoutBarrier,
 } from "../routing/rules.ts";
 import type { Host } from "../system/host.ts";
-import type { Expectation } from "./inspection.ts";
+import { type Inspection, inspect } from "./inspection.ts";
 import type { Memory } from "./memory.ts";
 import { Notice } from "./notice.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
@@ -55,6 +55,7 @@ const NO_LINKS: Links = {
   uplinkMtu: 1500,
   ipv6: "on",
   online: false,
+  remarks: [],
 };
 
 /**
@@ -147,13 +148,16 @@ export class Protection {
     return listing === null ? chains.size === 0 : sameChains(chainsListed(listing), chains);
   }
 
-  /** What the kernel should have. */
-  expectation(): Expectation {
-    return {
-      links: this.own,
-      rules: this.wanted?.rules ?? [],
-      isAsLoaded: (listing) => this.isAsLoaded(listing),
-    };
+  /** Each part as the kernel has it; in turn, for what is under way is no damage. */
+  inspection(fault: string | null): Promise<Inspection> {
+    return this.inTurn(() =>
+      inspect(this.host, {
+        links: this.own,
+        rules: this.wanted?.rules ?? [],
+        isAsLoaded: (listing) => this.isAsLoaded(listing),
+        fault,
+      }),
+    );
   }
 
   private wantedNow(): Wanted {

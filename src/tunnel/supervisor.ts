@@ -1,9 +1,10 @@
 import { isIpv4 } from "../address.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
+import type { Links } from "../routing/links.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
-import type { Controller } from "./controller.ts";
+import { type Controller, outageOf } from "./controller.ts";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Memory } from "./memory.ts";
@@ -181,11 +182,15 @@ export class Supervisor {
   private async checkNetwork(): Promise<void> {
     const { controller, protection } = this.parts;
     const before = protection.links;
-    await controller.checkNetwork();
+    // Where a layer refuses the change, the network has changed all the same.
+    await controller.checkNetwork().finally(() => this.heed(before));
+  }
+
+  private heed(before: Links): void {
+    const { protection } = this.parts;
     const { online, uplink, uplinkAddresses } = protection.links;
     const gone = before.uplinkAddresses.filter((address) => !uplinkAddresses.includes(address));
-    if (before.online && !online)
-      this.lose(uplink === null ? "the uplink is down" : `the uplink ${uplink} is down`);
+    if (before.online && !online) this.lose(outageOf(uplink));
     if (before.online && online && this.mayUse(gone)) {
       // A program's WireGuard goes on sending from an address that is no more.
       this.lose("the uplink has another address");
@@ -252,7 +257,10 @@ export class Supervisor {
     return Math.max(0, this.parts.host.now() - latestHandshake);
   }
 
-  /** The same server first, at once; then again and again, ever more rarely. An uplink that is down is waited for. */
+  /**
+   * The same server first, at once; then again and again, ever more rarely. Where the uplink seems to be down it is
+   * tried rarely from the first: a route to the server alone is enough, and no sign of being online.
+   */
   private async tryAgain(): Promise<void> {
     const { host, controller, protection, log } = this.parts;
     const { state } = controller;
@@ -261,16 +269,18 @@ export class Supervisor {
       return;
     }
     const now = host.monotonic();
-    this.effort ??= { begunAt: now, attempts: 0, elsewhere: 0, notBefore: now };
+    const pause = (attempt: number) => pauseAfter(attempt, Math.random(), protection.links.online);
+    const notBefore = protection.links.online ? now : now + pause(0);
+    this.effort ??= { begunAt: now, attempts: 0, elsewhere: 0, notBefore };
     const { effort } = this;
-    if (!protection.links.online || now < effort.notBefore) return;
+    if (now < effort.notBefore) return;
     this.attempt = new AbortController();
     // Its key or its address may be another by now.
     const server = this.candidate(this.parts.latest(state.server) ?? state.server, effort);
     await controller
       .redial(server, this.attempt.signal)
       .catch((error) => log.warn(`${server.name}: ${messageOf(error)}`));
-    effort.notBefore = host.monotonic() + pauseAfter(effort.attempts, Math.random());
+    effort.notBefore = host.monotonic() + pause(effort.attempts);
     effort.attempts += 1;
   }
 

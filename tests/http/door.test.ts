@@ -6,6 +6,7 @@ function doorWith(options: Partial<DoorOptions> = {}) {
   const door = doorFor({
     names: [],
     lan: () => ["192.168.1.0/24"],
+    interfaces: () => ["eth1"],
     clock: { now: () => 0, monotonic: () => 0 },
     log: (method, path, status) => lines.push(`${method} ${path} ${status}`),
     fault: (message) => lines.push(message),

@@ -5,20 +5,38 @@ import { start } from "./wire.ts";
 const { gateway, send, again, stop, raw, port } = start({ names: ["portcullis", "vpn.home.example"] });
 afterAll(stop);
 
-test("loopback, link-local and the LAN are near, all else is not", () => {
-  const lan = ["192.168.1.0/24", "fd00:1::/64"];
-  const near = ["127.0.0.1", "127.9.9.9", "::1", "fe80::1", "fe80::1%eth0", "192.168.1.1", "192.168.1.255"];
+test("loopback, the LAN and link-local addresses on its interfaces are near, all else is not", () => {
+  // As the ruleset needs it, the LAN's prefixes hold the link-local one.
+  const lan = ["192.168.1.0/24", "fd00:1::/64", "fe80::/10"];
+  const interfaces = ["eth1", "eth1.5"];
+  const near = [
+    "127.0.0.1",
+    "127.9.9.9",
+    "::1",
+    "fe80::1%eth1",
+    "febf::1%eth1.5",
+    "192.168.1.1",
+    "192.168.1.255",
+  ];
   for (const peer of [...near, "::ffff:192.168.1.7", "::ffff:127.0.0.1", "fd00:1::9"]) {
-    expect({ peer, near: isNeighbour(peer, lan) }).toEqual({ peer, near: true });
+    expect({ peer, near: isNeighbour(peer, lan, interfaces) }).toEqual({ peer, near: true });
   }
   const far = ["192.168.2.1", "10.0.0.1", "8.8.8.8", "fd00:2::1", "2001:db8::1", "::ffff:8.8.8.8", "::", ""];
+  far.push(
+    "fe80::1",
+    "fe80::1%",
+    "fe80::1%eth0",
+    "fe80::1%eth",
+    "fe80::1%eth1.5.6",
+    "fe80::1%eth1%eth0%eth1",
+  );
   for (const peer of [...far, "0.0.0.0", "fec0::1", "localhost", "::ffff:192.168.2.1"]) {
-    expect({ peer, near: isNeighbour(peer, lan) }).toEqual({ peer, near: false });
+    expect({ peer, near: isNeighbour(peer, lan, interfaces) }).toEqual({ peer, near: false });
   }
 });
 
 test("a LAN prefix that cannot be read lets no one in", () => {
-  expect(isNeighbour("8.8.8.8", ["", "nonsense", "8.8.8.8/33"])).toBe(false);
+  expect(isNeighbour("8.8.8.8", ["", "nonsense", "8.8.8.8/33"], [])).toBe(false);
 });
 
 const OURS = [

@@ -20,6 +20,8 @@ export function start(options: Partial<Options> = {}) {
   const app = createApp(gateway, {
     names: ["portcullis"],
     lan: () => [],
+    interfaces: () => [],
+    interfaceOf: async () => null,
     clock: { now: () => EPOCH + time, monotonic: () => time },
     log: (method, path, status) => lines.push(`${method} ${path} ${status}`),
     fault: (message) => faults.push(message),

@@ -32,7 +32,8 @@ beforeAll(async () => {
   const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
   const bulletin = new Bulletin(host, LOG);
   const gateway = gatewayOf({ ...tunnel, catalogue, memory, clock: host, bulletin, log: LOG });
-  const options = { names: [], lan: () => [], clock: host, log: () => {}, fault: () => {} };
+  const near = { names: [], lan: () => [], interfaces: () => [], interfaceOf: async () => null };
+  const options = { ...near, clock: host, log: () => {}, fault: () => {} };
   http = listen(createApp(gateway, options), "127.0.0.1", 0);
 });
 afterAll(async () => {

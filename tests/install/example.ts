@@ -13,6 +13,7 @@ export const ONE_CABLE: Machine = {
     uplinkMtu: 1500,
     ipv6: "on",
     online: true,
+    remarks: [],
   },
   wireguard: "kernel",
   systemd: true,

@@ -1,7 +1,8 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/errors.ts";
-import { answered } from "../../src/install/answers.ts";
+import { answered, repaired } from "../../src/install/answers.ts";
 import { assertFit, assertNotCutOff, warningsFor } from "../../src/install/fitness.ts";
+import type { Links } from "../../src/routing/links.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { ONE_CABLE } from "./example.ts";
 
@@ -82,4 +83,41 @@ test("a person is asked for what no flag says, with what was found; Enter leaves
     "interface towards the internet; Enter for eth0:",
     "port of the HTTP interface; Enter for 5000:",
   ]);
+});
+
+describe("a settings file that names the uplink as LAN", () => {
+  const links = { ...ONE_CABLE.links, uplink: "eth0" };
+  const beside = { ...links, lans: [{ interface: "eth1", prefixes: ["192.168.8.0/24"] }] };
+  const asked: string[] = [];
+  const repairedBy = (lan: string, given: { lan?: string }, byDefault: Links = beside, agrees = true) =>
+    repaired(given, settingsFrom({ lan }), { links, byDefault }, (question) => {
+      asked.push(question);
+      return agrees;
+    });
+
+  test("is repaired where the person agrees, and told what it does", () => {
+    expect(repairedBy("eth0,eth1", {})).toEqual({ lan: "eth1" });
+    expect(repairedBy("eth0", {})).toEqual({ lan: "eth1" });
+    expect(repairedBy("eth0,eth1", {}, beside, false)).toEqual({});
+    expect(asked).toEqual(
+      Array(3).fill(
+        "/etc/portcullis/portcullis.env names the uplink eth0 as LAN, so whoever is on its cable may use the gateway; an earlier version may have written that unasked. Make the LAN eth1 alone?",
+      ),
+    );
+  });
+
+  test("is not asked about where it is right: one cable, another LAN, or a flag that says so", () => {
+    asked.length = 0;
+    repairedBy("eth0", {}, ONE_CABLE.links);
+    repairedBy("eth1", {});
+    repairedBy("eth0,eth1", { lan: "eth0,eth1" });
+    expect(asked).toEqual([]);
+  });
+
+  test("is warned of where nobody can be asked", () => {
+    const remarks = ["the uplink eth0 is LAN because the settings name it"];
+    expect(warningsFor({ ...ONE_CABLE, links: { ...links, remarks } }, DEFAULTS)).toEqual([
+      "the uplink eth0 is LAN because the settings name it.",
+    ]);
+  });
 });

@@ -1,24 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { droppingChains } from "../../src/firewall/table.ts";
-import { isOnLan, lasting, machineOf } from "../../src/install/machine.ts";
+import { forwardersOn } from "../../src/install/forwarders.ts";
+import { isOnLan, machineOf } from "../../src/install/machine.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { ONE_CABLE } from "./example.ts";
 
 test("an SSH session stays where it comes from the LAN or from the machine itself, and nowhere else", () => {
   const stays = ["192.168.7.20", "fd00:7::20", "fe80::1%eth0", "127.0.0.1", "::1"];
-  const ends = ["192.168.8.20", "203.0.113.5", "2001:db8::1", "fd00:8::1", ""];
+  const ends = ["192.168.8.20", "203.0.113.5", "2001:db8::1", "fd00:8::1", "fe80::1%eth1", "fe80::1", ""];
   expect(stays.filter((client) => !isOnLan(client, ONE_CABLE.links))).toEqual([]);
   expect(ends.filter((client) => isOnLan(client, ONE_CABLE.links))).toEqual([]);
-});
-
-test("interfaces that come and go are no LAN of an installation, unless they are named", () => {
-  const names = ["docker0", "br-0123456789ab", "virbr0", "veth12", "wg0", "tun0", "tap1", "br-lan", "eth1"];
-  const lans = names.map((name) => ({ interface: name, prefixes: ["10.0.0.0/8"] }));
-  const kept = (...lan: string[]) =>
-    lasting({ ...ONE_CABLE.links, lans }, { lan }).lans.map((one) => one.interface);
-  expect(kept()).toEqual(["br-lan", "eth1"]);
-  expect(kept("docker0")).toEqual(names);
 });
 
 describe("of a machine", () => {
@@ -39,6 +31,23 @@ describe("of a machine", () => {
     ];
     await host.run(["nft", "-f", "-"], { stdin: text.join("") });
     expect(await droppingChains(host)).toEqual(["ip filter forward"]);
+  });
+
+  test("whoever else has packets forwarded is found, and our own tunnel and Debian's empty chain are not", async () => {
+    const found = () => forwardersOn(host, "portcullis");
+    const load = (text: string) => host.run(["nft", "-f", "-"], { stdin: text });
+    const ip = (...words: string[]) => host.run(["ip", ...words]);
+    await load("flush ruleset; add table inet filter; add table inet portcullis");
+    await load("add chain inet filter forward { type filter hook forward priority 0; }");
+    await load("add chain inet portcullis forward { type filter hook forward priority 0; }");
+    await load("add rule inet portcullis forward accept");
+    await ip("link", "add", "portcullis0", "type", "veth", "peer", "name", "eth7");
+    expect(await found()).toEqual([]);
+    await load("add rule inet filter forward accept");
+    await load("add table ip nat; add chain ip nat post { type nat hook postrouting priority 100; }");
+    await load("add rule ip nat post masquerade");
+    await ip("link", "add", "docker0", "type", "veth", "peer", "name", "eth8");
+    expect(await found()).toEqual(["docker0", "inet filter forward", "ip nat post"]);
   });
 
   test("rules of others where the gateway's go are found, and its own are none", async () => {

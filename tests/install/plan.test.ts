@@ -4,7 +4,7 @@ import { rulesetOf } from "../../src/firewall/ruleset.ts";
 import type { Given } from "../../src/install/environment.ts";
 import type { Machine } from "../../src/install/machine.ts";
 import { FIREWALL_MODULES, installPlan } from "../../src/install/plan.ts";
-import { uninstallPlan } from "../../src/install/removal.ts";
+import { staysText, uninstallPlan } from "../../src/install/removal.ts";
 import { textOf } from "../../src/install/step.ts";
 import { rulesFor } from "../../src/routing/rules.ts";
 import { POLICIES } from "../firewall/example.ts";
@@ -73,14 +73,39 @@ test("an uninstallation takes everything back, the tunnel first and the kill swi
       table: true,
       rules: rulesFor(ONE_CABLE.links),
     },
+    forwarders: [],
     keepState: false,
   });
   expect(textOf(removal)).toBe(await golden("uninstall.plan"));
 });
 
+test("forwarding stays where another program needs it, and that is said with the way to end it", () => {
+  const sysctlsBefore =
+    "net/ipv4/conf/eth0/send_redirects = 1\nnet/ipv4/ip_forward = 0\nnet/ipv6/conf/all/forwarding = 0\n";
+  const remains = { units: [], links: [], table: false, rules: [] };
+  const removal = (forwarders: string[], before = sysctlsBefore) => ({
+    machine: { sysctlsBefore: before },
+    remains,
+    forwarders,
+    keepState: true,
+  });
+  const set = (one: ReturnType<typeof removal>) =>
+    uninstallPlan(one).flatMap((step) => (step.do === "sysctl" ? [`${step.path} = ${step.value}`] : []));
+  expect(set(removal(["docker0"]))).toEqual(["ipv4/conf/eth0/send_redirects = 1"]);
+  expect(staysText(removal(["docker0", "ip nat POSTROUTING"]))).toBe(
+    "Forwarding stays on, for others on this machine may need it (docker0, ip nat POSTROUTING). Off with it: sudo sysctl -w net.ipv6.conf.all.forwarding=0 net.ipv4.ip_forward=0",
+  );
+  expect(set(removal([]))).toContain("ipv4/ip_forward = 0");
+  expect(staysText(removal([]))).toBe("");
+  const on = removal(["docker0"], "net/ipv4/ip_forward = 1\n");
+  expect([set(on), staysText(on)]).toEqual([["ipv4/ip_forward = 1"], ""]);
+});
+
 test("an uninstallation that keeps the state removes no file with servers, keys or settings", () => {
   const remains = { units: [], links: [], table: false, rules: [] };
-  const kept = textOf(uninstallPlan({ machine: { sysctlsBefore: null }, remains, keepState: true }));
+  const kept = textOf(
+    uninstallPlan({ machine: { sysctlsBefore: null }, remains, forwarders: [], keepState: true }),
+  );
   expect(kept).not.toContain("portcullis.env");
   expect(kept).not.toContain("managed");
   expect(kept).not.toMatch(/remove \/var\/lib\/portcullis$/m);
@@ -90,9 +115,12 @@ test("every file that an installation makes, an uninstallation removes", () => {
   const given: Given = { managedKeyFile: "/home/pi/key", managedList: "/home/pi/list" };
   const made = plan(ONE_CABLE, given).flatMap((step) => ("path" in step ? [step.path] : []));
   const remains = { units: [], links: [], table: false, rules: [] };
-  const removed = uninstallPlan({ machine: { sysctlsBefore: null }, remains, keepState: false }).flatMap(
-    (step) => (step.do === "remove" ? [step.path] : []),
-  );
+  const removed = uninstallPlan({
+    machine: { sysctlsBefore: null },
+    remains,
+    forwarders: [],
+    keepState: false,
+  }).flatMap((step) => (step.do === "remove" ? [step.path] : []));
   const left = made.filter((path) => !removed.some((gone) => path === gone || path.startsWith(`${gone}/`)));
   expect(left).toEqual([]);
 });

@@ -97,7 +97,11 @@ test("an uninstallation leaves no file behind, and sets the kernel's settings th
   const host = new Machine();
   for (const { path } of ONE_CABLE.sysctls) host.files.set(`/proc/sys/net/${path}`, "9\n");
   host.files.delete("/proc/sys/net/ipv6/conf/eth0/accept_ra");
-  await doneIn(root, uninstallPlan({ machine: { sysctlsBefore }, remains, keepState: false }), host);
+  await doneIn(
+    root,
+    uninstallPlan({ machine: { sysctlsBefore }, remains, forwarders: [], keepState: false }),
+    host,
+  );
   const files = readdirSync(root, { recursive: true }).filter((name) =>
     statSync(join(root, `${name}`)).isFile(),
   );

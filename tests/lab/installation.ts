@@ -45,7 +45,11 @@ export class Installation extends LinuxHost {
     const sysctlsBefore = readFileSync(join(this.root, PATHS.sysctlsBefore), "utf8");
     const units = ["portcullis.service", KILL_SWITCH_UNIT];
     const remains = { ...(await remainsIn(this, base)), units };
-    await takeBack({ machine: { sysctlsBefore }, remains, keepState: false }, base, this.surroundings);
+    await takeBack(
+      { machine: { sysctlsBefore }, remains, forwarders: [], keepState: false },
+      base,
+      this.surroundings,
+    );
   }
 
   /** What the unit's file says, as systemd does it when the machine boots. */

@@ -62,6 +62,7 @@ describe("the uplink", () => {
       uplinkMtu: 1492,
       ipv6: "on",
       online: true,
+      remarks: [],
     });
   });
 
@@ -89,6 +90,21 @@ describe("the uplink", () => {
     ],
     ["that is not dead", [{ dev: "up0", flags: ["dead", "linkdown"] }, { dev: "wlan0" }], [], "wlan0"],
     [
+      "of the first router of several",
+      [
+        { dev: "wlan0", metric: 600 },
+        { metric: 100, nexthops: [{ dev: "up0", flags: [] }, { dev: "wlan0" }] },
+      ],
+      [],
+      "up0",
+    ],
+    [
+      "of the first of several routers that has a carrier",
+      [{ nexthops: [{ dev: "up0", flags: ["linkdown"] }, { dev: "wlan0" }] }],
+      [],
+      "wlan0",
+    ],
+    [
       "that leads to an interface at all",
       [{ dst: "default", type: "unreachable" }, { dev: "up0" }],
       [],
@@ -97,6 +113,11 @@ describe("the uplink", () => {
   ])("is that of the default route %s", async (_, v4, v6, uplink) => {
     const links = { ...HOME.links, wlan0: {} };
     expect(await linksOf(hostOf({ links, v4, v6 }), DEFAULTS)).toMatchObject({ uplink, online: true });
+  });
+
+  test("is that of a default route whose cable is out, where there is no other", async () => {
+    const found = await linksOf(hostOf({ ...HOME, v4: [{ dev: "up0", flags: ["linkdown"] }] }), DEFAULTS);
+    expect(found).toMatchObject({ uplink: "up0", online: false });
   });
 
   test("is the one that the operator names, whatever the routes say", async () => {
@@ -119,6 +140,8 @@ describe("the gateway is online", () => {
   test.each([
     ["with a carrier and a default route", true, ["UP", "LOWER_UP"], [route], []],
     ["with a default route of IPv6 alone", true, ["UP", "LOWER_UP"], [], [route]],
+    ["with one of several routers", true, ["UP"], [{ nexthops: [{ dev: "lan0" }, { dev: "up0" }] }], []],
+    ["not with dead routers alone", false, ["UP"], [{ nexthops: [{ dev: "up0", flags: ["dead"] }] }], []],
     ["not without a carrier", false, ["UP", "NO-CARRIER"], [route], []],
     ["not where the interface is down", false, [], [route], []],
     ["not without a default route", false, ["UP", "LOWER_UP"], [], []],
@@ -219,6 +242,8 @@ test(
       await ip("link set up1 down");
       await becomes(false);
       await ip("link set up1 up");
+      await becomes(true);
+      await ip("route replace default nexthop via 192.168.9.1 dev up0 nexthop via 192.168.9.3 dev up0");
       await becomes(true);
       await ip("route del default");
       await becomes(false);

@@ -1,5 +1,5 @@
 import { finalRulesStand } from "../../src/firewall/audit.ts";
-import { linksOf } from "../../src/routing/links.ts";
+import { linksFinder } from "../../src/routing/finder.ts";
 import type { Place } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { Store } from "../../src/servers/store.ts";
@@ -142,7 +142,7 @@ export class Gateway {
     return tunnelIn({
       host,
       memory,
-      findLinks: () => linksOf(host, FAKE_SETTINGS),
+      findLinks: linksFinder(host, FAKE_SETTINGS, memory, { warn: note }),
       base: BASE,
       userspace: host.userspace,
       autoconnect: this.autoconnect,

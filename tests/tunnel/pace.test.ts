@@ -1,13 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { Pace, pauseAfter } from "../../src/tunnel/pace.ts";
+import { Pace, pauseAfter as pauseWhere } from "../../src/tunnel/pace.ts";
 
 const LONGEST_MS = 60_000;
 const attempt = fc.nat(10_000);
 /** Math.random(): 1 is never drawn. */
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
+function pauseAfter(attempt: number, chance: number): number {
+  return pauseWhere(attempt, chance, true);
+}
+
 describe("the pause after an attempt", () => {
+  test("is the longest from the first where the uplink seems to be down", () => {
+    expect([0, 1, 20].map((number) => pauseWhere(number, 0.5, false))).toEqual(
+      Array(3).fill(pauseAfter(20, 0.5)),
+    );
+  });
+
   test("begins below 3 s and doubles", () => {
     expect([0, 1, 2, 3, 4].map((number) => pauseAfter(number, 0))).toEqual([
       1_250, 2_500, 5_000, 10_000, 20_000,

@@ -171,9 +171,9 @@ describe("a routing rule of another program that comes before ours", () => {
   });
 
   claim("is a part that does not hold, for whoever asks for all parts", async (gateway) => {
-    const { host, tunnel } = gateway;
+    const { host, controller } = gateway;
     host.changeRule("add", "-4", RULE);
-    const { parts } = await inspect(host, tunnel.protection.expectation());
+    const { parts } = await controller.inspection();
     expect(parts.filter(({ holds }) => !holds).map(({ found }) => found)).toEqual([
       "another program's rule comes before them: 99 to 8.8.8.8/32 lookup main",
       "off: LAN clients get nothing",

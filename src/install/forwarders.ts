@@ -1,0 +1,44 @@
+import { TABLE } from "../firewall/ruleset.ts";
+import { COMES_AND_GOES } from "../routing/lan.ts";
+import type { Host } from "../system/host.ts";
+
+interface Link {
+  ifname: string;
+  linkinfo?: { info_kind?: string };
+}
+
+interface Listed {
+  chain?: { family: string; table: string; name: string; type?: string; hook?: string };
+  rule?: { family: string; table: string; chain: string };
+}
+
+/** Who else on this machine has packets forwarded, as far as that shows: interfaces and chains, in words. */
+export async function forwardersOn(host: Host, base: string): Promise<string[]> {
+  const links = JSON.parse(await host.run(["ip", "-d", "-j", "link", "show"])) as Link[];
+  const legacy = (await host.read("/proc/net/ip_tables_names"))?.split("\n").includes("nat");
+  return [
+    ...links
+      .filter(({ ifname }) => ifname !== `${base}0` && ifname !== `${base}1`)
+      .filter(({ ifname, linkinfo }) => COMES_AND_GOES.test(ifname) || linkinfo?.info_kind === "wireguard")
+      .map(({ ifname }) => ifname),
+    ...(await forwardingChains(host)),
+    ...(legacy ? ["iptables-legacy"] : []),
+  ];
+}
+
+/** Debian's own nftables.conf has a chain for what is forwarded, and no rule in it. */
+async function forwardingChains(host: Host): Promise<string[]> {
+  const json = await host.run(["nft", "-j", "list", "ruleset"]).catch(() => "");
+  const { nftables } = JSON.parse(json || '{"nftables":[]}') as { nftables: Listed[] };
+  const filled = new Set(
+    nftables.flatMap(({ rule }) =>
+      rule === undefined ? [] : [`${rule.family} ${rule.table} ${rule.chain}`],
+    ),
+  );
+  return nftables
+    .flatMap(({ chain }) => (chain === undefined ? [] : [chain]))
+    .filter(({ type, hook }) => hook === "forward" || (type === "nat" && hook === "postrouting"))
+    .filter(({ family, table }) => `${family} ${table}` !== TABLE)
+    .map(({ family, table, name }) => `${family} ${table} ${name}`)
+    .filter((name) => filled.has(name));
+}
