@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { inspect } from "../../src/tunnel/inspection.ts";
 import type { FakeHost } from "../fake-host.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, stoodAlways, TWO } from "./gateway.ts";
