@@ -20,6 +20,7 @@ import { isAddress, ManagedList } from "./servers/managed.ts";
 import { Store } from "./servers/store.ts";
 import { Updates } from "./servers/updates.ts";
 import type { Settings } from "./settings.ts";
+import { claimGateway } from "./system/claim.ts";
 import type { Host } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
@@ -57,6 +58,7 @@ export async function serve(settings: Settings): Promise<Service> {
   // The database and the operator's socket are nobody else's business.
   process.umask(0o077);
   assertMachine(settings.netns);
+  await claimGateway(settings, new Log(settings.logLevel));
   const keepForBoot = bootKeeper(settings.stateDir, new LinuxHost(), new Log(settings.logLevel));
   const graph = await graphOf(settings, keepForBoot).catch(async (error: unknown) => {
     await raiseKillSwitch(settings);
@@ -71,7 +73,7 @@ export async function serve(settings: Settings): Promise<Service> {
   Bun.gc(true);
   if (controller.lans.length === 0)
     log.warn("no LAN interface with a private address: only this machine can reach the gateway");
-  const operator = await answerOperator(settings.stateDir, answersOf(graph));
+  const operator = answerOperator(settings.stateDir, answersOf(graph));
   const gateway = gatewayOf({ ...graph, clock: graph.host });
   for (const [code, message] of graph.damages) graph.bulletin.alarm(code, message);
   const app = createApp(gateway, {

@@ -190,7 +190,7 @@ describe("where a service runs, it does the work", () => {
       "account/logout": ({ forget }) => account.logOut(forget),
       "account/rotate-key": () => account.rotateKey(),
     };
-    const operator = await answerOperator(stateDir, answers as Answers);
+    const operator = answerOperator(stateDir, answers as Answers);
     ends.push(() => operator.stop());
     return { env: { ...env, PORTCULLIS_MANAGED_API: "https://127.0.0.1:1" }, used };
   }
