@@ -15,6 +15,7 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
   const { controller, catalogue, memory } = await graphOf(settings);
   memory.saveKillSwitch(wanted === "on");
   await controller.start(catalogue.all());
+  memory.assertSaved();
 }
 
 /** Prints whether the kill switch stands, and each of its parts; returns the exit code. */

@@ -73,9 +73,10 @@ export async function serve(settings: Settings): Promise<Service> {
   Bun.gc(true);
   if (controller.lans.length === 0)
     log.warn("no LAN interface with a private address: only this machine can reach the gateway");
-  const operator = answerOperator(settings.stateDir, answersOf(graph));
+  const operator = answerOperator(settings.stateDir, answersOf(graph), { clock: graph.host, log });
   const gateway = gatewayOf({ ...graph, clock: graph.host });
   for (const [code, message] of graph.damages) graph.bulletin.alarm(code, message);
+  graph.memory.save();
   const app = createApp(gateway, {
     names: [hostname()],
     lan: () => controller.lans.flatMap((lan) => lan.prefixes),
@@ -92,6 +93,7 @@ export async function serve(settings: Settings): Promise<Service> {
   const killSwitch = graph.memory.killSwitch() ? "stands" : "is down, as the operator wants it";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
   void supervisor.watch(stopping.signal);
+  void graph.memory.keepSaving(graph.host, stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", messenger.sendInside);
   controller.onChange(keepFresh);
   keepFresh();
@@ -135,14 +137,14 @@ export async function graphOf(settings: Settings, note: (links: Links) => void =
   const host = new LinuxHost(settings.netns);
   const store = Store.open(settings.stateDir, host.now());
   const managed = await ManagedList.read(host, settings, store);
-  const memory = new Memory(store);
+  const bulletin = new Bulletin(host, log);
+  const memory = new Memory(store, (code, message) => bulletin.alarm(code, message));
   const catalogue = new Catalogue(store, managed);
   const findLinks = async () => {
     const links = await linksOf(host, settings);
     note(links);
     return links;
   };
-  const bulletin = new Bulletin(host, log);
   const tunnel = tunnelIn({
     host,
     memory,

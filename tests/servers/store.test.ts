@@ -1,15 +1,18 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { describe, expect, onTestFinished, test } from "bun:test";
 import {
   appendFileSync,
   chmodSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GatewayError } from "../../src/errors.ts";
 import { Store } from "../../src/servers/store.ts";
@@ -247,6 +250,30 @@ describe("what cannot be done is told in a sentence", () => {
     });
   });
 
+  test("a database that another program holds: all can be read, and is written as soon as it can be", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "portcullis-store-"));
+    const before = Store.open(directory, NOW);
+    before.insert(SERVER);
+    before.close();
+    const holder = Bun.spawn([process.execPath, "-e", HOLDER, fileOf(directory)], { stdout: "pipe" });
+    onTestFinished(() => holder.kill("SIGKILL"));
+    await holder.stdout.getReader().read();
+    const store = Store.open(directory, NOW);
+    // What was written last is in the log alone.
+    expect([store.alert, store.servers(), store.read("provider")]).toEqual([null, [SERVER], "imported"]);
+    const message = "The database could not be opened: another program holds it.";
+    expect(() => store.write("provider", "managed")).toThrow(new GatewayError("unable", message));
+    holder.kill("SIGKILL");
+    await holder.exited;
+    store.write("provider", "managed");
+    store.close();
+    opened(directory, (again) =>
+      expect([again.servers(), again.read("provider")]).toEqual([[SERVER], "managed"]),
+    );
+    expect(readdirSync("/dev/shm").filter((name) => name.startsWith("portcullis-copy-"))).toEqual([]);
+    rmSync(directory, { recursive: true });
+  }, 60_000);
+
   test("a directory where the database should be", () => {
     inDirectory((directory) => {
       mkdirSync(fileOf(directory));
@@ -263,6 +290,16 @@ describe("what cannot be done is told in a sentence", () => {
     });
   });
 });
+
+/** Writes into the log, and then lets nobody else write. */
+const HOLDER = `
+  import { Database } from "bun:sqlite";
+  const database = new Database(process.argv[1]);
+  database.run("INSERT INTO settings VALUES ('provider', 'imported')");
+  database.run("BEGIN IMMEDIATE");
+  console.log("held");
+  setInterval(() => database.filename, 1_000);
+`;
 
 function overwrite(path: string, at: number, length: number): void {
   const bytes = readFileSync(path);
