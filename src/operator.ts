@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { LoggedOut } from "./account/registration.ts";
 import type { ShownAccount } from "./account/shown.ts";
 import type { Contents } from "./backup/contents.ts";
-import type { Restored } from "./backup/restore.ts";
+import type { Permissions, Restored } from "./backup/restore.ts";
 import { type Code, GatewayError, messageOf } from "./errors.ts";
 import type { Log } from "./log.ts";
 import type { Updated } from "./servers/updates.ts";
@@ -20,7 +20,7 @@ export interface Requests {
   "killswitch/on": [null, null];
   "killswitch/off": [null, null];
   backup: [null, Contents];
-  restore: [{ contents: unknown; replace: boolean }, Restored];
+  restore: [{ contents: unknown; may: Permissions }, Restored];
   "servers/update": [{ force: boolean }, Updated];
   account: [null, ShownAccount];
   "account/login": [{ number: string }, ShownAccount];

@@ -121,7 +121,7 @@ function answersOf(graph: Graph): Answers {
     "killswitch/on": () => turn(true),
     "killswitch/off": () => turn(false),
     backup: async () => backup.take(),
-    restore: ({ contents, replace }) => backup.restore(contents, replace),
+    restore: ({ contents, may }) => backup.restore(contents, may),
     "servers/update": (options) => updates.update(messenger.send, options),
     account: () => account.show(),
     "account/login": ({ number }) => account.logIn(number),

@@ -20,15 +20,33 @@ export function isZip(bytes: Uint8Array): boolean {
   return bytes.length >= SIZE.end && [LOCAL, END].includes(viewOf(bytes).getUint32(0, true));
 }
 
+/** What is taken out of an archive at most; a few KiB of it can say that they are terabytes. */
+export interface Bounds {
+  files: number;
+  bytesOfFile: number;
+  bytesInAll: number;
+}
+
 /**
- * The files of an archive that `wanted` asks for, each of at most `maxBytes`. Only what providers hand out:
- * stored or deflated, without encryption, below 4 GiB.
+ * The files of an archive that `wanted` asks for. Only what providers hand out: stored or deflated, without encryption,
+ * below 4 GiB.
  */
-export function filesIn(zip: Uint8Array, wanted: (name: string) => boolean, maxBytes: number): Entry[] {
+export function filesIn(zip: Uint8Array, wanted: (name: string) => boolean, bounds: Bounds): Entry[] {
   try {
-    return headersOf(zip)
-      .filter((header) => wanted(header.name))
-      .map((header) => ({ name: header.name, bytes: contentOf(zip, header, maxBytes) }));
+    const headers = headersOf(zip).filter((header) => wanted(header.name));
+    if (headers.length > bounds.files)
+      throw new GatewayError("unable", `the archive holds more than ${bounds.files} configurations`);
+    let left = bounds.bytesInAll;
+    return headers.map((header) => {
+      const bytes = contentOf(zip, header, bounds.bytesOfFile);
+      left -= bytes.length;
+      if (left < 0)
+        throw new GatewayError(
+          "unable",
+          `the archive holds more than ${bounds.bytesInAll} bytes of configurations`,
+        );
+      return { name: header.name, bytes };
+    });
   } catch (cause) {
     if (cause instanceof GatewayError) throw cause;
     throw new GatewayError("unable", "the archive is damaged", { cause });
