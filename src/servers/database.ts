@@ -9,6 +9,7 @@ import {
   openSync,
   renameSync,
   rmSync,
+  statSync,
 } from "node:fs";
 import { join } from "node:path";
 import { GatewayError } from "../errors.ts";
@@ -68,7 +69,8 @@ export function readOnlyCopyOf(directory: string): Database | null {
     for (const file of [NAME, `${NAME}-wal`]) {
       if (existsSync(join(directory, file))) copyFileSync(join(directory, file), join(scratch, file));
     }
-    const copy = hasDatabase(scratch) ? soundDatabase(scratch) : null;
+    // An empty file is what a failed attempt to make a database leaves: it must not pass for a gateway's state.
+    const copy = statSync(join(scratch, NAME)).size > 0 ? soundDatabase(scratch) : null;
     // A log has no place in memory.
     copy?.run("PRAGMA journal_mode = DELETE");
     const bytes = copy?.serialize() ?? null;

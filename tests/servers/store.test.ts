@@ -15,6 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GatewayError } from "../../src/errors.ts";
+import { readOnlyCopyOf } from "../../src/servers/database.ts";
 import { Store } from "../../src/servers/store.ts";
 import { inDirectory, NOW, SERVER } from "./example.ts";
 
@@ -273,6 +274,18 @@ describe("what cannot be done is told in a sentence", () => {
     expect(readdirSync("/dev/shm").filter((name) => name.startsWith("portcullis-copy-"))).toEqual([]);
     rmSync(directory, { recursive: true });
   }, 60_000);
+
+  test("no copy stands in for a database that is missing, empty or damaged", () => {
+    withStored((directory) => {
+      expect(readOnlyCopyOf(directory)?.query("SELECT name FROM servers").values()).toEqual([["home"]]);
+      overwrite(fileOf(directory), 4_000, 3_000);
+      expect(readOnlyCopyOf(directory)).toBeNull();
+      truncateSync(fileOf(directory));
+      expect(readOnlyCopyOf(directory)).toBeNull();
+      rmSync(fileOf(directory));
+      expect(readOnlyCopyOf(directory)).toBeNull();
+    });
+  });
 
   test("a directory where the database should be", () => {
     inDirectory((directory) => {
