@@ -70,7 +70,7 @@ export function gatewayOf({
   let connects = histogramOf(CONNECT_BOUNDS_SECONDS);
   const status = async (state = controller.state): Promise<Status> => {
     const read = await controller.status(catalogue.current(), state);
-    return { ...read, error: read.error ?? bulletin.damage };
+    return { ...read, error: read.error ?? memory.trouble ?? bulletin.damage };
   };
   // Each state is told, in order, though reading the rest of a status takes longer than a state may last.
   let telling: Promise<unknown> = Promise.resolve();

@@ -1,16 +1,21 @@
+import { Log } from "./log.ts";
 import { askOperator } from "./operator.ts";
 import { rulesFor } from "./routing/rules.ts";
 import { graphOf } from "./serve.ts";
 import type { Settings } from "./settings.ts";
+import { claimGateway } from "./system/claim.ts";
 import { type Inspection, inspect } from "./tunnel/inspection.ts";
 
 /** Puts the kill switch up or takes it down: by the running service, or directly where none runs. */
 export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): Promise<void> {
   process.umask(0o077);
   if ((await askOperator(settings.stateDir, `killswitch/${wanted}`, null)) !== null) return;
+  // A service that is just starting or ending has the table in its hands.
+  await claimGateway(settings, new Log(settings.logLevel));
   const { controller, catalogue, memory } = await graphOf(settings);
   memory.saveKillSwitch(wanted === "on");
   await controller.start(catalogue.all());
+  memory.assertSaved();
 }
 
 /** Prints whether the kill switch stands, and each of its parts; returns the exit code. */

@@ -3,9 +3,11 @@ import { join } from "node:path";
 import type { LoggedOut } from "./account/registration.ts";
 import type { ShownAccount } from "./account/shown.ts";
 import type { Contents } from "./backup/contents.ts";
-import type { Restored } from "./backup/restore.ts";
+import type { Permissions, Restored } from "./backup/restore.ts";
 import { type Code, GatewayError, messageOf } from "./errors.ts";
+import type { Log } from "./log.ts";
 import type { Updated } from "./servers/updates.ts";
+import type { Host } from "./system/host.ts";
 import type { Inspection } from "./tunnel/inspection.ts";
 
 /**
@@ -18,7 +20,7 @@ export interface Requests {
   "killswitch/on": [null, null];
   "killswitch/off": [null, null];
   backup: [null, Contents];
-  restore: [{ contents: unknown; replace: boolean }, Restored];
+  restore: [{ contents: unknown; may: Permissions }, Restored];
   "servers/update": [{ force: boolean }, Updated];
   account: [null, ShownAccount];
   "account/login": [{ number: string }, ShownAccount];
@@ -30,16 +32,33 @@ export type Answers = {
   [Path in keyof Requests]: (given: Requests[Path][0]) => Promise<Requests[Path][1]>;
 };
 
-/** Answers on a socket in the state directory that only root may open. */
-export async function answerOperator(stateDir: string, answers: Answers): Promise<{ stop(): void }> {
-  const path = socketIn(stateDir);
-  if (await isAnswered(path)) {
-    throw new GatewayError(
-      "unable",
-      `another portcullis already serves ${stateDir}; stop it first, or give --state-dir`,
-    );
-  }
-  // What a killed service left behind.
+/**
+ * Answers on a socket in the state directory that only root may open. Where it cannot be made, on a read-only disk say,
+ * it is tried again until it can.
+ */
+export function answerOperator(
+  stateDir: string,
+  answers: Answers,
+  { clock, log }: { clock: Pick<Host, "sleep">; log: Pick<Log, "warn"> },
+): { stop(): void } {
+  const stopping = new AbortController();
+  void (async () => {
+    for (let told = false; !stopping.signal.aborted; told = true) {
+      try {
+        return answerOn(socketIn(stateDir), answers, stopping.signal);
+      } catch (error) {
+        if (!told) log.warn(`the operator's commands cannot reach this service yet: ${messageOf(error)}`);
+        await clock.sleep(TRY_AGAIN_MS, stopping.signal);
+      }
+    }
+  })();
+  return { stop: () => stopping.abort() };
+}
+
+const TRY_AGAIN_MS = 5_000;
+
+function answerOn(path: string, answers: Answers, signal: AbortSignal): void {
+  // What a killed service left behind: the state directory is claimed, so nobody answers there.
   if (existsSync(path)) unlinkSync(path);
   const routes = Object.entries(answers).map(([name, answer]) => [
     `/${name}`,
@@ -55,12 +74,14 @@ export async function answerOperator(stateDir: string, answers: Answers): Promis
     unix: path,
     routes: { "/": () => new Response("portcullis"), ...Object.fromEntries(routes) },
   });
-  return {
-    stop: () => {
-      void server.stop(true);
-      if (existsSync(path)) unlinkSync(path);
-    },
-  };
+  signal.addEventListener("abort", () => {
+    void server.stop(true);
+    try {
+      unlinkSync(path);
+    } catch {
+      // The next start does it.
+    }
+  });
 }
 
 /** Asks the running service; null where none runs. Throws what the service says. */

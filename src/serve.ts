@@ -23,6 +23,7 @@ import { isAddress, ManagedList } from "./servers/managed.ts";
 import { Store } from "./servers/store.ts";
 import { Updates } from "./servers/updates.ts";
 import type { Settings } from "./settings.ts";
+import { claimGateway } from "./system/claim.ts";
 import type { Host } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
@@ -61,6 +62,7 @@ export async function serve(settings: Settings): Promise<Service> {
   // The database and the operator's socket are nobody else's business.
   process.umask(0o077);
   assertMachine(settings.netns);
+  await claimGateway(settings, new Log(settings.logLevel));
   const keepForBoot = bootKeeper(settings.stateDir, new LinuxHost(), new Log(settings.logLevel));
   const graph = await graphOf(settings, keepForBoot).catch(async (error: unknown) => {
     await raiseKillSwitch(settings, (host) => linksOf(host, settings));
@@ -76,9 +78,10 @@ export async function serve(settings: Settings): Promise<Service> {
   if (controller.lans.length === 0)
     log.warn("no LAN interface with a private address: only this machine can reach the gateway");
   else log.info(`LAN: ${lanText(graph.protection.links, settings)}`);
-  const operator = await answerOperator(settings.stateDir, answersOf(graph));
+  const operator = answerOperator(settings.stateDir, answersOf(graph), { clock: graph.host, log });
   const gateway = gatewayOf({ ...graph, clock: graph.host });
   for (const [code, message] of graph.damages) graph.bulletin.alarm(code, message);
+  graph.memory.save();
   // Of the namespace that this process listens in.
   const peers = new Peers(new LinuxHost());
   const app = createApp(gateway, {
@@ -100,6 +103,7 @@ export async function serve(settings: Settings): Promise<Service> {
   const killSwitch = graph.memory.killSwitch() ? "stands" : "is down, as the operator wants it";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
   void supervisor.watch(stopping.signal);
+  void graph.memory.keepSaving(graph.host, stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", messenger.sendInside);
   controller.onChange(keepFresh);
   keepFresh();
@@ -127,7 +131,7 @@ function answersOf(graph: Graph): Answers {
     "killswitch/on": () => turn(true),
     "killswitch/off": () => turn(false),
     backup: async () => backup.take(),
-    restore: ({ contents, replace }) => backup.restore(contents, replace),
+    restore: ({ contents, may }) => backup.restore(contents, may),
     "servers/update": (options) => updates.update(messenger.send, options),
     account: () => account.show(),
     "account/login": ({ number }) => account.logIn(number),
@@ -143,7 +147,8 @@ export async function graphOf(settings: Settings, note: (links: Links) => void =
   const host = new LinuxHost(settings.netns);
   const store = Store.open(settings.stateDir, host.now());
   const managed = await ManagedList.read(host, settings, store);
-  const memory = new Memory(store);
+  const bulletin = new Bulletin(host, log);
+  const memory = new Memory(store, (code, message) => bulletin.alarm(code, message));
   const catalogue = new Catalogue(store, managed);
   const find = linksFinder(host, settings, memory, log);
   const findLinks = async () => {
@@ -151,7 +156,6 @@ export async function graphOf(settings: Settings, note: (links: Links) => void =
     note(links);
     return links;
   };
-  const bulletin = new Bulletin(host, log);
   const tunnel = tunnelIn({
     host,
     memory,

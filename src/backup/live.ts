@@ -7,7 +7,7 @@ import type { Host } from "../system/host.ts";
 import type { Controller } from "../tunnel/controller.ts";
 import type { Memory } from "../tunnel/memory.ts";
 import { type Contents, checkedContents, contentsOf } from "./contents.ts";
-import { type Restored, restoreInto } from "./restore.ts";
+import { type Permissions, type Restored, restoreInto } from "./restore.ts";
 
 interface Parts {
   store: Store;
@@ -21,20 +21,24 @@ interface Parts {
 /** Backup and restore while the service runs. */
 export interface LiveBackup {
   take(): Contents;
-  restore(contents: unknown, replace: boolean): Promise<Restored>;
+  restore(contents: unknown, may: Permissions): Promise<Restored>;
 }
 
 export function liveBackup(parts: Parts): LiveBackup {
   const { store, catalogue, controller, memory, host } = parts;
   return {
     take: () => contentsOf(store, host.now()),
-    restore: async (contents, replace) => {
+    restore: async (contents, may) => {
       const checked = checkedContents(contents);
       // The tunnel must not lose the server that it was made of, nor the memory of it.
       if (!["disconnected", "failed"].includes(controller.state.name))
         throw new GatewayError("unable", "there is a tunnel; disconnect first: portcullis disconnect");
       const before = memory.killSwitch();
-      const restored = restoreInto(store, checked, replace);
+      // What waits to be saved would be written over what is restored.
+      memory.save();
+      memory.assertSaved();
+      const restored = restoreInto(store, checked, may);
+      memory.reload();
       catalogue.reload();
       await takeUpAccount(parts);
       if (memory.killSwitch() !== before) await controller.setKillSwitch(memory.killSwitch());

@@ -9,25 +9,41 @@ export interface Restored {
   servers: number;
   /** How many of them took the place of one of the same name. */
   replaced: number;
+  /** Whether the operator wants the kill switch from now on. */
+  killswitch: "on" | "off";
+}
+
+/** What a restore may do that cannot be undone or lets traffic out, where the operator says so. */
+export interface Permissions {
+  replace: boolean;
+  /** Where the backup has the kill switch down. */
+  killswitchOff: boolean;
 }
 
 /** Puts a backup into the store, all of it or nothing; other servers of the store stay. */
-export function restoreInto(store: Store, contents: Contents, replace: boolean): Restored {
+export function restoreInto(
+  store: Store,
+  contents: Contents,
+  { replace, killswitchOff }: Permissions,
+): Restored {
   const present = store.servers();
   const keys = new Set(present.map(keyOf));
   const taken = contents.servers.filter((server) => keys.has(keyOf(server)));
   if (!replace) refuseTaken([...taken.map(titleOf), ...accountTaken(store, contents)]);
   const given = new Set(contents.servers.map(keyOf));
   refuseTooMany([...present.filter((server) => !given.has(keyOf(server))), ...contents.servers]);
+  const settings = { ...contents.settings };
+  if (!killswitchOff && settings.killswitch === "off") settings.killswitch = store.read("killswitch") ?? "on";
   store.atomically(() => {
     for (const { provider, name } of taken) store.remove(provider, name);
     for (const server of contents.servers) store.insert(server);
     // What the backup does not say had its default, and has it again. Only an account stays: it is known to a provider.
     for (const name of SETTING_NAMES) store.forget(name);
-    for (const [key, value] of Object.entries(contents.settings)) store.write(key, value);
+    for (const [key, value] of Object.entries(settings)) store.write(key, value);
   });
   store.scrub();
-  return { servers: contents.servers.length, replaced: taken.length };
+  const killswitch = settings.killswitch === "off" ? "off" : "on";
+  return { servers: contents.servers.length, replaced: taken.length, killswitch };
 }
 
 function refuseTaken(taken: readonly string[]): void {

@@ -24,6 +24,7 @@ export interface ExportFlags extends Flags {
 
 export interface RestoreFlags extends Flags {
   replace?: true;
+  killswitchOff?: true;
   json?: true;
 }
 
@@ -54,9 +55,9 @@ export async function restoreBackup(clock: Clock, flags: RestoreFlags): Promise<
   if (process.stdin.isTTY) throw usage("the backup comes on standard input: portcullis restore <backup.json");
   const text = await standardInput();
   const contents = checkedContents(await opened(text, () => knownPassphrase(flags)));
-  const replace = flags.replace === true;
-  const live = await askOperator(stateDir, "restore", { contents, replace });
-  const restored = live?.answer ?? restoreAlone(stateDir, contents, { replace, clock });
+  const may = { replace: flags.replace === true, killswitchOff: flags.killswitchOff === true };
+  const live = await askOperator(stateDir, "restore", { contents, may });
+  const restored = live?.answer ?? withStore(stateDir, clock, (store) => restoreInto(store, contents, may));
   return { json: { success: true, ...restored }, text: reportOf(restored, contents, live !== null) };
 }
 
@@ -73,14 +74,6 @@ function contentsAlone(stateDir: string, clock: Clock): Contents {
     if (store.alert !== null) throw new GatewayError("unable", store.alert);
     return contentsOf(store, clock.now());
   });
-}
-
-function restoreAlone(
-  stateDir: string,
-  contents: Contents,
-  { replace, clock }: { replace: boolean; clock: Clock },
-): Restored {
-  return withStore(stateDir, clock, (store) => restoreInto(store, contents, replace));
 }
 
 function withStore<T>(stateDir: string, clock: Clock, work: (store: Store) => T): T {
@@ -121,17 +114,23 @@ function isOpenToOthers(): boolean {
   return output.isFile() && (output.mode & 0o077) !== 0;
 }
 
-function reportOf({ replaced }: Restored, contents: Contents, live: boolean): string {
+function reportOf({ replaced, killswitch }: Restored, contents: Contents, live: boolean): string {
   const lines = [
     `Restored ${partsOf(contents)}${replaced > 0 ? `; replaced ${counted(replaced)}` : ""}.`,
     !live && "No service runs on this state; it takes all of it up when it starts.",
-    contents.settings.killswitch === "off" && "The kill switch is down, as it was: portcullis killswitch on",
+    contents.settings.killswitch === "off" && KILL_SWITCH[killswitch],
   ];
   return lines
     .filter((line) => line !== false)
     .map((line) => `${line}\n`)
     .join("");
 }
+
+/** Said where the backup was made with the kill switch down. */
+const KILL_SWITCH = {
+  on: "The backup was made with the kill switch down; it stays up here. To take it down: portcullis killswitch off",
+  off: "The kill switch is down. To put it up: portcullis killswitch on",
+};
 
 function partsOf({ servers, settings }: Contents): string {
   return `${counted(servers.length)}${settings[ACCOUNT] === undefined ? "" : ", the account"} and the settings`;

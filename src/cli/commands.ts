@@ -85,6 +85,7 @@ export function addBackupCommands(program: Command): void {
     .action(async (flags: ExportFlags) => (await loadBackup()).exportBackup(host, flags));
   withPassphrase(command(program, "restore", "take up what export has written, from standard input"))
     .option("--replace", "replace servers of the same name")
+    .option("--killswitch-off", "take the kill switch down where the backup was made with it down")
     .option("--json", "for scripts")
     .action((flags: RestoreFlags) =>
       say(flags.json === true, async () => (await loadBackup()).restoreBackup(host, flags)),

@@ -2,6 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { GatewayError, messageOf } from "../errors.ts";
 import { Imported } from "../http/schema.ts";
+import { MOST_SERVERS } from "../servers/room.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
 import { EXIT } from "./exit.ts";
@@ -12,6 +13,8 @@ import { filesIn, isZip } from "./zip.ts";
 const MAX_CONFIG_BYTES = 65_536;
 /** A provider's archive of all its servers has some 2 MB; a film picked by mistake is not read. */
 const MAX_FILE_BYTES = 67_108_864;
+/** The gateway keeps no more servers, and a provider's archive of all of them has less than a MB of configurations. */
+const ARCHIVE = { files: MOST_SERVERS, bytesOfFile: MAX_CONFIG_BYTES, bytesInAll: 16_777_216 };
 
 /** A file, or one of an archive; without a text where it cannot be read. */
 interface Config {
@@ -60,7 +63,7 @@ function configsIn(path: string): Config[] {
   try {
     const bytes = read(path);
     if (!isZip(bytes)) return [{ file: path, name: nameFor(path), text: decoded(bytes) }];
-    const entries = filesIn(bytes, (name) => /[^/]\.conf$/i.test(name), MAX_CONFIG_BYTES);
+    const entries = filesIn(bytes, (name) => /[^/]\.conf$/i.test(name), ARCHIVE);
     if (entries.length === 0) throw new GatewayError("unable", "the archive holds no .conf file");
     return entries.map(({ name, bytes }) => ({
       file: `${path}: ${name}`,

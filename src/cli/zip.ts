@@ -15,24 +15,38 @@ const END = 0x06054b50;
 const SIZE = { local: 30, central: 46, end: 22 };
 /** An archive's comment, which stands behind everything, has at most so many bytes. */
 const MAX_COMMENT_BYTES = 0xffff;
-/** What providers hand out unpacks to some 2 MB. Many names for the same bytes would make any amount of them. */
-const MAX_UNPACKED_BYTES = 16 * 2 ** 20;
 
 export function isZip(bytes: Uint8Array): boolean {
   return bytes.length >= SIZE.end && [LOCAL, END].includes(viewOf(bytes).getUint32(0, true));
 }
 
+/** What is taken out of an archive at most; a few KiB of it can say that they are terabytes. */
+export interface Bounds {
+  files: number;
+  bytesOfFile: number;
+  bytesInAll: number;
+}
+
 /**
- * The files of an archive that `wanted` asks for, each of at most `maxBytes`. Only what providers hand out:
- * stored or deflated, without encryption, below 4 GiB.
+ * The files of an archive that `wanted` asks for. Only what providers hand out: stored or deflated, without encryption,
+ * below 4 GiB.
  */
-export function filesIn(zip: Uint8Array, wanted: (name: string) => boolean, maxBytes: number): Entry[] {
+export function filesIn(zip: Uint8Array, wanted: (name: string) => boolean, bounds: Bounds): Entry[] {
   try {
     const headers = headersOf(zip).filter((header) => wanted(header.name));
-    // What unpacks to another size than its header says is damaged, so the headers tell the truth or nothing.
-    if (headers.reduce((sum, { size }) => sum + size, 0) > MAX_UNPACKED_BYTES)
-      throw new GatewayError("unable", `the archive unpacks to more than ${MAX_UNPACKED_BYTES} bytes`);
-    return headers.map((header) => ({ name: header.name, bytes: contentOf(zip, header, maxBytes) }));
+    if (headers.length > bounds.files)
+      throw new GatewayError("unable", `the archive holds more than ${bounds.files} configurations`);
+    let left = bounds.bytesInAll;
+    return headers.map((header) => {
+      const bytes = contentOf(zip, header, bounds.bytesOfFile);
+      left -= bytes.length;
+      if (left < 0)
+        throw new GatewayError(
+          "unable",
+          `the archive holds more than ${bounds.bytesInAll} bytes of configurations`,
+        );
+      return { name: header.name, bytes };
+    });
   } catch (cause) {
     if (cause instanceof GatewayError) throw cause;
     throw new GatewayError("unable", "the archive is damaged", { cause });

@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, readlinkSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { lockFileOf } from "../system/claim.ts";
 import type { Host } from "../system/host.ts";
 
 const NETNS = "/run/netns";
@@ -41,6 +42,7 @@ export async function remove(host: Host, id: string): Promise<void> {
   const own = (name: string) => OWN_NAME.exec(name)?.[0] === id;
   const namespaces = list(NETNS).filter(own);
   await killInside(host, namespaces);
+  for (const name of namespaces) rmSync(lockFileOf(inodeOf(join(NETNS, name))), { force: true });
   const deletions = namespaces.map((name) => `netns delete ${name}\n`).join("");
   if (deletions !== "") {
     // Another process may sweep the same remains; what counts is that they are gone.

@@ -1,5 +1,16 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
 import { GatewayError } from "../errors.ts";
 
@@ -35,6 +46,41 @@ export function databaseIn(directory: string, now: number): { database: Database
       alert: `The database was damaged; it is kept as ${aside} and an empty one is in its place.`,
     };
   });
+}
+
+/** The database of a state directory as it is; throws where that cannot be opened now, damaged or not. */
+export function reopened(directory: string): Database {
+  return unableTo("be opened", () => {
+    const database = soundDatabase(directory);
+    if (database === null) throw new GatewayError("unable", "The database is damaged.");
+    return database;
+  });
+}
+
+/**
+ * What the database holds, in memory and not to be written: for a disk that is full or read-only, where SQLite cannot
+ * even open the file. Null where there is none, or none that is sound.
+ */
+export function readOnlyCopyOf(directory: string): Database | null {
+  let scratch: string | null = null;
+  try {
+    scratch = mkdtempSync(join(SCRATCH, "portcullis-copy-"));
+    // The log holds what was written last; the copy's own index of it is made anew.
+    for (const file of [NAME, `${NAME}-wal`]) {
+      if (existsSync(join(directory, file))) copyFileSync(join(directory, file), join(scratch, file));
+    }
+    // An empty file is what a failed attempt to make a database leaves: it must not pass for a gateway's state.
+    const copy = statSync(join(scratch, NAME)).size > 0 ? soundDatabase(scratch) : null;
+    // A log has no place in memory.
+    copy?.run("PRAGMA journal_mode = DELETE");
+    const bytes = copy?.serialize() ?? null;
+    copy?.close();
+    return bytes && Database.deserialize(bytes, { readonly: true, strict: true });
+  } catch {
+    return null;
+  } finally {
+    if (scratch !== null) rmSync(scratch, { recursive: true, force: true });
+  }
 }
 
 /** Whether a gateway has been here. */
@@ -75,6 +121,9 @@ export function unableTo<T>(what: string, effect: () => T): T {
 
 const NAME = "portcullis.db";
 
+/** In memory: private keys pass through, and the disk is the one that takes nothing. */
+const SCRATCH = "/dev/shm";
+
 /** What SQLite adds to the name for the files that belong to a database. */
 const SUFFIXES = ["", "-wal", "-shm", "-journal"];
 
@@ -84,14 +133,16 @@ function soundDatabase(directory: string): Database | null {
   for (const suffix of SUFFIXES) tighten(join(directory, NAME + suffix));
   touch(join(directory, NAME));
   const database = new Database(join(directory, NAME), { strict: true });
+  let sound = false;
   try {
     prepare(database);
-    if (isSound(database)) return database;
+    sound = isSound(database);
   } catch (error) {
     if (!isDamage(error)) throw error;
+  } finally {
+    if (!sound) database.close();
   }
-  database.close();
-  return null;
+  return sound ? database : null;
 }
 
 function prepare(database: Database): void {
@@ -167,7 +218,8 @@ function tighten(path: string): void {
 
 function reasonOf(error: unknown): string {
   const code = String((error as { code?: unknown }).code);
-  if (/^(SQLITE_FULL|ENOSPC|EDQUOT)/.test(code)) return "the disk is full";
+  // SHMSIZE: no room for the index of the log.
+  if (/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/.test(code)) return "the disk is full";
   if (/^(SQLITE_READONLY|EROFS|EACCES|EPERM)/.test(code)) return "the state directory is read-only";
   if (/^SQLITE_BUSY/.test(code)) return "another program holds it";
   return `the system says ${code}`;

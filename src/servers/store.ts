@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { Config } from "../wireguard/schema.ts";
-import { databaseIn, forgetDeleted, keepCopy, unableTo } from "./database.ts";
+import { databaseIn, forgetDeleted, keepCopy, readOnlyCopyOf, reopened, unableTo } from "./database.ts";
 import { Provider, type Server } from "./schema.ts";
 
 /** A server as a row holds it, its configuration decoded. */
@@ -24,23 +24,49 @@ const row = Compile(StoredServer);
 /** What outlives the service: custom and imported servers and a few settings, in one file that only root reads. */
 export class Store {
   private constructor(
-    private readonly database: Database,
+    private readonly directory: string,
+    private database: Database,
     /** One sentence where stored data was damaged and set aside. */
     readonly alert: string | null,
+    /** Whether a copy in memory that cannot be written stands in for the database. */
+    private isCopy = false,
   ) {}
 
-  /** `now`, in milliseconds since 1970, goes into the name of a database that is set aside. */
+  /**
+   * `now`, in milliseconds since 1970, goes into the name of a database that is set aside. Where the disk is full or
+   * read-only, what is stored can be read all the same; each write then tries to open the database again.
+   */
   static open(directory: string, now: number): Store {
+    try {
+      return Store.openOnDisk(directory, now);
+    } catch (error) {
+      const copy = readOnlyCopyOf(directory);
+      if (copy === null) throw error;
+      return new Store(directory, copy, null, true);
+    }
+  }
+
+  private static openOnDisk(directory: string, now: number): Store {
     const { database, alert } = databaseIn(directory, now);
     const lost = database
       .query("SELECT * FROM servers")
       .all()
       .filter((each) => decoded(each) === null);
-    if (lost.length === 0) return new Store(database, alert);
+    if (lost.length === 0) return new Store(directory, database, alert);
     const copy = unableTo("be copied", () => keepCopy(database, directory, now));
     for (const each of lost) unableTo("be repaired", () => deleteRow(database, each as RowKey));
     const servers = lost.length === 1 ? "One stored server" : `${lost.length} stored servers`;
-    return new Store(database, `${servers} could not be read; the database as it was is kept as ${copy}.`);
+    const told = `${servers} could not be read; the database as it was is kept as ${copy}.`;
+    return new Store(directory, database, told);
+  }
+
+  /** Puts the database in the place of the copy; throws `GatewayError("unable")` where it still cannot be opened. */
+  reopen(): void {
+    if (!this.isCopy) return;
+    const database = reopened(this.directory);
+    this.database.close();
+    this.database = database;
+    this.isCopy = false;
   }
 
   servers(): Server[] {
@@ -51,15 +77,15 @@ export class Store {
   insert(server: Server): void {
     const { name, provider, label, country, city, location } = server;
     const config = JSON.stringify(server.config);
-    unableTo("be written", () =>
-      this.database
+    this.change((database) =>
+      database
         .query("INSERT INTO servers VALUES ($provider, $name, $label, $country, $city, $location, $config)")
         .run({ provider, name, label, country, city, location, config }),
     );
   }
 
   remove(provider: Provider, name: string): void {
-    unableTo("be written", () => deleteRow(this.database, { provider, name }));
+    this.change((database) => deleteRow(database, { provider, name }));
     forgetDeleted(this.database);
   }
 
@@ -70,8 +96,8 @@ export class Store {
   }
 
   write(key: string, value: string): void {
-    unableTo("be written", () =>
-      this.database.query("INSERT OR REPLACE INTO settings VALUES ($key, $value)").run({ key, value }),
+    this.change((database) =>
+      database.query("INSERT OR REPLACE INTO settings VALUES ($key, $value)").run({ key, value }),
     );
   }
 
@@ -81,7 +107,7 @@ export class Store {
   }
 
   forget(key: string): void {
-    unableTo("be written", () => this.database.query("DELETE FROM settings WHERE key = $key").run({ key }));
+    this.change((database) => database.query("DELETE FROM settings WHERE key = $key").run({ key }));
   }
 
   /** The last good list from a source; null where there is none, or none that can be unpacked. */
@@ -106,9 +132,9 @@ export class Store {
   /** Keeps a list in place of all others: there is one source at a time. */
   saveList(source: string, { etag, fetched, content }: StoredList): void {
     const packed = Bun.gzipSync(content);
-    this.atomically(() => {
-      this.database.query("DELETE FROM lists").run();
-      this.database
+    this.atomically((database) => {
+      database.query("DELETE FROM lists").run();
+      database
         .query("INSERT INTO lists VALUES ($source, $etag, $fetched, $content)")
         .run({ source, etag, fetched, content: packed });
     });
@@ -116,10 +142,8 @@ export class Store {
 
   /** The source says that its list is still the one that is kept. */
   confirmList(source: string, fetched: number): void {
-    unableTo("be written", () =>
-      this.database
-        .query("UPDATE lists SET fetched = $fetched WHERE source = $source")
-        .run({ source, fetched }),
+    this.change((database) =>
+      database.query("UPDATE lists SET fetched = $fetched WHERE source = $source").run({ source, fetched }),
     );
   }
 
@@ -129,12 +153,17 @@ export class Store {
   }
 
   /** All that `work` writes, or nothing where it throws. */
-  atomically(work: () => void): void {
-    unableTo("be written", () => this.database.transaction(work).immediate());
+  atomically(work: (database: Database) => void): void {
+    this.change((database) => database.transaction(() => work(database)).immediate());
   }
 
   close(): void {
     this.database.close();
+  }
+
+  private change(effect: (database: Database) => unknown): void {
+    this.reopen();
+    unableTo("be written", () => effect(this.database));
   }
 }
 

@@ -2,7 +2,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { GatewayError } from "../errors.ts";
 
 /** The programs that the gateway drives, and the Debian package of each. */
-const PROGRAMS: Record<string, string> = { ip: "iproute2", wg: "wireguard-tools", nft: "nftables" };
+const PROGRAMS: Record<string, string> = {
+  ip: "iproute2",
+  wg: "wireguard-tools",
+  nft: "nftables",
+  flock: "util-linux",
+};
 /** capabilities(7): the bit of CAP_NET_ADMIN in a capability mask. */
 const CAP_NET_ADMIN = 12n;
 

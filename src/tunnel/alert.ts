@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 
-/** What can happen to the protection: it is touched, falls short, or is whole again. */
+/** What can happen to the protection and to what is stored: it is touched, falls short, or is whole again. */
 export const AlertCode = Type.Union([
   Type.Literal("firewall_altered"),
   Type.Literal("firewall_restored"),
@@ -20,6 +20,9 @@ export const AlertCode = Type.Union([
   Type.Literal("protection_failed"),
   Type.Literal("protection_restored"),
   Type.Literal("state_damaged"),
+  /** A full or read-only disk, say: what the gateway is asked for holds until it restarts. */
+  Type.Literal("state_not_saved"),
+  Type.Literal("state_saved"),
   Type.Literal("list_damaged"),
   /** A new list has less than half of the servers; the present one stays. */
   Type.Literal("list_shrunk"),

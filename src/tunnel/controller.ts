@@ -126,10 +126,12 @@ export class Controller {
 
   /** The operator's switch; there is no way to it over HTTP. */
   setKillSwitch(wanted: boolean): Promise<void> {
+    const { memory, log } = this.parts;
     return this.enqueue(async () => {
-      this.parts.memory.saveKillSwitch(wanted);
-      this.parts.log.warn(`the operator has taken the kill switch ${wanted ? "up" : "down"}`);
+      memory.saveKillSwitch(wanted);
+      log.warn(`the operator has taken the kill switch ${wanted ? "up" : "down"}`);
       await this.settle();
+      memory.assertSaved();
     });
   }
 

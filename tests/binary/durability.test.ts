@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { CUSTOM_EXAMPLE } from "../../src/http/examples.ts";
-import { INTERNET } from "../../src/sandbox/topology.ts";
+import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
+import { until } from "../lab/until.ts";
 import { BINARY, Client } from "./client.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
@@ -111,29 +112,44 @@ test(
 
 const FULL = { success: false, error: "The database could not be written: the disk is full." };
 
+const unsaved = (why: string) =>
+  `${why} The gateway works without it, but a restart would forget what it is asked for meanwhile; saving is tried again.`;
+
+const connect = (server: string) => fresh().ask("POST", "/api/connect", { server });
+const disconnect = () => fresh().ask("POST", "/api/disconnect");
+const status = async () => (await fresh().ask("GET", "/api/status")).body;
+const page = () => lab.fetchFrom(lab.namespaces.client, `http://${INTERNET.host4}/`);
+const DONE = { status: 200, body: { success: true } };
+
 test(
-  "on a full disk nothing is taken and nothing is lost; it says so, and goes on when there is room",
+  "on a full disk nothing is taken and nothing is lost, the tunnel needs none, and it goes on when there is room",
   async () => {
     const before = await names();
+    expect((await fresh().ask("POST", "/api/provider/managed")).status).toBe(200);
     await fill();
     const refused = await add("no room");
     expect(refused).toEqual({ status: 500, body: FULL });
     expect((await fresh().ask("POST", "/api/provider/imported")).body).toEqual(FULL);
-    expect(await names()).toEqual(before);
+    expect(await connect("box-vpn-1")).toEqual(DONE);
+    expect(await page()).toContain(VPN.vpn1.v4);
+    expect((await status()).error).toBe(unsaved(FULL.error));
+    expect(await connect("box-vpn-2")).toEqual(DONE);
+    expect((await disconnect()).status).toBe(200);
     await expectKillSwitch();
     await gateway.kill("SIGTERM");
-    const refusal = "portcullis: The database could not be opened: the disk is full.";
-    // There may be room enough to start in what the database has on the disk already.
-    const started = await gateway.start().then(
-      () => true,
-      (error: unknown) => {
-        expect(String(error)).toContain(refusal);
-        return false;
-      },
-    );
+    // The end of the service has given room back: what its log took.
+    await fill();
+    await gateway.start();
     await expectTable();
-    await onDisk('rm "$1/filling"');
-    if (!started) await gateway.start();
+    expect(await connect("box-vpn-1")).toEqual(DONE);
+    expect(await page()).toContain(VPN.vpn1.v4);
+    expect((await status()).error).toEndWith(unsaved("the disk is full."));
+    await onDisk('rm "$1"/filling-*');
+    await until(async () => (await status()).error === null);
+    await gateway.kill("SIGKILL");
+    await gateway.start();
+    expect(await status()).toMatchObject({ state: "connected", server: "box-vpn-1", error: null });
+    expect((await disconnect()).status).toBe(200);
     expect(await names()).toEqual(before);
     await expectKillSwitch();
     expect((await add("room")).status).toBe(200);
@@ -144,21 +160,37 @@ test(
 
 /** Leaves not a byte. */
 async function fill(): Promise<void> {
-  await onDisk('dd if=/dev/zero of="$1/filling" bs=512 2>/dev/null; test -s "$1/filling"');
+  const file = 'file=$(mktemp "$1/filling-XXXXXX"); dd if=/dev/zero of="$file" bs=512 2>/dev/null;';
+  await onDisk(`${file} ! echo more 2>/dev/null >"$file-more"`);
 }
 
 test(
-  "with a read-only state directory it says so and does not start; afterwards everything is there",
+  "with a read-only state directory it starts and connects, and says so; it saves as soon as it can",
   async () => {
     const before = await names();
-    await gateway.kill("SIGTERM");
+    expect((await fresh().ask("POST", "/api/provider/managed")).status).toBe(200);
+    // What was stored last is in the database's log alone.
+    await gateway.kill("SIGKILL");
     await onDisk('mount -o remount,ro "$1"');
-    await expect(gateway.start()).rejects.toThrow(
-      "portcullis: The database could not be opened: the state directory is read-only.",
-    );
-    await expectTable();
-    await onDisk('mount -o remount,rw "$1"');
     await gateway.start();
+    expect((await fresh().ask("GET", "/api/providers")).body.current).toBe("managed");
+    expect(await connect("box-vpn-1")).toEqual(DONE);
+    expect(await page()).toContain(VPN.vpn1.v4);
+    const why = "The database could not be opened: the state directory is read-only.";
+    expect((await status()).error).toBe(unsaved(why));
+    expect((await add("read-only")).body.error).toBe(why);
+    expect((await disconnect()).status).toBe(200);
+    await expectKillSwitch();
+    await gateway.restart();
+    await expectTable();
+    expect(await connect("box-vpn-2")).toEqual(DONE);
+    await onDisk('mount -o remount,rw "$1"');
+    await until(async () => (await status()).error === null);
+    await until(() => existsSync(inside("operator.sock")));
+    await gateway.kill("SIGKILL");
+    await gateway.start();
+    expect(await status()).toMatchObject({ state: "connected", server: "box-vpn-2", error: null });
+    expect((await disconnect()).status).toBe(200);
     expect(await names()).toEqual(before);
     await expectKillSwitch();
   },

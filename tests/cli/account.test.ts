@@ -5,9 +5,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registration } from "../../src/account/registration.ts";
+import { Log } from "../../src/log.ts";
 import { type Answers, answerOperator } from "../../src/operator.ts";
 import { MullvadApi } from "../../src/servers/mullvad/api.ts";
 import { Store } from "../../src/servers/store.ts";
+import { LinuxHost } from "../../src/system/linux.ts";
 import { BASE, FakeProvider, NUMBER } from "../account/provider.ts";
 import { serveProvider } from "../account/server.ts";
 import { makeCertificate } from "../system/certificate.ts";
@@ -190,7 +192,10 @@ describe("where a service runs, it does the work", () => {
       "account/logout": ({ forget }) => account.logOut(forget),
       "account/rotate-key": () => account.rotateKey(),
     };
-    const operator = await answerOperator(stateDir, answers as Answers);
+    const operator = answerOperator(stateDir, answers as Answers, {
+      clock: new LinuxHost(),
+      log: new Log("error"),
+    });
     ends.push(() => operator.stop());
     return { env: { ...env, PORTCULLIS_MANAGED_API: "https://127.0.0.1:1" }, used };
   }

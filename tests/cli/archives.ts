@@ -25,6 +25,20 @@ export const ARCHIVES = {
     cBEBAAoAAAAAAAAAAAAAAIABAAAAAGxhcmdlLmNvbmZQSwUGAAAAAAEAAQA4AAAAfgAAAAAA`),
 };
 
+/** An archive of one file whose directory lists that file so many times, all at the same place. */
+export function listedOften(zip: Uint8Array, times: number): Uint8Array {
+  const central = Buffer.from(zip).indexOf("PK\x01\x02");
+  const end = Buffer.from(zip).indexOf("PK\x05\x06");
+  const directory = zip.subarray(central, end);
+  const many = Buffer.concat([
+    zip.subarray(0, central),
+    ...Array.from({ length: times }, () => directory),
+    zip.subarray(end),
+  ]);
+  many.writeUInt16LE(times, many.length - 12);
+  return new Uint8Array(many);
+}
+
 function decoded(base64: string): Uint8Array {
   return Uint8Array.fromBase64(base64);
 }

@@ -2,13 +2,14 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { crc32 } from "node:zlib";
 import { filesIn, isZip } from "../../src/cli/zip.ts";
 import { start } from "../http/wire.ts";
-import { ARCHIVES, CONFIG } from "./archives.ts";
+import { ARCHIVES, CONFIG, listedOften } from "./archives.ts";
 import { run } from "./program.ts";
 
 setDefaultTimeout(60_000);
+
+const BOUNDS = { files: 10, bytesOfFile: 65_536, bytesInAll: 1_000_000 };
 
 let wire: ReturnType<typeof start>;
 let folder: string;
@@ -92,43 +93,34 @@ test("an archive gives its .conf files, and nothing else", async () => {
 });
 
 test("an archive cannot unpack to more than it may, whatever it says of itself", () => {
-  expect(() => filesIn(ARCHIVES.large, () => true, 65_536)).toThrow("larger than 65536 bytes");
+  expect(() => filesIn(ARCHIVES.large, () => true, BOUNDS)).toThrow("larger than 65536 bytes");
   const lying = ARCHIVES.large.slice();
   const central = Buffer.from(lying.buffer).indexOf("PK\x01\x02");
   new DataView(lying.buffer).setUint32(central + 24, 100, true);
-  expect(() => filesIn(lying, () => true, 65_536)).toThrow("the archive is damaged");
+  expect(() => filesIn(lying, () => true, BOUNDS)).toThrow("the archive is damaged");
 });
 
-test("an archive cannot unpack the same bytes under so many names that they fill the memory", () => {
-  // One file of 60,000 bytes, and a directory that names it 300 times: 18 MB out of 79 kB.
-  const content = new Uint8Array(60_000);
-  const record = (signature: number, size: number, fields: [at: number, value: number][]) => {
-    const bytes = new Uint8Array(size);
-    const view = new DataView(bytes.buffer);
-    for (const [at, value] of [[0, signature] as const, ...fields]) view.setUint32(at, value, true);
-    return bytes;
-  };
-  const local = record(0x04034b50, 30, [[18, content.length]]);
-  const central = record(0x02014b50, 46, [
-    [16, crc32(content)],
-    [20, content.length],
-    [24, content.length],
-  ]);
-  const end = record(0x06054b50, 22, [
-    [10, 300],
-    [16, local.length + content.length],
-  ]);
-  const zip = Buffer.concat([local, content, ...Array.from({ length: 300 }, () => central), end]);
-  expect(() => filesIn(zip, () => true, 65_536)).toThrow("the archive unpacks to more than 16777216 bytes");
+test("an archive cannot unpack to more in all than it may, however small each file is, nor hold more files", async () => {
+  const bounds = { files: 100, bytesOfFile: 100_000, bytesInAll: 1_000_000 };
+  const all = (times: number) => filesIn(listedOften(ARCHIVES.large, times), () => true, bounds);
+  expect(all(14)).toHaveLength(14);
+  expect(() => all(15)).toThrow("the archive holds more than 1000000 bytes of configurations");
+  expect(() => all(101)).toThrow("the archive holds more than 100 configurations");
+  const many = file("many.zip", listedOften(ARCHIVES.stored, 4_097));
+  const { code, stdout } = await run(wire.port, ["import", many]);
+  expect(stdout).toBe(
+    `FAIL  ${many}: the archive holds more than 4096 configurations\n0 imported, 1 failed\n`,
+  );
+  expect([code, wire.gateway.imported.size]).toEqual([1, 0]);
 });
 
 test("an archive that is cut short or altered anywhere is refused or gives the same files", () => {
   for (const zip of [ARCHIVES.deflated, ARCHIVES.stored]) {
-    const whole = filesIn(zip, () => true, 65_536);
+    const whole = filesIn(zip, () => true, BOUNDS);
     for (let at = 0; at < zip.length; at += 1) {
-      expect(() => filesIn(zip.subarray(0, at), () => true, 65_536)).toThrow();
+      expect(() => filesIn(zip.subarray(0, at), () => true, BOUNDS)).toThrow();
       const altered = zip.with(at, (zip[at] ?? 0) ^ 0x55);
-      const files = attempt(() => filesIn(altered, () => true, 65_536));
+      const files = attempt(() => filesIn(altered, () => true, BOUNDS));
       const contents = new Set(whole.map(({ bytes }) => Buffer.from(bytes).toString()));
       for (const { bytes } of files) expect(contents).toContain(Buffer.from(bytes).toString());
     }

@@ -1,17 +1,21 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { describe, expect, onTestFinished, test } from "bun:test";
 import {
   appendFileSync,
   chmodSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GatewayError } from "../../src/errors.ts";
+import { readOnlyCopyOf } from "../../src/servers/database.ts";
 import { Store } from "../../src/servers/store.ts";
 import { inDirectory, NOW, SERVER } from "./example.ts";
 
@@ -247,6 +251,42 @@ describe("what cannot be done is told in a sentence", () => {
     });
   });
 
+  test("a database that another program holds: all can be read, and is written as soon as it can be", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "portcullis-store-"));
+    const before = Store.open(directory, NOW);
+    before.insert(SERVER);
+    before.close();
+    const holder = Bun.spawn([process.execPath, "-e", HOLDER, fileOf(directory)], { stdout: "pipe" });
+    onTestFinished(() => holder.kill("SIGKILL"));
+    await holder.stdout.getReader().read();
+    const store = Store.open(directory, NOW);
+    // What was written last is in the log alone.
+    expect([store.alert, store.servers(), store.read("provider")]).toEqual([null, [SERVER], "imported"]);
+    const message = "The database could not be opened: another program holds it.";
+    expect(() => store.write("provider", "managed")).toThrow(new GatewayError("unable", message));
+    holder.kill("SIGKILL");
+    await holder.exited;
+    store.write("provider", "managed");
+    store.close();
+    opened(directory, (again) =>
+      expect([again.servers(), again.read("provider")]).toEqual([[SERVER], "managed"]),
+    );
+    expect(readdirSync("/dev/shm").filter((name) => name.startsWith("portcullis-copy-"))).toEqual([]);
+    rmSync(directory, { recursive: true });
+  }, 60_000);
+
+  test("no copy stands in for a database that is missing, empty or damaged", () => {
+    withStored((directory) => {
+      expect(readOnlyCopyOf(directory)?.query("SELECT name FROM servers").values()).toEqual([["home"]]);
+      overwrite(fileOf(directory), 4_000, 3_000);
+      expect(readOnlyCopyOf(directory)).toBeNull();
+      truncateSync(fileOf(directory));
+      expect(readOnlyCopyOf(directory)).toBeNull();
+      rmSync(fileOf(directory));
+      expect(readOnlyCopyOf(directory)).toBeNull();
+    });
+  });
+
   test("a directory where the database should be", () => {
     inDirectory((directory) => {
       mkdirSync(fileOf(directory));
@@ -263,6 +303,16 @@ describe("what cannot be done is told in a sentence", () => {
     });
   });
 });
+
+/** Writes into the log, and then lets nobody else write. */
+const HOLDER = `
+  import { Database } from "bun:sqlite";
+  const database = new Database(process.argv[1]);
+  database.run("INSERT INTO settings VALUES ('provider', 'imported')");
+  database.run("BEGIN IMMEDIATE");
+  console.log("held");
+  setInterval(() => database.filename, 1_000);
+`;
 
 function overwrite(path: string, at: number, length: number): void {
   const bytes = readFileSync(path);

@@ -56,6 +56,7 @@ export const FAKE_SETTINGS: Settings = settingsFrom({ interface: BASE });
 /** The real tunnel on a fake kernel; `restart` is a new process on the same kernel and the same disk. */
 export class Gateway {
   tunnel: Tunnel;
+  store!: Store;
   memory: Memory;
   readonly log: string[] = [];
   readonly alerts: AlertCode[] = [];
@@ -72,7 +73,7 @@ export class Gateway {
     private readonly directory: string,
     readonly host: FakeHost,
   ) {
-    this.memory = new Memory(Store.open(directory, host.now()));
+    this.memory = this.remembered();
     this.tunnel = this.newTunnel();
   }
 
@@ -115,7 +116,7 @@ export class Gateway {
     this.watching.abort();
     this.watching = new AbortController();
     this.host.kill();
-    this.memory = new Memory(Store.open(this.directory, this.host.now()));
+    this.memory = this.remembered();
     this.tunnel = this.newTunnel();
   }
 
@@ -134,6 +135,11 @@ export class Gateway {
       await this.host.sleep(61_000);
     }
     await this.look();
+  }
+
+  private remembered(): Memory {
+    this.store = Store.open(this.directory, this.host.now());
+    return new Memory(this.store, (code) => void this.alerts.push(code));
   }
 
   private newTunnel(): Tunnel {

@@ -1,0 +1,55 @@
+import { mkdirSync, openSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { GatewayError, messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Settings } from "../settings.ts";
+
+/** A service that is told to stop needs some milliseconds; whoever starts the next one by hand may be quicker. */
+const ENDS_WITHIN_SECONDS = 1.5;
+/** The exit code that `flock` is told to use where another process has the lock (`EX_TEMPFAIL` of sysexits.h). */
+const HELD = 75;
+/** Where WireGuard's programs have their sockets: root's alone, and the installed service may write there. */
+const LOCK_FOLDER = "/var/run/wireguard";
+
+/**
+ * Makes this process the only gateway of its network namespace (two would fight over one table) and of its state
+ * directory until it ends: the kernel drops the locks of a process that is gone, however it went. Throws
+ * `GatewayError("unable")` where another gateway has one of them; nothing was touched then.
+ */
+export async function claimGateway(
+  { stateDir, netns }: Pick<Settings, "stateDir" | "netns">,
+  log: Pick<Log, "warn">,
+): Promise<void> {
+  const namespace = statSync(netns === null ? "/proc/self/ns/net" : `/run/netns/${netns}`).ino;
+  await claim("this network; stop it first", () => openLockFile(namespace), log);
+  await claim(`${stateDir}; stop it first, or give --state-dir`, () => openFolder(stateDir), log);
+}
+
+/** The file that stands for a network namespace, whatever its name and wherever the service itself runs. */
+export function lockFileOf(namespace: number): string {
+  return join(LOCK_FOLDER, `portcullis-${namespace}.lock`);
+}
+
+function openLockFile(namespace: number): number {
+  mkdirSync(LOCK_FOLDER, { recursive: true, mode: 0o700 });
+  return openSync(lockFileOf(namespace), "a", 0o600);
+}
+
+/** The folder itself is locked: that works on a disk that is full or read-only, and leaves no file behind. */
+function openFolder(path: string): number {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  return openSync(path, "r");
+}
+
+/** Protection comes before tidiness: where there can be no lock, the gateway starts without it. */
+async function claim(what: string, open: () => number, log: Pick<Log, "warn">): Promise<void> {
+  const code = await lock(open).catch((error: unknown) => messageOf(error));
+  if (code === HELD) throw new GatewayError("unable", `another portcullis already serves ${what}`);
+  if (code !== 0) log.warn(`a second portcullis would not be noticed: flock says ${code}`);
+}
+
+/** The lock belongs to the open file, which `flock` shares with this process; no other child inherits it. */
+async function lock(open: () => number): Promise<number> {
+  const argv = ["flock", "-w", `${ENDS_WITHIN_SECONDS}`, "-E", `${HELD}`, "3"];
+  return Bun.spawn(argv, { stdio: ["ignore", "ignore", "ignore", open()] }).exited;
+}

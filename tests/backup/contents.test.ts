@@ -1,0 +1,102 @@
+import { describe, expect, test } from "bun:test";
+import { checkedContents, contentsOf } from "../../src/backup/contents.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { Store } from "../../src/servers/store.ts";
+import { inDirectory, NOW, PRIVATE, SERVER } from "../servers/example.ts";
+
+const CONNECTION = JSON.stringify({ provider: "custom", name: "home", since: 1 });
+const ACCOUNT = JSON.stringify({
+  number: "1234123412341234",
+  id: "11111111-1111-4111-8111-111111111111",
+  name: "happy cat",
+  privateKey: PRIVATE,
+  addresses: ["10.64.0.2/32"],
+  created: "2026-01-02T03:04:05Z",
+});
+const SETTINGS = {
+  account: ACCOUNT,
+  "address vpn.example.net": "192.0.2.1",
+  connection: CONNECTION,
+  killswitch: "off",
+  provider: "custom",
+};
+const CONTENTS = { created: "2026-01-02T03:04:05.006Z", servers: [SERVER], settings: SETTINGS };
+
+test("a backup holds the servers and the settings that a restore takes, and passes its own check", () => {
+  inDirectory((directory) => {
+    const store = Store.open(directory, NOW);
+    store.insert(SERVER);
+    for (const [key, value] of Object.entries(SETTINGS)) store.write(key, value);
+    store.write("of a later version", "1");
+    store.write("address other.example.net", "damaged");
+    const contents = contentsOf(store, NOW);
+    expect(contents).toEqual(CONTENTS);
+    expect(checkedContents(JSON.parse(JSON.stringify(contents)))).toEqual(CONTENTS);
+    store.close();
+  });
+});
+
+describe("contents that do not validate are refused with what is wrong:", () => {
+  const server = (change: object) => ({ ...CONTENTS, servers: [{ ...SERVER, ...change }] });
+  const setting = (key: string, value: unknown) => ({ ...CONTENTS, settings: { [key]: value } });
+  const odd = '"home" is not as the gateway writes it';
+  const { config } = SERVER;
+
+  test.each<[what: string, contents: unknown, why: string]>([
+    ["nothing", null, "it does not fit its schema"],
+    ["a list", [CONTENTS], "it does not fit its schema"],
+    ["no servers", { ...CONTENTS, servers: undefined }, "it does not fit its schema"],
+    ["a field too many", { ...CONTENTS, more: 1 }, "it does not fit its schema"],
+    ["a server without keys", server({ config: {} }), "it does not fit its schema"],
+    ["a provider that nobody knows", server({ provider: "other" }), "it does not fit its schema"],
+    ["a setting that is a number", setting("provider", 1), "it does not fit its schema"],
+    [
+      "two servers of one name",
+      { ...CONTENTS, servers: [SERVER, SERVER] },
+      "it holds two servers of one name",
+    ],
+    ["a managed server", server({ provider: "managed" }), `the server ${odd}`],
+    ["a label that moves the cursor", server({ label: "a\u001b[2J" }), `the server ${odd}`],
+    ["an endless location", server({ location: "x".repeat(257) }), `the server ${odd}`],
+    [
+      "an address in another spelling",
+      server({ config: { ...config, interface: { ...config.interface, addresses: ["fd00:0::1/128"] } } }),
+      `the server ${odd}`,
+    ],
+    ["a setting of another version", setting("colour", "red"), 'the setting "colour" is not usable'],
+    ["an odd kill switch", setting("killswitch", "maybe"), 'the setting "killswitch" is not usable'],
+    ["an odd provider", setting("provider", "__proto__"), 'the setting "provider" is not usable'],
+    ["an odd connection", setting("connection", "{}"), 'the setting "connection" is not usable'],
+    ["an odd account", setting("account", "{}"), 'the setting "account" is not usable'],
+    [
+      "an inherited name",
+      JSON.parse('{"created":"","servers":[],"settings":{"constructor":"x"}}'),
+      'the setting "constructor" is not usable',
+    ],
+    [
+      "an address that is none",
+      setting("address a.example", "; flush"),
+      'the setting "address a.example" is not usable',
+    ],
+  ])("%s", (_, contents, why) => {
+    expect(() => checkedContents(contents)).toThrow(
+      new GatewayError("unable", `the backup is damaged: ${why}; nothing was changed`),
+    );
+  });
+
+  test.each<[what: string, contents: unknown]>([
+    ["a name with a slash", server({ name: "../etc" })],
+    [
+      "a key that ends its line",
+      server({
+        config: { ...config, interface: { ...config.interface, privateKey: `${PRIVATE}\nPostUp = x` } },
+      }),
+    ],
+    [
+      "a prefix out of range",
+      server({ config: { ...config, peer: { ...config.peer, allowedIps: ["::/129"] } } }),
+    ],
+  ])("%s", (_, contents) => {
+    expect(() => checkedContents(contents)).toThrow(/^the backup is damaged: .*; nothing was changed$/s);
+  });
+});

@@ -1,0 +1,182 @@
+import type { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import type { Contents } from "../../src/backup/contents.ts";
+import { liveBackup } from "../../src/backup/live.ts";
+import { type Permissions, restoreInto } from "../../src/backup/restore.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { ManagedList } from "../../src/servers/managed.ts";
+import { Catalogue, MOST_SERVERS } from "../../src/servers/room.ts";
+import { Store } from "../../src/servers/store.ts";
+import { inDirectory, NOW, SERVER } from "../servers/example.ts";
+import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
+import { FAKE_SETTINGS, Gateway, ONE, stoodAlways } from "../tunnel/gateway.ts";
+
+const CAREFUL: Permissions = { replace: false, killswitchOff: false };
+const OTHER = { ...SERVER, location: "Elsewhere" };
+
+function contents(settings: Record<string, string>, servers = [SERVER]): Contents {
+  return { created: "2026-01-02T03:04:05.006Z", servers, settings };
+}
+
+function withStore(work: (store: Store) => void): void {
+  inDirectory((directory) => {
+    const store = Store.open(directory, NOW);
+    work(store);
+    store.close();
+  });
+}
+
+/** All that a restore can change. */
+const all = (store: Store) => ({ servers: store.servers(), settings: store.settings() });
+
+describe("a restore", () => {
+  test("puts servers and settings in place; what the backup does not say has its default again", () => {
+    withStore((store) => {
+      store.insert({ ...SERVER, name: "stays" });
+      store.write("connection", "null");
+      expect(restoreInto(store, contents({ provider: "custom" }), CAREFUL)).toEqual({
+        servers: 1,
+        replaced: 0,
+        killswitch: "on",
+      });
+      expect(all(store)).toEqual({
+        servers: [SERVER, { ...SERVER, name: "stays" }],
+        settings: { provider: "custom" },
+      });
+    });
+  });
+
+  test("replaces a server only where that is allowed", () => {
+    withStore((store) => {
+      store.insert(OTHER);
+      const before = all(store);
+      expect(() => restoreInto(store, contents({}), CAREFUL)).toThrow(
+        new GatewayError(
+          "unable",
+          'there already: "home" (custom); nothing was changed; with --replace they are replaced',
+        ),
+      );
+      expect(all(store)).toEqual(before);
+      const { replaced } = restoreInto(store, contents({}), { ...CAREFUL, replace: true });
+      expect([replaced, store.servers()]).toEqual([1, [SERVER]]);
+    });
+  });
+
+  test("of more servers than there is room for changes nothing", () => {
+    withStore((store) => {
+      const many = Array.from({ length: MOST_SERVERS + 1 }, (_, n) => ({ ...SERVER, name: `${n}` }));
+      expect(() => restoreInto(store, contents({}, many), CAREFUL)).toThrow(
+        `more than ${MOST_SERVERS} custom servers; nothing was changed`,
+      );
+      expect(store.servers()).toEqual([]);
+    });
+  });
+
+  test.each<[where: string, prepare: (database: Database) => void, backup: Contents]>([
+    ["at its second server", () => {}, contents({ provider: "imported" }, [SERVER, SERVER])],
+    [
+      "at its settings",
+      (database) =>
+        database.run(
+          "CREATE TEMP TRIGGER fails BEFORE INSERT ON settings WHEN new.key = 'provider' BEGIN SELECT RAISE(ABORT, 'no'); END",
+        ),
+      contents({ killswitch: "off", provider: "imported" }),
+    ],
+    [
+      "for want of room",
+      (database) => database.run("PRAGMA max_page_count = 1"),
+      contents(
+        {},
+        Array.from({ length: 200 }, (_, n) => ({ ...SERVER, name: `${n}` })),
+      ),
+    ],
+  ])("that fails %s leaves everything as it was", (_, prepare, backup) => {
+    withStore((store) => {
+      store.insert(OTHER);
+      store.write("provider", "custom");
+      store.write("killswitch", "on");
+      const before = all(store);
+      prepare((store as unknown as { database: Database }).database);
+      expect(() => restoreInto(store, backup, { replace: true, killswitchOff: true })).toThrow(GatewayError);
+      expect(all(store)).toEqual(before);
+    });
+  });
+
+  test.each([
+    [null, "off", false, "on"],
+    ["on", "off", false, "on"],
+    ["off", "off", false, "off"],
+    ["on", "off", true, "off"],
+    [null, "on", true, "on"],
+    ["off", "on", false, "on"],
+    ["off", null, false, "on"],
+  ] as const)(
+    "where the kill switch is %p and was %p, with leave to take it down %p, makes it %p",
+    (present, stored, killswitchOff, then) => {
+      withStore((store) => {
+        if (present !== null) store.write("killswitch", present);
+        const backup = contents(stored === null ? {} : { killswitch: stored });
+        expect(restoreInto(store, backup, { ...CAREFUL, killswitchOff }).killswitch).toBe(then);
+        expect(store.read("killswitch") ?? "on").toBe(then);
+      });
+    },
+  );
+});
+
+describe("a restore while the service runs", () => {
+  /** A gateway, and its backup. */
+  async function live(directory: string) {
+    const gateway = await Gateway.started(directory);
+    const { store, controller, memory, host } = gateway;
+    const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
+    const backup = liveBackup({ store, catalogue, controller, memory, settings: FAKE_SETTINGS, host });
+    return { gateway, catalogue, backup };
+  }
+
+  test("takes the kill switch down only where that is allowed", () =>
+    inTunnelDirectory(async (directory) => {
+      const { gateway, catalogue, backup } = await live(directory);
+      const stands = async () => (await gateway.status()).killswitch_active;
+      const off = contents({ killswitch: "off", provider: "custom" });
+      expect((await backup.restore(off, CAREFUL)).killswitch).toBe("on");
+      expect([catalogue.current(), catalogue.servers(), await stands()]).toEqual(["custom", [SERVER], true]);
+      expect(stoodAlways(gateway.host)).toBe(true);
+      const may = { replace: true, killswitchOff: true };
+      expect((await backup.restore(off, may)).killswitch).toBe("off");
+      expect(await stands()).toBe(false);
+      await backup.restore(contents({}), may);
+      expect(await stands()).toBe(true);
+    }));
+
+  test("is refused while there is a tunnel, and where contents do not validate", () =>
+    inTunnelDirectory(async (directory) => {
+      const { gateway, backup } = await live(directory);
+      const odd = { ...contents({}), servers: [{}] };
+      await expect(backup.restore(odd, CAREFUL)).rejects.toThrow("the backup is damaged");
+      await gateway.controller.connect(ONE);
+      await expect(backup.restore(contents({}), CAREFUL)).rejects.toThrow(
+        "there is a tunnel; disconnect first: portcullis disconnect",
+      );
+      expect(gateway.store.servers()).toEqual([]);
+    }));
+
+  test("is not undone by what could not be saved before it", () =>
+    inTunnelDirectory(async (directory) => {
+      const { gateway, backup } = await live(directory);
+      const { database } = gateway.store as unknown as { database: Database };
+      await gateway.controller.connect(ONE);
+      database.run("PRAGMA query_only = ON");
+      await gateway.controller.disconnect();
+      const connection = JSON.stringify({ provider: "custom", name: "home", since: 1 });
+      await expect(backup.restore(contents({ connection }), CAREFUL)).rejects.toThrow(
+        "The database could not be written: the state directory is read-only.",
+      );
+      database.run("PRAGMA query_only = OFF");
+      await backup.restore(contents({ connection }), CAREFUL);
+      gateway.memory.save();
+      expect([gateway.memory.connection()?.name, gateway.store.read("connection")]).toEqual([
+        "home",
+        connection,
+      ]);
+    }));
+});
