@@ -1,5 +1,13 @@
 import { contains, isIpv4, parsePrefix } from "../address.ts";
-import { type Errand, type Exit, FWMARK, type Lan, type Lookup, type Policy } from "./policy.ts";
+import {
+  type Errand,
+  type Exit,
+  FWMARK,
+  type Lan,
+  type Lookup,
+  type Policy,
+  REFUSAL_MARK,
+} from "./policy.ts";
 
 export const TABLE = "inet portcullis";
 
@@ -87,6 +95,7 @@ function input(policy: Policy): string {
       (exit) =>
         `iifname "${exit.interface}" ct state established,related accept comment "answers from the tunnel"`,
     ),
+    ...fromPublic(lans).flatMap((from) => refused(`${from} `)),
     'drop comment "a policy takes effect late in a reload; a rule does not"',
   ]);
 }
@@ -125,6 +134,7 @@ function output(policy: Policy): string {
   const { lans, uplink, dialing, carrying, lookup, errand } = policy;
   return chain("output", "type filter hook output priority filter; policy drop;", [
     'oifname "lo" accept comment "this machine itself"',
+    ...refusals(lans),
     ...REDIRECTS.map((redirect) => `${redirect} drop comment "nobody is told of a way past the gateway"`),
     ...on("oifname", uplink).flatMap((to) =>
       dialing.map(
@@ -199,7 +209,29 @@ function lanOutput(lan: Lan): string[] {
       (prefix) => `oifname "${lan.interface}" ${prefix} accept comment "the gateway may talk to the LAN"`,
     ),
     `oifname "${lan.interface}" ${BROADCAST} udp sport 67 udp dport 68 accept comment "addresses for LAN clients"`,
+    `oifname "${lan.interface}" icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } ip6 hoplimit 255 accept comment "neighbours that have public addresses too"`,
     `oifname "${lan.interface}" ip daddr 224.0.0.251 udp dport 5353 accept comment "mDNS: the gateway's name on the LAN; routers never forward this address"`,
+  ];
+}
+
+/**
+ * A device may find the gateway by a public IPv6 address that both have on the LAN's cable. It is no LAN address, so
+ * the device is refused, and at once: else it would wait for neighbour discovery first, or for an answer.
+ */
+function fromPublic(lans: readonly Lan[]): string[] {
+  return among("iifname", lans.map(interfaceOf)).map((from) => `${from} ip6 saddr 2000::/3`);
+}
+
+/** The next hop of a neighbour is its own address, and a router's is a link-local or a private one. */
+function refusals(lans: readonly Lan[]): string[] {
+  const neighbour = `meta mark ${REFUSAL_MARK} rt ip6 nexthop 2000::/3`;
+  const comment = 'comment "a refusal goes to a neighbour on the LAN\'s cable alone"';
+  return [
+    ...among("oifname", lans.map(interfaceOf)).flatMap((to) => [
+      `${to} ${neighbour} tcp flags & rst == rst accept ${comment}`,
+      `${to} ${neighbour} icmpv6 type destination-unreachable accept ${comment}`,
+    ]),
+    `meta mark ${REFUSAL_MARK} drop ${comment}`,
   ];
 }
 
@@ -306,6 +338,10 @@ function foreign({ lans, dialing }: Policy): string[] {
         (stranger) =>
           `iifname "${lan.interface}" ${stranger} ${elsewhere} drop comment "no router for strangers on the LAN's cable"`,
       ),
+    ),
+    ...fromPublic(lans).map(
+      (from) =>
+        `${from} fib daddr type local meta mark set ${REFUSAL_MARK} comment "it is refused, by the LAN's cable"`,
     ),
     ...dialing.flatMap((exit) =>
       outsideOf("daddr", exit.addresses).map(

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { INTERNET, LAN, ROUTER, TUNNEL, UPLINK } from "../../../src/sandbox/topology.ts";
 import { inject } from "../injector.ts";
 import type { Lab } from "../lab.ts";
+import { Listener } from "../listener.ts";
 import { packetFrame } from "../packet.ts";
 import { Probe } from "../probe.ts";
 import { Wiretap } from "../wiretap.ts";
@@ -12,6 +13,9 @@ import type { Stage } from "./stage.ts";
 
 /** Hosts of nobody's network here, with public and with private addresses. */
 const STRANGERS = ["198.51.100.7", "192.168.99.7", "2001:db8:99::7", "fd99::7"];
+/** Of a prefix that the provider has given the LAN. */
+const PUBLIC = { client: "2001:db8:77::10", gateway: "2001:db8:77::1" };
+const PORT = 40_500;
 const NOWHERE = ["10.99.9.9", "fd9a::9"];
 /** The kernel sends ICMP errors rarely, and a test wants to see each. */
 const UNLIMITED = [
@@ -55,6 +59,14 @@ export const STRANGER_SCENARIOS: readonly Scenario[] = [
   },
   ...(["connected", "blocked"] as const).map(
     (from): Scenario => ({
+      name: `a device that finds the gateway by a public IPv6 address of the LAN's cable, while ${from}`,
+      arms: [2, 1],
+      from,
+      run: publicNeighbour,
+    }),
+  ),
+  ...(["connected", "blocked"] as const).map(
+    (from): Scenario => ({
       name: `packets in the shape of DHCP for the internet, while ${from}`,
       arms: [2, 1],
       from,
@@ -64,7 +76,7 @@ export const STRANGER_SCENARIOS: readonly Scenario[] = [
 ];
 
 /** Frames of strangers for addresses everywhere; returns what went back to them, by the cable or through the tunnel. */
-export async function answersToStrangers(lab: Lab): Promise<string[]> {
+export async function answersToStrangers(lab: Lab, more: readonly string[] = []): Promise<string[]> {
   const { gateway, router } = lab.namespaces;
   await lab.exec(gateway, ["sysctl", "-qw", ...UNLIMITED]);
   // With one card the home router is a host of the LAN's cable.
@@ -72,7 +84,7 @@ export async function answersToStrangers(lab: Lab): Promise<string[]> {
   const sources = [...STRANGERS, ...home];
   const targets = [
     ...[INTERNET.host4, TUNNEL.server4, LAN.client4, UPLINK.gateway4, INTERNET.host6, TUNNEL.server6],
-    ...[LAN.client6, UPLINK.gateway6, ...NOWHERE],
+    ...[LAN.client6, UPLINK.gateway6, ...NOWHERE, ...more],
   ];
   const pairs = sources.flatMap((from) => targets.map((to) => [from, to] as const));
   const ofOneFamily = pairs.filter(([from, to]) => from.includes(":") === to.includes(":"));
@@ -133,6 +145,34 @@ async function send(lab: Lab, side: Side, pairs: readonly (readonly [string, str
   );
   await inject(namespace, "lan0", frames);
   await Bun.sleep(MOMENT_MS);
+}
+
+/** It is refused at once, and whoever is further away hears nothing; by a LAN address it gets in. */
+async function publicNeighbour({ lab }: Stage): Promise<void> {
+  const { client, gateway } = lab.namespaces;
+  for (const [namespace, address] of [
+    [gateway, PUBLIC.gateway],
+    [client, PUBLIC.client],
+  ] as const) {
+    await lab.exec(namespace, ["ip", "address", "add", `${address}/64`, "dev", "lan0", "nodad"]);
+  }
+  const listener = await Listener.start(gateway, PORT);
+  const payload = "aa";
+  const probe = await Probe.start(client, [
+    { protocol: "tcp", address: LAN.gateway6, port: PORT, payload },
+    { protocol: "tcp", address: PUBLIC.gateway, port: PORT, payload },
+    { protocol: "udp", address: PUBLIC.gateway, port: PORT, payload },
+  ]);
+  await Bun.sleep(MOMENT_MS);
+  const [inside, ...refused] = await probe.stop();
+  const heard = await listener.stop();
+  const beyond = await answersToStrangers(lab, [PUBLIC.gateway]);
+  await lab.exec(client, ["ip", "address", "del", `${PUBLIC.client}/64`, "dev", "lan0"]);
+  assert.deepEqual(heard, [LAN.client6]);
+  assert(inside !== undefined && inside.answered > 0);
+  for (const { answered, refused: errors } of refused)
+    assert(answered === 0 && errors > 0, "not refused at once");
+  assert.deepEqual(beyond, []);
 }
 
 /** The sniffer takes such packets for leaks where they are for the internet; a lease's renewal arrives at the router. */
