@@ -1,4 +1,5 @@
 import { contains, isIpv4, parsePrefix } from "../address.ts";
+import { among, byFamily, chain, fromHosts, interfaceOf, isIpv4Prefix, on, outsideOf, set } from "./match.ts";
 import {
   type Errand,
   type Exit,
@@ -166,6 +167,7 @@ function output(policy: Policy): string {
     ),
     ...carrying.flatMap((exit) => [
       `oifname "${exit.interface}" ${NOT_TRANSLATED}`,
+      `oifname "${exit.interface}" ct zone != ${exit.zone} drop comment "a refusal to a stranger belongs to the stranger's connection"`,
       `oifname "${exit.interface}" ${MID_STREAM} reject with tcp reset ${ENDS_HERE}`,
       ...unansweredQuestions(exit, lans, OWN_QUESTION),
       `oifname "${exit.interface}" accept comment "the gateway's own traffic takes the tunnel"`,
@@ -319,7 +321,10 @@ function marks(
       ),
       ...carrying
         .slice(0, 1)
-        .map((exit) => `${from} ${DNS} fib daddr type local ct zone set ${exit.zone} ${DNS_ZONE}`),
+        .map(
+          (exit) =>
+            `${from} meta mark != ${REFUSAL_MARK} ${DNS} fib daddr type local ct zone set ${exit.zone} ${DNS_ZONE}`,
+        ),
     ]),
   ]);
 }
@@ -433,56 +438,4 @@ function tooLong({ endpoint: { address, port } }: Exit): string[] {
 
 function endpoint(direction: "s" | "d", { endpoint: { address, port } }: Exit): string {
   return `${isIpv4(address) ? "ip" : "ip6"} ${direction}addr ${address} udp ${direction}port ${port}`;
-}
-
-function isIpv4Prefix(prefix: string): boolean {
-  return !prefix.includes(":");
-}
-
-/** One match a family that occurs: `ip saddr { … }`, `ip6 saddr { … }`. */
-function byFamily(field: "saddr" | "daddr", addresses: readonly string[]): string[] {
-  const v4 = addresses.filter(isIpv4Prefix);
-  const v6 = addresses.filter((address) => address.includes(":"));
-  return [
-    ...(v4.length > 0 ? [`ip ${field} { ${v4.join(", ")} }`] : []),
-    ...(v6.length > 0 ? [`ip6 ${field} { ${v6.join(", ")} }`] : []),
-  ];
-}
-
-/** One match a family of the addresses that are none of these. */
-function outsideOf(field: "saddr" | "daddr", addresses: readonly string[]): string[] {
-  return ([4, 6] as const).map((family) => {
-    const [match] = byFamily(
-      field,
-      addresses.filter((address) => address.includes(":") === (family === 6)),
-    );
-    return match?.replace("{", "!= {") ?? `meta nfproto ipv${family}`;
-  });
-}
-
-/** One match a family of the LAN's hosts. */
-function fromHosts(lan: Lan, to = ""): string[] {
-  return byFamily("saddr", lan.prefixes).map((from) => `iifname "${lan.interface}" ${to}${from}`);
-}
-
-/** One match of these interfaces, or none where there are none: nft refuses an empty set. */
-function among(field: "iifname" | "oifname", names: readonly string[]): string[] {
-  return names.length === 0 ? [] : [`${field} ${set(names)}`];
-}
-
-/** One match of the interface, where there is one. */
-function on(field: "iifname" | "oifname", name: string | null): string[] {
-  return name === null ? [] : [`${field} "${name}"`];
-}
-
-function interfaceOf(lan: Lan): string {
-  return lan.interface;
-}
-
-function set(names: readonly string[]): string {
-  return `{ ${names.map((name) => `"${name}"`).join(", ")} }`;
-}
-
-function chain(name: string, head: string, rules: readonly string[]): string {
-  return `  chain ${name} {\n    ${head}\n${rules.map((rule) => `    ${rule}\n`).join("")}  }\n`;
 }

@@ -167,6 +167,10 @@ async function publicNeighbour({ lab }: Stage): Promise<void> {
   const [inside, ...refused] = await probe.stop();
   const heard = await listener.stop();
   const beyond = await answersToStrangers(lab, [PUBLIC.gateway]);
+  // Where someone has turned that setting off, the refusal has no way back, and must not take the tunnel.
+  await lab.exec(gateway, ["sysctl", "-qw", "net.ipv6.fwmark_reflect=0"]);
+  beyond.push(...(await answersToStrangers(lab, [PUBLIC.gateway])));
+  await lab.exec(gateway, ["sysctl", "-qw", "net.ipv6.fwmark_reflect=1"]);
   await lab.exec(client, ["ip", "address", "del", `${PUBLIC.client}/64`, "dev", "lan0"]);
   assert.deepEqual(heard, [LAN.client6]);
   assert(inside !== undefined && inside.answered > 0);
