@@ -60,3 +60,6 @@ export interface Errand {
 
 /** Firewall mark of the tunnel's own packets, in WireGuard's sense: only they may use the uplink's routes. */
 export const FWMARK = 0x504c;
+
+/** Mark of refusals to a device that came by a public IPv6 address of the LAN's cable: they go back by that cable alone. */
+export const REFUSAL_MARK = 0x504d;

@@ -1,5 +1,14 @@
 import { contains, isIpv4, parsePrefix } from "../address.ts";
-import { type Errand, type Exit, FWMARK, type Lan, type Lookup, type Policy } from "./policy.ts";
+import { among, byFamily, chain, fromHosts, interfaceOf, isIpv4Prefix, on, outsideOf, set } from "./match.ts";
+import {
+  type Errand,
+  type Exit,
+  FWMARK,
+  type Lan,
+  type Lookup,
+  type Policy,
+  REFUSAL_MARK,
+} from "./policy.ts";
 
 export const TABLE = "inet portcullis";
 
@@ -87,6 +96,7 @@ function input(policy: Policy): string {
       (exit) =>
         `iifname "${exit.interface}" ct state established,related accept comment "answers from the tunnel"`,
     ),
+    ...fromPublic(lans).flatMap((from) => refused(`${from} `)),
     'drop comment "a policy takes effect late in a reload; a rule does not"',
   ]);
 }
@@ -125,6 +135,7 @@ function output(policy: Policy): string {
   const { lans, uplink, dialing, carrying, lookup, errand } = policy;
   return chain("output", "type filter hook output priority filter; policy drop;", [
     'oifname "lo" accept comment "this machine itself"',
+    ...refusals(lans),
     ...REDIRECTS.map((redirect) => `${redirect} drop comment "nobody is told of a way past the gateway"`),
     ...on("oifname", uplink).flatMap((to) =>
       dialing.map(
@@ -156,6 +167,7 @@ function output(policy: Policy): string {
     ),
     ...carrying.flatMap((exit) => [
       `oifname "${exit.interface}" ${NOT_TRANSLATED}`,
+      `oifname "${exit.interface}" ct zone != ${exit.zone} drop comment "a refusal to a stranger belongs to the stranger's connection"`,
       `oifname "${exit.interface}" ${MID_STREAM} reject with tcp reset ${ENDS_HERE}`,
       ...unansweredQuestions(exit, lans, OWN_QUESTION),
       `oifname "${exit.interface}" accept comment "the gateway's own traffic takes the tunnel"`,
@@ -199,7 +211,29 @@ function lanOutput(lan: Lan): string[] {
       (prefix) => `oifname "${lan.interface}" ${prefix} accept comment "the gateway may talk to the LAN"`,
     ),
     `oifname "${lan.interface}" ${BROADCAST} udp sport 67 udp dport 68 accept comment "addresses for LAN clients"`,
+    `oifname "${lan.interface}" icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } ip6 hoplimit 255 accept comment "neighbours that have public addresses too"`,
     `oifname "${lan.interface}" ip daddr 224.0.0.251 udp dport 5353 accept comment "mDNS: the gateway's name on the LAN; routers never forward this address"`,
+  ];
+}
+
+/**
+ * A device may find the gateway by a public IPv6 address that both have on the LAN's cable. It is no LAN address, so
+ * the device is refused, and at once: else it would wait for neighbour discovery first, or for an answer.
+ */
+function fromPublic(lans: readonly Lan[]): string[] {
+  return among("iifname", lans.map(interfaceOf)).map((from) => `${from} ip6 saddr 2000::/3`);
+}
+
+/** The next hop of a neighbour is its own address, and a router's is a link-local or a private one. */
+function refusals(lans: readonly Lan[]): string[] {
+  const neighbour = `meta mark ${REFUSAL_MARK} rt ip6 nexthop 2000::/3`;
+  const comment = 'comment "a refusal goes to a neighbour on the LAN\'s cable alone"';
+  return [
+    ...among("oifname", lans.map(interfaceOf)).flatMap((to) => [
+      `${to} ${neighbour} tcp flags & rst == rst accept ${comment}`,
+      `${to} ${neighbour} icmpv6 type destination-unreachable accept ${comment}`,
+    ]),
+    `meta mark ${REFUSAL_MARK} drop ${comment}`,
   ];
 }
 
@@ -287,7 +321,10 @@ function marks(
       ),
       ...carrying
         .slice(0, 1)
-        .map((exit) => `${from} ${DNS} fib daddr type local ct zone set ${exit.zone} ${DNS_ZONE}`),
+        .map(
+          (exit) =>
+            `${from} meta mark != ${REFUSAL_MARK} ${DNS} fib daddr type local ct zone set ${exit.zone} ${DNS_ZONE}`,
+        ),
     ]),
   ]);
 }
@@ -306,6 +343,10 @@ function foreign({ lans, dialing }: Policy): string[] {
         (stranger) =>
           `iifname "${lan.interface}" ${stranger} ${elsewhere} drop comment "no router for strangers on the LAN's cable"`,
       ),
+    ),
+    ...fromPublic(lans).map(
+      (from) =>
+        `${from} fib daddr type local meta mark set ${REFUSAL_MARK} comment "it is refused, by the LAN's cable"`,
     ),
     ...dialing.flatMap((exit) =>
       outsideOf("daddr", exit.addresses).map(
@@ -397,56 +438,4 @@ function tooLong({ endpoint: { address, port } }: Exit): string[] {
 
 function endpoint(direction: "s" | "d", { endpoint: { address, port } }: Exit): string {
   return `${isIpv4(address) ? "ip" : "ip6"} ${direction}addr ${address} udp ${direction}port ${port}`;
-}
-
-function isIpv4Prefix(prefix: string): boolean {
-  return !prefix.includes(":");
-}
-
-/** One match a family that occurs: `ip saddr { … }`, `ip6 saddr { … }`. */
-function byFamily(field: "saddr" | "daddr", addresses: readonly string[]): string[] {
-  const v4 = addresses.filter(isIpv4Prefix);
-  const v6 = addresses.filter((address) => address.includes(":"));
-  return [
-    ...(v4.length > 0 ? [`ip ${field} { ${v4.join(", ")} }`] : []),
-    ...(v6.length > 0 ? [`ip6 ${field} { ${v6.join(", ")} }`] : []),
-  ];
-}
-
-/** One match a family of the addresses that are none of these. */
-function outsideOf(field: "saddr" | "daddr", addresses: readonly string[]): string[] {
-  return ([4, 6] as const).map((family) => {
-    const [match] = byFamily(
-      field,
-      addresses.filter((address) => address.includes(":") === (family === 6)),
-    );
-    return match?.replace("{", "!= {") ?? `meta nfproto ipv${family}`;
-  });
-}
-
-/** One match a family of the LAN's hosts. */
-function fromHosts(lan: Lan, to = ""): string[] {
-  return byFamily("saddr", lan.prefixes).map((from) => `iifname "${lan.interface}" ${to}${from}`);
-}
-
-/** One match of these interfaces, or none where there are none: nft refuses an empty set. */
-function among(field: "iifname" | "oifname", names: readonly string[]): string[] {
-  return names.length === 0 ? [] : [`${field} ${set(names)}`];
-}
-
-/** One match of the interface, where there is one. */
-function on(field: "iifname" | "oifname", name: string | null): string[] {
-  return name === null ? [] : [`${field} "${name}"`];
-}
-
-function interfaceOf(lan: Lan): string {
-  return lan.interface;
-}
-
-function set(names: readonly string[]): string {
-  return `{ ${names.map((name) => `"${name}"`).join(", ")} }`;
-}
-
-function chain(name: string, head: string, rules: readonly string[]): string {
-  return `  chain ${name} {\n    ${head}\n${rules.map((rule) => `    ${rule}\n`).join("")}  }\n`;
 }

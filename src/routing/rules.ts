@@ -1,4 +1,4 @@
-import { type Errand, FWMARK, type Lookup, type Policy } from "../firewall/policy.ts";
+import { type Errand, FWMARK, type Lookup, type Policy, REFUSAL_MARK } from "../firewall/policy.ts";
 import type { Host } from "../system/host.ts";
 import { type Ipv6, ipv6Of, type Links } from "./links.ts";
 
@@ -55,8 +55,15 @@ export function rulesFor({
     { family, priority: PRIORITY.tunnel, text: `lookup ${TUNNEL_TABLE}` },
     { family, priority: PRIORITY.nothing, text: "unreachable" },
   ]);
-  return rulesOn(ipv6, [...all, ...dhcpRules(uplinkPrefixes, prefixes), ...nexthopRules(uplink)]);
+  return rulesOn(ipv6, [...all, REFUSALS, ...dhcpRules(uplinkPrefixes, prefixes), ...nexthopRules(uplink)]);
 }
+
+/** By a route to a cable's prefix, never by one through a router: such refusals must not leave for the internet. */
+const REFUSALS: Rule = {
+  family: 6,
+  priority: PRIORITY.dhcp,
+  text: `fwmark ${hex(REFUSAL_MARK)} iif lo suppress_prefixlength 63 lookup main`,
+};
 
 /** To servers on the cable; a broadcast needs no route, and a lease of a server elsewhere is renewed by broadcast. */
 function dhcpRules(uplinkPrefixes: readonly string[], lanPrefixes: readonly string[]): Rule[] {

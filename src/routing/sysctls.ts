@@ -42,6 +42,11 @@ export function sysctlsFor(links: Links): Sysctl[] {
       value: "1",
       why: "reverse-path filtering sees the mark of the tunnel's packets",
     },
+    {
+      path: "ipv6/fwmark_reflect",
+      value: "1",
+      why: "a refusal goes back by the cable that its packet came by, and WireGuard's route learns its packet size",
+    },
     // With forwarding the kernel stops taking routes from the home router's announcements, unless told 2.
     ...(links.uplink
       ? [{ path: `ipv6/conf/${links.uplink}/accept_ra`, value: "2", why: "the uplink keeps its IPv6 route" }]

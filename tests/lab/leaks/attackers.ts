@@ -10,6 +10,7 @@ import {
   tunnelAddresses,
 } from "./intruder.ts";
 import type { Scenario } from "./scenario.ts";
+import { answersToStrangers, untranslatedCraft } from "./strangers.ts";
 
 /** Others on the gateway's cables, who write frames as they like. */
 export const ATTACKER_SCENARIOS: readonly Scenario[] = [
@@ -60,7 +61,10 @@ export const ATTACKERS_MEET_NO_DEFENCE: FreshScenario = {
     const nat = `type nat hook postrouting priority srcnat; oifname "${lab.sandbox.interface}0" masquerade;`;
     await fresh.inside(["nft", "-f", "-"], `table inet plain {\nchain outgoing {\n${nat}\n}\n}\n`);
     await fresh.inside(["sysctl", "-qw", "net.ipv4.conf.all.arp_ignore=0"]);
-    for (const reach of [reachTunnelAddress, reachFlow, reachFromUplink, reachFromLan]) {
+    for (const reach of [
+      ...[reachTunnelAddress, reachFlow, reachFromUplink, reachFromLan],
+      ...[answersToStrangers, untranslatedCraft],
+    ]) {
       const reached = await reach(lab);
       for (const family of [/^(IP )?\d+\./, /^(IP6 )?[\da-f]*:/]) {
         assert(

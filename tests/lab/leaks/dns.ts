@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { VPN } from "../../../src/sandbox/topology.ts";
+import { INTERNET, TUNNEL, VPN, VPN_PORT } from "../../../src/sandbox/topology.ts";
 import { type Outcome, Probe, type Target } from "../probe.ts";
+import { succeeds } from "./connections.ts";
 import { askerIn, questions, resolversFor } from "./questions.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
@@ -36,6 +37,32 @@ export const DNS_SCENARIOS: readonly Scenario[] = [
     arms: [2, 1],
     from: "connected",
     run: (stage) => asked(stage, () => Bun.sleep(MOMENT_MS), [VPN.vpn1.v4, VPN.vpn1.v6]),
+  },
+  {
+    name: "DNS over IPv4 in a tunnel whose only resolver has an IPv6 address, and over IPv6 in the others",
+    arms: [2, 1],
+    from: "connected",
+    run: async (stage) => {
+      await refusedOver(INTERNET.dns6);
+      await addServer(stage, "IPv6 resolver", `${VPN.vpn1.v4}:${VPN_PORT}`, { dns: TUNNEL.server6 });
+      await succeeds(stage.connect("IPv6 resolver"));
+      await refusedOver(INTERNET.dns4);
+
+      /** Refused at once, over UDP and TCP, from client and gateway; what the other family's resolver says comes. */
+      async function refusedOver(resolver: string) {
+        const other = resolver === INTERNET.dns4 ? INTERNET.dns6 : INTERNET.dns4;
+        const targets = questions([resolver, other]);
+        for (const namespace of [stage.lab.namespaces.client, stage.lab.namespaces.gateway]) {
+          const probe = await Probe.start(namespace, targets);
+          await Bun.sleep(MOMENT_MS);
+          for (const [index, outcome] of (await probe.stop()).entries()) {
+            const said = JSON.stringify([namespace, targets[index], outcome]);
+            if (targets[index]?.address === other) assert(outcome.answered > 0, said);
+            else assert(outcome.answered === 0 && outcome.refused > 0, said);
+          }
+        }
+      }
+    },
   },
   {
     name: "DNS to every resolver while connecting",
@@ -120,15 +147,16 @@ function assertOutcome(target: Target, outcome: Outcome, seenAs: readonly string
     const asker = askerIn(outcome.answer);
     assert(seenAs.includes(asker), `${question} is answered, and came from ${asker}`);
   }
-  // The tunnel's resolver has an IPv4 address alone: it answers for every other of that family.
+  // The tunnel's resolver has an IPv4 address alone: it answers for every other of that family, and nobody for IPv6.
+  if (target.address.includes(":")) assert.equal(outcome.answered, 0, `${question} is answered`);
   const redirected = target.protocol === "udp" && !target.address.includes(":");
   if (seenAs.length > 0 && redirected) assert(outcome.answered > 0, `${question} is not answered`);
 }
 
-async function addServer(stage: Stage, name: string, endpoint: string): Promise<void> {
+async function addServer(stage: Stage, name: string, endpoint: string, differs = {}): Promise<void> {
   const [{ customBody }] = stage.lab.sandbox.servers;
   // It may be there from an earlier play.
-  await stage.request("/api/custom/add", { ...customBody, name, endpoint });
+  await stage.request("/api/custom/add", { ...customBody, name, endpoint, ...differs });
   await stage.request("/api/provider/custom");
 }
 

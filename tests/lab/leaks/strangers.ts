@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { INTERNET, LAN, ROUTER, TUNNEL, UPLINK } from "../../../src/sandbox/topology.ts";
 import { inject } from "../injector.ts";
 import type { Lab } from "../lab.ts";
+import { Listener } from "../listener.ts";
 import { packetFrame } from "../packet.ts";
 import { Probe } from "../probe.ts";
 import { Wiretap } from "../wiretap.ts";
@@ -12,6 +13,9 @@ import type { Stage } from "./stage.ts";
 
 /** Hosts of nobody's network here, with public and with private addresses. */
 const STRANGERS = ["198.51.100.7", "192.168.99.7", "2001:db8:99::7", "fd99::7"];
+/** Of a prefix that the provider has given the LAN. */
+const PUBLIC = { client: "2001:db8:77::10", gateway: "2001:db8:77::1" };
+const PORT = 40_500;
 const NOWHERE = ["10.99.9.9", "fd9a::9"];
 /** The kernel sends ICMP errors rarely, and a test wants to see each. */
 const UNLIMITED = [
@@ -19,7 +23,7 @@ const UNLIMITED = [
   "net.ipv4.icmp_msgs_per_sec=100000",
   "net.ipv6.icmp.ratelimit=0",
 ];
-/** Long enough for fifty packets. */
+/** Long enough for fifty packets, and for what a tunnel's two programs have before them. */
 const MOMENT_MS = 500;
 const DHCP = { 4: { sourcePort: 68, port: 67 }, 6: { sourcePort: 546, port: 547 } } as const;
 
@@ -37,7 +41,7 @@ export const STRANGER_SCENARIOS: readonly Scenario[] = [
     name: "crafted packets of a LAN client that belong to no connection",
     arms: [2, 1],
     from: "connected",
-    run: async (stage) => assert.deepEqual(await untranslated(stage, () => craft(stage.lab)), []),
+    run: async ({ lab }) => assert.deepEqual(await untranslatedCraft(lab), []),
   },
   {
     name: "packets of the old tunnel's connections at a switch",
@@ -50,9 +54,17 @@ export const STRANGER_SCENARIOS: readonly Scenario[] = [
           await Bun.sleep(MOMENT_MS);
         }
       };
-      assert.deepEqual(await untranslated(stage, switches), []);
+      assert.deepEqual(await untranslated(stage.lab, switches), []);
     },
   },
+  ...(["connected", "blocked"] as const).map(
+    (from): Scenario => ({
+      name: `a device that finds the gateway by a public IPv6 address of the LAN's cable, while ${from}`,
+      arms: [2, 1],
+      from,
+      run: publicNeighbour,
+    }),
+  ),
   ...(["connected", "blocked"] as const).map(
     (from): Scenario => ({
       name: `packets in the shape of DHCP for the internet, while ${from}`,
@@ -64,40 +76,34 @@ export const STRANGER_SCENARIOS: readonly Scenario[] = [
 ];
 
 /** Frames of strangers for addresses everywhere; returns what went back to them, by the cable or through the tunnel. */
-export async function answersToStrangers(lab: Lab): Promise<string[]> {
-  const { gateway, router, vpn1 } = lab.namespaces;
+export async function answersToStrangers(lab: Lab, more: readonly string[] = []): Promise<string[]> {
+  const { gateway, router } = lab.namespaces;
   await lab.exec(gateway, ["sysctl", "-qw", ...UNLIMITED]);
   // With one card the home router is a host of the LAN's cable.
   const home = lab.sandbox.arms === 2 ? [ROUTER.lan[2].v4, ROUTER.lan[2].v6] : [];
   const sources = [...STRANGERS, ...home];
   const targets = [
     ...[INTERNET.host4, TUNNEL.server4, LAN.client4, UPLINK.gateway4, INTERNET.host6, TUNNEL.server6],
-    ...[LAN.client6, UPLINK.gateway6, ...NOWHERE],
+    ...[LAN.client6, UPLINK.gateway6, ...NOWHERE, ...more],
   ];
-  const back = sources.map((host) => `${host.includes(":") ? "ip6" : "ip"} dst host ${host}`).join(" or ");
-  const { gateway: card } = await place(lab, "uplink");
-  const colons = card.replace(/(..)(?=.)/g, "$1:");
-  const neighbours = "(icmp6 and ip6[40] >= 133 and ip6[40] <= 136)";
-  const taps = await Promise.all([
-    Wiretap.start(router, "lan0", `ether src ${colons} and (${back}) and not ${neighbours}`),
-    Wiretap.start(vpn1, lab.sandbox.serverInterfaces.vpn1, `inbound and (${back})`),
-  ]);
   const pairs = sources.flatMap((from) => targets.map((to) => [from, to] as const));
-  await send(
-    lab,
-    "uplink",
-    pairs.filter(([from, to]) => from.includes(":") === to.includes(":")),
-  );
-  return (await Promise.all(taps.map((tap) => tap.stop()))).flat();
+  const ofOneFamily = pairs.filter(([from, to]) => from.includes(":") === to.includes(":"));
+  const back = sources.map((host) => `${host.includes(":") ? "ip6" : "ip"} dst host ${host}`).join(" or ");
+  const card = (await place(lab, "uplink")).gateway.replace(/(..)(?=.)/g, "$1:");
+  const neighbours = "(icmp6 and ip6[40] >= 133 and ip6[40] <= 136)";
+  const tap = await Wiretap.start(router, "lan0", `ether src ${card} and (${back}) and not ${neighbours}`);
+  const inside = await enteringTunnel(lab, back, () => send(lab, "uplink", ofOneFamily));
+  return [...inside, ...(await tap.stop())];
 }
 
 /** What enters the tunnel while `work` is done and has another source than the tunnel's own addresses. */
-export async function untranslated(
-  stage: Pick<Stage, "lab">,
-  work: () => Promise<unknown>,
-): Promise<string[]> {
-  const { lab } = stage;
+function untranslated(lab: Lab, work: () => Promise<unknown>): Promise<string[]> {
   const own = tunnelAddresses(lab);
+  return enteringTunnel(lab, `not src host ${own.v4} and not src host ${own.v6}`, work);
+}
+
+/** What arrives at the servers by the tunnel while `work` is done, of the packets that a filter picks. */
+async function enteringTunnel(lab: Lab, filter: string, work: () => Promise<unknown>): Promise<string[]> {
   const servers = (["vpn1", "vpn2"] as const).map((role, index) => ({
     namespace: lab.namespaces[role],
     link: lab.sandbox.serverInterfaces[role],
@@ -111,24 +117,25 @@ export async function untranslated(
     );
   // A server drops what has another source than its customer's (white paper, section 2): these take all.
   await allow("0.0.0.0/0,::/0");
-  const filter = `inbound and not src host ${own.v4} and not src host ${own.v6}`;
-  const taps = await Promise.all(
-    servers.map(({ namespace, link }) => Wiretap.start(namespace, link, filter)),
-  );
   try {
+    const taps = await Promise.all(
+      servers.map(({ namespace, link }) => Wiretap.start(namespace, link, `inbound and (${filter})`)),
+    );
     await work();
+    return (await Promise.all(taps.map((tap) => tap.stop()))).flat();
   } finally {
     await allow(lab.sandbox.managedAddress);
   }
-  return (await Promise.all(taps.map((tap) => tap.stop()))).flat();
 }
 
-/** The client's frames for the internet, of every kind. */
-export async function craft(lab: Lab): Promise<void> {
-  await send(lab, "lan", [
-    [LAN.client4, INTERNET.host4],
-    [LAN.client6, INTERNET.host6],
-  ]);
+/** The client's frames for the internet, of every kind; returns what enters the tunnel as it is. */
+export function untranslatedCraft(lab: Lab): Promise<string[]> {
+  return untranslated(lab, () =>
+    send(lab, "lan", [
+      [LAN.client4, INTERNET.host4],
+      [LAN.client6, INTERNET.host6],
+    ]),
+  );
 }
 
 async function send(lab: Lab, side: Side, pairs: readonly (readonly [string, string])[]): Promise<void> {
@@ -137,6 +144,39 @@ async function send(lab: Lab, side: Side, pairs: readonly (readonly [string, str
     craftedBodies(from, to).map((body) => packetFrame({ fromMac: own, toMac: gateway, from, to }, body)),
   );
   await inject(namespace, "lan0", frames);
+  await Bun.sleep(MOMENT_MS);
+}
+
+/** It is refused at once, and whoever is further away hears nothing; by a LAN address it gets in. */
+async function publicNeighbour({ lab }: Stage): Promise<void> {
+  const { client, gateway } = lab.namespaces;
+  for (const [namespace, address] of [
+    [gateway, PUBLIC.gateway],
+    [client, PUBLIC.client],
+  ] as const) {
+    await lab.exec(namespace, ["ip", "address", "add", `${address}/64`, "dev", "lan0", "nodad"]);
+  }
+  const listener = await Listener.start(gateway, PORT);
+  const payload = "aa";
+  const probe = await Probe.start(client, [
+    { protocol: "tcp", address: LAN.gateway6, port: PORT, payload },
+    { protocol: "tcp", address: PUBLIC.gateway, port: PORT, payload },
+    { protocol: "udp", address: PUBLIC.gateway, port: PORT, payload },
+  ]);
+  await Bun.sleep(MOMENT_MS);
+  const [inside, ...refused] = await probe.stop();
+  const heard = await listener.stop();
+  const beyond = await answersToStrangers(lab, [PUBLIC.gateway]);
+  // Where someone has turned that setting off, the refusal has no way back, and must not take the tunnel.
+  await lab.exec(gateway, ["sysctl", "-qw", "net.ipv6.fwmark_reflect=0"]);
+  beyond.push(...(await answersToStrangers(lab, [PUBLIC.gateway])));
+  await lab.exec(gateway, ["sysctl", "-qw", "net.ipv6.fwmark_reflect=1"]);
+  await lab.exec(client, ["ip", "address", "del", `${PUBLIC.client}/64`, "dev", "lan0"]);
+  assert.deepEqual(heard, [LAN.client6]);
+  assert(inside !== undefined && inside.answered > 0);
+  for (const { answered, refused: errors } of refused)
+    assert(answered === 0 && errors > 0, "not refused at once");
+  assert.deepEqual(beyond, []);
 }
 
 /** The sniffer takes such packets for leaks where they are for the internet; a lease's renewal arrives at the router. */
