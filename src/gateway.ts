@@ -1,3 +1,4 @@
+import type { AlertCode } from "./alert.ts";
 import { GatewayError } from "./errors.ts";
 import type { GatewayEvent } from "./http/event.ts";
 import type { Figures, Gateway } from "./http/gateway.ts";
@@ -5,9 +6,8 @@ import type { Log } from "./log.ts";
 import type { Catalogue } from "./servers/catalogue.ts";
 import { type CustomServer, type ImportedConfig, PROVIDERS, type Provider } from "./servers/schema.ts";
 import type { Host } from "./system/host.ts";
-import type { AlertCode } from "./tunnel/alert.ts";
 import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./tunnel/histogram.ts";
-import type { Memory } from "./tunnel/memory.ts";
+import type { SavedState } from "./tunnel/saved-state.ts";
 import type { Status } from "./tunnel/schema.ts";
 import { clashOf } from "./tunnel/session.ts";
 import { carriedBy } from "./tunnel/state.ts";
@@ -15,16 +15,16 @@ import type { Tunnel } from "./tunnel/tunnel.ts";
 import { generateKeyPair } from "./wireguard/key.ts";
 import type { Config } from "./wireguard/schema.ts";
 
-interface Parts extends Pick<Tunnel, "controller" | "roundTrips"> {
+interface Deps extends Pick<Tunnel, "controller" | "roundTrips"> {
   catalogue: Catalogue;
-  memory: Memory;
+  savedState: SavedState;
   clock: Pick<Host, "now" | "monotonic">;
-  bulletin: Bulletin;
+  events: EventBus;
   log: Pick<Log, "warn">;
 }
 
 /** Spreads what happens to whoever listens, and keeps count of the alerts. */
-export class Bulletin {
+export class EventBus {
   alerts = 0;
   /** The latest damage to state or lists; it stays until the next start. */
   damage: string | null = null;
@@ -62,30 +62,30 @@ export function gatewayOf({
   catalogue,
   controller,
   roundTrips,
-  memory,
+  savedState,
   clock,
-  bulletin,
+  events,
   log,
-}: Parts): Gateway {
+}: Deps): Gateway {
   let connects = histogramOf(CONNECT_BOUNDS_SECONDS);
   const status = async (state = controller.state): Promise<Status> => {
     const read = await controller.status(catalogue.current(), state);
-    return { ...read, error: read.error ?? memory.trouble ?? bulletin.damage };
+    return { ...read, error: read.error ?? savedState.trouble ?? events.damage };
   };
   // Each state is told, in order, though reading the rest of a status takes longer than a state may last.
   let telling: Promise<unknown> = Promise.resolve();
   controller.onChange((state) => {
     // A status asks the kernel, which costs a program.
-    if (!bulletin.heard) return;
+    if (!events.heard) return;
     telling = telling
-      .then(async () => bulletin.publish({ type: "status_change", payload: await status(state) }))
+      .then(async () => events.publish({ type: "status_change", payload: await status(state) }))
       .catch((error: unknown) => log.warn(`a change of state could not be told: ${String(error)}`));
   });
   catalogue.onChange((provider, count) =>
-    bulletin.publish({ type: "server_update", payload: { provider, count } }),
+    events.publish({ type: "server_update", payload: { provider, count } }),
   );
   const refuseClash = (config: Config) => {
-    const clash = clashOf(controller.links, config);
+    const clash = clashOf(controller.network, config);
     if (clash !== null) throw new GatewayError("bad_request", `address: ${clash}`);
   };
   return {
@@ -101,7 +101,7 @@ export function gatewayOf({
     },
     disconnect: async () => {
       await controller.disconnect();
-      return { killSwitch: memory.killSwitch() };
+      return { killSwitch: savedState.killSwitchWanted() };
     },
     addCustom: (body: CustomServer) => catalogue.addCustom(body, refuseClash),
     remove: (provider, name) => {
@@ -116,13 +116,13 @@ export function gatewayOf({
       return { private_key: privateKey, public_key: publicKey };
     },
     health: () => controller.fault(),
-    subscribe: (listener) => bulletin.subscribe(listener),
+    subscribe: (listener) => events.subscribe(listener),
     figures: async (): Promise<Figures> => {
       const session = carriedBy(controller.state);
       return {
         status: await status(),
         tunnel: session && { interface: session.link, publicKey: session.server.config.peer.publicKey },
-        alerts: bulletin.alerts,
+        alerts: events.alerts,
         connects,
       };
     },

@@ -12,7 +12,7 @@ import { notifySystemd } from "./system/notify.ts";
 
 // Each command loads what it needs when it runs: the whole service takes 0.2 s to load, several times that on a Pi.
 const loadServe = () => import("./serve.ts");
-const loadKillSwitch = () => import("./killswitch.ts");
+const loadKillSwitch = () => import("./cli/killswitch.ts");
 
 const program = new Command("portcullis")
   .description("A WireGuard VPN gateway with a kill switch.")

@@ -1,14 +1,14 @@
 import { existsSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
-import type { LoggedOut } from "./account/registration.ts";
-import type { ShownAccount } from "./account/shown.ts";
 import type { Contents } from "./backup/contents.ts";
 import type { Permissions, Restored } from "./backup/restore.ts";
 import { type Code, GatewayError, messageOf } from "./errors.ts";
+import type { Inspection } from "./killswitch/report.ts";
 import type { Log } from "./log.ts";
+import type { LoggedOut } from "./providers/mullvad/account.ts";
+import type { ShownAccount } from "./providers/mullvad/shown.ts";
 import type { Updated } from "./servers/updates.ts";
 import type { Host } from "./system/host.ts";
-import type { Inspection } from "./tunnel/inspection.ts";
 
 /**
  * What only the operator may ask of the running service, each with what is given and what comes back. The kill switch

@@ -1,34 +1,34 @@
 import { hostname } from "node:os";
-import { registrationIn } from "./account/live.ts";
 import { parseIp } from "./address.ts";
+import type { AlertCode } from "./alert.ts";
 import { liveBackup } from "./backup/live.ts";
 import { GatewayError, messageOf } from "./errors.ts";
-import { finalRulesStand } from "./firewall/audit.ts";
-import { blocked } from "./firewall/policy.ts";
-import { rulesetOf } from "./firewall/ruleset.ts";
-import { listTable } from "./firewall/table.ts";
-import { Bulletin, gatewayOf } from "./gateway.ts";
+import { EventBus, gatewayOf } from "./gateway.ts";
 import { type App, createApp, listen } from "./http/app.ts";
 import { Peers } from "./http/peers.ts";
-import { bootKeeper } from "./install/boot.ts";
+import { bootKeeper } from "./killswitch/boot-files.ts";
+import { finalRulesStand } from "./killswitch/listing.ts";
+import { blocked } from "./killswitch/policy.ts";
+import { applyRules, rulesFor } from "./killswitch/routing-rules.ts";
+import { rulesetOf } from "./killswitch/ruleset.ts";
+import { listTable } from "./killswitch/table.ts";
 import { Log } from "./log.ts";
+import { linksFinder } from "./network/finder.ts";
+import { type HostNetwork, hostNetworkOf, type Ipv6, lanText } from "./network/host-network.ts";
 import { type Answers, answerOperator } from "./operator.ts";
-import { linksFinder } from "./routing/finder.ts";
-import { type Ipv6, type Links, lanText, linksOf } from "./routing/links.ts";
-import { applyRules, rulesFor } from "./routing/rules.ts";
+import { managedAccountIn } from "./providers/mullvad/live.ts";
+import { storedRegistration } from "./providers/mullvad/registration.ts";
 import { alternativesTo } from "./servers/alternatives.ts";
 import { Catalogue } from "./servers/catalogue.ts";
-import { storedDevice } from "./servers/device.ts";
 import { isAddress, ManagedList } from "./servers/managed.ts";
-import { Store } from "./servers/store.ts";
 import { Updates } from "./servers/updates.ts";
 import type { Settings } from "./settings.ts";
+import { Store } from "./store/store.ts";
 import { claimGateway } from "./system/claim.ts";
 import type { Host } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
-import type { AlertCode } from "./tunnel/alert.ts";
-import { Memory } from "./tunnel/memory.ts";
+import { SavedState } from "./tunnel/saved-state.ts";
 import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
 
 /** What is under way ends within milliseconds; systemd waits for 90 s. */
@@ -42,11 +42,11 @@ export interface Graph extends Tunnel {
   store: Store;
   catalogue: Catalogue;
   updates: Updates;
-  memory: Memory;
+  savedState: SavedState;
   log: Log;
   host: Host;
-  findLinks: () => Promise<Links>;
-  bulletin: Bulletin;
+  findNetwork: () => Promise<HostNetwork>;
+  events: EventBus;
   /** What was found damaged, for an alert once somebody listens. */
   damages: [AlertCode, string][];
 }
@@ -65,23 +65,23 @@ export async function serve(settings: Settings): Promise<Service> {
   await claimGateway(settings, new Log(settings.logLevel));
   const keepForBoot = bootKeeper(settings.stateDir, new LinuxHost(), new Log(settings.logLevel));
   const graph = await graphOf(settings, keepForBoot).catch(async (error: unknown) => {
-    await raiseKillSwitch(settings, (host) => linksOf(host, settings));
+    await raiseKillSwitch(settings, (host) => hostNetworkOf(host, settings));
     throw error;
   });
-  const { controller, supervisor, catalogue, updates, messenger, log } = graph;
+  const { controller, supervisor, catalogue, updates, httpsClient, log } = graph;
   await controller.start(catalogue.all()).catch(async (error: unknown) => {
-    if (graph.memory.killSwitch()) await raiseKillSwitch(settings, graph.findLinks);
+    if (graph.savedState.killSwitchWanted()) await raiseKillSwitch(settings, graph.findNetwork);
     throw error;
   });
   // What a long server list was parsed from is twice the list itself, and a Pi has better use for that memory.
   Bun.gc(true);
   if (controller.lans.length === 0)
     log.warn("no LAN interface with a private address: only this machine can reach the gateway");
-  else log.info(`LAN: ${lanText(graph.protection.links, settings)}`);
+  else log.info(`LAN: ${lanText(graph.killSwitch.network, settings)}`);
   const operator = answerOperator(settings.stateDir, answersOf(graph), { clock: graph.host, log });
   const gateway = gatewayOf({ ...graph, clock: graph.host });
-  for (const [code, message] of graph.damages) graph.bulletin.alarm(code, message);
-  graph.memory.save();
+  for (const [code, message] of graph.damages) graph.events.alarm(code, message);
+  graph.savedState.save();
   // Of the namespace that this process listens in.
   const peers = new Peers(new LinuxHost());
   const app = createApp(gateway, {
@@ -100,11 +100,11 @@ export async function serve(settings: Settings): Promise<Service> {
     );
   const stopping = new AbortController();
   const http = listenWhenThere(app, graph, stopping.signal);
-  const killSwitch = graph.memory.killSwitch() ? "stands" : "is down, as the operator wants it";
+  const killSwitch = graph.savedState.killSwitchWanted() ? "stands" : "is down, as the operator wants it";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
   void supervisor.watch(stopping.signal);
-  void graph.memory.keepSaving(graph.host, stopping.signal);
-  const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", messenger.sendInside);
+  void graph.savedState.keepSaving(graph.host, stopping.signal);
+  const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
   controller.onChange(keepFresh);
   keepFresh();
   return {
@@ -119,9 +119,9 @@ export async function serve(settings: Settings): Promise<Service> {
 }
 
 function answersOf(graph: Graph): Answers {
-  const { controller, updates, messenger } = graph;
+  const { controller, updates, httpsClient } = graph;
   const backup = liveBackup(graph);
-  const account = registrationIn(graph, messenger.send);
+  const account = managedAccountIn(graph, httpsClient.send);
   const turn = async (wanted: boolean) => {
     await controller.setKillSwitch(wanted);
     return null;
@@ -132,7 +132,7 @@ function answersOf(graph: Graph): Answers {
     "killswitch/off": () => turn(false),
     backup: async () => backup.take(),
     restore: ({ contents, may }) => backup.restore(contents, may),
-    "servers/update": (options) => updates.update(messenger.send, options),
+    "servers/update": (options) => updates.update(httpsClient.send, options),
     account: () => account.show(),
     "account/login": ({ number }) => account.logIn(number),
     "account/logout": ({ forget }) => account.logOut(forget),
@@ -141,32 +141,35 @@ function answersOf(graph: Graph): Answers {
 }
 
 /** `note` is told the machine's network each time that it is looked up. */
-export async function graphOf(settings: Settings, note: (links: Links) => void = () => {}): Promise<Graph> {
+export async function graphOf(
+  settings: Settings,
+  note: (network: HostNetwork) => void = () => {},
+): Promise<Graph> {
   assertMachine(settings.netns);
   const log = new Log(settings.logLevel);
   const host = new LinuxHost(settings.netns);
   const store = Store.open(settings.stateDir, host.now());
   const managed = await ManagedList.read(host, settings, store);
-  const bulletin = new Bulletin(host, log);
-  const memory = new Memory(store, (code, message) => bulletin.alarm(code, message));
+  const events = new EventBus(host, log);
+  const savedState = new SavedState(store, (code, message) => events.alarm(code, message));
   const catalogue = new Catalogue(store, managed);
-  const find = linksFinder(host, settings, memory, log);
-  const findLinks = async () => {
-    const links = await find();
-    note(links);
-    return links;
+  const find = linksFinder(host, settings, savedState, log);
+  const findNetwork = async () => {
+    const network = await find();
+    note(network);
+    return network;
   };
   const tunnel = tunnelIn({
     host,
-    memory,
-    findLinks,
+    savedState,
+    findNetwork,
     base: settings.interface,
     userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
     autoconnect: settings.autoconnect,
     latest: ({ provider, name }) => catalogue.server(provider, name),
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
     log,
-    alarm: (code, message) => bulletin.alarm(code, message),
+    alarm: (code, message) => events.alarm(code, message),
   });
   const updates = new Updates({
     host,
@@ -174,13 +177,25 @@ export async function graphOf(settings: Settings, note: (links: Links) => void =
     catalogue,
     source: settings.managedList,
     log,
-    onShrunk: (message) => bulletin.alarm("list_shrunk", message),
+    onShrunk: (message) => events.alarm("list_shrunk", message),
   });
   const damages: [AlertCode, string][] = [];
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
-  if (storedDevice(store) === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);
+  if (storedRegistration(store) === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);
   if (managed.alert !== null) damages.push(["list_damaged", managed.alert]);
-  return { ...tunnel, settings, store, catalogue, updates, memory, log, host, findLinks, bulletin, damages };
+  return {
+    ...tunnel,
+    settings,
+    store,
+    catalogue,
+    updates,
+    savedState,
+    log,
+    host,
+    findNetwork,
+    events,
+    damages,
+  };
 }
 
 const ACCOUNT_LOST = "The stored account of the managed provider could not be read and is not used.";
@@ -188,25 +203,25 @@ const ACCOUNT_LOST = "The stored account of the managed provider could not be re
 /** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */
 async function raiseKillSwitch(
   { netns }: Settings,
-  findLinks: (host: Host) => Promise<Links>,
+  findNetwork: (host: Host) => Promise<HostNetwork>,
 ): Promise<void> {
   const host = new LinuxHost(netns);
   // What an earlier service left in place is as closed, and may hold a live tunnel.
   const listing = await listTable(host);
   if (listing !== null && finalRulesStand(listing)) return;
-  const links = await findLinks(host);
-  const ruleset = rulesetOf(blocked(links));
+  const network = await findNetwork(host);
+  const ruleset = rulesetOf(blocked(network));
   await host.run(["nft", "-f", "-"], { stdin: ruleset });
-  await applyRules(host, rulesFor(links));
+  await applyRules(host, rulesFor(network));
 }
 
 /** On an address that this machine does not have now, as that of a LAN whose cable is out, as soon as it has it. */
-function listenWhenThere(app: App, { settings, host, log, protection }: Graph, signal: AbortSignal) {
-  let http = listenOn(app, settings, protection.links.ipv6);
+function listenWhenThere(app: App, { settings, host, log, killSwitch }: Graph, signal: AbortSignal) {
+  let http = listenOn(app, settings, killSwitch.network.ipv6);
   const tryAgain = async (): Promise<void> => {
     await host.sleep(LISTEN_AGAIN_MS, signal);
     if (signal.aborted) return;
-    http = listenOn(app, settings, protection.links.ipv6);
+    http = listenOn(app, settings, killSwitch.network.ipv6);
     if (http === null) return tryAgain();
     log.info(`${settings.host} is there: Portcullis answers`);
   };

@@ -1,5 +1,5 @@
 import { GatewayError } from "../src/errors.ts";
-import { chainsListed } from "../src/firewall/audit.ts";
+import { chainsListed } from "../src/killswitch/listing.ts";
 import type { Host, HttpsAnswer, PinnedRequest, RunOptions, Watch } from "../src/system/host.ts";
 import { publicKeyOf } from "../src/wireguard/key.ts";
 

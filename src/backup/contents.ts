@@ -3,11 +3,11 @@ import { Compile } from "typebox/compile";
 import { Value } from "typebox/value";
 import { parseIp } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
-import { ACCOUNT, deviceFrom } from "../servers/device.ts";
+import { ACCOUNT, registrationFrom } from "../providers/mullvad/registration.ts";
 import { nameIn } from "../servers/name.ts";
 import { Provider, type Server } from "../servers/schema.ts";
-import { type Store, StoredServer } from "../servers/store.ts";
-import { connectionIn } from "../tunnel/memory.ts";
+import { type Store, StoredServer } from "../store/store.ts";
+import { connectionIn } from "../tunnel/saved-state.ts";
 import { formatConfig, parseConfig } from "../wireguard/config.ts";
 
 /** What a backup holds: custom and imported servers, keys included, and the settings that outlive the service. */
@@ -59,7 +59,7 @@ export function checkedContents(value: unknown): Contents {
 
 function isSetting(key: string, value: string): boolean {
   if (ADDRESS.test(key)) return parseIp(value) === value;
-  if (key === ACCOUNT) return deviceFrom(value) !== null;
+  if (key === ACCOUNT) return registrationFrom(value) !== null;
   return Object.hasOwn(SETTINGS, key) && SETTINGS[key]?.(value) === true;
 }
 

@@ -1,19 +1,19 @@
-import { takeUpAccount } from "../account/live.ts";
 import { GatewayError } from "../errors.ts";
+import { takeUpAccount } from "../providers/mullvad/live.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
-import type { Store } from "../servers/store.ts";
 import type { Settings } from "../settings.ts";
+import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import type { Controller } from "../tunnel/controller.ts";
-import type { Memory } from "../tunnel/memory.ts";
+import type { SavedState } from "../tunnel/saved-state.ts";
 import { type Contents, checkedContents, contentsOf } from "./contents.ts";
 import { type Permissions, type Restored, restoreInto } from "./restore.ts";
 
-interface Parts {
+interface Deps {
   store: Store;
   catalogue: Catalogue;
   controller: Controller;
-  memory: Memory;
+  savedState: SavedState;
   settings: Settings;
   host: Pick<Host, "now" | "read">;
 }
@@ -24,8 +24,8 @@ export interface LiveBackup {
   restore(contents: unknown, may: Permissions): Promise<Restored>;
 }
 
-export function liveBackup(parts: Parts): LiveBackup {
-  const { store, catalogue, controller, memory, host } = parts;
+export function liveBackup(deps: Deps): LiveBackup {
+  const { store, catalogue, controller, savedState, host } = deps;
   return {
     take: () => contentsOf(store, host.now()),
     restore: async (contents, may) => {
@@ -33,15 +33,16 @@ export function liveBackup(parts: Parts): LiveBackup {
       // The tunnel must not lose the server that it was made of, nor the memory of it.
       if (!["disconnected", "failed"].includes(controller.state.name))
         throw new GatewayError("unable", "there is a tunnel; disconnect first: portcullis disconnect");
-      const before = memory.killSwitch();
+      const before = savedState.killSwitchWanted();
       // What waits to be saved would be written over what is restored.
-      memory.save();
-      memory.assertSaved();
+      savedState.save();
+      savedState.assertSaved();
       const restored = restoreInto(store, checked, may);
-      memory.reload();
+      savedState.reload();
       catalogue.reload();
-      await takeUpAccount(parts);
-      if (memory.killSwitch() !== before) await controller.setKillSwitch(memory.killSwitch());
+      await takeUpAccount(deps);
+      if (savedState.killSwitchWanted() !== before)
+        await controller.setKillSwitch(savedState.killSwitchWanted());
       return restored;
     },
   };

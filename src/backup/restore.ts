@@ -1,8 +1,8 @@
 import { GatewayError } from "../errors.ts";
-import { ACCOUNT, deviceFrom, storedDevice } from "../servers/device.ts";
+import { ACCOUNT, registrationFrom, storedRegistration } from "../providers/mullvad/registration.ts";
 import { MOST_SERVERS, MOST_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
-import type { Store } from "../servers/store.ts";
+import type { Store } from "../store/store.ts";
 import { type Contents, SETTING_NAMES } from "./contents.ts";
 
 export interface Restored {
@@ -62,9 +62,9 @@ function titleOf({ provider, name }: Server): string {
 
 /** Another device, or another key of the same one, must not be lost unasked. */
 function accountTaken(store: Store, { settings }: Contents): string[] {
-  const stored = storedDevice(store);
+  const stored = storedRegistration(store);
   if (stored === null || stored === "damaged" || settings[ACCOUNT] === undefined) return [];
-  if (Bun.deepEquals(deviceFrom(settings[ACCOUNT]), stored)) return [];
+  if (Bun.deepEquals(registrationFrom(settings[ACCOUNT]), stored)) return [];
   return [`the account's device ${JSON.stringify(stored.name)}`];
 }
 

@@ -1,13 +1,13 @@
-import { registrationIn } from "../account/live.ts";
-import { accountNumberIn } from "../account/number.ts";
-import type { LoggedOut, Registration } from "../account/registration.ts";
-import type { ShownAccount } from "../account/shown.ts";
 import { askOperator } from "../operator.ts";
+import type { LoggedOut, ManagedAccount } from "../providers/mullvad/account.ts";
+import { managedAccountIn } from "../providers/mullvad/live.ts";
+import { accountNumberIn } from "../providers/mullvad/number.ts";
+import type { ShownAccount } from "../providers/mullvad/shown.ts";
 import type { Settings } from "../settings.ts";
-import { sendUnguarded } from "../tunnel/messenger.ts";
-import { graphAlone } from "./alone.ts";
+import { sendUnguarded } from "../tunnel/https-client.ts";
 import { host, type Said } from "./asking.ts";
 import { STANDARD_INPUT } from "./defaults.ts";
+import { offlineGraph } from "./offline.ts";
 import { asRoot } from "./root.ts";
 import { readSecret } from "./secret.ts";
 import { printable, styled, table } from "./text.ts";
@@ -17,33 +17,36 @@ export async function logIn(settings: Settings): Promise<Said> {
   asRoot("account login");
   const number = accountNumberIn(await readSecret(STANDARD_INPUT, "Account number"));
   const live = await askOperator(settings.stateDir, "account/login", { number });
-  const account = live?.answer ?? (await alone(settings, (registration) => registration.logIn(number)));
+  const account = live?.answer ?? (await alone(settings, (managedAccount) => managedAccount.logIn(number)));
   return saidOf(account, "Logged in; servers of the managed provider can be connected to.");
 }
 
 export async function showAccount(settings: Settings): Promise<Said> {
   asRoot("account show");
   const live = await askOperator(settings.stateDir, "account", null);
-  return saidOf(live?.answer ?? (await alone(settings, (registration) => registration.show())));
+  return saidOf(live?.answer ?? (await alone(settings, (managedAccount) => managedAccount.show())));
 }
 
 export async function logOut(settings: Settings, forget: boolean): Promise<Said> {
   asRoot("account logout");
   const live = await askOperator(settings.stateDir, "account/logout", { forget });
-  const out = live?.answer ?? (await alone(settings, (registration) => registration.logOut(forget)));
+  const out = live?.answer ?? (await alone(settings, (managedAccount) => managedAccount.logOut(forget)));
   return { json: { success: true, ...out }, text: farewell(out) };
 }
 
 export async function rotateKey(settings: Settings): Promise<Said> {
   asRoot("account rotate-key");
   const live = await askOperator(settings.stateDir, "account/rotate-key", null);
-  const account = live?.answer ?? (await alone(settings, (registration) => registration.rotateKey()));
+  const account = live?.answer ?? (await alone(settings, (managedAccount) => managedAccount.rotateKey()));
   return saidOf(account, "The device has another key.");
 }
 
-async function alone<T>(settings: Settings, work: (registration: Registration) => Promise<T>): Promise<T> {
-  const graph = await graphAlone(settings);
-  return work(registrationIn(graph, sendUnguarded(graph.host)));
+async function alone<T>(
+  settings: Settings,
+  work: (managedAccount: ManagedAccount) => Promise<T>,
+): Promise<T> {
+  const graph = await offlineGraph(settings);
+  return work(managedAccountIn(graph, sendUnguarded(graph.host)));
 }
 
 function saidOf(account: ShownAccount, done = ""): Said {

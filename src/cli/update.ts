@@ -1,9 +1,9 @@
 import { askOperator } from "../operator.ts";
 import type { Updated } from "../servers/updates.ts";
 import type { Settings } from "../settings.ts";
-import { sendUnguarded } from "../tunnel/messenger.ts";
-import { graphAlone } from "./alone.ts";
+import { sendUnguarded } from "../tunnel/https-client.ts";
 import type { Said } from "./asking.ts";
+import { offlineGraph } from "./offline.ts";
 import { asRoot } from "./root.ts";
 
 /** Fetches the managed provider's list: by the running service, or directly where no kill switch stands yet. */
@@ -15,7 +15,7 @@ export async function updateServers(settings: Settings, force: boolean): Promise
 }
 
 async function updateAlone(settings: Settings, force: boolean): Promise<Updated> {
-  const { host, updates } = await graphAlone(settings);
+  const { host, updates } = await offlineGraph(settings);
   return updates.update(sendUnguarded(host), { force });
 }
 

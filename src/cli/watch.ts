@@ -1,7 +1,7 @@
 import { Value } from "typebox/value";
+import type { SecurityAlert } from "../alert.ts";
 import { GatewayEvent } from "../http/event.ts";
 import type { Host } from "../system/host.ts";
-import type { SecurityAlert } from "../tunnel/alert.ts";
 import type { Status } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
 import { lineOf, readStatus, textOf } from "./status.ts";

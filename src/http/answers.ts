@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "typebox";
-import { type StandardSchema, standard } from "./standard.ts";
+import { type StandardSchema, standardSchema } from "./standard-schema.ts";
 
 /** Every refusal, of every endpoint and for every cause. */
 export const Refusal = Type.Object(
@@ -29,5 +29,5 @@ export function answer<Schema extends TSchema>(
   schema: Schema,
   description: string,
 ): Schema & StandardSchema<Static<Schema>> {
-  return standard({ ...schema, description }, "answer");
+  return standardSchema({ ...schema, description }, "answer");
 }

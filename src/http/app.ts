@@ -1,14 +1,14 @@
 import { Elysia } from "elysia";
 import { isLinkLocal } from "../address.ts";
-import { Audience } from "./audience.ts";
 import { docsRoutes } from "./docs.ts";
-import { type DoorOptions, doorFor, type Next } from "./door.ts";
 import { answerTo } from "./errors.ts";
+import { EventSockets } from "./event-sockets.ts";
 import type { Gateway } from "./gateway.ts";
+import { type Next, type PipelineOptions, pipelineFor } from "./pipeline.ts";
 import { routesOf } from "./routes.ts";
-import { inTurns } from "./turns.ts";
+import { inTurns } from "./single-flight.ts";
 
-export interface Options extends DoorOptions {
+export interface Options extends PipelineOptions {
   /** By which interface a link-local peer has come in; null where that is not known. */
   interfaceOf: (address: string, port: number) => Promise<string | null>;
 }
@@ -17,9 +17,9 @@ export type App = ReturnType<typeof createApp>;
 
 /** The HTTP interface to a gateway; nothing listens yet. */
 export function createApp(gateway: Gateway, options: Options) {
-  const door = doorFor(options);
+  const door = pipelineFor(options);
   const shared = inTurns(gateway);
-  const audience = new Audience(shared, options.fault);
+  const eventSockets = new EventSockets(shared, options.fault);
   const app = new Elysia({
     strictPath: true,
     // A native static response would bypass the door.
@@ -43,9 +43,9 @@ export function createApp(gateway: Gateway, options: Options) {
       return door(request, peer, next as unknown as Next);
     })
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))
-    .use(routesOf(shared, audience))
-    .use(docsRoutes(shared, audience));
-  return { app, audience };
+    .use(routesOf(shared, eventSockets))
+    .use(docsRoutes(shared, eventSockets));
+  return { app, eventSockets };
 }
 
 const IDLE_SECONDS = 60;
@@ -58,17 +58,17 @@ async function peerOf(found: Bun.SocketAddress | null, { interfaceOf }: Options)
 
 /** Starts to listen; throws where the address is taken. Port 0 takes any free one. */
 export function listen(
-  { app, audience }: App,
+  { app, eventSockets }: App,
   hostname: string,
   port: number,
 ): { port: number; stop: () => Promise<void> } {
   // Elysia's own handlers would parse what clients send and keep the whole request for each socket.
-  app.listen({ hostname, port, websocket: audience.handlers });
+  app.listen({ hostname, port, websocket: eventSockets.handlers });
   const server = app.server;
   if (server?.port === undefined) throw new Error("nothing listens");
-  audience.start(server);
+  eventSockets.start(server);
   const stop = () => {
-    audience.stop();
+    eventSockets.stop();
     return server.stop(true);
   };
   return { port: server.port, stop };

@@ -5,7 +5,7 @@ import { jsonBody, unusedBody } from "./body.ts";
 import { CUSTOM_EXAMPLE } from "./examples.ts";
 import type { Gateway } from "./gateway.ts";
 import { namePath } from "./schema.ts";
-import { standard } from "./standard.ts";
+import { standardSchema } from "./standard-schema.ts";
 
 export function customRoutes(gateway: Gateway) {
   return new Elysia()
@@ -17,7 +17,7 @@ export function customRoutes(gateway: Gateway) {
       },
       {
         parse: jsonBody,
-        body: standard({ ...CustomServer, examples: [CUSTOM_EXAMPLE] }),
+        body: standardSchema({ ...CustomServer, examples: [CUSTOM_EXAMPLE] }),
         response: answers(Success, "the server is in the list of the provider custom"),
         detail: { summary: "Add a custom server", tags: ["Servers"] },
       },

@@ -1,19 +1,19 @@
 import { swagger } from "@elysiajs/swagger";
 import { Elysia } from "elysia";
 import { version } from "../../package.json";
-import type { Audience } from "./audience.ts";
 import { EVENTS } from "./event.ts";
+import type { EventSockets } from "./event-sockets.ts";
 import type { Gateway } from "./gateway.ts";
 import { routesOf } from "./routes.ts";
 import { swaggerRoutes } from "./swagger.ts";
 
 /** `/swagger/json`, the OpenAPI document of the endpoints, and `/swagger`, the page that shows it. */
-export function docsRoutes(gateway: Gateway, audience: Audience) {
+export function docsRoutes(gateway: Gateway, eventSockets: EventSockets) {
   let document: Promise<OpenApi> | undefined;
   return new Elysia().use(swaggerRoutes()).get(
     "/swagger/json",
     () => {
-      document ??= documentOf(gateway, audience).then(corrected).then(withEvents);
+      document ??= documentOf(gateway, eventSockets).then(corrected).then(withEvents);
       return document;
     },
     { detail: { hide: true } },
@@ -24,10 +24,10 @@ export function docsRoutes(gateway: Gateway, audience: Audience) {
  * The plugin runs in an app that nobody listens to: beside the document it would serve a page that loads its
  * scripts from a CDN, and nothing of the gateway may depend on the internet.
  */
-async function documentOf(gateway: Gateway, audience: Audience): Promise<OpenApi> {
+async function documentOf(gateway: Gateway, eventSockets: EventSockets): Promise<OpenApi> {
   const described = new Elysia()
     .use(swagger({ documentation: { info: INFO } }))
-    .use(routesOf(gateway, audience));
+    .use(routesOf(gateway, eventSockets));
   const response = await described.handle(new Request("http://localhost/swagger/json"));
   return (await response.json()) as OpenApi;
 }

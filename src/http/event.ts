@@ -1,6 +1,6 @@
 import { type Static, type TLiteral, type TSchema, Type } from "typebox";
+import { SecurityAlert } from "../alert.ts";
 import { Provider } from "../servers/schema.ts";
-import { SecurityAlert } from "../tunnel/alert.ts";
 import { Status } from "../tunnel/schema.ts";
 
 /** The messages of `/ws` by their `type`. */

@@ -1,20 +1,20 @@
 import { Elysia } from "elysia";
 import { answer, Refusal } from "./answers.ts";
-import type { Audience, Seat } from "./audience.ts";
 import { refusal } from "./errors.ts";
+import type { EventSockets, Seat } from "./event-sockets.ts";
 import { clientOf } from "./limits.ts";
 
 /**
  * `/ws` is a GET like any other up to the upgrade, so that the door and the error handling hold here too.
  * (Elysia's own `.ws` hides from both that there was an upgrade.)
  */
-export function eventRoutes(audience: Audience) {
+export function eventRoutes(eventSockets: EventSockets) {
   return new Elysia().get(
     "/ws",
     ({ request, server }) => {
       if (server === null || !isHandshake(request.headers)) return NOT_A_HANDSHAKE();
       const client = clientOf(server.requestIP(request)?.address ?? "");
-      const full = audience.refusalFor(client);
+      const full = eventSockets.refusalFor(client);
       if (full !== null) return FULL[full]();
       if (!server.upgrade(request, { data: { client } satisfies Seat })) return NOT_A_HANDSHAKE();
       // Bun has sent its own; this one is for the log.

@@ -5,7 +5,7 @@ import { jsonBody, unusedBody } from "./body.ts";
 import { IMPORT_EXAMPLE } from "./examples.ts";
 import type { Gateway } from "./gateway.ts";
 import { Imported, namePath } from "./schema.ts";
-import { standard } from "./standard.ts";
+import { standardSchema } from "./standard-schema.ts";
 
 export function importRoutes(gateway: Gateway) {
   return new Elysia()
@@ -17,7 +17,7 @@ export function importRoutes(gateway: Gateway) {
       },
       {
         parse: jsonBody,
-        body: standard({ ...ImportedConfig, examples: [IMPORT_EXAMPLE] }),
+        body: standardSchema({ ...ImportedConfig, examples: [IMPORT_EXAMPLE] }),
         response: answers(Imported, "the configuration is in the list of the provider imported"),
         detail: { summary: "Import a WireGuard configuration", tags: ["Servers"] },
       },

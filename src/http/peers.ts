@@ -1,6 +1,6 @@
 import { parseIp } from "../address.ts";
 import type { Host } from "../system/host.ts";
-import { shared } from "./turns.ts";
+import { shared } from "./single-flight.ts";
 
 /** TCP connections with link-local peers, with the interface that each has come in by. */
 const LIST = ["ss", "-Htn6", "state", "connected", "dst", "[fe80::/10]"];

@@ -5,9 +5,12 @@ import { answers } from "./answers.ts";
 import { unusedBody } from "./body.ts";
 import type { Gateway } from "./gateway.ts";
 import { Providers, Switched } from "./schema.ts";
-import { standard } from "./standard.ts";
+import { standardSchema } from "./standard-schema.ts";
 
-const ProviderPath = standard(Type.Object({ provider: Provider }, { additionalProperties: false }), "path");
+const ProviderPath = standardSchema(
+  Type.Object({ provider: Provider }, { additionalProperties: false }),
+  "path",
+);
 
 export function providerRoutes(gateway: Gateway) {
   return new Elysia()

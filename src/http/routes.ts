@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
-import type { Audience } from "./audience.ts";
 import { customRoutes } from "./custom.ts";
+import type { EventSockets } from "./event-sockets.ts";
 import { eventRoutes } from "./events.ts";
 import type { Gateway } from "./gateway.ts";
 import { healthRoutes } from "./health.ts";
@@ -13,7 +13,7 @@ import { statusRoutes } from "./status.ts";
 import { tunnelRoutes } from "./tunnel.ts";
 
 /** The endpoints, the events and the figures. */
-export function routesOf(gateway: Gateway, audience: Audience) {
+export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
   return new Elysia()
     .use(statusRoutes(gateway))
     .use(providerRoutes(gateway))
@@ -23,6 +23,6 @@ export function routesOf(gateway: Gateway, audience: Audience) {
     .use(importRoutes(gateway))
     .use(keyPairRoutes(gateway))
     .use(healthRoutes(gateway))
-    .use(eventRoutes(audience))
+    .use(eventRoutes(eventSockets))
     .use(metricsRoutes(gateway));
 }

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { Provider, ServerTree } from "../servers/schema.ts";
-import { standard } from "./standard.ts";
+import { standardSchema } from "./standard-schema.ts";
 
 /** GET /api/providers. */
 export const Providers = Type.Object(
@@ -22,7 +22,10 @@ export const Servers = Type.Object(
 
 /** A server's name in a path, such as that of the example. */
 export function namePath(example: string) {
-  return standard(Type.Object({ name: Type.String({ example }) }, { additionalProperties: false }), "path");
+  return standardSchema(
+    Type.Object({ name: Type.String({ example }) }, { additionalProperties: false }),
+    "path",
+  );
 }
 
 /** POST /api/disconnect. */

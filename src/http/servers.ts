@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import type { Static } from "typebox";
 import { answers } from "./answers.ts";
-import { answerWith, entityOnce } from "./entity.ts";
+import { answerWith, entityOnce } from "./etag.ts";
 import type { Gateway } from "./gateway.ts";
 import { Servers } from "./schema.ts";
 

@@ -5,14 +5,14 @@ import { jsonBody, unusedBody } from "./body.ts";
 import { CONNECT_EXAMPLE } from "./examples.ts";
 import type { Gateway } from "./gateway.ts";
 import { Disconnected } from "./schema.ts";
-import { standard } from "./standard.ts";
+import { standardSchema } from "./standard-schema.ts";
 
 const WHERE =
   "Hostname of a server of the current provider. Or a country or a city, spelled as in /api/servers, or both as " +
   "`City, Country`: then a few of its servers are asked for their round trip, by WireGuard handshakes, and the " +
   "nearest is taken. What was measured counts for ten minutes. While the tunnel leads to the place, nothing changes.";
 
-const Choice = standard(
+const Choice = standardSchema(
   Type.Object(
     { server: Type.String({ minLength: 1, description: WHERE }) },
     { additionalProperties: false, examples: [CONNECT_EXAMPLE] },

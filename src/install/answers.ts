@@ -1,5 +1,5 @@
 import { GatewayError } from "../errors.ts";
-import type { Links } from "../routing/links.ts";
+import type { HostNetwork } from "../network/host-network.ts";
 import { FLAGS, type Settings } from "../settings.ts";
 import type { Given } from "./environment.ts";
 import { PATHS } from "./paths.ts";
@@ -15,7 +15,7 @@ export function assertSomebody(): void {
 export type Ask = (question: string) => string | null;
 
 /** What is given, and what the person answers; nothing typed leaves the gateway to find out by itself. */
-export function answered(given: Given, { lans, uplink }: Links, ask: Ask): Given {
+export function answered(given: Given, { lans, uplink }: HostNetwork, ask: Ask): Given {
   const found = {
     lan: lans.map((lan) => lan.interface).join(", ") || "none yet",
     uplink: uplink ?? "none yet",
@@ -38,7 +38,7 @@ export function answered(given: Given, { lans, uplink }: Links, ask: Ask): Given
 export function repaired(
   given: Given,
   { lan }: Pick<Settings, "lan">,
-  { links: { uplink }, byDefault }: { links: Links; byDefault: Links },
+  { network: { uplink }, byDefault }: { network: HostNetwork; byDefault: HostNetwork },
   agrees: (question: string) => boolean,
 ): Given {
   const found = byDefault.lans.map((one) => one.interface);

@@ -1,5 +1,5 @@
-import { TABLE } from "../firewall/ruleset.ts";
-import { COMES_AND_GOES } from "../routing/lan.ts";
+import { TABLE } from "../killswitch/ruleset.ts";
+import { COMES_AND_GOES } from "../network/lan.ts";
 import type { Host } from "../system/host.ts";
 
 interface Link {
@@ -14,10 +14,10 @@ interface Listed {
 
 /** Who else on this machine has packets forwarded, as far as that shows: interfaces and chains, in words. */
 export async function forwardersOn(host: Host, base: string): Promise<string[]> {
-  const links = JSON.parse(await host.run(["ip", "-d", "-j", "link", "show"])) as Link[];
+  const network = JSON.parse(await host.run(["ip", "-d", "-j", "link", "show"])) as Link[];
   const legacy = (await host.read("/proc/net/ip_tables_names"))?.split("\n").includes("nat");
   return [
-    ...links
+    ...network
       .filter(({ ifname }) => ifname !== `${base}0` && ifname !== `${base}1`)
       .filter(({ ifname, linkinfo }) => COMES_AND_GOES.test(ifname) || linkinfo?.info_kind === "wireguard")
       .map(({ ifname }) => ifname),

@@ -1,17 +1,17 @@
 import { GatewayError, messageOf } from "../errors.ts";
-import { type Links, lanText, linksOf } from "../routing/links.ts";
-import { rulesFor } from "../routing/rules.ts";
+import { type Inspection, inspect } from "../killswitch/report.ts";
+import { rulesFor } from "../killswitch/routing-rules.ts";
+import { type HostNetwork, hostNetworkOf, lanText } from "../network/host-network.ts";
 import { FLAGS, type Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { LinuxHost, SELF_COMMAND } from "../system/linux.ts";
 import { assertAdministrator } from "../system/machine.ts";
-import { type Inspection, inspect } from "../tunnel/inspection.ts";
 import { answered, assertSomebody, repaired } from "./answers.ts";
 import { type Given, givenIn, settingsWith } from "./environment.ts";
-import { assertFit, assertNotCutOff, warningsFor } from "./fitness.ts";
 import { isOnLan, type Machine, machineOf } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 import { installPlan } from "./plan.ts";
+import { assertFit, assertNotCutOff, warningsFor } from "./preflight.ts";
 import { ensurePrograms, packagesLine } from "./programs.ts";
 import { carryOut } from "./run.ts";
 import { headOf, type Plan, textOf } from "./step.ts";
@@ -52,10 +52,10 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
     const ways = "what was done stays; run install again, or take it back: sudo portcullis uninstall";
     throw new GatewayError("unable", `${messageOf(cause)}; ${ways}`, { cause });
   });
-  const { links } = machine;
+  const { network } = machine;
   say(
     closingWords(
-      await inspect(host, { links, rules: rulesFor(links), isAsLoaded: null, fault: null }),
+      await inspect(host, { network, rules: rulesFor(network), isAsLoaded: null, fault: null }),
       settings,
     ),
   );
@@ -74,7 +74,7 @@ async function survey(host: Host, given: Given, choices: Choices): Promise<Surve
   if (!isAsking) return { machine, settings, given };
   const all =
     environment === null
-      ? answered(given, machine.links, prompt)
+      ? answered(given, machine.network, prompt)
       : repaired(given, settings, { ...machine, byDefault: await byDefault(host, settings) }, confirm);
   if (all === given) return { machine, settings, given };
   const wanted = settingsWith(givenIn(environment ?? ""), all);
@@ -82,8 +82,8 @@ async function survey(host: Host, given: Given, choices: Choices): Promise<Surve
 }
 
 /** What the LAN would be if the settings did not name it. */
-async function byDefault(host: Host, settings: Settings): Promise<Links> {
-  return linksOf(host, { ...settings, lan: [] });
+async function byDefault(host: Host, settings: Settings): Promise<HostNetwork> {
+  return hostNetworkOf(host, { ...settings, lan: [] });
 }
 
 /** Whether a command that installs packages may run. */
@@ -97,17 +97,17 @@ function agree(plan: Plan): void {
   if (!confirm("Go on?")) throw new GatewayError("unable", "nothing was done");
 }
 
-function sshLine({ links, sshClient }: Machine): string {
+function sshLine({ network, sshClient }: Machine): string {
   if (sshClient === null) return "";
-  return isOnLan(sshClient, links)
+  return isOnLan(sshClient, network)
     ? `You are logged in from ${sshClient}, which is on the LAN: your session stays.\n`
     : `You are logged in from ${sshClient}, which is NOT on the LAN: your session ends when the kill switch stands.\n`;
 }
 
-function summaryOf({ links, wireguard }: Machine, settings: Settings): string {
+function summaryOf({ network, wireguard }: Machine, settings: Settings): string {
   return [
-    `LAN:       ${lanText(links, settings)}`,
-    `Uplink:    ${links.uplink}`,
+    `LAN:       ${lanText(network, settings)}`,
+    `Uplink:    ${network.uplink}`,
     `WireGuard: ${wireguard === "kernel" ? "the kernel's" : "a program, for the kernel has none"}`,
   ].join("\n");
 }

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { basename } from "node:path";
 import { contains, isIpv4, isLinkLocal, parsePrefix } from "../address.ts";
-import { droppingChains, listTable } from "../firewall/table.ts";
-import { type Links, linksOf } from "../routing/links.ts";
-import { type Rule, readRules, TUNNEL_TABLE } from "../routing/rules.ts";
-import { sysctlsFor } from "../routing/sysctls.ts";
+import { type Rule, readRules, TUNNEL_TABLE } from "../killswitch/routing-rules.ts";
+import { droppingChains, listTable } from "../killswitch/table.ts";
+import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
+import { sysctlsFor } from "../network/sysctls.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { PATHS } from "./paths.ts";
@@ -15,7 +15,7 @@ export interface Machine {
   architecture: string | null;
   /** Names of all network interfaces. */
   interfaces: readonly string[];
-  links: Links;
+  network: HostNetwork;
   /** What carries a tunnel here; null where nothing does. */
   wireguard: "kernel" | "userspace" | null;
   systemd: boolean;
@@ -42,15 +42,15 @@ export interface Remains {
   /** The units that systemd knows. */
   units: readonly string[];
   /** The tunnel's interfaces. */
-  links: readonly string[];
+  network: readonly string[];
   table: boolean;
   rules: readonly Rule[];
 }
 
 export async function machineOf(host: Host, settings: Settings): Promise<Machine> {
-  const links = await linksOf(host, settings);
+  const network = await hostNetworkOf(host, settings);
   const sysctls = await Promise.all(
-    sysctlsFor(links).map(async ({ path }) => ({
+    sysctlsFor(network).map(async ({ path }) => ({
       path,
       value: (await host.read(`/proc/sys/net/${path}`))?.trim() ?? "",
     })),
@@ -58,7 +58,7 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
   return {
     architecture: (await host.run(["dpkg", "--print-architecture"]).catch(() => "")).trim() || null,
     interfaces: (await namesOfLinks(host)).filter((name) => name !== "lo"),
-    links,
+    network,
     wireguard: await wireguardOf(host),
     systemd: existsSync("/run/systemd/system"),
     forgetful: ["/etc", "/var/lib"].filter((folder) => IN_MEMORY.has(statfsSync(folder).type)),
@@ -75,7 +75,7 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
   const present = await namesOfLinks(host);
   return {
     units: [PATHS.serviceUnit, PATHS.killSwitchUnit].filter(existsSync).map((path) => basename(path)),
-    links: present.filter((name) => name === `${base}0` || name === `${base}1`),
+    network: present.filter((name) => name === `${base}0` || name === `${base}1`),
     table: (await listTable(host)) !== null,
     rules: await readRules(host),
   };
@@ -88,7 +88,7 @@ function foreignAmong(rules: readonly Rule[]): string[] {
 }
 
 /** Whether the address is served whatever the tunnel does. */
-export function isOnLan(client: string, { lans }: Links): boolean {
+export function isOnLan(client: string, { lans }: HostNetwork): boolean {
   const [address = "", zone = ""] = client.split("%");
   if (isLinkLocal(address)) return lans.some((lan) => lan.interface === zone);
   if (address === "::1" || (isIpv4(address) && address.startsWith("127."))) return true;
@@ -97,8 +97,8 @@ export function isOnLan(client: string, { lans }: Links): boolean {
 }
 
 async function namesOfLinks(host: Host): Promise<string[]> {
-  const links = JSON.parse(await host.run(["ip", "-j", "link", "show"])) as { ifname: string }[];
-  return links.map(({ ifname }) => ifname);
+  const network = JSON.parse(await host.run(["ip", "-j", "link", "show"])) as { ifname: string }[];
+  return network.map(({ ifname }) => ifname);
 }
 
 /** What carries a tunnel here. */

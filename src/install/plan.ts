@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "./boot.ts";
+import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "../killswitch/boot-files.ts";
 import { environmentWith, type Given, givenIn } from "./environment.ts";
 import type { Machine } from "./machine.ts";
 import { KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
@@ -34,7 +34,7 @@ export function installPlan({ machine, given, program, packages }: Installation)
     write(PATHS.modules, modulesText(machine)),
     write(PATHS.networkd, NETWORKD_TEXT),
     write(PATHS.nftables, NFTABLES_DROP_IN),
-    ...bootFilesFor(machine.links).map(({ name, text }) =>
+    ...bootFilesFor(machine.network).map(({ name, text }) =>
       write(join(PATHS.state, BOOT_FOLDER, name), text, BOOT_FILE_MODE),
     ),
     write(PATHS.killSwitchUnit, killSwitchUnit()),
@@ -57,11 +57,11 @@ export function installPlan({ machine, given, program, packages }: Installation)
  * LAN and uplink as they are now, where nothing else says which. At boot the service starts before the network: it
  * would know of no uplink, and without its routing rule the kernel refuses the default route that DHCP brings.
  */
-function foundOn({ links, environment }: Machine, given: Given): Given {
+function foundOn({ network, environment }: Machine, given: Given): Given {
   const known = { ...givenIn(environment ?? ""), ...given };
   return {
-    ...(known.lan === undefined ? { lan: links.lans.map((lan) => lan.interface).join(",") } : {}),
-    ...(known.uplink === undefined && links.uplink !== null ? { uplink: links.uplink } : {}),
+    ...(known.lan === undefined ? { lan: network.lans.map((lan) => lan.interface).join(",") } : {}),
+    ...(known.uplink === undefined && network.uplink !== null ? { uplink: network.uplink } : {}),
   };
 }
 

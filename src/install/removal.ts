@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
-import { TABLE } from "../firewall/ruleset.ts";
-import { ruleChanges } from "../routing/rules.ts";
-import { BOOT_FOLDER } from "./boot.ts";
+import { BOOT_FOLDER } from "../killswitch/boot-files.ts";
+import { ruleChanges } from "../killswitch/routing-rules.ts";
+import { TABLE } from "../killswitch/ruleset.ts";
 import type { Machine, Remains } from "./machine.ts";
 import { PATHS, UNITS } from "./paths.ts";
 import type { Plan, Step } from "./step.ts";
@@ -46,7 +46,7 @@ export function stopPlan(units: Remains["units"]): Plan {
 }
 
 /** What is gone meanwhile is no failure. */
-export function networkPlan({ links, rules, table }: Remains): Plan {
+export function networkPlan({ network, rules, table }: Remains): Plan {
   const unrule = ([4, 6] as const).flatMap((family) => {
     const lines = ruleChanges(
       rules.filter((rule) => rule.family === family),
@@ -56,7 +56,7 @@ export function networkPlan({ links, rules, table }: Remains): Plan {
     return [tried(["ip", `-${family}`, "-force", "-batch", "-"], `${lines.join("\n")}\n`)];
   });
   return [
-    ...links.map((link) => tried(["ip", "link", "del", "dev", link])),
+    ...network.map((link) => tried(["ip", "link", "del", "dev", link])),
     ...unrule,
     ...(table ? [tried(["nft", "delete", "table", ...TABLE.split(" ")])] : []),
   ];

@@ -1,4 +1,4 @@
-import { sysctlsFor } from "../routing/sysctls.ts";
+import { sysctlsFor } from "../network/sysctls.ts";
 import type { Machine } from "./machine.ts";
 
 /** What was noted first stays: a second installation would note what the first has set. */
@@ -14,9 +14,9 @@ export function parseSysctls(text: string): { path: string; value: string }[] {
 }
 
 /** What the service sets, from the first moment on (sysctl.d(5); a slash keeps the dots of an interface's name). */
-export function sysctlsText({ links, sysctls }: Machine): string {
+export function sysctlsText({ network, sysctls }: Machine): string {
   const off = sysctls.filter(({ path, value }) => path.endsWith("accept_ra") && value === "0");
-  const lines = sysctlsFor(links)
+  const lines = sysctlsFor(network)
     .filter(({ path }) => !off.some((other) => other.path === path))
     .map(({ path, value, why }) => `# ${why}\n-net/${path} = ${value}\n`);
   return lines.join("");

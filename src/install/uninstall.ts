@@ -1,5 +1,5 @@
 import { GatewayError, messageOf } from "../errors.ts";
-import { TABLE } from "../firewall/ruleset.ts";
+import { TABLE } from "../killswitch/ruleset.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
 import { assertSomebody } from "./answers.ts";
@@ -63,9 +63,9 @@ export async function takeBack(removal: Removal, base: string, surroundings: Sur
   }
 }
 
-function assertGone({ links, rules, table }: Remains): void {
+function assertGone({ network, rules, table }: Remains): void {
   const left = [
-    ...links,
+    ...network,
     ...rules.map(({ priority, text }) => `ip rule ${priority} ${text}`),
     ...(table ? [`table ${TABLE}`] : []),
   ];

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { TABLE } from "../firewall/ruleset.ts";
-import { BOOT_FILES, BOOT_FOLDER } from "./boot.ts";
+import { BOOT_FILES, BOOT_FOLDER } from "../killswitch/boot-files.ts";
+import { TABLE } from "../killswitch/ruleset.ts";
 import { KILL_SWITCH_UNIT, PATHS } from "./paths.ts";
 
 /**

@@ -1,5 +1,6 @@
 import { Value } from "typebox/value";
 import { GatewayError } from "../errors.ts";
+import type { Store } from "../store/store.ts";
 import { parseConfig } from "../wireguard/config.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { customServer } from "./custom.ts";
@@ -16,7 +17,6 @@ import {
   type ServerTree,
   type Stored,
 } from "./schema.ts";
-import type { Store } from "./store.ts";
 import { type Listed, listed, placeOf, treeOf } from "./tree.ts";
 
 /** Refuses a configuration that the machine cannot use as its network is. */

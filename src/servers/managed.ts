@@ -1,13 +1,13 @@
 import { GatewayError } from "../errors.ts";
+import { type Account, accountOf, type ManagedSettings } from "../providers/account.ts";
+import { storedRegistration } from "../providers/mullvad/registration.ts";
+import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { EVERYTHING } from "../wireguard/fieldset.ts";
 import type { Config } from "../wireguard/schema.ts";
-import { type Account, accountOf, type ManagedSettings } from "./account.ts";
-import { storedDevice } from "./device.ts";
 import type { ListedServer } from "./lists/entry.ts";
 import { type List, readList } from "./lists/list.ts";
 import type { Server } from "./schema.ts";
-import type { Store } from "./store.ts";
 import type { Listed } from "./tree.ts";
 
 /** The servers of the built-in provider, and the account that its operator has there. */
@@ -28,7 +28,7 @@ export class ManagedList {
     settings: ManagedSettings,
     store: Pick<Store, "list" | "read">,
   ): Promise<ManagedList> {
-    const managed = new ManagedList(await accountOf(host, settings, storedDevice(store)));
+    const managed = new ManagedList(await accountOf(host, settings, storedRegistration(store)));
     const { managedList: source } = settings;
     if (source === null) return managed;
     try {

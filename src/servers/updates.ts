@@ -1,10 +1,10 @@
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
+import type { Store } from "../store/store.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { type List, readList } from "./lists/list.ts";
 import { isAddress } from "./managed.ts";
-import type { Store } from "./store.ts";
 
 /** What became of an update. */
 export interface Updated {
@@ -16,7 +16,7 @@ export interface Updated {
   skipped: number;
 }
 
-interface Parts {
+interface Deps {
   host: Pick<Host, "read" | "now" | "monotonic" | "sleep">;
   store: Store;
   catalogue: Catalogue;
@@ -40,14 +40,14 @@ export class Updates {
   /** When the last refresh failed; null after one that did not. */
   private failedAt: number | null = null;
 
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly deps: Deps) {}
 
   /**
    * Reads the source again. Throws `GatewayError("unable")` where it cannot be had or used, and where less than half
    * of the servers would be left, unless `force`; the list that there was then stays.
    */
   async update(send: Send, { force }: { force: boolean }): Promise<Updated> {
-    const { source } = this.parts;
+    const { source } = this.deps;
     if (source === null) throw new GatewayError("unable", "there is no list to update: give --managed-list");
     return isAddress(source) ? this.fetch(source, send, force) : this.reread(source, force);
   }
@@ -56,12 +56,12 @@ export class Updates {
   tunnelIs(up: boolean, inside: Send): void {
     this.waiting.abort();
     this.waiting = new AbortController();
-    const { source } = this.parts;
+    const { source } = this.deps;
     if (up && source !== null && isAddress(source)) void this.refresh(source, inside, this.waiting.signal);
   }
 
   private async refresh(source: string, inside: Send, signal: AbortSignal): Promise<void> {
-    const { host, log, onShrunk } = this.parts;
+    const { host, log, onShrunk } = this.deps;
     while (!signal.aborted) {
       try {
         // Inside, for it asks the database, which may fail as well.
@@ -79,7 +79,7 @@ export class Updates {
   }
 
   private untilDue(source: string): number {
-    const { store, host } = this.parts;
+    const { store, host } = this.deps;
     if (this.failedAt !== null) {
       return Math.max(SETTLE_MS, this.failedAt + TRY_AGAIN_MS - host.monotonic());
     }
@@ -88,7 +88,7 @@ export class Updates {
   }
 
   private async fetch(source: string, send: Send, force: boolean): Promise<Updated> {
-    const { store, host, catalogue } = this.parts;
+    const { store, host, catalogue } = this.deps;
     const kept = store.list(source);
     const etag = catalogue.managed.listed().length > 0 ? (kept?.etag ?? "") : "";
     const headers = { Accept: "application/json", ...(etag !== "" && { "If-None-Match": etag }) };
@@ -109,7 +109,7 @@ export class Updates {
   }
 
   private async reread(file: string, force: boolean): Promise<Updated> {
-    const text = await this.parts.host.read(file);
+    const text = await this.deps.host.read(file);
     if (text === null) throw new GatewayError("unable", `${file} is missing or cannot be read`);
     const list = readList(text);
     this.assertNotShrunk(list, force);
@@ -117,14 +117,14 @@ export class Updates {
   }
 
   private take(list: List): Updated {
-    const changed = this.parts.catalogue.relist(list);
+    const changed = this.deps.catalogue.relist(list);
     const servers = list.servers.length;
-    if (changed) this.parts.log.info(`the list of managed servers has changed: ${servers} servers`);
+    if (changed) this.deps.log.info(`the list of managed servers has changed: ${servers} servers`);
     return { changed, servers, skipped: list.skipped };
   }
 
   private assertNotShrunk({ servers }: List, force: boolean): void {
-    const present = this.parts.catalogue.managed.listed().length;
+    const present = this.deps.catalogue.managed.listed().length;
     if (force || servers.length * 2 >= present) return;
     throw new Shrunk(
       "unable",

@@ -1,21 +1,21 @@
 import { messageOf } from "../errors.ts";
-import { FWMARK } from "../firewall/policy.ts";
+import { FWMARK } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
-import type { Links } from "../routing/links.ts";
+import type { HostNetwork } from "../network/host-network.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
-import type { Device } from "../wireguard/device.ts";
+import type { Interface } from "../wireguard/interface.ts";
 import { publicKeyOf } from "../wireguard/key.ts";
 import { SESSION_ENDS_MS } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
-import type { Memory } from "./memory.ts";
+import type { SavedState } from "./saved-state.ts";
 import { linksOfBase, type Session, usableOn } from "./session.ts";
 import type { State } from "./state.ts";
 
-interface Parts {
+interface Deps {
   host: Host;
   kernel: Kernel;
-  memory: Memory;
+  savedState: SavedState;
   log: Pick<Log, "warn">;
   /** Base name of the tunnel's interfaces. */
   base: string;
@@ -26,16 +26,16 @@ interface Found {
   /** The tunnel's interfaces that exist. */
   present: readonly string[];
   servers: readonly Server[];
-  links: Links;
+  network: HostNetwork;
 }
 
 /** The state that an earlier process's tunnel amounts to: of an interface that the routes lead to, and a server that is known. */
 export async function adopted(
-  { host, kernel, memory, base, log }: Parts,
-  { present, servers, links }: Found,
+  { host, kernel, savedState, base, log }: Deps,
+  { present, servers, network }: Found,
 ): Promise<State | null> {
   const routed = await kernel.routedLinks();
-  const remembered = memory.connection();
+  const remembered = savedState.connection();
   for (const link of present.filter((name) => routed.includes(name))) {
     const device = await kernel.device(link);
     const candidates = device === null ? [] : servers.filter((server) => isServerOf(device, server));
@@ -48,10 +48,10 @@ export async function adopted(
       remembered?.name === server.name ? remembered.since : device.peer.latestHandshake || host.now();
     const since = host.monotonic() - Math.max(0, host.now() - began);
     const zone = linksOfBase(base).indexOf(link) + 1;
-    const usable = usableNow(links, server, log);
+    const usable = usableNow(network, server, log);
     if (usable === null) continue;
     const session = { server: usable, link, zone, endpoint };
-    return links.online && host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
+    return network.online && host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
       ? { name: "connected", session, since }
       : { name: "reconnecting", server, session, since };
   }
@@ -59,9 +59,9 @@ export async function adopted(
 }
 
 /** Null where the machine's network has changed so that the server cannot be used. */
-function usableNow(links: Links, server: Server, log: Parts["log"]): Server | null {
+function usableNow(network: HostNetwork, server: Server, log: Deps["log"]): Server | null {
   try {
-    return usableOn(links, server);
+    return usableOn(network, server);
   } catch (error) {
     log.warn(`the tunnel that is up is not taken over: ${messageOf(error)}`);
     return null;
@@ -69,7 +69,7 @@ function usableNow(links: Links, server: Server, log: Parts["log"]): Server | nu
 }
 
 /** Whether an interface is a tunnel of ours to that server: both keys and the mark agree. */
-function isServerOf(device: Device, { config }: Server): boolean {
+function isServerOf(device: Interface, { config }: Server): boolean {
   return (
     device.fwmark === FWMARK &&
     device.peer?.publicKey === config.peer.publicKey &&

@@ -1,38 +1,38 @@
 import { GatewayError, messageOf } from "../errors.ts";
+import type { KillSwitch, Tunnels } from "../killswitch/killswitch.ts";
+import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
+import type { Repairs } from "../killswitch/repairs.ts";
+import type { Inspection } from "../killswitch/report.ts";
 import type { Log } from "../log.ts";
-import type { Links } from "../routing/links.ts";
-import { applySysctls, sysctlsFor } from "../routing/sysctls.ts";
+import type { HostNetwork } from "../network/host-network.ts";
+import { applySysctls, sysctlsFor } from "../network/sysctls.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { adopted } from "./adoption.ts";
 import { type Dialer, type Former, together } from "./dialer.ts";
-import type { Inspection } from "./inspection.ts";
 import type { Kernel } from "./kernel.ts";
-import type { Memory } from "./memory.ts";
-import type { OtherFirewalls } from "./other-firewalls.ts";
 import type { Probe } from "./probe.ts";
-import type { Protection, Tunnels } from "./protection.ts";
-import type { Repairs } from "./repairs.ts";
+import type { SavedState } from "./saved-state.ts";
 import type { Status } from "./schema.ts";
 import { clashOf, linksOfBase, type Session, sameServer } from "./session.ts";
 import { carriedBy, type Event, type State, transition } from "./state.ts";
 import { statusOf } from "./status.ts";
-import { candidatesOf, isPlace, isWhatIsWanted, sameWish, type Wish } from "./wish.ts";
+import { candidatesOf, isPlace, leadsTo, sameTarget, type Target } from "./target.ts";
 
 /** The old tunnel stays this long after a switch, for the answers that are on their way; by satellite they take 0.7 s. */
 const FORMER_STAYS_MS = 1_000;
 
-interface Parts {
+interface Deps {
   host: Host;
   kernel: Kernel;
-  protection: Protection;
+  killSwitch: KillSwitch;
   otherFirewalls: OtherFirewalls;
   dialer: Dialer;
   probe: Probe;
   repairs: Repairs;
-  memory: Memory;
+  savedState: SavedState;
   /** The machine's own network, looked up anew. */
-  findLinks: () => Promise<Links>;
+  findNetwork: () => Promise<HostNetwork>;
   /** Base name of the tunnel's interfaces. */
   base: string;
   /** Whether a start goes back to the server that the gateway had. */
@@ -48,24 +48,24 @@ export class Controller {
   private current: State = { name: "disconnected" };
   private queue: Promise<unknown> = Promise.resolve();
   private wish = new AbortController();
-  private pending: { wanted: Wish; outcome: Promise<void> } | null = null;
+  private pending: { wanted: Target; outcome: Promise<void> } | null = null;
   /** Why the tunnel's links and routes may not be as the state wants them, or null. */
   private unsettled: string | null = null;
   private error: string | null = null;
   private readonly listeners = new Set<(state: State) => void>();
 
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly deps: Deps) {}
 
   get state(): State {
     return this.current;
   }
 
-  get links(): Links {
-    return this.parts.protection.links;
+  get network(): HostNetwork {
+    return this.deps.killSwitch.network;
   }
 
-  get lans(): Links["lans"] {
-    return this.links.lans;
+  get lans(): HostNetwork["lans"] {
+    return this.network.lans;
   }
 
   /** Calls back after every change of state. */
@@ -75,21 +75,21 @@ export class Controller {
 
   /** Raises the kill switch; takes over the tunnel that the kernel has, or clears it and remembers the server. */
   async start(known: readonly Server[]): Promise<void> {
-    const { kernel, protection, memory, base, autoconnect, host, log, findLinks } = this.parts;
-    const links = await findLinks();
+    const { kernel, killSwitch, savedState, base, autoconnect, host, log, findNetwork } = this.deps;
+    const network = await findNetwork();
     const present = (await kernel.links()).filter((link) => linksOfBase(base).includes(link));
-    const found = { present, servers: known, links };
-    this.current = (present.length === 0 ? null : await adopted(this.parts, found)) ?? this.current;
-    await protection.set(this.tunnels, links);
+    const found = { present, servers: known, network };
+    this.current = (present.length === 0 ? null : await adopted(this.deps, found)) ?? this.current;
+    await killSwitch.set(this.tunnels, network);
     const kept = carriedBy(this.current);
-    if (kept !== null && !links.online) this.error = outageOf(links.uplink);
+    if (kept !== null && !network.online) this.error = outageOf(network.uplink);
     for (const link of present) if (link !== kept?.link) await kernel.close(link);
     if (kept !== null) log.info(`the tunnel to ${kept.server.name} is up already: taken over`);
-    const wished = memory.connection();
+    const wished = savedState.connection();
     const server = known.find((one) => one.provider === wished?.provider && one.name === wished.name);
     if (kept === null && autoconnect && server !== undefined) {
       log.info(`going back to ${server.name}, as before the restart`);
-      this.enter({ type: "recall", server, since: host.monotonic() });
+      this.enter({ type: "resume", server, since: host.monotonic() });
     }
     await this.setSysctls();
   }
@@ -98,8 +98,8 @@ export class Controller {
    * To a server, or to the nearest one of a place, unless the tunnel leads there already. Settles when the outcome is
    * known; throws `GatewayError("unable")`, and then the former tunnel is in place.
    */
-  connect(wanted: Wish): Promise<void> {
-    if (this.pending !== null && sameWish(this.pending.wanted, wanted)) return this.pending.outcome;
+  connect(wanted: Target): Promise<void> {
+    if (this.pending !== null && sameTarget(this.pending.wanted, wanted)) return this.pending.outcome;
     const signal = this.interrupt(`interrupted by a connect to ${wanted.name}`);
     const answer = Promise.withResolvers<void>();
     const pending = { wanted, outcome: answer.promise };
@@ -115,7 +115,7 @@ export class Controller {
   disconnect(): Promise<void> {
     this.interrupt("interrupted by a disconnect");
     this.pending = null;
-    return this.enqueue(() => this.hangUp());
+    return this.enqueue(() => this.endTunnel());
   }
 
   /** Ends what is under way, so that nothing that was opened for it stays open; the tunnel stays. */
@@ -126,12 +126,12 @@ export class Controller {
 
   /** The operator's switch; there is no way to it over HTTP. */
   setKillSwitch(wanted: boolean): Promise<void> {
-    const { memory, log } = this.parts;
+    const { savedState, log } = this.deps;
     return this.enqueue(async () => {
-      memory.saveKillSwitch(wanted);
+      savedState.saveKillSwitch(wanted);
       log.warn(`the operator has taken the kill switch ${wanted ? "up" : "down"}`);
       await this.settle();
-      memory.assertSaved();
+      savedState.assertSaved();
     });
   }
 
@@ -143,19 +143,19 @@ export class Controller {
     const { signal } = this.wish;
     return this.enqueue(async () => {
       signal.throwIfAborted();
-      return work(this.tunnels, signal).finally(() => this.parts.protection.set(this.tunnels));
+      return work(this.tunnels, signal).finally(() => this.deps.killSwitch.set(this.tunnels));
     });
   }
 
   /** One line that says why the kill switch's promise cannot be kept now, or null. */
   async fault(): Promise<string | null> {
-    const { protection, memory } = this.parts;
+    const { killSwitch, savedState } = this.deps;
     const { trouble } = this;
     if (trouble !== null) return `the network could not be set as it must be: ${trouble}`;
-    if (!memory.killSwitch()) return null;
-    if (!(await protection.stands()))
+    if (!savedState.killSwitchWanted()) return null;
+    if (!(await killSwitch.stands()))
       return "the kill switch's rules are not in the kernel, or someone has altered them";
-    if (protection.foreignRule.message !== null) return protection.foreignRule.message;
+    if (killSwitch.foreignRule.message !== null) return killSwitch.foreignRule.message;
     const { stands, parts } = await this.inspection();
     const broken = parts.find((part) => !part.holds);
     return stands ? null : `a part of the kill switch does not hold: ${broken?.name}: ${broken?.found}`;
@@ -163,24 +163,24 @@ export class Controller {
 
   /** Each part of the kill switch, as the kernel has it. */
   inspection(): Promise<Inspection> {
-    return this.parts.protection.inspection(this.trouble);
+    return this.deps.killSwitch.inspection(this.trouble);
   }
 
   private get trouble(): string | null {
-    return this.parts.protection.fault ?? this.unsettled;
+    return this.deps.killSwitch.fault ?? this.unsettled;
   }
 
   /** The status now, or what it was in a state that has just been left. */
   async status(provider: Provider, state: State = this.current): Promise<Status> {
-    const { kernel, protection, otherFirewalls, host } = this.parts;
-    const troubles = [this.error, protection.foreignRule.message, otherFirewalls.notice.message];
+    const { kernel, killSwitch, otherFirewalls, host } = this.deps;
+    const troubles = [this.error, killSwitch.foreignRule.message, otherFirewalls.notice.message];
     const error = troubles.filter((trouble) => trouble !== null).join("; ") || null;
     const session = carriedBy(state);
-    const [device, killSwitch] = await Promise.all([
+    const [device, stands] = await Promise.all([
       session === null ? null : kernel.device(session.link),
-      protection.stands(),
+      killSwitch.stands(),
     ]);
-    return statusOf(state, { provider, device, killSwitch, error, now: host.monotonic() });
+    return statusOf(state, { provider, device, killSwitch: stands, error, now: host.monotonic() });
   }
 
   uses(provider: Provider, name: string): boolean {
@@ -191,18 +191,18 @@ export class Controller {
   }
 
   /** The session is dead; routes and firewall stay, so that nothing leaves beside it. */
-  lose(why: string): void {
+  lost(why: string): void {
     if (this.current.name !== "connected") return;
-    this.parts.log.warn(`${why}; reconnecting`);
-    this.parts.probe.roundTrips.forget(this.current.session.server);
+    this.deps.log.warn(`${why}; reconnecting`);
+    this.deps.probe.roundTrips.forget(this.current.session.server);
     this.error = why;
-    this.enter({ type: "lose" });
+    this.enter({ type: "lost" });
   }
 
-  revive(): void {
+  recovered(): void {
     if (this.current.name !== "reconnecting") return;
     this.error = null;
-    this.enter({ type: "revive" });
+    this.enter({ type: "recovered" });
   }
 
   /** One attempt to leave `reconnecting`: a new interface, a newly resolved endpoint. Throws why it failed. */
@@ -215,10 +215,10 @@ export class Controller {
       const same = session !== null && sameServer(session.server, server);
       try {
         const former = session === null ? null : { session, alive: false };
-        this.arrive(await this.parts.dialer.dial(server, former, signal), same ? since : undefined);
+        this.arrive(await this.deps.dialer.dial(server, former, signal), same ? since : undefined);
       } catch (error) {
         // Of an uplink that is down, that is what there is to know.
-        if (!signal.aborted && (this.parts.protection.links.online || this.error === null))
+        if (!signal.aborted && (this.deps.killSwitch.network.online || this.error === null))
           this.error = messageOf(error);
         await this.settle();
         throw error;
@@ -230,16 +230,16 @@ export class Controller {
   /** Puts back what someone else took from the tunnel's interface: its addresses, its routes, the interface itself. */
   checkTunnel(): Promise<void> {
     return this.enqueue(async () => {
-      const { kernel, protection, repairs } = this.parts;
+      const { kernel, killSwitch, repairs } = this.deps;
       const session = carriedBy(this.current);
       if (session === null) return;
       const missing = await kernel.missingOf(session);
-      if (missing.includes("link")) return this.lose("the tunnel's interface is gone");
+      if (missing.includes("link")) return this.lost("the tunnel's interface is gone");
       const message = `Another program has removed ${missing.join(" and ")} of the tunnel.`;
       await repairs.repair(
         missing.length === 0 ? [] : [{ layer: "routing", message }],
         () =>
-          missing.length === 0 ? Promise.resolve() : kernel.restore(session, protection.links.uplinkMtu),
+          missing.length === 0 ? Promise.resolve() : kernel.restore(session, killSwitch.network.uplinkMtu),
         this.checkLater,
       );
     });
@@ -249,27 +249,27 @@ export class Controller {
 
   /** Takes note of the machine's own network. Nothing waits for it: the LAN must be served while a server is dialled. */
   async checkNetwork(): Promise<void> {
-    const { protection, findLinks, log } = this.parts;
-    const found = await findLinks();
-    const known = protection.links;
+    const { killSwitch, findNetwork, log } = this.deps;
+    const found = await findNetwork();
+    const known = killSwitch.network;
     // Without its route it is the uplink still: the firewall must let it hear the router to get the route back.
-    const links =
+    const network =
       found.uplink === null ? { ...found, uplink: known.uplink, uplinkMtu: known.uplinkMtu } : found;
-    if (Bun.deepEquals(links, known)) return;
-    if (links.online !== known.online) log.info(`the uplink is ${links.online ? "up" : "down"}`);
-    const relinked = protection.relink(links);
+    if (Bun.deepEquals(network, known)) return;
+    if (network.online !== known.online) log.info(`the uplink is ${network.online ? "up" : "down"}`);
+    const relinked = killSwitch.relink(network);
     this.dropUnusable().catch((error: unknown) => log.warn(messageOf(error)));
-    await together([relinked, this.setSysctls(links)]);
+    await together([relinked, this.setSysctls(network)]);
   }
 
   /** Where the LAN has come to use an address of the tunnel's own. The server is tried again: the LAN may move on. */
   private dropUnusable(): Promise<void> {
     return this.enqueue(async () => {
       const server = carriedBy(this.current)?.server;
-      const clash = server === undefined ? null : clashOf(this.links, server.config);
+      const clash = server === undefined ? null : clashOf(this.network, server.config);
       if (server === undefined || clash === null) return;
       this.error = `the tunnel to ${server.name} cannot stay: ${clash}`;
-      this.parts.log.warn(this.error);
+      this.deps.log.warn(this.error);
       this.enter({ type: "drop" });
       await this.settle();
     });
@@ -277,20 +277,20 @@ export class Controller {
 
   /** Tries again what failed to apply. */
   async repair(): Promise<void> {
-    if (this.parts.protection.fault !== null) await this.parts.protection.mend();
+    if (this.deps.killSwitch.fault !== null) await this.deps.killSwitch.mend();
     if (this.unsettled !== null) await this.enqueue(() => this.settle());
   }
 
-  async setSysctls(links = this.parts.protection.links): Promise<void> {
-    const changed = await applySysctls(this.parts.host, sysctlsFor(links));
-    for (const { path, value, why } of changed) this.parts.log.info(`set net/${path} to ${value}: ${why}`);
+  async setSysctls(network = this.deps.killSwitch.network): Promise<void> {
+    const changed = await applySysctls(this.deps.host, sysctlsFor(network));
+    for (const { path, value, why } of changed) this.deps.log.info(`set net/${path} to ${value}: ${why}`);
   }
 
-  private async moveTo(wanted: Wish, signal: AbortSignal, answer: () => void): Promise<void> {
+  private async moveTo(wanted: Target, signal: AbortSignal, answer: () => void): Promise<void> {
     signal.throwIfAborted();
     const state = this.current;
     // A live tunnel is not moved each time that its place is asked for.
-    if (state.name === "connected" && isWhatIsWanted(wanted, state.session.server)) return answer();
+    if (state.name === "connected" && leadsTo(wanted, state.session.server)) return answer();
     const session = carriedBy(state);
     const former: Former | null = session && { session, alive: state.name === "connected" };
     const [first] = candidatesOf(wanted);
@@ -308,8 +308,8 @@ export class Controller {
   }
 
   /** A place's nearest server is looked for first; nothing of this is a change of state. */
-  private async reach(wanted: Wish, former: Former | null, signal: AbortSignal): Promise<Session> {
-    const { dialer, probe } = this.parts;
+  private async reach(wanted: Target, former: Former | null, signal: AbortSignal): Promise<Session> {
+    const { dialer, probe } = this.deps;
     if (!isPlace(wanted)) return dialer.dial(wanted, former, signal);
     const server = await probe.nearest(wanted, former, signal);
     this.current = transition(this.current, { type: "dial", server });
@@ -322,28 +322,28 @@ export class Controller {
   /** Ends the former tunnel once its last answers have had time to arrive. */
   private async retire(former: Session | null, signal: AbortSignal): Promise<void> {
     if (former === null) return;
-    await this.parts.host.sleep(FORMER_STAYS_MS, signal);
-    await this.parts.protection.set(this.tunnels);
-    await this.parts.kernel.close(former.link);
+    await this.deps.host.sleep(FORMER_STAYS_MS, signal);
+    await this.deps.killSwitch.set(this.tunnels);
+    await this.deps.kernel.close(former.link);
   }
 
-  private arrive(session: Session, since = this.parts.host.monotonic()): void {
+  private arrive(session: Session, since = this.deps.host.monotonic()): void {
     const { provider, name } = session.server;
-    const { memory, host } = this.parts;
-    memory.saveConnection({ provider, name, since: host.now() - (host.monotonic() - since) });
+    const { savedState, host } = this.deps;
+    savedState.saveConnection({ provider, name, since: host.now() - (host.monotonic() - since) });
     this.error = null;
     this.enter({ type: "arrive", session, since });
   }
 
-  private async hangUp(): Promise<void> {
+  private async endTunnel(): Promise<void> {
     const former = carriedBy(this.current);
     this.error = null;
-    this.enter({ type: "hangUp" });
+    this.enter({ type: "disconnect" });
     try {
-      this.parts.memory.saveConnection(null);
+      this.deps.savedState.saveConnection(null);
       await together([
-        this.parts.protection.set(this.tunnels),
-        former === null ? null : this.parts.kernel.close(former.link),
+        this.deps.killSwitch.set(this.tunnels),
+        former === null ? null : this.deps.kernel.close(former.link),
       ]);
     } catch (error) {
       await this.settle();
@@ -353,16 +353,16 @@ export class Controller {
 
   /** Makes the kernel what the state says. What fails is tried again by `repair`. */
   private async settle(): Promise<void> {
-    const { kernel, protection, base, log } = this.parts;
+    const { kernel, killSwitch, base, log } = this.deps;
     try {
-      await protection.set(this.tunnels);
+      await killSwitch.set(this.tunnels);
       const session = carriedBy(this.current);
       const present = await kernel.links();
       for (const link of linksOfBase(base)) {
         if (present.includes(link) && link !== session?.link) await kernel.close(link);
       }
       if (session !== null && present.includes(session.link)) {
-        await kernel.restore(session, protection.links.uplinkMtu);
+        await kernel.restore(session, killSwitch.network.uplinkMtu);
       }
       this.unsettled = null;
     } catch (error) {
@@ -375,7 +375,7 @@ export class Controller {
   private get tunnels(): Tunnels {
     const session = carriedBy(this.current);
     const sessions = session === null ? [] : [session];
-    return { dialing: sessions, carrying: sessions };
+    return { endpoints: sessions, carrying: sessions };
   }
 
   private enter(event: Event): void {

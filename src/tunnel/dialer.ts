@@ -1,12 +1,12 @@
 import { GatewayError } from "../errors.ts";
-import type { Links } from "../routing/links.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { HostNetwork } from "../network/host-network.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
 import type { Kernel } from "./kernel.ts";
-import type { Memory } from "./memory.ts";
-import type { Names, Standing } from "./names.ts";
-import type { Protection } from "./protection.ts";
+import type { Resolver, Standing } from "./resolver.ts";
+import type { SavedState } from "./saved-state.ts";
 import { type Session, sessionFor, usableOn } from "./session.ts";
 
 /** How long a server may take to answer the handshake; WireGuard itself retries after 5 s. */
@@ -21,35 +21,35 @@ export interface Former {
   alive: boolean;
 }
 
-interface Parts {
+interface Deps {
   host: Host;
   kernel: Kernel;
-  protection: Protection;
-  names: Names;
-  memory: Memory;
+  killSwitch: KillSwitch;
+  resolver: Resolver;
+  savedState: SavedState;
   /** Base name of the tunnel's interfaces. */
   base: string;
 }
 
 /** Brings a tunnel up beside the former one, and leads traffic into it once the server has answered. */
 export class Dialer {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly deps: Deps) {}
 
   /** Throws `GatewayError("unable")`, or the signal's reason; what was begun is then for the caller to clear. */
   async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
-    const { kernel, protection, names, base } = this.parts;
-    const { uplinkMtu } = protection.links;
-    assertUplink(protection.links);
-    const usable = usableOn(protection.links, server);
+    const { kernel, killSwitch, resolver, base } = this.deps;
+    const { uplinkMtu } = killSwitch.network;
+    assertUplink(killSwitch.network);
+    const usable = usableOn(killSwitch.network, server);
     const { host, port } = server.config.peer.endpoint;
     const old = former?.session ?? null;
-    const [address] = await names.resolve(host, standingOf(former), signal);
+    const [address] = await resolver.resolve(host, standingOf(former), signal);
     const endpoint = { address, port };
     const session = sessionFor(base, usable, endpoint, old);
     // Carrying already, for routes alone lead traffic into it: one change of the firewall less before it flows.
     const sessions = old === null ? [session] : [old, session];
     await together([
-      protection.set({ dialing: sessions, carrying: sessions }),
+      killSwitch.set({ endpoints: sessions, carrying: sessions }),
       kernel.open(session, uplinkMtu),
     ]);
     await kernel.configure(session);
@@ -59,7 +59,7 @@ export class Dialer {
   }
 
   private async handshake(session: Session, signal: AbortSignal): Promise<void> {
-    const { host, kernel, memory } = this.parts;
+    const { host, kernel, savedState } = this.deps;
     const deadline = host.monotonic() + HANDSHAKE_TIMEOUT_MS;
     for (
       let pause = POLL_MS.first;
@@ -67,18 +67,18 @@ export class Dialer {
       pause = Math.min(pause * 1.2, POLL_MS.longest)
     ) {
       signal.throwIfAborted();
-      if (await kernel.hasHandshake(session.link)) return memory.saveHandshake(host.now());
+      if (await kernel.hasHandshake(session.link)) return savedState.saveHandshake(host.now());
       await host.sleep(pause, signal);
     }
     signal.throwIfAborted();
     throw new GatewayError(
       "unable",
-      `${session.server.name} did not answer the WireGuard handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?${clockHint(host.now(), memory.handshake())}`,
+      `${session.server.name} did not answer the WireGuard handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?${clockHint(host.now(), savedState.handshake())}`,
     );
   }
 }
 
-export function assertUplink({ uplink }: Links): void {
+export function assertUplink({ uplink }: HostNetwork): void {
   if (uplink === null) {
     throw new GatewayError(
       "unable",
@@ -90,7 +90,7 @@ export function assertUplink({ uplink }: Links): void {
 /** What stands until there is something new. */
 export function standingOf(former: Former | null): Standing {
   const present = former === null ? [] : [former.session];
-  return { tunnels: { dialing: present, carrying: present }, alive: former?.alive === true };
+  return { tunnels: { endpoints: present, carrying: present }, alive: former?.alive === true };
 }
 
 /** Waits for all of them even when one fails: what is still under way must not meet the repair. */

@@ -1,19 +1,19 @@
 import { GatewayError } from "../errors.ts";
-import { FWMARK } from "../firewall/policy.ts";
-import { linkLines, routedPrefixes, routeLines } from "../routing/routes.ts";
-import { TUNNEL_TABLE } from "../routing/rules.ts";
+import { FWMARK } from "../killswitch/policy.ts";
+import { TUNNEL_TABLE } from "../killswitch/routing-rules.ts";
 import type { Host } from "../system/host.ts";
 import {
-  type Device,
+  type Interface,
   parseDump,
   parseUapi,
   peersInDump,
   peersInUapi,
   setconfText,
   uapiText,
-} from "../wireguard/device.ts";
+} from "../wireguard/interface.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { Sample } from "./health.ts";
+import { linkLines, routedPrefixes, routeLines } from "./routes.ts";
 import { keepaliveOf, type Session } from "./session.ts";
 
 /** Where userspace WireGuard programs listen, one socket an interface (wireguard.com/xplatform). */
@@ -100,7 +100,7 @@ export class Kernel {
   }
 
   /** What the WireGuard interface says, or null where there is none. */
-  async device(link: string): Promise<Device | null> {
+  async device(link: string): Promise<Interface | null> {
     const answer = await this.host.exchange(socketOf(link), "get=1\n\n");
     if (answer !== null) return parseUapi(answer);
     const dump = await this.dump(link);

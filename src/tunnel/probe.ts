@@ -1,4 +1,5 @@
 import { GatewayError } from "../errors.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Log } from "../log.ts";
 import { MOST_ASKED, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
@@ -6,11 +7,10 @@ import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
 import { assertUplink, type Former, standingOf, together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
-import type { Memory } from "./memory.ts";
-import type { Names } from "./names.ts";
-import type { Protection } from "./protection.ts";
+import type { Resolver } from "./resolver.ts";
 import { leadingNowhere, type Round, roundsOf } from "./round.ts";
 import { endOf, RoundTrips } from "./roundtrips.ts";
+import type { SavedState } from "./saved-state.ts";
 import { type Session, sessionFor } from "./session.ts";
 
 /** How long the first answer may take; WireGuard itself repeats a lost packet after 5 s. */
@@ -22,12 +22,12 @@ const RIVALS_MS = 100;
 /** Each look for answers comes after a twentieth of the time that has passed: a look costs, and that is how exact the kernel's WireGuard can be. */
 const POLL = { part: 1 / 20, shortestMs: 1, longestMs: 50 };
 
-interface Parts {
+interface Deps {
   host: Host;
   kernel: Kernel;
-  protection: Protection;
-  names: Names;
-  memory: Memory;
+  killSwitch: KillSwitch;
+  resolver: Resolver;
+  savedState: SavedState;
   /** Base name of the tunnel's interfaces. */
   base: string;
   log: Pick<Log, "info">;
@@ -40,8 +40,8 @@ interface Parts {
 export class Probe {
   readonly roundTrips: RoundTrips;
 
-  constructor(private readonly parts: Parts) {
-    this.roundTrips = new RoundTrips(parts.host);
+  constructor(private readonly deps: Deps) {
+    this.roundTrips = new RoundTrips(deps.host);
   }
 
   /** Throws `GatewayError("unable")`, or the signal's reason; what was begun is then for the caller to clear. */
@@ -62,7 +62,7 @@ export class Probe {
     roundTrips.noteAsked(place);
     const nearest = roundTrips.nearest(servers);
     if (nearest !== null) return nearest;
-    const hint = clockHint(this.parts.host.now(), this.parts.memory.handshake());
+    const hint = clockHint(this.deps.host.now(), this.deps.savedState.handshake());
     throw new GatewayError(
       "unable",
       `none of the ${unknown.length} servers of ${place.name} that were asked has answered the WireGuard handshake${hint === "" ? "" : `.${hint}`}`,
@@ -70,13 +70,13 @@ export class Probe {
   }
 
   private async ask(servers: readonly Server[], former: Former | null, signal: AbortSignal): Promise<void> {
-    const { protection } = this.parts;
-    assertUplink(protection.links);
+    const { killSwitch } = this.deps;
+    assertUplink(killSwitch.network);
     const sessions = await this.sessionsFor(servers, former, signal);
     let best = Number.POSITIVE_INFINITY;
-    const began = this.parts.host.monotonic();
+    const began = this.deps.host.monotonic();
     for (const round of roundsOf(sessions)) {
-      if (this.parts.host.monotonic() - began > ROUNDS_MS) break;
+      if (this.deps.host.monotonic() - began > ROUNDS_MS) break;
       for (const [server, ms] of await this.play(round, former, best, signal)) {
         this.roundTrips.save(server, ms);
         best = Math.min(best, ms);
@@ -91,7 +91,7 @@ export class Probe {
     former: Former | null,
     signal: AbortSignal,
   ): Promise<Session[]> {
-    const { names, base } = this.parts;
+    const { resolver, base } = this.deps;
     const sessions: Session[] = [];
     let failure: unknown = null;
     for (const server of servers) {
@@ -99,7 +99,7 @@ export class Probe {
       if (former?.alive && isSameTunnel(former.session.server, server)) continue;
       const { host, port } = server.config.peer.endpoint;
       try {
-        const [address] = await names.resolve(host, standingOf(former), signal);
+        const [address] = await resolver.resolve(host, standingOf(former), signal);
         sessions.push(sessionFor(base, leadingNowhere(server), { address, port }, former?.session ?? null));
       } catch (error) {
         signal.throwIfAborted();
@@ -117,14 +117,14 @@ export class Probe {
     best: number,
     signal: AbortSignal,
   ): Promise<[Server, number][]> {
-    const { kernel, protection } = this.parts;
+    const { kernel, killSwitch } = this.deps;
     const { tunnels } = standingOf(former);
     await together([
-      protection.set({ ...tunnels, dialing: [...tunnels.dialing, first, ...others] }),
-      kernel.open(first, protection.links.uplinkMtu),
+      killSwitch.set({ ...tunnels, endpoints: [...tunnels.endpoints, first, ...others] }),
+      kernel.open(first, killSwitch.network.uplinkMtu),
     ]);
     const answered = await this.answers([first, ...others], best, signal);
-    await together([kernel.close(first.link), protection.set(tunnels)]);
+    await together([kernel.close(first.link), killSwitch.set(tunnels)]);
     return answered;
   }
 
@@ -133,7 +133,7 @@ export class Probe {
     best: number,
     signal: AbortSignal,
   ): Promise<[Server, number][]> {
-    const { host, kernel } = this.parts;
+    const { host, kernel } = this.deps;
     const answered = new Map<Server, number>();
     const began = { at: host.monotonic(), on: host.now() };
     await kernel.configure(first, others);
@@ -162,7 +162,7 @@ export class Probe {
       const ms = this.roundTrips.of(server);
       return `${server.name} ${ms === null ? "no answer" : `${ms.toFixed(1)} ms`}`;
     });
-    this.parts.log.info(`asked for their round trip: ${answers.join(", ")}`);
+    this.deps.log.info(`asked for their round trip: ${answers.join(", ")}`);
   }
 }
 

@@ -1,7 +1,7 @@
 import { contains, formatPrefix, parsePrefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
-import type { Exit } from "../firewall/policy.ts";
-import type { Links } from "../routing/links.ts";
+import type { FirewallTunnel } from "../killswitch/policy.ts";
+import type { HostNetwork } from "../network/host-network.ts";
 import type { Server } from "../servers/schema.ts";
 import { type Config, LONGEST_KEEPALIVE_SECONDS } from "../wireguard/schema.ts";
 
@@ -45,15 +45,15 @@ export function sameServer(a: Server, b: Server): boolean {
  * The server as this machine can use it: without IPv6 only the tunnel's IPv4 addresses. Throws
  * `GatewayError("unable")` where it cannot.
  */
-export function usableOn(links: Links, server: Server): Server {
-  const usable = withoutMissingFamily(links, server);
-  const clash = clashOf(links, usable.config);
+export function usableOn(network: HostNetwork, server: Server): Server {
+  const usable = withoutMissingFamily(network, server);
+  const clash = clashOf(network, usable.config);
   if (clash !== null) throw new GatewayError("unable", `${server.name} cannot be used here: ${clash}`);
   return usable;
 }
 
-function withoutMissingFamily(links: Links, server: Server): Server {
-  if (links.ipv6 === "on") return server;
+function withoutMissingFamily(network: HostNetwork, server: Server): Server {
+  if (network.ipv6 === "on") return server;
   const addresses = server.config.interface.addresses.filter((address) => !address.includes(":"));
   if (addresses.length === 0) {
     throw new GatewayError(
@@ -68,27 +68,30 @@ function withoutMissingFamily(links: Links, server: Server): Server {
  * What the firewall must know of it. Nobody outside the tunnel may send to its addresses (CVE-2019-14899); one that
  * the LAN has come to use since is left out, or the LAN could no longer reach the gateway.
  */
-export function exitOf({ server, link, zone, endpoint }: Session, links: Links): Exit {
+export function firewallTunnelOf(
+  { server, link, zone, endpoint }: Session,
+  network: HostNetwork,
+): FirewallTunnel {
   return {
     interface: link,
     zone,
     endpoint,
-    addresses: addressesOf(server.config).filter((address) => userOf(links, address) === null),
+    addresses: addressesOf(server.config).filter((address) => userOf(network, address) === null),
     resolvers: server.config.interface.dns,
   };
 }
 
 /** Why a tunnel with this configuration would cut the LAN off from the gateway, or null. */
-export function clashOf(links: Links, config: Config): string | null {
+export function clashOf(network: HostNetwork, config: Config): string | null {
   for (const address of addressesOf(config)) {
-    const user = userOf(links, address);
+    const user = userOf(network, address);
     if (user !== null) return `${address} ${user}`;
   }
   return null;
 }
 
 /** Who uses an address outside the tunnel, and what to do about it, as the end of a sentence; null where nobody does. */
-function userOf({ addresses, lans }: Links, address: string): string | null {
+function userOf({ addresses, lans }: HostNetwork, address: string): string | null {
   if (addresses.includes(address))
     return "is an address of this machine, by which nobody could reach it any more; end the other tunnel that has it, or change the server's address";
   const prefix = lans

@@ -36,14 +36,14 @@ export type Event =
   /** Another wish came while a server was dialled. */
   | { type: "interrupt" }
   /** The session is dead. */
-  | { type: "lose" }
+  | { type: "lost" }
   /** The session can no longer be used: nothing carries traffic until another one does. */
   | { type: "drop" }
   /** The session that was thought dead answers. */
-  | { type: "revive" }
+  | { type: "recovered" }
   /** The service starts and remembers the server that it had. */
-  | { type: "recall"; server: Server; since: number }
-  | { type: "hangUp" };
+  | { type: "resume"; server: Server; since: number }
+  | { type: "disconnect" };
 
 /** The next state. An event that has no meaning in a state changes nothing. */
 export function transition(state: State, event: Event): State {
@@ -56,7 +56,7 @@ export function transition(state: State, event: Event): State {
       return state.name === "connecting" ? (state.former ?? { name: "failed", server: state.server }) : state;
     case "interrupt":
       return state.name === "connecting" ? (state.former ?? { name: "disconnected" }) : state;
-    case "lose":
+    case "lost":
       return state.name === "connected"
         ? { ...state, name: "reconnecting", server: state.session.server }
         : state;
@@ -64,15 +64,15 @@ export function transition(state: State, event: Event): State {
       if (state.name === "connected")
         return { name: "reconnecting", server: state.session.server, session: null, since: state.since };
       return state.name === "reconnecting" && state.session !== null ? { ...state, session: null } : state;
-    case "revive":
+    case "recovered":
       return state.name === "reconnecting" && state.session !== null
         ? { name: "connected", session: state.session, since: state.since }
         : state;
-    case "recall":
+    case "resume":
       return state.name === "disconnected"
         ? { name: "reconnecting", server: event.server, session: null, since: event.since }
         : state;
-    case "hangUp":
+    case "disconnect":
       return { name: "disconnected" };
   }
 }

@@ -1,13 +1,13 @@
 import { isIpv4 } from "../address.ts";
 import type { Provider } from "../servers/schema.ts";
-import type { Device } from "../wireguard/device.ts";
+import type { Interface } from "../wireguard/interface.ts";
 import type { Status } from "./schema.ts";
 import type { State } from "./state.ts";
 
 /** What the machine and the catalogue say beside the state. */
 export interface Observed {
   provider: Provider;
-  device: Device | null;
+  device: Interface | null;
   killSwitch: boolean;
   error: string | null;
   /** Milliseconds on the monotone clock. */

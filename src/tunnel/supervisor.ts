@@ -1,19 +1,19 @@
 import { isIpv4 } from "../address.ts";
 import { messageOf } from "../errors.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import type { Log } from "../log.ts";
-import type { Links } from "../routing/links.ts";
+import type { HostNetwork } from "../network/host-network.ts";
+import { type KernelEvent, watchKernel } from "../network/kernel-events.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
+import { pauseAfter } from "./backoff.ts";
 import { type Controller, outageOf } from "./controller.ts";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
-import type { Memory } from "./memory.ts";
-import type { OtherFirewalls } from "./other-firewalls.ts";
-import { pauseAfter } from "./pace.ts";
-import type { Protection } from "./protection.ts";
+import type { SavedState } from "./saved-state.ts";
 import { keepaliveOf, linksOfBase, type Session } from "./session.ts";
 import { carriedBy } from "./state.ts";
-import { type Sighting, watchKernel } from "./watch.ts";
 
 /**
  * How often the tunnel is looked at. Under traffic a dead server is to be noticed within 15 s: the look that sees
@@ -34,13 +34,13 @@ const WATCHING_AFTER_MS = 1_500;
 /** A server that stays dead for this long is given up where `--failover` allows it. */
 const FAILOVER_AFTER_MS = 60_000;
 
-interface Parts {
+interface Deps {
   host: Host;
   controller: Controller;
   kernel: Kernel;
-  protection: Protection;
+  killSwitch: KillSwitch;
   otherFirewalls: OtherFirewalls;
-  memory: Memory;
+  savedState: SavedState;
   base: string;
   /** Servers that may stand in for a dead one, the nearest first; none where the operator does not want that. */
   alternatives: (server: Server) => readonly Server[];
@@ -68,24 +68,24 @@ export class Supervisor {
   private attempt = new AbortController();
   private checkedAt = 0;
   private hurried = Promise.withResolvers<void>();
-  private readonly waiting = new Set<Sighting["of"]>();
+  private readonly waiting = new Set<KernelEvent["of"]>();
   /** Links that lost something while they were not the current one, such as one that is dialled; null: any may have. */
   private readonly damaged = new Set<string | null>();
 
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly deps: Deps) {}
 
   /** Until `signal` says stop. */
   async watch(signal: AbortSignal): Promise<void> {
-    const { host, controller, protection, base, log } = this.parts;
+    const { host, controller, killSwitch, base, log } = this.deps;
     this.checkedAt = host.monotonic();
     controller.onChange((state) => {
       if (state.name === "connected") this.arrived(state.session, signal);
     });
-    watchKernel(host, linksOfBase(base), (sighting) => void this.saw(sighting, signal), signal);
+    watchKernel(host, linksOfBase(base), (event) => void this.saw(event, signal), signal);
     // What happened before the programs that watch were listening.
     void host
       .sleep(WATCHING_AFTER_MS, signal)
-      .then(() => (signal.aborted ? undefined : protection.mend()))
+      .then(() => (signal.aborted ? undefined : killSwitch.mend()))
       .catch((error) => log.warn(messageOf(error)));
     while (!signal.aborted) {
       await this.look().catch((error) => log.warn(messageOf(error)));
@@ -97,23 +97,23 @@ export class Supervisor {
   /** One look: repairs what failed to apply, weighs whether the server is alive, and tries a dead one again. */
   async look(): Promise<void> {
     // A kernel that refuses a repair must not keep us from noticing that the server is dead.
-    await this.repair().catch((error) => this.parts.log.warn(messageOf(error)));
+    await this.repair().catch((error) => this.deps.log.warn(messageOf(error)));
     await this.judge();
     await this.tryAgain();
   }
 
   private async repair(): Promise<void> {
-    const { host, controller } = this.parts;
+    const { host, controller } = this.deps;
     if (host.monotonic() - this.checkedAt >= BACKSTOP_MS) await this.checkAll();
     await controller.repair();
   }
 
   private async checkAll(): Promise<void> {
-    const { host, controller, protection, otherFirewalls } = this.parts;
+    const { host, controller, killSwitch, otherFirewalls } = this.deps;
     this.checkedAt = host.monotonic();
     await Promise.all([
-      protection.mend(),
-      otherFirewalls.look(protection.links),
+      killSwitch.mend(),
+      otherFirewalls.look(killSwitch.network),
       controller.checkTunnel(),
       this.checkNetwork(),
       controller.setSysctls(),
@@ -122,26 +122,26 @@ export class Supervisor {
 
   /** What has changed could not be found out: all is looked at again before long. */
   private doubt(error: unknown): void {
-    const { host, log } = this.parts;
+    const { host, log } = this.deps;
     log.warn(messageOf(error));
     this.checkedAt = host.monotonic() - BACKSTOP_MS + DOUBT_MS;
   }
 
   /** Answers the kernel's events; one answer does for all of a kind that come before it is given. */
-  private async saw(sighting: Sighting, signal: AbortSignal): Promise<void> {
-    const { host, protection } = this.parts;
-    if (sighting.of === "firewall" && protection.isOwnChange()) return;
-    if (sighting.of === "tunnel" && !this.isOfCurrent(sighting)) return;
-    if (this.waiting.has(sighting.of)) return;
-    this.waiting.add(sighting.of);
-    await host.sleep(SETTLES_MS[sighting.of], signal);
-    this.waiting.delete(sighting.of);
-    if (!signal.aborted) await this.answer(sighting.of).catch((error) => this.doubt(error));
+  private async saw(event: KernelEvent, signal: AbortSignal): Promise<void> {
+    const { host, killSwitch } = this.deps;
+    if (event.of === "firewall" && killSwitch.isOwnChange()) return;
+    if (event.of === "tunnel" && !this.isOfCurrent(event)) return;
+    if (this.waiting.has(event.of)) return;
+    this.waiting.add(event.of);
+    await host.sleep(SETTLES_MS[event.of], signal);
+    this.waiting.delete(event.of);
+    if (!signal.aborted) await this.answer(event.of).catch((error) => this.doubt(error));
   }
 
   /** Whether it may be about the link that carries traffic; of any other it is remembered until that one does. */
-  private isOfCurrent({ link, deleted }: Extract<Sighting, { of: "tunnel" }>): boolean {
-    const current = carriedBy(this.parts.controller.state)?.link;
+  private isOfCurrent({ link, deleted }: Extract<KernelEvent, { of: "tunnel" }>): boolean {
+    const current = carriedBy(this.deps.controller.state)?.link;
     if (current !== undefined && link === current) return true;
     // A link that is down and was not deleted is a new one.
     if (deleted || link === null) this.damaged.add(link);
@@ -156,14 +156,14 @@ export class Supervisor {
     if (damaged) void this.saw({ of: "tunnel", link, deleted: true }, signal);
   }
 
-  private async answer(what: Sighting["of"]): Promise<void> {
-    const { protection, otherFirewalls } = this.parts;
+  private async answer(what: KernelEvent["of"]): Promise<void> {
+    const { killSwitch, otherFirewalls } = this.deps;
     switch (what) {
       case "firewall":
       case "rules":
-        return protection.mend();
+        return killSwitch.mend();
       case "other firewalls":
-        return otherFirewalls.look(protection.links);
+        return otherFirewalls.look(killSwitch.network);
       case "tunnel":
         return this.checkTunnel();
       case "network":
@@ -173,41 +173,41 @@ export class Supervisor {
 
   /** A loss is answered at once; what a failed dial leaves behind is none, and its pauses stay. */
   private async checkTunnel(): Promise<void> {
-    const { controller } = this.parts;
+    const { controller } = this.deps;
     const before = controller.state;
     await controller.checkTunnel();
     if (before.name === "connected" && controller.state !== before) this.hurry();
   }
 
   private async checkNetwork(): Promise<void> {
-    const { controller, protection } = this.parts;
-    const before = protection.links;
+    const { controller, killSwitch } = this.deps;
+    const before = killSwitch.network;
     // Where a layer refuses the change, the network has changed all the same.
     await controller.checkNetwork().finally(() => this.heed(before));
   }
 
-  private heed(before: Links): void {
-    const { protection } = this.parts;
-    const { online, uplink, uplinkAddresses } = protection.links;
+  private heed(before: HostNetwork): void {
+    const { killSwitch } = this.deps;
+    const { online, uplink, uplinkAddresses } = killSwitch.network;
     const gone = before.uplinkAddresses.filter((address) => !uplinkAddresses.includes(address));
-    if (before.online && !online) this.lose(outageOf(uplink));
+    if (before.online && !online) this.lost(outageOf(uplink));
     if (before.online && online && this.mayUse(gone)) {
       // A program's WireGuard goes on sending from an address that is no more.
-      this.lose("the uplink has another address");
+      this.lost("the uplink has another address");
       this.hurry();
     }
     if (!before.online && online) this.hurry();
   }
 
   /** What came in before the loss must not pass for a word of the server after it. */
-  private lose(why: string): void {
-    this.parts.controller.lose(why);
+  private lost(why: string): void {
+    this.deps.controller.lost(why);
     this.known = null;
   }
 
   /** Whether the tunnel's packets may have left from one of these addresses. */
   private mayUse(addresses: readonly string[]): boolean {
-    const { state } = this.parts.controller;
+    const { state } = this.deps.controller;
     if (state.name !== "connected") return false;
     return addresses.some((address) => isIpv4(address) === isIpv4(state.session.endpoint.address));
   }
@@ -220,7 +220,7 @@ export class Supervisor {
   }
 
   private async judge(): Promise<void> {
-    const { controller, kernel } = this.parts;
+    const { controller, kernel } = this.deps;
     const { state } = controller;
     const adopted = this.first;
     this.first = false;
@@ -236,17 +236,17 @@ export class Supervisor {
     const keepaliveMs = keepaliveOf(session.server) * 1_000;
     const sample = await kernel.sample(session.link, before?.sample ?? null);
     if (controller.state !== state) return;
-    if (sample === null) return controller.lose("the tunnel's interface is gone");
+    if (sample === null) return controller.lost("the tunnel's interface is gone");
     const evidence =
       before === null
         ? { heardAt: sample.at - (adopted ? this.ageOf(sample) : 0), askedAt: null }
         : weigh(before.evidence, before.sample, sample, keepaliveMs);
     this.known = { session, sample, evidence };
     this.busy = evidence.askedAt !== null || (before !== null && askedIn(before.sample, sample, keepaliveMs));
-    if (isDead(evidence, sample.at)) controller.lose(`${session.server.name} no longer answers`);
-    else if (before !== null && heardIn(before.sample, sample)) controller.revive();
+    if (isDead(evidence, sample.at)) controller.lost(`${session.server.name} no longer answers`);
+    else if (before !== null && heardIn(before.sample, sample)) controller.recovered();
     if (sample.latestHandshake > 0 && sample.latestHandshake !== before?.sample.latestHandshake)
-      this.parts.memory.saveHandshake(sample.latestHandshake);
+      this.deps.savedState.saveHandshake(sample.latestHandshake);
   }
 
   /**
@@ -254,7 +254,7 @@ export class Supervisor {
    * may be the time service, and then the clock jumps that dates the handshake.
    */
   private ageOf({ latestHandshake }: Sample): number {
-    return Math.max(0, this.parts.host.now() - latestHandshake);
+    return Math.max(0, this.deps.host.now() - latestHandshake);
   }
 
   /**
@@ -262,21 +262,21 @@ export class Supervisor {
    * tried rarely from the first: a route to the server alone is enough, and no sign of being online.
    */
   private async tryAgain(): Promise<void> {
-    const { host, controller, protection, log } = this.parts;
+    const { host, controller, killSwitch, log } = this.deps;
     const { state } = controller;
     if (state.name !== "reconnecting") {
       this.effort = null;
       return;
     }
     const now = host.monotonic();
-    const pause = (attempt: number) => pauseAfter(attempt, Math.random(), protection.links.online);
-    const notBefore = protection.links.online ? now : now + pause(0);
+    const pause = (attempt: number) => pauseAfter(attempt, Math.random(), killSwitch.network.online);
+    const notBefore = killSwitch.network.online ? now : now + pause(0);
     this.effort ??= { begunAt: now, attempts: 0, elsewhere: 0, notBefore };
     const { effort } = this;
     if (now < effort.notBefore) return;
     this.attempt = new AbortController();
     // Its key or its address may be another by now.
-    const server = this.candidate(this.parts.latest(state.server) ?? state.server, effort);
+    const server = this.candidate(this.deps.latest(state.server) ?? state.server, effort);
     await controller
       .redial(server, this.attempt.signal)
       .catch((error) => log.warn(`${server.name}: ${messageOf(error)}`));
@@ -285,8 +285,8 @@ export class Supervisor {
   }
 
   private candidate(server: Server, effort: Effort): Server {
-    if (this.parts.host.monotonic() - effort.begunAt < FAILOVER_AFTER_MS) return server;
-    const ring = [...this.parts.alternatives(server), server];
+    if (this.deps.host.monotonic() - effort.begunAt < FAILOVER_AFTER_MS) return server;
+    const ring = [...this.deps.alternatives(server), server];
     effort.elsewhere += 1;
     return ring[(effort.elsewhere - 1) % ring.length] ?? server;
   }

@@ -1,26 +1,26 @@
+import { KillSwitch } from "../killswitch/killswitch.ts";
+import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
+import { type Alarm, Repairs } from "../killswitch/repairs.ts";
 import type { Log } from "../log.ts";
-import type { Links } from "../routing/links.ts";
+import type { HostNetwork } from "../network/host-network.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { Controller } from "./controller.ts";
 import { Dialer } from "./dialer.ts";
+import { HttpsClient } from "./https-client.ts";
 import { Kernel } from "./kernel.ts";
-import type { Memory } from "./memory.ts";
-import { Messenger } from "./messenger.ts";
-import { Names } from "./names.ts";
-import { OtherFirewalls } from "./other-firewalls.ts";
 import { Probe } from "./probe.ts";
-import { Protection } from "./protection.ts";
-import { type Alarm, Repairs } from "./repairs.ts";
+import { Resolver } from "./resolver.ts";
 import type { RoundTrips } from "./roundtrips.ts";
+import type { SavedState } from "./saved-state.ts";
 import { Supervisor } from "./supervisor.ts";
 
 /** What a tunnel needs of the rest. */
 export interface Surroundings {
   host: Host;
-  memory: Memory;
+  savedState: SavedState;
   /** The machine's own network, looked up anew. */
-  findLinks: () => Promise<Links>;
+  findNetwork: () => Promise<HostNetwork>;
   /** Base name of the tunnel's interfaces. */
   base: string;
   /** Program that makes a WireGuard interface where the kernel does not. */
@@ -43,24 +43,24 @@ export interface Tunnel {
   /** What is known of how far servers are. */
   roundTrips: RoundTrips;
   /** The kill switch. */
-  protection: Protection;
+  killSwitch: KillSwitch;
   /** The gateway's own requests. */
-  messenger: Messenger;
+  httpsClient: HttpsClient;
 }
 
 /** Puts the parts of a tunnel together; nothing has touched the kernel yet. */
 export function tunnelIn(surroundings: Surroundings): Tunnel {
-  const { host, memory, alarm, userspace, base } = surroundings;
+  const { host, savedState, alarm, userspace, base } = surroundings;
   const repairs = new Repairs(host, alarm);
   const kernel = new Kernel(host, userspace);
-  const protection = new Protection(host, memory, repairs, alarm);
-  const names = new Names({ ...surroundings, protection });
-  const dialer = new Dialer({ ...surroundings, kernel, protection, names });
-  const probe = new Probe({ ...surroundings, kernel, protection, names });
+  const killSwitch = new KillSwitch(host, savedState, repairs, alarm);
+  const resolver = new Resolver({ ...surroundings, killSwitch });
+  const dialer = new Dialer({ ...surroundings, kernel, killSwitch, resolver });
+  const probe = new Probe({ ...surroundings, kernel, killSwitch, resolver });
   const otherFirewalls = new OtherFirewalls(host, alarm, base);
-  const tampering = { protection, otherFirewalls };
+  const tampering = { killSwitch, otherFirewalls };
   const controller = new Controller({ ...surroundings, ...tampering, kernel, dialer, probe, repairs });
   const supervisor = new Supervisor({ ...surroundings, ...tampering, controller, kernel });
-  const messenger = new Messenger({ ...surroundings, controller, protection, names });
-  return { controller, supervisor, protection, messenger, roundTrips: probe.roundTrips };
+  const httpsClient = new HttpsClient({ ...surroundings, controller, killSwitch, resolver });
+  return { controller, supervisor, killSwitch, httpsClient, roundTrips: probe.roundTrips };
 }

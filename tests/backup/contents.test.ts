@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { Store } from "../../src/servers/store.ts";
+import { Store } from "../../src/store/store.ts";
 import { inDirectory, NOW, PRIVATE, SERVER } from "../servers/example.ts";
 
 const CONNECTION = JSON.stringify({ provider: "custom", name: "home", since: 1 });

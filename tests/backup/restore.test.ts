@@ -7,7 +7,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { MOST_SERVERS } from "../../src/servers/room.ts";
-import { Store } from "../../src/servers/store.ts";
+import { Store } from "../../src/store/store.ts";
 import { inDirectory, NOW, SERVER } from "../servers/example.ts";
 import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
 import { FAKE_SETTINGS, Gateway, ONE, stoodAlways } from "../tunnel/gateway.ts";
@@ -128,9 +128,9 @@ describe("a restore while the service runs", () => {
   /** A gateway, and its backup. */
   async function live(directory: string) {
     const gateway = await Gateway.started(directory);
-    const { store, controller, memory, host } = gateway;
+    const { store, controller, savedState, host } = gateway;
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
-    const backup = liveBackup({ store, catalogue, controller, memory, settings: FAKE_SETTINGS, host });
+    const backup = liveBackup({ store, catalogue, controller, savedState, settings: FAKE_SETTINGS, host });
     return { gateway, catalogue, backup };
   }
 
@@ -174,8 +174,8 @@ describe("a restore while the service runs", () => {
       );
       database.run("PRAGMA query_only = OFF");
       await backup.restore(contents({ connection }), CAREFUL);
-      gateway.memory.save();
-      expect([gateway.memory.connection()?.name, gateway.store.read("connection")]).toEqual([
+      gateway.savedState.save();
+      expect([gateway.savedState.connection()?.name, gateway.store.read("connection")]).toEqual([
         "home",
         connection,
       ]);

@@ -71,7 +71,7 @@ test(
     await Bun.sleep(3_000);
     expect(await clean(sniffer)).toEqual([]);
     expect(await guest.shell("portcullis killswitch status")).toContain("The kill switch stands");
-    note("resident memory", await memory());
+    note("resident memory", await savedState());
   },
   PATIENCE_MS,
 );
@@ -272,7 +272,7 @@ async function clean(sniffer: Awaited<ReturnType<Lab["sniff"]>>): Promise<string
   return [...new Set(leaks)];
 }
 
-async function memory(): Promise<string> {
+async function savedState(): Promise<string> {
   const kib = await guest.shell(
     'awk "/^VmRSS/ {print \\$2}" /proc/$(systemctl show -P MainPID portcullis)/status',
   );

@@ -4,14 +4,14 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Registration } from "../../src/account/registration.ts";
 import { Log } from "../../src/log.ts";
 import { type Answers, answerOperator } from "../../src/operator.ts";
-import { MullvadApi } from "../../src/servers/mullvad/api.ts";
-import { Store } from "../../src/servers/store.ts";
+import { ManagedAccount } from "../../src/providers/mullvad/account.ts";
+import { MullvadApi } from "../../src/providers/mullvad/api.ts";
+import { Store } from "../../src/store/store.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
-import { BASE, FakeProvider, NUMBER } from "../account/provider.ts";
-import { serveProvider } from "../account/server.ts";
+import { BASE, FakeProvider, NUMBER } from "../providers/mullvad/provider.ts";
+import { serveProvider } from "../providers/mullvad/server.ts";
 import { makeCertificate } from "../system/certificate.ts";
 import { atTerminal, run } from "./program.ts";
 
@@ -179,7 +179,7 @@ describe("where a service runs, it does the work", () => {
     const env = environment();
     const stateDir = env.PORTCULLIS_STATE_DIR;
     const used = { inUse: false };
-    const account = new Registration({
+    const account = new ManagedAccount({
       store: Store.open(stateDir, Date.now()),
       api: new MullvadApi(BASE, (request) => provider.send(request)),
       inUse: () => used.inUse,

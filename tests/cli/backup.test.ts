@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { plain } from "../../src/backup/envelope.ts";
-import { Store } from "../../src/servers/store.ts";
+import { Store } from "../../src/store/store.ts";
 import { SERVER } from "../servers/example.ts";
 import { run } from "./program.ts";
 

@@ -4,7 +4,7 @@ import type { Machine } from "../../src/install/machine.ts";
 export const ONE_CABLE: Machine = {
   architecture: null,
   interfaces: ["eth0", "wlan0"],
-  links: {
+  network: {
     lans: [{ interface: "eth0", prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"] }],
     uplink: "eth0",
     uplinkAddresses: ["192.168.7.2"],
@@ -34,8 +34,8 @@ export const ONE_CABLE: Machine = {
 export const TWO_CABLES: Machine = {
   ...ONE_CABLE,
   interfaces: ["eth0", "eth1", "br-lan.5"],
-  links: {
-    ...ONE_CABLE.links,
+  network: {
+    ...ONE_CABLE.network,
     uplinkAddresses: ["192.168.8.2"],
     uplinkPrefixes: ["192.168.8.0/24"],
     lans: [

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { droppingChains } from "../../src/firewall/table.ts";
 import { forwardersOn } from "../../src/install/forwarders.ts";
 import { isOnLan, machineOf } from "../../src/install/machine.ts";
+import { droppingChains } from "../../src/killswitch/table.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { ONE_CABLE } from "./example.ts";
@@ -9,8 +9,8 @@ import { ONE_CABLE } from "./example.ts";
 test("an SSH session stays where it comes from the LAN or from the machine itself, and nowhere else", () => {
   const stays = ["192.168.7.20", "fd00:7::20", "fe80::1%eth0", "127.0.0.1", "::1"];
   const ends = ["192.168.8.20", "203.0.113.5", "2001:db8::1", "fd00:8::1", "fe80::1%eth1", "fe80::1", ""];
-  expect(stays.filter((client) => !isOnLan(client, ONE_CABLE.links))).toEqual([]);
-  expect(ends.filter((client) => isOnLan(client, ONE_CABLE.links))).toEqual([]);
+  expect(stays.filter((client) => !isOnLan(client, ONE_CABLE.network))).toEqual([]);
+  expect(ends.filter((client) => isOnLan(client, ONE_CABLE.network))).toEqual([]);
 });
 
 describe("of a machine", () => {

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { rulesetOf } from "../../src/firewall/ruleset.ts";
 import type { Given } from "../../src/install/environment.ts";
 import type { Machine } from "../../src/install/machine.ts";
 import { FIREWALL_MODULES, installPlan } from "../../src/install/plan.ts";
 import { staysText, uninstallPlan } from "../../src/install/removal.ts";
 import { textOf } from "../../src/install/step.ts";
-import { rulesFor } from "../../src/routing/rules.ts";
-import { POLICIES } from "../firewall/example.ts";
+import { rulesFor } from "../../src/killswitch/routing-rules.ts";
+import { rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { POLICIES } from "../killswitch/example.ts";
 import { ONE_CABLE, TWO_CABLES } from "./example.ts";
 
 function plan(machine: Machine, given: Given) {
@@ -69,9 +69,9 @@ test("an uninstallation takes everything back, the tunnel first and the kill swi
     machine: { sysctlsBefore: "net/ipv4/conf/eth0/send_redirects = 1\nnet/ipv4/ip_forward = 0\n" },
     remains: {
       units: ["portcullis.service", "portcullis-killswitch.service"],
-      links: ["portcullis0"],
+      network: ["portcullis0"],
       table: true,
-      rules: rulesFor(ONE_CABLE.links),
+      rules: rulesFor(ONE_CABLE.network),
     },
     forwarders: [],
     keepState: false,
@@ -82,7 +82,7 @@ test("an uninstallation takes everything back, the tunnel first and the kill swi
 test("forwarding stays where another program needs it, and that is said with the way to end it", () => {
   const sysctlsBefore =
     "net/ipv4/conf/eth0/send_redirects = 1\nnet/ipv4/ip_forward = 0\nnet/ipv6/conf/all/forwarding = 0\n";
-  const remains = { units: [], links: [], table: false, rules: [] };
+  const remains = { units: [], network: [], table: false, rules: [] };
   const removal = (forwarders: string[], before = sysctlsBefore) => ({
     machine: { sysctlsBefore: before },
     remains,
@@ -102,7 +102,7 @@ test("forwarding stays where another program needs it, and that is said with the
 });
 
 test("an uninstallation that keeps the state removes no file with servers, keys or settings", () => {
-  const remains = { units: [], links: [], table: false, rules: [] };
+  const remains = { units: [], network: [], table: false, rules: [] };
   const kept = textOf(
     uninstallPlan({ machine: { sysctlsBefore: null }, remains, forwarders: [], keepState: true }),
   );
@@ -114,7 +114,7 @@ test("an uninstallation that keeps the state removes no file with servers, keys 
 test("every file that an installation makes, an uninstallation removes", () => {
   const given: Given = { managedKeyFile: "/home/pi/key", managedList: "/home/pi/list" };
   const made = plan(ONE_CABLE, given).flatMap((step) => ("path" in step ? [step.path] : []));
-  const remains = { units: [], links: [], table: false, rules: [] };
+  const remains = { units: [], network: [], table: false, rules: [] };
   const removed = uninstallPlan({
     machine: { sysctlsBefore: null },
     remains,

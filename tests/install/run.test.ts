@@ -12,10 +12,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bootFilesFor, bootKeeper, SETTLED_AFTER_MS } from "../../src/install/boot.ts";
 import { installPlan } from "../../src/install/plan.ts";
 import { uninstallPlan } from "../../src/install/removal.ts";
 import { carryOut } from "../../src/install/run.ts";
+import { bootFilesFor, bootKeeper, SETTLED_AFTER_MS } from "../../src/killswitch/boot-files.ts";
 import { Log } from "../../src/log.ts";
 import { FakeHost } from "../fake-host.ts";
 import { ONE_CABLE, TWO_CABLES } from "./example.ts";
@@ -93,7 +93,7 @@ test("an uninstallation leaves no file behind, and sets the kernel's settings th
   const { root, program } = rootWithProgram("removal");
   await doneIn(root, planFor(program));
   const sysctlsBefore = readFileSync(join(root, "/etc/portcullis/sysctls-before"), "utf8");
-  const remains = { units: [], links: [], table: false, rules: [] };
+  const remains = { units: [], network: [], table: false, rules: [] };
   const host = new Machine();
   for (const { path } of ONE_CABLE.sysctls) host.files.set(`/proc/sys/net/${path}`, "9\n");
   host.files.delete("/proc/sys/net/ipv6/conf/eth0/accept_ra");
@@ -135,7 +135,7 @@ test("a step that may fail stops nothing, and any other does", async () => {
 });
 
 describe("the service keeps what the next boot needs", () => {
-  const [saved] = bootFilesFor(TWO_CABLES.links);
+  const [saved] = bootFilesFor(TWO_CABLES.network);
 
   /** A service with its state in a folder; `settle` is the time that passes. */
   function service(installed: boolean) {
@@ -150,23 +150,23 @@ describe("the service keeps what the next boot needs", () => {
 
   test("where it is installed", async () => {
     const { state, settle, note } = service(true);
-    note(TWO_CABLES.links);
+    note(TWO_CABLES.network);
     await settle();
-    for (const { name, text } of bootFilesFor(TWO_CABLES.links)) {
+    for (const { name, text } of bootFilesFor(TWO_CABLES.network)) {
       expect(readFileSync(join(state, "boot", name), "utf8")).toBe(text);
     }
     const other = service(false);
-    other.note(TWO_CABLES.links);
+    other.note(TWO_CABLES.network);
     await other.settle();
     expect(readdirSync(other.state)).toEqual([]);
   });
 
   test("while the network is whole", async () => {
     const { state, settle, note } = service(true);
-    note(TWO_CABLES.links);
+    note(TWO_CABLES.network);
     await settle();
     for (const part of [{ lans: [] }, { uplink: null }]) {
-      note({ ...TWO_CABLES.links, ...part });
+      note({ ...TWO_CABLES.network, ...part });
       await settle();
     }
     expect(firewallIn(state)).toBe(saved?.text ?? "");
@@ -174,9 +174,9 @@ describe("the service keeps what the next boot needs", () => {
 
   test("once it has settled, and not what it was for a moment on the way", async () => {
     const { state, settle, note } = service(true);
-    note(ONE_CABLE.links);
-    note(TWO_CABLES.links);
-    note(TWO_CABLES.links);
+    note(ONE_CABLE.network);
+    note(TWO_CABLES.network);
+    note(TWO_CABLES.network);
     expect(readdirSync(join(state, "boot"))).toEqual([]);
     await settle();
     expect(firewallIn(state)).toBe(saved?.text ?? "");

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { NUMBER } from "../account/provider.ts";
 import { commandLine } from "../cli/program.ts";
+import { NUMBER } from "../providers/mullvad/provider.ts";
 import { createLab, type Gateway, type Lab, type Ran } from "./lab.ts";
 import { ProviderSite } from "./provider.ts";
 
@@ -84,11 +84,11 @@ test("while everything is blocked the operator logs in, and nothing else leaves"
   const { leaks, missed } = await sniffer.stop();
   expect(missed).toBe(0);
   const ports = [...gateway.log().matchAll(/from port (\d+)/g)].map(([, port]) => port);
-  const errand = (frame: string) =>
+  const exemption = (frame: string) =>
     ports.some((port) => frame.includes(`${INTERNET.host4} TCP ${port} > 443`));
   const lookup = (frame: string) => frame.includes(`${ROUTER.lan[2].v4} UDP 2`) && frame.includes(" > 53,");
   expect(ports).toHaveLength(3);
-  expect(leaks.filter((frame) => !errand(frame) && !lookup(frame))).toEqual([]);
+  expect(leaks.filter((frame) => !exemption(frame) && !lookup(frame))).toEqual([]);
   await serverKnows(shown.public_key, shown.addresses);
 }, 120_000);
 

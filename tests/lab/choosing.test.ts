@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
 import { createLab, ENDPOINTS, type Gateway, type Lab } from "./lab.ts";
-import { Pace } from "./leaks/pace.ts";
+import { TokenBucket } from "./leaks/pace.ts";
 import { Sniffer } from "./sniffer.ts";
 import { until } from "./until.ts";
 import { Wiretap } from "./wiretap.ts";
@@ -28,7 +28,7 @@ describe("a connect to a country", () => {
   }, 120_000);
   afterAll(() => lab.close(), 120_000);
 
-  const pace = new Pace();
+  const pace = new TokenBucket();
   const api = async (method: string, path: string, body?: object) => {
     await pace.turn(path);
     return gateway.api(method, path, body);

@@ -1,11 +1,11 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BOOT_FILES, BOOT_FOLDER } from "../../src/install/boot.ts";
 import { machineOf, remainsIn } from "../../src/install/machine.ts";
 import { KILL_SWITCH_UNIT, PATHS } from "../../src/install/paths.ts";
 import { installPlan } from "../../src/install/plan.ts";
 import { carryOut } from "../../src/install/run.ts";
 import { takeBack } from "../../src/install/uninstall.ts";
+import { BOOT_FILES, BOOT_FOLDER } from "../../src/killswitch/boot-files.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import type { RunOptions } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";

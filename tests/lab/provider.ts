@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import type { HttpsRequest } from "../../src/system/host.ts";
 import { commandIn } from "../../src/system/linux.ts";
-import { FakeProvider } from "../account/provider.ts";
+import { FakeProvider } from "../providers/mullvad/provider.ts";
 import { makeCertificate } from "../system/certificate.ts";
 import type { Lab } from "./lab.ts";
 

@@ -5,7 +5,7 @@ import { configOf } from "../../src/servers/custom.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { MOST_STORED_BYTES, sizeOfAll } from "../../src/servers/room.ts";
 import type { Provider } from "../../src/servers/schema.ts";
-import { Store } from "../../src/servers/store.ts";
+import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
 import { BODY, CONFIG, inDirectory, NOW, SERVER } from "./example.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ManagedSettings } from "../../src/servers/account.ts";
+import type { ManagedSettings } from "../../src/providers/account.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { treeOf } from "../../src/servers/tree.ts";
 import { PRIVATE, PUBLIC } from "./example.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/errors.ts";
-import type { Account } from "../../src/servers/account.ts";
+import type { Account } from "../../src/providers/account.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { MOST_ASKED, type Place, spotNamed, spread } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
-import { Store } from "../../src/servers/store.ts";
+import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
 import { BODY, CONFIG, inDirectory, NOW, PUBLIC } from "./example.ts";
 

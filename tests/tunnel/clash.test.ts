@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { GatewayError } from "../../src/errors.ts";
-import { Bulletin, gatewayOf } from "../../src/gateway.ts";
+import { EventBus, gatewayOf } from "../../src/gateway.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
-import { Store } from "../../src/servers/store.ts";
+import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
 import { BODY, CONFIG } from "../servers/example.ts";
 import { inDirectory } from "./directory.ts";
@@ -93,7 +93,7 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
 
   claim("ends a tunnel that its server has stopped answering, too", async (gateway) => {
     await gateway.controller.connect(ONE);
-    gateway.controller.lose("one no longer answers");
+    gateway.controller.lost("one no longer answers");
     await move(gateway, "10.64.0.250/24");
     expect(gateway.host.links.has("wg0")).toBe(false);
   });
@@ -144,12 +144,12 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
 
 test("such a server is neither added nor imported", () =>
   inDirectory(async (directory) => {
-    const { tunnel, memory, host } = await Gateway.started(directory);
+    const { tunnel, savedState, host } = await Gateway.started(directory);
     const store = Store.open(join(directory, "servers"), host.now());
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
     const log = { warn: () => {} };
-    const bulletin = new Bulletin(host, log);
-    const gateway = gatewayOf({ ...tunnel, catalogue, memory, clock: host, bulletin, log });
+    const events = new EventBus(host, log);
+    const gateway = gatewayOf({ ...tunnel, catalogue, savedState, clock: host, events, log });
     const config = formatConfig({
       ...CONFIG,
       interface: { ...CONFIG.interface, addresses: ["192.168.7.5/32"] },

@@ -25,10 +25,10 @@ async function refusal({ controller, host }: Gateway): Promise<string> {
 claim(
   "the last handshake is remembered four times an hour, and a clock that is set back too",
   async (gateway) => {
-    const { host, controller, memory } = gateway;
+    const { host, controller, savedState } = gateway;
     const saved: number[] = [];
     const note = () => {
-      const at = memory.handshake();
+      const at = savedState.handshake();
       if (at !== null && at !== saved.at(-1)) saved.push(at);
     };
     await controller.connect(ONE);
@@ -38,7 +38,7 @@ claim(
     expect(host.now() - (saved.at(-1) ?? 0)).toBeLessThan(20 * 60_000);
     host.setClock(-24 * HOUR_MS);
     await host.pass(HOUR_MS / 2);
-    expect(memory.handshake()).toBeLessThan(start);
+    expect(savedState.handshake()).toBeLessThan(start);
   },
 );
 

@@ -211,10 +211,10 @@ describe("a restart", () => {
     await gateway.controller.connect(TWO);
     await settled(gateway);
     const before = kernelState(gateway.host);
-    const { since } = gateway.memory.connection() ?? {};
+    const { since } = gateway.savedState.connection() ?? {};
     await gateway.restart();
     expect(kernelState(gateway.host)).toBe(before);
-    expect(gateway.memory.connection()?.since).toBe(since ?? 0);
+    expect(gateway.savedState.connection()?.since).toBe(since ?? 0);
     expect(await gateway.status()).toMatchObject({ connected: true, server: "two", ip: "192.0.2.2" });
   });
 
@@ -285,10 +285,10 @@ describe("the operator's switch", () => {
     await controller.setKillSwitch(false);
     expect(host.table).toBeNull();
     expect(host.rules["-4"]).toEqual([]);
-    expect(await gateway.tunnel.protection.stands()).toBe(false);
+    expect(await gateway.tunnel.killSwitch.stands()).toBe(false);
     await controller.setKillSwitch(true);
     expect(kernelState(host)).toBe(before);
-    expect(await gateway.tunnel.protection.stands()).toBe(true);
+    expect(await gateway.tunnel.killSwitch.stands()).toBe(true);
   });
 });
 

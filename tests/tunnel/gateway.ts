@@ -1,12 +1,12 @@
-import { finalRulesStand } from "../../src/firewall/audit.ts";
-import { linksFinder } from "../../src/routing/finder.ts";
+import type { AlertCode } from "../../src/alert.ts";
+import { finalRulesStand } from "../../src/killswitch/listing.ts";
+import { linksFinder } from "../../src/network/finder.ts";
 import type { Place } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
-import { Store } from "../../src/servers/store.ts";
 import { type Settings, settingsFrom } from "../../src/settings.ts";
-import type { AlertCode } from "../../src/tunnel/alert.ts";
+import { Store } from "../../src/store/store.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
-import { Memory } from "../../src/tunnel/memory.ts";
+import { SavedState } from "../../src/tunnel/saved-state.ts";
 import type { Status } from "../../src/tunnel/schema.ts";
 import { type Tunnel, tunnelIn } from "../../src/tunnel/tunnel.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
@@ -57,7 +57,7 @@ export const FAKE_SETTINGS: Settings = settingsFrom({ interface: BASE });
 export class Gateway {
   tunnel: Tunnel;
   store!: Store;
-  memory: Memory;
+  savedState: SavedState;
   readonly log: string[] = [];
   readonly alerts: AlertCode[] = [];
   /** The words of the alerts. */
@@ -73,7 +73,7 @@ export class Gateway {
     private readonly directory: string,
     readonly host: FakeHost,
   ) {
-    this.memory = this.remembered();
+    this.savedState = this.remembered();
     this.tunnel = this.newTunnel();
   }
 
@@ -116,7 +116,7 @@ export class Gateway {
     this.watching.abort();
     this.watching = new AbortController();
     this.host.kill();
-    this.memory = this.remembered();
+    this.savedState = this.remembered();
     this.tunnel = this.newTunnel();
   }
 
@@ -137,18 +137,18 @@ export class Gateway {
     await this.look();
   }
 
-  private remembered(): Memory {
+  private remembered(): SavedState {
     this.store = Store.open(this.directory, this.host.now());
-    return new Memory(this.store, (code) => void this.alerts.push(code));
+    return new SavedState(this.store, (code) => void this.alerts.push(code));
   }
 
   private newTunnel(): Tunnel {
-    const { host, memory, log, alerts, warnings } = this;
+    const { host, savedState, log, alerts, warnings } = this;
     const note = (message: string) => void log.push(message);
     return tunnelIn({
       host,
-      memory,
-      findLinks: linksFinder(host, FAKE_SETTINGS, memory, { warn: note }),
+      savedState,
+      findNetwork: linksFinder(host, FAKE_SETTINGS, savedState, { warn: note }),
       base: BASE,
       userspace: host.userspace,
       autoconnect: this.autoconnect,
@@ -165,7 +165,7 @@ export class Gateway {
 
 /** All that the kernel holds, spelled as if the tunnel were in the first slot; who makes the interface is no part of it. */
 export function kernelState(host: FakeHost): string {
-  const links = [...host.links].map(([name, { device, userspace: _, ...link }]) => [
+  const network = [...host.links].map(([name, { device, userspace: _, ...link }]) => [
     name,
     {
       ...link,
@@ -178,7 +178,7 @@ export function kernelState(host: FakeHost): string {
   ]);
   const text = JSON.stringify(
     {
-      links: links.toSorted((a, b) => String(a[0]).localeCompare(String(b[0]))),
+      network: network.toSorted((a, b) => String(a[0]).localeCompare(String(b[0]))),
       routes: [...host.routes].toSorted(),
       rules: { v4: host.rules["-4"].toSorted(), v6: host.rules["-6"].toSorted() },
       table: host.table?.split("\n") ?? null,

@@ -296,7 +296,7 @@ describe("what a probe has found", () => {
     await controller.connect(SWEDEN);
     await gateway.look();
     host.silent.add(endpointOf(M4));
-    controller.lose("a test");
+    controller.lost("a test");
     await controller.connect(SWEDEN);
     expect(await current(gateway)).toBe("m5");
   });

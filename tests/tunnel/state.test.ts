@@ -44,11 +44,11 @@ const EVENTS = {
   arrive: { type: "arrive", session: SECOND, since: 9 },
   fail: { type: "fail" },
   interrupt: { type: "interrupt" },
-  lose: { type: "lose" },
+  lost: { type: "lost" },
   drop: { type: "drop" },
-  revive: { type: "revive" },
-  recall: { type: "recall", server: TWO, since: 9 },
-  hangUp: { type: "hangUp" },
+  recovered: { type: "recovered" },
+  resume: { type: "resume", server: TWO, since: 9 },
+  disconnect: { type: "disconnect" },
 } satisfies Record<Event["type"], Event>;
 
 const ARRIVED: State = { name: "connected", session: SECOND, since: 9 };
@@ -59,7 +59,7 @@ function everywhere(former: Connected | Reconnecting | null) {
   return {
     dial: { name: "connecting", server: TWO, former },
     arrive: ARRIVED,
-    hangUp: GONE,
+    disconnect: GONE,
   } satisfies Partial<Record<Event["type"], State>>;
 }
 
@@ -67,15 +67,15 @@ function everywhere(former: Connected | Reconnecting | null) {
 const TABLE: Record<keyof typeof STATES, Partial<Record<Event["type"], State>>> = {
   disconnected: {
     ...everywhere(null),
-    recall: { name: "reconnecting", server: TWO, session: null, since: 9 },
+    resume: { name: "reconnecting", server: TWO, session: null, since: 9 },
   },
   failed: everywhere(null),
   connecting: { ...everywhere(null), fail: { name: "failed", server: ONE }, interrupt: GONE },
   "connecting from connected": { ...everywhere(CONNECTED), fail: CONNECTED, interrupt: CONNECTED },
   "connecting from lost": { ...everywhere(LOST), fail: LOST, interrupt: LOST },
   "connecting from recalled": { ...everywhere(RECALLED), fail: RECALLED, interrupt: RECALLED },
-  connected: { ...everywhere(CONNECTED), lose: LOST, drop: RECALLED },
-  lost: { ...everywhere(LOST), revive: CONNECTED, drop: RECALLED },
+  connected: { ...everywhere(CONNECTED), lost: LOST, drop: RECALLED },
+  lost: { ...everywhere(LOST), recovered: CONNECTED, drop: RECALLED },
   recalled: everywhere(RECALLED),
 };
 

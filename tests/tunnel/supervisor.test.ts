@@ -175,7 +175,7 @@ describe("a server that stays dead", () => {
       await loseServer(gateway);
       await host.pass(240_000);
       expect(await gateway.status()).toMatchObject({ connected: true, server: "three", error: null });
-      expect(gateway.memory.connection()?.name).toBe("three");
+      expect(gateway.savedState.connection()?.name).toBe("three");
       expect(stoodAlways(host)).toBe(true);
     },
   );

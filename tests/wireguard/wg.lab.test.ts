@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import fc from "fast-check";
 import { formatPrefix, parseIp, parsePrefix } from "../../src/address.ts";
 import { formatEndpoint } from "../../src/wireguard/config.ts";
-import { parseDump, parseUapi, setconfText, uapiText } from "../../src/wireguard/device.ts";
+import { parseDump, parseUapi, setconfText, uapiText } from "../../src/wireguard/interface.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { config } from "./arbitrary.ts";
 

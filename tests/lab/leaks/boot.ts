@@ -17,10 +17,10 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
     arms: [2, 1],
     run: async (fresh) => {
       await control(fresh);
-      await links(fresh, "down");
+      await network(fresh, "down");
       await killSwitchOn(fresh);
       await fresh.guarded(async () => {
-        await links(fresh, "up");
+        await network(fresh, "up");
         await Bun.sleep(MOMENT_MS);
         assert.equal(await fresh.browse(), null);
       });
@@ -31,10 +31,10 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
     arms: [2, 1],
     run: async (fresh) => {
       await control(fresh);
-      await links(fresh, "down");
+      await network(fresh, "down");
       const gateway = await fresh.lab.startGateway();
       await fresh.guarded(async () => {
-        await links(fresh, "up");
+        await network(fresh, "up");
         await Bun.sleep(MOMENT_MS);
         assert.equal(await fresh.browse(), null);
         // What came up is the gateway's network as if it had been there from the start.
@@ -47,17 +47,17 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
 
 /** The same links come up with nothing to protect them. */
 async function control(fresh: Fresh): Promise<void> {
-  await links(fresh, "down");
+  await network(fresh, "down");
   await fresh.startTraffic();
   await fresh.control(async () => {
-    await links(fresh, "up");
+    await network(fresh, "up");
     await Bun.sleep(MOMENT_MS);
   });
   assert.match((await fresh.browse()) ?? "nothing", new RegExp(ROUTER.public4));
 }
 
 /** As a network manager leaves them before it has run, and after. */
-async function links(fresh: Fresh, state: "up" | "down"): Promise<void> {
+async function network(fresh: Fresh, state: "up" | "down"): Promise<void> {
   const { lan, uplink } = fresh.lab.sandbox;
   const cards = [...new Set([lan, uplink])];
   if (state === "down") {

@@ -3,7 +3,7 @@ const LIMITS = { connection: 5, general: 10 } as const;
 const WINDOW_MS = 1_050;
 
 /** Keeps requests within the interface's limits; one about the connection counts as any other, too. */
-export class Pace {
+export class TokenBucket {
   private readonly taken: { connection: number[]; general: number[] } = { connection: [], general: [] };
 
   /** Returns when a request to this path may be made. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { blocked, type Exit, type Policy } from "../../../src/firewall/policy.ts";
-import { rulesetOf, TABLE } from "../../../src/firewall/ruleset.ts";
+import { blocked, type FirewallTunnel, type Policy } from "../../../src/killswitch/policy.ts";
+import { rulesetOf, TABLE } from "../../../src/killswitch/ruleset.ts";
 import { INTERNET, LAN, VPN, VPN_PORT } from "../../../src/sandbox/topology.ts";
 import { Flood } from "../flood.ts";
 import type { Fresh, FreshScenario } from "./fresh.ts";
@@ -54,7 +54,7 @@ function load(fresh: Fresh, text: string): Promise<string> {
 }
 
 function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
-  const exit: Exit = {
+  const exit: FirewallTunnel = {
     interface: `${sandbox.interface}0`,
     zone: 1,
     endpoint: { address: VPN.vpn1.v4, port: VPN_PORT },
@@ -63,5 +63,5 @@ function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
   };
   const lans = [{ interface: sandbox.lan, prefixes: [LAN.prefix4, LAN.prefix6, "fe80::/10"] }];
   const closed = blocked({ lans, uplink: sandbox.uplink, uplinkPrefixes: [] });
-  return [closed, { ...closed, dialing: [exit] }, { ...closed, dialing: [exit], carrying: [exit] }];
+  return [closed, { ...closed, endpoints: [exit] }, { ...closed, endpoints: [exit], carrying: [exit] }];
 }

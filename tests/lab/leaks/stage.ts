@@ -4,7 +4,7 @@ import type { Sniffer } from "../sniffer.ts";
 import type { Traffic } from "../traffic.ts";
 import { type Layer, starterFor } from "./layer.ts";
 import { Network } from "./network.ts";
-import { Pace } from "./pace.ts";
+import { TokenBucket } from "./pace.ts";
 import { type Count, measured, type Row } from "./row.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -26,7 +26,7 @@ const NOTHING = { frames: 0, wireguard: 0, arp: 0, ndp: 0, dhcp: 0, leaks: [], m
  * the gateway never pauses, and neither does the sniffer: what leaks between two scenarios counts in the second.
  */
 export class Stage {
-  private readonly pace = new Pace();
+  private readonly pace = new TokenBucket();
   private turn: Promise<unknown> = Promise.resolve();
   private provider = "managed";
   private last: Count = { caught: NOTHING, traffic: [] };

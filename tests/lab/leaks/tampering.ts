@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { TABLE } from "../../../src/firewall/ruleset.ts";
-import { TUNNEL_TABLE } from "../../../src/routing/rules.ts";
+import { TUNNEL_TABLE } from "../../../src/killswitch/routing-rules.ts";
+import { TABLE } from "../../../src/killswitch/ruleset.ts";
 import { INTERNET } from "../../../src/sandbox/topology.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";

@@ -1,0 +1,54 @@
+import { type Inspection, inspect } from "../killswitch/report.ts";
+import { rulesFor } from "../killswitch/routing-rules.ts";
+import { Log } from "../log.ts";
+import { askOperator } from "../operator.ts";
+import { graphOf } from "../serve.ts";
+import type { Settings } from "../settings.ts";
+import { claimGateway } from "../system/claim.ts";
+
+/** Puts the kill switch up or takes it down: by the running service, or directly where none runs. */
+export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): Promise<void> {
+  process.umask(0o077);
+  if ((await askOperator(settings.stateDir, `killswitch/${wanted}`, null)) !== null) return;
+  // A service that is just starting or ending has the table in its hands.
+  await claimGateway(settings, new Log(settings.logLevel));
+  const { controller, catalogue, savedState } = await graphOf(settings);
+  savedState.saveKillSwitch(wanted === "on");
+  await controller.start(catalogue.all());
+  savedState.assertSaved();
+}
+
+/** Prints whether the kill switch stands, and each of its parts; returns the exit code. */
+export async function printKillSwitch(settings: Settings, as: "text" | "json" = "text"): Promise<number> {
+  const said = await askOperator(settings.stateDir, "killswitch", null);
+  const inspection = said?.answer ?? (await inspectAlone(settings));
+  process.stdout.write(as === "json" ? `${JSON.stringify(inspection)}\n` : textOf(inspection));
+  return inspection.stands ? 0 : 1;
+}
+
+/** Where no service runs, nobody remembers what was loaded; all else is in the kernel. */
+async function inspectAlone(settings: Settings): Promise<Inspection> {
+  const { host, findNetwork } = await graphOf(settings);
+  const network = await findNetwork();
+  return inspect(host, { network, rules: rulesFor(network), isAsLoaded: null, fault: null });
+}
+
+function textOf(inspection: Inspection): string {
+  const { parts } = inspection;
+  const verdict = verdictOf(inspection);
+  const width = Math.max(...parts.map((part) => part.name.length));
+  const lines = parts.map(
+    (part) => `  ${part.holds ? "ok" : "NO"}  ${part.name.padEnd(width)}  ${part.found}`,
+  );
+  return `${[verdict, ...lines].join("\n")}\n`;
+}
+
+function verdictOf({ stands, firewall, routing }: Inspection): string {
+  if (firewall && routing && !stands)
+    return "The kill switch stands, but not as the tunnel needs it now: the last change failed.";
+  if (firewall && routing)
+    return "The kill switch stands: nothing leaves for the internet beside the tunnel.";
+  if (firewall) return "Half of the kill switch stands: the firewall blocks, but routing would not.";
+  if (routing) return "Half of the kill switch stands: routing blocks, but the firewall would not.";
+  return "The kill switch does not stand: traffic may leave beside the tunnel.";
+}

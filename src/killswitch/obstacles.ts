@@ -1,0 +1,100 @@
+import type { Host } from "../system/host.ts";
+import { chainsListed } from "./listing.ts";
+import { droppingChains } from "./table.ts";
+
+/** What the LAN sends goes from these interfaces to those of the tunnel. */
+export interface Passage {
+  lans: readonly string[];
+  /** Base name of the tunnel's interfaces. */
+  base: string;
+}
+
+/** A chain of another program that drops what the LAN sends into the tunnel. */
+export interface Obstacle {
+  /** As nft names it: family, table and chain. */
+  chain: string;
+  /** The command that lets the LAN through. */
+  remedy: string;
+}
+
+/**
+ * Chains of other programs (ufw, Docker) that drop forwarded packets by policy and have no rule for the LAN's. Runs
+ * one program, and one more for each table with such a chain.
+ */
+export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacle[]> {
+  const obstacles: Obstacle[] = [];
+  for (const chain of await droppingChains(host, ["forward"])) {
+    const [family = "", table = "", name = ""] = chain.split(" ");
+    const listing = await host.run(["nft", "-s", "list", "table", family, table]);
+    if (letsThrough(listing, name, passage)) continue;
+    obstacles.push({ chain, remedy: remedyFor(listing, { family, table, name }, passage) });
+  }
+  return obstacles;
+}
+
+/** Whether the rules that a packet meets in a chain accept what the LAN sends, and the answers to it. */
+export function letsThrough(listing: string, chain: string, { lans, base }: Passage): boolean {
+  const rules = rulesFrom(listing, chain).filter(acceptsAnything);
+  const tunnels = [`${base}0`, `${base}1`];
+  const passes = (rule: string, from: string, to: string) =>
+    matches(rule, "iif", from) && matches(rule, "oif", to);
+  return lans.every((lan) =>
+    tunnels.every(
+      (tunnel) =>
+        rules.some((rule) => isFor(rule, "new") && passes(rule, lan, tunnel)) &&
+        rules.some((rule) => isFor(rule, "established") && passes(rule, tunnel, lan)),
+    ),
+  );
+}
+
+/** Those of the chain, and of all that it leads to. */
+function rulesFrom(listing: string, start: string): string[] {
+  const chains = chainsListed(listing);
+  const reached = [start];
+  for (const name of reached) {
+    for (const rule of chains.get(name) ?? []) {
+      const next = /\b(?:jump|goto) (\S+)/.exec(rule)?.[1];
+      if (next !== undefined && !reached.includes(next)) reached.push(next);
+    }
+  }
+  return reached.flatMap((name) => chains.get(name) ?? []);
+}
+
+/** Whether a rule accepts whatever is sent: no protocol, no port, no destination alone. */
+function acceptsAnything(rule: string): boolean {
+  const [match = ""] = rule.split(' comment "');
+  return / accept$/.test(` ${match}`) && !/\b(tcp|udp|th|icmpv?6?|l4proto|daddr|mark|limit)\b/.test(match);
+}
+
+function isFor(rule: string, state: "new" | "established"): boolean {
+  const [, states] = /\bct state (.*)/.exec(rule) ?? [];
+  return states === undefined || states.includes(state);
+}
+
+/** Whether a rule is for packets of that interface: it names it, or no interface. */
+function matches(rule: string, key: "iif" | "oif", link: string): boolean {
+  const [, not, words] = new RegExp(`\\b${key}(?:name)? (!= )?(\\{[^}]*\\}|"[^"]*")`).exec(rule) ?? [];
+  if (words === undefined) return true;
+  const names = [...words.matchAll(/"([^"]*)"/g)].map(([, name = ""]) => name);
+  const named = names.some((name) =>
+    name.endsWith("*") ? link.startsWith(name.slice(0, -1)) : name === link,
+  );
+  return named === (not === undefined);
+}
+
+function remedyFor(
+  listing: string,
+  { family, table, name }: { family: string; table: string; name: string },
+  { base }: Passage,
+): string {
+  if (listing.includes("chain ufw-")) return "ufw default allow routed";
+  if (table !== "filter" || name !== "FORWARD") {
+    const rules = ["oifname", "iifname"].map(
+      (key) => `insert rule ${family} ${table} ${name} ${key} "${base}*" accept`,
+    );
+    return `nft '${rules.join("; ")}'`;
+  }
+  const program = family === "ip6" ? "ip6tables" : "iptables";
+  const chain = listing.includes("chain DOCKER-USER {") ? "DOCKER-USER" : name;
+  return ["-o", "-i"].map((way) => `${program} -I ${chain} ${way} ${base}+ -j ACCEPT`).join("; ");
+}

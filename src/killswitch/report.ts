@@ -1,0 +1,118 @@
+import type { HostNetwork } from "../network/host-network.ts";
+import type { Host } from "../system/host.ts";
+import { chainsListed, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
+import { type Rule, readAllRules, ruleDifferences } from "./routing-rules.ts";
+import { listTable } from "./table.ts";
+
+/** One thing that the kill switch is made of, as the kernel has it. */
+export interface Part {
+  name: string;
+  holds: boolean;
+  /** What was found, for people. */
+  found: string;
+}
+
+export interface Inspection {
+  /** Whether both layers hold, and are as the tunnel's state wants them. */
+  stands: boolean;
+  /** Either of them keeps the promise alone. */
+  firewall: boolean;
+  routing: boolean;
+  parts: Part[];
+}
+
+/** What the kernel should have, as far as the one who asks knows. */
+export interface Expectation {
+  network: HostNetwork;
+  rules: readonly Rule[];
+  /** Whether the table is what was loaded; null where nobody who loaded it is running. */
+  isAsLoaded: ((listing: string) => boolean) | null;
+  /** Why the last change is not in the kernel as it must be; null where it is. */
+  fault: string | null;
+}
+
+/** Reads every part of the kill switch from the kernel, and from nowhere else. */
+export async function inspect(host: Host, expected: Expectation): Promise<Inspection> {
+  const ofFirewall = firewallParts(await listTable(host), expected.isAsLoaded);
+  const ofRouting = [...(await routingParts(host, expected)), await redirectsPart(host, expected.network)];
+  const firewall = ofFirewall.every((part) => part.holds);
+  const routing = ofRouting.every((part) => part.holds);
+  const last = part("last change", expected.fault === null, "is in the kernel", `failed: ${expected.fault}`);
+  const parts = [...ofFirewall, ...ofRouting, last, await forwardingPart(host)];
+  return { stands: firewall && routing && last.holds, firewall, routing, parts };
+}
+
+function firewallParts(listing: string | null, isAsLoaded: Expectation["isAsLoaded"]): Part[] {
+  const chains = chainsListed(listing ?? "");
+  const trouble = listing === null ? "there is none" : "is switched off (flags dormant)";
+  const awake = listing !== null && !isDormant(chains);
+  const table = part("firewall table", awake, "inet portcullis is in the kernel", trouble);
+  if (listing === null) return [table];
+  const refusals = (Object.keys(FINAL_RULES) as (keyof typeof FINAL_RULES)[]).map((name) =>
+    part(
+      `chain ${name}`,
+      endsInRefusal(chains, name),
+      `hooked, drops by policy, and ends in "${verdictOf(chains.get(name)?.at(-1))}"`,
+      "does not end in a rule that refuses what no other rule lets through",
+    ),
+  );
+  if (isAsLoaded === null) return [table, ...refusals];
+  const same = isAsLoaded(listing);
+  const unaltered = part("firewall rules", same, "are as the service loaded them", "have been altered");
+  return [table, ...refusals, unaltered];
+}
+
+async function routingParts(host: Host, { rules: wanted, network }: Expectation): Promise<Part[]> {
+  const { ours: present, ahead } = await readAllRules(host);
+  const families = ([4, 6] as const).map((family) => {
+    const ours = (rules: readonly Rule[]) => rules.filter((rule) => rule.family === family);
+    const differences = ruleDifferences(ours(present), ours(wanted));
+    return part(
+      `routing rules, IPv${family}`,
+      differences === 0 && (ours(wanted).length > 0 || (family === 6 && network.ipv6 === "missing")),
+      "send all but WireGuard, DHCP and the LAN into the tunnel, and where there is none to nowhere",
+      `${differences} of the rules 100 to 106 are missing or altered`,
+    );
+  });
+  const first = part(
+    "rules ahead",
+    ahead.length === 0,
+    "no other program's rule comes before them",
+    `another program's rule comes before them: ${ahead[0]?.priority} ${ahead[0]?.text}`,
+  );
+  return [...families, first];
+}
+
+async function redirectsPart(host: Host, { lans, uplink }: HostNetwork): Promise<Part> {
+  const resolver = new Set([
+    "all",
+    ...lans.map((lan) => lan.interface),
+    ...(uplink === null ? [] : [uplink]),
+  ]);
+  const on: string[] = [];
+  for (const name of resolver) {
+    const value = await host.read(`/proc/sys/net/ipv4/conf/${name}/send_redirects`);
+    if (value?.trim() === "1") on.push(name);
+  }
+  const sent = `net.ipv4.conf.${on[0]}.send_redirects is 1: clients may be told of a way past the gateway`;
+  return part("ICMP redirects", on.length === 0, "none is sent", sent);
+}
+
+async function forwardingPart(host: Host): Promise<Part> {
+  const value = await host.read("/proc/sys/net/ipv4/ip_forward");
+  return part(
+    "forwarding",
+    value?.trim() === "1",
+    "on: LAN clients are served",
+    "off: LAN clients get nothing",
+  );
+}
+
+function part(name: string, holds: boolean, yes: string, no: string): Part {
+  return { name, holds, found: holds ? yes : no };
+}
+
+/** The first word of a rule that has nothing but a verdict: listings spell the rest in numbers. */
+function verdictOf(rule = ""): string {
+  return rule.split(" ")[0] ?? "";
+}

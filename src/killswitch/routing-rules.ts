@@ -1,0 +1,261 @@
+import { type HostNetwork, type Ipv6, ipv6Of } from "../network/host-network.ts";
+import type { Host } from "../system/host.ts";
+import { type Exemption, FWMARK, type Lookup, type Policy, REFUSAL_MARK } from "./policy.ts";
+
+/** The routing table that holds the tunnel's routes and nothing else. */
+export const TUNNEL_TABLE = 20556;
+
+/** No cable has more addresses than the largest private network. */
+const SHORTEST_CABLE_PREFIX = 8;
+
+/**
+ * The second layer: routing that holds alone. Only WireGuard's own packets, DHCP renewals and the LAN see the
+ * machine's own routes; everything else sees the tunnel's table, and past it nothing. A route that DHCP or an
+ * attacker adds (CVE-2024-3661) is in a table that no client's packet is looked up in. `iif lo` is what this machine
+ * sends itself: a client's packet fits no exception, whatever it looks like.
+ */
+export interface Rule {
+  family: 4 | 6;
+  priority: number;
+  /** What `ip rule` prints for the selector and the action, in `ip rule add` syntax. */
+  text: string;
+}
+
+const WHOLE_PORT = "0xffff";
+/** By number, for without /etc/protocols (Debian's netbase) `ip` does not know the name. */
+const UDP = 17;
+const TCP = 6;
+
+/** Fixed, ahead of `main` (32766); the order is the meaning. */
+const PRIORITY = {
+  wireguard: 100,
+  noEndpoint: 101,
+  lookup: 102,
+  exemption: 102,
+  dhcp: 103,
+  lan: 104,
+  tunnel: 105,
+  nothing: 106,
+};
+
+export function rulesFor({
+  lans,
+  uplink,
+  uplinkPrefixes,
+  ipv6,
+}: Pick<Policy, "lans" | "uplink" | "uplinkPrefixes"> & Pick<HostNetwork, "ipv6">): Rule[] {
+  const prefixes = [...new Set(lans.flatMap((lan) => lan.prefixes))];
+  const all = ([4, 6] as const).flatMap((family) => [
+    { family, priority: PRIORITY.wireguard, text: `fwmark ${hex(FWMARK)} iif lo lookup main` },
+    // Without a route to the server, WireGuard's packets must not enter the tunnel that they are.
+    { family, priority: PRIORITY.noEndpoint, text: `fwmark ${hex(FWMARK)} unreachable` },
+    ...prefixes
+      .filter((prefix) => prefix.includes(":") === (family === 6))
+      .map((prefix) => ({ family, priority: PRIORITY.lan, text: `to ${prefix} lookup main` })),
+    { family, priority: PRIORITY.tunnel, text: `lookup ${TUNNEL_TABLE}` },
+    { family, priority: PRIORITY.nothing, text: "unreachable" },
+  ]);
+  return rulesOn(ipv6, [...all, REFUSALS, ...dhcpRules(uplinkPrefixes, prefixes), ...nexthopRules(uplink)]);
+}
+
+/** By a route to a cable's prefix, never by one through a router: such refusals must not leave for the internet. */
+const REFUSALS: Rule = {
+  family: 6,
+  priority: PRIORITY.dhcp,
+  text: `fwmark ${hex(REFUSAL_MARK)} iif lo suppress_prefixlength 63 lookup main`,
+};
+
+/** To servers on the cable; a broadcast needs no route, and a lease of a server elsewhere is renewed by broadcast. */
+function dhcpRules(uplinkPrefixes: readonly string[], lanPrefixes: readonly string[]): Rule[] {
+  const cables = uplinkPrefixes.filter((prefix) => !prefix.includes(":") && !lanPrefixes.includes(prefix));
+  const ports = { 4: "sport 68 dport 67", 6: "sport 546 dport 547" };
+  const rule = (family: 4 | 6, to: string): Rule => ({
+    family,
+    priority: PRIORITY.dhcp,
+    text: `to ${to} ipproto ${UDP} iif lo ${ports[family]} lookup main`,
+  });
+  return [...cables.map((prefix) => rule(4, prefix)), rule(6, "fe80::/10")];
+}
+
+/**
+ * The kernel takes a route through a router only where these rules lead to that router's address. Without this one
+ * DHCP could never give the IPv4 default route back after the uplink was away. It is for what is bound to the
+ * uplink's interface and for destinations on its cable: a prefix shorter than any cable's (/8) is an attacker's.
+ */
+function nexthopRules(uplink: string | null): Rule[] {
+  if (uplink === null) return [];
+  const text = `oif ${uplink} suppress_prefixlength ${SHORTEST_CABLE_PREFIX - 1} lookup main`;
+  return [{ family: 4, priority: PRIORITY.dhcp, text }];
+}
+
+/** A kernel without IPv6 has no rules of it, and refuses to hear of any. */
+export function rulesOn(ipv6: Ipv6, rules: readonly Rule[]): Rule[] {
+  return rules.filter((rule) => rule.family === 4 || ipv6 !== "missing");
+}
+
+/** The rules without the one that ends in nothing: the operator has taken the kill switch down, a tunnel is up. */
+export function withoutBarrier(rules: readonly Rule[]): Rule[] {
+  return rules.filter((rule) => rule.priority !== PRIORITY.nothing);
+}
+
+/** The exception for the lookup of a server's name: one UDP source port, to the system's resolvers, for one moment. */
+export function lookupRules({ resolvers, sourcePort }: Lookup): Rule[] {
+  return resolvers.map((address) =>
+    exceptionFor(address, PRIORITY.lookup, `ipproto ${UDP} iif lo sport ${sourcePort} dport 53`),
+  );
+}
+
+/** The exception for the operator's errand: one TCP source port, to one server, for one moment. */
+export function exemptionRules({ addresses, port, sourcePort }: Exemption): Rule[] {
+  return addresses.map((address) =>
+    exceptionFor(address, PRIORITY.exemption, `ipproto ${TCP} iif lo sport ${sourcePort} dport ${port}`),
+  );
+}
+
+function exceptionFor(address: string, priority: number, packets: string): Rule {
+  const family = address.includes(":") ? 6 : 4;
+  return { family, priority, text: `to ${address}/${family === 6 ? 128 : 32} ${packets} lookup main` };
+}
+
+/** The rules of ours that the kernel has, in the form of `rulesFor`. */
+export async function readRules(host: Host): Promise<Rule[]> {
+  return (await readAllRules(host)).ours;
+}
+
+/** Beside ours those of other programs that come before them; the kernel's own first rule, for local addresses, is none. */
+export async function readAllRules(host: Host): Promise<{ ours: Rule[]; ahead: Rule[] }> {
+  const [v4, v6] = await Promise.all([shownRules(host, 4), shownRules(host, 6)]);
+  return {
+    ours: [...oursOf(4, v4), ...oursOf(6, v6)],
+    ahead: [...aheadOf(4, v4), ...aheadOf(6, v6)],
+  };
+}
+
+/** Turns the rules of ours that the kernel has into `wanted`, and returns how many differed. */
+export async function applyRules(host: Host, wanted: readonly Rule[]): Promise<number> {
+  const present = await readRules(host);
+  const changes = ([4, 6] as const).map((family) =>
+    ruleChanges(
+      present.filter((rule) => rule.family === family),
+      wanted.filter((rule) => rule.family === family),
+    ),
+  );
+  const outcomes = await Promise.allSettled(
+    changes.map((lines, index) =>
+      lines.length === 0
+        ? null
+        : // One batch a family: `ip rule add` takes it from its command line alone.
+          host.run(["ip", index === 0 ? "-4" : "-6", "-batch", "-"], { stdin: `${lines.join("\n")}\n` }),
+    ),
+  );
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  return changes.flat().length;
+}
+
+/**
+ * `ip -batch` lines of one family; what is missing comes first, so that nothing opens in between. The kernel
+ * deletes the first rule that the words fit, and a stranger's rule may fit ours or have no words at all: where
+ * there is a surplus rule, its priority is emptied by number and filled anew.
+ */
+export function ruleChanges(present: readonly Rule[], wanted: readonly Rule[]): string[] {
+  const missing = wanted.filter((rule) => !present.some((other) => sameRule(rule, other)));
+  const surplus = present.filter((rule) => !wanted.some((other) => sameRule(rule, other)));
+  const unclean = new Set(surplus.map((rule) => rule.priority));
+  return [
+    ...missing.filter((rule) => !unclean.has(rule.priority)).map((rule) => `rule add ${lineOf(rule)}`),
+    ...present
+      .filter((rule) => unclean.has(rule.priority))
+      .map((rule) => `rule del priority ${rule.priority}`),
+    ...wanted.filter((rule) => unclean.has(rule.priority)).map((rule) => `rule add ${lineOf(rule)}`),
+  ];
+}
+
+/** How many rules are only in one of the two. */
+export function ruleDifferences(one: readonly Rule[], other: readonly Rule[]): number {
+  const without = (rules: readonly Rule[], those: readonly Rule[]) =>
+    rules.filter((rule) => !those.some((that) => sameRule(rule, that))).length;
+  return without(one, other) + without(other, one);
+}
+
+function sameRule(a: Rule, b: Rule): boolean {
+  return a.family === b.family && a.priority === b.priority && a.text === b.text;
+}
+
+function lineOf({ priority, text }: Rule): string {
+  return `priority ${priority} ${text}`;
+}
+
+interface KernelRule {
+  priority: number;
+  src?: string;
+  srclen?: number;
+  dst?: string;
+  dstlen?: number;
+  fwmark?: string;
+  ipproto?: string;
+  sport?: number;
+  dport?: number;
+  sport_mask?: string;
+  dport_mask?: string;
+  iif?: string;
+  oif?: string;
+  table?: string;
+  action?: string;
+  suppress_prefixlen?: number;
+  /** Said where the interface is away. */
+  iif_detached?: null;
+  oif_detached?: null;
+}
+
+async function shownRules(host: Host, family: 4 | 6): Promise<KernelRule[]> {
+  const json = await host.run(["ip", "-j", `-${family}`, "rule", "show"]).catch(async (error: unknown) => {
+    if (family === 6 && (await ipv6Of(host)) === "missing") return "[]";
+    throw error;
+  });
+  return JSON.parse(json) as KernelRule[];
+}
+
+function oursOf(family: 4 | 6, rules: readonly KernelRule[]): Rule[] {
+  const ours = new Set<number>(Object.values(PRIORITY));
+  return rules
+    .filter((rule) => ours.has(rule.priority))
+    .map((rule) => ({ family, priority: rule.priority, text: textOf(family, rule) }));
+}
+
+function aheadOf(family: 4 | 6, rules: readonly KernelRule[]): Rule[] {
+  return rules
+    .filter(({ priority, table }) => priority < PRIORITY.wireguard && !(priority === 0 && table === "local"))
+    .map((rule) => ({ family, priority: rule.priority, text: textOf(family, rule) }));
+}
+
+function textOf(family: 4 | 6, rule: KernelRule): string {
+  const { priority: _, src, srclen, dst, dstlen, table, action, suppress_prefixlen, ...others } = rule;
+  const { iif_detached, oif_detached, ipproto, sport_mask, dport_mask, ...selectors } = others;
+  const masks: Record<string, string | undefined> = { sport: sport_mask, dport: dport_mask };
+  const words = [
+    ...(src !== undefined && src !== "all" ? [`from ${src}/${srclen ?? (family === 4 ? 32 : 128)}`] : []),
+    ...(dst !== undefined ? [`to ${dst}/${dstlen ?? (family === 4 ? 32 : 128)}`] : []),
+    ...(ipproto !== undefined ? [`ipproto ${numberOf(ipproto)}`] : []),
+    ...Object.entries(selectors).map(([name, value]) =>
+      value === null ? name : `${name} ${value}${maskOf(masks[name])}`,
+    ),
+    ...(suppress_prefixlen !== undefined ? [`suppress_prefixlength ${suppress_prefixlen}`] : []),
+    action ?? `lookup ${table}`,
+  ];
+  return words.join(" ");
+}
+
+/** Kernels from 6.15 on name the mask of a port, also where it is all of it. */
+function maskOf(mask: string | undefined): string {
+  return mask === undefined || mask === WHOLE_PORT ? "" : `/${mask}`;
+}
+
+/** `udp` where there is /etc/protocols, else `ipproto-17`. */
+function numberOf(ipproto: string): string {
+  const known: Record<string, number> = { udp: UDP, tcp: TCP };
+  return String(known[ipproto] ?? ipproto.replace("ipproto-", ""));
+}
+
+function hex(mark: number): string {
+  return `0x${mark.toString(16)}`;
+}

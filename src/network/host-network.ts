@@ -1,0 +1,133 @@
+import type { Lan } from "../killswitch/policy.ts";
+import type { Settings } from "../settings.ts";
+import type { Host } from "../system/host.ts";
+import { lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";
+
+/** The machine's own network. */
+export interface HostNetwork {
+  lans: Lan[];
+  uplink: string | null;
+  /** The uplink's own addresses, by which the tunnel's packets leave. */
+  uplinkAddresses: string[];
+  /** All of the machine's own addresses but link-local ones and those of our tunnels. */
+  addresses: string[];
+  /** Of these the private ones' prefixes. */
+  uplinkPrefixes: string[];
+  /** Bytes; what the uplink carries in one packet. */
+  uplinkMtu: number;
+  ipv6: Ipv6;
+  /** Whether the uplink has a carrier and a default route. Without them a tunnel is unlikely, not impossible. */
+  online: boolean;
+  /** What people should know of how the LAN was found. */
+  remarks: readonly string[];
+}
+
+/** `off`: by the operator's setting, and an interface takes no IPv6 address. `missing`: not in the kernel (`ipv6.disable=1`). */
+export type Ipv6 = "on" | "off" | "missing";
+
+const ETHERNET_MTU = 1500;
+
+interface Address {
+  ifname: string;
+  mtu: number;
+  /** `none` where it is another tunnel's, such as a VPN's by which the operator comes in. */
+  link_type: string;
+  /** As `ip` shows them: `UP`, `NO-CARRIER`. */
+  flags: string[];
+  addr_info: { local?: string; prefixlen: number }[];
+}
+
+/**
+ * The LAN is the private prefixes on the LAN interfaces, never every private address and never every connected
+ * route: a public prefix that appears on an interface must not become a hole.
+ */
+export async function hostNetworkOf(
+  host: Host,
+  settings: Settings,
+  roles: Roles = NO_ROLES,
+): Promise<HostNetwork> {
+  const addresses = JSON.parse(await host.run(["ip", "-j", "address", "show"])) as Address[];
+  const own = new Set(["lo", `${settings.interface}0`, `${settings.interface}1`]);
+  const network = addresses.filter((link) => !own.has(link.ifname));
+  const ways = await defaultRoutes(host, own);
+  const routed = ways.map(({ dev }) => dev);
+  const uplink = settings.uplink ?? routed[0] ?? null;
+  const found = network.find((link) => link.ifname === uplink);
+  return {
+    ...lanOf(network.map(cableOf), { named: settings.lan, uplink, routed, roles }),
+    uplink,
+    uplinkAddresses: (found?.addr_info ?? []).map(({ local = "" }) => local).sort(),
+    addresses: ownAddresses(addresses, settings),
+    uplinkPrefixes: found === undefined ? [] : prefixesOf(cableOf(found)),
+    uplinkMtu: found?.mtu ?? ETHERNET_MTU,
+    ipv6: await ipv6Of(host),
+    online: hasCarrier(found) && ways.some(({ dev, isLive }) => isLive && dev === uplink),
+  };
+}
+
+/** The LAN for people, with the reason. */
+export function lanText({ lans, uplink }: HostNetwork, { lan }: Pick<Settings, "lan">): string {
+  if (lans.length === 0) return "none";
+  const list = lans.map((one) => `${one.interface} (${one.prefixes.join(", ")})`).join("; ");
+  if (lan.length > 0) return `${list}, as the settings name it`;
+  if (uplink === null) return `${list}; which interface is the uplink is not known yet`;
+  return lans.some((one) => one.interface === uplink)
+    ? `${list}; the uplink's cable is the LAN's, too, for no other interface has a private network of its own`
+    : `${list}, and not the uplink ${uplink}`;
+}
+
+export async function ipv6Of(host: Pick<Host, "read">): Promise<Ipv6> {
+  const disabled = await host.read("/proc/sys/net/ipv6/conf/all/disable_ipv6");
+  if (disabled === null) return "missing";
+  return disabled.trim() === "1" ? "off" : "on";
+}
+
+function hasCarrier(link: Address | undefined): boolean {
+  return link?.flags.includes("UP") === true && !link.flags.includes("NO-CARRIER");
+}
+
+interface Hop {
+  dev?: string;
+  flags?: string[];
+}
+
+/**
+ * All default routes, the preferred one first: live before dead, IPv4 before IPv6, then by metric. A route over
+ * several routers has its interfaces in `nexthops`.
+ */
+async function defaultRoutes(
+  host: Host,
+  own: ReadonlySet<string>,
+): Promise<{ dev: string; isLive: boolean }[]> {
+  const families = await Promise.all(
+    ["-4", "-6"].map((family) => host.run(["ip", "-j", family, "route", "show", "default"])),
+  );
+  return families
+    .flatMap((text) =>
+      (JSON.parse(text || "[]") as (Hop & { metric?: number; nexthops?: Hop[] })[])
+        .sort((a, b) => (a.metric ?? 0) - (b.metric ?? 0))
+        .flatMap((route) => route.nexthops ?? [route]),
+    )
+    .flatMap(({ dev, flags = [] }) =>
+      dev === undefined || own.has(dev)
+        ? []
+        : [{ dev, isLive: !flags.includes("dead") && !flags.includes("linkdown") }],
+    )
+    .sort((a, b) => Number(b.isLive) - Number(a.isLive));
+}
+
+function ownAddresses(network: readonly Address[], { interface: base }: Settings): string[] {
+  const others = network.filter(({ ifname }) => ifname !== `${base}0` && ifname !== `${base}1`);
+  const addresses = others.flatMap((link) => link.addr_info.map(({ local = "" }) => local));
+  return addresses.filter((address) => address !== "" && !address.startsWith("fe80:")).sort();
+}
+
+function cableOf({ ifname, link_type, addr_info }: Address) {
+  return {
+    interface: ifname,
+    isEthernet: link_type === "ether",
+    addresses: addr_info.flatMap(({ local, prefixlen }) =>
+      local === undefined ? [] : [`${local}/${prefixlen}`],
+    ),
+  };
+}

@@ -1,0 +1,99 @@
+import { contains, isIpv4, isIpv6, parsePrefix } from "../address.ts";
+import { GatewayError } from "../errors.ts";
+import type { KillSwitch, Tunnels } from "../killswitch/killswitch.ts";
+import type { Log } from "../log.ts";
+import type { Host, HttpsAnswer, HttpsRequest, Send } from "../system/host.ts";
+import type { Controller } from "./controller.ts";
+import { resolversOf } from "./nameservers.ts";
+import { ownPort, type Resolver } from "./resolver.ts";
+import type { Session } from "./session.ts";
+
+interface Deps {
+  host: Host;
+  controller: Controller;
+  killSwitch: Pick<KillSwitch, "set">;
+  resolver: Resolver;
+  log: Pick<Log, "warn">;
+}
+
+/** The port of https:// (RFC 9110, 4.2.2). */
+const HTTPS_PORT = 443;
+
+/** Carries the gateway's own HTTPS requests: for lists of servers, and for the account at the provider. */
+export class HttpsClient {
+  constructor(private readonly deps: Deps) {}
+
+  /** Through the tunnel. Throws `GatewayError("unable")` where none is up, or none that leads to the server. */
+  readonly sendInside: Send = async (request) => {
+    const { host, controller, resolver } = this.deps;
+    const { state } = controller;
+    if (state.name !== "connected") {
+      throw new GatewayError("unable", "there is no tunnel to ask through; connect first");
+    }
+    const forEver = new AbortController().signal;
+    const standing = { tunnels: { endpoints: [], carrying: [] }, alive: true };
+    const found = await resolver.resolve(hostOf(request), standing, forEver);
+    // With the kill switch down, what the tunnel does not carry would leave beside it.
+    const addresses = found.filter((address) => carries(state.session, address));
+    if (addresses.length === 0) {
+      throw new GatewayError("unable", `the tunnel does not lead to ${new URL(request.url).host}`);
+    }
+    return host.https({ ...request, addresses });
+  };
+
+  /**
+   * Through the tunnel where one is up, else beside it: through a hole of exactly that server's addresses and port,
+   * for one connection of this program. For the operator's own commands only. A tunnel that is on its way is waited for.
+   */
+  readonly send: Send = async (request) => {
+    const { controller } = this.deps;
+    const answer = await controller.beside((tunnels, signal) =>
+      controller.state.name === "connected"
+        ? Promise.resolve(null)
+        : this.sendOutside(request, tunnels, signal),
+    );
+    return answer ?? this.sendInside(request);
+  };
+
+  private async sendOutside(
+    request: HttpsRequest,
+    tunnels: Tunnels,
+    signal: AbortSignal,
+  ): Promise<HttpsAnswer> {
+    const { host, killSwitch, resolver, log } = this.deps;
+    const { host: server, port } = new URL(request.url);
+    const addresses = await resolver.resolve(hostOf(request), { tunnels, alive: false }, signal);
+    const exemption = { addresses, port: port === "" ? HTTPS_PORT : Number(port), sourcePort: ownPort() };
+    log.warn(
+      `the operator's errand: one connection to ${server} (${addresses.join(", ")}) beside the tunnel, from port ${exemption.sourcePort}`,
+    );
+    await killSwitch.set({ ...tunnels, exemption });
+    return host.https({ ...request, addresses, sourcePort: exemption.sourcePort }, signal);
+  }
+}
+
+function carries({ server }: Session, address: string): boolean {
+  const { interface: own, peer } = server.config;
+  const isOfFamily = (other: string) => other.includes(":") === address.includes(":");
+  return (
+    own.addresses.some(isOfFamily) &&
+    peer.allowedIps.filter(isOfFamily).some((text) => {
+      const prefix = parsePrefix(text);
+      return prefix !== null && contains(prefix, address);
+    })
+  );
+}
+
+/** Where no kill switch stands, and so no service runs that could know better. */
+export function sendUnguarded(host: Host): Send {
+  return async (request) => {
+    const name = hostOf(request);
+    const addresses =
+      isIpv4(name) || isIpv6(name) ? [name] : await host.lookup(name, await resolversOf(host), ownPort());
+    return host.https({ ...request, addresses });
+  };
+}
+
+function hostOf({ url }: HttpsRequest): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, "");
+}

@@ -1,0 +1,85 @@
+import { isIpv4, isIpv6, parseIp } from "../address.ts";
+import { GatewayError, messageOf } from "../errors.ts";
+import type { KillSwitch, Tunnels } from "../killswitch/killswitch.ts";
+import type { Log } from "../log.ts";
+import type { Host } from "../system/host.ts";
+import { resolversOf } from "./nameservers.ts";
+import type { SavedState } from "./saved-state.ts";
+
+/** Source ports for what leaves beside the tunnel; below the kernel's own choice (32768), so no program has one by chance. */
+const OWN_PORTS = { first: 20_000, count: 10_000 };
+
+interface Deps {
+  host: Host;
+  killSwitch: KillSwitch;
+  savedState: SavedState;
+  log: Pick<Log, "info" | "warn">;
+}
+
+/** What stands while a name is asked for. */
+export interface Standing {
+  tunnels: Tunnels;
+  /** Whether the tunnel answers: then the question goes through it. */
+  alive: boolean;
+}
+
+/** Finds the addresses of the few names that the gateway itself needs. */
+export class Resolver {
+  constructor(private readonly deps: Deps) {}
+
+  /**
+   * The addresses of a name, at least one. It is asked for through a live tunnel, or through a hole of one port for
+   * one moment: whatever is set next closes it. Where nobody answers, the last known address serves.
+   */
+  async resolve(name: string, standing: Standing, signal: AbortSignal): Promise<[string, ...string[]]> {
+    if (isIpv4(name) || isIpv6(name)) return [name];
+    const { savedState, log } = this.deps;
+    try {
+      const [first, ...others] = usable(await this.ask(name, standing, signal));
+      if (first === undefined) throw new GatewayError("unable", `the name ${name} does not resolve`);
+      savedState.saveAddress(name, first);
+      return [first, ...others];
+    } catch (error) {
+      const known = savedState.address(name);
+      if (signal.aborted || known === null) throw error;
+      log.warn(`${messageOf(error)}: using its last known address ${known}`);
+      return [known];
+    }
+  }
+
+  private async ask(name: string, { tunnels, alive }: Standing, signal: AbortSignal): Promise<string[]> {
+    const { host, killSwitch, log } = this.deps;
+    const sourcePort = ownPort();
+    const resolvers = await resolversOf(host);
+    if (!alive) {
+      log.info(`the name ${name} is looked up outside the tunnel, at ${resolvers.join(" and ")}`);
+      await killSwitch.set({ ...tunnels, lookup: { resolvers, sourcePort } });
+    }
+    return unlessUnwanted(host.lookup(name, resolvers, sourcePort), signal);
+  }
+}
+
+/** A name has a few; a firewall's rule is not made of hundreds. */
+const MOST_ADDRESSES = 8;
+
+/** Each once, and spelled as the kernel spells it. IPv4 in the clothes of IPv6 is no address to go to. */
+function usable(addresses: readonly string[]): string[] {
+  const known = addresses.map(parseIp).filter((address) => address !== null);
+  return [...new Set(known)].filter((address) => !address.startsWith("::ffff:")).slice(0, MOST_ADDRESSES);
+}
+
+/** A source port that only the service uses, for as long as it holds it. */
+export function ownPort(): number {
+  return OWN_PORTS.first + Math.floor(Math.random() * OWN_PORTS.count);
+}
+
+/** What the work comes to, or the signal's reason where that comes first. */
+function unlessUnwanted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const giveUp = () => reject(signal.reason);
+  if (signal.aborted) giveUp();
+  signal.addEventListener("abort", giveUp, { once: true });
+  // The signal may live for days, and would keep the listener of each lookup.
+  void work.then(resolve, reject).finally(() => signal.removeEventListener("abort", giveUp));
+  return promise;
+}

@@ -1,0 +1,35 @@
+import { isIpv6 } from "../address.ts";
+import { TUNNEL_TABLE } from "../killswitch/routing-rules.ts";
+import type { Config } from "../wireguard/schema.ts";
+
+/** What WireGuard adds around a packet over IPv6: 40 + 8 + 32 bytes. */
+const WIREGUARD_OVERHEAD_BYTES = 80;
+/** Below this IPv6 does not work at all (RFC 8200, 5). */
+const IPV6_MINIMUM_MTU = 1280;
+
+/** `ip -batch` lines that bring up an existing link with the tunnel's addresses. */
+export function linkLines(link: string, config: Config, uplinkMtu: number): string[] {
+  const mtu = config.interface.mtu ?? Math.max(uplinkMtu - WIREGUARD_OVERHEAD_BYTES, IPV6_MINIMUM_MTU);
+  return [
+    // No route to the tunnel's own prefix in the main table: it might be the LAN's prefix too.
+    ...config.interface.addresses.map(
+      (address) =>
+        `address replace ${address} dev ${link} noprefixroute${address.includes(":") ? " nodad" : ""}`,
+    ),
+    `link set dev ${link} mtu ${mtu} up`,
+  ];
+}
+
+/**
+ * `ip -batch` lines that lead traffic into the tunnel. `replace` moves a route from the former tunnel in one
+ * step; a family without a tunnel address gets no route and stays unreachable.
+ */
+export function routeLines(link: string, config: Config): string[] {
+  return routedPrefixes(config).map((prefix) => `route replace ${prefix} dev ${link} table ${TUNNEL_TABLE}`);
+}
+
+export function routedPrefixes({ interface: { addresses }, peer }: Config): string[] {
+  const has6 = addresses.some((address) => address.includes(":"));
+  const has4 = addresses.some((address) => !address.includes(":"));
+  return peer.allowedIps.filter((prefix) => (isIpv6(prefix.split("/")[0] ?? "") ? has6 : has4));
+}

@@ -1,0 +1,162 @@
+import { type Static, Type } from "typebox";
+import { Compile } from "typebox/compile";
+import { GatewayError, messageOf } from "../errors.ts";
+import type { Alarm } from "../killswitch/repairs.ts";
+import { NO_ROLES, type Roles } from "../network/lan.ts";
+import { Provider } from "../servers/schema.ts";
+import type { Store } from "../store/store.ts";
+import type { Host } from "../system/host.ts";
+
+const Connection = Type.Object({
+  provider: Provider,
+  name: Type.String(),
+  /** Milliseconds since 1970. */
+  since: Type.Number(),
+});
+type Connection = Static<typeof Connection>;
+const connectionSchema = Compile(Connection);
+
+const rolesSchema = Compile(
+  Type.Object({ lan: Type.Array(Type.String()), outside: Type.Array(Type.String()) }),
+);
+
+/** WireGuard shakes hands every two minutes, and a memory card wears out. */
+const HANDSHAKES_EVERY_MS = 15 * 60_000;
+
+/** Between two tries to save what could not be saved; each waits for the disk. */
+const SAVE_AGAIN_MS = 5_000;
+
+/**
+ * What the tunnel remembers over a restart. The kernel is asked first; this only says which server it was. It is read
+ * once, and goes on without the disk: a tunnel does not need one.
+ */
+export class SavedState {
+  /** Why the next start would not know all of it, or null. */
+  trouble: string | null = null;
+  private values: Record<string, string>;
+  private readonly unsaved = new Set<string>();
+
+  constructor(
+    private readonly store: Store,
+    private readonly alarm: Alarm,
+  ) {
+    this.values = store.settings();
+  }
+
+  /** Takes up what somebody else has put into the store, in place of all that was not saved. */
+  reload(): void {
+    this.unsaved.clear();
+    this.values = this.store.settings();
+  }
+
+  /** Whether the operator wants the kill switch; in doubt yes. */
+  killSwitchWanted(): boolean {
+    return this.values.killswitch !== "off";
+  }
+
+  /** Throws where it is to come down and that cannot be saved: it would come back by itself, who knows when. */
+  saveKillSwitch(wanted: boolean): void {
+    if (!wanted) this.store.write("killswitch", "off");
+    this.keep("killswitch", wanted ? "on" : "off");
+  }
+
+  connection(): Connection | null {
+    return connectionIn(this.values.connection ?? "null");
+  }
+
+  saveConnection(connection: Connection | null): void {
+    this.keep("connection", JSON.stringify(connection));
+  }
+
+  /** When the last handshake that is known of was completed, in milliseconds since 1970. */
+  handshake(): number | null {
+    const at = Number(this.values.handshake ?? "none");
+    return Number.isFinite(at) ? at : null;
+  }
+
+  /** Written rarely. */
+  saveHandshake(at: number): void {
+    const before = this.handshake();
+    // Where the clock was set back, the later date is no longer of use.
+    if (before !== null && Math.abs(at - before) < HANDSHAKES_EVERY_MS) return;
+    this.keep("handshake", String(Math.round(at)));
+  }
+
+  /** Which interfaces were the LAN's, and which the uplink: of this machine alone, so no part of a backup. */
+  roles(): Roles {
+    const value = valueIn(this.values.roles ?? "null");
+    return rolesSchema.Check(value) ? value : NO_ROLES;
+  }
+
+  saveRoles(roles: Roles): void {
+    this.keep("roles", JSON.stringify(roles));
+  }
+
+  /** The last address that a server's name resolved to. */
+  address(name: string): string | null {
+    return this.values[`address ${name}`] ?? null;
+  }
+
+  saveAddress(name: string, address: string): void {
+    if (this.address(name) !== address) this.keep(`address ${name}`, address);
+  }
+
+  /** Saves what is not saved yet; where that fails, it is told. */
+  save(): void {
+    try {
+      this.store.reopen();
+      if (this.unsaved.size > 0) this.store.atomically(() => this.writeAll());
+      this.unsaved.clear();
+      this.tell(null);
+    } catch (error) {
+      this.tell(messageOf(error));
+    }
+  }
+
+  assertSaved(): void {
+    if (this.trouble !== null) throw new GatewayError("unable", this.trouble);
+  }
+
+  /** Tries again what could not be saved, until `signal` says stop. */
+  async keepSaving(clock: Pick<Host, "sleep">, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await clock.sleep(SAVE_AGAIN_MS, signal);
+      if (signal.aborted) return;
+      this.save();
+    }
+  }
+
+  private keep(key: string, value: string): void {
+    this.values[key] = value;
+    this.unsaved.add(key);
+    this.save();
+  }
+
+  private writeAll(): void {
+    for (const key of this.unsaved) this.store.write(key, this.values[key] ?? "");
+  }
+
+  private tell(why: string | null): void {
+    const first = this.trouble === null;
+    this.trouble = why === null ? null : `${why} ${FORGETFUL}`;
+    if (this.trouble !== null && first) this.alarm("state_not_saved", this.trouble);
+    if (this.trouble === null && !first) this.alarm("state_saved", "The database can be written again.");
+  }
+}
+
+const FORGETFUL =
+  "The gateway works without it, but a restart would forget what it is asked for meanwhile; saving is tried again.";
+
+/** Null where the text is none. */
+export function connectionIn(text: string): Connection | null {
+  const value = valueIn(text);
+  return connectionSchema.Check(value) ? value : null;
+}
+
+function valueIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

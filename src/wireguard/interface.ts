@@ -1,0 +1,187 @@
+import { parseIp } from "../address.ts";
+import { GatewayError } from "../errors.ts";
+import { formatEndpoint, lines } from "./config.ts";
+import { publicKeyOf } from "./key.ts";
+import type { Config } from "./schema.ts";
+
+/** What a WireGuard interface says of itself. Private and preshared keys end in the parsers below. */
+export interface Interface {
+  publicKey: string | null;
+  /** 0 is none. */
+  fwmark: number;
+  peer: InterfacePeer | null;
+}
+
+export interface InterfacePeer {
+  publicKey: string;
+  /** `address:port` or `[IPv6]:port`. */
+  endpoint: string | null;
+  /** Milliseconds since 1970, with what WireGuard tells of their parts; 0 is none yet. */
+  latestHandshake: number;
+  rxBytes: number;
+  txBytes: number;
+}
+
+/** One server as an interface is told of it. */
+export interface Peer {
+  config: Config["peer"];
+  /** Where the endpoint's host is found now. */
+  endpoint: { address: string; port: number };
+  /** Seconds; 0 is off. */
+  keepalive: number;
+}
+
+/** The interface's own end. */
+export interface Own {
+  privateKey: string;
+  fwmark: number;
+}
+
+/** The text for `wg setconf IF /dev/stdin`. */
+export function setconfText({ privateKey, fwmark }: Own, peers: readonly Peer[]): string {
+  return lines([
+    "[Interface]",
+    `PrivateKey = ${privateKey}`,
+    `FwMark = ${fwmark}`,
+    ...peers.flatMap(({ config, endpoint, keepalive }) => [
+      "",
+      "[Peer]",
+      `PublicKey = ${config.publicKey}`,
+      config.presharedKey !== undefined && `PresharedKey = ${config.presharedKey}`,
+      `Endpoint = ${formatEndpoint(endpoint.address, endpoint.port)}`,
+      config.allowedIps.length > 0 && `AllowedIPs = ${config.allowedIps.join(", ")}`,
+      `PersistentKeepalive = ${keepalive}`,
+    ]),
+  ]);
+}
+
+/** The same as `set=1` of the cross-platform userspace interface (wireguard.com/xplatform). */
+export function uapiText({ privateKey, fwmark }: Own, peers: readonly Peer[]): string {
+  const text = lines([
+    "set=1",
+    `private_key=${hexOf(privateKey)}`,
+    `fwmark=${fwmark}`,
+    "replace_peers=true",
+    ...peers.flatMap(({ config, endpoint, keepalive }) => [
+      `public_key=${hexOf(config.publicKey)}`,
+      config.presharedKey !== undefined && `preshared_key=${hexOf(config.presharedKey)}`,
+      `endpoint=${formatEndpoint(endpoint.address, endpoint.port)}`,
+      `persistent_keepalive_interval=${keepalive}`,
+      ...config.allowedIps.map((prefix) => `allowed_ip=${prefix}`),
+    ]),
+  ]);
+  return `${text}\n`;
+}
+
+export function parseDump(text: string): Interface {
+  const { peers, ...own } = dumped(text);
+  return { ...own, peer: onlyOne(peers) };
+}
+
+/** Of an interface that may know several servers. */
+export function peersInDump(text: string): InterfacePeer[] {
+  return dumped(text).peers;
+}
+
+export function parseUapi(text: string): Interface {
+  const { own, peers } = exchanged(text);
+  const privateKey = own.get("private_key");
+  return {
+    // Worked out where it is wanted: it costs more than all the rest, and this is asked many times a second.
+    get publicKey() {
+      return privateKey === undefined ? null : publicKeyOf(base64Of(privateKey));
+    },
+    fwmark: numberIn(own.get("fwmark") ?? "0"),
+    peer: onlyOne(peers),
+  };
+}
+
+export function peersInUapi(text: string): InterfacePeer[] {
+  return exchanged(text).peers;
+}
+
+/** Reads `wg show IF dump` (wg(8)): the interface on the first line, a peer on each line that follows. */
+function dumped(text: string): Omit<Interface, "peer"> & { peers: InterfacePeer[] } {
+  const [own = [], ...peers] = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split("\t"));
+  const [, publicKey = "", , fwmark = ""] = own;
+  if (own.length !== 4 || peers.some((peer) => peer.length !== 8)) refuse();
+  return {
+    publicKey: unless("(none)", publicKey),
+    fwmark: fwmark === "off" ? 0 : numberIn(fwmark),
+    peers: peers.map(([publicKey = "", , endpoint = "", , handshake = "", rx = "", tx = ""]) => ({
+      publicKey,
+      endpoint: canonical(unless("(none)", endpoint)),
+      latestHandshake: numberIn(handshake) * 1000,
+      rxBytes: numberIn(rx),
+      txBytes: numberIn(tx),
+    })),
+  };
+}
+
+/** Reads the answer to `get=1` of the cross-platform userspace interface (wireguard.com/xplatform). */
+function exchanged(text: string): { own: ReadonlyMap<string, string>; peers: InterfacePeer[] } {
+  const pairs = text.trimEnd().split("\n").map(pairOf);
+  const [last, errno] = pairs.pop() ?? [];
+  if (last !== "errno" || errno !== "0") refuse();
+  const starts = pairs.flatMap(([key], index) => (key === "public_key" ? [index] : []));
+  return {
+    own: new Map(pairs.slice(0, starts[0])),
+    peers: starts.map((start, index) => uapiPeer(new Map(pairs.slice(start, starts[index + 1])))),
+  };
+}
+
+function uapiPeer(peer: ReadonlyMap<string, string>): InterfacePeer {
+  const seconds = numberIn(peer.get("last_handshake_time_sec") ?? "0");
+  const nanoseconds = numberIn(peer.get("last_handshake_time_nsec") ?? "0");
+  return {
+    publicKey: base64Of(peer.get("public_key")),
+    endpoint: canonical(peer.get("endpoint") ?? null),
+    latestHandshake: seconds * 1000 + nanoseconds / 1_000_000,
+    rxBytes: numberIn(peer.get("rx_bytes") ?? "0"),
+    txBytes: numberIn(peer.get("tx_bytes") ?? "0"),
+  };
+}
+
+function pairOf(line: string): [string, string] {
+  const equals = line.indexOf("=");
+  return equals < 0 ? refuse() : [line.slice(0, equals), line.slice(equals + 1)];
+}
+
+function onlyOne(peers: InterfacePeer[]): InterfacePeer | null {
+  if (peers.length > 1) throw new GatewayError("unable", "The WireGuard interface has several peers.");
+  return peers[0] ?? null;
+}
+
+/** C and Go spell some IPv6 addresses differently (`::0.1.0.0`, `::1:0`); here there is one spelling. */
+function canonical(endpoint: string | null): string | null {
+  const [, host = "", port] = /^\[?([^\]]*)\]?:([0-9]+)$/.exec(endpoint ?? "") ?? [];
+  const address = parseIp(host);
+  return address === null ? endpoint : formatEndpoint(address, Number(port));
+}
+
+function unless(none: string, text: string): string | null {
+  return text === none ? null : text;
+}
+
+function numberIn(text: string): number {
+  return /^([0-9]+|0x[0-9a-f]+)$/.test(text) ? Number(text) : refuse();
+}
+
+function hexOf(base64: string): string {
+  return Uint8Array.fromBase64(base64).toHex();
+}
+
+function base64Of(hex: string | undefined): string {
+  if (hex === undefined || !/^[0-9a-f]{64}$/.test(hex)) return refuse();
+  return Uint8Array.fromHex(hex).toBase64();
+}
+
+function refuse(): never {
+  throw new GatewayError(
+    "unable",
+    "The WireGuard interface gave an answer that the gateway does not understand.",
+  );
+}

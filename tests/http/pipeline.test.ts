@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+import { type PipelineOptions, pipelineFor } from "../../src/http/pipeline.ts";
+
+function doorWith(options: Partial<PipelineOptions> = {}) {
+  const lines: string[] = [];
+  const door = pipelineFor({
+    names: [],
+    lan: () => ["192.168.1.0/24"],
+    interfaces: () => ["eth1"],
+    clock: { now: () => 0, monotonic: () => 0 },
+    log: (method, path, status) => lines.push(`${method} ${path} ${status}`),
+    fault: (message) => lines.push(message),
+    ...options,
+  });
+  return { door, lines };
+}
+
+const asked = (path: string) => new Request(`http://localhost${path}`, { headers: { host: "localhost" } });
+const served = () => new Response("served");
+
+test("who is not near is refused before the routes, with the limits in the answer", async () => {
+  const { door, lines } = doorWith();
+  for (const peer of ["8.8.8.8", "192.168.2.1", "2001:db8::1", null]) {
+    const response = await door(asked("/api/status"), peer, () => {
+      throw new Error("the routes were reached");
+    });
+    expect(response.status).toBe(403);
+    expect(await response.json()).toEqual({ success: false, error: "only the local network is served" });
+    expect(response.headers.get("x-ratelimit-remaining")).toBe("10");
+  }
+  expect(lines).toEqual(Array(4).fill("GET /api/status 403"));
+});
+
+test("the LAN is asked for at each request, for its prefixes may change", async () => {
+  let lan = ["192.168.1.0/24"];
+  const { door } = doorWith({ lan: () => lan });
+  const statusFor = async (peer: string) => (await door(asked("/health"), peer, served)).status;
+  expect(await statusFor("192.168.1.7")).toBe(200);
+  lan = ["10.0.0.0/8"];
+  expect(await statusFor("192.168.1.7")).toBe(403);
+  expect(await statusFor("10.1.2.3")).toBe(200);
+});
+
+test("clients of the LAN have a limit each", async () => {
+  const { door } = doorWith();
+  const ask = async (peer: string) => (await door(asked("/api/status"), peer, served)).status;
+  for (let i = 0; i < 10; i++) expect(await ask("192.168.1.7")).toBe(200);
+  expect(await ask("::ffff:192.168.1.7")).toBe(429);
+  expect(await ask("192.168.1.8")).toBe(200);
+});
+
+test("an error outside every route is an internal error like any other", async () => {
+  const { door, lines } = doorWith();
+  const response = await door(asked("/api/status"), "192.168.1.7", () => {
+    throw new Error("boom");
+  });
+  expect(await response.json()).toEqual({ success: false, error: "internal error" });
+  expect(lines[0]).toContain("boom");
+});
+
+test("a route's own policy and caching stay as they are", async () => {
+  const { door } = doorWith();
+  const headers = { "Content-Security-Policy": "default-src 'self'", "Cache-Control": "max-age=60" };
+  const response = await door(asked("/"), "192.168.1.7", () => new Response("page", { headers }));
+  expect(response.headers.get("content-security-policy")).toBe("default-src 'self'");
+  expect(response.headers.get("cache-control")).toBe("max-age=60");
+});

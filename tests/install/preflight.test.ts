@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+import { GatewayError } from "../../src/errors.ts";
+import { answered, repaired } from "../../src/install/answers.ts";
+import { assertFit, assertNotCutOff, warningsFor } from "../../src/install/preflight.ts";
+import type { HostNetwork } from "../../src/network/host-network.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { ONE_CABLE } from "./example.ts";
+
+const DEFAULTS = settingsFrom({});
+
+function refusal(work: () => void): string {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof GatewayError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+  return "";
+}
+
+test("a machine that can be a gateway is not refused", () => {
+  const own = process.arch === "x64" ? "amd64" : process.arch;
+  expect(refusal(() => assertFit({ ...ONE_CABLE, architecture: own }, DEFAULTS, {}))).toBe("");
+});
+
+test("a system for another processor, one without systemd and one without a network are refused with what to do", () => {
+  const refused = (change: Partial<typeof ONE_CABLE>) =>
+    refusal(() => assertFit({ ...ONE_CABLE, ...change }, DEFAULTS, {}));
+  expect(refused({ architecture: "armhf" })).toContain("this system is armhf; a 64-bit system is needed");
+  expect(refused({ systemd: false })).toContain("use: portcullis serve");
+  expect(refused({ network: { ...ONE_CABLE.network, lans: [] } })).toContain("connect the cable");
+});
+
+test("a machine that forgets at each boot, and one whose rules another program has, are refused with what to do", () => {
+  const refused = (change: Partial<typeof ONE_CABLE>) =>
+    refusal(() => assertFit({ ...ONE_CABLE, ...change }, DEFAULTS, {}));
+  expect(refused({ forgetful: ["/etc"] })).toContain("turn the overlay file system off first");
+  expect(refused({ foreignRules: ["100 fwmark 0x1 lookup 100"] })).toContain(
+    "another program has some there: 100 fwmark 0x1 lookup 100",
+  );
+});
+
+test("another firewall is no reason to refuse, and it is told of", () => {
+  expect(warningsFor(ONE_CABLE, DEFAULTS)).toEqual([]);
+  const warned = warningsFor({ ...ONE_CABLE, droppingChains: ["ip filter FORWARD"] }, DEFAULTS);
+  expect(warned).toEqual([expect.stringContaining("(ip filter FORWARD): the LAN may get nothing")]);
+});
+
+test("an interface that is not there is wrong usage, and the answer names those that are", () => {
+  const refused = (given: { lan?: string; uplink?: string }) =>
+    refusal(() => assertFit(ONE_CABLE, settingsFrom(given), given));
+  expect(refused({ uplink: "eht0" })).toBe(
+    "bad_request: --uplink: there is no interface eht0; there are: eth0, wlan0",
+  );
+  expect(refused({ lan: "eth0,eth1" })).toContain("bad_request: --lan: there is no interface eth1");
+  expect(refused({ lan: "eth0,wlan0" })).toContain("wlan0 has no private address yet");
+});
+
+test("a LAN of the settings file whose card was taken out is told of, and does not keep from an upgrade", () => {
+  const settings = settingsFrom({ lan: "eth0,eth1" });
+  expect(refusal(() => assertFit(ONE_CABLE, settings, {}))).toBe("");
+  expect(warningsFor(ONE_CABLE, settings)).toEqual([
+    "there is no interface eth1, which /etc/portcullis/portcullis.env has for a LAN.",
+  ]);
+});
+
+test("who is logged in from beyond the LAN would be cut off, and is told so", () => {
+  const refused = (sshClient: string | null) => refusal(() => assertNotCutOff({ ...ONE_CABLE, sshClient }));
+  expect(refused("203.0.113.5")).toContain("would cut your SSH session off");
+  expect(refused("192.168.7.20")).toBe("");
+  expect(refused(null)).toBe("");
+});
+
+test("a person is asked for what no flag says, with what was found; Enter leaves it to the gateway", () => {
+  const asked: string[] = [];
+  const answers = ["", " 8080 "];
+  const given = answered({ lan: "eth0" }, ONE_CABLE.network, (question) => {
+    asked.push(question);
+    return answers[asked.length - 1] ?? null;
+  });
+  expect(given).toEqual({ lan: "eth0", port: "8080" });
+  expect(asked).toEqual([
+    "interface towards the internet; Enter for eth0:",
+    "port of the HTTP interface; Enter for 5000:",
+  ]);
+});
+
+describe("a settings file that names the uplink as LAN", () => {
+  const network = { ...ONE_CABLE.network, uplink: "eth0" };
+  const beside = { ...network, lans: [{ interface: "eth1", prefixes: ["192.168.8.0/24"] }] };
+  const asked: string[] = [];
+  const repairedBy = (lan: string, given: { lan?: string }, byDefault: HostNetwork = beside, agrees = true) =>
+    repaired(given, settingsFrom({ lan }), { network, byDefault }, (question) => {
+      asked.push(question);
+      return agrees;
+    });
+
+  test("is repaired where the person agrees, and told what it does", () => {
+    expect(repairedBy("eth0,eth1", {})).toEqual({ lan: "eth1" });
+    expect(repairedBy("eth0", {})).toEqual({ lan: "eth1" });
+    expect(repairedBy("eth0,eth1", {}, beside, false)).toEqual({});
+    expect(asked).toEqual(
+      Array(3).fill(
+        "/etc/portcullis/portcullis.env names the uplink eth0 as LAN, so whoever is on its cable may use the gateway; an earlier version may have written that unasked. Make the LAN eth1 alone?",
+      ),
+    );
+  });
+
+  test("is not asked about where it is right: one cable, another LAN, or a flag that says so", () => {
+    asked.length = 0;
+    repairedBy("eth0", {}, ONE_CABLE.network);
+    repairedBy("eth1", {});
+    repairedBy("eth0,eth1", { lan: "eth0,eth1" });
+    expect(asked).toEqual([]);
+  });
+
+  test("is warned of where nobody can be asked", () => {
+    const remarks = ["the uplink eth0 is LAN because the settings name it"];
+    expect(warningsFor({ ...ONE_CABLE, network: { ...network, remarks } }, DEFAULTS)).toEqual([
+      "the uplink eth0 is LAN because the settings name it.",
+    ]);
+  });
+});

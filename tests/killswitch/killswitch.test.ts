@@ -1,0 +1,483 @@
+import { describe, expect, test } from "bun:test";
+import type { FakeHost } from "../fake-host.ts";
+import { inDirectory } from "../tunnel/directory.ts";
+import { Gateway, kernelState, ONE, stoodAlways, TWO } from "../tunnel/gateway.ts";
+
+const PATIENCE_MS = 60_000;
+const MINUTE_MS = 60_000;
+
+/** A test with a gateway that is watched; time goes by in `host.pass` alone. */
+function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
+  test(text, () => inDirectory(async (directory) => work(await Gateway.watched(directory))), PATIENCE_MS);
+}
+
+const LOAD = "nft -e -s -n -f -";
+
+function loadsOf(host: FakeHost, since = 0): number {
+  return host.commands.slice(since).filter((command) => command === LOAD).length;
+}
+
+/** Every load of the firewall's table fails from now on. */
+function refuseTables(host: FakeHost): void {
+  host.fails = () => (host.commands.at(-1) === LOAD ? "before" : null);
+}
+
+interface Damage {
+  what: string;
+  layer: "firewall" | "routing";
+  by: (host: FakeHost) => void;
+}
+
+const DAMAGES: Damage[] = [
+  { what: "the removal of the table", layer: "firewall", by: (host) => host.removeTable() },
+  {
+    what: "a rule that lets everything out",
+    layer: "firewall",
+    by: (host) => host.insertRule("output", "accept"),
+  },
+  {
+    what: "a table that is switched off",
+    layer: "firewall",
+    by: (host) => host.switchTableOff(),
+  },
+  {
+    what: "the removal of the last routing rule",
+    layer: "routing",
+    by: (host) => host.changeRule("del", "-4", "priority 106 unreachable"),
+  },
+  {
+    what: "the removal of an IPv6 routing rule",
+    layer: "routing",
+    by: (host) => host.changeRule("del", "-6", "priority 105 lookup 20556"),
+  },
+  {
+    what: "a routing rule at a priority of ours",
+    layer: "routing",
+    by: (host) => host.changeRule("add", "-4", "priority 100 to 8.8.8.8 lookup main"),
+  },
+];
+
+describe.each(DAMAGES)("$what", ({ layer, by }) => {
+  describe.each(["blocked", "connected"])("on a gateway that is %s", (how) => {
+    claim("is undone at once, and two alerts tell of it", async (gateway) => {
+      const { host } = gateway;
+      if (how === "connected") await gateway.controller.connect(ONE);
+      await host.pass(10_000);
+      const before = kernelState(host);
+      by(host);
+      expect(kernelState(host)).not.toBe(before);
+      await host.pass(5);
+      expect(kernelState(host)).toBe(before);
+      await host.pass(MINUTE_MS);
+      expect(gateway.alerts).toEqual([`${layer}_altered`, `${layer}_restored`]);
+      expect(await gateway.tunnel.killSwitch.stands()).toBe(true);
+      expect(await gateway.controller.fault()).toBeNull();
+    });
+  });
+
+  claim("is undone within 5 min where no event tells of it", async (gateway) => {
+    const { host } = gateway;
+    const before = kernelState(host);
+    host.mute = true;
+    by(host);
+    await host.pass(301_500);
+    expect(kernelState(host)).toBe(before);
+  });
+});
+
+describe("an nft that does not say what it has loaded", () => {
+  /** The gateway's table has been loaded by it. */
+  function claimSilent(text: string, work: (gateway: Gateway) => Promise<void>): void {
+    claim(text, async (gateway) => {
+      gateway.host.echoes = false;
+      await gateway.controller.connect(ONE);
+      await gateway.host.pass(10_000);
+      await work(gateway);
+    });
+  }
+
+  const FIREWALL_DAMAGES = DAMAGES.filter(({ layer }) => layer === "firewall");
+  for (const { what, by } of FIREWALL_DAMAGES) {
+    claimSilent(`does not keep ${what} from being seen and undone`, async (gateway) => {
+      const { host } = gateway;
+      const before = kernelState(host);
+      by(host);
+      expect(await gateway.tunnel.killSwitch.stands()).toBe(false);
+      await host.pass(5);
+      expect(kernelState(host)).toBe(before);
+      await host.pass(MINUTE_MS);
+      expect(gateway.alerts).toEqual(["firewall_altered", "firewall_restored"]);
+      expect(await gateway.tunnel.killSwitch.stands()).toBe(true);
+    });
+  }
+
+  claimSilent("is no reason for an alert", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.connect(TWO);
+    await controller.disconnect();
+    await host.pass(400_000);
+    expect(gateway.alerts).toEqual([]);
+    expect(await controller.fault()).toBeNull();
+  });
+});
+
+describe("a routing rule of another program that comes before ours", () => {
+  const RULE = "priority 99 to 8.8.8.8/32 lookup main";
+  const SENTENCE =
+    "Another program's routing rule comes before the kill switch's, and the firewall blocks alone: 99 to 8.8.8.8/32 lookup main; remove it: ip rule del priority 99";
+
+  claim("is told at once, in health and in status, and stays where it is", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.connect(ONE);
+    await host.pass(2_000);
+    host.changeRule("add", "-4", RULE);
+    await host.pass(5);
+    expect(gateway.alerts).toEqual(["foreign_rule"]);
+    expect(await controller.fault()).toBe(SENTENCE);
+    expect((await gateway.status()).error).toBe(SENTENCE);
+    await host.pass(400_000);
+    expect(host.rules["-4"]).toContain(RULE);
+    expect(gateway.alerts).toEqual(["foreign_rule"]);
+    host.changeRule("del", "-4", RULE);
+    await host.pass(5);
+    expect(gateway.alerts).toEqual(["foreign_rule", "foreign_rule_gone"]);
+    expect(await controller.fault()).toBeNull();
+    expect((await gateway.status()).error).toBeNull();
+  });
+
+  claim("has the firewall looked at in that moment, and mended", async (gateway) => {
+    const { host } = gateway;
+    const before = host.table;
+    host.mute = true;
+    host.removeTable();
+    host.mute = false;
+    host.changeRule("add", "-6", "priority 0 lookup main");
+    await host.pass(5);
+    expect(host.table).toBe(before);
+    expect(gateway.alerts).toEqual(["foreign_rule", "firewall_altered", "firewall_restored"]);
+  });
+
+  claim("is found where no event tells of it, or where it was there before the service", async (gateway) => {
+    const { host, controller } = gateway;
+    host.mute = true;
+    host.changeRule("add", "-4", RULE);
+    await host.pass(301_500);
+    expect(await controller.fault()).toBe(SENTENCE);
+    await gateway.restart();
+    gateway.watch();
+    await host.pass(2_000);
+    expect(await gateway.controller.fault()).toBe(SENTENCE);
+  });
+
+  claim("is a part that does not hold, for whoever asks for all parts", async (gateway) => {
+    const { host, controller } = gateway;
+    host.changeRule("add", "-4", RULE);
+    const { parts } = await controller.inspection();
+    expect(parts.filter(({ holds }) => !holds).map(({ found }) => found)).toEqual([
+      "another program's rule comes before them: 99 to 8.8.8.8/32 lookup main",
+      "off: LAN clients get nothing",
+    ]);
+  });
+
+  claim("is nobody's business where the operator has taken all of ours away", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.setKillSwitch(false);
+    host.changeRule("add", "-4", RULE);
+    await host.pass(400_000);
+    expect(gateway.alerts).toEqual([]);
+    expect((await gateway.status()).error).toBeNull();
+  });
+});
+
+describe("another firewall that begins to drop what is forwarded", () => {
+  /** As `iptables -P FORWARD DROP` leaves it, with these rules. */
+  const filter = (...rules: string[]) =>
+    `table ip filter {\n  chain FORWARD {\n    type filter hook forward priority filter; policy drop;\n${rules.map((rule) => `    ${rule}\n`).join("")}  }\n}\n`;
+  const SENTENCE =
+    "Another firewall drops what the LAN sends into the tunnel (ip filter FORWARD); let it through: iptables -I FORWARD -o wg+ -j ACCEPT; iptables -I FORWARD -i wg+ -j ACCEPT";
+
+  claim("is told in an alert and in status, but is no fault of the kill switch", async (gateway) => {
+    const { host, controller } = gateway;
+    host.setOtherTable("ip filter", filter());
+    await host.pass(3_000);
+    expect(gateway.alerts).toEqual(["forwarding_dropped"]);
+    expect((await gateway.status()).error).toBe(SENTENCE);
+    expect(await controller.fault()).toBeNull();
+    host.setOtherTable("ip filter", filter('oifname "wg*" accept', 'iifname "wg*" accept'));
+    await host.pass(3_000);
+    expect(gateway.alerts).toEqual(["forwarding_dropped", "forwarding_restored"]);
+    expect((await gateway.status()).error).toBeNull();
+  });
+
+  claim("is found where no event tells of it, within 5 min", async (gateway) => {
+    const { host } = gateway;
+    host.mute = true;
+    host.setOtherTable("ip filter", filter());
+    await host.pass(301_500);
+    expect(gateway.alerts).toEqual(["forwarding_dropped"]);
+  });
+
+  claim("and changes all the time costs two programs in 2 s", async (gateway) => {
+    const { host } = gateway;
+    const before = host.commands.length;
+    for (let change = 0; change < 100; change++) {
+      host.setOtherTable("ip filter", filter(`ip saddr 10.0.0.${change} drop`));
+      await host.pass(100);
+    }
+    expect(host.commands.length - before).toBeLessThanOrEqual(10);
+    expect(new Set(host.commands.slice(before))).toEqual(
+      new Set(["nft -j list chains", "nft -s list table ip filter"]),
+    );
+    expect(gateway.alerts).toEqual(["forwarding_dropped"]);
+  });
+});
+
+describe("two layers that are damaged together", () => {
+  claim("are both put back, and each has its two alerts", async (gateway) => {
+    const { host } = gateway;
+    const before = kernelState(host);
+    host.removeTable();
+    host.changeRule("del", "-4", "priority 105 lookup 20556");
+    await host.pass(1_000);
+    expect(kernelState(host)).toBe(before);
+    expect(gateway.alerts.toSorted()).toEqual([
+      "firewall_altered",
+      "firewall_restored",
+      "routing_altered",
+      "routing_restored",
+    ]);
+  });
+});
+
+describe("what changes nothing of ours", () => {
+  claim("brings no alert: a table or a rule of another program", async (gateway) => {
+    const { host } = gateway;
+    const before = host.commands.length;
+    host.changeRule("add", "-4", "priority 5000 to 10.0.0.0/8 lookup main");
+    host.tell("nft", '{"add": {"table": {"family": "inet", "name": "docker", "handle": 8}}}');
+    await host.pass(1_000);
+    expect(gateway.alerts).toEqual([]);
+    expect(loadsOf(host, before)).toBe(0);
+  });
+
+  claim("brings no alert and no load: connects, switches, a lookup and disconnects", async (gateway) => {
+    const { host, controller } = gateway;
+    for (let round = 0; round < 5; round++) {
+      host.toldAfterMs = 20 * round;
+      await controller.connect(ONE);
+      await controller.connect(TWO);
+      await host.pass(round * 100);
+      await controller.disconnect();
+    }
+    await host.pass(MINUTE_MS);
+    expect(gateway.alerts).toEqual([]);
+    expect(await controller.fault()).toBeNull();
+  });
+});
+
+describe("a program that undoes each repair", () => {
+  /** Undoes every repair at once, until it is told to stop. */
+  function fight(host: FakeHost, delayMs: number): () => void {
+    let fighting = true;
+    const undo = () => {
+      if (fighting) host.removeTable();
+    };
+    const run = host.run.bind(host);
+    host.run = async (argv, options) => {
+      const answer = await run(argv, options);
+      if (argv.join(" ") === LOAD) {
+        if (delayMs === 0) undo();
+        else void host.sleep(delayMs).then(undo);
+      }
+      return answer;
+    };
+    undo();
+    return () => {
+      fighting = false;
+    };
+  }
+
+  describe.each([0, 3, 100, 600])("after %d ms", (delayMs) => {
+    claim("is answered once a second, and one alert says so", async (gateway) => {
+      const { host } = gateway;
+      const before = kernelState(host);
+      const stop = fight(host, delayMs);
+      await host.pass(10_000);
+      const since = host.commands.length;
+      await host.pass(MINUTE_MS);
+      expect(loadsOf(host, since)).toBeGreaterThanOrEqual(25);
+      expect(loadsOf(host, since)).toBeLessThanOrEqual(61);
+      expect(gateway.alerts.filter((code) => code === "protection_contested")).toHaveLength(1);
+      expect(gateway.alerts.length).toBeLessThanOrEqual(25);
+      stop();
+      await host.pass(2_000);
+      expect(kernelState(host)).toBe(before);
+      await host.pass(MINUTE_MS);
+      expect(gateway.alerts.slice(-2)).toEqual(["protection_contested", "protection_uncontested"]);
+      expect(gateway.alerts.filter((code) => code === "protection_uncontested")).toHaveLength(1);
+    });
+
+    claim("costs no more programs after a quarter of an hour than after a minute", async (gateway) => {
+      const { host } = gateway;
+      const stop = fight(host, delayMs);
+      await host.pass(MINUTE_MS);
+      const first = host.commands.length;
+      await host.pass(MINUTE_MS);
+      const early = host.commands.length - first;
+      await host.pass(13 * MINUTE_MS);
+      const second = host.commands.length;
+      await host.pass(MINUTE_MS);
+      expect(host.commands.length - second).toBeLessThanOrEqual(early * 1.2);
+      stop();
+    });
+
+    claim("and gives up is told of again when it comes back after a rest", async (gateway) => {
+      const { host } = gateway;
+      const stop = fight(host, delayMs);
+      await host.pass(30_000);
+      stop();
+      await host.pass(32_000);
+      gateway.alerts.length = 0;
+      host.removeTable();
+      await host.pass(1_000);
+      expect(gateway.alerts).toEqual(["firewall_altered", "firewall_restored"]);
+    });
+  });
+});
+
+describe("an nft that refuses", () => {
+  claim("is a fault and one alert, and another one tells when the kernel takes it", async (gateway) => {
+    const { host, controller } = gateway;
+    const before = kernelState(host);
+    refuseTables(host);
+    await expect(controller.connect(ONE)).rejects.toThrow("made to fail");
+    await host.pass(MINUTE_MS);
+    expect(await controller.fault()).toContain("made to fail");
+    expect(gateway.alerts).toEqual(["protection_failed"]);
+    host.fails = () => null;
+    await host.pass(3_000);
+    expect(await controller.fault()).toBeNull();
+    expect(gateway.alerts).toEqual(["protection_failed", "protection_restored"]);
+    expect(gateway.warnings[0]).toBe(`The kernel refused a part of the kill switch: ${LOAD}: made to fail`);
+    expect(kernelState(host)).toBe(before);
+    expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim("or does not finish in time is told apart: a time-out is no refusal", async (gateway) => {
+    const { host, controller } = gateway;
+    host.fails = () => (host.commands.at(-1) === LOAD ? "late" : null);
+    await expect(controller.connect(ONE)).rejects.toThrow(`${LOAD} did not finish within 30 s`);
+    host.fails = () => null;
+    await host.pass(3_000);
+    expect(gateway.alerts).toEqual(["protection_failed", "protection_restored"]);
+    expect(gateway.warnings[0]).toBe(
+      `The kernel may not have a part of the kill switch: ${LOAD} did not finish within 30 s`,
+    );
+    expect(await controller.fault()).toBeNull();
+  });
+
+  claim(
+    "while someone removes the table tells of the damage once, and mends it when it can",
+    async (gateway) => {
+      const { host, controller } = gateway;
+      const before = kernelState(host);
+      refuseTables(host);
+      host.removeTable();
+      await host.pass(MINUTE_MS);
+      expect(await controller.fault()).not.toBeNull();
+      expect(await gateway.tunnel.killSwitch.stands()).toBe(false);
+      expect(gateway.alerts).toEqual(["firewall_altered", "protection_failed"]);
+      host.fails = () => null;
+      await host.pass(3_000);
+      expect(kernelState(host)).toBe(before);
+      expect(gateway.alerts).toEqual(["firewall_altered", "protection_failed", "protection_restored"]);
+    },
+  );
+
+  claim("to be looked at when an event comes is looked at again soon", async (gateway) => {
+    const { host } = gateway;
+    const before = kernelState(host);
+    let failures = 2;
+    host.fails = () => (host.commands.at(-1) === "ip -j -4 rule show" && failures-- > 0 ? "before" : null);
+    host.removeTable();
+    await host.pass(15_000);
+    expect(kernelState(host)).toBe(before);
+  });
+});
+
+describe("a look at the kernel", () => {
+  /** Commands take so many turns, so that a look is under way when the next thing happens. */
+  claim("that is under way during a connect does not bring back the past", async (gateway) => {
+    const { host, controller, tunnel } = gateway;
+    for (let slow = 0; slow < 60; slow += 3) {
+      host.turns = (command) => (command.startsWith("nft -s -n list") ? slow : 5);
+      host.removeTable();
+      const mending = tunnel.killSwitch.mend();
+      await Promise.all([controller.connect(ONE), mending]);
+      await host.pass(1_000);
+      expect(host.table).toContain('oifname "wg0" accept');
+      host.insertRule("output", "accept");
+      const again = tunnel.killSwitch.mend();
+      await Promise.all([controller.disconnect(), again]);
+      await host.pass(1_000);
+      expect(host.table).not.toContain("wg0");
+      expect(await tunnel.killSwitch.stands()).toBe(true);
+      await host.pass(10_000);
+    }
+    expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim("does not take a change that waits its turn for a stranger's", async (gateway) => {
+    const { host, tunnel } = gateway;
+    const { killSwitch } = tunnel;
+    const lookup = { resolvers: ["192.168.7.254"], sourcePort: 20_053 };
+    for (let slow = 0; slow < 60; slow += 3) {
+      host.turns = (command) => (command.includes("rule show") ? slow : 5);
+      const works = [
+        killSwitch.set({ endpoints: [], carrying: [] }),
+        killSwitch.mend(),
+        killSwitch.set({ endpoints: [], carrying: [], lookup }),
+        killSwitch.mend(),
+        killSwitch.set({ endpoints: [], carrying: [] }),
+      ];
+      await Promise.all(works);
+    }
+    await host.pass(1_000);
+    expect(gateway.alerts).toEqual([]);
+  });
+
+  claim("by someone who asks for the status during a switch is no alarm", async (gateway) => {
+    const { host, controller } = gateway;
+    for (let slow = 0; slow < 60; slow += 3) {
+      host.turns = (command) => (command.startsWith("nft -s -n list") ? slow : 5);
+      const asked = [gateway.status(), controller.connect(ONE), gateway.status()];
+      await Promise.all(asked);
+      await Promise.all([gateway.status(), controller.disconnect(), gateway.status()]);
+    }
+    await host.pass(1_000);
+    expect(gateway.alerts).toEqual([]);
+  });
+});
+
+describe("the operator who has taken the kill switch down", () => {
+  claim("is not told of damage to a table that is not there", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.setKillSwitch(false);
+    host.tell("nft", '{"delete": {"table": {"family": "inet", "name": "portcullis", "handle": 8}}}');
+    await host.pass(400_000);
+    expect(gateway.alerts).toEqual([]);
+    expect(host.table).toBeNull();
+  });
+
+  claim("still has a tunnel that is mended", async (gateway) => {
+    const { host, controller } = gateway;
+    await controller.setKillSwitch(false);
+    await controller.connect(ONE);
+    await host.pass(5_000);
+    const before = kernelState(host);
+    host.removeTable();
+    await host.pass(5);
+    expect(kernelState(host)).toBe(before);
+    expect(gateway.alerts).toEqual(["firewall_altered", "firewall_restored"]);
+  });
+});

@@ -1,0 +1,131 @@
+import { describe, expect, test } from "bun:test";
+import {
+  chainsEchoed,
+  chainsListed,
+  finalRulesStand,
+  sameChains,
+  sameShape,
+} from "../../src/killswitch/listing.ts";
+import type { Policy } from "../../src/killswitch/policy.ts";
+import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { listTable, loadTable } from "../../src/killswitch/table.ts";
+import type { Host } from "../../src/system/host.ts";
+import { POLICIES } from "./example.ts";
+import { inNamespace } from "./namespace.ts";
+
+describe("the kill switch stands", () => {
+  test.each(Object.entries(POLICIES))("in what nft lists of a gateway that is %s", (_, policy) =>
+    inNamespace(async (host) => {
+      await host.run(["nft", "-f", "-"], { stdin: rulesetOf(policy) });
+      expect(finalRulesStand((await listTable(host)) ?? "")).toBe(true);
+    }),
+  );
+});
+
+describe("what nft echoes of a table that it loads is what it lists", () => {
+  const reversed: Policy = { ...POLICIES.connected, uplink: "wan0" };
+  test.each(Object.entries({ ...POLICIES, "with other names": reversed }))(
+    "for a gateway that is %s",
+    (_, policy) =>
+      inNamespace(async (host) => {
+        const echoed = chainsEchoed(await loadTable(host, rulesetOf(policy)));
+        const listed = chainsListed((await listTable(host)) ?? "");
+        expect(echoed.size).toBeGreaterThan(4);
+        expect(sameChains(echoed, listed)).toBe(true);
+        // As many rules as in the text: what is not echoed is noticed by that.
+        expect(sameShape(echoed, chainsListed(rulesetOf(policy)))).toBe(true);
+      }),
+  );
+
+  test.each([
+    ["a rule in front", ["insert", "rule", "inet", "portcullis", "output", "accept"]],
+    ["one rule less", ["delete", "rule", "inet", "portcullis", "input", "handle", "HANDLE"]],
+    ["a chain more", ["add", "chain", "inet", "portcullis", "more"]],
+    ["another policy", ["chain", "inet", "portcullis", "output", "{ policy accept; }"]],
+    ["a flushed chain", ["flush", "chain", "inet", "portcullis", "forward"]],
+    ["a table that is switched off", ["add", "table", "inet", "portcullis", "{ flags dormant; }"]],
+  ])("and %s is seen", (_, command) =>
+    inNamespace(async (host) => {
+      const echo = await loadTable(host, rulesetOf(POLICIES.connected));
+      const withHandles = await host.run(["nft", "-a", "list", "chain", "inet", "portcullis", "input"]);
+      const handle = /lo" accept .*# handle (\d+)/.exec(withHandles)?.[1] ?? "";
+      await host.run(["nft", ...command.map((word) => word.replace("HANDLE", handle))]);
+      expect(sameChains(chainsEchoed(echo), chainsListed((await listTable(host)) ?? ""))).toBe(false);
+    }),
+  );
+});
+
+test("a listing is spelled the same whatever names the machine's files have for numbers", () =>
+  inNamespace(async (host) => {
+    await loadTable(host, rulesetOf(POLICIES.connected));
+    const without = "mount --bind /dev/null /etc/protocols && mount --bind /dev/null /etc/services";
+    const named = "mount -t tmpfs none /etc/iproute2 && echo '0x504c vpn' > /etc/iproute2/rt_marks";
+    const listings = [without, named].map((files) => {
+      const run: Host["run"] = (argv) =>
+        host.run(["unshare", "--mount", "sh", "-c", `${files} && exec "$@"`, "sh", ...argv]);
+      return listTable({ run } as Host);
+    });
+    const [here, ...elsewhere] = [await listTable(host), ...(await Promise.all(listings))];
+    expect(here).not.toBeNull();
+    for (const listing of elsewhere) expect(listing).toBe(here);
+  }));
+
+describe("a table that is switched off", () => {
+  test("lets pass what it blocked, is not taken for one that stands, and is whole after the next load", () =>
+    inNamespace(async (host) => {
+      const run = (command: string) => host.run(command.split(" "));
+      await run("ip link add up0 type veth peer name up1");
+      for (const end of ["up0", "up1"]) await run(`ip link set ${end} addrgenmode none up`);
+      await run("ip address add 198.51.100.2/24 dev up0");
+      await run("ip neighbour add 198.51.100.9 lladdr 02:00:00:00:00:09 dev up0");
+      const packetsOut = async () => {
+        await host.run(["bash", "-c", "echo > /dev/udp/198.51.100.9/9"]).catch(() => "");
+        const [shown] = JSON.parse(await run("ip -j -s link show dev up0"));
+        return shown.stats64.tx.packets as number;
+      };
+      expect(await packetsOut()).toBe(1);
+      await loadTable(host, rulesetOf(POLICIES.blocked));
+      expect(await packetsOut()).toBe(1);
+      await host.run(["nft", "add", "table", "inet", "portcullis", "{ flags dormant; }"]);
+      expect(await packetsOut()).toBe(2);
+      expect(finalRulesStand((await listTable(host)) ?? "")).toBe(false);
+      await loadTable(host, rulesetOf(POLICIES.blocked));
+      expect(await packetsOut()).toBe(2);
+      expect(finalRulesStand((await listTable(host)) ?? "")).toBe(true);
+    }));
+});
+
+describe("the kill switch does not stand", () => {
+  const text = rulesetOf(POLICIES.connected);
+
+  test.each([
+    ["where there is no table", ""],
+    ["in the open ruleset", openRulesetOf(POLICIES.connected)],
+    ["without its input chain", text.replace("chain input {", "chain inpu {")],
+    ["without its forward chain", text.replace("chain forward {", "chain forwar {")],
+    ["without its output chain", text.replace("chain output {", "chain outpu {")],
+    [
+      "where a chain accepts by policy",
+      text.replace("output priority filter; policy drop", "output priority filter; policy accept"),
+    ],
+    [
+      "where a chain is not hooked",
+      text.replace("    type filter hook forward priority filter; policy drop;\n", ""),
+    ],
+    ["where input ends in something else", text.replace(/^ {4}drop comment.*\n/m, "")],
+    [
+      "where a chain ends in an accept",
+      text.replace(/( {4}reject with icmpx admin-prohibited .*\n)/g, "$1    accept\n"),
+    ],
+  ])("%s", (_, listing) => {
+    expect(listing).not.toBe(text);
+    expect(finalRulesStand(listing)).toBe(false);
+  });
+
+  test("where someone flushed a chain", () =>
+    inNamespace(async (host) => {
+      await host.run(["nft", "-f", "-"], { stdin: text });
+      await host.run(["nft", "flush", "chain", "inet", "portcullis", "forward"]);
+      expect(finalRulesStand((await listTable(host)) ?? "")).toBe(false);
+    }));
+});

@@ -1,0 +1,116 @@
+import { expect, test } from "bun:test";
+import { letsThrough, obstaclesTo } from "../../src/killswitch/obstacles.ts";
+import { rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { POLICIES } from "./example.ts";
+import { inNamespace } from "./namespace.ts";
+
+const PASSAGE = { lans: ["lan0"], base: "wg" };
+
+/** A table of another program, whose chain of that name drops by policy. */
+function table(name: string, ...rules: readonly string[]): string {
+  const chain = (rule: string) => rule.replace(/^(\S+): .*/, "$1");
+  const others = [...new Set(rules.filter((rule) => /^\S+: /.test(rule)).map(chain))];
+  const lines = (of: string | null) =>
+    rules
+      .filter((rule) => (of === null ? !/^\S+: /.test(rule) : rule.startsWith(`${of}: `)))
+      .map((rule) => rule.replace(/^\S+: /, ""));
+  return [
+    `table ${name} {`,
+    ...others.flatMap((other) => [`chain ${other} {`, ...lines(other), "}"]),
+    "chain FORWARD {",
+    "type filter hook forward priority filter; policy drop;",
+    ...lines(null),
+    "}",
+    "}",
+    "",
+  ].join("\n");
+}
+
+const PASSES: [passes: boolean, rules: readonly string[]][] = [
+  [false, []],
+  [false, ['oifname "wg*" counter packets 0 bytes 0 accept']],
+  [
+    true,
+    ['oifname "wg*" counter accept', 'iifname "wg*" oifname "lan0" ct state related,established accept'],
+  ],
+  [
+    true,
+    [
+      'iifname "lan0" oifname "wg0" accept',
+      'iifname "lan0" oifname "wg1" accept',
+      "ct state established accept",
+    ],
+  ],
+  [false, ['iifname "lan0" oifname "wg0" accept', "ct state established accept"]],
+  [
+    true,
+    [
+      'ct state new iifname { "lan0", "lan1" } accept comment "tcp too"',
+      "ct state established,related accept",
+    ],
+  ],
+  [false, ["ct state established,related accept", 'iifname "lan0" tcp dport 22 accept']],
+  [false, ["ct state established,related accept", 'iifname "docker0" oifname != "docker0" accept']],
+  [false, ["ct state established,related accept", 'iifname "lan0" oifname != "wg*" accept']],
+  [true, ["counter accept"]],
+  [true, ["jump USER", 'USER: oifname "wg*" accept', 'USER: iifname "wg*" accept']],
+  [false, ['USER: oifname "wg*" accept', 'USER: iifname "wg*" accept']],
+  [false, ['oifname "wg*" drop', 'iifname "wg*" accept']],
+];
+
+test.each(PASSES)("lets the LAN through, %p: with the rules %j", (passes, rules) =>
+  inNamespace(async (host) => {
+    const text = table("ip filter", ...rules);
+    expect(letsThrough(text, "FORWARD", PASSAGE)).toBe(passes);
+    await host.run(["nft", "-f", "-"], { stdin: text });
+    expect((await obstaclesTo(host, PASSAGE)).length === 0).toBe(passes);
+  }),
+);
+
+const REMEDIES: [remedy: string, chain: string, text: string][] = [
+  [
+    "iptables -I FORWARD -o wg+ -j ACCEPT; iptables -I FORWARD -i wg+ -j ACCEPT",
+    "ip filter FORWARD",
+    table("ip filter"),
+  ],
+  [
+    "ip6tables -I DOCKER-USER -o wg+ -j ACCEPT; ip6tables -I DOCKER-USER -i wg+ -j ACCEPT",
+    "ip6 filter FORWARD",
+    table("ip6 filter", "DOCKER-USER: return", "jump DOCKER-USER"),
+  ],
+  [
+    "ufw default allow routed",
+    "ip filter FORWARD",
+    table("ip filter", "ufw-user-forward: return", "jump ufw-user-forward"),
+  ],
+  [
+    `nft 'insert rule inet firewall FORWARD oifname "wg*" accept; insert rule inet firewall FORWARD iifname "wg*" accept'`,
+    "inet firewall FORWARD",
+    table("inet firewall"),
+  ],
+];
+
+test.each(REMEDIES)("%s: is what helps where %s drops", (remedy, chain, text) =>
+  inNamespace(async (host) => {
+    await host.run(["nft", "-f", "-"], { stdin: text });
+    expect(await obstaclesTo(host, PASSAGE)).toEqual([{ chain, remedy }]);
+    // Those of nft itself can be tried here.
+    if (!remedy.startsWith("nft ")) return;
+    await host.run(["sh", "-c", remedy]);
+    expect(await obstaclesTo(host, PASSAGE)).toEqual([]);
+  }),
+);
+
+test("neither the gateway's own table nor one of frames or of another hook is in the way", () =>
+  inNamespace(async (host) => {
+    await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES.connected) });
+    for (const [family, hook] of [
+      ["bridge", "forward"],
+      ["ip", "input"],
+      ["ip", "output"],
+    ]) {
+      const chain = `chain ${hook} { type filter hook ${hook} priority 0; policy drop; }`;
+      await host.run(["nft", "-f", "-"], { stdin: `table ${family} other {\n${chain}\n}\n` });
+    }
+    expect(await obstaclesTo(host, PASSAGE)).toEqual([]);
+  }));

@@ -1,0 +1,110 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { finalRulesStand } from "../../src/killswitch/listing.ts";
+import type { FirewallTunnel, Policy } from "../../src/killswitch/policy.ts";
+import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { POLICIES } from "./example.ts";
+import { inNamespace } from "./namespace.ts";
+
+const TEXTS: Record<string, string> = {
+  ...Object.fromEntries(Object.entries(POLICIES).map(([name, policy]) => [name, rulesetOf(policy)])),
+  "open-connected": openRulesetOf(POLICIES.connected),
+};
+
+describe.each(Object.entries(TEXTS))("the ruleset of a gateway that is %s", (name, text) => {
+  test("is, to the letter, the one in its file", async () => {
+    expect(text).toBe(await Bun.file(`${import.meta.dir}/${name}.nft`).text());
+  });
+
+  test("is understood by nft", async () => {
+    await inNamespace((host) => host.run(["nft", "-c", "-f", "-"], { stdin: text }));
+  });
+});
+
+test("every rule says what it is for", () => {
+  for (const text of Object.values(TEXTS)) {
+    const rules = text.split("\n").filter((line) => line.startsWith("    ") && !line.includes("policy "));
+    expect(rules.filter((rule) => !/comment "[^"]+"$/.test(rule))).toEqual([]);
+  }
+});
+
+test("with the kill switch down and no tunnel there is no table", () => {
+  expect(openRulesetOf(POLICIES.blocked)).toBe("add table inet portcullis\ndelete table inet portcullis\n");
+});
+
+test("loading one ruleset over another leaves nothing of the first", () =>
+  inNamespace(async (host) => {
+    const load = (policy: Policy) => host.run(["nft", "-f", "-"], { stdin: rulesetOf(policy) });
+    const list = () => host.run(["nft", "-s", "list", "ruleset"]);
+    await load(POLICIES.blocked);
+    const before = await list();
+    await load(POLICIES.switching);
+    expect(await list()).not.toBe(before);
+    await load(POLICIES.blocked);
+    expect(await list()).toBe(before);
+  }));
+
+/** Everything that a policy can be: with no LAN, no uplink, addresses of one family alone, or none. */
+const POLICY = fc.record({
+  lans: fc.subarray([
+    ...POLICIES.blocked.lans,
+    { interface: "lan4", prefixes: ["192.168.0.0/16", "192.168.7.0/24"] },
+    { interface: "lan6", prefixes: ["fd06::/64", "fd06::/48"] },
+    { interface: "empty", prefixes: [] },
+    { interface: "up0", prefixes: ["192.168.8.0/24", "fe80::/10"] },
+  ]),
+  uplink: fc.constantFrom("up0", null),
+  uplinkPrefixes: fc.subarray(["192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64"]),
+  ...{ endpoints: tunnels(), carrying: tunnels() },
+  lookup: fc.option(fc.record({ resolvers: addresses(), sourcePort: fc.constant(20053) })),
+  exemption: fc.option(
+    fc.record({ addresses: addresses(), port: fc.constant(443), sourcePort: fc.constant(20443) }),
+  ),
+});
+
+function tunnels() {
+  const tunnel = (like: FirewallTunnel) =>
+    fc.record({
+      interface: fc.constant(like.interface),
+      zone: fc.constant(like.zone),
+      endpoint: fc.constant(like.endpoint),
+      addresses: addresses(),
+      resolvers: addresses(),
+    });
+  const [first, second] = POLICIES.switching.endpoints;
+  return fc.oneof(
+    fc.constant([]),
+    ...[first, second].flatMap((one) => (one === undefined ? [] : [fc.tuple(tunnel(one))])),
+    ...(first === undefined || second === undefined ? [] : [fc.tuple(tunnel(first), tunnel(second))]),
+  );
+}
+
+function addresses() {
+  return fc.subarray(["10.64.0.1", "10.64.0.9", "192.168.7.53", "fd00:64::1", "fd00:64::9"]);
+}
+
+test("whatever the policy, the final rules of the kill switch stand", () => {
+  fc.assert(fc.property(POLICY, (each) => finalRulesStand(rulesetOf(each))));
+});
+
+test(
+  "whatever the policy, nft understands its ruleset",
+  () =>
+    inNamespace((host) =>
+      fc.assert(
+        fc.asyncProperty(POLICY, async (each) => {
+          for (const text of [rulesetOf(each), openRulesetOf(each)]) {
+            expect(text).not.toMatch(/null|undefined|\{ {2}\}/);
+            await host.run(["nft", "-c", "-f", "-"], { stdin: text });
+          }
+        }),
+        { numRuns: 150 },
+      ),
+    ),
+  60_000,
+);
+
+test("no rule of a blocked gateway accepts a forwarded packet", () => {
+  const forward = rulesetOf(POLICIES.blocked).split("chain forward {")[1]?.split("  }\n")[0] ?? "accept";
+  expect(forward).not.toContain("accept");
+});

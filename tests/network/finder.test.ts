@@ -1,0 +1,73 @@
+import { expect, test } from "bun:test";
+import { linksFinder } from "../../src/network/finder.ts";
+import { NO_ROLES, type Roles } from "../../src/network/lan.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { FakeHost } from "../fake-host.ts";
+
+/** Two cards, of which the LAN's may lose its addresses, and a memory that may fail. */
+function machine(lan = "") {
+  const host = new FakeHost();
+  const addressesOf = (name: string) => host.links.get(name)?.addresses ?? [];
+  addressesOf("up0").push("192.168.1.5/24");
+  addressesOf("lan0").push("192.168.7.1/24");
+  const said: string[] = [];
+  const savedState = {
+    stored: NO_ROLES,
+    isFull: false,
+    roles: () => savedState.stored,
+    saveRoles: (roles: Roles) => {
+      if (savedState.isFull) throw new Error("the disk is full");
+      savedState.stored = roles;
+    },
+  };
+  const settings = settingsFrom({ interface: "wg", lan });
+  const start = () => linksFinder(host, settings, savedState, { warn: (line) => void said.push(line) });
+  return { addressesOf, said, savedState, start };
+}
+
+const MISSING =
+  "no LAN: lan0 was the LAN and has no private address now, and the uplink does not take its place; if the LAN is another interface by now, name it: --lan (PORTCULLIS_LAN)";
+
+test("the LAN is remembered while the service runs and after its restart, and what is odd is told once", async () => {
+  const { addressesOf, said, savedState, start } = machine();
+  const find = start();
+  expect((await find()).lans.map((lan) => lan.interface)).toEqual(["lan0"]);
+  expect(savedState.stored).toEqual({ lan: ["lan0"], outside: ["up0"] });
+  addressesOf("lan0").length = 0;
+  for (let looks = 0; looks < 3; looks++) expect((await find()).lans).toEqual([]);
+  expect(said).toEqual([MISSING]);
+  expect((await start()()).lans).toEqual([]);
+  expect(said).toEqual([MISSING, MISSING]);
+});
+
+test("a disk that takes nothing does not make the service forget, and it is told", async () => {
+  const { addressesOf, said, savedState, start } = machine();
+  savedState.isFull = true;
+  const find = start();
+  await find();
+  addressesOf("lan0").length = 0;
+  expect((await find()).lans).toEqual([]);
+  expect(said).toEqual([
+    "after a restart it may not be known which interface is the LAN's: the disk is full",
+    MISSING,
+  ]);
+});
+
+test("a LAN that the operator has named is not remembered", async () => {
+  const { savedState, start } = machine("lan0");
+  await start()();
+  expect(savedState.stored).toEqual(NO_ROLES);
+});
+
+test("a netmask that is too wide is told when it comes, and again when it comes back", async () => {
+  const { addressesOf, said, start } = machine();
+  const find = start();
+  const looks = async (address: string) => {
+    addressesOf("lan0").splice(0, 1, address);
+    await find();
+    await find();
+  };
+  for (const address of ["192.168.7.1/8", "192.168.7.1/24", "192.168.7.1/8"]) await looks(address);
+  expect(said).toHaveLength(2);
+  expect(said[0]).toContain("only 192.168.0.0/16 of that is taken for LAN");
+});

@@ -1,0 +1,399 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { GatewayError } from "../../../src/errors.ts";
+import { ManagedAccount } from "../../../src/providers/mullvad/account.ts";
+import { MullvadApi } from "../../../src/providers/mullvad/api.ts";
+import { type Registration, storedRegistration } from "../../../src/providers/mullvad/registration.ts";
+import { Store } from "../../../src/store/store.ts";
+import { publicKeyOf } from "../../../src/wireguard/key.ts";
+import { BASE, EXPIRY, FakeProvider, NUMBER } from "./provider.ts";
+
+const NOW = Date.UTC(2026, 0, 2);
+
+const ends: (() => void)[] = [];
+afterEach(() => {
+  for (const end of ends.splice(0)) end();
+});
+
+function gateway({ inUse = false } = {}) {
+  const directory = mkdtempSync(join(tmpdir(), "portcullis-account-"));
+  ends.push(() => rmSync(directory, { recursive: true, force: true }));
+  const store = Store.open(directory, NOW);
+  const provider = new FakeProvider();
+  const used = { inUse };
+  let changes = 0;
+  const managedAccount = new ManagedAccount({
+    store,
+    api: new MullvadApi(BASE, provider.send),
+    inUse: () => used.inUse,
+    changed: async () => void changes++,
+    notice: null,
+  });
+  return {
+    directory,
+    store,
+    provider,
+    managedAccount,
+    used,
+    changes: () => changes,
+    stored: () => storedRegistration(store),
+  };
+}
+
+type Gateway = ReturnType<typeof gateway>;
+
+function device({ stored }: Gateway): Registration {
+  const found = stored();
+  if (found === null || found === "damaged") throw new Error("there is no device");
+  return found;
+}
+
+/** The one device of the account, as the provider has it. */
+function provided({ provider }: Gateway) {
+  expect(provider.devices.size).toBe(1);
+  return [...provider.devices.values()][0] as NonNullable<ReturnType<FakeProvider["put"]>>;
+}
+
+/** Whether the provider has the key that the gateway would connect with. */
+function agrees(on: Gateway): boolean {
+  return provided(on).pubkey === publicKeyOf(device(on).privateKey);
+}
+
+async function loggedIn(options = {}): Promise<Gateway> {
+  const all = gateway(options);
+  await all.managedAccount.logIn(NUMBER);
+  all.provider.asked.length = 0;
+  return all;
+}
+
+describe("logging in", () => {
+  test("makes a device whose key the provider has, and says what it is without a secret", async () => {
+    const all = gateway();
+    const shown = await all.managedAccount.logIn(NUMBER);
+    expect(agrees(all)).toBe(true);
+    expect(shown).toEqual({
+      number: "************3456",
+      device: "happy otter 50",
+      public_key: provided(all).pubkey,
+      addresses: ["10.64.0.50/32", "fd64::50/128"],
+      created: "2026-01-02T03:04:05.000Z",
+      paid_until: EXPIRY,
+      warnings: [],
+    });
+    expect(all.changes()).toBe(1);
+    expect(JSON.stringify(shown)).not.toContain(device(all).privateKey);
+  });
+
+  test("a second time is refused before the provider is asked", async () => {
+    const all = await loggedIn();
+    const before = device(all);
+    await expect(all.managedAccount.logIn(NUMBER)).rejects.toThrow(
+      'there is an account here already, with the device "happy otter 50"; log out first',
+    );
+    expect([all.provider.asked, device(all)]).toEqual([[], before]);
+  });
+
+  test("twice at once makes one device", async () => {
+    const all = gateway();
+    const both = await Promise.allSettled([
+      all.managedAccount.logIn(NUMBER),
+      all.managedAccount.logIn(NUMBER),
+    ]);
+    expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+    expect(agrees(all)).toBe(true);
+  });
+
+  test("in two processes at once leaves the device of one, here and at the provider", async () => {
+    const all = gateway();
+    const other = new ManagedAccount({
+      store: Store.open(all.directory, NOW),
+      api: new MullvadApi(BASE, all.provider.send),
+      inUse: () => false,
+      changed: async () => {},
+      notice: null,
+    });
+    const both = await Promise.allSettled([all.managedAccount.logIn(NUMBER), other.logIn(NUMBER)]);
+    expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    expect(agrees(all)).toBe(true);
+  });
+
+  test("what the provider refuses is stored nowhere", async () => {
+    const all = gateway();
+    all.provider.maxDevices = 0;
+    await expect(all.managedAccount.logIn(NUMBER)).rejects.toThrow("all the devices that it may have");
+    await expect(all.managedAccount.logIn("0000000000000000")).rejects.toThrow("does not know this account");
+    expect([all.stored(), all.changes(), all.provider.devices.size]).toEqual([null, 0, 0]);
+  });
+
+  test.each([
+    ["an answer that is lost", null],
+    ["an answer that is cut", { status: 201, body: '{"id":' }],
+    ["trouble at the provider", { status: 502, body: "<html>" }],
+  ])("%s leaves no device that nobody knows of", async (_, answer) => {
+    const all = gateway();
+    all.provider.mishap("POST /devices", answer, true);
+    await expect(all.managedAccount.logIn(NUMBER)).rejects.toThrow("provider");
+    expect([all.stored(), all.provider.devices.size]).toEqual([null, 0]);
+  });
+
+  test("a device that cannot be stored is removed again; those of others stay", async () => {
+    const all = gateway();
+    const other = all.provider.put("someone else's");
+    all.store.write = () => {
+      throw new GatewayError("unable", "The database could not be written: the disk is full.");
+    };
+    await expect(all.managedAccount.logIn(NUMBER)).rejects.toThrow("the disk is full");
+    expect([...all.provider.devices.keys()]).toEqual([other.id]);
+  });
+
+  test("where not even that can be done, the message says where to look", async () => {
+    const all = gateway();
+    all.provider.mishap("POST /devices", null, true);
+    all.provider.mishap("GET /devices", null);
+    await expect(all.managedAccount.logIn(NUMBER)).rejects.toThrow(
+      "provider.test cannot be asked: the connection was closed; a device of no use may be left in the account: https://mullvad.net/account/devices",
+    );
+    expect(all.stored()).toBeNull();
+  });
+
+  test("a stored value that is no device is none", async () => {
+    const all = gateway();
+    all.store.write("account", '{"number":"1"}');
+    await expect(all.managedAccount.show()).rejects.toThrow("cannot be read and is not used");
+    await all.managedAccount.logIn(NUMBER);
+    expect(agrees(all)).toBe(true);
+  });
+});
+
+describe("showing", () => {
+  test("without an account says how to get one", async () => {
+    await expect(gateway().managedAccount.show()).rejects.toThrow(
+      "there is no account here; log in with: portcullis account login",
+    );
+  });
+
+  test("without an answer shows what is known, and says so", async () => {
+    const all = await loggedIn();
+    all.provider.mishap("POST /token", null);
+    expect(await all.managedAccount.show()).toMatchObject({
+      device: "happy otter 50",
+      paid_until: null,
+      warnings: ["not all is known: provider.test cannot be asked: the connection was closed"],
+    });
+  });
+
+  test("a device that somebody has removed is told", async () => {
+    const all = await loggedIn();
+    all.provider.devices.clear();
+    const { paid_until, warnings } = await all.managedAccount.show();
+    expect(paid_until).toBe(EXPIRY);
+    expect(warnings).toEqual([
+      "the provider no longer has this device, somebody has removed it; log out, then log in again",
+    ]);
+  });
+
+  test("a key that somebody else has put there is told", async () => {
+    const all = await loggedIn();
+    provided(all).pubkey = "xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=";
+    expect((await all.managedAccount.show()).warnings).toEqual([
+      "the provider has another key for this device, and connecting fails: portcullis account rotate-key",
+    ]);
+  });
+
+  test("another address or name at the provider is taken up", async () => {
+    const all = await loggedIn();
+    provided(all).ipv4_address = "10.64.0.99/32";
+    expect((await all.managedAccount.show()).addresses).toEqual(["10.64.0.99/32", "fd64::50/128"]);
+    expect([device(all).addresses[0], all.changes()]).toEqual(["10.64.0.99/32", 2]);
+  });
+});
+
+describe("logging out", () => {
+  test("removes the device at the provider and every trace of it here", async () => {
+    const all = await loggedIn();
+    const { privateKey, id } = device(all);
+    expect(await all.managedAccount.logOut(false)).toEqual({ device: "happy otter 50", remains: null });
+    expect([all.stored(), all.provider.devices.size, all.changes()]).toEqual([null, 0, 2]);
+    for (const file of readdirSync(all.directory)) {
+      const bytes = readFileSync(join(all.directory, file), "latin1");
+      for (const secret of [privateKey, id, NUMBER]) expect(bytes).not.toContain(secret);
+    }
+  });
+
+  test("of a device that is gone already succeeds", async () => {
+    const all = await loggedIn();
+    all.provider.devices.clear();
+    expect(await all.managedAccount.logOut(false)).toEqual({ device: "happy otter 50", remains: null });
+    expect(all.stored()).toBeNull();
+  });
+
+  test.each(["POST /token", "DELETE"])("without an answer to %s changes nothing", async (on) => {
+    const all = await loggedIn();
+    all.provider.mishap(on === "DELETE" ? `DELETE /${device(all).id}` : on, null);
+    await expect(all.managedAccount.logOut(false)).rejects.toThrow(
+      "provider.test cannot be asked: the connection was closed; nothing was changed; with --forget the account is forgotten here alone",
+    );
+    expect(agrees(all)).toBe(true);
+  });
+
+  test("with --forget it needs no answer, and says what remains", async () => {
+    const all = await loggedIn();
+    all.provider.mishap("POST /token", null);
+    expect(await all.managedAccount.logOut(true)).toEqual({
+      device: "happy otter 50",
+      remains:
+        'the device "happy otter 50" is still in the account, because provider.test cannot be asked: the connection was closed; remove it at https://mullvad.net/account/devices',
+    });
+    expect([all.stored(), all.provider.devices.size]).toEqual([null, 1]);
+  });
+
+  test("under a tunnel that uses the account is refused, with --forget too", async () => {
+    const all = await loggedIn();
+    all.used.inUse = true;
+    for (const forget of [false, true])
+      await expect(all.managedAccount.logOut(forget)).rejects.toThrow("disconnect first");
+    expect([all.provider.asked, agrees(all)]).toEqual([[], true]);
+  });
+
+  test("makes room for another login", async () => {
+    const all = await loggedIn();
+    await all.managedAccount.logOut(false);
+    await all.managedAccount.logIn(NUMBER);
+    expect(agrees(all)).toBe(true);
+  });
+});
+
+describe("another key", () => {
+  test("takes the place of the former one in the same device", async () => {
+    const all = await loggedIn();
+    const before = device(all);
+    const shown = await all.managedAccount.rotateKey();
+    const after = device(all);
+    expect([after.id, after.name, agrees(all)]).toEqual([before.id, before.name, true]);
+    expect(after.privateKey).not.toBe(before.privateKey);
+    expect([shown.public_key, shown.warnings]).toEqual([publicKeyOf(after.privateKey), []]);
+    expect(after).not.toHaveProperty("newKey");
+    expect(all.changes()).toBe(2);
+    for (const file of readdirSync(all.directory))
+      expect(readFileSync(join(all.directory, file), "latin1")).not.toContain(before.privateKey);
+  });
+
+  test("brings the addresses that the provider gives with it", async () => {
+    const all = await loggedIn();
+    provided(all).ipv4_address = "10.64.0.99/32";
+    expect((await all.managedAccount.rotateKey()).addresses[0]).toBe("10.64.0.99/32");
+  });
+
+  test("under a tunnel that uses the account is refused", async () => {
+    const all = await loggedIn();
+    all.used.inUse = true;
+    await expect(all.managedAccount.rotateKey()).rejects.toThrow("disconnect first");
+    expect(all.provider.asked).toEqual([]);
+  });
+
+  test("that the provider refuses changes nothing", async () => {
+    const all = await loggedIn();
+    const before = device(all);
+    all.provider.refuse("PUT /pubkey", 429, "THROTTLED");
+    await expect(all.managedAccount.rotateKey()).rejects.toThrow("too many attempts");
+    expect([device(all), agrees(all)]).toEqual([before, true]);
+  });
+
+  test.each([true, false])("that may have arrived (%p) is found out at once", async (arrived) => {
+    const all = await loggedIn();
+    const before = device(all);
+    all.provider.mishap("PUT /pubkey", null, arrived);
+    const rotated = await all.managedAccount.rotateKey().then(
+      () => true,
+      () => false,
+    );
+    expect(rotated).toBe(arrived);
+    expect(agrees(all)).toBe(true);
+    expect(device(all).privateKey === before.privateKey).toBe(!arrived);
+    expect(device(all)).not.toHaveProperty("newKey");
+  });
+
+  test.each([true, false])("that may have arrived (%p) waits where the provider is gone", async (arrived) => {
+    const all = await loggedIn();
+    all.provider.mishap("PUT /pubkey", null, arrived);
+    all.provider.mishap(`GET /${device(all).id}`, null);
+    await expect(all.managedAccount.rotateKey()).rejects.toThrow(
+      "which key the provider has now is not known, and connecting may fail: try again",
+    );
+    expect(device(all)).toHaveProperty("newKey");
+    all.provider.mishap("POST /token", null);
+    expect((await all.managedAccount.show()).warnings).toContain(
+      "a change of the key is not finished: portcullis account rotate-key",
+    );
+    expect((await all.managedAccount.show()).warnings).toEqual([]);
+    expect(agrees(all)).toBe(true);
+    expect(device(all)).not.toHaveProperty("newKey");
+  });
+
+  test.each([true, false])("is finished by the next rotation (arrived: %p)", async (arrived) => {
+    const all = await loggedIn();
+    const { privateKey } = device(all);
+    all.provider.mishap("PUT /pubkey", null, arrived);
+    all.provider.mishap(`GET /${device(all).id}`, null);
+    await expect(all.managedAccount.rotateKey()).rejects.toThrow();
+    await all.managedAccount.rotateKey();
+    expect(agrees(all)).toBe(true);
+    expect(device(all).privateKey).not.toBe(privateKey);
+    expect(device(all)).not.toHaveProperty("newKey");
+  });
+
+  test("that the provider took but the disk did not is still here after a crash", async () => {
+    const all = await loggedIn();
+    const write = all.store.write.bind(all.store);
+    let writes = 0;
+    all.store.write = (key, value) => {
+      if (++writes > 1) throw new GatewayError("unable", "The database could not be written.");
+      write(key, value);
+    };
+    await expect(all.managedAccount.rotateKey()).rejects.toThrow("could not be written");
+    all.store.write = write;
+    expect(agrees(all)).toBe(false);
+    await all.managedAccount.show();
+    expect(agrees(all)).toBe(true);
+  });
+
+  test("of a device that is gone says so, and keeps what it had", async () => {
+    const all = await loggedIn();
+    const before = device(all);
+    all.provider.devices.clear();
+    await expect(all.managedAccount.rotateKey()).rejects.toThrow("log out, then log in again");
+    expect(device(all)).toEqual(before);
+  });
+});
+
+test.each([200, 302, 400, 401, 404, 429, 500])(
+  "nothing that is said after HTTP %d holds the number, a key or the token",
+  async (status) => {
+    for (const on of ["POST /token", "GET /accounts/me", "PUT /pubkey", "POST /devices", "DELETE"]) {
+      const all = await loggedIn();
+      const { privateKey, id } = device(all);
+      const { token } = all.provider;
+      const body = JSON.stringify({
+        code: `${NUMBER} ${token} ${privateKey}`,
+        detail: NUMBER,
+        name: privateKey,
+      });
+      const spoil = () => all.provider.mishap(on === "DELETE" ? `DELETE /${id}` : on, { status, body });
+      const { managedAccount } = all;
+      const said: string[] = [];
+      for (const work of [
+        () => managedAccount.show(),
+        () => managedAccount.rotateKey(),
+        () => managedAccount.logOut(false),
+        () => managedAccount.logOut(true),
+        () => managedAccount.logIn(NUMBER),
+      ]) {
+        spoil();
+        said.push(await work().then(JSON.stringify, (error: Error) => error.message));
+      }
+      for (const secret of [NUMBER, token, privateKey]) expect(said.join()).not.toContain(secret);
+    }
+  },
+);

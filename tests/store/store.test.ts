@@ -1,0 +1,328 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, onTestFinished, test } from "bun:test";
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { GatewayError } from "../../src/errors.ts";
+import { readOnlyCopyOf } from "../../src/store/database.ts";
+import { Store } from "../../src/store/store.ts";
+import { inDirectory, NOW, SERVER } from "../servers/example.ts";
+
+const ASIDE = "portcullis.damaged-2026-01-02T03:04:05.006Z.db";
+const DAMAGED = `The database was damaged; it is kept as ${ASIDE} and an empty one is in its place.`;
+
+const OTHER_KEY = "FpCyhws9cxwWoV4xELtfJvjJN+zQVRPISllRWgeopVE=";
+
+const fileOf = (directory: string) => join(directory, "portcullis.db");
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+/** A directory with a database that holds one server and one setting. */
+function withStored<T>(work: (directory: string) => T): T {
+  return inDirectory((directory) => {
+    const store = Store.open(directory, NOW);
+    store.insert(SERVER);
+    store.write("provider", "custom");
+    store.close();
+    return work(directory);
+  });
+}
+
+/** Opens the store, and closes it again. */
+function opened<T>(directory: string, look: (store: Store) => T): T {
+  const store = Store.open(directory, NOW);
+  try {
+    return look(store);
+  } finally {
+    store.close();
+  }
+}
+
+test("what was stored is there after opening again", () => {
+  withStored((directory) => {
+    opened(directory, (store) => {
+      expect(store.alert).toBeNull();
+      expect(store.servers()).toEqual([SERVER]);
+      expect([store.read("provider"), store.read("nothing")]).toEqual(["custom", null]);
+      store.write("provider", "managed");
+      store.remove("custom", "home");
+    });
+    opened(directory, (store) => expect([store.servers(), store.read("provider")]).toEqual([[], "managed"]));
+  });
+});
+
+test("a database of the first version is taken up as it is", () => {
+  withStored((directory) => {
+    change(fileOf(directory), "DROP TABLE lists");
+    change(fileOf(directory), "PRAGMA user_version = 1");
+    opened(directory, (store) => {
+      expect([store.alert, store.servers(), store.read("provider")]).toEqual([null, [SERVER], "custom"]);
+      store.saveList("https://list.test/", { etag: "", fetched: NOW, content: "[]" });
+    });
+    opened(directory, (store) => expect(store.list("https://list.test/")?.content).toBe("[]"));
+  });
+});
+
+test("one list is kept, the last one, with when it came", () => {
+  inDirectory((directory) => {
+    const list = { etag: '"a"', fetched: NOW, content: "[1]".repeat(10_000) };
+    opened(directory, (store) => {
+      expect(store.list("https://a.test/")).toBeNull();
+      store.saveList("https://a.test/", list);
+      store.confirmList("https://a.test/", NOW + 5);
+      store.confirmList("https://b.test/", NOW + 9);
+    });
+    opened(directory, (store) => {
+      expect(store.list("https://a.test/")).toEqual({ ...list, fetched: NOW + 5 });
+      store.saveList("https://b.test/", list);
+      expect([store.list("https://a.test/"), store.list("https://b.test/")]).toEqual([null, list]);
+    });
+    change(fileOf(directory), "UPDATE lists SET content = x'00'");
+    opened(directory, (store) => expect(store.list("https://b.test/")).toBeNull());
+  });
+});
+
+test("what was written survives a process that is killed", () => {
+  inDirectory((directory) => {
+    const script = `
+      const { Store } = await import(${JSON.stringify(join(import.meta.dir, "../../src/store/store.ts"))});
+      const store = Store.open(${JSON.stringify(directory)}, 0);
+      store.insert(${JSON.stringify(SERVER)});
+      process.kill(process.pid, "SIGKILL");`;
+    const { signalCode } = Bun.spawnSync([process.execPath, "-e", script]);
+    expect(signalCode).toBe("SIGKILL");
+    expect(opened(directory, (store) => [store.alert, store.servers()])).toEqual([null, [SERVER]]);
+  });
+});
+
+test("only the owner may read the directory and the files in it, whatever they were before", () => {
+  inDirectory((parent) => {
+    const directory = join(parent, "a", "b");
+    opened(directory, (store) => store.write("a", "b"));
+    chmodSync(directory, 0o755);
+    chmodSync(fileOf(directory), 0o644);
+    opened(directory, (store) => {
+      store.insert(SERVER);
+      expect(modeOf(directory)).toBe("700");
+      expect(
+        readdirSync(directory)
+          .toSorted()
+          .map((name) => `${name} ${modeOf(join(directory, name))}`),
+      ).toEqual(["portcullis.db 600", "portcullis.db-shm 600", "portcullis.db-wal 600"]);
+    });
+  });
+});
+
+test("a removed private key is gone from the disk at once, for a service that is killed closes nothing", () => {
+  withStored((directory) => {
+    opened(directory, (store) => {
+      const holding = () =>
+        readdirSync(directory).filter((name) =>
+          readFileSync(join(directory, name)).includes(SERVER.config.interface.privateKey),
+        );
+      expect(holding()).toEqual(["portcullis.db"]);
+      const others = Array.from({ length: 40 }, (_, index) => ({ ...SERVER, name: `other ${index}` }));
+      const config = { ...SERVER.config, interface: { ...SERVER.config.interface, privateKey: OTHER_KEY } };
+      // More than a page's worth, so that SQLite moves rows from page to page.
+      for (const other of others) store.insert({ ...other, config });
+      store.remove("custom", "home");
+      expect(holding()).toEqual([]);
+      expect(store.servers()).toHaveLength(40);
+    });
+  });
+});
+
+describe("a database that is damaged is set aside, and an empty one started", () => {
+  test.each<[string, (path: string) => void]>([
+    [
+      "no database",
+      (path) => writeFileSync(path, "not a database, but long enough to look like one ".repeat(200)),
+    ],
+    ["cut short", (path) => truncateSync(path, 5000)],
+    ["overwritten in the middle", (path) => overwrite(path, 4096, 4096)],
+    ["overwritten in its schema", (path) => overwrite(path, 100, 1000)],
+    ["another program's", (path) => change(path, "CREATE TABLE other (a)")],
+    ["without a table", (path) => change(path, "DROP TABLE servers")],
+    ["of a later version", (path) => change(path, "PRAGMA user_version = 3")],
+  ])("%s", (_, damage) => {
+    withStored((directory) => {
+      damage(fileOf(directory));
+      const before = readFileSync(fileOf(directory));
+      opened(directory, (store) => {
+        expect([store.alert, store.servers(), store.read("provider")]).toEqual([DAMAGED, [], null]);
+        store.insert(SERVER);
+      });
+      expect(readFileSync(join(directory, ASIDE)).equals(before)).toBeTrue();
+      expect(modeOf(join(directory, ASIDE))).toBe("600");
+      expect(opened(directory, (store) => [store.alert, store.servers()])).toEqual([null, [SERVER]]);
+    });
+  });
+
+  test("bytes that change anywhere in it never stop the gateway", () => {
+    withStored((directory) => {
+      const sound = readFileSync(fileOf(directory));
+      for (let round = 0; round < 150; round++) {
+        const broken = Buffer.from(sound);
+        const at = round < 100 ? round : (round * 7919) % sound.length;
+        broken[at] = (broken[at] ?? 0) ^ (1 + ((round * 31) % 255));
+        for (const suffix of ["", "-wal", "-shm"])
+          writeFileSync(fileOf(directory) + suffix, suffix ? "" : broken);
+        opened(directory, (store) => {
+          store.write("still", "works");
+          expect(store.read("still")).toBe("works");
+        });
+      }
+    });
+  }, 60_000);
+
+  test("a second one, at the same time, does not take the place of the first", () => {
+    withStored((directory) => {
+      for (const text of ["first", "second"]) {
+        writeFileSync(fileOf(directory), text.repeat(1000));
+        opened(directory, (store) => expect(store.alert).toStartWith("The database was damaged"));
+      }
+      expect(readdirSync(directory).filter((name) => name.includes("damaged"))).toHaveLength(2);
+    });
+  });
+
+  test("a stray log beside it does no harm", () => {
+    withStored((directory) => {
+      writeFileSync(`${fileOf(directory)}-wal`, "x".repeat(5000));
+      expect(opened(directory, (store) => [store.alert, store.servers()])).toEqual([null, [SERVER]]);
+    });
+  });
+});
+
+test.each([
+  ["not JSON", "{"],
+  ["JSON of something else", "[]"],
+  ["a key that would end its line", JSON.stringify(SERVER.config).replace("yAnz", "\\nAn")],
+])("a row whose configuration is %s is dropped, the others stay, and a copy is kept", (_, config) => {
+  withStored((directory) => {
+    change(fileOf(directory), `INSERT INTO servers VALUES ('custom', 'odd', '', '', '', '', '${config}')`);
+    opened(directory, (store) => {
+      expect(store.alert).toBe(
+        `One stored server could not be read; the database as it was is kept as ${ASIDE}.`,
+      );
+      expect(store.servers()).toEqual([SERVER]);
+      store.insert({ ...SERVER, name: "odd" });
+    });
+    expect(modeOf(join(directory, ASIDE))).toBe("600");
+    expect(opened(directory, (store) => [store.alert, store.servers().length])).toEqual([null, 2]);
+    const copy = new Database(join(directory, ASIDE), { readonly: true });
+    expect(copy.query("SELECT name FROM servers").values()).toEqual([["home"], ["odd"]]);
+    copy.close();
+  });
+});
+
+describe("what cannot be done is told in a sentence", () => {
+  test("a full disk", () => {
+    withStored((directory) => {
+      opened(directory, (store) => {
+        const { database } = store as unknown as { database: Database };
+        database.run("PRAGMA max_page_count = 1");
+        const many = () => Array.from({ length: 200 }, (_, n) => store.insert({ ...SERVER, name: `${n}` }));
+        expect(many).toThrow(
+          new GatewayError("unable", "The database could not be written: the disk is full."),
+        );
+        database.run("PRAGMA max_page_count = 10000");
+        store.insert({ ...SERVER, name: "later" });
+      });
+    });
+  });
+
+  test("a database that nobody may write", () => {
+    withStored((directory) => {
+      opened(directory, (store) => {
+        (store as unknown as { database: Database }).database.run("PRAGMA query_only = ON");
+        const message = "The database could not be written: the state directory is read-only.";
+        expect(() => store.write("a", "b")).toThrow(new GatewayError("unable", message));
+      });
+    });
+  });
+
+  test("a database that another program holds: all can be read, and is written as soon as it can be", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "portcullis-store-"));
+    const before = Store.open(directory, NOW);
+    before.insert(SERVER);
+    before.close();
+    const holder = Bun.spawn([process.execPath, "-e", HOLDER, fileOf(directory)], { stdout: "pipe" });
+    onTestFinished(() => holder.kill("SIGKILL"));
+    await holder.stdout.getReader().read();
+    const store = Store.open(directory, NOW);
+    // What was written last is in the log alone.
+    expect([store.alert, store.servers(), store.read("provider")]).toEqual([null, [SERVER], "imported"]);
+    const message = "The database could not be opened: another program holds it.";
+    expect(() => store.write("provider", "managed")).toThrow(new GatewayError("unable", message));
+    holder.kill("SIGKILL");
+    await holder.exited;
+    store.write("provider", "managed");
+    store.close();
+    opened(directory, (again) =>
+      expect([again.servers(), again.read("provider")]).toEqual([[SERVER], "managed"]),
+    );
+    expect(readdirSync("/dev/shm").filter((name) => name.startsWith("portcullis-copy-"))).toEqual([]);
+    rmSync(directory, { recursive: true });
+  }, 60_000);
+
+  test("no copy stands in for a database that is missing, empty or damaged", () => {
+    withStored((directory) => {
+      expect(readOnlyCopyOf(directory)?.query("SELECT name FROM servers").values()).toEqual([["home"]]);
+      overwrite(fileOf(directory), 4_000, 3_000);
+      expect(readOnlyCopyOf(directory)).toBeNull();
+      truncateSync(fileOf(directory));
+      expect(readOnlyCopyOf(directory)).toBeNull();
+      rmSync(fileOf(directory));
+      expect(readOnlyCopyOf(directory)).toBeNull();
+    });
+  });
+
+  test("a directory where the database should be", () => {
+    inDirectory((directory) => {
+      mkdirSync(fileOf(directory));
+      expect(() => Store.open(directory, NOW)).toThrow(GatewayError);
+    });
+  });
+
+  test("a state directory that is a file", () => {
+    inDirectory((directory) => {
+      appendFileSync(join(directory, "file"), "");
+      expect(() => Store.open(join(directory, "file"), NOW)).toThrow(
+        new GatewayError("unable", "The database could not be opened: the system says EEXIST."),
+      );
+    });
+  });
+});
+
+/** Writes into the log, and then lets nobody else write. */
+const HOLDER = `
+  import { Database } from "bun:sqlite";
+  const database = new Database(process.argv[1]);
+  database.run("INSERT INTO settings VALUES ('provider', 'imported')");
+  database.run("BEGIN IMMEDIATE");
+  console.log("held");
+  setInterval(() => database.filename, 1_000);
+`;
+
+function overwrite(path: string, at: number, length: number): void {
+  const bytes = readFileSync(path);
+  bytes.fill(0xa5, at, at + length);
+  writeFileSync(path, bytes);
+}
+
+function change(path: string, sql: string): void {
+  const database = new Database(path);
+  database.run(sql);
+  database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  database.close();
+}

@@ -1,0 +1,86 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { pauseAfter as pauseWhere, TokenBucket } from "../../src/tunnel/backoff.ts";
+
+const LONGEST_MS = 60_000;
+const attempt = fc.nat(10_000);
+/** Math.random(): 1 is never drawn. */
+const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+function pauseAfter(attempt: number, chance: number): number {
+  return pauseWhere(attempt, chance, true);
+}
+
+describe("the pause after an attempt", () => {
+  test("is the longest from the first where the uplink seems to be down", () => {
+    expect([0, 1, 20].map((number) => pauseWhere(number, 0.5, false))).toEqual(
+      Array(3).fill(pauseAfter(20, 0.5)),
+    );
+  });
+
+  test("begins below 3 s and doubles", () => {
+    expect([0, 1, 2, 3, 4].map((number) => pauseAfter(number, 0))).toEqual([
+      1_250, 2_500, 5_000, 10_000, 20_000,
+    ]);
+  });
+
+  test("never shrinks from one attempt to the next where chance is the same", () => {
+    fc.assert(
+      fc.property(attempt, random, (number, chance) => {
+        expect(pauseAfter(number + 1, chance)).toBeGreaterThanOrEqual(pauseAfter(number, chance));
+      }),
+    );
+  });
+
+  test("is never longer than 60 s, and never shorter than half of what it could be", () => {
+    fc.assert(
+      fc.property(attempt, random, (number, chance) => {
+        const pause = pauseAfter(number, chance);
+        expect(pause).toBeLessThanOrEqual(LONGEST_MS);
+        expect(pause).toBeGreaterThanOrEqual(pauseAfter(number, 0));
+        expect(pause).toBeLessThanOrEqual(2 * pauseAfter(number, 0));
+      }),
+    );
+  });
+
+  test("spreads over half of its length, so that two homes do not knock together", () => {
+    expect(pauseAfter(20, 0)).toBe(LONGEST_MS / 2);
+    expect(pauseAfter(20, 0.5)).toBe((LONGEST_MS * 3) / 4);
+  });
+});
+
+describe("a pace", () => {
+  const BURST = 5;
+  const EVERY_MS = 1_000;
+  /** Pauses between one question and the next. */
+  const pauses = fc.array(fc.oneof(fc.nat(50), fc.nat(2_500), fc.nat(60_000)), { maxLength: 200 });
+
+  test("allows its burst at once, and then one each second", () => {
+    const bucket = new TokenBucket(BURST, EVERY_MS);
+    const allowed = Array.from({ length: 1_000 }, (_, index) => bucket.allows(1e9 + index * 10));
+    expect(allowed.slice(0, 6)).toEqual([true, true, true, true, true, false]);
+    expect(allowed.filter(Boolean)).toHaveLength(BURST + 9);
+  });
+
+  test("bounds what happens in any stretch of time, however the questions come", () => {
+    fc.assert(
+      fc.property(pauses, (waits) => {
+        const bucket = new TokenBucket(BURST, EVERY_MS);
+        const times = timesAfter(waits).filter((time) => bucket.allows(time));
+        times.forEach((start, first) => {
+          times.slice(first).forEach((end, count) => {
+            expect(count + 1).toBeLessThanOrEqual(BURST + 1 + (end - start) / EVERY_MS);
+          });
+        });
+      }),
+    );
+  });
+});
+
+function timesAfter(waits: readonly number[]): number[] {
+  let time = 1e9;
+  return waits.map((wait) => {
+    time += wait;
+    return time;
+  });
+}

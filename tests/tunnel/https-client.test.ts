@@ -1,0 +1,157 @@
+import { expect, test } from "bun:test";
+import { inDirectory } from "./directory.ts";
+import { Gateway, kernelState, ONE, server, stoodAlways } from "./gateway.ts";
+
+const LIST = { url: "https://list.test/servers", method: "GET", headers: {} } as const;
+const PAGE = { status: 200, headers: {}, body: "[]" };
+
+let gateway: Gateway;
+/** What was asked over HTTPS, with the kernel's holes at that moment. */
+let asked: { event: string; firewall: string[]; rules: string[] }[];
+
+async function prepare(directory: string): Promise<void> {
+  gateway = await Gateway.started(directory);
+  const { host } = gateway;
+  host.files.set("/etc/resolv.conf", "nameserver 192.0.2.53\n");
+  host.names.set("list.test", ["198.51.100.7", "2001:db8::7"]);
+  host.pages.set(LIST.url, PAGE);
+  asked = [];
+  host.onEvent = (event) => {
+    if (event.startsWith("https ")) asked.push({ event, firewall: holes(), rules: routes() });
+  };
+}
+
+/** A test on a gateway of its own, whose kill switch stands all the time. */
+function claim(name: string, work: () => Promise<void>): void {
+  test(name, () =>
+    inDirectory(async (directory) => {
+      await prepare(directory);
+      await work();
+      expect(stoodAlways(gateway.host)).toBe(true);
+    }),
+  );
+}
+
+/** The rules of the table that accept TCP. */
+function holes(): string[] {
+  const lines = gateway.host.table?.split("\n") ?? [];
+  return lines
+    .filter((line) => /tcp sport .* accept/.test(line))
+    .map((line) => line.trim().split(" comment")[0] ?? "");
+}
+
+function routes(): string[] {
+  return [...gateway.host.rules["-4"], ...gateway.host.rules["-6"]].filter((rule) =>
+    rule.includes("ipproto 6"),
+  );
+}
+
+claim(
+  "the operator's errand has a hole of one server, one port and one source port, and only for its moment",
+  async () => {
+    const before = kernelState(gateway.host);
+    expect(await gateway.tunnel.httpsClient.send(LIST)).toEqual(PAGE);
+    const port = /from (\d+)$/.exec(asked[0]?.event ?? "")?.[1];
+    expect(asked).toEqual([
+      {
+        event: `https https://list.test/servers at 198.51.100.7,2001:db8::7 from ${port}`,
+        firewall: [
+          `iifname "up0" ip saddr { 198.51.100.7 } tcp sport 443 tcp dport ${port} accept`,
+          `iifname "up0" ip6 saddr { 2001:db8::7 } tcp sport 443 tcp dport ${port} accept`,
+          `oifname "up0" ip daddr { 198.51.100.7 } tcp sport ${port} tcp dport 443 accept`,
+          `oifname "up0" ip6 daddr { 2001:db8::7 } tcp sport ${port} tcp dport 443 accept`,
+        ],
+        rules: [
+          `priority 102 to 198.51.100.7/32 ipproto 6 iif lo sport ${port} dport 443 lookup main`,
+          `priority 102 to 2001:db8::7/128 ipproto 6 iif lo sport ${port} dport 443 lookup main`,
+        ],
+      },
+    ]);
+    expect(kernelState(gateway.host)).toBe(before);
+    expect(gateway.log.at(-1)).toStartWith(
+      "the operator's errand: one connection to list.test (198.51.100.7, ",
+    );
+  },
+);
+
+claim("while a tunnel is up every request takes it, and nothing is opened", async () => {
+  await gateway.controller.connect(ONE);
+  const before = kernelState(gateway.host);
+  await gateway.tunnel.httpsClient.send(LIST);
+  await gateway.tunnel.httpsClient.sendInside(LIST);
+  const event = "https https://list.test/servers at 198.51.100.7,2001:db8::7 from any port";
+  expect(asked).toEqual([
+    { event, firewall: [], rules: [] },
+    { event, firewall: [], rules: [] },
+  ]);
+  expect(kernelState(gateway.host)).toBe(before);
+});
+
+claim("without a tunnel nothing is sent but on the operator's errand", async () => {
+  await expect(gateway.tunnel.httpsClient.sendInside(LIST)).rejects.toThrow(
+    "there is no tunnel to ask through",
+  );
+  expect(asked).toEqual([]);
+});
+
+claim("what is asked while a tunnel is on its way goes through it once it is up", async () => {
+  const connecting = gateway.controller.connect(ONE);
+  await gateway.tunnel.httpsClient.send(LIST);
+  await connecting;
+  expect(asked.map(({ firewall }) => firewall)).toEqual([[]]);
+  gateway.controller.lost("for the test");
+  const redialing = gateway.controller.redial(ONE, new AbortController().signal);
+  await gateway.tunnel.httpsClient.send(LIST);
+  await redialing;
+  expect(asked.map(({ firewall }) => firewall)).toEqual([[], []]);
+});
+
+claim("a tunnel that does not lead to the server carries nothing to it", async () => {
+  await gateway.controller.connect(server("home", 5, { allowedIps: ["10.0.0.0/8", "::/0"] }));
+  await gateway.tunnel.httpsClient.send(LIST);
+  expect(asked.map(({ event }) => event)).toEqual([
+    "https https://list.test/servers at 2001:db8::7 from any port",
+  ]);
+  gateway.host.names.set("list.test", ["198.51.100.7"]);
+  const why = "the tunnel does not lead to list.test";
+  await expect(gateway.tunnel.httpsClient.send(LIST)).rejects.toThrow(why);
+});
+
+claim("addresses go into the hole once each, in the kernel's spelling, and not by the hundred", async () => {
+  const odd = ["2001::1:0:0:0:1", "2001:0:0:1::1", "198.51.100.7", "198.51.100.7", "::ffff:198.51.100.9"];
+  const many = Array.from({ length: 300 }, (_, index) => `198.51.100.${index % 250}`);
+  gateway.host.names.set("list.test", [...odd, ...many]);
+  await gateway.tunnel.httpsClient.send(LIST);
+  const [first, second, ...others] = asked[0]?.rules.map((rule) => rule.split(" ")[3]) ?? [];
+  expect(asked[0]?.rules).toHaveLength(8);
+  expect([first, second, others.length]).toEqual(["198.51.100.7/32", "198.51.100.0/32", 6]);
+  expect(asked[0]?.rules.at(-1)).toContain("to 2001:0:0:1::1/128 ");
+});
+
+claim("a service that stops closes the hole of an errand that nobody answers", async () => {
+  const before = kernelState(gateway.host);
+  gateway.host.pages.clear();
+  const sent = gateway.tunnel.httpsClient.send(LIST);
+  sent.catch(() => {});
+  while (asked.length === 0) await Bun.sleep(1);
+  await gateway.controller.stop();
+  await expect(sent).rejects.toThrow("the service stops");
+  expect(kernelState(gateway.host)).toBe(before);
+});
+
+claim("a wish interrupts an errand that nobody answers, and the hole is closed", async () => {
+  const before = kernelState(gateway.host);
+  gateway.host.pages.clear();
+  const sent = gateway.tunnel.httpsClient.send(LIST);
+  sent.catch(() => {});
+  while (asked.length === 0) await Bun.sleep(1);
+  await gateway.controller.disconnect();
+  await expect(sent).rejects.toThrow("interrupted by a disconnect");
+  expect(kernelState(gateway.host)).toBe(before);
+});
+
+claim("an errand whose hole the kernel refuses is not sent", async () => {
+  gateway.host.fails = () => (gateway.host.commands.at(-1)?.startsWith("nft -e") ? "before" : null);
+  await expect(gateway.tunnel.httpsClient.send(LIST)).rejects.toThrow();
+  expect(asked).toEqual([]);
+});

@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { Resolver } from "../../src/tunnel/resolver.ts";
+import { inDirectory } from "./directory.ts";
+import { Gateway } from "./gateway.ts";
+
+const STANDING = { tunnels: { endpoints: [], carrying: [] }, alive: true };
+
+test("a lookup leaves nothing on the signal that may end it, which lives as long as the wish", () =>
+  inDirectory(async (directory) => {
+    const { host, savedState, tunnel } = await Gateway.started(directory);
+    host.files.set("/etc/resolv.conf", "nameserver 192.168.7.254\n");
+    host.names.set("vpn.example", ["192.0.2.1"]);
+    const log = { info: () => {}, warn: () => {} };
+    const names = new Resolver({ host, savedState, killSwitch: tunnel.killSwitch, log });
+    const { signal } = new AbortController();
+    const listeners = new Set<unknown>();
+    const { addEventListener, removeEventListener } = signal;
+    signal.addEventListener = (type: string, listener: () => void, options?: AddEventListenerOptions) => {
+      listeners.add(listener);
+      addEventListener.call(signal, type, listener, options);
+    };
+    signal.removeEventListener = (type: string, listener: () => void) => {
+      listeners.delete(listener);
+      removeEventListener.call(signal, type, listener);
+    };
+    expect(await names.resolve("vpn.example", STANDING, signal)).toEqual(["192.0.2.1"]);
+    await expect(names.resolve("nowhere.example", STANDING, signal)).rejects.toThrow("no resolver answered");
+    expect(listeners.size).toBe(0);
+  }));
+
+test("a lookup ends with the signal's reason where that comes first", () =>
+  inDirectory(async (directory) => {
+    const { host, savedState, tunnel } = await Gateway.started(directory);
+    host.files.set("/etc/resolv.conf", "nameserver 192.168.7.254\n");
+    host.lookup = () => Promise.withResolvers<never>().promise;
+    const log = { info: () => {}, warn: () => {} };
+    const names = new Resolver({ host, savedState, killSwitch: tunnel.killSwitch, log });
+    const wish = new AbortController();
+    const asked = names.resolve("vpn.example", STANDING, wish.signal);
+    wish.abort(new Error("another wish"));
+    await expect(asked).rejects.toThrow("another wish");
+    await expect(names.resolve("vpn.example", STANDING, wish.signal)).rejects.toThrow("another wish");
+  }));

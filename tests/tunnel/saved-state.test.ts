@@ -1,0 +1,85 @@
+import type { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { GatewayError } from "../../src/errors.ts";
+import { inDirectory } from "./directory.ts";
+import { Gateway, ONE, stoodAlways, TWO } from "./gateway.ts";
+
+const TROUBLE =
+  "The database could not be written: the state directory is read-only. The gateway works without it, but a restart would forget what it is asked for meanwhile; saving is tried again.";
+
+/** Whether the database takes what is written. */
+function disk(gateway: Gateway, takes: "all" | "nothing"): void {
+  const { database } = gateway.store as unknown as { database: Database };
+  database.run(`PRAGMA query_only = ${takes === "all" ? "OFF" : "ON"}`);
+}
+
+describe("on a disk that takes nothing", () => {
+  test("the gateway connects, reconnects and disconnects; it is told once, and saved as soon as it can be", () =>
+    inDirectory(async (directory) => {
+      const gateway = await Gateway.started(directory);
+      const { controller, savedState, alerts } = gateway;
+      await controller.connect(ONE);
+      disk(gateway, "nothing");
+      await controller.connect(TWO);
+      expect(await gateway.status()).toMatchObject({ connected: true, server: "two" });
+      controller.lost("the server is silent");
+      await controller.redial(TWO, new AbortController().signal);
+      expect(await gateway.status()).toMatchObject({ connected: true, server: "two" });
+      await controller.disconnect();
+      expect(await gateway.status()).toMatchObject({ state: "disconnected", killswitch_active: true });
+      expect([savedState.trouble, alerts]).toEqual([TROUBLE, ["state_not_saved"]]);
+      expect(savedState.connection()).toBeNull();
+      expect(gateway.store.read("connection")).toContain('"one"');
+
+      const stopping = new AbortController();
+      void savedState.keepSaving(gateway.host, stopping.signal);
+      disk(gateway, "all");
+      gateway.host.patient = true;
+      await gateway.host.pass(6_000);
+      stopping.abort();
+      expect([savedState.trouble, alerts]).toEqual([null, ["state_not_saved", "state_saved"]]);
+      expect(gateway.store.read("connection")).toBe("null");
+      await gateway.restart();
+      expect((await gateway.status()).state).toBe("disconnected");
+      expect(stoodAlways(gateway.host)).toBe(true);
+    }));
+
+  test("the last known address of a name serves, though it was never saved", () =>
+    inDirectory(async (directory) => {
+      const gateway = await Gateway.started(directory);
+      disk(gateway, "nothing");
+      gateway.savedState.saveAddress("vpn.example.net", "192.0.2.9");
+      expect(gateway.savedState.address("vpn.example.net")).toBe("192.0.2.9");
+      disk(gateway, "all");
+      gateway.savedState.save();
+      expect(gateway.store.read("address vpn.example.net")).toBe("192.0.2.9");
+    }));
+
+  test("the kill switch is not taken down, for a restart would bring it back unasked", () =>
+    inDirectory(async (directory) => {
+      const gateway = await Gateway.started(directory);
+      disk(gateway, "nothing");
+      const refusal = "The database could not be written: the state directory is read-only.";
+      await expect(gateway.controller.setKillSwitch(false)).rejects.toThrow(
+        new GatewayError("unable", refusal),
+      );
+      expect((await gateway.status()).killswitch_active).toBe(true);
+      expect([gateway.savedState.killSwitchWanted(), gateway.savedState.trouble]).toEqual([true, null]);
+    }));
+
+  test("the kill switch is put in place all the same, and the operator hears that a restart would undo it", () =>
+    inDirectory(async (directory) => {
+      const gateway = await Gateway.started(directory);
+      await gateway.controller.setKillSwitch(false);
+      expect((await gateway.status()).killswitch_active).toBe(false);
+      disk(gateway, "nothing");
+      await expect(gateway.controller.setKillSwitch(true)).rejects.toThrow(
+        new GatewayError("unable", TROUBLE),
+      );
+      expect((await gateway.status()).killswitch_active).toBe(true);
+      disk(gateway, "all");
+      gateway.savedState.save();
+      await gateway.restart();
+      expect((await gateway.status()).killswitch_active).toBe(true);
+    }));
+});
