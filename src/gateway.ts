@@ -1,6 +1,5 @@
-import type { AlertCode } from "./alert.ts";
 import { GatewayError } from "./errors.ts";
-import type { GatewayEvent } from "./http/event.ts";
+import type { EventBus } from "./http/event-bus.ts";
 import type { Figures, Gateway } from "./http/gateway.ts";
 import type { Log } from "./log.ts";
 import type { Catalogue } from "./servers/catalogue.ts";
@@ -21,40 +20,6 @@ interface Deps extends Pick<Tunnel, "controller" | "roundTrips"> {
   clock: Pick<Host, "now" | "monotonic">;
   events: EventBus;
   log: Pick<Log, "warn">;
-}
-
-/** Spreads what happens to whoever listens, and keeps count of the alerts. */
-export class EventBus {
-  alerts = 0;
-  /** The latest damage to state or lists; it stays until the next start. */
-  damage: string | null = null;
-  private readonly listeners = new Set<(event: GatewayEvent) => void>();
-
-  constructor(
-    private readonly clock: Pick<Host, "now">,
-    private readonly log: Pick<Log, "warn">,
-  ) {}
-
-  subscribe(listener: (event: GatewayEvent) => void): () => void {
-    this.listeners.add(listener);
-    return () => void this.listeners.delete(listener);
-  }
-
-  get heard(): boolean {
-    return this.listeners.size > 0;
-  }
-
-  publish(event: GatewayEvent): void {
-    for (const listener of this.listeners) listener(event);
-  }
-
-  alarm(code: AlertCode, message: string): void {
-    this.alerts += 1;
-    if (code === "state_damaged" || code === "list_damaged") this.damage = message;
-    this.log.warn(`security_alert ${code}: ${message}`);
-    const at = new Date(this.clock.now()).toISOString();
-    this.publish({ type: "security_alert", payload: { code, message, at } });
-  }
 }
 
 /** What the HTTP interface asks, answered by the catalogue and the tunnel. */

@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
 import { parseIp } from "./address.ts";
-import type { AlertCode } from "./alert.ts";
 import { liveBackup } from "./backup/live.ts";
 import { GatewayError, messageOf } from "./errors.ts";
-import { EventBus, gatewayOf } from "./gateway.ts";
+import { gatewayOf } from "./gateway.ts";
+import { type Graph, graphOf } from "./graph.ts";
 import { type App, createApp, listen } from "./http/app.ts";
 import { Peers } from "./http/peers.ts";
 import { bootKeeper } from "./killswitch/boot-files.ts";
@@ -13,43 +13,18 @@ import { applyRules, rulesFor } from "./killswitch/routing-rules.ts";
 import { rulesetOf } from "./killswitch/ruleset.ts";
 import { listTable } from "./killswitch/table.ts";
 import { Log } from "./log.ts";
-import { linksFinder } from "./network/finder.ts";
 import { type HostNetwork, hostNetworkOf, type Ipv6, lanText } from "./network/host-network.ts";
-import { type Answers, answerOperator } from "./operator.ts";
-import { managedAccountIn } from "./providers/mullvad/live.ts";
-import { storedRegistration } from "./providers/mullvad/registration.ts";
-import { alternativesTo } from "./servers/alternatives.ts";
-import { Catalogue } from "./servers/catalogue.ts";
-import { isAddress, ManagedList } from "./servers/managed.ts";
-import { Updates } from "./servers/updates.ts";
+import { answerOperator, type OperatorAnswers } from "./operator/operator.ts";
 import type { Settings } from "./settings.ts";
-import { Store } from "./store/store.ts";
 import { claimGateway } from "./system/claim.ts";
 import type { Host } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
-import { SavedState } from "./tunnel/saved-state.ts";
-import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
 
 /** What is under way ends within milliseconds; systemd waits for 90 s. */
 const STOP_WITHIN_MS = 5_000;
 /** An address that comes with a cable is awaited by people. */
 const LISTEN_AGAIN_MS = 1_000;
-
-/** The parts of a gateway, put together; nothing has touched the kernel yet. */
-export interface Graph extends Tunnel {
-  settings: Settings;
-  store: Store;
-  catalogue: Catalogue;
-  updates: Updates;
-  savedState: SavedState;
-  log: Log;
-  host: Host;
-  findNetwork: () => Promise<HostNetwork>;
-  events: EventBus;
-  /** What was found damaged, for an alert once somebody listens. */
-  damages: [AlertCode, string][];
-}
 
 export interface Service {
   port: number;
@@ -94,7 +69,7 @@ export async function serve(settings: Settings): Promise<Service> {
     log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
     fault: (message) => log.error(message),
   });
-  if (isAddress(settings.managedList ?? "") && catalogue.managed.listed().length === 0)
+  if (updates.isFetched && catalogue.managed.listed().length === 0)
     log.info(
       "the provider managed has no servers yet; its list comes with the first tunnel, or: portcullis servers update",
     );
@@ -118,10 +93,10 @@ export async function serve(settings: Settings): Promise<Service> {
   };
 }
 
-function answersOf(graph: Graph): Answers {
+function answersOf(graph: Graph): OperatorAnswers {
   const { controller, updates, httpsClient } = graph;
   const backup = liveBackup(graph);
-  const account = managedAccountIn(graph, httpsClient.send);
+  const account = graph.accountsBy(httpsClient.send);
   const turn = async (wanted: boolean) => {
     await controller.setKillSwitch(wanted);
     return null;
@@ -134,71 +109,11 @@ function answersOf(graph: Graph): Answers {
     restore: ({ contents, may }) => backup.restore(contents, may),
     "servers/update": (options) => updates.update(httpsClient.send, options),
     account: () => account.show(),
-    "account/login": ({ number }) => account.logIn(number),
+    "account/login": ({ provider, credentials }) => account.logIn(provider, credentials),
     "account/logout": ({ forget }) => account.logOut(forget),
     "account/rotate-key": () => account.rotateKey(),
   };
 }
-
-/** `note` is told the machine's network each time that it is looked up. */
-export async function graphOf(
-  settings: Settings,
-  note: (network: HostNetwork) => void = () => {},
-): Promise<Graph> {
-  assertMachine(settings.netns);
-  const log = new Log(settings.logLevel);
-  const host = new LinuxHost(settings.netns);
-  const store = Store.open(settings.stateDir, host.now());
-  const managed = await ManagedList.read(host, settings, store);
-  const events = new EventBus(host, log);
-  const savedState = new SavedState(store, (code, message) => events.alarm(code, message));
-  const catalogue = new Catalogue(store, managed);
-  const find = linksFinder(host, settings, savedState, log);
-  const findNetwork = async () => {
-    const network = await find();
-    note(network);
-    return network;
-  };
-  const tunnel = tunnelIn({
-    host,
-    savedState,
-    findNetwork,
-    base: settings.interface,
-    userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
-    autoconnect: settings.autoconnect,
-    latest: ({ provider, name }) => catalogue.server(provider, name),
-    alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
-    log,
-    alarm: (code, message) => events.alarm(code, message),
-  });
-  const updates = new Updates({
-    host,
-    store,
-    catalogue,
-    source: settings.managedList,
-    log,
-    onShrunk: (message) => events.alarm("list_shrunk", message),
-  });
-  const damages: [AlertCode, string][] = [];
-  if (store.alert !== null) damages.push(["state_damaged", store.alert]);
-  if (storedRegistration(store) === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);
-  if (managed.alert !== null) damages.push(["list_damaged", managed.alert]);
-  return {
-    ...tunnel,
-    settings,
-    store,
-    catalogue,
-    updates,
-    savedState,
-    log,
-    host,
-    findNetwork,
-    events,
-    damages,
-  };
-}
-
-const ACCOUNT_LOST = "The stored account of the managed provider could not be read and is not used.";
 
 /** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */
 async function raiseKillSwitch(

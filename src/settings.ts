@@ -2,9 +2,10 @@ import { isIP } from "node:net";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { GatewayError } from "./errors.ts";
+import { BASE_NAME, INTERFACE_NAME } from "./interface-name.ts";
 
 const Interface = Type.String({
-  pattern: "^[A-Za-z0-9_.-]{1,15}$",
+  pattern: INTERFACE_NAME.source,
   description: "a network interface's name",
 });
 
@@ -15,9 +16,9 @@ export const Settings = Type.Object(
     /** Address to listen on; `::` is every address, IPv4 and IPv6. */
     host: Type.String({ minLength: 1 }),
     stateDir: Type.String({ pattern: "^/" }),
-    /** Base name of the tunnel's interfaces; a digit follows it, so 13 leaves room below the kernel's 15. */
-    interface: Type.String({ pattern: "^[A-Za-z0-9_.-]{1,13}$" }),
-    /** LAN interfaces; empty leaves it to `foundAmong` in `routing/lan.ts`. */
+    /** Base name of the tunnel's interfaces. */
+    interface: Type.String({ pattern: BASE_NAME.source }),
+    /** LAN interfaces; empty leaves it to `lanOf` in `network/lan.ts`. */
     lan: Type.Array(Interface),
     /** Interface towards the internet; null means the default route's. */
     uplink: Type.Union([Interface, Type.Null()]),

@@ -3,8 +3,8 @@ import { Compile } from "typebox/compile";
 import { Value } from "typebox/value";
 import { parseIp } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
-import { ACCOUNT, registrationFrom } from "../providers/mullvad/registration.ts";
-import { nameIn } from "../servers/name.ts";
+import { nameIn } from "../name.ts";
+import { VPN_PROVIDERS } from "../providers/list.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import { type Store, StoredServer } from "../store/store.ts";
 import { connectionIn } from "../tunnel/saved-state.ts";
@@ -59,7 +59,8 @@ export function checkedContents(value: unknown): Contents {
 
 function isSetting(key: string, value: string): boolean {
   if (ADDRESS.test(key)) return parseIp(value) === value;
-  if (key === ACCOUNT) return registrationFrom(value) !== null;
+  const provider = VPN_PROVIDERS.find(({ setting }) => setting === key);
+  if (provider !== undefined) return provider.registrationIn(value) !== null;
   return Object.hasOwn(SETTINGS, key) && SETTINGS[key]?.(value) === true;
 }
 

@@ -1,7 +1,5 @@
 import { GatewayError } from "../errors.ts";
-import { takeUpAccount } from "../providers/mullvad/live.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
-import type { Settings } from "../settings.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import type { Controller } from "../tunnel/controller.ts";
@@ -14,8 +12,9 @@ interface Deps {
   catalogue: Catalogue;
   controller: Controller;
   savedState: SavedState;
-  settings: Settings;
-  host: Pick<Host, "now" | "read">;
+  host: Pick<Host, "now">;
+  /** Makes managed servers use the account that is in the store now. */
+  takeUpAccount: () => Promise<void>;
 }
 
 /** Backup and restore while the service runs. */
@@ -25,7 +24,7 @@ export interface LiveBackup {
 }
 
 export function liveBackup(deps: Deps): LiveBackup {
-  const { store, catalogue, controller, savedState, host } = deps;
+  const { store, catalogue, controller, savedState, host, takeUpAccount } = deps;
   return {
     take: () => contentsOf(store, host.now()),
     restore: async (contents, may) => {
@@ -40,7 +39,7 @@ export function liveBackup(deps: Deps): LiveBackup {
       const restored = restoreInto(store, checked, may);
       savedState.reload();
       catalogue.reload();
-      await takeUpAccount(deps);
+      await takeUpAccount();
       if (savedState.killSwitchWanted() !== before)
         await controller.setKillSwitch(savedState.killSwitchWanted());
       return restored;

@@ -1,5 +1,5 @@
 import { GatewayError } from "../errors.ts";
-import { ACCOUNT, registrationFrom, storedRegistration } from "../providers/mullvad/registration.ts";
+import { ACCOUNT_SETTINGS, Registrations } from "../providers/registrations.ts";
 import { MOST_SERVERS, MOST_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
@@ -39,6 +39,8 @@ export function restoreInto(
     for (const server of contents.servers) store.insert(server);
     // What the backup does not say had its default, and has it again. Only an account stays: it is known to a provider.
     for (const name of SETTING_NAMES) store.forget(name);
+    // There is one account at a time, whichever provider it is at.
+    if (holdsAccount(contents)) for (const name of ACCOUNT_SETTINGS) store.forget(name);
     for (const [key, value] of Object.entries(settings)) store.write(key, value);
   });
   store.scrub();
@@ -60,12 +62,18 @@ function titleOf({ provider, name }: Server): string {
   return `${JSON.stringify(name)} (${provider})`;
 }
 
-/** Another device, or another key of the same one, must not be lost unasked. */
-function accountTaken(store: Store, { settings }: Contents): string[] {
-  const stored = storedRegistration(store);
-  if (stored === null || stored === "damaged" || settings[ACCOUNT] === undefined) return [];
-  if (Bun.deepEquals(registrationFrom(settings[ACCOUNT]), stored)) return [];
-  return [`the account's device ${JSON.stringify(stored.name)}`];
+/** Whether the operator's account at a provider is in a backup. */
+export function holdsAccount({ settings }: Pick<Contents, "settings">): boolean {
+  return ACCOUNT_SETTINGS.some((name) => settings[name] !== undefined);
+}
+
+/** Another registration, or another key of the same one, must not be lost unasked. */
+function accountTaken(store: Store, contents: Contents): string[] {
+  const { provider, registration = "damaged" } = new Registrations(store).current() ?? {};
+  if (provider === undefined || registration === "damaged" || !holdsAccount(contents)) return [];
+  const [here, there] = [store.read(provider.setting), contents.settings[provider.setting]];
+  if (Bun.deepEquals(JSON.parse(here ?? "null"), JSON.parse(there ?? "null"))) return [];
+  return [`the account's device ${JSON.stringify(registration.name)}`];
 }
 
 /** So many names tell a person which backup this is. */

@@ -1,8 +1,7 @@
-import { askOperator } from "../operator.ts";
-import type { LoggedOut, ManagedAccount } from "../providers/mullvad/account.ts";
-import { managedAccountIn } from "../providers/mullvad/live.ts";
-import { accountNumberIn } from "../providers/mullvad/number.ts";
-import type { ShownAccount } from "../providers/mullvad/shown.ts";
+import { askOperator } from "../operator/operator.ts";
+import { type Accounts, providerNamed } from "../providers/accounts.ts";
+import { VPN_PROVIDERS } from "../providers/list.ts";
+import type { LoggedOut, ShownAccount } from "../providers/provider.ts";
 import type { Settings } from "../settings.ts";
 import { sendUnguarded } from "../tunnel/https-client.ts";
 import { host, type Said } from "./asking.ts";
@@ -12,41 +11,48 @@ import { asRoot } from "./root.ts";
 import { readSecret } from "./secret.ts";
 import { printable, styled, table } from "./text.ts";
 
-/** Makes a device in the account whose number is typed, or comes on standard input. */
-export async function logIn(settings: Settings): Promise<Said> {
+/**
+ * Registers the gateway in an account at the named provider, or at the first of the list. What opens the account is
+ * typed, or comes on standard input, one line each.
+ */
+export async function logIn(settings: Settings, name: string | null): Promise<Said> {
   asRoot("account login");
-  const number = accountNumberIn(await readSecret(STANDARD_INPUT, "Account number"));
-  const live = await askOperator(settings.stateDir, "account/login", { number });
-  const account = live?.answer ?? (await alone(settings, (managedAccount) => managedAccount.logIn(number)));
+  const provider = providerNamed(VPN_PROVIDERS, name);
+  const credentials: string[] = [];
+  for (const { name, parse } of provider.credentials)
+    credentials.push(parse(await readSecret(STANDARD_INPUT, name)));
+  const live = await askOperator(settings.stateDir, "account/login", {
+    provider: provider.name,
+    credentials,
+  });
+  const account =
+    live?.answer ?? (await offline(settings, (accounts) => accounts.logIn(provider.name, credentials)));
   return saidOf(account, "Logged in; servers of the managed provider can be connected to.");
 }
 
 export async function showAccount(settings: Settings): Promise<Said> {
   asRoot("account show");
   const live = await askOperator(settings.stateDir, "account", null);
-  return saidOf(live?.answer ?? (await alone(settings, (managedAccount) => managedAccount.show())));
+  return saidOf(live?.answer ?? (await offline(settings, (accounts) => accounts.show())));
 }
 
 export async function logOut(settings: Settings, forget: boolean): Promise<Said> {
   asRoot("account logout");
   const live = await askOperator(settings.stateDir, "account/logout", { forget });
-  const out = live?.answer ?? (await alone(settings, (managedAccount) => managedAccount.logOut(forget)));
+  const out = live?.answer ?? (await offline(settings, (accounts) => accounts.logOut(forget)));
   return { json: { success: true, ...out }, text: farewell(out) };
 }
 
 export async function rotateKey(settings: Settings): Promise<Said> {
   asRoot("account rotate-key");
   const live = await askOperator(settings.stateDir, "account/rotate-key", null);
-  const account = live?.answer ?? (await alone(settings, (managedAccount) => managedAccount.rotateKey()));
+  const account = live?.answer ?? (await offline(settings, (accounts) => accounts.rotateKey()));
   return saidOf(account, "The device has another key.");
 }
 
-async function alone<T>(
-  settings: Settings,
-  work: (managedAccount: ManagedAccount) => Promise<T>,
-): Promise<T> {
-  const graph = await offlineGraph(settings);
-  return work(managedAccountIn(graph, sendUnguarded(graph.host)));
+async function offline<T>(settings: Settings, work: (accounts: Accounts) => Promise<T>): Promise<T> {
+  const { host, accountsBy } = await offlineGraph(settings);
+  return work(accountsBy(sendUnguarded(host)));
 }
 
 function saidOf(account: ShownAccount, done = ""): Said {

@@ -20,50 +20,49 @@ export class Api {
     private readonly clock: Pick<Host, "sleep">,
   ) {
     this.origin = originOf(url);
-    // The gateway is a neighbour, and keys travel to it: no proxy of the environment stands between.
-    process.env.no_proxy = "*";
-    process.env.NO_PROXY = "*";
   }
 
   get<Schema extends TSchema>(path: string, schema: Schema): Promise<Static<Schema>> {
-    return this.#ask("GET", path, schema);
+    return this.ask("GET", path, schema);
   }
 
   post<Schema extends TSchema>(path: string, schema: Schema, body?: object): Promise<Static<Schema>> {
-    return this.#ask("POST", path, schema, body);
+    return this.ask("POST", path, schema, body);
   }
 
   delete<Schema extends TSchema>(path: string, schema: Schema): Promise<Static<Schema>> {
-    return this.#ask("DELETE", path, schema);
+    return this.ask("DELETE", path, schema);
   }
 
   /** Throws `GatewayError("unable")` with the gateway's own words where it refuses. */
-  async #ask<Schema extends TSchema>(
+  private async ask<Schema extends TSchema>(
     method: string,
     path: string,
     schema: Schema,
     body?: object,
   ): Promise<Static<Schema>> {
-    const response = await this.#patiently(method, path, body);
+    const response = await this.patiently(method, path, body);
     const answer: unknown = await response.json().catch(() => null);
-    if (response.ok) return this.#read(schema, answer);
-    throw new GatewayError("unable", this.#read(Refusal, answer).error);
+    if (response.ok) return this.read(schema, answer);
+    throw new GatewayError("unable", this.read(Refusal, answer).error);
   }
 
   /** Too many requests is no refusal: what the gateway asks for is to wait. */
-  async #patiently(method: string, path: string, body?: object): Promise<Response> {
+  private async patiently(method: string, path: string, body?: object): Promise<Response> {
     for (let tries = 1; ; tries += 1) {
-      const response = await this.#send(method, path, body);
+      const response = await this.send(method, path, body);
       if (response.status !== 429 || tries === MOST_TRIES) return response;
       await this.clock.sleep(Number(response.headers.get("retry-after") ?? 1) * 1_000);
     }
   }
 
-  async #send(method: string, path: string, body?: object): Promise<Response> {
+  private async send(method: string, path: string, body?: object): Promise<Response> {
     try {
       return await fetch(`${this.origin}${path}`, {
         method,
         redirect: "manual",
+        // The gateway is a neighbour, and keys travel to it: not by way of the environment's proxy.
+        proxy: false,
         signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
         ...(body && { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
       });
@@ -73,7 +72,7 @@ export class Api {
   }
 
   /** A newer gateway may say more than this program knows; that is left out. */
-  #read<Schema extends TSchema>(schema: Schema, answer: unknown): Static<Schema> {
+  private read<Schema extends TSchema>(schema: Schema, answer: unknown): Static<Schema> {
     const known: unknown = Value.Clean(schema, answer);
     if (Value.Check(schema, known)) return known;
     throw this.unreachable("what answers there is not a Portcullis gateway");

@@ -1,10 +1,9 @@
 import { fstatSync } from "node:fs";
 import { type Contents, checkedContents, contentsOf } from "../backup/contents.ts";
 import { encrypted, opened, plain } from "../backup/envelope.ts";
-import { type Restored, restoreInto } from "../backup/restore.ts";
+import { holdsAccount, type Restored, restoreInto } from "../backup/restore.ts";
 import { GatewayError } from "../errors.ts";
-import { askOperator } from "../operator.ts";
-import { ACCOUNT } from "../providers/mullvad/registration.ts";
+import { askOperator } from "../operator/operator.ts";
 import { settingsFrom } from "../settings.ts";
 import { hasDatabase } from "../store/database.ts";
 import { Store } from "../store/store.ts";
@@ -40,7 +39,7 @@ export async function exportBackup(clock: Clock, flags: ExportFlags): Promise<vo
   const stateDir = prepare("export", flags);
   if (process.stdout.isTTY) throw usage("a backup belongs into a file: portcullis export >backup.json");
   const passphrase = flags.plain ? null : await newPassphrase(flags);
-  const contents = (await askOperator(stateDir, "backup", null))?.answer ?? contentsAlone(stateDir, clock);
+  const contents = (await askOperator(stateDir, "backup", null))?.answer ?? contentsOffline(stateDir, clock);
   const text = passphrase === null ? plain(contents) : await encrypted(contents, passphrase);
   process.stdout.write(text);
   const what = flags.plain ? "its keys are in plain text" : "encrypted";
@@ -67,7 +66,7 @@ function prepare(name: string, { stateDir }: Flags): string {
   return settingsFrom({ stateDir }).stateDir;
 }
 
-function contentsAlone(stateDir: string, clock: Clock): Contents {
+function contentsOffline(stateDir: string, clock: Clock): Contents {
   if (!hasDatabase(stateDir))
     throw new GatewayError("unable", `${stateDir} holds no state of a gateway; another one: --state-dir`);
   return withStore(stateDir, clock, (store) => {
@@ -133,7 +132,7 @@ const KILL_SWITCH = {
 };
 
 function partsOf({ servers, settings }: Contents): string {
-  return `${counted(servers.length)}${settings[ACCOUNT] === undefined ? "" : ", the account"} and the settings`;
+  return `${counted(servers.length)}${holdsAccount({ settings }) ? ", the account" : ""} and the settings`;
 }
 
 function counted(servers: number): string {

@@ -3,8 +3,9 @@ import { PROVIDERS, STORED, type Stored } from "../servers/schema.ts";
 import { FLAGS, type Settings } from "../settings.ts";
 import { asking, command, host, type Said, say } from "./asking.ts";
 import type { ExportFlags, RestoreFlags } from "./backup.ts";
+import { SHELLS, type Shell } from "./completion/shells.ts";
 import type { AddFlags } from "./custom.ts";
-import { SHELLS, type Shell, STANDARD_INPUT } from "./defaults.ts";
+import { STANDARD_INPUT } from "./defaults.ts";
 import { EXIT } from "./exit.ts";
 import type { LogFlags } from "./logs.ts";
 import { withInstalledSettings } from "./settings.ts";
@@ -47,23 +48,24 @@ function addUpdateCommand(program: Command): void {
 /** The account's secrets, too, go past the HTTP interface. */
 export function addAccountCommands(program: Command): void {
   program.commandsGroup("On the gateway, as root:");
-  const account = command(program, "account", "the managed provider's account, where that is Mullvad");
+  const account = command(program, "account", "your account at the managed provider");
+  const login = command(account, "login", "register this gateway in your account; asks for what opens it");
   accountCommand(
-    command(account, "login", "make this gateway a device of your account; asks for its number"),
-    async (settings) => (await loadAccount()).logIn(settings),
+    login.argument("[provider]", "the provider's name; a wrong one lists those that are known"),
+    async (settings) => (await loadAccount()).logIn(settings, login.args[0] ?? null),
   );
   accountCommand(
-    command(account, "show", "show the device, and until when the account is paid for"),
+    command(account, "show", "show the registration, and until when the account is paid for"),
     async (settings) => (await loadAccount()).showAccount(settings),
   );
   accountCommand<{ forget?: true }>(
-    command(account, "logout", "remove the device from the account, and the account from here").option(
+    command(account, "logout", "remove this gateway from the account, and the account from here").option(
       "--forget",
       "forget it here even where the provider cannot be asked",
     ),
     async (settings, { forget }) => (await loadAccount()).logOut(settings, forget === true),
   );
-  accountCommand(command(account, "rotate-key", "give the device another key"), async (settings) =>
+  accountCommand(command(account, "rotate-key", "give this gateway another key"), async (settings) =>
     (await loadAccount()).rotateKey(settings),
   );
 }

@@ -3,7 +3,3 @@ export const DEFAULT_URL = "http://127.0.0.1:5000";
 
 /** In the place of a file: a line of standard input, or, at a terminal, an answer that is not shown. */
 export const STANDARD_INPUT = "-";
-
-/** Those that a completion script can be printed for. */
-export const SHELLS = ["bash", "zsh", "fish"] as const;
-export type Shell = (typeof SHELLS)[number];

@@ -1,8 +1,8 @@
+import { graphOf } from "../graph.ts";
 import { type Inspection, inspect } from "../killswitch/report.ts";
 import { rulesFor } from "../killswitch/routing-rules.ts";
 import { Log } from "../log.ts";
-import { askOperator } from "../operator.ts";
-import { graphOf } from "../serve.ts";
+import { askOperator } from "../operator/operator.ts";
 import type { Settings } from "../settings.ts";
 import { claimGateway } from "../system/claim.ts";
 
@@ -21,13 +21,13 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
 /** Prints whether the kill switch stands, and each of its parts; returns the exit code. */
 export async function printKillSwitch(settings: Settings, as: "text" | "json" = "text"): Promise<number> {
   const said = await askOperator(settings.stateDir, "killswitch", null);
-  const inspection = said?.answer ?? (await inspectAlone(settings));
+  const inspection = said?.answer ?? (await inspectOffline(settings));
   process.stdout.write(as === "json" ? `${JSON.stringify(inspection)}\n` : textOf(inspection));
   return inspection.stands ? 0 : 1;
 }
 
 /** Where no service runs, nobody remembers what was loaded; all else is in the kernel. */
-async function inspectAlone(settings: Settings): Promise<Inspection> {
+async function inspectOffline(settings: Settings): Promise<Inspection> {
   const { host, findNetwork } = await graphOf(settings);
   const network = await findNetwork();
   return inspect(host, { network, rules: rulesFor(network), isAsLoaded: null, fault: null });

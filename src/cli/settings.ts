@@ -10,7 +10,8 @@ export function withSettings<Options extends object = object>(
   action: (settings: Settings, options: Options) => Promise<void>,
 ): void {
   addFlags(on);
-  on.action((given: Given & Options) => {
+  on.action(() => {
+    const given = on.opts<Given & Options>();
     const [file, all] = [installed(), settingsIn(given)];
     // The unit gives the service its file as environment.
     const isOfFile = (key: keyof Given) => on.getOptionValueSource(key) === "env" && file[key] === all[key];
@@ -28,7 +29,8 @@ export function withInstalledSettings<Options extends object = object>(
   action: (settings: Settings, options: Options) => Promise<void>,
 ): void {
   addFlags(on);
-  on.action((given: Given & Options) => {
+  on.action(() => {
+    const given = on.opts<Given & Options>();
     const said = part(settingsIn(given), (key) => on.getOptionValueSource(key) !== "default");
     return action(settingsWith(installed(), said), othersIn(given));
   });

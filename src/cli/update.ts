@@ -1,4 +1,4 @@
-import { askOperator } from "../operator.ts";
+import { askOperator } from "../operator/operator.ts";
 import type { Updated } from "../servers/updates.ts";
 import type { Settings } from "../settings.ts";
 import { sendUnguarded } from "../tunnel/https-client.ts";
@@ -10,11 +10,11 @@ import { asRoot } from "./root.ts";
 export async function updateServers(settings: Settings, force: boolean): Promise<Said> {
   asRoot("servers update");
   const live = await askOperator(settings.stateDir, "servers/update", { force });
-  const updated = live?.answer ?? (await updateAlone(settings, force));
+  const updated = live?.answer ?? (await updateOffline(settings, force));
   return { json: { success: true, ...updated }, text: textOf(updated) };
 }
 
-async function updateAlone(settings: Settings, force: boolean): Promise<Updated> {
+async function updateOffline(settings: Settings, force: boolean): Promise<Updated> {
   const { host, updates } = await offlineGraph(settings);
   return updates.update(sendUnguarded(host), { force });
 }

@@ -80,22 +80,22 @@ function alertOf({ code, message }: SecurityAlert): string {
 
 /** The last lines of the terminal, drawn over themselves. */
 class Screen {
-  #rows = 0;
-  #status: Status | null = null;
-  #alert = "";
+  private rows = 0;
+  private status: Status | null = null;
+  private alert = "";
 
   constructor(private readonly clock: Clock) {}
 
   show(event: GatewayEvent): void {
-    if (event.type === "status_change") this.#status = event.payload;
-    if (event.type === "security_alert") this.#alert = stamped(event, this.clock);
-    if (this.#status === null) return;
-    const lines = `${textOf(this.#status, this.clock.now())}${this.#alert}`.trimEnd().split("\n");
+    if (event.type === "status_change") this.status = event.payload;
+    if (event.type === "security_alert") this.alert = stamped(event, this.clock);
+    if (this.status === null) return;
+    const lines = `${textOf(this.status, this.clock.now())}${this.alert}`.trimEnd().split("\n");
     const width = process.stdout.columns || 80;
     // A line that wraps would take two rows.
     const shown = lines.map((line) => Bun.sliceAnsi(line, 0, width)).join("\n");
-    print(`${this.#rows > 0 ? `\x1b[${this.#rows}A` : ""}\x1b[0J${shown}\n`);
-    this.#rows = lines.length;
+    print(`${this.rows > 0 ? `\x1b[${this.rows}A` : ""}\x1b[0J${shown}\n`);
+    this.rows = lines.length;
   }
 }
 

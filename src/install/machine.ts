@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { basename } from "node:path";
 import { contains, isIpv4, isLinkLocal, parsePrefix } from "../address.ts";
+import { tunnelInterfaces } from "../interface-name.ts";
 import { type Rule, readRules, TUNNEL_TABLE } from "../killswitch/routing-rules.ts";
 import { droppingChains, listTable } from "../killswitch/table.ts";
 import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
@@ -75,7 +76,7 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
   const present = await namesOfLinks(host);
   return {
     units: [PATHS.serviceUnit, PATHS.killSwitchUnit].filter(existsSync).map((path) => basename(path)),
-    network: present.filter((name) => name === `${base}0` || name === `${base}1`),
+    network: tunnelInterfaces(base).filter((name) => present.includes(name)),
     table: (await listTable(host)) !== null,
     rules: await readRules(host),
   };

@@ -1,3 +1,4 @@
+import { INTERFACE_NAME, tunnelInterfaces } from "../interface-name.ts";
 import type { Lan } from "../killswitch/policy.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
@@ -47,8 +48,8 @@ export async function hostNetworkOf(
   roles: Roles = NO_ROLES,
 ): Promise<HostNetwork> {
   const addresses = JSON.parse(await host.run(["ip", "-j", "address", "show"])) as Address[];
-  const own = new Set(["lo", `${settings.interface}0`, `${settings.interface}1`]);
-  const network = addresses.filter((link) => !own.has(link.ifname));
+  const own = new Set(["lo", ...tunnelInterfaces(settings.interface)]);
+  const network = addresses.filter(({ ifname }) => !own.has(ifname) && INTERFACE_NAME.test(ifname));
   const ways = await defaultRoutes(host, own);
   const routed = ways.map(({ dev }) => dev);
   const uplink = settings.uplink ?? routed[0] ?? null;
@@ -109,7 +110,7 @@ async function defaultRoutes(
         .flatMap((route) => route.nexthops ?? [route]),
     )
     .flatMap(({ dev, flags = [] }) =>
-      dev === undefined || own.has(dev)
+      dev === undefined || own.has(dev) || !INTERFACE_NAME.test(dev)
         ? []
         : [{ dev, isLive: !flags.includes("dead") && !flags.includes("linkdown") }],
     )
@@ -117,7 +118,7 @@ async function defaultRoutes(
 }
 
 function ownAddresses(network: readonly Address[], { interface: base }: Settings): string[] {
-  const others = network.filter(({ ifname }) => ifname !== `${base}0` && ifname !== `${base}1`);
+  const others = network.filter(({ ifname }) => !tunnelInterfaces(base).includes(ifname));
   const addresses = others.flatMap((link) => link.addr_info.map(({ local = "" }) => local));
   return addresses.filter((address) => address !== "" && !address.startsWith("fe80:")).sort();
 }

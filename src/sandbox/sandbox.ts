@@ -21,8 +21,6 @@ const CARRIER_MS = 15_000;
 
 export interface SandboxOptions {
   arms: Arms;
-  /** Starts this program again; the default is right in the compiled binary and in the repository. */
-  selfCommand?: readonly string[];
 }
 
 /** A home with a gateway, two VPN servers and an internet, in network namespaces of their own. */
@@ -63,7 +61,7 @@ export class Sandbox {
     await sweep(host);
     const sandbox = new Sandbox(claimId(), options.arms, host);
     try {
-      await sandbox.build(options.selfCommand ?? selfCommand());
+      await sandbox.build();
       return sandbox;
     } catch (error) {
       await sandbox.close();
@@ -78,7 +76,7 @@ export class Sandbox {
     await remove(this.host, this.id);
   }
 
-  private async build(self: readonly string[]): Promise<void> {
+  private async build(): Promise<void> {
     const { namespaces: ns, arms } = this;
     const all = Object.values(ns);
     this.writeResolvers();
@@ -87,7 +85,7 @@ export class Sandbox {
       sysctlsOf(ns).map(([name, settings]) => this.inside(name, ["sysctl", "-qw", ...settings])),
     );
     // It takes longest to start, and its namespace lets it listen on addresses that are yet to come.
-    const internet = this.startInternet([...self, "sandbox-internet"]);
+    const internet = this.startInternet([...selfCommand(), "sandbox-internet"]);
     // Awaited below, but a failure of another step comes first.
     internet.catch(() => {});
     await this.batch(cableText(ns, arms));
@@ -168,6 +166,7 @@ export class Sandbox {
   }
 }
 
+/** How to start this program again, also from a test of the repository. */
 function selfCommand(): readonly string[] {
   const compiled = Bun.main.startsWith("/$bunfs/");
   return compiled ? [process.execPath] : [process.execPath, join(import.meta.dir, "../main.ts")];

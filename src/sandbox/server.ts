@@ -17,13 +17,9 @@ export interface VpnServer {
   hostname: string;
   country: string;
   city: string;
-  /** Its name in the box's DNS. */
-  name: string;
   ipv4: string;
   ipv6: string;
   port: number;
-  endpoint4: string;
-  endpoint6: string;
   privateKey: string;
   publicKey: string;
   managed: Customer;
@@ -70,12 +66,9 @@ function makeServer(role: "vpn1" | "vpn2", number: 1 | 2, account: KeyPair): Vpn
   const importText = wgQuick(imported, own.publicKey, `${v4}:${VPN_PORT}`);
   return {
     ...place,
-    name: `${role}.test`,
     ipv4: v4,
     ipv6: v6,
     port: VPN_PORT,
-    endpoint4: `${v4}:${VPN_PORT}`,
-    endpoint6: `[${v6}]:${VPN_PORT}`,
     ...own,
     managed: customer(2, account),
     custom,

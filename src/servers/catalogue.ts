@@ -1,12 +1,11 @@
 import { Value } from "typebox/value";
 import { GatewayError } from "../errors.ts";
-import type { Store } from "../store/store.ts";
+import { nameIn } from "../name.ts";
 import { parseConfig } from "../wireguard/config.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { customServer } from "./custom.ts";
 import type { List } from "./lists/list.ts";
 import type { ManagedList } from "./managed.ts";
-import { nameIn } from "./name.ts";
 import { isIn, MOST_ASKED, type Place, spotNamed, spread } from "./place.ts";
 import { MOST_SERVERS, MOST_STORED_BYTES, sizeOf, sizeOfAll } from "./room.ts";
 import {
@@ -17,6 +16,7 @@ import {
   type ServerTree,
   type Stored,
 } from "./schema.ts";
+import type { Storage } from "./storage.ts";
 import { type Listed, listed, placeOf, treeOf } from "./tree.ts";
 
 /** Refuses a configuration that the machine cannot use as its network is. */
@@ -36,7 +36,7 @@ export class Catalogue {
   private shown: ReturnType<Catalogue["tree"]> | null = null;
 
   constructor(
-    private readonly store: Store,
+    private readonly store: Pick<Storage, "servers" | "insert" | "remove" | "read" | "write">,
     readonly managed: ManagedList,
   ) {
     this.provider = this.load();
@@ -145,6 +145,12 @@ export class Catalogue {
     const changed = this.managed.take(list);
     if (changed) this.tell("managed");
     return changed;
+  }
+
+  /** Takes up what is there of another source's list. */
+  async reloadManaged(...[host, source, store]: Parameters<ManagedList["load"]>): Promise<void> {
+    await this.managed.load(host, source, store);
+    this.tell("managed");
   }
 
   private add(provider: Stored, server: Server): void {

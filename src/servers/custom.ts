@@ -1,8 +1,8 @@
 import { GatewayError } from "../errors.ts";
+import { nameIn } from "../name.ts";
 import { fieldOf } from "../wireguard/fields.ts";
 import { configFrom, type FieldName, type Fieldset } from "../wireguard/fieldset.ts";
 import type { Config } from "../wireguard/schema.ts";
-import { nameIn } from "./name.ts";
 import type { CustomServer, Server } from "./schema.ts";
 import { placeOf } from "./tree.ts";
 

@@ -1,49 +1,44 @@
 import { GatewayError } from "../errors.ts";
-import { type Account, accountOf, type ManagedSettings } from "../providers/account.ts";
-import { storedRegistration } from "../providers/mullvad/registration.ts";
-import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { EVERYTHING } from "../wireguard/fieldset.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { ListedServer } from "./lists/entry.ts";
 import { type List, readList } from "./lists/list.ts";
 import type { Server } from "./schema.ts";
+import type { Storage } from "./storage.ts";
 import type { Listed } from "./tree.ts";
 
-/** The servers of the built-in provider, and the account that its operator has there. */
+/** The gateway's own end of every tunnel to a managed server, or a sentence about what is missing for it. */
+export type OwnEnd = { interface: Config["interface"] } | { missing: string };
+
+/** The servers of the managed provider's list, and the own end that makes them servers to connect to. */
 export class ManagedList {
   private byName: ReadonlyMap<string, ListedServer> = new Map();
   private resolver: string | undefined;
   /** One sentence where the list is not what it should be. */
   alert: string | null = null;
 
-  constructor(private account: Account) {}
+  constructor(private ownEnd: OwnEnd) {}
 
   /**
-   * The list as its file has it, or as its address gave it last. Never throws: without a usable list the provider has
-   * no servers, and `alert` says why.
+   * Takes up the list as its file has it, or as its address gave it last. Never throws: without a usable list the
+   * provider has no servers, and `alert` says why.
    */
-  static async read(
-    host: Pick<Host, "read">,
-    settings: ManagedSettings,
-    store: Pick<Store, "list" | "read">,
-  ): Promise<ManagedList> {
-    const managed = new ManagedList(await accountOf(host, settings, storedRegistration(store)));
-    const { managedList: source } = settings;
-    if (source === null) return managed;
+  async load(host: Pick<Host, "read">, source: string | null, store: Pick<Storage, "list">): Promise<void> {
+    this.take(NOTHING);
+    if (source === null) return;
     try {
       const text = isAddress(source) ? store.list(source)?.content : await textIn(host, source);
-      if (text !== undefined) managed.take(readList(text));
+      if (text !== undefined) this.take(readList(text));
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       // An address may hold a password.
-      managed.alert = faultSentence(isAddress(source) ? `of ${new URL(source).host}` : source, error);
+      this.alert = faultSentence(isAddress(source) ? `of ${new URL(source).host}` : source, error);
     }
-    return managed;
   }
 
   /** Takes up another list; false where it has the same servers. */
-  take({ servers, resolver, skipped }: List): boolean {
+  take({ servers, resolver, skipped }: Omit<List, "format">): boolean {
     const changed = !Bun.deepEquals(servers, [...this.byName.values()]);
     this.byName = new Map(servers.map((server) => [server.name, server]));
     this.resolver = resolver;
@@ -52,8 +47,8 @@ export class ManagedList {
   }
 
   /** The operator has another account now, or none. */
-  useAccount(account: Account): void {
-    this.account = account;
+  useOwnEnd(ownEnd: OwnEnd): void {
+    this.ownEnd = ownEnd;
   }
 
   /** What clients see; needs no account. */
@@ -77,22 +72,24 @@ export class ManagedList {
   find(name: string): Server | null {
     const server = this.byName.get(name);
     if (server === undefined) return null;
-    if ("missing" in this.account) {
+    if ("missing" in this.ownEnd) {
       throw new GatewayError(
         "bad_request",
-        `server: a managed server needs an account; ${this.account.missing}`,
+        `server: a managed server needs an account; ${this.ownEnd.missing}`,
       );
     }
-    return serverOf(server, this.own() ?? this.account.interface);
+    return serverOf(server, this.own() ?? this.ownEnd.interface);
   }
 
   /** The operator's own resolvers win over the one that the list names. */
   private own(): Config["interface"] | null {
-    if ("missing" in this.account) return null;
-    const own = this.account.interface;
+    if ("missing" in this.ownEnd) return null;
+    const own = this.ownEnd.interface;
     return this.resolver === undefined || own.dns.length > 0 ? own : { ...own, dns: [this.resolver] };
   }
 }
+
+const NOTHING = { servers: [], skipped: 0 };
 
 /** Whether a list is fetched, rather than read from a file. */
 export function isAddress(source: string): boolean {

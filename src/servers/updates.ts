@@ -1,10 +1,10 @@
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { Store } from "../store/store.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { type List, readList } from "./lists/list.ts";
 import { isAddress } from "./managed.ts";
+import type { Storage } from "./storage.ts";
 
 /** What became of an update. */
 export interface Updated {
@@ -18,10 +18,8 @@ export interface Updated {
 
 interface Deps {
   host: Pick<Host, "read" | "now" | "monotonic" | "sleep">;
-  store: Store;
+  store: Pick<Storage, "list" | "fetchedAt" | "saveList" | "confirmList">;
   catalogue: Catalogue;
-  /** Where the list is: a file's path, an https address, or null where there is none. */
-  source: string | null;
   log: Pick<Log, "info" | "warn">;
   /** Says that the source holds far fewer servers than before. */
   onShrunk: (message: string) => void;
@@ -37,27 +35,54 @@ const SETTLE_MS = 10_000;
 /** Brings the managed provider's list up to date, from its file or from its address. */
 export class Updates {
   private waiting = new AbortController();
+  /** Into the tunnel, while there is one. */
+  private inside: Send | null = null;
   /** When the last refresh failed; null after one that did not. */
   private failedAt: number | null = null;
 
-  constructor(private readonly deps: Deps) {}
+  constructor(
+    private readonly deps: Deps,
+    /** Where the list is: a file's path, an https address, or null where there is none. */
+    private source: string | null,
+  ) {}
+
+  /** Whether the list comes from an address, rather than from a file. */
+  get isFetched(): boolean {
+    return this.source !== null && isAddress(this.source);
+  }
+
+  /** Another provider has another list: what is kept of it is taken up. */
+  async useSource(source: string | null): Promise<void> {
+    if (source === this.source) return;
+    this.source = source;
+    this.failedAt = null;
+    const { host, store, catalogue } = this.deps;
+    await catalogue.reloadManaged(host, source, store);
+    this.keepFresh();
+  }
 
   /**
    * Reads the source again. Throws `GatewayError("unable")` where it cannot be had or used, and where less than half
    * of the servers would be left, unless `force`; the list that there was then stays.
    */
   async update(send: Send, { force }: { force: boolean }): Promise<Updated> {
-    const { source } = this.deps;
+    const { source } = this;
     if (source === null) throw new GatewayError("unable", "there is no list to update: give --managed-list");
     return isAddress(source) ? this.fetch(source, send, force) : this.reread(source, force);
   }
 
   /** Keeps the list of an address fresh while the tunnel is up; costs one timer then, and nothing otherwise. */
   tunnelIs(up: boolean, inside: Send): void {
+    this.inside = up ? inside : null;
+    this.keepFresh();
+  }
+
+  private keepFresh(): void {
     this.waiting.abort();
     this.waiting = new AbortController();
-    const { source } = this.deps;
-    if (up && source !== null && isAddress(source)) void this.refresh(source, inside, this.waiting.signal);
+    const { source, inside } = this;
+    if (inside !== null && source !== null && isAddress(source))
+      void this.refresh(source, inside, this.waiting.signal);
   }
 
   private async refresh(source: string, inside: Send, signal: AbortSignal): Promise<void> {
@@ -93,6 +118,8 @@ export class Updates {
     const etag = catalogue.managed.listed().length > 0 ? (kept?.etag ?? "") : "";
     const headers = { Accept: "application/json", ...(etag !== "" && { "If-None-Match": etag }) };
     const answer = await send({ url: source, method: "GET", headers });
+    if (source !== this.source)
+      throw new GatewayError("unable", "the account has changed meanwhile; update the list again");
     if (answer.status === 304 && etag !== "") {
       store.confirmList(source, host.now());
       return { changed: false, servers: catalogue.managed.listed().length, skipped: 0 };

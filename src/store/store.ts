@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { Provider, type Server } from "../servers/schema.ts";
+import type { Storage, StoredList } from "../servers/storage.ts";
 import { Config } from "../wireguard/schema.ts";
 import { databaseIn, forgetDeleted, keepCopy, readOnlyCopyOf, reopened, unableTo } from "./database.ts";
 
@@ -22,7 +23,7 @@ export const StoredServer = Type.Object(
 const row = Compile(StoredServer);
 
 /** What outlives the service: custom and imported servers and a few settings, in one file that only root reads. */
-export class Store {
+export class Store implements Storage {
   private constructor(
     private readonly directory: string,
     private database: Database,
@@ -165,15 +166,6 @@ export class Store {
     this.reopen();
     unableTo("be written", () => effect(this.database));
   }
-}
-
-/** A provider's list as it came. */
-export interface StoredList {
-  /** The source's name for this version of it (RFC 9110, 8.8.3); empty where it gave none. */
-  etag: string;
-  /** When the source last gave or confirmed it, in milliseconds since 1970. */
-  fetched: number;
-  content: string;
 }
 
 interface RowKey {

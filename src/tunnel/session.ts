@@ -1,5 +1,6 @@
 import { contains, formatPrefix, parsePrefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
+import { tunnelInterfaces } from "../interface-name.ts";
 import type { FirewallTunnel } from "../killswitch/policy.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Server } from "../servers/schema.ts";
@@ -26,7 +27,7 @@ export function sessionFor(
 }
 
 export function linksOfBase(base: string): string[] {
-  return [`${base}0`, `${base}1`];
+  return tunnelInterfaces(base);
 }
 
 /** Opens NAT mappings, starts the first handshake, and renews it, so that an idle tunnel proves it is alive. */

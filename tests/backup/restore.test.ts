@@ -10,7 +10,7 @@ import { MOST_SERVERS } from "../../src/servers/room.ts";
 import { Store } from "../../src/store/store.ts";
 import { inDirectory, NOW, SERVER } from "../servers/example.ts";
 import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
-import { FAKE_SETTINGS, Gateway, ONE, stoodAlways } from "../tunnel/gateway.ts";
+import { Gateway, ONE, stoodAlways } from "../tunnel/gateway.ts";
 
 const CAREFUL: Permissions = { replace: false, killswitchOff: false };
 const OTHER = { ...SERVER, location: "Elsewhere" };
@@ -130,7 +130,14 @@ describe("a restore while the service runs", () => {
     const gateway = await Gateway.started(directory);
     const { store, controller, savedState, host } = gateway;
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
-    const backup = liveBackup({ store, catalogue, controller, savedState, settings: FAKE_SETTINGS, host });
+    const backup = liveBackup({
+      store,
+      catalogue,
+      controller,
+      savedState,
+      host,
+      takeUpAccount: async () => {},
+    });
     return { gateway, catalogue, backup };
   }
 

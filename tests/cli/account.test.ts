@@ -5,12 +5,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Log } from "../../src/log.ts";
-import { type Answers, answerOperator } from "../../src/operator.ts";
-import { ManagedAccount } from "../../src/providers/mullvad/account.ts";
-import { MullvadApi } from "../../src/providers/mullvad/api.ts";
+import { answerOperator, type OperatorAnswers } from "../../src/operator/operator.ts";
 import { Store } from "../../src/store/store.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
-import { BASE, FakeProvider, NUMBER } from "../providers/mullvad/provider.ts";
+import { mullvadAccount } from "../providers/mullvad/accounts.ts";
+import { FakeProvider, NUMBER } from "../providers/mullvad/provider.ts";
 import { serveProvider } from "../providers/mullvad/server.ts";
 import { makeCertificate } from "../system/certificate.ts";
 import { atTerminal, run } from "./program.ts";
@@ -179,20 +178,16 @@ describe("where a service runs, it does the work", () => {
     const env = environment();
     const stateDir = env.PORTCULLIS_STATE_DIR;
     const used = { inUse: false };
-    const account = new ManagedAccount({
-      store: Store.open(stateDir, Date.now()),
-      api: new MullvadApi(BASE, (request) => provider.send(request)),
+    const account = mullvadAccount(Store.open(stateDir, Date.now()), (request) => provider.send(request), {
       inUse: () => used.inUse,
-      changed: async () => {},
-      notice: null,
     });
-    const answers: Partial<Answers> = {
+    const answers: Partial<OperatorAnswers> = {
       account: () => account.show(),
-      "account/login": ({ number }) => account.logIn(number),
+      "account/login": ({ credentials: [number = ""] }) => account.logIn(number),
       "account/logout": ({ forget }) => account.logOut(forget),
       "account/rotate-key": () => account.rotateKey(),
     };
-    const operator = answerOperator(stateDir, answers as Answers, {
+    const operator = answerOperator(stateDir, answers as OperatorAnswers, {
       clock: new LinuxHost(),
       log: new Log("error"),
     });

@@ -133,7 +133,7 @@ test("what is no gateway is not taken for one, and what a foreign one says canno
 
 test("no proxy of the environment hears of it", async () => {
   const proxy = "http://127.0.0.1:1";
-  const env = { http_proxy: proxy, HTTP_PROXY: proxy, no_proxy: "example.org" };
+  const env = { http_proxy: proxy, HTTP_PROXY: proxy, all_proxy: proxy, no_proxy: "example.org" };
   expect((await run(wire.port, ["status"], { env })).code).toBe(0);
 });
 

@@ -186,7 +186,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
 
   test("an endpoint over IPv6, and one with a name, are reached; the name's lookup is the only question outside", async () => {
     const [first] = lab.sandbox.servers;
-    const body = { ...first.customBody, name: "v6", endpoint: first.endpoint6 };
+    const body = { ...first.customBody, name: "v6", endpoint: `[${first.ipv6}]:${first.port}` };
     await gateway.api("POST", "/api/custom/add", body);
     await gateway.api("POST", "/api/custom/add", { ...body, name: "named", endpoint: "vpn1.test:51820" });
     await Bun.sleep(PACE_MS);

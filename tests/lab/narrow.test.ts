@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { INTERNET, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { INTERNET, ROUTER, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { commandIn } from "../../src/system/linux.ts";
 import { createLab, type Lab } from "./lab.ts";
 
@@ -28,11 +28,11 @@ const NARROW_ROUTES = [
 ] as const;
 
 describe.each([
-  ["IPv4", "endpoint4", VPN.vpn1.v4, ROUTER.lan[2].v4],
-  ["IPv6", "endpoint6", VPN.vpn1.v6, ROUTER.lan[2].v6],
+  ["IPv4", `${VPN.vpn1.v4}:${VPN_PORT}`, VPN.vpn1.v4, ROUTER.lan[2].v4],
+  ["IPv6", `[${VPN.vpn1.v6}]:${VPN_PORT}`, VPN.vpn1.v6, ROUTER.lan[2].v6],
 ] as const)(
   "behind a router that carries 1400 bytes, with a server reached over %s,",
-  (_, field, address, router) => {
+  (_, endpoint, address, router) => {
     let lab: Lab;
     let website: Bun.Subprocess<"ignore", "pipe">;
 
@@ -48,7 +48,7 @@ describe.each([
       }
       const gateway = await lab.startGateway();
       const [server] = lab.sandbox.servers;
-      const body = { ...server.customBody, name: "narrow", endpoint: server[field] };
+      const body = { ...server.customBody, name: "narrow", endpoint };
       expect((await gateway.api("POST", "/api/custom/add", body)).status).toBe(200);
       expect((await gateway.api("POST", "/api/provider/custom")).status).toBe(200);
       expect((await gateway.api("POST", "/api/connect", { server: "narrow" })).status).toBe(200);

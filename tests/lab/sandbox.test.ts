@@ -92,8 +92,8 @@ for (const arms of [1, 2] as const) {
       const sniffer = await lab.sniff();
       const seen = [];
       for (const [server, endpoint] of [
-        [first, first.endpoint4],
-        [second, second.endpoint6],
+        [first, `${first.ipv4}:${first.port}`],
+        [second, `[${second.ipv6}]:${second.port}`],
       ] as const) {
         await handmadeTunnel(lab, server, endpoint);
         seen.push(await lab.fetchFrom(gateway, WEB4), await lab.fetchFrom(gateway, WEB6));
@@ -154,7 +154,8 @@ describe.skipIf(!ROOT)("the remains of sandboxes", () => {
   test("are none after close, though programs still ran inside", async () => {
     const lab = await createLab({ arms: 1 });
     const { id } = lab.sandbox;
-    await handmadeTunnel(lab, lab.sandbox.servers[0], lab.sandbox.servers[0].endpoint4);
+    const [first] = lab.sandbox.servers;
+    await handmadeTunnel(lab, first, `${first.ipv4}:${first.port}`);
     void lab.traffic(lab.namespaces.client).catch(() => {});
     expect(remainsOf(id).length).toBeGreaterThan(10);
     await lab.close();

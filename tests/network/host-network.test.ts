@@ -78,6 +78,12 @@ describe("the uplink", () => {
     ],
     ["of IPv4 before IPv6", [{ dev: "up0", metric: 600 }], [{ dev: "wlan0", metric: 1 }], "up0"],
     ["of IPv6 where IPv4 has none", [], [{ dev: "wlan0", metric: 1024 }], "wlan0"],
+    [
+      "whose name a ruleset can hold",
+      [{ dev: "up*" }, { dev: 'a"b', metric: 1 }, { dev: "up0", metric: 7 }],
+      [],
+      "up0",
+    ],
     ["that is not a tunnel of ours", [{ dev: "wg0" }, { dev: "up0", metric: 7 }], [{ dev: "wg1" }], "up0"],
     [
       "that has a carrier",
@@ -190,6 +196,12 @@ describe("the LAN", () => {
     const mine = { addresses: ["10.64.0.2/32"] };
     const eth0 = { addresses: ["192.168.7.1/24"] };
     const lans = await lansOf({ lo: mine, wg0: mine, wg1: mine, eth0 });
+    expect(lans.map((lan) => lan.interface)).toEqual(["eth0"]);
+  });
+
+  test("is not an interface whose name means something else in a ruleset", async () => {
+    const home = { addresses: ["192.168.7.1/24"] };
+    const lans = await lansOf({ "e*": home, 'a"b': home, $x: home, eth0: home });
     expect(lans.map((lan) => lan.interface)).toEqual(["eth0"]);
   });
 

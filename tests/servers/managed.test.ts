@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ManagedSettings } from "../../src/providers/account.ts";
+import { ownEndOf } from "../../src/providers/own-end.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { treeOf } from "../../src/servers/tree.ts";
+import { type Settings, settingsFrom } from "../../src/settings.ts";
 import { PRIVATE, PUBLIC } from "./example.ts";
 
 const SE1 = {
@@ -18,23 +19,26 @@ const SE1 = {
 };
 const { provider: _, ipv6: __, ...NO1 } = { ...SE1, hostname: "no-1", country: "Norway", city: "Oslo" };
 
-const SETTINGS: ManagedSettings = {
+const SETTINGS = settingsFrom({
   managedList: "/list.json",
   managedKeyFile: "/key",
   managedAddress: "10.64.0.2/32, fd00::2/128",
   managedDns: "10.64.0.1",
-};
+});
 const FILES: Record<string, string> = {
   "/list.json": JSON.stringify({ servers: [SE1, NO1] }),
   "/key": `${PRIVATE}\n`,
 };
 
-const NOTHING_KEPT = { list: () => null, read: () => null };
+const NOTHING_KEPT = { list: () => null };
 
-function read(settings: Partial<ManagedSettings> = {}, files: Record<string, string> = {}) {
+async function read(changes: Partial<Settings> = {}, files: Record<string, string> = {}) {
   const all = { ...FILES, ...files };
   const host = { read: async (path: string) => all[path] ?? null };
-  return ManagedList.read(host, { ...SETTINGS, ...settings }, NOTHING_KEPT);
+  const settings = { ...SETTINGS, ...changes };
+  const managed = new ManagedList(await ownEndOf(host, settings, null));
+  await managed.load(host, settings.managedList, NOTHING_KEPT);
+  return managed;
 }
 
 test("a list and an account make servers that can be connected to", async () => {
@@ -143,7 +147,8 @@ describe("lists", () => {
 
   test("a file that cannot be read is one of them", async () => {
     const host = { read: () => Promise.reject(new Error("EACCES")) };
-    const managed = await ManagedList.read(host, SETTINGS, NOTHING_KEPT);
+    const managed = new ManagedList({ missing: "there is none" });
+    await managed.load(host, "/list.json", NOTHING_KEPT);
     expect(managed.listed()).toEqual([]);
     expect(managed.alert).toContain("/list.json");
   });

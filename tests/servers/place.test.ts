@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/errors.ts";
-import type { Account } from "../../src/providers/account.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
-import { ManagedList } from "../../src/servers/managed.ts";
+import { ManagedList, type OwnEnd } from "../../src/servers/managed.ts";
 import { MOST_ASKED, type Place, spotNamed, spread } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { Store } from "../../src/store/store.ts";
@@ -163,12 +162,12 @@ function withCatalogue(
 }
 
 /** Servers `0`, `1`, … in twenty countries. */
-function managedList(count: number, account: Account = { interface: CONFIG.interface }): ManagedList {
+function managedList(count: number, ownEnd: OwnEnd = { interface: CONFIG.interface }): ManagedList {
   const servers = Array.from({ length: count }, (_, index) => ({
     ...{ name: `${index}`, label: "Mullvad", country: `Land ${index % 20}`, city: `Town ${index % 60}` },
     ...{ ipv4: "192.0.2.1", port: 51820, publicKey: PUBLIC },
   }));
-  const managed = new ManagedList(account);
-  managed.take({ format: "a test's", servers, skipped: 0 });
+  const managed = new ManagedList(ownEnd);
+  managed.take({ servers, skipped: 0 });
   return managed;
 }

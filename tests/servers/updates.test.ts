@@ -55,19 +55,14 @@ class Scene {
       monotonic: () => this.uptime,
       sleep: (ms: number, signal?: AbortSignal) => this.sleep(ms, signal),
     };
-    const account = { managedKeyFile: null, managedAddress: "", managedDns: "" };
-    const managed = await ManagedList.read(host, { managedList: source, ...account }, store);
+    const managed = new ManagedList({ missing: "there is none" });
+    await managed.load(host, source, store);
     this.catalogue = new Catalogue(store, managed);
     this.catalogue.onChange((provider, count) => void this.told.push([provider, count]));
     const note = (message: string) => void log.push(message);
-    this.updates = new Updates({
-      host,
-      store,
-      catalogue: this.catalogue,
-      source,
-      log: { info: note, warn: note },
-      onShrunk: (message) => void log.push(`shrunk: ${message}`),
-    });
+    const { catalogue } = this;
+    const onShrunk = (message: string) => void log.push(`shrunk: ${message}`);
+    this.updates = new Updates({ host, store, catalogue, log: { info: note, warn: note }, onShrunk }, source);
     return this;
   }
 

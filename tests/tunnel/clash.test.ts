@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { GatewayError } from "../../src/errors.ts";
-import { EventBus, gatewayOf } from "../../src/gateway.ts";
+import { gatewayOf } from "../../src/gateway.ts";
+import { EventBus } from "../../src/http/event-bus.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { Store } from "../../src/store/store.ts";

@@ -1,8 +1,8 @@
 import { Argument, type Command, type Option } from "commander";
-import type { Shell } from "../defaults.ts";
 import { bashScript } from "./bash.ts";
 import { fishScript } from "./fish.ts";
 import type { Candidates, Node } from "./node.ts";
+import type { Shell } from "./shells.ts";
 import { zshScript } from "./zsh.ts";
 
 const SCRIPTS: Record<Shell, (nodes: readonly Node[]) => string> = {

@@ -30,7 +30,7 @@ const DeviceAnswer = Type.Object({
 const Listed = Type.Object({ id: DeviceId, pubkey: Key });
 
 /** A device as the provider has it. */
-export interface ProvidedDevice {
+export interface MullvadDevice {
   id: string;
   name: string;
   publicKey: string;
@@ -65,7 +65,7 @@ export function devicesIn(answer: HttpsAnswer): ListedDevice[] {
   return checked(answer, list, "list of devices").filter((each) => listed.Check(each));
 }
 
-export function deviceIn(answer: HttpsAnswer): ProvidedDevice {
+export function deviceIn(answer: HttpsAnswer): MullvadDevice {
   const { id, name, pubkey, created, ipv4_address, ipv6_address } = checked(answer, device, "device");
   return {
     id,

@@ -1,6 +1,6 @@
 import { GatewayError } from "../../errors.ts";
 import type { HttpsAnswer, HttpsRequest, Send } from "../../system/host.ts";
-import { deviceIn, devicesIn, expiryIn, type ListedDevice, type ProvidedDevice, tokenIn } from "./answers.ts";
+import { deviceIn, devicesIn, expiryIn, type ListedDevice, type MullvadDevice, tokenIn } from "./answers.ts";
 import { Refusal, refusalIn } from "./refusal.ts";
 
 /** Mullvad's interface for accounts and their devices, which its own apps use. */
@@ -12,10 +12,10 @@ export class MullvadApi {
   ) {}
 
   /** Throws a `Refusal` where the provider knows no such account. */
-  async open(number: string): Promise<MullvadAccount> {
+  async open(number: string): Promise<MullvadSession> {
     const answer = await this.ask("POST", "/auth/v1/token", { body: { account_number: number } });
     const token = tokenIn(succeeded(answer));
-    return new MullvadAccount((method, path, body) =>
+    return new MullvadSession((method, path, body) =>
       this.ask(method, `/accounts/v1${path}`, { token, ...(body !== undefined && { body }) }),
     );
   }
@@ -41,7 +41,7 @@ export class MullvadApi {
 type Ask = (method: HttpsRequest["method"], path: string, body?: object) => Promise<HttpsAnswer>;
 
 /** An account that has been opened with its number, for as long as its token lasts: a day. */
-export class MullvadAccount {
+export class MullvadSession {
   constructor(private readonly ask: Ask) {}
 
   /** Until when it is paid for, ISO 8601. */
@@ -54,13 +54,13 @@ export class MullvadAccount {
   }
 
   /** Null where the account has no such device. */
-  async device(id: string): Promise<ProvidedDevice | null> {
+  async device(id: string): Promise<MullvadDevice | null> {
     const answer = await this.ask("GET", `/devices/${encodeURIComponent(id)}`);
     return isGone(answer) ? null : deviceIn(succeeded(answer));
   }
 
   /** Without `hijack_dns`: the gateway leads DNS into the tunnel itself. */
-  async add(publicKey: string): Promise<ProvidedDevice> {
+  async add(publicKey: string): Promise<MullvadDevice> {
     const body = { pubkey: publicKey, hijack_dns: false };
     return withKey(publicKey, succeeded(await this.ask("POST", "/devices", body)));
   }
@@ -71,7 +71,7 @@ export class MullvadAccount {
     if (!isGone(answer)) succeeded(answer);
   }
 
-  async replaceKey(id: string, publicKey: string): Promise<ProvidedDevice> {
+  async replaceKey(id: string, publicKey: string): Promise<MullvadDevice> {
     const path = `/devices/${encodeURIComponent(id)}/pubkey`;
     return withKey(publicKey, succeeded(await this.ask("PUT", path, { pubkey: publicKey })));
   }
@@ -88,7 +88,7 @@ function isGone(answer: HttpsAnswer): boolean {
   return refusal instanceof Refusal && refusal.reason === "DEVICE_NOT_FOUND";
 }
 
-function withKey(publicKey: string, answer: HttpsAnswer): ProvidedDevice {
+function withKey(publicKey: string, answer: HttpsAnswer): MullvadDevice {
   const device = deviceIn(answer);
   if (device.publicKey === publicKey) return device;
   throw new GatewayError(

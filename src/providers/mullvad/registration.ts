@@ -1,15 +1,14 @@
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { formatPrefix, parsePrefix } from "../../address.ts";
-import type { Store } from "../../store/store.ts";
 import { isKey } from "../../wireguard/key.ts";
 import { Config } from "../../wireguard/schema.ts";
 import { DeviceId, DeviceName } from "./answers.ts";
 
 const { privateKey: Key, addresses: Addresses } = Config.properties.interface.properties;
 
-/** The gateway as the provider knows it. Number and keys are the operator's secrets: they go nowhere but into the store. */
-const Registration = Type.Object(
+/** The gateway as Mullvad knows it: a device. Number and keys are secrets: they are kept in the store and nowhere else. */
+const MullvadRegistration = Type.Object(
   {
     number: Type.String({ pattern: "^[0-9]{16}$" }),
     id: DeviceId,
@@ -23,23 +22,12 @@ const Registration = Type.Object(
   },
   { additionalProperties: false },
 );
-export type Registration = Static<typeof Registration>;
+export type MullvadRegistration = Static<typeof MullvadRegistration>;
 
-const schema = Compile(Registration);
-
-/** The setting that it is kept in. */
-export const ACCOUNT = "account";
-
-/** Damaged: there is a text that is no device. It counts as none, but whoever asks is told. */
-export type StoredRegistration = Registration | null | "damaged";
-
-export function storedRegistration(store: Pick<Store, "read">): StoredRegistration {
-  const text = store.read(ACCOUNT);
-  return text === null ? null : (registrationFrom(text) ?? "damaged");
-}
+const schema = Compile(MullvadRegistration);
 
 /** Null where the text is none. */
-export function registrationFrom(text: string): Registration | null {
+export function registrationFrom(text: string): MullvadRegistration | null {
   try {
     const value: unknown = JSON.parse(text);
     return schema.Check(value) && isSound(value) ? value : null;
@@ -49,7 +37,7 @@ export function registrationFrom(text: string): Registration | null {
 }
 
 /** What is in it reaches the kernel's tools. */
-function isSound({ privateKey, newKey = privateKey, addresses }: Registration): boolean {
+function isSound({ privateKey, newKey = privateKey, addresses }: MullvadRegistration): boolean {
   const canonical = addresses.every((text) => {
     const prefix = parsePrefix(text);
     return prefix !== null && formatPrefix(prefix) === text;

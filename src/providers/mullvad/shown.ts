@@ -1,33 +1,20 @@
 import { publicKeyOf } from "../../wireguard/key.ts";
-import type { ProvidedDevice } from "./answers.ts";
-import type { Registration } from "./registration.ts";
-
-/** What the operator is told of the account; no secret is in it. */
-export interface ShownAccount {
-  /** All but the last four digits hidden. */
-  number: string;
-  device: string;
-  public_key: string;
-  addresses: string[];
-  created: string;
-  /** ISO 8601; null where the provider could not be asked. */
-  paid_until: string | null;
-  /** One sentence each. */
-  warnings: string[];
-}
+import type { ShownAccount } from "../provider.ts";
+import type { MullvadDevice } from "./answers.ts";
+import type { MullvadRegistration } from "./registration.ts";
 
 /** Of what was asked of the provider: the answer, or why there is none. */
 export type Outcome<T> = T | Error;
 
-/** What the provider has for the device's key; null where the account no longer has the device. */
-type Provided = Pick<ProvidedDevice, "publicKey"> | null;
+/** What the provider has for the registration's key; null where the account no longer has the device. */
+type Provided = Pick<MullvadDevice, "publicKey"> | null;
 
 export function shownAccount(
-  device: Registration,
+  registration: MullvadRegistration,
   paid: Outcome<string>,
   provided: Outcome<Provided>,
 ): ShownAccount {
-  const { number, name, privateKey, addresses, created } = device;
+  const { number, name, privateKey, addresses, created } = registration;
   return {
     number: `${"*".repeat(number.length - SHOWN_DIGITS)}${number.slice(-SHOWN_DIGITS)}`,
     device: name,
@@ -35,7 +22,7 @@ export function shownAccount(
     addresses,
     created,
     paid_until: paid instanceof Error ? null : paid,
-    warnings: [...unknown(paid, provided), ...differing(device, provided)],
+    warnings: [...unknown(paid, provided), ...differing(registration, provided)],
   };
 }
 
@@ -50,7 +37,7 @@ function unknown(...outcomes: Outcome<unknown>[]): string[] {
   return failed === undefined ? [] : [`not all is known: ${failed.message}`];
 }
 
-function differing({ privateKey, newKey }: Registration, provided: Outcome<Provided>): string[] {
+function differing({ privateKey, newKey }: MullvadRegistration, provided: Outcome<Provided>): string[] {
   if (newKey !== undefined) return ["a change of the key is not finished: portcullis account rotate-key"];
   if (provided instanceof Error) return [];
   if (provided === null) return [GONE];

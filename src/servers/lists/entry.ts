@@ -1,10 +1,18 @@
 import { isIpv4 } from "../../address.ts";
+import { isName } from "../../name.ts";
 import { isKey } from "../../wireguard/key.ts";
-import { isName } from "../name.ts";
-import type { Listed } from "../tree.ts";
 
 /** A WireGuard server of a provider's list: what clients see of it, and what the endpoint needs. */
-export type ListedServer = Listed & { port: number; publicKey: string };
+export interface ListedServer {
+  name: string;
+  /** The `provider` of its public record. */
+  label: string;
+  country: string;
+  city: string;
+  ipv4: string;
+  port: number;
+  publicKey: string;
+}
 
 /** What an adapter makes of a document in its format. */
 export interface Reading {

@@ -3,12 +3,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GatewayError } from "../../../src/errors.ts";
-import { ManagedAccount } from "../../../src/providers/mullvad/account.ts";
-import { MullvadApi } from "../../../src/providers/mullvad/api.ts";
-import { type Registration, storedRegistration } from "../../../src/providers/mullvad/registration.ts";
+import { type MullvadRegistration, registrationFrom } from "../../../src/providers/mullvad/registration.ts";
 import { Store } from "../../../src/store/store.ts";
 import { publicKeyOf } from "../../../src/wireguard/key.ts";
-import { BASE, EXPIRY, FakeProvider, NUMBER } from "./provider.ts";
+import { mullvadAccount } from "./accounts.ts";
+import { EXPIRY, FakeProvider, NUMBER } from "./provider.ts";
 
 const NOW = Date.UTC(2026, 0, 2);
 
@@ -24,29 +23,26 @@ function gateway({ inUse = false } = {}) {
   const provider = new FakeProvider();
   const used = { inUse };
   let changes = 0;
-  const managedAccount = new ManagedAccount({
-    store,
-    api: new MullvadApi(BASE, provider.send),
+  const account = mullvadAccount(store, provider.send, {
     inUse: () => used.inUse,
-    changed: async () => void changes++,
-    notice: null,
+    takeUp: async () => void changes++,
   });
   return {
     directory,
     store,
     provider,
-    managedAccount,
+    account,
     used,
     changes: () => changes,
-    stored: () => storedRegistration(store),
+    stored: () => store.read("account"),
   };
 }
 
 type Gateway = ReturnType<typeof gateway>;
 
-function device({ stored }: Gateway): Registration {
-  const found = stored();
-  if (found === null || found === "damaged") throw new Error("there is no device");
+function registration({ stored }: Gateway): MullvadRegistration {
+  const found = registrationFrom(stored() ?? "");
+  if (found === null) throw new Error("there is no registration");
   return found;
 }
 
@@ -58,12 +54,12 @@ function provided({ provider }: Gateway) {
 
 /** Whether the provider has the key that the gateway would connect with. */
 function agrees(on: Gateway): boolean {
-  return provided(on).pubkey === publicKeyOf(device(on).privateKey);
+  return provided(on).pubkey === publicKeyOf(registration(on).privateKey);
 }
 
 async function loggedIn(options = {}): Promise<Gateway> {
   const all = gateway(options);
-  await all.managedAccount.logIn(NUMBER);
+  await all.account.logIn(NUMBER);
   all.provider.asked.length = 0;
   return all;
 }
@@ -71,7 +67,7 @@ async function loggedIn(options = {}): Promise<Gateway> {
 describe("logging in", () => {
   test("makes a device whose key the provider has, and says what it is without a secret", async () => {
     const all = gateway();
-    const shown = await all.managedAccount.logIn(NUMBER);
+    const shown = await all.account.logIn(NUMBER);
     expect(agrees(all)).toBe(true);
     expect(shown).toEqual({
       number: "************3456",
@@ -83,38 +79,29 @@ describe("logging in", () => {
       warnings: [],
     });
     expect(all.changes()).toBe(1);
-    expect(JSON.stringify(shown)).not.toContain(device(all).privateKey);
+    expect(JSON.stringify(shown)).not.toContain(registration(all).privateKey);
   });
 
   test("a second time is refused before the provider is asked", async () => {
     const all = await loggedIn();
-    const before = device(all);
-    await expect(all.managedAccount.logIn(NUMBER)).rejects.toThrow(
+    const before = registration(all);
+    await expect(all.account.logIn(NUMBER)).rejects.toThrow(
       'there is an account here already, with the device "happy otter 50"; log out first',
     );
-    expect([all.provider.asked, device(all)]).toEqual([[], before]);
+    expect([all.provider.asked, registration(all)]).toEqual([[], before]);
   });
 
   test("twice at once makes one device", async () => {
     const all = gateway();
-    const both = await Promise.allSettled([
-      all.managedAccount.logIn(NUMBER),
-      all.managedAccount.logIn(NUMBER),
-    ]);
+    const both = await Promise.allSettled([all.account.logIn(NUMBER), all.account.logIn(NUMBER)]);
     expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
     expect(agrees(all)).toBe(true);
   });
 
   test("in two processes at once leaves the device of one, here and at the provider", async () => {
     const all = gateway();
-    const other = new ManagedAccount({
-      store: Store.open(all.directory, NOW),
-      api: new MullvadApi(BASE, all.provider.send),
-      inUse: () => false,
-      changed: async () => {},
-      notice: null,
-    });
-    const both = await Promise.allSettled([all.managedAccount.logIn(NUMBER), other.logIn(NUMBER)]);
+    const other = mullvadAccount(Store.open(all.directory, NOW), all.provider.send);
+    const both = await Promise.allSettled([all.account.logIn(NUMBER), other.logIn(NUMBER)]);
     expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
     expect(agrees(all)).toBe(true);
   });
@@ -122,8 +109,8 @@ describe("logging in", () => {
   test("what the provider refuses is stored nowhere", async () => {
     const all = gateway();
     all.provider.maxDevices = 0;
-    await expect(all.managedAccount.logIn(NUMBER)).rejects.toThrow("all the devices that it may have");
-    await expect(all.managedAccount.logIn("0000000000000000")).rejects.toThrow("does not know this account");
+    await expect(all.account.logIn(NUMBER)).rejects.toThrow("all the devices that it may have");
+    await expect(all.account.logIn("0000000000000000")).rejects.toThrow("does not know this account");
     expect([all.stored(), all.changes(), all.provider.devices.size]).toEqual([null, 0, 0]);
   });
 
@@ -134,7 +121,7 @@ describe("logging in", () => {
   ])("%s leaves no device that nobody knows of", async (_, answer) => {
     const all = gateway();
     all.provider.mishap("POST /devices", answer, true);
-    await expect(all.managedAccount.logIn(NUMBER)).rejects.toThrow("provider");
+    await expect(all.account.logIn(NUMBER)).rejects.toThrow("provider");
     expect([all.stored(), all.provider.devices.size]).toEqual([null, 0]);
   });
 
@@ -144,7 +131,7 @@ describe("logging in", () => {
     all.store.write = () => {
       throw new GatewayError("unable", "The database could not be written: the disk is full.");
     };
-    await expect(all.managedAccount.logIn(NUMBER)).rejects.toThrow("the disk is full");
+    await expect(all.account.logIn(NUMBER)).rejects.toThrow("the disk is full");
     expect([...all.provider.devices.keys()]).toEqual([other.id]);
   });
 
@@ -152,7 +139,7 @@ describe("logging in", () => {
     const all = gateway();
     all.provider.mishap("POST /devices", null, true);
     all.provider.mishap("GET /devices", null);
-    await expect(all.managedAccount.logIn(NUMBER)).rejects.toThrow(
+    await expect(all.account.logIn(NUMBER)).rejects.toThrow(
       "provider.test cannot be asked: the connection was closed; a device of no use may be left in the account: https://mullvad.net/account/devices",
     );
     expect(all.stored()).toBeNull();
@@ -161,15 +148,15 @@ describe("logging in", () => {
   test("a stored value that is no device is none", async () => {
     const all = gateway();
     all.store.write("account", '{"number":"1"}');
-    await expect(all.managedAccount.show()).rejects.toThrow("cannot be read and is not used");
-    await all.managedAccount.logIn(NUMBER);
+    await expect(all.account.show()).rejects.toThrow("cannot be read and is not used");
+    await all.account.logIn(NUMBER);
     expect(agrees(all)).toBe(true);
   });
 });
 
 describe("showing", () => {
   test("without an account says how to get one", async () => {
-    await expect(gateway().managedAccount.show()).rejects.toThrow(
+    await expect(gateway().account.show()).rejects.toThrow(
       "there is no account here; log in with: portcullis account login",
     );
   });
@@ -177,7 +164,7 @@ describe("showing", () => {
   test("without an answer shows what is known, and says so", async () => {
     const all = await loggedIn();
     all.provider.mishap("POST /token", null);
-    expect(await all.managedAccount.show()).toMatchObject({
+    expect(await all.account.show()).toMatchObject({
       device: "happy otter 50",
       paid_until: null,
       warnings: ["not all is known: provider.test cannot be asked: the connection was closed"],
@@ -187,7 +174,7 @@ describe("showing", () => {
   test("a device that somebody has removed is told", async () => {
     const all = await loggedIn();
     all.provider.devices.clear();
-    const { paid_until, warnings } = await all.managedAccount.show();
+    const { paid_until, warnings } = await all.account.show();
     expect(paid_until).toBe(EXPIRY);
     expect(warnings).toEqual([
       "the provider no longer has this device, somebody has removed it; log out, then log in again",
@@ -197,7 +184,7 @@ describe("showing", () => {
   test("a key that somebody else has put there is told", async () => {
     const all = await loggedIn();
     provided(all).pubkey = "xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=";
-    expect((await all.managedAccount.show()).warnings).toEqual([
+    expect((await all.account.show()).warnings).toEqual([
       "the provider has another key for this device, and connecting fails: portcullis account rotate-key",
     ]);
   });
@@ -205,16 +192,16 @@ describe("showing", () => {
   test("another address or name at the provider is taken up", async () => {
     const all = await loggedIn();
     provided(all).ipv4_address = "10.64.0.99/32";
-    expect((await all.managedAccount.show()).addresses).toEqual(["10.64.0.99/32", "fd64::50/128"]);
-    expect([device(all).addresses[0], all.changes()]).toEqual(["10.64.0.99/32", 2]);
+    expect((await all.account.show()).addresses).toEqual(["10.64.0.99/32", "fd64::50/128"]);
+    expect([registration(all).addresses[0], all.changes()]).toEqual(["10.64.0.99/32", 2]);
   });
 });
 
 describe("logging out", () => {
   test("removes the device at the provider and every trace of it here", async () => {
     const all = await loggedIn();
-    const { privateKey, id } = device(all);
-    expect(await all.managedAccount.logOut(false)).toEqual({ device: "happy otter 50", remains: null });
+    const { privateKey, id } = registration(all);
+    expect(await all.account.logOut(false)).toEqual({ device: "happy otter 50", remains: null });
     expect([all.stored(), all.provider.devices.size, all.changes()]).toEqual([null, 0, 2]);
     for (const file of readdirSync(all.directory)) {
       const bytes = readFileSync(join(all.directory, file), "latin1");
@@ -225,14 +212,14 @@ describe("logging out", () => {
   test("of a device that is gone already succeeds", async () => {
     const all = await loggedIn();
     all.provider.devices.clear();
-    expect(await all.managedAccount.logOut(false)).toEqual({ device: "happy otter 50", remains: null });
+    expect(await all.account.logOut(false)).toEqual({ device: "happy otter 50", remains: null });
     expect(all.stored()).toBeNull();
   });
 
   test.each(["POST /token", "DELETE"])("without an answer to %s changes nothing", async (on) => {
     const all = await loggedIn();
-    all.provider.mishap(on === "DELETE" ? `DELETE /${device(all).id}` : on, null);
-    await expect(all.managedAccount.logOut(false)).rejects.toThrow(
+    all.provider.mishap(on === "DELETE" ? `DELETE /${registration(all).id}` : on, null);
+    await expect(all.account.logOut(false)).rejects.toThrow(
       "provider.test cannot be asked: the connection was closed; nothing was changed; with --forget the account is forgotten here alone",
     );
     expect(agrees(all)).toBe(true);
@@ -241,7 +228,7 @@ describe("logging out", () => {
   test("with --forget it needs no answer, and says what remains", async () => {
     const all = await loggedIn();
     all.provider.mishap("POST /token", null);
-    expect(await all.managedAccount.logOut(true)).toEqual({
+    expect(await all.account.logOut(true)).toEqual({
       device: "happy otter 50",
       remains:
         'the device "happy otter 50" is still in the account, because provider.test cannot be asked: the connection was closed; remove it at https://mullvad.net/account/devices',
@@ -253,14 +240,14 @@ describe("logging out", () => {
     const all = await loggedIn();
     all.used.inUse = true;
     for (const forget of [false, true])
-      await expect(all.managedAccount.logOut(forget)).rejects.toThrow("disconnect first");
+      await expect(all.account.logOut(forget)).rejects.toThrow("disconnect first");
     expect([all.provider.asked, agrees(all)]).toEqual([[], true]);
   });
 
   test("makes room for another login", async () => {
     const all = await loggedIn();
-    await all.managedAccount.logOut(false);
-    await all.managedAccount.logIn(NUMBER);
+    await all.account.logOut(false);
+    await all.account.logIn(NUMBER);
     expect(agrees(all)).toBe(true);
   });
 });
@@ -268,9 +255,9 @@ describe("logging out", () => {
 describe("another key", () => {
   test("takes the place of the former one in the same device", async () => {
     const all = await loggedIn();
-    const before = device(all);
-    const shown = await all.managedAccount.rotateKey();
-    const after = device(all);
+    const before = registration(all);
+    const shown = await all.account.rotateKey();
+    const after = registration(all);
     expect([after.id, after.name, agrees(all)]).toEqual([before.id, before.name, true]);
     expect(after.privateKey).not.toBe(before.privateKey);
     expect([shown.public_key, shown.warnings]).toEqual([publicKeyOf(after.privateKey), []]);
@@ -283,65 +270,65 @@ describe("another key", () => {
   test("brings the addresses that the provider gives with it", async () => {
     const all = await loggedIn();
     provided(all).ipv4_address = "10.64.0.99/32";
-    expect((await all.managedAccount.rotateKey()).addresses[0]).toBe("10.64.0.99/32");
+    expect((await all.account.rotateKey()).addresses[0]).toBe("10.64.0.99/32");
   });
 
   test("under a tunnel that uses the account is refused", async () => {
     const all = await loggedIn();
     all.used.inUse = true;
-    await expect(all.managedAccount.rotateKey()).rejects.toThrow("disconnect first");
+    await expect(all.account.rotateKey()).rejects.toThrow("disconnect first");
     expect(all.provider.asked).toEqual([]);
   });
 
   test("that the provider refuses changes nothing", async () => {
     const all = await loggedIn();
-    const before = device(all);
+    const before = registration(all);
     all.provider.refuse("PUT /pubkey", 429, "THROTTLED");
-    await expect(all.managedAccount.rotateKey()).rejects.toThrow("too many attempts");
-    expect([device(all), agrees(all)]).toEqual([before, true]);
+    await expect(all.account.rotateKey()).rejects.toThrow("too many attempts");
+    expect([registration(all), agrees(all)]).toEqual([before, true]);
   });
 
   test.each([true, false])("that may have arrived (%p) is found out at once", async (arrived) => {
     const all = await loggedIn();
-    const before = device(all);
+    const before = registration(all);
     all.provider.mishap("PUT /pubkey", null, arrived);
-    const rotated = await all.managedAccount.rotateKey().then(
+    const rotated = await all.account.rotateKey().then(
       () => true,
       () => false,
     );
     expect(rotated).toBe(arrived);
     expect(agrees(all)).toBe(true);
-    expect(device(all).privateKey === before.privateKey).toBe(!arrived);
-    expect(device(all)).not.toHaveProperty("newKey");
+    expect(registration(all).privateKey === before.privateKey).toBe(!arrived);
+    expect(registration(all)).not.toHaveProperty("newKey");
   });
 
   test.each([true, false])("that may have arrived (%p) waits where the provider is gone", async (arrived) => {
     const all = await loggedIn();
     all.provider.mishap("PUT /pubkey", null, arrived);
-    all.provider.mishap(`GET /${device(all).id}`, null);
-    await expect(all.managedAccount.rotateKey()).rejects.toThrow(
+    all.provider.mishap(`GET /${registration(all).id}`, null);
+    await expect(all.account.rotateKey()).rejects.toThrow(
       "which key the provider has now is not known, and connecting may fail: try again",
     );
-    expect(device(all)).toHaveProperty("newKey");
+    expect(registration(all)).toHaveProperty("newKey");
     all.provider.mishap("POST /token", null);
-    expect((await all.managedAccount.show()).warnings).toContain(
+    expect((await all.account.show()).warnings).toContain(
       "a change of the key is not finished: portcullis account rotate-key",
     );
-    expect((await all.managedAccount.show()).warnings).toEqual([]);
+    expect((await all.account.show()).warnings).toEqual([]);
     expect(agrees(all)).toBe(true);
-    expect(device(all)).not.toHaveProperty("newKey");
+    expect(registration(all)).not.toHaveProperty("newKey");
   });
 
   test.each([true, false])("is finished by the next rotation (arrived: %p)", async (arrived) => {
     const all = await loggedIn();
-    const { privateKey } = device(all);
+    const { privateKey } = registration(all);
     all.provider.mishap("PUT /pubkey", null, arrived);
-    all.provider.mishap(`GET /${device(all).id}`, null);
-    await expect(all.managedAccount.rotateKey()).rejects.toThrow();
-    await all.managedAccount.rotateKey();
+    all.provider.mishap(`GET /${registration(all).id}`, null);
+    await expect(all.account.rotateKey()).rejects.toThrow();
+    await all.account.rotateKey();
     expect(agrees(all)).toBe(true);
-    expect(device(all).privateKey).not.toBe(privateKey);
-    expect(device(all)).not.toHaveProperty("newKey");
+    expect(registration(all).privateKey).not.toBe(privateKey);
+    expect(registration(all)).not.toHaveProperty("newKey");
   });
 
   test("that the provider took but the disk did not is still here after a crash", async () => {
@@ -352,19 +339,19 @@ describe("another key", () => {
       if (++writes > 1) throw new GatewayError("unable", "The database could not be written.");
       write(key, value);
     };
-    await expect(all.managedAccount.rotateKey()).rejects.toThrow("could not be written");
+    await expect(all.account.rotateKey()).rejects.toThrow("could not be written");
     all.store.write = write;
     expect(agrees(all)).toBe(false);
-    await all.managedAccount.show();
+    await all.account.show();
     expect(agrees(all)).toBe(true);
   });
 
   test("of a device that is gone says so, and keeps what it had", async () => {
     const all = await loggedIn();
-    const before = device(all);
+    const before = registration(all);
     all.provider.devices.clear();
-    await expect(all.managedAccount.rotateKey()).rejects.toThrow("log out, then log in again");
-    expect(device(all)).toEqual(before);
+    await expect(all.account.rotateKey()).rejects.toThrow("log out, then log in again");
+    expect(registration(all)).toEqual(before);
   });
 });
 
@@ -373,7 +360,7 @@ test.each([200, 302, 400, 401, 404, 429, 500])(
   async (status) => {
     for (const on of ["POST /token", "GET /accounts/me", "PUT /pubkey", "POST /devices", "DELETE"]) {
       const all = await loggedIn();
-      const { privateKey, id } = device(all);
+      const { privateKey, id } = registration(all);
       const { token } = all.provider;
       const body = JSON.stringify({
         code: `${NUMBER} ${token} ${privateKey}`,
@@ -381,14 +368,14 @@ test.each([200, 302, 400, 401, 404, 429, 500])(
         name: privateKey,
       });
       const spoil = () => all.provider.mishap(on === "DELETE" ? `DELETE /${id}` : on, { status, body });
-      const { managedAccount } = all;
+      const { account } = all;
       const said: string[] = [];
       for (const work of [
-        () => managedAccount.show(),
-        () => managedAccount.rotateKey(),
-        () => managedAccount.logOut(false),
-        () => managedAccount.logOut(true),
-        () => managedAccount.logIn(NUMBER),
+        () => account.show(),
+        () => account.rotateKey(),
+        () => account.logOut(false),
+        () => account.logOut(true),
+        () => account.logIn(NUMBER),
       ]) {
         spoil();
         said.push(await work().then(JSON.stringify, (error: Error) => error.message));

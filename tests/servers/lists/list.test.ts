@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../../src/errors.ts";
+import { nameIn } from "../../../src/name.ts";
 import { checked } from "../../../src/servers/lists/entry.ts";
 import { readList } from "../../../src/servers/lists/list.ts";
-import { nameIn } from "../../../src/servers/name.ts";
 import { PUBLIC } from "../example.ts";
 import { fixture, lineOf } from "./fixture.ts";
 

@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "./errors.ts";
 
 /**
  * A server's name as the key that it is: 1 to 64 characters in NFC, so that two names that look alike are one.

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { GatewayError } from "../../src/errors.ts";
-import { nameIn } from "../../src/servers/name.ts";
+import { GatewayError } from "../src/errors.ts";
+import { nameIn } from "../src/name.ts";
 
 test.each([
   "a",

@@ -1,0 +1,104 @@
+import type { AlertCode } from "./alert.ts";
+import { EventBus } from "./http/event-bus.ts";
+import { Log } from "./log.ts";
+import { linksFinder } from "./network/finder.ts";
+import type { HostNetwork } from "./network/host-network.ts";
+import { Accounts } from "./providers/accounts.ts";
+import { listSourceOf } from "./providers/addresses.ts";
+import { isManagedInUse } from "./providers/in-use.ts";
+import { ownEndOf } from "./providers/own-end.ts";
+import { Registrations } from "./providers/registrations.ts";
+import { takeUpAccount } from "./providers/take-up.ts";
+import { alternativesTo } from "./servers/alternatives.ts";
+import { Catalogue } from "./servers/catalogue.ts";
+import { ManagedList } from "./servers/managed.ts";
+import { Updates } from "./servers/updates.ts";
+import type { Settings } from "./settings.ts";
+import { Store } from "./store/store.ts";
+import type { Host, Send } from "./system/host.ts";
+import { LinuxHost } from "./system/linux.ts";
+import { assertMachine } from "./system/machine.ts";
+import { SavedState } from "./tunnel/saved-state.ts";
+import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
+
+/** The parts of a gateway, put together; nothing has touched the kernel yet. */
+export interface Graph extends Tunnel {
+  settings: Settings;
+  store: Store;
+  catalogue: Catalogue;
+  updates: Updates;
+  savedState: SavedState;
+  log: Log;
+  host: Host;
+  findNetwork: () => Promise<HostNetwork>;
+  events: EventBus;
+  /** The operator's account at a provider, which is asked by way of `send`. */
+  accountsBy: (send: Send) => Accounts;
+  /** Makes managed servers use the account that is in the store now. */
+  takeUpAccount: () => Promise<void>;
+  /** What was found damaged, for an alert once somebody listens. */
+  damages: [AlertCode, string][];
+}
+
+/** `note` is told the machine's network each time that it is looked up. */
+export async function graphOf(
+  settings: Settings,
+  note: (network: HostNetwork) => void = () => {},
+): Promise<Graph> {
+  assertMachine(settings.netns);
+  const log = new Log(settings.logLevel);
+  const host = new LinuxHost(settings.netns);
+  const store = Store.open(settings.stateDir, host.now());
+  const registrations = new Registrations(store);
+  const registered = registrations.current();
+  const source = listSourceOf(settings, registered?.provider);
+  const managed = new ManagedList(await ownEndOf(host, settings, registered));
+  await managed.load(host, source, store);
+  const events = new EventBus(host, log);
+  const savedState = new SavedState(store, (code, message) => events.alarm(code, message));
+  const catalogue = new Catalogue(store, managed);
+  const find = linksFinder(host, settings, savedState, log);
+  const findNetwork = async () => {
+    const network = await find();
+    note(network);
+    return network;
+  };
+  const tunnel = tunnelIn({
+    host,
+    savedState,
+    findNetwork,
+    base: settings.interface,
+    userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
+    autoconnect: settings.autoconnect,
+    latest: ({ provider, name }) => catalogue.server(provider, name),
+    alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
+    log,
+    alarm: (code, message) => events.alarm(code, message),
+  });
+  const onShrunk = (message: string) => events.alarm("list_shrunk", message);
+  const updates = new Updates({ host, store, catalogue, log, onShrunk }, source);
+  const takeUp = () => takeUpAccount({ settings, host, registrations, managed, updates });
+  const inUse = () => isManagedInUse({ controller: tunnel.controller, savedState });
+  const accountsBy = (send: Send) => new Accounts({ settings, store, registrations, send, inUse, takeUp });
+  const damages: [AlertCode, string][] = [];
+  if (store.alert !== null) damages.push(["state_damaged", store.alert]);
+  if (registered?.registration === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);
+  if (managed.alert !== null) damages.push(["list_damaged", managed.alert]);
+  return {
+    ...tunnel,
+    settings,
+    store,
+    catalogue,
+    updates,
+    savedState,
+    log,
+    host,
+    findNetwork,
+    events,
+    accountsBy,
+    takeUpAccount: takeUp,
+    damages,
+  };
+}
+
+const ACCOUNT_LOST = "The stored account of the managed provider could not be read and is not used.";

@@ -1,0 +1,38 @@
+import type { AlertCode } from "../alert.ts";
+import type { Log } from "../log.ts";
+import type { Host } from "../system/host.ts";
+import type { GatewayEvent } from "./event.ts";
+
+/** Passes each event on to whoever listens, and counts the alerts. */
+export class EventBus {
+  alerts = 0;
+  /** The latest damage to state or lists; it stays until the next start. */
+  damage: string | null = null;
+  private readonly listeners = new Set<(event: GatewayEvent) => void>();
+
+  constructor(
+    private readonly clock: Pick<Host, "now">,
+    private readonly log: Pick<Log, "warn">,
+  ) {}
+
+  subscribe(listener: (event: GatewayEvent) => void): () => void {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
+  }
+
+  get heard(): boolean {
+    return this.listeners.size > 0;
+  }
+
+  publish(event: GatewayEvent): void {
+    for (const listener of this.listeners) listener(event);
+  }
+
+  alarm(code: AlertCode, message: string): void {
+    this.alerts += 1;
+    if (code === "state_damaged" || code === "list_damaged") this.damage = message;
+    this.log.warn(`security_alert ${code}: ${message}`);
+    const at = new Date(this.clock.now()).toISOString();
+    this.publish({ type: "security_alert", payload: { code, message, at } });
+  }
+}

@@ -1,0 +1,72 @@
+import { existsSync, unlinkSync } from "node:fs";
+import { type Code, GatewayError, messageOf } from "../errors.ts";
+
+/** What may be asked over a socket: by name, what is given and what comes back. */
+export type Requests = Record<string, [given: unknown, answer: unknown]>;
+
+export type Answers<Known extends Requests> = {
+  [Name in keyof Known]: (given: Known[Name][0]) => Promise<Known[Name][1]>;
+};
+
+/** Answers on a socket file, which only those may use who may write to it, until the signal aborts. */
+export function answerOn<Known extends Requests>(
+  path: string,
+  answers: Answers<Known>,
+  signal: AbortSignal,
+): void {
+  // What a killed service left behind: the state directory is claimed, so nobody answers there.
+  if (existsSync(path)) unlinkSync(path);
+  const routes = Object.entries(answers).map(([name, answer]) => [
+    `/${name}`,
+    {
+      POST: (request: Request, server: Bun.Server<undefined>) => {
+        // The internet may be asked meanwhile, and it may be slow.
+        server.timeout(request, 0);
+        return answered(answer, request);
+      },
+    },
+  ]);
+  const server = Bun.serve({
+    unix: path,
+    routes: { "/": () => new Response("portcullis"), ...Object.fromEntries(routes) },
+  });
+  signal.addEventListener("abort", () => {
+    void server.stop(true);
+    try {
+      unlinkSync(path);
+    } catch {
+      // The next start removes it.
+    }
+  });
+}
+
+/** Asks whoever answers on the socket; null where nobody does. Throws what the answer's error says. */
+export async function askOn<Known extends Requests, Name extends keyof Known & string>(
+  unix: string,
+  name: Name,
+  given: Known[Name][0],
+): Promise<{ answer: Known[Name][1] } | null> {
+  if (!(await isAnswered(unix))) return null;
+  const body = JSON.stringify(given);
+  const response = await fetch(`http://localhost/${name}`, { unix, method: "POST", body, timeout: false });
+  const said = (await response.json()) as { answer: Known[Name][1] } | { code: Code; message: string };
+  if ("code" in said) throw new GatewayError(said.code, said.message);
+  return said;
+}
+
+async function answered(answer: (given: unknown) => Promise<unknown>, request: Request): Promise<Response> {
+  try {
+    return Response.json({ answer: await answer(await request.json()) });
+  } catch (error) {
+    const code = error instanceof GatewayError ? error.code : "unable";
+    return Response.json({ code, message: messageOf(error) }, { status: 500 });
+  }
+}
+
+async function isAnswered(path: string): Promise<boolean> {
+  if (!existsSync(path)) return false;
+  return fetch("http://localhost/", { unix: path }).then(
+    (response) => response.ok,
+    () => false,
+  );
+}

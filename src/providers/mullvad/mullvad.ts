@@ -1,0 +1,25 @@
+import { FLAGS } from "../../settings.ts";
+import type { VpnProvider } from "../provider.ts";
+import { MullvadAccount } from "./account.ts";
+import { MullvadApi } from "./api.ts";
+import { accountNumberIn } from "./number.ts";
+import { registrationFrom } from "./registration.ts";
+
+/** Inside every tunnel of Mullvad's; its app's server list names the same. */
+const RESOLVER = "10.64.0.1";
+
+export const mullvad: VpnProvider = {
+  name: "mullvad",
+  label: "Mullvad",
+  credentials: [{ name: "Account number", parse: accountNumberIn }],
+  list: FLAGS.managedList.fallback,
+  api: FLAGS.managedApi.fallback,
+  setting: "account",
+  registrationIn: (text) => {
+    const registration = registrationFrom(text);
+    if (registration === null) return null;
+    const { name, privateKey, addresses } = registration;
+    return { name, privateKey, addresses, dns: [RESOLVER] };
+  },
+  accountWith: ({ api, send, ...deps }) => new MullvadAccount({ ...deps, api: new MullvadApi(api, send) }),
+};

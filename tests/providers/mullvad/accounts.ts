@@ -1,0 +1,25 @@
+import { Accounts } from "../../../src/providers/accounts.ts";
+import { Registrations } from "../../../src/providers/registrations.ts";
+import { settingsFrom } from "../../../src/settings.ts";
+import type { Store } from "../../../src/store/store.ts";
+import type { Send } from "../../../src/system/host.ts";
+import { BASE } from "./provider.ts";
+
+interface Surroundings {
+  inUse?: () => boolean;
+  takeUp?: () => Promise<void>;
+}
+
+/** An account at Mullvad, as a gateway with this store has it. */
+export function mullvadAccount(store: Store, send: Send, surroundings: Surroundings = {}) {
+  const settings = settingsFrom({ managedApi: BASE });
+  const { inUse = () => false, takeUp = async () => {} } = surroundings;
+  const registrations = new Registrations(store);
+  const accounts = new Accounts({ settings, store, registrations, send, inUse, takeUp });
+  return {
+    logIn: (number: string) => accounts.logIn("mullvad", [number]),
+    show: () => accounts.show(),
+    rotateKey: () => accounts.rotateKey(),
+    logOut: (forget: boolean) => accounts.logOut(forget),
+  };
+}

@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { ownEndOf } from "../../src/providers/own-end.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { PRESHARED, PRIVATE } from "../servers/example.ts";
+import { second } from "./second.ts";
+
+const UNSET = settingsFrom({});
+const host = { read: async () => PRESHARED };
+const REGISTERED = {
+  provider: second,
+  registration: {
+    name: "home",
+    privateKey: PRIVATE,
+    addresses: ["10.64.0.9/32", "fc00::9/128"],
+    dns: ["10.64.0.1"],
+  },
+};
+
+test("the own end is the registration's, with the provider's resolver", async () => {
+  expect(await ownEndOf(host, UNSET, REGISTERED)).toEqual({
+    interface: {
+      privateKey: PRIVATE,
+      addresses: ["10.64.0.9/32", "fc00::9/128"],
+      dns: ["10.64.0.1"],
+      searchDomains: [],
+    },
+  });
+});
+
+test("the operator's resolver wins over the provider's", async () => {
+  const ownEnd = await ownEndOf(host, { ...UNSET, managedDns: "192.0.2.53" }, REGISTERED);
+  expect(ownEnd).toMatchObject({ interface: { privateKey: PRIVATE, dns: ["192.0.2.53"] } });
+});
+
+test("an own end in the settings wins over the registration", async () => {
+  const given = { ...UNSET, managedKeyFile: "/key", managedAddress: "192.0.2.7/32" };
+  expect(await ownEndOf(host, given, REGISTERED)).toEqual({
+    interface: { privateKey: PRESHARED, addresses: ["192.0.2.7/32"], dns: [], searchDomains: [] },
+  });
+});
+
+test("a damaged registration makes none, and the sentence says what to type", async () => {
+  expect(await ownEndOf(host, UNSET, { provider: second, registration: "damaged" })).toEqual({
+    missing: "the one that is stored cannot be read; type: sudo portcullis account login",
+  });
+});

@@ -1,0 +1,52 @@
+import type { Account, AccountDeps, Registration, VpnProvider } from "../../src/providers/provider.ts";
+import { PRESHARED, PUBLIC } from "../servers/example.ts";
+
+/** A provider as a newcomer would add it: two credentials, a resolver and a list of its own. */
+export const second: VpnProvider = {
+  name: "second",
+  label: "Second VPN",
+  credentials: [
+    { name: "User name", parse: (text) => text.trim() },
+    { name: "Password", parse: (text) => text },
+  ],
+  list: "https://second.test/servers",
+  api: "https://api.second.test",
+  setting: "account second",
+  registrationIn: (text) => (text.startsWith("{") ? (JSON.parse(text) as Registration) : null),
+  accountWith: (deps) => new SecondAccount(deps),
+};
+
+const REGISTRATION: Registration = {
+  name: "gateway-1",
+  privateKey: PRESHARED,
+  addresses: ["10.5.0.2/32"],
+  dns: ["10.5.0.1"],
+};
+
+class SecondAccount implements Account {
+  constructor(private readonly deps: AccountDeps) {}
+
+  async logIn([user = "", password = ""]: readonly string[]) {
+    const { api, send, slot, changed } = this.deps;
+    await send({ url: `${api}/login`, method: "POST", headers: {}, body: `${user}:${password}` });
+    slot.saveFirst(JSON.stringify(REGISTRATION));
+    await changed();
+    return this.show();
+  }
+
+  async show() {
+    const { name: device, addresses } = REGISTRATION;
+    const dates = { created: "2026-01-02T03:04:05.000Z", paid_until: null };
+    return { number: "***", device, public_key: PUBLIC, addresses: [...addresses], ...dates, warnings: [] };
+  }
+
+  rotateKey() {
+    return this.show();
+  }
+
+  async logOut() {
+    this.deps.slot.forget();
+    await this.deps.changed();
+    return { device: REGISTRATION.name, remains: null };
+  }
+}
