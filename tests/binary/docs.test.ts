@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
+import { BINARY, Client } from "./client.ts";
+import { type Block, blocksIn, commandsIn, patternOf, rowsIn } from "./page.ts";
+
+/** Network namespaces and a connect for each row on a busy machine. */
+const TIMEOUT_MS = 240_000;
+/** The command line has one address, and its connection endpoints five requests a second. */
+const PACE_MS = 250;
+const ROOT = join(import.meta.dir, "../..");
+const PAGES = ["README.md", ...new Bun.Glob("docs/*.md").scanSync(ROOT), "CONTRIBUTING.md"].toSorted();
+const texts = new Map(
+  await Promise.all(PAGES.map(async (page) => [page, await Bun.file(join(ROOT, page)).text()] as const)),
+);
+/** Blocks that this very suite and the sandbox's tests carry out. */
+const CARRIED_OUT_ELSEWHERE = /^\.\/scripts\/(start|test|build)\b|^\S*\bbun test\b/;
+
+let lab: Lab;
+let gateway: Gateway;
+let folder: string;
+
+beforeAll(async () => {
+  lab = await createLab({ arms: 2 });
+  gateway = await lab.startGateway({ program: [BINARY] });
+  folder = join(lab.sandbox.directory, "docs");
+  mkdirSync(folder);
+  const { files, servers } = lab.sandbox;
+  copyFileSync(files.custom, join(folder, "custom.json"));
+  copyFileSync(files.importBody, join(folder, "import.json"));
+  copyFileSync(files.importConf, join(folder, "work.conf"));
+  writeFileSync(join(folder, "private.key"), `${servers[0].customBody.private_key}\n`);
+  writeFileSync(join(folder, "passphrase"), "a passphrase for the test\n");
+}, TIMEOUT_MS);
+afterAll(() => lab?.close(), TIMEOUT_MS);
+
+interface Typed {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** What a person types, in a shell that knows the gateway of the lab as the pages know the sandbox's. */
+async function typed(script: string): Promise<Typed> {
+  const { address } = new Client(gateway.port);
+  // Each curl comes from an address of its own, so that no limit is in the way.
+  writeFileSync(join(folder, ".curlrc"), `interface = ${address}\n`);
+  const around = `sudo() { "$@"; }\nportcullis() { ${BINARY} "$@"; }\n`;
+  const child = Bun.spawn(["bash", "-c", around + script.replaceAll(":5000", `:${gateway.port}`)], {
+    cwd: folder,
+    env: {
+      ...process.env,
+      CURL_HOME: folder,
+      PORTCULLIS_URL: `http://127.0.0.1:${gateway.port}`,
+      PORTCULLIS_STATE_DIR: join(lab.sandbox.directory, "state"),
+      public_key: lab.sandbox.servers[0].publicKey,
+    },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { code, stdout, stderr };
+}
+
+/** As the sandbox is when it is used for the first time. */
+async function asAtFirst(): Promise<void> {
+  const client = new Client(gateway.port);
+  await client.ask("POST", "/api/provider/managed");
+  expect((await client.ask("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
+}
+
+function blocks(language: Block["language"]): { page: string; text: string }[] {
+  return [...texts].flatMap(([page, text]) =>
+    blocksIn(text)
+      .filter((block) => block.language === language)
+      .map((block) => ({ page, text: block.text })),
+  );
+}
+
+test("the pages have commands", () => {
+  expect(blocks("sh").length).toBeGreaterThanOrEqual(7);
+  expect(rowsIn(texts.get("docs/interface.md") ?? "").length).toBeGreaterThanOrEqual(13);
+});
+
+describe("each command in a table gives the answer beside it", () => {
+  test.each(PAGES.filter((page) => rowsIn(texts.get(page) ?? "").length > 0))(
+    "%s",
+    async (page) => {
+      const text = texts.get(page) ?? "";
+      const variables = blocksIn(text).find((block) => block.text.startsWith("api="))?.text ?? "";
+      for (const { command, answer } of rowsIn(text)) {
+        await asAtFirst();
+        const { stdout } = await typed(`${variables}\n${command}`);
+        expect({ command, stdout }).toEqual({ command, stdout: expect.stringMatching(patternOf(answer)) });
+      }
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe("each command in a block succeeds", () => {
+  test.each(blocks("sh").map(({ page, text }) => [page, commandsIn(text)] as const))(
+    "%s: %p",
+    async (_, commands) => {
+      await asAtFirst();
+      for (const command of commands) {
+        if (CARRIED_OUT_ELSEWHERE.test(command)) continue;
+        const next = Bun.sleep(PACE_MS);
+        const { code, stderr } = await typed(command);
+        expect({ command, code, stderr }).toEqual({ command, code: 0, stderr });
+        await next;
+      }
+    },
+    TIMEOUT_MS,
+  );
+});
+
+test("each command for another machine exists", async () => {
+  const commands = blocks("console")
+    .flatMap(({ text }) => text.split("\n"))
+    .map((line) => /^\$ (?:sudo )?(?:\.\/)?portcullis ([^#]*)/.exec(line)?.[1]?.trim() ?? "")
+    .filter((words) => words !== "");
+  expect(commands.length).toBeGreaterThan(8);
+  for (const words of commands) {
+    const { code, stderr } = await typed(`portcullis ${words} --help`);
+    expect({ words, code, stderr }).toEqual({ words, code: 0, stderr: "" });
+  }
+}, 60_000);
+
+test("the listener hears the status", async () => {
+  const [listener] = blocks("ts");
+  writeFileSync(join(folder, "listen.ts"), (listener?.text ?? "").replace(":5000", `:${gateway.port}`));
+  const child = Bun.spawn([process.execPath, join(folder, "listen.ts")], {
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  const { value } = await child.stdout.getReader().read();
+  child.kill();
+  expect(new TextDecoder().decode(value)).toStartWith("status_change ");
+}, 60_000);
+
+test("each link to a file leads somewhere", async () => {
+  const missing: string[] = [];
+  for (const [page, text] of texts) {
+    for (const [, target = ""] of text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)) {
+      if (!(await Bun.file(join(ROOT, page, "..", target)).exists())) missing.push(`${page}: ${target}`);
+    }
+  }
+  expect(missing).toEqual([]);
+});
