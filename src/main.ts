@@ -7,6 +7,7 @@ import { addInstallCommands } from "./cli/installation.ts";
 import { withInstalledSettings, withSettings } from "./cli/settings.ts";
 import { messageOf } from "./errors.ts";
 import type { TrySettings } from "./sandbox/try.ts";
+import { redacted } from "./secrets.ts";
 import { FLAGS, settingsFrom } from "./settings.ts";
 import { notifySystemd } from "./system/notify.ts";
 
@@ -21,7 +22,7 @@ const program = new Command("portcullis")
   // An option belongs to the command that it stands behind: `servers` and `servers update` both have some.
   .enablePositionalOptions()
   // What is wrong is quoted, and may be a secret that somebody has typed in its place.
-  .configureOutput({ outputError: (text, write) => write(withoutSecrets(text)) })
+  .configureOutput({ outputError: (text, write) => write(redacted(text)) })
   .showHelpAfterError(false);
 
 withSettings(command("serve", "run the gateway"), async (settings) => {
@@ -113,10 +114,6 @@ await program.parseAsync().catch((error: unknown) => {
   if (!(error instanceof CommanderError)) process.stderr.write(`portcullis: ${messageOf(error)}\n`);
   process.exit(exitCodeOf(error));
 });
-
-function withoutSecrets(text: string): string {
-  return text.replace(/[A-Za-z0-9+/]{43}=/g, "(a key)").replace(/\b[0-9]{16}\b/g, "(an account number)");
-}
 
 function command(name: string, description: string, parent = program, options = {}): Command {
   return parent

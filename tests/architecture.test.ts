@@ -7,6 +7,8 @@ const SRC = join(import.meta.dir, "../src");
 /** What every room may import; among themselves in this order. */
 const BASICS = [
   "errors.ts",
+  "queue.ts",
+  "secrets.ts",
   "address.ts",
   "name.ts",
   "interface-name.ts",

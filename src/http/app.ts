@@ -6,7 +6,7 @@ import { EventSockets } from "./event-sockets.ts";
 import type { Gateway } from "./gateway.ts";
 import { type Next, type PipelineOptions, pipelineFor } from "./pipeline.ts";
 import { routesOf } from "./routes.ts";
-import { inTurns } from "./single-flight.ts";
+import { singleFlight } from "./single-flight.ts";
 
 export interface Options extends PipelineOptions {
   /** By which interface a link-local peer has come in; null where that is not known. */
@@ -17,12 +17,12 @@ export type App = ReturnType<typeof createApp>;
 
 /** The HTTP interface to a gateway; nothing listens yet. */
 export function createApp(gateway: Gateway, options: Options) {
-  const door = pipelineFor(options);
-  const shared = inTurns(gateway);
+  const pipeline = pipelineFor(options);
+  const shared = singleFlight(gateway);
   const eventSockets = new EventSockets(shared, options.fault);
   const app = new Elysia({
     strictPath: true,
-    // A native static response would bypass the door.
+    // A native static response would bypass the pipeline.
     nativeStaticResponse: false,
     // Without this a one-letter Host makes every path unknown.
     handler: { standardHostname: false },
@@ -40,7 +40,7 @@ export function createApp(gateway: Gateway, options: Options) {
     .wrap((next) => async (request: Request) => {
       const peer = await peerOf(app.server?.requestIP(request) ?? null, options);
       // Elysia types what it wraps as a function that returns a function; it is the handler of the request.
-      return door(request, peer, next as unknown as Next);
+      return pipeline(request, peer, next as unknown as Next);
     })
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))
     .use(routesOf(shared, eventSockets))

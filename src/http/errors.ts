@@ -1,5 +1,6 @@
 import { NotFoundError, ParseError, ValidationError } from "elysia";
 import { type Code, GatewayError } from "../errors.ts";
+import { redacted } from "../secrets.ts";
 
 /** Tells the operator of a fault that the client learns nothing about. */
 export type Fault = (message: string) => void;
@@ -66,7 +67,7 @@ export function describe(thrown: unknown): string {
   if (!(thrown instanceof Error)) return "something other than an Error was thrown";
   const cause = thrown.cause === undefined ? "" : `, because ${describe(thrown.cause)}`;
   const text = thrown instanceof GatewayError ? thrown.message : (thrown.stack ?? thrown.message);
-  return (text.replace(/\.$/, "") + cause).replace(/[A-Za-z0-9+/]{43}=/g, "(a key)");
+  return redacted(text.replace(/\.$/, "") + cause);
 }
 
 /** The sentence that `standard.ts` gave as its only issue. */

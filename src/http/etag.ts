@@ -20,7 +20,7 @@ export function entityOnce<Value extends object>(check: (value: Value) => void):
 export function answerWith({ bytes, etag }: Entity, request: Request): Response {
   // A client may keep it, and asks each time whether it still holds.
   const headers = { ETag: etag, "Cache-Control": "private, no-cache" };
-  if (isKnown(etag, request.headers.get("if-none-match"))) {
+  if (isKnown(etag, request)) {
     return new Response(null, { status: 304, headers });
   }
   return new Response(bytes, { headers: { ...headers, "Content-Type": "application/json" } });
@@ -31,8 +31,8 @@ function entityOf(value: object): Entity {
   return { bytes, etag: `"${new Bun.CryptoHasher("sha256").update(bytes).digest("base64url")}"` };
 }
 
-/** `*` or a list of tags, compared weakly (RFC 9110, section 13.1.2). */
-function isKnown(etag: string, ifNoneMatch: string | null): boolean {
-  const tags = (ifNoneMatch ?? "").split(",").map((tag) => tag.trim());
+/** Whether the client has it: `If-None-Match` is `*` or a list of tags, compared weakly (RFC 9110, section 13.1.2). */
+export function isKnown(etag: string, request: Request): boolean {
+  const tags = (request.headers.get("if-none-match") ?? "").split(",").map((tag) => tag.trim());
   return tags.some((tag) => tag === "*" || tag === etag || tag === `W/${etag}`);
 }

@@ -29,14 +29,14 @@ type Socket = Bun.ServerWebSocket<Seat>;
 
 /** All who listen at `/ws`. A message is written out once and handed to Bun, which spreads it natively. */
 export class EventSockets {
-  readonly #sockets = new Set<Socket>();
-  readonly #seats = new Map<string, number>();
+  private readonly sockets = new Set<Socket>();
+  private readonly seats = new Map<string, number>();
   /** How many changes of the status were told so far. */
-  #changes = 0;
+  private changes = 0;
   /** The status on its way to those who have just come; a crowd that comes at once shares one reading. */
-  #reading: Promise<string> | null = null;
-  #leaveGateway = () => {};
-  #server: Pick<Bun.Server<unknown>, "publish"> | null = null;
+  private reading: Promise<string> | null = null;
+  private leaveGateway = () => {};
+  private server: Pick<Bun.Server<unknown>, "publish"> | null = null;
 
   constructor(
     private readonly gateway: Pick<Gateway, "status" | "subscribe">,
@@ -50,32 +50,32 @@ export class EventSockets {
     maxPayloadLength: MAX_MESSAGE_BYTES,
     backpressureLimit: MAX_BACKLOG_BYTES,
     closeOnBackpressureLimit: true,
-    open: (socket) => this.#enter(socket),
+    open: (socket) => this.enter(socket),
     message: (socket) => socket.close(CLOSE.policyViolation, "this socket only sends"),
-    close: (socket) => this.#leave(socket),
+    close: (socket) => this.leave(socket),
   };
 
   /** Why there is no place for one more socket of a client, or null. */
   refusalFor(client: string): "client" | "all" | null {
-    if (this.#sockets.size >= MAX_SOCKETS) return "all";
-    return (this.#seats.get(client) ?? 0) >= MAX_SOCKETS_PER_CLIENT ? "client" : null;
+    if (this.sockets.size >= MAX_SOCKETS) return "all";
+    return (this.seats.get(client) ?? 0) >= MAX_SOCKETS_PER_CLIENT ? "client" : null;
   }
 
   /** From here on the events of the gateway go to those who listen. */
   start(server: Pick<Bun.Server<unknown>, "publish">): void {
-    this.#server = server;
+    this.server = server;
   }
 
   stop(): void {
-    this.#leaveGateway();
-    for (const socket of this.#sockets) socket.close(CLOSE.goingAway, "the gateway stops");
+    this.leaveGateway();
+    for (const socket of this.sockets) socket.close(CLOSE.goingAway, "the gateway stops");
   }
 
   /** While somebody is there: what nobody hears the gateway need not find out. */
-  #listen(): void {
-    this.#leaveGateway = this.gateway.subscribe((event) => {
+  private listen(): void {
+    this.leaveGateway = this.gateway.subscribe((event) => {
       try {
-        this.#tell(event);
+        this.tell(event);
       } catch (error) {
         // The gateway has done what it tells of; it is not undone because nobody hears of it.
         this.fault(`/ws: ${describe(error)}`);
@@ -83,53 +83,53 @@ export class EventSockets {
     });
   }
 
-  #tell(event: GatewayEvent): void {
+  private tell(event: GatewayEvent): void {
     const text = textOf(event);
     if (event.type === "status_change") {
-      this.#changes++;
-      this.#reading = null;
+      this.changes++;
+      this.reading = null;
     }
-    this.#server?.publish(TOPIC, text);
+    this.server?.publish(TOPIC, text);
   }
 
-  #enter(socket: Socket): void {
+  private enter(socket: Socket): void {
     const { client } = socket.data;
-    if (this.#sockets.size === 0) this.#listen();
-    this.#sockets.add(socket);
-    this.#seats.set(client, (this.#seats.get(client) ?? 0) + 1);
+    if (this.sockets.size === 0) this.listen();
+    this.sockets.add(socket);
+    this.seats.set(client, (this.seats.get(client) ?? 0) + 1);
     // Before the status is read, so that no change falls between.
     socket.subscribe(TOPIC);
-    void this.#greet(socket);
+    void this.greet(socket);
   }
 
-  #leave(socket: Socket): void {
-    if (!this.#sockets.delete(socket)) return;
-    if (this.#sockets.size === 0) this.#leaveGateway();
+  private leave(socket: Socket): void {
+    if (!this.sockets.delete(socket)) return;
+    if (this.sockets.size === 0) this.leaveGateway();
     const { client } = socket.data;
-    const rest = (this.#seats.get(client) ?? 0) - 1;
-    if (rest > 0) this.#seats.set(client, rest);
-    else this.#seats.delete(client);
+    const rest = (this.seats.get(client) ?? 0) - 1;
+    if (rest > 0) this.seats.set(client, rest);
+    else this.seats.delete(client);
   }
 
-  async #greet(socket: Socket): Promise<void> {
-    const before = this.#changes;
-    const text = await this.#status().catch(() => null);
-    if (!this.#sockets.has(socket)) return;
+  private async greet(socket: Socket): Promise<void> {
+    const before = this.changes;
+    const text = await this.status().catch(() => null);
+    if (!this.sockets.has(socket)) return;
     if (text === null) socket.close(CLOSE.internalError, "the status cannot be read");
     // A change that came meanwhile is newer than what was read, and this socket has got it.
-    else if (this.#changes === before) socket.send(text);
+    else if (this.changes === before) socket.send(text);
   }
 
-  #status(): Promise<string> {
-    if (this.#reading !== null) return this.#reading;
-    const reading = this.#readStatus().finally(() => {
-      if (this.#reading === reading) this.#reading = null;
+  private status(): Promise<string> {
+    if (this.reading !== null) return this.reading;
+    const reading = this.readStatus().finally(() => {
+      if (this.reading === reading) this.reading = null;
     });
-    this.#reading = reading;
+    this.reading = reading;
     return reading;
   }
 
-  async #readStatus(): Promise<string> {
+  private async readStatus(): Promise<string> {
     try {
       return textOf({ type: "status_change", payload: await this.gateway.status() });
     } catch (error) {

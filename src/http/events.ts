@@ -5,7 +5,7 @@ import type { EventSockets, Seat } from "./event-sockets.ts";
 import { clientOf } from "./limits.ts";
 
 /**
- * `/ws` is a GET like any other up to the upgrade, so that the door and the error handling hold here too.
+ * `/ws` is a GET like any other up to the upgrade, so that the pipeline and the error handling apply to it too.
  * (Elysia's own `.ws` hides from both that there was an upgrade.)
  */
 export function eventRoutes(eventSockets: EventSockets) {

@@ -23,17 +23,17 @@ const MAX_CLIENTS = 10_000;
 /** Counts requests per client in a window that slides: within any one second no client gets more than its limit. */
 export class Limiter {
   /** In the order of their latest request, so that those that went quiet come first. */
-  readonly #clients = new Map<string, Client>();
+  private readonly clients = new Map<string, Client>();
   /**
    * Shared by the clients for whom there is no room. Making room by forgetting someone who was here within the
    * window would let a client with many addresses reset its own count.
    */
-  readonly #crowd: Client = { general: [], connection: [] };
+  private readonly crowd: Client = { general: [], connection: [] };
 
   /** Counts one request. */
   take(address: string, endpoint: Endpoint, now: number): Budget {
-    this.#forgetQuiet(now);
-    const client = this.#remember(clientOf(address));
+    this.forgetQuiet(now);
+    const client = this.remember(clientOf(address));
     const general = count(client.general, LIMITS.general, now);
     if (endpoint === "general") return general;
     const connection = count(client.connection, LIMITS.connection, now);
@@ -47,7 +47,7 @@ export class Limiter {
 
   /** What a client has left, without counting anything. */
   peek(address: string, endpoint: Endpoint, now: number): Budget {
-    const client = this.#clients.get(clientOf(address));
+    const client = this.clients.get(clientOf(address));
     const general = recent(client?.general ?? [], now);
     const used = endpoint === "general" ? general : recent(client?.connection ?? [], now);
     const remaining = Math.min(LIMITS[endpoint] - used.length, LIMITS.general - general.length);
@@ -57,23 +57,23 @@ export class Limiter {
   }
 
   get size(): number {
-    return this.#clients.size;
+    return this.clients.size;
   }
 
-  #forgetQuiet(now: number): void {
-    for (const [key, client] of this.#clients) {
+  private forgetQuiet(now: number): void {
+    for (const [key, client] of this.clients) {
       if (recent(client.general, now).length > 0) return;
-      this.#clients.delete(key);
+      this.clients.delete(key);
     }
   }
 
-  #remember(key: string): Client {
-    const known = this.#clients.get(key);
-    if (known === undefined && this.#clients.size >= MAX_CLIENTS) return this.#crowd;
+  private remember(key: string): Client {
+    const known = this.clients.get(key);
+    if (known === undefined && this.clients.size >= MAX_CLIENTS) return this.crowd;
     // Whoever comes out of the crowd keeps what the crowd has used, which is at least what he has.
-    const client = known ?? { general: [...this.#crowd.general], connection: [...this.#crowd.connection] };
-    this.#clients.delete(key);
-    this.#clients.set(key, client);
+    const client = known ?? { general: [...this.crowd.general], connection: [...this.crowd.connection] };
+    this.clients.delete(key);
+    this.clients.set(key, client);
     return client;
   }
 }

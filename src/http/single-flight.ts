@@ -1,12 +1,14 @@
+import { Queue } from "../queue.ts";
 import type { Gateway } from "./gateway.ts";
 
 /**
- * The gateway as many clients at once can use it. What asks the kernel starts programs, so however many ask, one
- * asks for all. What writes to the disk holds the whole process up, so one writes, and then everything else has
- * its turn.
+ * The gateway as many clients can use it at once. A question to the kernel starts programs, so concurrent questions
+ * share one reading. A write to the disk blocks the whole process, so writes run one after the other, and other
+ * work runs between them.
  */
-export function inTurns(gateway: Gateway): Gateway {
-  const write = oneByOne();
+export function singleFlight(gateway: Gateway): Gateway {
+  const queue = new Queue();
+  const write = <T>(work: () => T | Promise<T>) => queue.add(() => nextTurn().then(work));
   return {
     status: shared(() => gateway.status()),
     health: shared(() => gateway.health()),
@@ -24,7 +26,7 @@ export function inTurns(gateway: Gateway): Gateway {
   };
 }
 
-/** Calls that come while a read is under way share the next one, so that nobody is told what was before he asked. */
+/** Calls that come during a read share the next one, so that no answer is older than its question. */
 export function shared<T>(read: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   let next: Promise<T> | null = null;
@@ -40,12 +42,7 @@ export function shared<T>(read: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Runs what it is given in order, and lets the event loop go round once before each. */
-export function oneByOne(): <T>(work: () => T | Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const done = last.then(() => new Promise((resolve) => setImmediate(resolve))).then(work);
-    last = done.catch(() => {});
-    return done;
-  };
+/** Lets the event loop go round once, so that a run of writes does not hold everything else up. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

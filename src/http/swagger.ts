@@ -3,6 +3,7 @@ import licence from "swagger-ui-dist/LICENSE" with { type: "file" };
 import styles from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import bundle from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import credits from "swagger-ui-dist/swagger-ui-bundle.js.LICENSE.txt" with { type: "file" };
+import { isKnown } from "./etag.ts";
 import page from "./swagger/index.html" with { type: "file" };
 import init from "./swagger/init.js" with { type: "file" };
 
@@ -11,7 +12,7 @@ export function swaggerRoutes() {
   const app = new Elysia();
   for (const [path, { file, type }] of Object.entries(FILES)) {
     const answer = answerWith(file, type);
-    app.get(path, ({ request }) => answer(request.headers.get("if-none-match")), { detail: { hide: true } });
+    app.get(path, ({ request }) => answer(request), { detail: { hide: true } });
   }
   return app;
 }
@@ -43,9 +44,9 @@ const POLICY = [
 ].join("; ");
 
 /** Browsers keep the file and ask whether it is still the same, for the next version of the gateway has others. */
-function answerWith(path: string, type: string): (known: string | null) => Promise<Response> {
+function answerWith(path: string, type: string): (request: Request) => Promise<Response> {
   let tag: string | undefined;
-  return async (known) => {
+  return async (request) => {
     const file = Bun.file(path);
     tag ??= `"${Bun.hash(await file.bytes()).toString(16)}"`;
     const headers = {
@@ -54,7 +55,8 @@ function answerWith(path: string, type: string): (known: string | null) => Promi
       "Cache-Control": "no-cache",
       ETag: tag,
     };
-    const same = known?.split(/ *, */).some((each) => each.replace(/^W\//, "") === tag) === true;
-    return same ? new Response(null, { status: 304, headers }) : new Response(file, { headers });
+    return isKnown(tag, request)
+      ? new Response(null, { status: 304, headers })
+      : new Response(file, { headers });
   };
 }

@@ -1,5 +1,6 @@
 import type { TSchema } from "typebox";
 import type { TLocalizedValidationError } from "typebox/error";
+import { redacted } from "../secrets.ts";
 
 /**
  * One sentence that names the field and what would be right. It never holds the value, which may be a key.
@@ -49,7 +50,7 @@ function unknownField(name: string, known: readonly string[]): string {
 /** A field's name is the client's text: quoted, short, and not shown where someone put a key in its place. */
 function named(field: string): string {
   if (/^[a-z_]{1,40}$/.test(field)) return field;
-  if (/[A-Za-z0-9+/]{43}=/.test(field)) return "(a key)";
+  if (redacted(field) !== field) return "(a secret)";
   return JSON.stringify(field.length > MAX_NAME ? `${field.slice(0, MAX_NAME)}…` : field);
 }
 

@@ -1,36 +1,50 @@
 import { expect, test } from "bun:test";
-import { oneByOne, shared } from "../../src/http/single-flight.ts";
+import type { Gateway } from "../../src/http/gateway.ts";
+import { shared, singleFlight } from "../../src/http/single-flight.ts";
 
-test("reads that are asked for at the same time are one, and one at a time", async () => {
-  let running = 0;
+/** A read that ends when it is let go, and says which one it is. */
+function heldRead() {
+  const held: { let: () => void }[] = [];
   let count = 0;
   const read = shared(async () => {
-    running += 1;
-    expect(running).toBe(1);
-    await Bun.sleep(1);
-    running -= 1;
     count += 1;
-    return count;
+    const mine = count;
+    const gate = Promise.withResolvers<void>();
+    held.push({ let: gate.resolve });
+    await gate.promise;
+    return mine;
   });
+  return { read, held };
+}
+
+test("reads that are asked for at the same time are one, and one at a time", async () => {
+  const { read, held } = heldRead();
   const first = [read(), read(), read()];
-  await Bun.sleep(0);
+  await Promise.resolve();
   const later = [read(), read()];
-  expect(await Promise.all([...first, ...later])).toEqual([1, 1, 1, 2, 2]);
-  expect(await read()).toBe(3);
+  await Promise.resolve();
+  expect(held.length).toBe(1);
+  held[0]?.let();
+  expect(await Promise.all(first)).toEqual([1, 1, 1]);
+  expect(held.length).toBe(2);
+  held[1]?.let();
+  expect(await Promise.all(later)).toEqual([2, 2]);
 });
 
-test("a read tells nothing that was before it was asked for", async () => {
+test("no answer is older than its question", async () => {
+  const gate = Promise.withResolvers<void>();
   let truth = "old";
   const read = shared(async () => {
     const seen = truth;
-    await Bun.sleep(5);
+    await gate.promise;
     return seen;
   });
   const before = read();
-  await Bun.sleep(0);
+  await Promise.resolve();
   truth = "new";
-  expect(await read()).toBe("new");
-  expect(await before).toBe("old");
+  const after = read();
+  gate.resolve();
+  expect(await Promise.all([before, after])).toEqual(["old", "new"]);
 });
 
 test("a read that fails fails for those who share it, and the next one is tried", async () => {
@@ -45,21 +59,26 @@ test("a read that fails fails for those who share it, and the next one is tried"
   expect(await read()).toBe("yes");
 });
 
-test("writes are done in order, one each time the event loop goes round, and one that fails stops no other", async () => {
-  const write = oneByOne();
+test("writes are done in order, other work runs between them, and one that fails stops no other", async () => {
   const log: string[] = [];
-  const work = (name: string) =>
-    write(() => {
+  const gateway = singleFlight({
+    use: (name: string) => {
       log.push(name);
-      setImmediate(() => log.push(`around after ${name}`));
-      if (name === "b") throw new Error("no");
-      return name;
-    });
-  const outcomes = await Promise.allSettled(["a", "b", "c"].map(work));
-  expect(outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value : "failed"))).toEqual([
-    "a",
-    "failed",
-    "c",
+      setImmediate(() => log.push(`other work after ${name}`));
+      if (name === "custom") throw new Error("no");
+    },
+  } as unknown as Gateway);
+  const outcomes = await Promise.allSettled([
+    gateway.use("managed"),
+    gateway.use("custom"),
+    gateway.use("imported"),
   ]);
-  expect(log).toEqual(["a", "around after a", "b", "around after b", "c"]);
+  expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(log).toEqual([
+    "managed",
+    "other work after managed",
+    "custom",
+    "other work after custom",
+    "imported",
+  ]);
 });
