@@ -1,8 +1,10 @@
 import type { AlertCode } from "./alert.ts";
 import { EventBus } from "./http/event-bus.ts";
+import { MAIN } from "./killswitch/policy.ts";
 import { Log } from "./log.ts";
 import { linksFinder } from "./network/finder.ts";
 import type { HostNetwork } from "./network/host-network.ts";
+import { MAIN_SLOT, slotOf } from "./network/slot.ts";
 import { Accounts } from "./providers/accounts.ts";
 import { listSourceOf } from "./providers/addresses.ts";
 import { isManagedInUse } from "./providers/in-use.ts";
@@ -67,7 +69,9 @@ export async function graphOf(
     host,
     savedState,
     findNetwork,
+    name: MAIN,
     base: settings.interface,
+    slot: slotOf(MAIN_SLOT, settings.interface),
     userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
     autoconnect: settings.autoconnect,
     latest: ({ provider, name }) => catalogue.server(provider, name),

@@ -13,11 +13,6 @@ export const INTERFACE_NAME = namesOf(MOST_CHARACTERS);
 /** The base names that the operator may give a tunnel's interfaces. */
 export const BASE_NAME = namesOf(MOST_CHARACTERS - MOST_DIGITS);
 
-/** The interfaces of a base name: while one carries the tunnel, the other is made for the next server. */
-export function tunnelInterfaces(base: string): [string, string] {
-  return [`${base}0`, `${base}1`];
-}
-
 function namesOf(longest: number): RegExp {
   return new RegExp(`^[A-Za-z0-9_.-]{1,${longest}}$`);
 }

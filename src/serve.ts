@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { parseIp } from "./address.ts";
+import type { AlertCode } from "./alert.ts";
 import { liveBackup } from "./backup/live.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import { gatewayOf } from "./gateway.ts";
@@ -7,10 +8,9 @@ import { type Graph, graphOf } from "./graph.ts";
 import { type App, createApp, listen } from "./http/app.ts";
 import { Peers } from "./http/peers.ts";
 import { bootKeeper } from "./killswitch/boot-files.ts";
+import { KillSwitch } from "./killswitch/killswitch.ts";
 import { finalRulesStand } from "./killswitch/listing.ts";
-import { blocked } from "./killswitch/policy.ts";
-import { applyRules, rulesFor } from "./killswitch/routing-rules.ts";
-import { rulesetOf } from "./killswitch/ruleset.ts";
+import { Repairs } from "./killswitch/repairs.ts";
 import { listTable } from "./killswitch/table.ts";
 import { Log } from "./log.ts";
 import { type HostNetwork, hostNetworkOf, type Ipv6, lanText } from "./network/host-network.ts";
@@ -117,17 +117,17 @@ function answersOf(graph: Graph): OperatorAnswers {
 
 /** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */
 async function raiseKillSwitch(
-  { netns }: Settings,
+  settings: Settings,
   findNetwork: (host: Host) => Promise<HostNetwork>,
 ): Promise<void> {
-  const host = new LinuxHost(netns);
+  const host = new LinuxHost(settings.netns);
   // What an earlier service left in place is as closed, and may hold a live tunnel.
   const listing = await listTable(host);
   if (listing !== null && finalRulesStand(listing)) return;
-  const network = await findNetwork(host);
-  const ruleset = rulesetOf(blocked(network));
-  await host.run(["nft", "-f", "-"], { stdin: ruleset });
-  await applyRules(host, rulesFor(network));
+  const log = new Log(settings.logLevel);
+  const alarm = (code: AlertCode, message: string) => log.warn(`security_alert ${code}: ${message}`);
+  const killSwitch = new KillSwitch(host, () => true, new Repairs(host, alarm), alarm);
+  await killSwitch.updateNetwork(await findNetwork(host));
 }
 
 /** On an address that this machine does not have now, as that of a LAN whose cable is out, as soon as it has it. */

@@ -574,6 +574,12 @@ function addressesOf([ifname, { up, carrier, mtu, addresses }]: [string, FakeLin
   };
 }
 
+/** `ip` prints mark and mask apart. */
+function markIn(text: string | undefined): { fwmark?: string; fwmask?: string } {
+  const [fwmark, fwmask] = text?.split("/") ?? [];
+  return { ...(fwmark === undefined ? {} : { fwmark }), ...(fwmask === undefined ? {} : { fwmask }) };
+}
+
 /** `ip -j rule show` of what `ip rule add` was told. */
 function ruleJson(text: string): unknown {
   const words = text.split(" ");
@@ -584,7 +590,7 @@ function ruleJson(text: string): unknown {
     ...number("priority"),
     src: "all",
     ...(dst === undefined ? {} : { dst, ...(dstlen === undefined ? {} : { dstlen: Number(dstlen) }) }),
-    ...(after("fwmark") === undefined ? {} : { fwmark: after("fwmark") }),
+    ...markIn(after("fwmark")),
     ...(after("iif") === undefined ? {} : { iif: after("iif") }),
     ...(after("oif") === undefined ? {} : { oif: after("oif") }),
     ...(after("suppress_prefixlength") === undefined

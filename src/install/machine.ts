@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { basename } from "node:path";
 import { contains, isIpv4, isLinkLocal, parsePrefix } from "../address.ts";
-import { tunnelInterfaces } from "../interface-name.ts";
-import { type Rule, readRules, TUNNEL_TABLE } from "../killswitch/routing-rules.ts";
+import { foreignAmong, type Rule, readRules } from "../killswitch/routing-rules.ts";
 import { droppingChains, listTable } from "../killswitch/table.ts";
 import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
+import { MAIN_SLOT, slotOf } from "../network/slot.ts";
 import { sysctlsFor } from "../network/sysctls.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
@@ -63,7 +63,7 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
     wireguard: await wireguardOf(host),
     systemd: existsSync("/run/systemd/system"),
     forgetful: ["/etc", "/var/lib"].filter((folder) => IN_MEMORY.has(statfsSync(folder).type)),
-    foreignRules: foreignAmong(await readRules(host)),
+    foreignRules: foreignAmong(await readRules(host)).map(({ priority, text }) => `${priority} ${text}`),
     droppingChains: await droppingChains(host).catch(() => []),
     sshClient: sshClientOf(process.pid),
     sysctls: sysctls.filter(({ value }) => value !== ""),
@@ -76,16 +76,10 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
   const present = await namesOfLinks(host);
   return {
     units: [PATHS.serviceUnit, PATHS.killSwitchUnit].filter(existsSync).map((path) => basename(path)),
-    network: tunnelInterfaces(base).filter((name) => present.includes(name)),
+    network: present.filter((name) => slotOf(MAIN_SLOT, base).links.includes(name)),
     table: (await listTable(host)) !== null,
     rules: await readRules(host),
   };
-}
-
-/** Where the gateway has been, all of them are its own: it leaves no other there. */
-function foreignAmong(rules: readonly Rule[]): string[] {
-  const isOurs = rules.some(({ text }) => text === `lookup ${TUNNEL_TABLE}`);
-  return isOurs ? [] : rules.map(({ priority, text }) => `${priority} ${text}`);
 }
 
 /** Whether the address is served whatever the tunnel does. */

@@ -1,5 +1,6 @@
 import { GatewayError } from "../errors.ts";
 import { areWhole } from "../killswitch/boot-files.ts";
+import { OWN_NUMBERS } from "../killswitch/routing-rules.ts";
 import type { Settings } from "../settings.ts";
 import type { Given } from "./environment.ts";
 import { isOnLan, type Machine } from "./machine.ts";
@@ -24,7 +25,7 @@ export function assertFit(machine: Machine, settings: Settings, given: Given): v
   }
   if (foreignRules.length > 0) {
     throw unable(
-      `ip rules 100 to 106 are the gateway's, and another program has some there: ${foreignRules.join("; ")}; give those other numbers first`,
+      `ip rules ${OWN_NUMBERS} are the gateway's, and another program has some there: ${foreignRules.join("; ")}; give those other numbers first`,
     );
   }
   assertInterfaces(machine, settings, given);

@@ -1,8 +1,6 @@
 import { GatewayError, messageOf } from "../errors.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
-import type { SavedState } from "../tunnel/saved-state.ts";
-import { firewallTunnelOf, type Session } from "../tunnel/session.ts";
 import {
   type Chains,
   chainsEchoed,
@@ -12,13 +10,13 @@ import {
   sameShape,
 } from "./listing.ts";
 import { Notice } from "./notice.ts";
-import type { Exemption, Lookup, Policy } from "./policy.ts";
+import { mergedPolicy, type PolicyPart } from "./policy.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import { type Inspection, inspect } from "./report.ts";
 import {
   applyRules,
-  exemptionRules,
-  lookupRules,
+  exceptionRules,
+  OWN_NUMBERS,
   type Rule,
   readAllRules,
   ruleDifferences,
@@ -29,14 +27,6 @@ import {
 import { openRulesetOf, rulesetOf } from "./ruleset.ts";
 import { listTable, loadTable } from "./table.ts";
 
-/** The tunnels as the two layers see them; the first that carries is the current one. */
-export interface Tunnels {
-  endpoints: readonly Session[];
-  carrying: readonly Session[];
-  lookup?: Lookup;
-  exemption?: Exemption;
-}
-
 interface Wanted {
   ruleset: string;
   rules: readonly Rule[];
@@ -46,7 +36,7 @@ interface Wanted {
 const TOLD_WITHIN_MS = 1_000;
 
 /** Before the first look at the machine. */
-const NO_LINKS: HostNetwork = {
+const NO_NETWORK: HostNetwork = {
   lans: [],
   uplink: null,
   uplinkAddresses: [],
@@ -59,16 +49,17 @@ const NO_LINKS: HostNetwork = {
 };
 
 /**
- * The kill switch in the kernel: the firewall's table and the routing rules. Knows what it set last, sees whether
- * it still stands, and puts it back. Changes and repairs take turns, so that a repair never brings back the past.
+ * The kill switch in the kernel: the firewall's table and the routing rules. It is the only writer of both: each
+ * owner says what it needs, and the kernel gets the needs of all. It checks what it has loaded, and repairs it.
+ * Changes and repairs take turns, so that a repair never brings back a former state.
  */
 export class KillSwitch {
   /** Why the kernel does not have what was set last, or null. */
   fault: string | null = null;
   /** A routing rule of another program's that comes before ours: then the firewall blocks alone. */
   readonly foreignRule: Notice;
-  private own: HostNetwork = NO_LINKS;
-  private tunnels: Tunnels = { endpoints: [], carrying: [] };
+  private own: HostNetwork | null = null;
+  private readonly parts = new Map<string, PolicyPart>();
   private wanted: Wanted | null = null;
   /** What the kernel has as far as we know; forgotten before anything is changed. */
   private loaded: { ruleset: string; chains: Chains } | null = null;
@@ -81,7 +72,8 @@ export class KillSwitch {
 
   constructor(
     private readonly host: Host,
-    private readonly savedState: SavedState,
+    /** Whether the operator wants the kill switch; without it only what a tunnel needs is loaded. */
+    private readonly isOn: () => boolean,
     private readonly repairs: Repairs,
     private readonly alarm: Alarm,
   ) {
@@ -94,27 +86,23 @@ export class KillSwitch {
 
   /** The machine's own network, as both layers know it. */
   get network(): HostNetwork {
-    return this.own;
+    return this.own ?? NO_NETWORK;
   }
 
-  /** Makes the kernel what these tunnels need and no more. What already stands is not written again. */
-  set(tunnels: Tunnels, network: HostNetwork = this.own): Promise<void> {
-    this.tunnels = tunnels;
+  /**
+   * Replaces what one owner needs, or withdraws it; the parts of other owners stay. What already stands is not written
+   * again. Nothing is loaded before `updateNetwork`: at a start all live tunnels are known before the first load.
+   */
+  async update(owner: string, part: PolicyPart | null): Promise<void> {
+    if (part === null) this.parts.delete(owner);
+    else this.parts.set(owner, part);
+    if (this.own !== null) await this.load(this.own);
+  }
+
+  /** The machine's own network is known, or has changed. */
+  async updateNetwork(network: HostNetwork): Promise<void> {
     this.own = network;
-    const wanted = this.wantedNow();
-    this.wanted = wanted;
-    return this.inTurn(() => this.apply(wanted));
-  }
-
-  /** The machine's own network has changed. */
-  relink(network: HostNetwork): Promise<void> {
-    return this.set(this.tunnels, network);
-  }
-
-  /** Trusts nothing that was set before: the next `set` writes again. */
-  forget(): void {
-    this.loaded = null;
-    this.ruled = null;
+    await this.load(network);
   }
 
   /** Looks at the kernel, and puts back what someone else has changed. */
@@ -152,7 +140,7 @@ export class KillSwitch {
   inspection(fault: string | null): Promise<Inspection> {
     return this.inTurn(() =>
       inspect(this.host, {
-        network: this.own,
+        network: this.network,
         rules: this.wanted?.rules ?? [],
         isAsLoaded: (listing) => this.isAsLoaded(listing),
         fault,
@@ -160,32 +148,27 @@ export class KillSwitch {
     );
   }
 
-  private wantedNow(): Wanted {
-    const { endpoints, carrying, lookup, exemption } = this.tunnels;
-    const { lans, uplink, uplinkPrefixes } = this.own;
-    const policy: Policy = {
-      lans,
-      uplink,
-      endpoints: endpoints.map((session) => firewallTunnelOf(session, this.own)),
-      carrying: carrying.map((session) => firewallTunnelOf(session, this.own)),
-      uplinkPrefixes,
-      lookup: lookup ?? null,
-      exemption: exemption ?? null,
-    };
-    const rules = [
-      ...rulesFor(this.own),
-      ...rulesOn(this.own.ipv6, [
-        ...(lookup === undefined ? [] : lookupRules(lookup)),
-        ...(exemption === undefined ? [] : exemptionRules(exemption)),
-      ]),
-    ];
-    if (this.savedState.killSwitchWanted()) return { ruleset: rulesetOf(policy), rules };
-    return { ruleset: openRulesetOf(policy), rules: endpoints.length === 0 ? [] : withoutBarrier(rules) };
+  private load(network: HostNetwork): Promise<void> {
+    this.wanted = this.wantedOn(network);
+    // By then another owner may have said what it needs: one load does for both.
+    return this.inTurn(() => this.apply());
   }
 
-  private async apply({ ruleset, rules }: Wanted): Promise<void> {
+  private wantedOn(network: HostNetwork): Wanted {
+    const policy = mergedPolicy(this.parts, network);
+    const rules = [...rulesFor(network), ...rulesOn(network.ipv6, exceptionRules(policy))];
+    if (this.isOn()) return { ruleset: rulesetOf(policy), rules };
+    return {
+      ruleset: openRulesetOf(policy),
+      rules: policy.endpoints.length === 0 ? [] : withoutBarrier(rules),
+    };
+  }
+
+  private async apply(): Promise<void> {
+    if (this.wanted === null) return;
+    const { ruleset, rules } = this.wanted;
     try {
-      const outcomes = await Promise.allSettled([this.load(ruleset), this.rule(rules)]);
+      const outcomes = await Promise.allSettled([this.loadTable(ruleset), this.loadRules(rules)]);
       for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
       if (this.fault !== null) this.alarm("protection_restored", "The kill switch is as it must be again.");
       this.fault = null;
@@ -198,7 +181,7 @@ export class KillSwitch {
   }
 
   /** Replaces the firewall's table in one transaction. */
-  private async load(ruleset: string): Promise<void> {
+  private async loadTable(ruleset: string): Promise<void> {
     if (ruleset === this.loaded?.ruleset) return;
     this.loaded = null;
     const echoed = chainsEchoed(await this.announced(() => loadTable(this.host, ruleset)));
@@ -224,7 +207,7 @@ export class KillSwitch {
     }
   }
 
-  private async rule(rules: readonly Rule[]): Promise<void> {
+  private async loadRules(rules: readonly Rule[]): Promise<void> {
     if (Bun.deepEquals(rules, this.ruled)) return;
     this.ruled = null;
     await applyRules(this.host, rules);
@@ -232,13 +215,13 @@ export class KillSwitch {
   }
 
   private async putBack(): Promise<void> {
-    const { wanted } = this;
-    if (wanted === null) return;
+    if (this.wanted === null) return;
     const damages = await this.damages();
     if (damages.length === 0 && this.fault === null) return;
     const work = async () => {
-      this.forget();
-      await this.apply(wanted);
+      this.loaded = null;
+      this.ruled = null;
+      await this.apply();
       await this.assertComparable();
     };
     await this.repairs.repair(damages, work, this.mendLater);
@@ -256,7 +239,7 @@ export class KillSwitch {
     if (this.ruled !== null && ruleDifferences(ours, this.ruled) > 0) {
       damages.push({
         layer: "routing",
-        message: "Another program has changed the routing rules 100 to 106.",
+        message: `Another program has changed the routing rules ${OWN_NUMBERS}.`,
       });
     }
     return damages;

@@ -1,4 +1,4 @@
-import type { Lan } from "./policy.ts";
+import type { Lan } from "../network/lan.ts";
 
 export function isIpv4Prefix(prefix: string): boolean {
   return !prefix.includes(":");

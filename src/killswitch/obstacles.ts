@@ -1,3 +1,4 @@
+import { MAIN_SLOT, slotOf } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { chainsListed } from "./listing.ts";
 import { droppingChains } from "./table.ts";
@@ -35,7 +36,7 @@ export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacl
 /** Whether the rules that a packet meets in a chain accept what the LAN sends, and the answers to it. */
 export function letsThrough(listing: string, chain: string, { lans, base }: Passage): boolean {
   const rules = rulesFrom(listing, chain).filter(acceptsAnything);
-  const tunnels = [`${base}0`, `${base}1`];
+  const tunnels = slotOf(MAIN_SLOT, base).links;
   const passes = (rule: string, from: string, to: string) =>
     matches(rule, "iif", from) && matches(rule, "oif", to);
   return lans.every((lan) =>

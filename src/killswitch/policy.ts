@@ -1,6 +1,9 @@
+import { type HostNetwork, takerOf } from "../network/host-network.ts";
+import type { Lan } from "../network/lan.ts";
+
 /**
- * What the firewall must know; `rulesetOf` turns it into text. No value of it lets more out beside a tunnel than one
- * lookup and one connection, each from a port that the service holds.
+ * What the firewall must know; `rulesetOf` turns it into text. Outside the tunnels no value of it permits more than
+ * lookups and exemptions, each from a port that the service holds.
  */
 export interface Policy {
   lans: readonly Lan[];
@@ -12,30 +15,63 @@ export interface Policy {
   endpoints: readonly FirewallTunnel[];
   /** Tunnels that carry the LAN's and the gateway's traffic. The first is the current one. */
   carrying: readonly FirewallTunnel[];
-  /** The one question to the system's resolvers that a server's name needs. */
-  lookup: Lookup | null;
-  /** The one connection beside the tunnel that the operator has asked for. */
-  exemption: Exemption | null;
+  lookups: readonly Lookup[];
+  exemptions: readonly Exemption[];
 }
 
-/** Nothing is let out: there is no tunnel, nor the wish for one. */
-export function blocked({
-  lans,
-  uplink,
-  uplinkPrefixes,
-}: Pick<Policy, "lans" | "uplink" | "uplinkPrefixes">): Policy {
-  return { lans, uplink, uplinkPrefixes, endpoints: [], carrying: [], lookup: null, exemption: null };
+/** What one owner needs of the kill switch: a tunnel, or a connection that the operator has asked for. */
+export interface PolicyPart {
+  endpoints?: Policy["endpoints"];
+  carrying?: Policy["carrying"];
+  lookup?: Lookup;
+  exemption?: Exemption;
 }
 
-/** A LAN interface, and the prefixes whose hosts are the LAN's. */
-export interface Lan {
-  interface: string;
-  prefixes: readonly string[];
+/** The tunnel of all traffic that no other tunnel is named for. */
+export const MAIN = "main";
+
+/** What a policy takes from the machine's own network. */
+type Surroundings = Pick<HostNetwork, "lans" | "uplink" | "uplinkPrefixes" | "addresses">;
+
+/** The policy that meets the needs of all owners, whatever the order in which they were told. */
+export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Surroundings): Policy {
+  const { lans, uplink, uplinkPrefixes } = network;
+  const here = (tunnel: FirewallTunnel) => withoutTaken(tunnel, network);
+  const sorted = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1)).map(([, part]) => part);
+  return {
+    lans,
+    uplink,
+    uplinkPrefixes,
+    endpoints: sorted.flatMap(({ endpoints = [] }) => endpoints.map(here)),
+    carrying: sorted.flatMap(({ carrying = [] }) => carrying.map(here)),
+    lookups: sorted.flatMap(({ lookup = [] }) => lookup),
+    exemptions: sorted.flatMap(({ exemption = [] }) => exemption),
+  };
+}
+
+/**
+ * Nobody outside the tunnel may send to its addresses (CVE-2019-14899); one that the LAN has come to use since is left
+ * out, or the LAN could no longer reach the gateway.
+ */
+function withoutTaken(tunnel: FirewallTunnel, network: Surroundings): FirewallTunnel {
+  return { ...tunnel, addresses: tunnel.addresses.filter((address) => takerOf(network, address) === null) };
+}
+
+/** Main comes first. */
+function rankOf(owner: string): string {
+  return owner === MAIN ? "" : owner;
+}
+
+/** The policy while nobody needs anything: nothing leaves for the internet. */
+export function blocked(network: Surroundings): Policy {
+  return mergedPolicy(new Map(), network);
 }
 
 /** One tunnel as the firewall sees it. */
 export interface FirewallTunnel {
   interface: string;
+  /** Firewall mark of its own packets. */
+  mark: number;
   /** Conntrack zone: the connections of one tunnel are no other tunnel's. */
   zone: number;
   endpoint: { address: string; port: number };
@@ -44,22 +80,17 @@ export interface FirewallTunnel {
   resolvers: readonly string[];
 }
 
+/** The question to the system's resolvers that a server's name needs. */
 export interface Lookup {
   resolvers: readonly string[];
   /** UDP source port that the service holds for the moment of the question. */
   sourcePort: number;
 }
 
-/** An HTTPS connection of the gateway's own. */
+/** The one HTTPS connection outside the tunnel that the operator has asked for. */
 export interface Exemption {
   addresses: readonly string[];
   port: number;
   /** TCP source port that the service holds meanwhile, so that the hole is no other program's. */
   sourcePort: number;
 }
-
-/** Firewall mark of the tunnel's own packets, in WireGuard's sense: only they may use the uplink's routes. */
-export const FWMARK = 0x504c;
-
-/** Mark of refusals to a device that came by a public IPv6 address of the LAN's cable: they go back by that cable alone. */
-export const REFUSAL_MARK = 0x504d;

@@ -1,6 +1,6 @@
 import type { AlertCode } from "../alert.ts";
 import type { Host } from "../system/host.ts";
-import { TokenBucket } from "../tunnel/backoff.ts";
+import { TokenBucket } from "./token-bucket.ts";
 
 /** How often a program that undoes our repairs is answered: so many times at once, then once in so many milliseconds. */
 const REPAIRS = { burst: 5, everyMs: 1_000 };

@@ -1,7 +1,7 @@
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { chainsListed, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
-import { type Rule, readAllRules, ruleDifferences } from "./routing-rules.ts";
+import { OWN_NUMBERS, type Rule, readAllRules, ruleDifferences } from "./routing-rules.ts";
 import { listTable } from "./table.ts";
 
 /** One thing that the kill switch is made of, as the kernel has it. */
@@ -71,7 +71,7 @@ async function routingParts(host: Host, { rules: wanted, network }: Expectation)
       `routing rules, IPv${family}`,
       differences === 0 && (ours(wanted).length > 0 || (family === 6 && network.ipv6 === "missing")),
       "send all but WireGuard, DHCP and the LAN into the tunnel, and where there is none to nowhere",
-      `${differences} of the rules 100 to 106 are missing or altered`,
+      `${differences} of the rules ${OWN_NUMBERS} are missing or altered`,
     );
   });
   const first = part(

@@ -1,9 +1,7 @@
 import { type HostNetwork, type Ipv6, ipv6Of } from "../network/host-network.ts";
+import { ANY_SLOT_MASK, MAIN_SLOT, MARK_MASK, markOf, REFUSAL_MARK, tableOf } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
-import { type Exemption, FWMARK, type Lookup, type Policy, REFUSAL_MARK } from "./policy.ts";
-
-/** The routing table that holds the tunnel's routes and nothing else. */
-export const TUNNEL_TABLE = 20556;
+import type { Exemption, Lookup, Policy } from "./policy.ts";
 
 /** No cable has more addresses than the largest private network. */
 const SHORTEST_CABLE_PREFIX = 8;
@@ -26,17 +24,31 @@ const WHOLE_PORT = "0xffff";
 const UDP = 17;
 const TCP = 6;
 
-/** Fixed, ahead of `main` (32766); the order is the meaning. */
+/** Fixed; the order is the meaning. The gap is for the rules of further tunnels, which come before main's. */
 const PRIORITY = {
-  wireguard: 100,
-  noEndpoint: 101,
-  lookup: 102,
-  exemption: 102,
-  dhcp: 103,
-  lan: 104,
-  tunnel: 105,
-  nothing: 106,
+  wireguard: 10,
+  noEndpoint: 20,
+  exception: 30,
+  dhcp: 40,
+  lan: 50,
+  tunnel: 80,
+  nothing: 90,
 };
+
+/**
+ * All rules with these numbers are the gateway's, and a stranger's is removed. They are ahead of other programs'
+ * (Tailscale's begin at 5210) and of `main` (32766). A rule without a number gets the one below the lowest: these begin
+ * above 1, so that it is not among the kernel's own at 0 and can be removed by its number.
+ */
+const OWN = { first: 10, last: 99 };
+/** The same, for messages. */
+export const OWN_NUMBERS = `${OWN.first} to ${OWN.last}`;
+
+/** The rules of version 0.1, which a running gateway still has when it is upgraded: by its mark they are known. */
+const FORMER = { first: 100, last: 106, mark: "fwmark 0x504c " };
+
+/** Leads what no rule ahead has taken into the tunnel `main`. */
+const INTO_MAIN = `lookup ${tableOf(MAIN_SLOT)}`;
 
 export function rulesFor({
   lans,
@@ -45,14 +57,15 @@ export function rulesFor({
   ipv6,
 }: Pick<Policy, "lans" | "uplink" | "uplinkPrefixes"> & Pick<HostNetwork, "ipv6">): Rule[] {
   const prefixes = [...new Set(lans.flatMap((lan) => lan.prefixes))];
+  const wireguard = `fwmark ${hex(markOf(MAIN_SLOT))}/${hex(ANY_SLOT_MASK)}`;
   const all = ([4, 6] as const).flatMap((family) => [
-    { family, priority: PRIORITY.wireguard, text: `fwmark ${hex(FWMARK)} iif lo lookup main` },
+    { family, priority: PRIORITY.wireguard, text: `${wireguard} iif lo lookup main` },
     // Without a route to the server, WireGuard's packets must not enter the tunnel that they are.
-    { family, priority: PRIORITY.noEndpoint, text: `fwmark ${hex(FWMARK)} unreachable` },
+    { family, priority: PRIORITY.noEndpoint, text: `${wireguard} unreachable` },
     ...prefixes
       .filter((prefix) => prefix.includes(":") === (family === 6))
       .map((prefix) => ({ family, priority: PRIORITY.lan, text: `to ${prefix} lookup main` })),
-    { family, priority: PRIORITY.tunnel, text: `lookup ${TUNNEL_TABLE}` },
+    { family, priority: PRIORITY.tunnel, text: INTO_MAIN },
     { family, priority: PRIORITY.nothing, text: "unreachable" },
   ]);
   return rulesOn(ipv6, [...all, REFUSALS, ...dhcpRules(uplinkPrefixes, prefixes), ...nexthopRules(uplink)]);
@@ -62,7 +75,7 @@ export function rulesFor({
 const REFUSALS: Rule = {
   family: 6,
   priority: PRIORITY.dhcp,
-  text: `fwmark ${hex(REFUSAL_MARK)} iif lo suppress_prefixlength 63 lookup main`,
+  text: `fwmark ${hex(REFUSAL_MARK)}/${hex(MARK_MASK)} iif lo suppress_prefixlength 63 lookup main`,
 };
 
 /** To servers on the cable; a broadcast needs no route, and a lease of a server elsewhere is renewed by broadcast. */
@@ -98,23 +111,29 @@ export function withoutBarrier(rules: readonly Rule[]): Rule[] {
   return rules.filter((rule) => rule.priority !== PRIORITY.nothing);
 }
 
+/** Of what leaves outside the tunnel for a moment. */
+export function exceptionRules({ lookups, exemptions }: Pick<Policy, "lookups" | "exemptions">): Rule[] {
+  return [...lookups.flatMap(lookupRules), ...exemptions.flatMap(exemptionRules)];
+}
+
 /** The exception for the lookup of a server's name: one UDP source port, to the system's resolvers, for one moment. */
-export function lookupRules({ resolvers, sourcePort }: Lookup): Rule[] {
+function lookupRules({ resolvers, sourcePort }: Lookup): Rule[] {
   return resolvers.map((address) =>
-    exceptionFor(address, PRIORITY.lookup, `ipproto ${UDP} iif lo sport ${sourcePort} dport 53`),
+    exceptionFor(address, `ipproto ${UDP} iif lo sport ${sourcePort} dport 53`),
   );
 }
 
 /** The exception for the operator's errand: one TCP source port, to one server, for one moment. */
-export function exemptionRules({ addresses, port, sourcePort }: Exemption): Rule[] {
+function exemptionRules({ addresses, port, sourcePort }: Exemption): Rule[] {
   return addresses.map((address) =>
-    exceptionFor(address, PRIORITY.exemption, `ipproto ${TCP} iif lo sport ${sourcePort} dport ${port}`),
+    exceptionFor(address, `ipproto ${TCP} iif lo sport ${sourcePort} dport ${port}`),
   );
 }
 
-function exceptionFor(address: string, priority: number, packets: string): Rule {
+function exceptionFor(address: string, packets: string): Rule {
   const family = address.includes(":") ? 6 : 4;
-  return { family, priority, text: `to ${address}/${family === 6 ? 128 : 32} ${packets} lookup main` };
+  const to = `${address}/${family === 6 ? 128 : 32}`;
+  return { family, priority: PRIORITY.exception, text: `to ${to} ${packets} lookup main` };
 }
 
 /** The rules of ours that the kernel has, in the form of `rulesFor`. */
@@ -129,6 +148,13 @@ export async function readAllRules(host: Host): Promise<{ ours: Rule[]; ahead: R
     ours: [...oursOf(4, v4), ...oursOf(6, v6)],
     ahead: [...aheadOf(4, v4), ...aheadOf(6, v6)],
   };
+}
+
+/** Those that another program has put where ours go. Where the gateway has been there are none: it leaves no other there. */
+export function foreignAmong(rules: readonly Rule[]): Rule[] {
+  const own = rules.filter(({ priority }) => priority <= OWN.last);
+  const isOurs = own.some(({ priority, text }) => priority === PRIORITY.tunnel && text === INTO_MAIN);
+  return isOurs ? [] : own;
 }
 
 /** Turns the rules of ours that the kernel has into `wanted`, and returns how many differed. */
@@ -192,6 +218,8 @@ interface KernelRule {
   dst?: string;
   dstlen?: number;
   fwmark?: string;
+  /** Absent where all bits count. */
+  fwmask?: string;
   ipproto?: string;
   sport?: number;
   dport?: number;
@@ -215,27 +243,32 @@ async function shownRules(host: Host, family: 4 | 6): Promise<KernelRule[]> {
   return JSON.parse(json) as KernelRule[];
 }
 
-function oursOf(family: 4 | 6, rules: readonly KernelRule[]): Rule[] {
-  const ours = new Set<number>(Object.values(PRIORITY));
-  return rules
-    .filter((rule) => ours.has(rule.priority))
-    .map((rule) => ({ family, priority: rule.priority, text: textOf(family, rule) }));
+function oursOf(family: 4 | 6, shown: readonly KernelRule[]): Rule[] {
+  const rules = shown.map((rule) => ({ family, priority: rule.priority, text: textOf(family, rule) }));
+  const within = ({ first, last }: { first: number; last: number }) =>
+    rules.filter(({ priority }) => priority >= first && priority <= last);
+  const former = within(FORMER);
+  const isFormer = former.some(({ text }) => text.startsWith(FORMER.mark));
+  // The last first: those by which they are known are removed after the others.
+  return [...within(OWN), ...(isFormer ? former.toReversed() : [])];
 }
 
 function aheadOf(family: 4 | 6, rules: readonly KernelRule[]): Rule[] {
   return rules
-    .filter(({ priority, table }) => priority < PRIORITY.wireguard && !(priority === 0 && table === "local"))
+    .filter(({ priority, table }) => priority < OWN.first && !(priority === 0 && table === "local"))
     .map((rule) => ({ family, priority: rule.priority, text: textOf(family, rule) }));
 }
 
 function textOf(family: 4 | 6, rule: KernelRule): string {
   const { priority: _, src, srclen, dst, dstlen, table, action, suppress_prefixlen, ...others } = rule;
-  const { iif_detached, oif_detached, ipproto, sport_mask, dport_mask, ...selectors } = others;
+  const { iif_detached, oif_detached, ipproto, fwmark, fwmask, sport_mask, dport_mask, ...selectors } =
+    others;
   const masks: Record<string, string | undefined> = { sport: sport_mask, dport: dport_mask };
   const words = [
     ...(src !== undefined && src !== "all" ? [`from ${src}/${srclen ?? (family === 4 ? 32 : 128)}`] : []),
     ...(dst !== undefined ? [`to ${dst}/${dstlen ?? (family === 4 ? 32 : 128)}`] : []),
     ...(ipproto !== undefined ? [`ipproto ${numberOf(ipproto)}`] : []),
+    ...(fwmark !== undefined ? [`fwmark ${fwmark}${fwmask === undefined ? "" : `/${fwmask}`}`] : []),
     ...Object.entries(selectors).map(([name, value]) =>
       value === null ? name : `${name} ${value}${maskOf(masks[name])}`,
     ),

@@ -1,12 +1,13 @@
-import { INTERFACE_NAME, tunnelInterfaces } from "../interface-name.ts";
-import type { Lan } from "../killswitch/policy.ts";
+import { contains, type Prefix, parsePrefix } from "../address.ts";
+import { INTERFACE_NAME } from "../interface-name.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
-import { lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";
+import { type Lan, lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";
+import { MAIN_SLOT, slotOf } from "./slot.ts";
 
 /** The machine's own network. */
 export interface HostNetwork {
-  lans: Lan[];
+  lans: readonly Lan[];
   uplink: string | null;
   /** The uplink's own addresses, by which the tunnel's packets leave. */
   uplinkAddresses: string[];
@@ -48,7 +49,8 @@ export async function hostNetworkOf(
   roles: Roles = NO_ROLES,
 ): Promise<HostNetwork> {
   const addresses = JSON.parse(await host.run(["ip", "-j", "address", "show"])) as Address[];
-  const own = new Set(["lo", ...tunnelInterfaces(settings.interface)]);
+  const tunnels = slotOf(MAIN_SLOT, settings.interface).links;
+  const own = new Set(["lo", ...tunnels]);
   const network = addresses.filter(({ ifname }) => !own.has(ifname) && INTERFACE_NAME.test(ifname));
   const ways = await defaultRoutes(host, own);
   const routed = ways.map(({ dev }) => dev);
@@ -58,7 +60,7 @@ export async function hostNetworkOf(
     ...lanOf(network.map(cableOf), { named: settings.lan, uplink, routed, roles }),
     uplink,
     uplinkAddresses: (found?.addr_info ?? []).map(({ local = "" }) => local).sort(),
-    addresses: ownAddresses(addresses, settings),
+    addresses: addressesOf(addresses.filter((link) => !tunnels.includes(link.ifname))),
     uplinkPrefixes: found === undefined ? [] : prefixesOf(cableOf(found)),
     uplinkMtu: found?.mtu ?? ETHERNET_MTU,
     ipv6: await ipv6Of(host),
@@ -75,6 +77,16 @@ export function lanText({ lans, uplink }: HostNetwork, { lan }: Pick<Settings, "
   return lans.some((one) => one.interface === uplink)
     ? `${list}; the uplink's cable is the LAN's, too, for no other interface has a private network of its own`
     : `${list}, and not the uplink ${uplink}`;
+}
+
+/** Who uses an address outside our tunnels: this machine itself, or a prefix of the LAN; null where nobody does. */
+export function takerOf(
+  { addresses, lans }: Pick<HostNetwork, "addresses" | "lans">,
+  address: string,
+): "machine" | Prefix | null {
+  if (addresses.includes(address)) return "machine";
+  const prefixes = lans.flatMap((lan) => lan.prefixes).map(parsePrefix);
+  return prefixes.find((prefix) => prefix !== null && contains(prefix, address)) ?? null;
 }
 
 export async function ipv6Of(host: Pick<Host, "read">): Promise<Ipv6> {
@@ -117,9 +129,8 @@ async function defaultRoutes(
     .sort((a, b) => Number(b.isLive) - Number(a.isLive));
 }
 
-function ownAddresses(network: readonly Address[], { interface: base }: Settings): string[] {
-  const others = network.filter(({ ifname }) => !tunnelInterfaces(base).includes(ifname));
-  const addresses = others.flatMap((link) => link.addr_info.map(({ local = "" }) => local));
+function addressesOf(links: readonly Address[]): string[] {
+  const addresses = links.flatMap((link) => link.addr_info.map(({ local = "" }) => local));
   return addresses.filter((address) => address !== "" && !address.startsWith("fe80:")).sort();
 }
 

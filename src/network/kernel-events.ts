@@ -1,5 +1,3 @@
-import { TUNNEL_TABLE } from "../killswitch/routing-rules.ts";
-import { TABLE } from "../killswitch/ruleset.ts";
 import type { Host, Watch } from "../system/host.ts";
 
 /**
@@ -13,6 +11,16 @@ export type KernelEvent =
   | { of: "tunnel"; link: string | null; deleted: boolean }
   | { of: "network" };
 
+/** What of the kernel is the gateway's: its changes are told apart from those of the machine's own network. */
+export interface Watched {
+  /** Names of the tunnel's interfaces. */
+  links: readonly string[];
+  /** Number of the routing table with the tunnel's routes. */
+  routingTable: number;
+  /** Family and name of the firewall's table. */
+  firewallTable: string;
+}
+
 /** Between the end of a program that watches and its next start. */
 const RESTART_MS = 1_000;
 /** By then a program that was started listens, on a busy Pi too. */
@@ -21,12 +29,12 @@ const LISTENS_AFTER_MS = 500;
 /** Calls back when the kernel tells of a change; what changed is for the caller to find out. */
 export function watchKernel(
   host: Host,
-  network: readonly string[],
+  watched: Watched,
   onEvent: (event: KernelEvent) => void,
   signal: AbortSignal,
 ): void {
   // The text form, unlike the JSON, tells where a transaction ends.
-  const touchedBy = transactions();
+  const touchedBy = transactions(watched.firewallTable);
   keepWatching(host, ["nft", "monitor"], signal, {
     onLine: (line) => {
       for (const of of touchedBy(line)) onEvent({ of });
@@ -37,7 +45,7 @@ export function watchKernel(
   });
   keepWatching(host, ["ip", "monitor", "label", "link", "address", "route", "rule"], signal, {
     onLine: (line) => {
-      const event = kernelEventIn(line, network);
+      const event = kernelEventIn(line, watched);
       if (event !== null) onEvent(event);
     },
     onGap: () => {
@@ -48,10 +56,10 @@ export function watchKernel(
 }
 
 /** What a transaction has touched, at the line of `nft monitor` that ends it; nothing at any other. */
-function transactions(): (line: string) => ("firewall" | "other firewalls")[] {
+function transactions(table: string): (line: string) => ("firewall" | "other firewalls")[] {
   const touched = new Set<"firewall" | "other firewalls">();
   return (line) => {
-    if (line.includes(` ${TABLE}`)) touched.add("firewall");
+    if (line.includes(` ${table}`)) touched.add("firewall");
     else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line))
       touched.add("other firewalls");
     if (!line.startsWith("# new generation ")) return [];
@@ -62,13 +70,13 @@ function transactions(): (line: string) => ("firewall" | "other firewalls")[] {
 }
 
 /** A line of `ip monitor label`; further lines of one message have no label. */
-export function kernelEventIn(line: string, network: readonly string[]): KernelEvent | null {
+export function kernelEventIn(line: string, { links, routingTable }: Watched): KernelEvent | null {
   if (line.startsWith("[RULE]")) return { of: "rules" };
   if (!/^\[(LINK|ADDR|ROUTE)\]/.test(line)) return null;
-  const link = line.split(/[\s:@]+/).find((word) => network.includes(word)) ?? null;
+  const link = line.split(/[\s:@]+/).find((word) => links.includes(word)) ?? null;
   const deleted = line.includes("]Deleted ");
   const lost = deleted || (line.startsWith("[LINK]") && !/[<,]UP[,>]/.test(line));
-  if (line.startsWith("[ROUTE]") && line.includes(` table ${TUNNEL_TABLE} `)) {
+  if (line.startsWith("[ROUTE]") && line.includes(` table ${routingTable} `)) {
     return lost || link === null ? { of: "tunnel", link, deleted } : null;
   }
   if (link !== null) return lost ? { of: "tunnel", link, deleted } : null;

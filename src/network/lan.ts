@@ -1,5 +1,10 @@
 import { formatPrefix, isLinkLocal, networkOf, parsePrefix, privateBlockOf } from "../address.ts";
-import type { Lan } from "../killswitch/policy.ts";
+
+/** A LAN interface, and the prefixes whose hosts are the LAN's. */
+export interface Lan {
+  interface: string;
+  prefixes: readonly string[];
+}
 
 /** One interface, as the kernel shows it. */
 export interface Cable {

@@ -1,7 +1,7 @@
 import { messageOf } from "../errors.ts";
-import { FWMARK } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
+import { MARK_MASK, type Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Interface } from "../wireguard/interface.ts";
@@ -9,7 +9,7 @@ import { publicKeyOf } from "../wireguard/key.ts";
 import { SESSION_ENDS_MS } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
 import type { SavedState } from "./saved-state.ts";
-import { linksOfBase, type Session, usableOn } from "./session.ts";
+import { type Session, sessionOn, usableOn } from "./session.ts";
 import type { State } from "./state.ts";
 
 interface Deps {
@@ -17,8 +17,7 @@ interface Deps {
   kernel: Kernel;
   savedState: SavedState;
   log: Pick<Log, "warn">;
-  /** Base name of the tunnel's interfaces. */
-  base: string;
+  slot: Slot;
 }
 
 /** What an earlier process has left, and what is known of it. */
@@ -31,14 +30,14 @@ interface Found {
 
 /** The state that an earlier process's tunnel amounts to: of an interface that the routes lead to, and a server that is known. */
 export async function adopted(
-  { host, kernel, savedState, base, log }: Deps,
+  { host, kernel, savedState, slot, log }: Deps,
   { present, servers, network }: Found,
 ): Promise<State | null> {
   const routed = await kernel.routedLinks();
   const remembered = savedState.connection();
   for (const link of present.filter((name) => routed.includes(name))) {
     const device = await kernel.device(link);
-    const candidates = device === null ? [] : servers.filter((server) => isServerOf(device, server));
+    const candidates = device === null ? [] : servers.filter((server) => isServerOf(device, server, slot));
     const server =
       candidates.find((one) => one.provider === remembered?.provider && one.name === remembered.name) ??
       candidates[0];
@@ -47,10 +46,9 @@ export async function adopted(
     const began =
       remembered?.name === server.name ? remembered.since : device.peer.latestHandshake || host.now();
     const since = host.monotonic() - Math.max(0, host.now() - began);
-    const zone = linksOfBase(base).indexOf(link) + 1;
     const usable = usableNow(network, server, log);
     if (usable === null) continue;
-    const session = { server: usable, link, zone, endpoint };
+    const session = sessionOn(slot, link === slot.links[0] ? 0 : 1, usable, endpoint);
     return network.online && host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
       ? { name: "connected", session, since }
       : { name: "reconnecting", server, session, since };
@@ -69,9 +67,9 @@ function usableNow(network: HostNetwork, server: Server, log: Deps["log"]): Serv
 }
 
 /** Whether an interface is a tunnel of ours to that server: both keys and the mark agree. */
-function isServerOf(device: Interface, { config }: Server): boolean {
+function isServerOf(device: Interface, { config }: Server, { mark }: Slot): boolean {
   return (
-    device.fwmark === FWMARK &&
+    (device.fwmark & MARK_MASK) === mark &&
     device.peer?.publicKey === config.peer.publicKey &&
     device.publicKey === publicKeyOf(config.interface.privateKey)
   );

@@ -1,10 +1,12 @@
 import { GatewayError, messageOf } from "../errors.ts";
-import type { KillSwitch, Tunnels } from "../killswitch/killswitch.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
+import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Repairs } from "../killswitch/repairs.ts";
 import type { Inspection } from "../killswitch/report.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
+import type { Slot } from "../network/slot.ts";
 import { applySysctls, sysctlsFor } from "../network/sysctls.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
@@ -14,7 +16,7 @@ import type { Kernel } from "./kernel.ts";
 import type { Probe } from "./probe.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Status } from "./schema.ts";
-import { clashOf, linksOfBase, type Session, sameServer } from "./session.ts";
+import { clashOf, partOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, type Event, type State, transition } from "./state.ts";
 import { statusOf } from "./status.ts";
 import { candidatesOf, isPlace, leadsTo, sameTarget, type Target } from "./target.ts";
@@ -33,8 +35,9 @@ interface Deps {
   savedState: SavedState;
   /** The machine's own network, looked up anew. */
   findNetwork: () => Promise<HostNetwork>;
-  /** Base name of the tunnel's interfaces. */
-  base: string;
+  /** The tunnel's name: the owner of its part of the kill switch. */
+  name: string;
+  slot: Slot;
   /** Whether a start goes back to the server that the gateway had. */
   autoconnect: boolean;
   log: Pick<Log, "info" | "warn">;
@@ -75,12 +78,13 @@ export class Controller {
 
   /** Raises the kill switch; takes over the tunnel that the kernel has, or clears it and remembers the server. */
   async start(known: readonly Server[]): Promise<void> {
-    const { kernel, killSwitch, savedState, base, autoconnect, host, log, findNetwork } = this.deps;
+    const { kernel, killSwitch, savedState, slot, autoconnect, host, log, findNetwork } = this.deps;
     const network = await findNetwork();
-    const present = (await kernel.links()).filter((link) => linksOfBase(base).includes(link));
+    const present = (await kernel.links()).filter((link) => slot.links.includes(link));
     const found = { present, servers: known, network };
     this.current = (present.length === 0 ? null : await adopted(this.deps, found)) ?? this.current;
-    await killSwitch.set(this.tunnels, network);
+    await this.updateKillSwitch();
+    await killSwitch.updateNetwork(network);
     const kept = carriedBy(this.current);
     if (kept !== null && !network.online) this.error = outageOf(network.uplink);
     for (const link of present) if (link !== kept?.link) await kernel.close(link);
@@ -135,15 +139,12 @@ export class Controller {
     });
   }
 
-  /**
-   * Does what must not meet a change of the tunnel; the next wish interrupts it. What it opens in the kill switch is
-   * closed behind it.
-   */
-  beside<T>(work: (tunnels: Tunnels, signal: AbortSignal) => Promise<T>): Promise<T> {
+  /** Does what must not coincide with a change of the tunnel; the next wish interrupts it. */
+  beside<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { signal } = this.wish;
     return this.enqueue(async () => {
       signal.throwIfAborted();
-      return work(this.tunnels, signal).finally(() => this.deps.killSwitch.set(this.tunnels));
+      return work(signal);
     });
   }
 
@@ -257,9 +258,9 @@ export class Controller {
       found.uplink === null ? { ...found, uplink: known.uplink, uplinkMtu: known.uplinkMtu } : found;
     if (Bun.deepEquals(network, known)) return;
     if (network.online !== known.online) log.info(`the uplink is ${network.online ? "up" : "down"}`);
-    const relinked = killSwitch.relink(network);
+    const updated = killSwitch.updateNetwork(network);
     this.dropUnusable().catch((error: unknown) => log.warn(messageOf(error)));
-    await together([relinked, this.setSysctls(network)]);
+    await together([updated, this.setSysctls(network)]);
   }
 
   /** Where the LAN has come to use an address of the tunnel's own. The server is tried again: the LAN may move on. */
@@ -323,7 +324,7 @@ export class Controller {
   private async retire(former: Session | null, signal: AbortSignal): Promise<void> {
     if (former === null) return;
     await this.deps.host.sleep(FORMER_STAYS_MS, signal);
-    await this.deps.killSwitch.set(this.tunnels);
+    await this.updateKillSwitch();
     await this.deps.kernel.close(former.link);
   }
 
@@ -341,10 +342,7 @@ export class Controller {
     this.enter({ type: "disconnect" });
     try {
       this.deps.savedState.saveConnection(null);
-      await together([
-        this.deps.killSwitch.set(this.tunnels),
-        former === null ? null : this.deps.kernel.close(former.link),
-      ]);
+      await together([this.updateKillSwitch(), former === null ? null : this.deps.kernel.close(former.link)]);
     } catch (error) {
       await this.settle();
       throw error;
@@ -353,12 +351,12 @@ export class Controller {
 
   /** Makes the kernel what the state says. What fails is tried again by `repair`. */
   private async settle(): Promise<void> {
-    const { kernel, killSwitch, base, log } = this.deps;
+    const { kernel, killSwitch, slot, log } = this.deps;
     try {
-      await killSwitch.set(this.tunnels);
+      await this.updateKillSwitch();
       const session = carriedBy(this.current);
       const present = await kernel.links();
-      for (const link of linksOfBase(base)) {
+      for (const link of slot.links) {
         if (present.includes(link) && link !== session?.link) await kernel.close(link);
       }
       if (session !== null && present.includes(session.link)) {
@@ -371,11 +369,14 @@ export class Controller {
     }
   }
 
-  /** What the state lets both layers carry. */
-  private get tunnels(): Tunnels {
+  /** Permits what the state needs, and no more. */
+  private updateKillSwitch(): Promise<void> {
+    return this.deps.killSwitch.update(this.deps.name, this.part);
+  }
+
+  private get part(): PolicyPart {
     const session = carriedBy(this.current);
-    const sessions = session === null ? [] : [session];
-    return { endpoints: sessions, carrying: sessions };
+    return partOf(session === null ? [] : [session]);
   }
 
   private enter(event: Event): void {

@@ -1,13 +1,14 @@
 import { GatewayError } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { HostNetwork } from "../network/host-network.ts";
+import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
 import type { Kernel } from "./kernel.ts";
-import type { Resolver, Standing } from "./resolver.ts";
+import type { Resolver, Way } from "./resolver.ts";
 import type { SavedState } from "./saved-state.ts";
-import { type Session, sessionFor, usableOn } from "./session.ts";
+import { partOf, type Session, sessionFor, usableOn } from "./session.ts";
 
 /** How long a server may take to answer the handshake; WireGuard itself retries after 5 s. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
@@ -27,8 +28,9 @@ interface Deps {
   killSwitch: KillSwitch;
   resolver: Resolver;
   savedState: SavedState;
-  /** Base name of the tunnel's interfaces. */
-  base: string;
+  /** The tunnel's name: the owner of its part of the kill switch. */
+  name: string;
+  slot: Slot;
 }
 
 /** Brings a tunnel up beside the former one, and leads traffic into it once the server has answered. */
@@ -37,21 +39,18 @@ export class Dialer {
 
   /** Throws `GatewayError("unable")`, or the signal's reason; what was begun is then for the caller to clear. */
   async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
-    const { kernel, killSwitch, resolver, base } = this.deps;
+    const { kernel, killSwitch, resolver, name, slot } = this.deps;
     const { uplinkMtu } = killSwitch.network;
     assertUplink(killSwitch.network);
     const usable = usableOn(killSwitch.network, server);
     const { host, port } = server.config.peer.endpoint;
     const old = former?.session ?? null;
-    const [address] = await resolver.resolve(host, standingOf(former), signal);
+    const [address] = await resolver.resolve(host, wayOf(name, former), signal);
     const endpoint = { address, port };
-    const session = sessionFor(base, usable, endpoint, old);
+    const session = sessionFor(slot, usable, endpoint, old);
     // Carrying already, for routes alone lead traffic into it: one change of the firewall less before it flows.
     const sessions = old === null ? [session] : [old, session];
-    await together([
-      killSwitch.set({ endpoints: sessions, carrying: sessions }),
-      kernel.open(session, uplinkMtu),
-    ]);
+    await together([killSwitch.update(name, partOf(sessions)), kernel.open(session, uplinkMtu)]);
     await kernel.configure(session);
     await this.handshake(session, signal);
     await kernel.route(session, old?.server.config ?? null);
@@ -87,10 +86,15 @@ export function assertUplink({ uplink }: HostNetwork): void {
   }
 }
 
-/** What stands until there is something new. */
-export function standingOf(former: Former | null): Standing {
-  const present = former === null ? [] : [former.session];
-  return { tunnels: { endpoints: present, carrying: present }, alive: former?.alive === true };
+/** How a tunnel asks for its next server's name. */
+export function wayOf(owner: string, former: Former | null): Way {
+  if (former?.alive) return { inside: true };
+  return { inside: false, owner, part: partOf(carriedSince(former)) };
+}
+
+/** What carries until there is something new. */
+export function carriedSince(former: Former | null): Session[] {
+  return former === null ? [] : [former.session];
 }
 
 /** Waits for all of them even when one fails: what is still under way must not meet the repair. */

@@ -1,6 +1,6 @@
 import { contains, isIpv4, isIpv6, parsePrefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
-import type { KillSwitch, Tunnels } from "../killswitch/killswitch.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Log } from "../log.ts";
 import type { Host, HttpsAnswer, HttpsRequest, Send } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
@@ -11,11 +11,13 @@ import type { Session } from "./session.ts";
 interface Deps {
   host: Host;
   controller: Controller;
-  killSwitch: Pick<KillSwitch, "set">;
+  killSwitch: Pick<KillSwitch, "update">;
   resolver: Resolver;
   log: Pick<Log, "warn">;
 }
 
+/** Owner of the hole in the kill switch for a connection outside the tunnel. */
+const EXEMPTION = "exemption";
 /** The port of https:// (RFC 9110, 4.2.2). */
 const HTTPS_PORT = 443;
 
@@ -31,8 +33,7 @@ export class HttpsClient {
       throw new GatewayError("unable", "there is no tunnel to ask through; connect first");
     }
     const forEver = new AbortController().signal;
-    const standing = { tunnels: { endpoints: [], carrying: [] }, alive: true };
-    const found = await resolver.resolve(hostOf(request), standing, forEver);
+    const found = await resolver.resolve(hostOf(request), { inside: true }, forEver);
     // With the kill switch down, what the tunnel does not carry would leave beside it.
     const addresses = found.filter((address) => carries(state.session, address));
     if (addresses.length === 0) {
@@ -47,27 +48,25 @@ export class HttpsClient {
    */
   readonly send: Send = async (request) => {
     const { controller } = this.deps;
-    const answer = await controller.beside((tunnels, signal) =>
+    const { killSwitch } = this.deps;
+    const answer = await controller.beside((signal) =>
       controller.state.name === "connected"
         ? Promise.resolve(null)
-        : this.sendOutside(request, tunnels, signal),
+        : this.sendOutside(request, signal).finally(() => killSwitch.update(EXEMPTION, null)),
     );
     return answer ?? this.sendInside(request);
   };
 
-  private async sendOutside(
-    request: HttpsRequest,
-    tunnels: Tunnels,
-    signal: AbortSignal,
-  ): Promise<HttpsAnswer> {
+  private async sendOutside(request: HttpsRequest, signal: AbortSignal): Promise<HttpsAnswer> {
     const { host, killSwitch, resolver, log } = this.deps;
     const { host: server, port } = new URL(request.url);
-    const addresses = await resolver.resolve(hostOf(request), { tunnels, alive: false }, signal);
+    const way = { inside: false, owner: EXEMPTION, part: {} } as const;
+    const addresses = await resolver.resolve(hostOf(request), way, signal);
     const exemption = { addresses, port: port === "" ? HTTPS_PORT : Number(port), sourcePort: ownPort() };
     log.warn(
       `the operator's errand: one connection to ${server} (${addresses.join(", ")}) beside the tunnel, from port ${exemption.sourcePort}`,
     );
-    await killSwitch.set({ ...tunnels, exemption });
+    await killSwitch.update(EXEMPTION, { exemption });
     return host.https({ ...request, addresses, sourcePort: exemption.sourcePort }, signal);
   }
 }

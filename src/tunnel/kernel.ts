@@ -1,6 +1,5 @@
 import { GatewayError } from "../errors.ts";
-import { FWMARK } from "../killswitch/policy.ts";
-import { TUNNEL_TABLE } from "../killswitch/routing-rules.ts";
+import type { Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import {
   type Interface,
@@ -29,6 +28,7 @@ export class Kernel {
 
   constructor(
     private readonly host: Host,
+    private readonly slot: Slot,
     /** Program that makes a WireGuard interface where the kernel does not. */
     private readonly userspace: string,
   ) {}
@@ -45,16 +45,19 @@ export class Kernel {
     // A route of the former tunnel is gone already where someone has deleted its interface.
     const present = surplus.length === 0 ? [] : (await this.routes()).map((route) => route.prefix);
     await this.batch([
-      ...routeLines(link, server.config),
+      ...routeLines(link, server.config, this.slot.table),
       ...surplus
         .filter((prefix) => present.includes(prefix))
-        .map((prefix) => `route del ${prefix} table ${TUNNEL_TABLE}`),
+        .map((prefix) => `route del ${prefix} table ${this.slot.table}`),
     ]);
   }
 
   /** Puts back the interface's state, addresses and routes; nothing where they stand. */
   async restore({ server, link }: Session, uplinkMtu: number): Promise<void> {
-    await this.batch([...linkLines(link, server.config, uplinkMtu), ...routeLines(link, server.config)]);
+    await this.batch([
+      ...linkLines(link, server.config, uplinkMtu),
+      ...routeLines(link, server.config, this.slot.table),
+    ]);
   }
 
   /** Removes an interface, with its routes and addresses; a userspace program ends with it. */
@@ -196,7 +199,7 @@ export class Kernel {
    */
   async configure(session: Session, others: readonly Session[] = []): Promise<void> {
     const { link } = session;
-    const own = { privateKey: session.server.config.interface.privateKey, fwmark: FWMARK };
+    const own = { privateKey: session.server.config.interface.privateKey, fwmark: session.mark };
     const peers = [session, ...others].map(({ server, endpoint }) => ({
       config: server.config.peer,
       endpoint,
@@ -221,7 +224,9 @@ export class Kernel {
     const shown = await Promise.all(
       ["-4", "-6"].map((family) =>
         // A table that nothing was ever put in does not exist.
-        this.host.run(["ip", "-j", family, "route", "show", "table", String(TUNNEL_TABLE)]).catch(() => "[]"),
+        this.host
+          .run(["ip", "-j", family, "route", "show", "table", String(this.slot.table)])
+          .catch(() => "[]"),
       ),
     );
     return shown.flatMap((text, index) =>

@@ -1,17 +1,18 @@
 import { GatewayError } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Log } from "../log.ts";
+import type { Slot } from "../network/slot.ts";
 import { MOST_ASKED, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
-import { assertUplink, type Former, standingOf, together } from "./dialer.ts";
+import { assertUplink, carriedSince, type Former, together, wayOf } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Resolver } from "./resolver.ts";
 import { leadingNowhere, type Round, roundsOf } from "./round.ts";
 import { endOf, RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
-import { type Session, sessionFor } from "./session.ts";
+import { partOf, type Session, sessionFor } from "./session.ts";
 
 /** How long the first answer may take; WireGuard itself repeats a lost packet after 5 s. */
 const FIRST_ANSWER_MS = 3_000;
@@ -28,8 +29,9 @@ interface Deps {
   killSwitch: KillSwitch;
   resolver: Resolver;
   savedState: SavedState;
-  /** Base name of the tunnel's interfaces. */
-  base: string;
+  /** The tunnel's name: the owner of its part of the kill switch. */
+  name: string;
+  slot: Slot;
   log: Pick<Log, "info">;
 }
 
@@ -91,7 +93,7 @@ export class Probe {
     former: Former | null,
     signal: AbortSignal,
   ): Promise<Session[]> {
-    const { resolver, base } = this.deps;
+    const { resolver, name, slot } = this.deps;
     const sessions: Session[] = [];
     let failure: unknown = null;
     for (const server of servers) {
@@ -99,8 +101,8 @@ export class Probe {
       if (former?.alive && isSameTunnel(former.session.server, server)) continue;
       const { host, port } = server.config.peer.endpoint;
       try {
-        const [address] = await resolver.resolve(host, standingOf(former), signal);
-        sessions.push(sessionFor(base, leadingNowhere(server), { address, port }, former?.session ?? null));
+        const [address] = await resolver.resolve(host, wayOf(name, former), signal);
+        sessions.push(sessionFor(slot, leadingNowhere(server), { address, port }, former?.session ?? null));
       } catch (error) {
         signal.throwIfAborted();
         failure = error;
@@ -117,14 +119,14 @@ export class Probe {
     best: number,
     signal: AbortSignal,
   ): Promise<[Server, number][]> {
-    const { kernel, killSwitch } = this.deps;
-    const { tunnels } = standingOf(former);
+    const { kernel, killSwitch, name } = this.deps;
+    const carrying = carriedSince(former);
     await together([
-      killSwitch.set({ ...tunnels, endpoints: [...tunnels.endpoints, first, ...others] }),
+      killSwitch.update(name, partOf(carrying, [first, ...others])),
       kernel.open(first, killSwitch.network.uplinkMtu),
     ]);
     const answered = await this.answers([first, ...others], best, signal);
-    await together([kernel.close(first.link), killSwitch.set(tunnels)]);
+    await together([kernel.close(first.link), killSwitch.update(name, partOf(carrying))]);
     return answered;
   }
 

@@ -1,6 +1,7 @@
 import { isIpv4, isIpv6, parseIp } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
-import type { KillSwitch, Tunnels } from "../killswitch/killswitch.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
 import type { Host } from "../system/host.ts";
 import { resolversOf } from "./nameservers.ts";
@@ -16,26 +17,22 @@ interface Deps {
   log: Pick<Log, "info" | "warn">;
 }
 
-/** What stands while a name is asked for. */
-export interface Standing {
-  tunnels: Tunnels;
-  /** Whether the tunnel answers: then the question goes through it. */
-  alive: boolean;
-}
+/** How a name is asked for: through a live tunnel, or outside, as an addition to what the owner has in the kill switch. */
+export type Way = { inside: true } | { inside: false; owner: string; part: PolicyPart };
 
 /** Finds the addresses of the few names that the gateway itself needs. */
 export class Resolver {
   constructor(private readonly deps: Deps) {}
 
   /**
-   * The addresses of a name, at least one. It is asked for through a live tunnel, or through a hole of one port for
-   * one moment: whatever is set next closes it. Where nobody answers, the last known address serves.
+   * The addresses of a name, at least one. Outside the tunnel one port is open for the question, until the owner's
+   * next update of the kill switch. Where nobody answers, the last known address serves.
    */
-  async resolve(name: string, standing: Standing, signal: AbortSignal): Promise<[string, ...string[]]> {
+  async resolve(name: string, way: Way, signal: AbortSignal): Promise<[string, ...string[]]> {
     if (isIpv4(name) || isIpv6(name)) return [name];
     const { savedState, log } = this.deps;
     try {
-      const [first, ...others] = usable(await this.ask(name, standing, signal));
+      const [first, ...others] = usable(await this.ask(name, way, signal));
       if (first === undefined) throw new GatewayError("unable", `the name ${name} does not resolve`);
       savedState.saveAddress(name, first);
       return [first, ...others];
@@ -47,13 +44,13 @@ export class Resolver {
     }
   }
 
-  private async ask(name: string, { tunnels, alive }: Standing, signal: AbortSignal): Promise<string[]> {
+  private async ask(name: string, way: Way, signal: AbortSignal): Promise<string[]> {
     const { host, killSwitch, log } = this.deps;
     const sourcePort = ownPort();
     const resolvers = await resolversOf(host);
-    if (!alive) {
+    if (!way.inside) {
       log.info(`the name ${name} is looked up outside the tunnel, at ${resolvers.join(" and ")}`);
-      await killSwitch.set({ ...tunnels, lookup: { resolvers, sourcePort } });
+      await killSwitch.update(way.owner, { ...way.part, lookup: { resolvers, sourcePort } });
     }
     return unlessUnwanted(host.lookup(name, resolvers, sourcePort), signal);
   }

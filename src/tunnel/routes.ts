@@ -1,5 +1,4 @@
 import { isIpv6 } from "../address.ts";
-import { TUNNEL_TABLE } from "../killswitch/routing-rules.ts";
 import type { Config } from "../wireguard/schema.ts";
 
 /** What WireGuard adds around a packet over IPv6: 40 + 8 + 32 bytes. */
@@ -24,8 +23,8 @@ export function linkLines(link: string, config: Config, uplinkMtu: number): stri
  * `ip -batch` lines that lead traffic into the tunnel. `replace` moves a route from the former tunnel in one
  * step; a family without a tunnel address gets no route and stays unreachable.
  */
-export function routeLines(link: string, config: Config): string[] {
-  return routedPrefixes(config).map((prefix) => `route replace ${prefix} dev ${link} table ${TUNNEL_TABLE}`);
+export function routeLines(link: string, config: Config, table: number): string[] {
+  return routedPrefixes(config).map((prefix) => `route replace ${prefix} dev ${link} table ${table}`);
 }
 
 export function routedPrefixes({ interface: { addresses }, peer }: Config): string[] {

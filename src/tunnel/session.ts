@@ -1,8 +1,8 @@
-import { contains, formatPrefix, parsePrefix } from "../address.ts";
+import { formatPrefix, parsePrefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
-import { tunnelInterfaces } from "../interface-name.ts";
-import type { FirewallTunnel } from "../killswitch/policy.ts";
-import type { HostNetwork } from "../network/host-network.ts";
+import type { FirewallTunnel, PolicyPart } from "../killswitch/policy.ts";
+import { type HostNetwork, takerOf } from "../network/host-network.ts";
+import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import { type Config, LONGEST_KEEPALIVE_SECONDS } from "../wireguard/schema.ts";
 
@@ -10,24 +10,24 @@ import { type Config, LONGEST_KEEPALIVE_SECONDS } from "../wireguard/schema.ts";
 export interface Session {
   server: Server;
   link: string;
-  /** Conntrack zone, 1 or 2; never 0, where everything lives that belongs to no tunnel. */
+  /** Conntrack zone. */
   zone: number;
+  mark: number;
   endpoint: { address: string; port: number };
 }
 
-/** The interface for a new session: the one of the two that `other` does not use. */
+/** A new session on the one of the slot's two interfaces that `other` does not use. */
 export function sessionFor(
-  base: string,
+  slot: Slot,
   server: Server,
   endpoint: Session["endpoint"],
   other: Session | null,
 ): Session {
-  const slot = other?.link === `${base}0` ? 1 : 0;
-  return { server, link: `${base}${slot}`, zone: slot + 1, endpoint };
+  return sessionOn(slot, other?.link === slot.links[0] ? 1 : 0, server, endpoint);
 }
 
-export function linksOfBase(base: string): string[] {
-  return tunnelInterfaces(base);
+export function sessionOn(slot: Slot, which: 0 | 1, server: Server, endpoint: Session["endpoint"]): Session {
+  return { server, link: slot.links[which], zone: slot.zones[which], mark: slot.mark, endpoint };
 }
 
 /** Opens NAT mappings, starts the first handshake, and renews it, so that an idle tunnel proves it is alive. */
@@ -65,19 +65,21 @@ function withoutMissingFamily(network: HostNetwork, server: Server): Server {
   return { ...server, config: { ...server.config, interface: { ...server.config.interface, addresses } } };
 }
 
-/**
- * What the firewall must know of it. Nobody outside the tunnel may send to its addresses (CVE-2019-14899); one that
- * the LAN has come to use since is left out, or the LAN could no longer reach the gateway.
- */
-export function firewallTunnelOf(
-  { server, link, zone, endpoint }: Session,
-  network: HostNetwork,
-): FirewallTunnel {
+/** What a tunnel with these sessions needs of the kill switch; each that carries has an endpoint too. */
+export function partOf(carrying: readonly Session[], asked: readonly Session[] = []): PolicyPart {
+  return {
+    endpoints: [...carrying, ...asked].map(firewallTunnelOf),
+    carrying: carrying.map(firewallTunnelOf),
+  };
+}
+
+function firewallTunnelOf({ server, link, zone, mark, endpoint }: Session): FirewallTunnel {
   return {
     interface: link,
+    mark,
     zone,
     endpoint,
-    addresses: addressesOf(server.config).filter((address) => userOf(network, address) === null),
+    addresses: addressesOf(server.config),
     resolvers: server.config.interface.dns,
   };
 }
@@ -92,16 +94,12 @@ export function clashOf(network: HostNetwork, config: Config): string | null {
 }
 
 /** Who uses an address outside the tunnel, and what to do about it, as the end of a sentence; null where nobody does. */
-function userOf({ addresses, lans }: HostNetwork, address: string): string | null {
-  if (addresses.includes(address))
-    return "is an address of this machine, by which nobody could reach it any more; end the other tunnel that has it, or change the server's address";
-  const prefix = lans
-    .flatMap((lan) => lan.prefixes)
-    .map(parsePrefix)
-    .find((each) => each !== null && contains(each, address));
-  return prefix == null
-    ? null
-    : `lies in the LAN ${formatPrefix(prefix)}, which could not reach the gateway any more; change the server's address, or the LAN's`;
+function userOf(network: HostNetwork, address: string): string | null {
+  const taker = takerOf(network, address);
+  if (taker === null) return null;
+  return taker === "machine"
+    ? "is an address of this machine, by which nobody could reach it any more; end the other tunnel that has it, or change the server's address"
+    : `lies in the LAN ${formatPrefix(taker)}, which could not reach the gateway any more; change the server's address, or the LAN's`;
 }
 
 /** The tunnel's own addresses, without prefix length. */

@@ -2,9 +2,11 @@ import { isIpv4 } from "../address.ts";
 import { messageOf } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
+import { TABLE } from "../killswitch/ruleset.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { type KernelEvent, watchKernel } from "../network/kernel-events.ts";
+import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { pauseAfter } from "./backoff.ts";
@@ -12,7 +14,7 @@ import { type Controller, outageOf } from "./controller.ts";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
 import type { SavedState } from "./saved-state.ts";
-import { keepaliveOf, linksOfBase, type Session } from "./session.ts";
+import { keepaliveOf, type Session } from "./session.ts";
 import { carriedBy } from "./state.ts";
 
 /**
@@ -41,7 +43,7 @@ interface Deps {
   killSwitch: KillSwitch;
   otherFirewalls: OtherFirewalls;
   savedState: SavedState;
-  base: string;
+  slot: Slot;
   /** Servers that may stand in for a dead one, the nearest first; none where the operator does not want that. */
   alternatives: (server: Server) => readonly Server[];
   /** The server as its provider has it now; null where it is gone. */
@@ -76,12 +78,13 @@ export class Supervisor {
 
   /** Until `signal` says stop. */
   async watch(signal: AbortSignal): Promise<void> {
-    const { host, controller, killSwitch, base, log } = this.deps;
+    const { host, controller, killSwitch, slot, log } = this.deps;
     this.checkedAt = host.monotonic();
     controller.onChange((state) => {
       if (state.name === "connected") this.arrived(state.session, signal);
     });
-    watchKernel(host, linksOfBase(base), (event) => void this.saw(event, signal), signal);
+    const watched = { links: slot.links, routingTable: slot.table, firewallTable: TABLE };
+    watchKernel(host, watched, (event) => void this.saw(event, signal), signal);
     // What happened before the programs that watch were listening.
     void host
       .sleep(WATCHING_AFTER_MS, signal)

@@ -3,6 +3,7 @@ import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { type Alarm, Repairs } from "../killswitch/repairs.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
+import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { Controller } from "./controller.ts";
@@ -21,8 +22,11 @@ export interface Surroundings {
   savedState: SavedState;
   /** The machine's own network, looked up anew. */
   findNetwork: () => Promise<HostNetwork>;
-  /** Base name of the tunnel's interfaces. */
+  /** The tunnel's name: the owner of its part of the kill switch. */
+  name: string;
+  /** Base name of all tunnels' interfaces. */
   base: string;
+  slot: Slot;
   /** Program that makes a WireGuard interface where the kernel does not. */
   userspace: string;
   /** Whether a start goes back to the server that the gateway had. */
@@ -50,10 +54,10 @@ export interface Tunnel {
 
 /** Puts the parts of a tunnel together; nothing has touched the kernel yet. */
 export function tunnelIn(surroundings: Surroundings): Tunnel {
-  const { host, savedState, alarm, userspace, base } = surroundings;
+  const { host, savedState, base, slot, alarm, userspace } = surroundings;
   const repairs = new Repairs(host, alarm);
-  const kernel = new Kernel(host, userspace);
-  const killSwitch = new KillSwitch(host, savedState, repairs, alarm);
+  const kernel = new Kernel(host, slot, userspace);
+  const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
   const resolver = new Resolver({ ...surroundings, killSwitch });
   const dialer = new Dialer({ ...surroundings, kernel, killSwitch, resolver });
   const probe = new Probe({ ...surroundings, kernel, killSwitch, resolver });

@@ -180,7 +180,7 @@ test(
     // They are replaced one by one, and one that is read may be gone.
     const saved = async () => (await guest.ssh("cat /var/lib/portcullis/boot/*")).stdout;
     await guest.until("the saved rules", async () =>
-      (await saved()).includes("rule add priority 106 unreachable"),
+      (await saved()).includes("rule add priority 90 unreachable"),
     );
   },
   PATIENCE_MS,

@@ -52,9 +52,15 @@ describe("of a machine", () => {
 
   test("rules of others where the gateway's go are found, and its own are none", async () => {
     const foreign = async () => (await machineOf(host, settingsFrom({}))).foreignRules;
-    await host.run(["ip", "rule", "add", "priority", "104", "to", "10.9.0.0/16", "lookup", "main"]);
-    expect(await foreign()).toEqual(["104 to 10.9.0.0/16 lookup main"]);
-    await host.run(["ip", "rule", "add", "priority", "105", "lookup", "20556"]);
+    const add = (priority: string, ...words: string[]) =>
+      host.run(["ip", "rule", "add", "priority", priority, ...words]);
+    await add("50", "to", "10.9.0.0/16", "lookup", "main");
+    expect(await foreign()).toEqual(["50 to 10.9.0.0/16 lookup main"]);
+    // Those of version 0.1 are the gateway's too, but not at the numbers of today.
+    await add("100", "fwmark", "0x504c", "lookup", "main");
+    await add("105", "lookup", "20556");
+    expect(await foreign()).toEqual(["50 to 10.9.0.0/16 lookup main"]);
+    await add("80", "lookup", "20556");
     expect(await foreign()).toEqual([]);
   });
 });

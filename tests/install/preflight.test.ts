@@ -35,8 +35,8 @@ test("a machine that forgets at each boot, and one whose rules another program h
   const refused = (change: Partial<typeof ONE_CABLE>) =>
     refusal(() => assertFit({ ...ONE_CABLE, ...change }, DEFAULTS, {}));
   expect(refused({ forgetful: ["/etc"] })).toContain("turn the overlay file system off first");
-  expect(refused({ foreignRules: ["100 fwmark 0x1 lookup 100"] })).toContain(
-    "another program has some there: 100 fwmark 0x1 lookup 100",
+  expect(refused({ foreignRules: ["50 fwmark 0x1 lookup 100"] })).toContain(
+    "another program has some there: 50 fwmark 0x1 lookup 100",
   );
 });
 

@@ -1,29 +1,54 @@
-import { blocked, type FirewallTunnel, type Policy } from "../../src/killswitch/policy.ts";
+import {
+  blocked,
+  type Exemption,
+  type FirewallTunnel,
+  type Lookup,
+  type Policy,
+} from "../../src/killswitch/policy.ts";
+import type { HostNetwork } from "../../src/network/host-network.ts";
 
-const FIRST: FirewallTunnel = {
+export const FIRST: FirewallTunnel = {
   interface: "wg0",
+  mark: 0x104c,
   zone: 1,
   endpoint: { address: "192.0.2.1", port: 51820 },
   addresses: ["10.64.0.2", "fd00:64::2"],
   resolvers: ["10.64.0.1", "fd00:64::1"],
 };
 
-const SECOND: FirewallTunnel = {
+export const SECOND: FirewallTunnel = {
   interface: "wg1",
+  mark: 0x104c,
   zone: 2,
   endpoint: { address: "2001:db8::1", port: 443 },
   addresses: ["10.65.0.2"],
   resolvers: ["10.65.0.1"],
 };
 
-const BLOCKED: Policy = blocked({
+export const LOOKUP: Lookup = { resolvers: ["192.168.7.254", "2001:db8::53"], sourcePort: 20053 };
+
+export const EXEMPTION: Exemption = {
+  addresses: ["192.0.2.80", "2001:db8::80"],
+  port: 443,
+  sourcePort: 20443,
+};
+
+export const NETWORK: HostNetwork = {
   lans: [
     { interface: "lan0", prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"] },
     { interface: "br-lan.5", prefixes: ["10.5.0.0/16", "fe80::/10"] },
   ],
   uplink: "up0",
+  uplinkAddresses: ["192.168.8.2"],
+  addresses: ["192.168.7.1", "192.168.8.2"],
   uplinkPrefixes: ["192.168.8.0/24", "fd00:8::/64"],
-});
+  uplinkMtu: 1500,
+  ipv6: "on",
+  online: true,
+  remarks: [],
+};
+
+const BLOCKED: Policy = blocked(NETWORK);
 
 /** A policy for each situation the gateway can be in. */
 export const POLICIES = {
@@ -40,11 +65,8 @@ export const POLICIES = {
     endpoints: [FIRST],
     carrying: [FIRST],
   },
-  lookup: { ...BLOCKED, lookup: { resolvers: ["192.168.7.254", "2001:db8::53"], sourcePort: 20053 } },
-  exemption: {
-    ...BLOCKED,
-    exemption: { addresses: ["192.0.2.80", "2001:db8::80"], port: 443, sourcePort: 20443 },
-  },
+  lookup: { ...BLOCKED, lookups: [LOOKUP] },
+  exemption: { ...BLOCKED, exemptions: [EXEMPTION] },
   /** A machine with no network at all. */
   bare: { ...BLOCKED, lans: [], uplink: null, uplinkPrefixes: [] },
 } satisfies Record<string, Policy>;

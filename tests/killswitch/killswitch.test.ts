@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import type { FakeHost } from "../fake-host.ts";
+import { KillSwitch } from "../../src/killswitch/killswitch.ts";
+import type { Policy } from "../../src/killswitch/policy.ts";
+import { Repairs } from "../../src/killswitch/repairs.ts";
+import { rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { FakeHost } from "../fake-host.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, kernelState, ONE, stoodAlways, TWO } from "../tunnel/gateway.ts";
+import { EXEMPTION, FIRST, LOOKUP, NETWORK, POLICIES, SECOND } from "./example.ts";
 
 const PATIENCE_MS = 60_000;
 const MINUTE_MS = 60_000;
@@ -43,17 +48,17 @@ const DAMAGES: Damage[] = [
   {
     what: "the removal of the last routing rule",
     layer: "routing",
-    by: (host) => host.changeRule("del", "-4", "priority 106 unreachable"),
+    by: (host) => host.changeRule("del", "-4", "priority 90 unreachable"),
   },
   {
     what: "the removal of an IPv6 routing rule",
     layer: "routing",
-    by: (host) => host.changeRule("del", "-6", "priority 105 lookup 20556"),
+    by: (host) => host.changeRule("del", "-6", "priority 80 lookup 20556"),
   },
   {
     what: "a routing rule at a priority of ours",
     layer: "routing",
-    by: (host) => host.changeRule("add", "-4", "priority 100 to 8.8.8.8 lookup main"),
+    by: (host) => host.changeRule("add", "-4", "priority 10 to 8.8.8.8 lookup main"),
   },
 ];
 
@@ -122,9 +127,9 @@ describe("an nft that does not say what it has loaded", () => {
 });
 
 describe("a routing rule of another program that comes before ours", () => {
-  const RULE = "priority 99 to 8.8.8.8/32 lookup main";
+  const RULE = "priority 9 to 8.8.8.8/32 lookup main";
   const SENTENCE =
-    "Another program's routing rule comes before the kill switch's, and the firewall blocks alone: 99 to 8.8.8.8/32 lookup main; remove it: ip rule del priority 99";
+    "Another program's routing rule comes before the kill switch's, and the firewall blocks alone: 9 to 8.8.8.8/32 lookup main; remove it: ip rule del priority 9";
 
   claim("is told at once, in health and in status, and stays where it is", async (gateway) => {
     const { host, controller } = gateway;
@@ -174,7 +179,7 @@ describe("a routing rule of another program that comes before ours", () => {
     host.changeRule("add", "-4", RULE);
     const { parts } = await controller.inspection();
     expect(parts.filter(({ holds }) => !holds).map(({ found }) => found)).toEqual([
-      "another program's rule comes before them: 99 to 8.8.8.8/32 lookup main",
+      "another program's rule comes before them: 9 to 8.8.8.8/32 lookup main",
       "off: LAN clients get nothing",
     ]);
   });
@@ -232,12 +237,58 @@ describe("another firewall that begins to drop what is forwarded", () => {
   });
 });
 
+describe("several owners", () => {
+  const first = { endpoints: [FIRST], carrying: [FIRST] };
+  const second = { endpoints: [SECOND], carrying: [SECOND] };
+
+  /** The table as the kernel has it, without the two lines that replace the former one. */
+  function loaded(policy: Policy): string {
+    return rulesetOf(policy).split("\n").slice(2).join("\n");
+  }
+
+  /** A kill switch whose machine has the network of the examples. */
+  async function raised(prepare = async (_: KillSwitch) => {}): Promise<[KillSwitch, FakeHost]> {
+    const host = new FakeHost();
+    const killSwitch = new KillSwitch(
+      host,
+      () => true,
+      new Repairs(host, () => {}),
+      () => {},
+    );
+    await prepare(killSwitch);
+    await killSwitch.updateNetwork(NETWORK);
+    return [killSwitch, host];
+  }
+
+  test("do not erase each other's parts, and one that withdraws leaves the others as they were", async () => {
+    const [killSwitch, host] = await raised();
+    await Promise.all([killSwitch.update("main", first), killSwitch.update("work", second)]);
+    expect(host.table).toBe(loaded(POLICIES.switching));
+    await killSwitch.update("exemption", { exemption: EXEMPTION });
+    await killSwitch.update("main", null);
+    expect(host.table).toBe(loaded({ ...POLICIES.exemption, endpoints: [SECOND], carrying: [SECOND] }));
+    expect(host.rules["-4"].filter((rule) => rule.includes("dport 443"))).toHaveLength(1);
+    await killSwitch.update("exemption", null);
+    await killSwitch.update("work", null);
+    expect(host.table).toBe(loaded(POLICIES.blocked));
+    expect(host.rules["-4"].filter((rule) => rule.includes("dport 443"))).toEqual([]);
+  });
+
+  test("of before the first look at the network are all in the first load", async () => {
+    const [, host] = await raised(async (killSwitch) => {
+      await killSwitch.update("main", first);
+      await killSwitch.update("work", second);
+    });
+    expect(host.tables).toEqual([loaded(POLICIES.switching)]);
+  });
+});
+
 describe("two layers that are damaged together", () => {
   claim("are both put back, and each has its two alerts", async (gateway) => {
     const { host } = gateway;
     const before = kernelState(host);
     host.removeTable();
-    host.changeRule("del", "-4", "priority 105 lookup 20556");
+    host.changeRule("del", "-4", "priority 80 lookup 20556");
     await host.pass(1_000);
     expect(kernelState(host)).toBe(before);
     expect(gateway.alerts.toSorted()).toEqual([
@@ -430,15 +481,14 @@ describe("a look at the kernel", () => {
   claim("does not take a change that waits its turn for a stranger's", async (gateway) => {
     const { host, tunnel } = gateway;
     const { killSwitch } = tunnel;
-    const lookup = { resolvers: ["192.168.7.254"], sourcePort: 20_053 };
     for (let slow = 0; slow < 60; slow += 3) {
       host.turns = (command) => (command.includes("rule show") ? slow : 5);
       const works = [
-        killSwitch.set({ endpoints: [], carrying: [] }),
+        killSwitch.update("main", null),
         killSwitch.mend(),
-        killSwitch.set({ endpoints: [], carrying: [], lookup }),
+        killSwitch.update("main", { lookup: LOOKUP }),
         killSwitch.mend(),
-        killSwitch.set({ endpoints: [], carrying: [] }),
+        killSwitch.update("main", null),
       ];
       await Promise.all(works);
     }

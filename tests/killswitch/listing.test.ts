@@ -59,7 +59,7 @@ test("a listing is spelled the same whatever names the machine's files have for 
   inNamespace(async (host) => {
     await loadTable(host, rulesetOf(POLICIES.connected));
     const without = "mount --bind /dev/null /etc/protocols && mount --bind /dev/null /etc/services";
-    const named = "mount -t tmpfs none /etc/iproute2 && echo '0x504c vpn' > /etc/iproute2/rt_marks";
+    const named = "mount -t tmpfs none /etc/iproute2 && echo '0x104c vpn' > /etc/iproute2/rt_marks";
     const listings = [without, named].map((files) => {
       const run: Host["run"] = (argv) =>
         host.run(["unshare", "--mount", "sh", "-c", `${files} && exec "$@"`, "sh", ...argv]);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import {
   applyRules,
-  lookupRules,
+  exceptionRules,
   type Rule,
   readRules,
   ruleChanges,
@@ -16,6 +16,16 @@ const RULES = rulesFor({ ...POLICIES.blocked, ipv6: "on" });
 const ORDER = (a: Rule, b: Rule) =>
   a.family - b.family || a.priority - b.priority || a.text.localeCompare(b.text);
 
+/** Rules of version 0.1. */
+const FORMER = [
+  "100 fwmark 0x504c lookup main",
+  "101 fwmark 0x504c unreachable",
+  "103 ipproto 17 sport 68 dport 67 lookup main",
+  "104 to 192.168.7.0/24 lookup main",
+  "105 lookup 20556",
+  "106 unreachable",
+];
+
 /** Starts a program that sees no names in /etc/protocols. */
 const HIDE = '[ ! -e /etc/protocols ] || mount --bind /dev/null /etc/protocols; exec "$@"';
 const NAMELESS = ["unshare", "-m", "sh", "-c", HIDE, "sh"];
@@ -29,17 +39,17 @@ describe("the changes from one set of rules to another", () => {
   test("add what is missing before they remove what is surplus", () => {
     const [first, ...rest] = RULES.filter((rule) => rule.family === 4);
     if (first === undefined) throw new Error("there are rules");
-    const foreign: Rule = { family: 4, priority: 104, text: "lookup main" };
+    const foreign: Rule = { family: 4, priority: 50, text: "lookup main" };
     const changes = ruleChanges([...rest, foreign], [first, ...rest]);
-    expect(changes[0]).toBe("rule add priority 100 fwmark 0x504c iif lo lookup main");
-    expect(changes[1]).toStartWith("rule del priority 104");
+    expect(changes[0]).toBe("rule add priority 10 fwmark 0x104c/0x18ff iif lo lookup main");
+    expect(changes[1]).toStartWith("rule del priority 50");
   });
 });
 
 test("a port's mask, as newer kernels tell it, is left out where it is the whole port", async () => {
   const told = (mask: string) => [
     {
-      priority: 103,
+      priority: 40,
       src: "all",
       ipproto: "udp",
       sport: 68,
@@ -60,7 +70,7 @@ test("a port's mask, as newer kernels tell it, is left out where it is the whole
 describe("a kernel", () => {
   test.each([
     ["the rules of a gateway with a kill switch", RULES],
-    ["the rules during a lookup", [...RULES, ...lookupRules(POLICIES.lookup.lookup)]],
+    ["the rules during a lookup", [...RULES, ...exceptionRules(POLICIES.lookup)]],
     ["the rules without the barrier", withoutBarrier(RULES)],
     ["no rules", []],
   ])("has, once they are applied, %s, and a second time nothing changes", (_, wanted) =>
@@ -72,21 +82,23 @@ describe("a kernel", () => {
   );
 
   test.each([
-    "priority 100 lookup main",
-    "priority 100 from 10.0.0.0/8 lookup main",
-    "priority 100 from 10.1.2.3 lookup main",
-    "priority 104 to 8.8.8.8 lookup main",
-    "priority 104 to 8.0.0.0/8 lookup default",
-    "priority 101 fwmark 0x504c/0xffff lookup main",
-    "priority 102 iif lo lookup main",
-    "priority 103 not from 10.0.0.0/8 lookup main",
-    "priority 103 ipproto 6 dport 80-90 lookup main",
-    "priority 103 uidrange 0-1000 lookup main",
-    "priority 105 tos 0x10 lookup main",
-    "priority 105 lookup main suppress_prefixlength 0",
-    "priority 106 prohibit",
-    "priority 106 blackhole",
-    "priority 105 goto 32766",
+    "priority 10 lookup main",
+    "priority 10 from 10.0.0.0/8 lookup main",
+    "priority 10 from 10.1.2.3 lookup main",
+    "priority 50 to 8.8.8.8 lookup main",
+    "priority 50 to 8.0.0.0/8 lookup default",
+    "priority 20 fwmark 0x104c/0xffff lookup main",
+    "priority 30 iif lo lookup main",
+    "priority 40 not from 10.0.0.0/8 lookup main",
+    "priority 40 ipproto 6 dport 80-90 lookup main",
+    "priority 40 uidrange 0-1000 lookup main",
+    "priority 80 tos 0x10 lookup main",
+    "priority 80 lookup main suppress_prefixlength 0",
+    "priority 90 prohibit",
+    "priority 90 blackhole",
+    "priority 80 goto 32766",
+    "priority 55 lookup main",
+    "priority 99 fwmark 0x104c lookup main",
   ])("is rid of a rule at our priorities that is not ours: %s", (foreign) =>
     inNamespace(async (host) => {
       await applyRules(host, RULES);
@@ -95,6 +107,36 @@ describe("a kernel", () => {
       expect((await readRules(host)).toSorted(ORDER)).toEqual(RULES.toSorted(ORDER));
     }),
   );
+
+  test("loses the rules of version 0.1, once those of today are in", () =>
+    inNamespace(async (host) => {
+      const batch = FORMER.map((text) => `rule add priority ${text}\n`).join("");
+      await host.run(["ip", "-4", "-batch", "-"], { stdin: batch });
+      const present = await readRules(host);
+      const changes = ruleChanges(
+        present,
+        RULES.filter(({ family }) => family === 4),
+      );
+      expect(changes.filter((line) => line.startsWith("rule add"))).toEqual(changes.slice(0, -FORMER.length));
+      expect(changes.slice(-FORMER.length)).toEqual([
+        "rule del priority 106",
+        "rule del priority 105",
+        "rule del priority 104",
+        "rule del priority 103",
+        "rule del priority 101",
+        "rule del priority 100",
+      ]);
+      await applyRules(host, RULES);
+      expect((await readRules(host)).toSorted(ORDER)).toEqual(RULES.toSorted(ORDER));
+      expect(await host.run(["ip", "-4", "rule", "show"])).not.toContain("504c");
+    }));
+
+  test("keeps other programs' rules at the numbers of version 0.1", () =>
+    inNamespace(async (host) => {
+      await host.run(["ip", "-4", "rule", "add", "priority", "100", "fwmark", "0x1", "lookup", "100"]);
+      await applyRules(host, RULES);
+      expect(await host.run(["ip", "-4", "rule", "show"])).toContain("100:\tfrom all fwmark 0x1 lookup 100");
+    }));
 
   test("takes a default route through the uplink's router, as DHCP gives it, with the rules in place", () =>
     inNamespace(async (host) => {
@@ -142,18 +184,18 @@ describe("a kernel", () => {
       expect(await leadsTo("fe80::1", "oif", "up0", ...dhcp6)).toBe("up0");
     }));
 
-  test("changes from what an earlier version has set to these without a moment in which the barrier is away", () =>
+  test("changes what stands at the same numbers without a moment in which the barrier is away", () =>
     inNamespace(async (host) => {
       const earlier = RULES.map((rule) => ({
         ...rule,
         text:
-          rule.priority === 103 && rule.text.startsWith("to ")
+          rule.priority === 40 && rule.text.startsWith("to ")
             ? `ipproto 17 ${rule.family === 4 ? "sport 68 dport 67" : "sport 546 dport 547"} lookup main`
             : rule.text.replace(" iif lo", ""),
       }));
       await applyRules(host, earlier);
       const changes = ruleChanges(await readRules(host), RULES);
-      expect(changes.filter((line) => /priority 10[1-256]/.test(line))).toEqual([]);
+      expect(changes.filter((line) => /priority (20|30|80|90)/.test(line))).toEqual([]);
       await applyRules(host, RULES);
       expect((await readRules(host)).toSorted(ORDER)).toEqual(RULES.toSorted(ORDER));
     }));

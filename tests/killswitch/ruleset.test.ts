@@ -56,9 +56,12 @@ const POLICY = fc.record({
   uplink: fc.constantFrom("up0", null),
   uplinkPrefixes: fc.subarray(["192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64"]),
   ...{ endpoints: tunnels(), carrying: tunnels() },
-  lookup: fc.option(fc.record({ resolvers: addresses(), sourcePort: fc.constant(20053) })),
-  exemption: fc.option(
-    fc.record({ addresses: addresses(), port: fc.constant(443), sourcePort: fc.constant(20443) }),
+  lookups: fc.array(fc.record({ resolvers: addresses(), sourcePort: fc.constantFrom(20053, 20054) }), {
+    maxLength: 2,
+  }),
+  exemptions: fc.array(
+    fc.record({ addresses: addresses(), port: fc.constant(443), sourcePort: fc.constantFrom(20443, 20444) }),
+    { maxLength: 2 },
   ),
 });
 
@@ -66,6 +69,7 @@ function tunnels() {
   const tunnel = (like: FirewallTunnel) =>
     fc.record({
       interface: fc.constant(like.interface),
+      mark: fc.constant(like.mark),
       zone: fc.constant(like.zone),
       endpoint: fc.constant(like.endpoint),
       addresses: addresses(),

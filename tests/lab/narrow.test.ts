@@ -79,7 +79,7 @@ describe.each([
     test(
       "the gateway's kernel knows the narrow way, by which WireGuard's packets go",
       async () => {
-        const get = ["ip", "route", "get", address, "mark", "0x504c"];
+        const get = ["ip", "route", "get", address, "mark", "0x104c"];
         const { stdout } = await lab.exec(lab.namespaces.gateway, get);
         expect(stdout).toContain(`via ${router} dev ${lab.sandbox.uplink}`);
         expect(stdout).toContain(`mtu ${NARROW_MTU}`);

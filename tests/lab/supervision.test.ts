@@ -120,9 +120,9 @@ describe("a tunnel that takes care of itself", () => {
     await connected();
     const health = async () => (await gateway.api("GET", "/health")).body;
     await inside("ip", "rule", "add", "not", "fwmark", "0xca6c", "lookup", "main");
-    await until(async () => String(await health()).includes(": 99 not fwmark 0xca6c lookup main; "));
+    await until(async () => String(await health()).includes(": 9 not fwmark 0xca6c lookup main; "));
     expect((await status()).error).toBe(await health());
-    await inside("ip", "rule", "del", "priority", "99");
+    await inside("ip", "rule", "del", "priority", "9");
     await until(async () => (await health()) === "healthy");
     const chain = "chain FORWARD { type filter hook forward priority 0; policy drop; }";
     await lab.exec(lab.namespaces.gateway, ["nft", "-f", "-"], `table ip filter {\n${chain}\n}\n`);

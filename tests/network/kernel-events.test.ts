@@ -1,9 +1,18 @@
 import { describe, expect, test } from "bun:test";
-import { type KernelEvent, kernelEventIn, watchKernel } from "../../src/network/kernel-events.ts";
+import {
+  type KernelEvent,
+  kernelEventIn,
+  type Watched,
+  watchKernel,
+} from "../../src/network/kernel-events.ts";
 import type { Host } from "../../src/system/host.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
 
-const LINKS = ["wg0", "wg1"];
+const WATCHED: Watched = {
+  links: ["wg0", "wg1"],
+  routingTable: 20556,
+  firewallTable: "inet portcullis",
+};
 
 /** What iproute2 6.1 prints of what is done to a machine with an uplink `up0` and a tunnel `wg0`. */
 type Seen = KernelEvent["of"];
@@ -44,7 +53,7 @@ const LINES: [meaning: Seen | null, line: string][] = [
 ];
 
 test.each(LINES)("%s is what is seen in: %s", (meaning, line) => {
-  expect(kernelEventIn(line, LINKS)?.of ?? null).toBe(meaning);
+  expect(kernelEventIn(line, WATCHED)?.of ?? null).toBe(meaning);
 });
 
 /** Longest that a machine under load may take to tell of a change. */
@@ -57,7 +66,7 @@ function watched(work: (host: Host, seen: Set<Seen>) => Promise<void>): Promise<
   return inNamespace(async (host) => {
     const stop = new AbortController();
     const seen = new Set<Seen>();
-    watchKernel(host, LINKS, (event) => seen.add(event.of), stop.signal);
+    watchKernel(host, WATCHED, (event) => seen.add(event.of), stop.signal);
     try {
       await listening(host, seen);
       await work(host, seen);
@@ -179,7 +188,7 @@ test("a watch whose program cannot listen tells of a gap again and again, and st
     },
     sleep: async () => {},
   } as unknown as Host;
-  watchKernel(host, LINKS, (event) => gaps.push(event.of), stop.signal);
+  watchKernel(host, WATCHED, (event) => gaps.push(event.of), stop.signal);
   await Bun.sleep(0);
   expect(gaps.toSorted()).toEqual(["firewall", "network", "other firewalls", "rules", "tunnel"]);
   exits[0]?.();
@@ -206,7 +215,7 @@ test("a watch that cannot be started is started again, and its gap is told then"
     sleep: async () => {},
   } as unknown as Host;
   failures = 1;
-  watchKernel(host, LINKS, (event) => gaps.push(event.of), stop.signal);
+  watchKernel(host, WATCHED, (event) => gaps.push(event.of), stop.signal);
   await Bun.sleep(0);
   expect(exits).toHaveLength(2);
   failures = 3;

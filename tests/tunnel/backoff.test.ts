@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { pauseAfter as pauseWhere, TokenBucket } from "../../src/tunnel/backoff.ts";
+import { pauseAfter as pauseWhere } from "../../src/tunnel/backoff.ts";
 
 const LONGEST_MS = 60_000;
 const attempt = fc.nat(10_000);
@@ -48,39 +48,3 @@ describe("the pause after an attempt", () => {
     expect(pauseAfter(20, 0.5)).toBe((LONGEST_MS * 3) / 4);
   });
 });
-
-describe("a pace", () => {
-  const BURST = 5;
-  const EVERY_MS = 1_000;
-  /** Pauses between one question and the next. */
-  const pauses = fc.array(fc.oneof(fc.nat(50), fc.nat(2_500), fc.nat(60_000)), { maxLength: 200 });
-
-  test("allows its burst at once, and then one each second", () => {
-    const bucket = new TokenBucket(BURST, EVERY_MS);
-    const allowed = Array.from({ length: 1_000 }, (_, index) => bucket.allows(1e9 + index * 10));
-    expect(allowed.slice(0, 6)).toEqual([true, true, true, true, true, false]);
-    expect(allowed.filter(Boolean)).toHaveLength(BURST + 9);
-  });
-
-  test("bounds what happens in any stretch of time, however the questions come", () => {
-    fc.assert(
-      fc.property(pauses, (waits) => {
-        const bucket = new TokenBucket(BURST, EVERY_MS);
-        const times = timesAfter(waits).filter((time) => bucket.allows(time));
-        times.forEach((start, first) => {
-          times.slice(first).forEach((end, count) => {
-            expect(count + 1).toBeLessThanOrEqual(BURST + 1 + (end - start) / EVERY_MS);
-          });
-        });
-      }),
-    );
-  });
-});
-
-function timesAfter(waits: readonly number[]): number[] {
-  let time = 1e9;
-  return waits.map((wait) => {
-    time += wait;
-    return time;
-  });
-}

@@ -72,7 +72,7 @@ const TAMPERING: Happening[] = [
     if (rule !== undefined) host.changeRule("del", family, rule);
   },
   ({ host, random }) => {
-    const rule = `priority ${100 + Math.floor(random() * 7)} to 8.8.8.8 lookup main`;
+    const rule = `priority ${10 + Math.floor(random() * 90)} to 8.8.8.8 lookup main`;
     if (!host.rules["-4"].includes(rule)) host.changeRule("add", "-4", rule);
   },
   ({ host, random }) => {

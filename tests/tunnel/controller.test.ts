@@ -64,7 +64,7 @@ describe("a connect", () => {
       ["0.0.0.0/0", "wg0"],
       ["::/0", "wg0"],
     ]);
-    expect(host.rules["-4"]).toContain("priority 106 unreachable");
+    expect(host.rules["-4"]).toContain("priority 90 unreachable");
     expect(host.table).toContain('oifname "wg0" ct zone set 1');
     expect(await controller.fault()).toBeNull();
     expect(await controller.status("custom")).toMatchObject({
@@ -313,10 +313,10 @@ describe("the lookup of a server's name", () => {
     await controller.connect(NAMED);
     await settled(gateway);
     expect(during).toMatch(
-      /priority 102 to 192\.168\.7\.254\/32 ipproto 17 iif lo sport 2\d{4} dport 53 lookup main/,
+      /priority 30 to 192\.168\.7\.254\/32 ipproto 17 iif lo sport 2\d{4} dport 53 lookup main/,
     );
     expect(during).toMatch(/oifname "up0" ip daddr \{ 192.168.7.254 \} udp sport 2\d{4} udp dport 53 accept/);
-    expect(kernelState(host)).not.toContain("priority 102");
+    expect(kernelState(host)).not.toContain("priority 30");
     expect(kernelState(host)).not.toMatch(/udp sport 2\d{4} udp dport 53 accept/);
     expect(stoodAlways(host)).toBe(true);
   });

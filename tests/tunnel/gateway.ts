@@ -1,6 +1,7 @@
 import type { AlertCode } from "../../src/alert.ts";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
 import { linksFinder } from "../../src/network/finder.ts";
+import { MAIN_SLOT, slotOf } from "../../src/network/slot.ts";
 import type { Place } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { type Settings, settingsFrom } from "../../src/settings.ts";
@@ -149,7 +150,9 @@ export class Gateway {
       host,
       savedState,
       findNetwork: linksFinder(host, FAKE_SETTINGS, savedState, { warn: note }),
+      name: "main",
       base: BASE,
+      slot: slotOf(MAIN_SLOT, BASE),
       userspace: host.userspace,
       autoconnect: this.autoconnect,
       latest: (server) => this.changed.find(({ name }) => name === server.name) ?? server,

@@ -52,7 +52,9 @@ function watchConfigurations(host: FakeHost) {
 }
 
 function reachable(table: string): string[] {
-  const rules = table.matchAll(/oifname "up0" meta mark 20556 ip daddr (\S+) udp dport (\d+) /g);
+  const rules = table.matchAll(
+    /oifname "up0" meta mark & 0x00001fff == 0x0000104c ip daddr (\S+) udp dport (\d+) /g,
+  );
   return [...rules].map(([, address, port]) => `${address}:${port}`);
 }
 
@@ -228,7 +230,7 @@ describe("a probe", () => {
     distances(host, [M4, M5], [30, 40]);
     await controller.connect(placeOf([M4, M5, lost, near]));
     expect(await current(gateway)).toBe("m10");
-    expect(kernelState(host)).not.toContain("priority 102");
+    expect(kernelState(host)).not.toContain("priority 30");
   });
 
   claim("of which no name has an address says why", async ({ controller, host }) => {

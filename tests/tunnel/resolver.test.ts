@@ -3,7 +3,7 @@ import { Resolver } from "../../src/tunnel/resolver.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway } from "./gateway.ts";
 
-const STANDING = { tunnels: { endpoints: [], carrying: [] }, alive: true };
+const INSIDE = { inside: true } as const;
 
 test("a lookup leaves nothing on the signal that may end it, which lives as long as the wish", () =>
   inDirectory(async (directory) => {
@@ -23,8 +23,8 @@ test("a lookup leaves nothing on the signal that may end it, which lives as long
       listeners.delete(listener);
       removeEventListener.call(signal, type, listener);
     };
-    expect(await names.resolve("vpn.example", STANDING, signal)).toEqual(["192.0.2.1"]);
-    await expect(names.resolve("nowhere.example", STANDING, signal)).rejects.toThrow("no resolver answered");
+    expect(await names.resolve("vpn.example", INSIDE, signal)).toEqual(["192.0.2.1"]);
+    await expect(names.resolve("nowhere.example", INSIDE, signal)).rejects.toThrow("no resolver answered");
     expect(listeners.size).toBe(0);
   }));
 
@@ -36,8 +36,8 @@ test("a lookup ends with the signal's reason where that comes first", () =>
     const log = { info: () => {}, warn: () => {} };
     const names = new Resolver({ host, savedState, killSwitch: tunnel.killSwitch, log });
     const wish = new AbortController();
-    const asked = names.resolve("vpn.example", STANDING, wish.signal);
+    const asked = names.resolve("vpn.example", INSIDE, wish.signal);
     wish.abort(new Error("another wish"));
     await expect(asked).rejects.toThrow("another wish");
-    await expect(names.resolve("vpn.example", STANDING, wish.signal)).rejects.toThrow("another wish");
+    await expect(names.resolve("vpn.example", INSIDE, wish.signal)).rejects.toThrow("another wish");
   }));

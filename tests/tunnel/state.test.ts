@@ -14,12 +14,14 @@ const FIRST: Session = {
   server: ONE,
   link: "wg0",
   zone: 1,
+  mark: 0x104c,
   endpoint: { address: "192.0.2.1", port: 51820 },
 };
 const SECOND: Session = {
   server: TWO,
   link: "wg1",
   zone: 2,
+  mark: 0x104c,
   endpoint: { address: "192.0.2.2", port: 51820 },
 };
 

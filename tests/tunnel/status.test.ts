@@ -7,6 +7,7 @@ const SESSION: Session = {
   server: { ...SERVER, location: "Stockholm, Sweden" },
   link: "wg0",
   zone: 1,
+  mark: 0x104c,
   endpoint: { address: "192.0.2.1", port: 51820 },
 };
 

@@ -581,7 +581,7 @@ describe("the watch", () => {
     const before = kernelState(host);
     await gateway.restart();
     host.removeTable();
-    host.changeRule("del", "-4", "priority 106 unreachable");
+    host.changeRule("del", "-4", "priority 90 unreachable");
     gateway.watch();
     await host.pass(1_000);
     expect(kernelState(host)).toBe(before);

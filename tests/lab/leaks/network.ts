@@ -81,7 +81,7 @@ async function addressesIn(lab: Lab): Promise<string> {
     .join("\n");
 }
 
-/** Each rule with its family in front: `-4 100: from all fwmark …`. */
+/** Each rule with its family in front: `-4 10: from all fwmark …`. */
 async function rulesIn(lab: Lab): Promise<string[]> {
   const shown = ["-4", "-6"].map(async (family) => {
     const { stdout } = await lab.exec(lab.namespaces.gateway, ["ip", family, "rule", "show"]);

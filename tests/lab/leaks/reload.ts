@@ -57,11 +57,12 @@ function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
   const exit: FirewallTunnel = {
     interface: `${sandbox.interface}0`,
     zone: 1,
+    mark: 0x104c,
     endpoint: { address: VPN.vpn1.v4, port: VPN_PORT },
     addresses: ["10.64.0.2", "fd64::2"],
     resolvers: ["10.64.0.1"],
   };
   const lans = [{ interface: sandbox.lan, prefixes: [LAN.prefix4, LAN.prefix6, "fe80::/10"] }];
-  const closed = blocked({ lans, uplink: sandbox.uplink, uplinkPrefixes: [] });
+  const closed = blocked({ lans, uplink: sandbox.uplink, uplinkPrefixes: [], addresses: [] });
   return [closed, { ...closed, endpoints: [exit] }, { ...closed, endpoints: [exit], carrying: [exit] }];
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { TUNNEL_TABLE } from "../../../src/killswitch/routing-rules.ts";
 import { TABLE } from "../../../src/killswitch/ruleset.ts";
+import { MAIN_SLOT, tableOf } from "../../../src/network/slot.ts";
 import { INTERNET } from "../../../src/sandbox/topology.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
@@ -36,7 +36,7 @@ export const TAMPERING: readonly Scenario[] = [
   }),
   tampering("the tunnel's routes are removed one by one", "connected", async (stage) => {
     for (const family of ["-4", "-6"]) {
-      await stage.inside("ip", family, "route", "del", "default", "table", String(TUNNEL_TABLE));
+      await stage.inside("ip", family, "route", "del", "default", "table", String(tableOf(MAIN_SLOT)));
       await Bun.sleep(STEP_MS);
     }
   }),
@@ -132,7 +132,7 @@ function asOneTunnel(listing: string, base: string): string {
 
 /** The interface that the routes of the tunnel lead to. */
 async function tunnelLink(stage: Stage): Promise<string> {
-  const { stdout } = await stage.inside("ip", "-4", "route", "show", "table", String(TUNNEL_TABLE));
+  const { stdout } = await stage.inside("ip", "-4", "route", "show", "table", String(tableOf(MAIN_SLOT)));
   const [, link] = / dev (\S+)/.exec(stdout) ?? [];
   assert.ok(link !== undefined, "there is no tunnel");
   return link;
@@ -151,7 +151,7 @@ async function ownRules(stage: Stage): Promise<[family: string, priority: string
   const shown = ["-4", "-6"].map(async (family) => {
     const { stdout } = await stage.inside("ip", "-j", family, "rule", "show");
     const rules = JSON.parse(stdout) as { priority: number }[];
-    const own = rules.filter(({ priority }) => priority >= 100 && priority <= 106);
+    const own = rules.filter(({ priority }) => priority >= 10 && priority <= 99);
     return own.map(({ priority }): [string, string] => [family, String(priority)]);
   });
   return (await Promise.all(shown)).flat();

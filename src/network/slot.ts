@@ -1,0 +1,50 @@
+/** What one tunnel has to itself in the kernel. */
+export interface Slot {
+  /** Two interfaces, so that a switch can dial the next server while the former still carries. */
+  links: readonly [string, string];
+  /** Conntrack zones of the two; never 0, where everything lives that belongs to no tunnel. */
+  zones: readonly [number, number];
+  /** Number of the routing table that holds the tunnel's routes and nothing else. */
+  table: number;
+  /** Firewall mark of the tunnel's own packets, in WireGuard's sense, within `MARK_MASK`. */
+  mark: number;
+}
+
+/**
+ * The bits of a firewall mark that are the gateway's. The others belong to other programs: 0x2000 to the port mapping of
+ * CNI, 0x4000 and 0x8000 to Kubernetes, 0xff0000 to Tailscale.
+ */
+export const MARK_MASK = 0x1fff;
+/** The same bits without the three that tell the slots apart. */
+export const ANY_SLOT_MASK = 0x18ff;
+const FIRST_MARK = 0x104c;
+const SLOT_BIT = 8;
+const FIRST_TABLE = 20556;
+
+/**
+ * No slot's: of refusals to a device that came by a public IPv6 address of the LAN's cable. They go back by that cable
+ * alone.
+ */
+export const REFUSAL_MARK = 0x104d;
+
+/** The slot of the tunnel `main`. */
+export const MAIN_SLOT = 0;
+
+/** The slot with that number, from 0; `base` is the base name of all tunnels' interfaces. */
+export function slotOf(number: number, base: string): Slot {
+  const first = 2 * number;
+  return {
+    links: [`${base}${first}`, `${base}${first + 1}`],
+    zones: [first + 1, first + 2],
+    table: tableOf(number),
+    mark: markOf(number),
+  };
+}
+
+export function tableOf(slot: number): number {
+  return FIRST_TABLE + slot;
+}
+
+export function markOf(slot: number): number {
+  return FIRST_MARK | (slot << SLOT_BIT);
+}

@@ -1,0 +1,64 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { mergedPolicy, type PolicyPart } from "../../src/killswitch/policy.ts";
+import { EXEMPTION, FIRST, LOOKUP, NETWORK, POLICIES, SECOND } from "./example.ts";
+
+const PARTS: Record<string, PolicyPart> = {
+  amsterdam: { endpoints: [SECOND] },
+  exemption: { exemption: EXEMPTION },
+  main: { endpoints: [FIRST], carrying: [FIRST], lookup: LOOKUP },
+};
+
+/** What the owners need that have spoken, in this order. */
+function policyOf(owners: readonly string[]) {
+  return mergedPolicy(new Map(owners.map((owner) => [owner, PARTS[owner] ?? {}])), NETWORK);
+}
+
+describe("the policy of several owners", () => {
+  test("has the part of each, main's tunnel first", () => {
+    expect(policyOf(["amsterdam", "exemption", "main"])).toEqual({
+      lans: NETWORK.lans,
+      uplink: "up0",
+      uplinkPrefixes: NETWORK.uplinkPrefixes,
+      endpoints: [FIRST, SECOND],
+      carrying: [FIRST],
+      lookups: [LOOKUP],
+      exemptions: [EXEMPTION],
+    });
+  });
+
+  test("without one of them has all the others", () => {
+    expect(policyOf(["main"])).toEqual({
+      ...POLICIES.blocked,
+      endpoints: [FIRST],
+      carrying: [FIRST],
+      lookups: [LOOKUP],
+    });
+    expect(policyOf(["amsterdam", "exemption"])).toEqual({
+      ...POLICIES.blocked,
+      endpoints: [SECOND],
+      exemptions: [EXEMPTION],
+    });
+    expect(policyOf([])).toEqual(POLICIES.blocked);
+  });
+
+  test("leaves out addresses of a tunnel that this machine or the LAN uses by now", () => {
+    const network = { ...NETWORK, addresses: ["fd00:64::2"] };
+    const endpoint = { ...FIRST, addresses: ["10.5.0.9", "10.64.0.2", "fd00:64::2"] };
+    const policy = mergedPolicy(
+      new Map([["main", { endpoints: [endpoint], carrying: [endpoint] }]]),
+      network,
+    );
+    const here = { ...FIRST, addresses: ["10.64.0.2"] };
+    expect(policy).toEqual({ ...POLICIES.blocked, endpoints: [here], carrying: [here] });
+  });
+
+  test("is the same whatever the order in which they have spoken", () => {
+    const orders = fc.shuffledSubarray(Object.keys(PARTS));
+    fc.assert(
+      fc.property(orders, (owners) => {
+        expect(policyOf(owners)).toEqual(policyOf(owners.toSorted()));
+      }),
+    );
+  });
+});
