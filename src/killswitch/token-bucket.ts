@@ -21,9 +21,4 @@ export class TokenBucket {
     this.left -= 1;
     return true;
   }
-
-  /** Whether it was quiet for long enough that the whole burst is there again. */
-  isRested(now: number): boolean {
-    return this.left + Math.floor((now - this.filledAt) / this.everyMs) >= this.burst;
-  }
 }

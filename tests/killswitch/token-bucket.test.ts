@@ -28,26 +28,6 @@ describe("a token bucket", () => {
       }),
     );
   });
-
-  test("is rested where it was not asked for as long as its burst takes to come back", () => {
-    fc.assert(
-      fc.property(pauses, (waits) => {
-        const bucket = new TokenBucket(BURST, EVERY_MS);
-        const times = timesAfter(waits);
-        for (const time of times) bucket.allows(time);
-        const last = times.at(-1) ?? 1e9;
-        expect(bucket.isRested(last + BURST * EVERY_MS)).toBe(true);
-        expect(bucket.allows(last + BURST * EVERY_MS)).toBe(true);
-      }),
-    );
-  });
-
-  test("is not rested right after its burst is used up", () => {
-    const bucket = new TokenBucket(BURST, EVERY_MS);
-    for (let use = 0; use < BURST; use++) bucket.allows(1e9);
-    expect(bucket.isRested(1e9)).toBe(false);
-    expect(bucket.isRested(1e9 + (BURST - 1) * EVERY_MS)).toBe(false);
-  });
 });
 
 function timesAfter(waits: readonly number[]): number[] {
