@@ -48,8 +48,16 @@ export async function graphOf(
   note: (network: HostNetwork) => void = () => {},
 ): Promise<Graph> {
   assertMachine(settings.netns);
+  return graphOn(new LinuxHost(settings.netns), settings, note);
+}
+
+/** The same on a given machine. */
+export async function graphOn(
+  host: Host,
+  settings: Settings,
+  note: (network: HostNetwork) => void = () => {},
+): Promise<Graph> {
   const log = new Log(settings.logLevel);
-  const host = new LinuxHost(settings.netns);
   const store = Store.open(settings.stateDir, host.now());
   const registrations = new Registrations(store);
   const registered = registrations.current();
