@@ -115,6 +115,8 @@ export class FakeHost implements Host {
 
   /** How many turns of the event loop's queue a command takes; what runs beside it gets ahead meanwhile. */
   turns: (command: string) => number = () => 1;
+  /** What a command waits for before it has its effect, so that a test can hold it up. */
+  holds: (command: string) => Promise<void> | null = () => null;
 
   private readonly sleepers = new Set<{ until: number; wake: () => void }>();
   private readonly watchers = new Set<{
@@ -135,6 +137,8 @@ export class FakeHost implements Host {
     const failure = this.fails(this.commands.push(command));
     this.onEvent(command);
     for (let turn = this.turns(command); turn > 0; turn--) await null;
+    const held = this.holds(command);
+    if (held !== null) await held;
     if (failure === "before") throw new GatewayError("unable", `${command}: made to fail`);
     const answer = this.execute(argv, command, stdin);
     if (failure === "after") throw new GatewayError("unable", `${command}: made to fail after its effect`);

@@ -1,45 +1,36 @@
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import { GatewayError } from "../../src/errors.ts";
-import { start } from "../http/wire.ts";
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { publicKeyOf } from "../../src/wireguard/key.ts";
+import { Home } from "../http/home.ts";
 import { run } from "./program.ts";
 
 // Each command is a start of the program, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
-let wire: ReturnType<typeof start>;
-beforeAll(() => {
-  wire = start({ clock: { now: () => Date.now(), monotonic: () => performance.now() } });
+let home: Home;
+beforeEach(async () => {
+  home = await Home.withRealClock();
 });
-beforeEach(() => {
-  const { gateway } = wire;
-  Object.assign(gateway, {
-    connected: "",
-    location: "",
-    current: "managed",
-    killSwitch: true,
-    failure: null,
-  });
-  gateway.custom.clear();
-});
-afterAll(() => wire.stop());
+afterEach(() => home.stop());
 
-const portcullis = (...args: string[]) => run(wire.port, args);
+const portcullis = (...args: string[]) => run(home.port, args);
 const ok = (stdout: string) => ({ code: 0, stdout, stderr: "" });
 
 test("status is a few aligned lines for people and the gateway's own answer for scripts; a pipe sees no colours", async () => {
   expect(await portcullis("status")).toEqual(
     ok("State        disconnected\nKill switch  active\nProvider     managed\n"),
   );
-  wire.gateway.connected = "se-1";
-  wire.gateway.killSwitch = false;
-  expect(await portcullis("status")).toEqual(
+  await home.gateway.connect("se-1");
+  await home.graph.controller.setKillSwitch(false);
+  const connected = await portcullis("status");
+  const ago = /^Handshake {4}(\d+ (?:s|min) ago)$/m.exec(connected.stdout)?.[1];
+  expect(connected).toEqual(
     ok(
-      "State        connected\nServer       se-1\nUptime       0h 0m\nTraffic      0 B received, 0 B sent\n" +
-        "Kill switch  down\nProvider     managed\n",
+      "State        connected\nServer       se-1 (Stockholm, Sweden)\nAddress      192.0.2.1\nUptime       0h 0m\n" +
+        `Handshake    ${ago}\nTraffic      92 B received, 148 B sent\nKill switch  down\nProvider     managed\n`,
     ),
   );
   const { stdout } = await portcullis("status", "--json");
-  expect(JSON.parse(stdout)).toEqual(await wire.gateway.status());
+  expect(JSON.parse(stdout)).toEqual(await home.gateway.status());
 });
 
 test("providers marks the current one; use changes it, and refuses what is none as wrong usage", async () => {
@@ -61,7 +52,7 @@ test("servers are listed by country and city, in any letter case, or by name or 
   expect(none.code).toBe(1);
   expect(none.stderr).toContain("no servers in Oslo, Sweden");
   expect(JSON.parse((await portcullis("servers", "Sweden", "--json")).stdout)).toEqual(
-    wire.gateway.servers(),
+    home.gateway.servers(),
   );
 });
 
@@ -73,23 +64,28 @@ test("connect to a place says which server it has led to", async () => {
 
 test("connect and disconnect say what happened; a refusal is printed as the gateway gives it, with exit code 1", async () => {
   expect(await portcullis("connect", "se-1")).toEqual(ok("Connected to se-1 (Stockholm, Sweden).\n"));
-  expect(wire.gateway.connected).toBe("se-1");
+  expect(await home.gateway.status()).toMatchObject({ connected: true, server: "se-1" });
   expect(await portcullis("disconnect")).toEqual(ok("Disconnected - No internet (kill switch active)\n"));
-  wire.gateway.failure = new GatewayError("unable", "se-1 did not answer within 10 seconds");
+  home.host.silent.add("192.0.2.1:51820");
   expect(await portcullis("connect", "se-1")).toEqual({
     code: 1,
     stdout: "",
-    stderr: "portcullis: se-1 did not answer within 10 seconds\n",
+    stderr:
+      "portcullis: se-1 did not answer the WireGuard handshake within 10 s: is it up, and are the keys right?\n",
   });
   const json = await portcullis("connect", "nowhere", "--json");
   expect(json.code).toBe(1);
-  expect(JSON.parse(json.stdout)).toEqual({ success: false, error: 'no server "nowhere" in managed' });
+  expect(JSON.parse(json.stdout)).toEqual({
+    success: false,
+    error: "server: the provider managed has no server, country or city of this name",
+  });
 });
 
 test("keypair prints both keys", async () => {
-  const { private_key, public_key } = wire.gateway.keyPair();
-  expect(await portcullis("keypair")).toEqual(
-    ok(`Private key  ${private_key}\nPublic key   ${public_key}\n`),
+  const { stdout, ...others } = await portcullis("keypair");
+  const [, privateKey = ""] = /^Private key {2}(\S+)$/m.exec(stdout) ?? [];
+  expect({ stdout, ...others }).toEqual(
+    ok(`Private key  ${privateKey}\nPublic key   ${publicKeyOf(privateKey)}\n`),
   );
 });
 
@@ -134,7 +130,7 @@ test("what is no gateway is not taken for one, and what a foreign one says canno
 test("no proxy of the environment hears of it", async () => {
   const proxy = "http://127.0.0.1:1";
   const env = { http_proxy: proxy, HTTP_PROXY: proxy, all_proxy: proxy, no_proxy: "example.org" };
-  expect((await run(wire.port, ["status"], { env })).code).toBe(0);
+  expect((await run(home.port, ["status"], { env })).code).toBe(0);
 });
 
 test("wrong usage exits 2 with one line, and a key in it is not repeated", async () => {

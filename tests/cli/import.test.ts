@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { filesIn, isZip } from "../../src/cli/zip.ts";
-import { start } from "../http/wire.ts";
+import { parseConfig } from "../../src/wireguard/config.ts";
+import { Home } from "../http/home.ts";
 import { ARCHIVES, CONFIG, listedOften } from "./archives.ts";
 import { run } from "./program.ts";
 
@@ -11,20 +12,23 @@ setDefaultTimeout(60_000);
 
 const BOUNDS = { files: 10, bytesOfFile: 65_536, bytesInAll: 1_000_000 };
 
-let wire: ReturnType<typeof start>;
+let home: Home;
 let folder: string;
 beforeAll(() => {
-  wire = start({ clock: { now: () => Date.now(), monotonic: () => performance.now() } });
   folder = mkdtempSync(join(tmpdir(), "portcullis-cli-"));
 });
-beforeEach(() => {
-  wire.gateway.imported.clear();
-  wire.gateway.warnings = [];
+beforeEach(async () => {
+  home = await Home.withRealClock();
 });
-afterAll(async () => {
-  await wire.stop();
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => home.stop());
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The names of the imported servers, each of which is what CONFIG says. */
+function importedNames(): string[] {
+  const imported = home.graph.catalogue.servers("imported");
+  for (const { config } of imported) expect(config).toEqual(parseConfig(CONFIG).config);
+  return imported.map(({ name }) => name);
+}
 
 function file(name: string, content: string | Uint8Array = CONFIG): string {
   const path = join(folder, name);
@@ -34,24 +38,24 @@ function file(name: string, content: string | Uint8Array = CONFIG): string {
 
 test("thirty files are imported under their names, though the gateway takes ten requests a second", async () => {
   const names = Array.from({ length: 30 }, (_, at) => `se-${at}`);
-  const { code, stdout } = await run(wire.port, ["import", ...names.map((name) => file(`${name}.conf`))]);
+  const { code, stdout } = await run(home.port, ["import", ...names.map((name) => file(`${name}.conf`))]);
   expect(stdout).toBe(`${names.map((name) => `ok    ${name}\n`).join("")}30 imported, 0 failed\n`);
   expect(code).toBe(0);
-  expect([...wire.gateway.imported.values()]).toEqual(names.map((name) => ({ name, config: CONFIG })));
-  expect(wire.lines.some((line) => line === "POST /api/import 429")).toBe(true);
+  expect(importedNames().toSorted()).toEqual(names.toSorted());
+  expect(home.lines.some((line) => line === "POST /api/import 429")).toBe(true);
 });
 
 test("what fails is named, the rest is imported, and the exit code is 1", async () => {
   const broken = file("broken.conf", new Uint8Array([0xff, 0xfe]));
   const missing = join(folder, "missing.conf");
-  wire.gateway.warnings = ["line 3: Table: has no effect"];
-  const { code, stdout } = await run(wire.port, ["import", broken, missing, file("good.conf")]);
+  const good = file("good.conf", CONFIG.replace("\n", "\nTable = off\n"));
+  const { code, stdout } = await run(home.port, ["import", broken, missing, good]);
   expect(code).toBe(1);
   expect(stdout.split("\n")).toEqual([
     `FAIL  ${broken}: is not UTF-8 text`,
     expect.stringContaining(`FAIL  ${missing}: ENOENT`),
     "ok    good",
-    "      line 3: Table: has no effect",
+    "      line 2: Table: has no effect, the gateway sees to this itself",
     "1 imported, 2 failed",
     "",
   ]);
@@ -59,7 +63,7 @@ test("what fails is named, the rest is imported, and the exit code is 1", async 
 
 test("--json reports the same per file", async () => {
   const paths = [file("a.conf"), file("b.conf", new Uint8Array([0xff]))];
-  const { code, stdout } = await run(wire.port, ["import", ...paths, "--json"]);
+  const { code, stdout } = await run(home.port, ["import", ...paths, "--json"]);
   expect(code).toBe(1);
   expect(JSON.parse(stdout)).toEqual({
     success: false,
@@ -72,9 +76,9 @@ test("--json reports the same per file", async () => {
 
 test("--name names one file, and is wrong usage with several", async () => {
   const path = file("wg0.conf");
-  expect((await run(wire.port, ["import", "--name", "my wörk", path])).code).toBe(0);
-  expect([...wire.gateway.imported.keys()]).toEqual(["my wörk"]);
-  expect((await run(wire.port, ["import", "--name", "x", path, path])).code).toBe(2);
+  expect((await run(home.port, ["import", "--name", "my wörk", path])).code).toBe(0);
+  expect(importedNames()).toEqual(["my wörk"]);
+  expect((await run(home.port, ["import", "--name", "x", path, path])).code).toBe(2);
 });
 
 test("without a gateway the import ends with exit code 3", async () => {
@@ -84,12 +88,12 @@ test("without a gateway the import ends with exit code 3", async () => {
 
 test("an archive gives its .conf files, and nothing else", async () => {
   const paths = [file("all.zip", ARCHIVES.deflated), file("one.ZIP", ARCHIVES.stored)];
-  const { code, stdout } = await run(wire.port, ["import", ...paths]);
+  const { code, stdout } = await run(home.port, ["import", ...paths]);
   expect(stdout).toBe("ok    se-1\nok    nø-2\nok    se-3\n3 imported, 0 failed\n");
   expect(code).toBe(0);
-  expect(new Set([...wire.gateway.imported.values()].map(({ config }) => config))).toEqual(new Set([CONFIG]));
+  expect(importedNames().toSorted()).toEqual(["nø-2", "se-1", "se-3"]);
   const empty = file("empty.zip", ARCHIVES.withoutConfigs);
-  expect((await run(wire.port, ["import", empty])).stdout).toContain("the archive holds no .conf file");
+  expect((await run(home.port, ["import", empty])).stdout).toContain("the archive holds no .conf file");
 });
 
 test("an archive cannot unpack to more than it may, whatever it says of itself", () => {
@@ -107,11 +111,11 @@ test("an archive cannot unpack to more in all than it may, however small each fi
   expect(() => all(15)).toThrow("the archive holds more than 1000000 bytes of configurations");
   expect(() => all(101)).toThrow("the archive holds more than 100 configurations");
   const many = file("many.zip", listedOften(ARCHIVES.stored, 4_097));
-  const { code, stdout } = await run(wire.port, ["import", many]);
+  const { code, stdout } = await run(home.port, ["import", many]);
   expect(stdout).toBe(
     `FAIL  ${many}: the archive holds more than 4096 configurations\n0 imported, 1 failed\n`,
   );
-  expect([code, wire.gateway.imported.size]).toEqual([1, 0]);
+  expect([code, importedNames()]).toEqual([1, []]);
 });
 
 test("an archive that is cut short or altered anywhere is refused or gives the same files", () => {

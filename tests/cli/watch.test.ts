@@ -1,19 +1,20 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import { start } from "../http/wire.ts";
+import { Home } from "../http/home.ts";
+import { BODY } from "../servers/example.ts";
 import { atTerminal, commandLine } from "./program.ts";
 
 setDefaultTimeout(60_000);
 
-let wire: ReturnType<typeof start>;
-beforeEach(() => {
-  wire = start({ clock: { now: () => Date.now(), monotonic: () => performance.now() } });
+let home: Home;
+beforeEach(async () => {
+  home = await Home.withRealClock();
 });
-afterEach(() => wire.stop());
+afterEach(() => home.stop());
 
 /** The program with its output in a pipe, line by line. */
 function watching(...args: string[]) {
   const child = Bun.spawn(
-    commandLine("status", "--watch", ...args, "--url", `http://127.0.0.1:${wire.port}`),
+    commandLine("status", "--watch", ...args, "--url", `http://127.0.0.1:${home.port}`),
     {
       stdout: "pipe",
       stderr: "pipe",
@@ -36,25 +37,28 @@ test("status --watch prints a line for each change into a pipe, and ends with 3 
   const { child, next } = watching();
   const stamp = "\\d{4}-\\d\\d-\\d\\dT[0-9:.]+Z  ";
   expect(await next()).toMatch(new RegExp(`^${stamp}disconnected  kill switch active$`));
-  wire.gateway.move("se-1");
-  expect(await next()).toMatch(new RegExp(`^${stamp}connected  se-1  kill switch active$`));
-  wire.gateway.tell({ type: "server_update", payload: { provider: "custom", count: 3 } });
+  await home.gateway.connect("se-1");
+  expect(await next()).toMatch(new RegExp(`^${stamp}connecting  kill switch active$`));
+  expect(await next()).toMatch(
+    new RegExp(`^${stamp}connected  se-1 \\(Stockholm, Sweden\\)  kill switch active$`),
+  );
+  home.graph.events.publish({ type: "server_update", payload: { provider: "custom", count: 3 } });
   expect(await next()).toMatch(new RegExp(`^${stamp}custom has 3 servers$`));
   const alert = {
     code: "firewall_altered",
     message: "rules are gone",
     at: "2026-01-02T03:04:05.678Z",
   } as const;
-  wire.gateway.tell({ type: "security_alert", payload: alert });
+  home.graph.events.publish({ type: "security_alert", payload: alert });
   expect(await next()).toMatch(new RegExp(`^${stamp}firewall_altered: rules are gone$`));
-  await wire.stop();
+  await home.stop();
   expect(await child.exited).toBe(3);
   expect(await child.stderr.text()).toContain("the gateway stops");
 });
 
 test("with --json each line is the event as the gateway sends it", async () => {
   const { child, next } = watching("--json");
-  expect(JSON.parse(await next())).toEqual({ type: "status_change", payload: await wire.gateway.status() });
+  expect(JSON.parse(await next())).toEqual({ type: "status_change", payload: await home.gateway.status() });
   child.kill();
   await child.exited;
 });
@@ -64,7 +68,8 @@ test("a reader that goes away ends it without a fuss", async () => {
   await next();
   await lines.return(undefined);
   while (child.exitCode === null) {
-    wire.gateway.move("se-1");
+    // The pipe's end is found out by what is written into it.
+    home.graph.events.publish({ type: "server_update", payload: { provider: "custom", count: 3 } });
     await Bun.sleep(50);
   }
   expect(child.exitCode).toBe(0);
@@ -72,23 +77,25 @@ test("a reader that goes away ends it without a fuss", async () => {
 });
 
 test("at a terminal it draws over itself, in colours and no wider than the screen", async () => {
-  wire.gateway.connected = "x".repeat(64);
-  const terminal = atTerminal(wire.port, ["status", "--watch"]);
-  await terminal.shows("Provider\x1b[22m     managed\r\n");
+  home.graph.catalogue.addCustom({ ...BODY, name: "x".repeat(64) });
+  home.graph.catalogue.use("custom");
+  await home.gateway.connect("x".repeat(64));
+  const terminal = atTerminal(home.port, ["status", "--watch"]);
+  await terminal.shows("Provider\x1b[22m     custom\r\n");
   expect(terminal.screen()).toContain("\x1b[32mconnected\x1b[39m");
   expect(terminal.screen()).toContain(` ${"x".repeat(47)}\r\n`);
-  wire.gateway.move("");
-  // Six lines up, and everything below is wiped.
-  await terminal.shows("\x1b[6A\x1b[0J\x1b[2mState\x1b[22m        \x1b[1mdisconnected\x1b[22m");
+  await home.gateway.disconnect();
+  // Eight lines up, and everything below is wiped.
+  await terminal.shows("\x1b[8A\x1b[0J\x1b[2mState\x1b[22m        \x1b[1mdisconnected\x1b[22m");
   terminal.end();
   await terminal.exited;
 });
 
 test("a colour terminal sees colours unless NO_COLOR says otherwise", async () => {
-  const colourful = atTerminal(wire.port, ["status"]);
+  const colourful = atTerminal(home.port, ["status"]);
   expect(await colourful.exited).toBe(0);
   expect(colourful.screen()).toContain("\x1b[32mactive\x1b[39m");
-  const plain = atTerminal(wire.port, ["status"], { NO_COLOR: "1" });
+  const plain = atTerminal(home.port, ["status"], { NO_COLOR: "1" });
   expect(await plain.exited).toBe(0);
   expect(plain.screen()).toContain("Kill switch  active");
 });

@@ -1,10 +1,11 @@
 import { afterAll, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Compile } from "typebox/compile";
-import { start } from "./wire.ts";
+import { Home } from "./home.ts";
 
-const { send, stop } = start();
-afterAll(stop);
+const home = await Home.start();
+const send: Home["send"] = (...asked) => home.send(...asked);
+afterAll(() => home.stop());
 
 const document = async () => (await send("GET", "/swagger/json")).json;
 

@@ -1,30 +1,35 @@
 import { afterAll, beforeEach, expect, test } from "bun:test";
-import { start } from "./wire.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { formatConfig } from "../../src/wireguard/config.ts";
+import { publicKeyOf } from "../../src/wireguard/key.ts";
+import { BODY, CONFIG } from "../servers/example.ts";
+import { Home } from "./home.ts";
 
-const { gateway, send, stop, lines } = start();
-afterAll(stop);
-beforeEach(() => {
-  gateway.current = "managed";
-  gateway.connected = "";
-  gateway.killSwitch = true;
-  gateway.warnings = [];
-  gateway.trouble = null;
-  gateway.custom.clear();
-});
-
-const SERVER = {
-  name: "home",
-  endpoint: "192.0.2.7:51820",
-  public_key: "public",
-  private_key: "private",
-  address: "10.0.0.2/32",
-};
+const home = await Home.start();
+const { catalogue, controller } = home.graph;
+const send: Home["send"] = (...asked) => home.send(...asked);
+afterAll(() => home.stop());
+beforeEach(() => catalogue.use("managed"));
 
 test("GET /api/status answers the Status itself, without success", async () => {
   const { status, headers, json } = await send("GET", "/api/status");
   expect(status).toBe(200);
   expect(headers.get("content-type")).toStartWith("application/json");
-  expect(json).toEqual(await gateway.status());
+  expect(json).toEqual({
+    connected: false,
+    provider: "managed",
+    server: "",
+    ip: "",
+    location: "",
+    uptime: "0h 0m",
+    killswitch_active: true,
+    state: "disconnected",
+    uptime_seconds: 0,
+    latest_handshake: null,
+    rx_bytes: 0,
+    tx_bytes: 0,
+    error: null,
+  });
 });
 
 test("GET /api/providers answers all providers and the current one", async () => {
@@ -36,7 +41,7 @@ test("POST /api/provider/{provider} switches and names the new provider", async 
   for (const provider of ["custom", "imported", "managed"] as const) {
     const { status, json } = await send("POST", `/api/provider/${provider}`);
     expect({ status, json }).toEqual({ status: 200, json: { success: true, provider } });
-    expect(gateway.current).toBe(provider);
+    expect((await send("GET", "/api/providers")).json.current).toBe(provider);
   }
 });
 
@@ -47,36 +52,58 @@ test("GET /api/servers answers the tree and the provider it belongs to", async (
 });
 
 test("a country or a city with the name of a prototype's property is a place like any other", async () => {
-  const servers = JSON.parse('{"__proto__":{"constructor":[]},"constructor":{"__proto__":[]}}');
-  gateway.servers = () => ({ servers, provider: "custom" });
+  catalogue.addCustom({ ...BODY, name: "a", location: "constructor, __proto__" });
+  catalogue.addCustom({ ...BODY, name: "b", location: "__proto__, constructor" });
+  catalogue.use("custom");
   const { status, text } = await send("GET", "/api/servers");
+  const record = (name: string) =>
+    `[{"hostname":"${name}","ipv4":"192.0.2.1","type":"WireGuard","provider":"Custom"}]`;
   expect(status).toBe(200);
-  expect(text).toBe(JSON.stringify({ servers, provider: "custom" }));
+  expect(text).toBe(
+    `{"servers":{"__proto__":{"constructor":${record("a")}},"constructor":{"__proto__":${record("b")}}},"provider":"custom"}`,
+  );
+  for (const name of ["a", "b"]) catalogue.remove("custom", name);
 });
 
 test("POST /api/connect answers success and nothing else", async () => {
   const { status, text } = await send("POST", "/api/connect", '{"server":"se-1"}');
   expect({ status, text }).toEqual({ status: 200, text: '{"success":true}' });
-  expect(gateway.connected).toBe("se-1");
+  expect(await home.status()).toMatchObject({
+    connected: true,
+    server: "se-1",
+    location: "Stockholm, Sweden",
+  });
 });
 
 test("POST /api/disconnect says what the kill switch means for the internet", async () => {
   const blocked = await send("POST", "/api/disconnect");
   expect(blocked.json).toEqual({ success: true, message: "Disconnected - No internet (kill switch active)" });
-  gateway.killSwitch = false;
+  await controller.setKillSwitch(false);
   const open = await send("POST", "/api/disconnect");
   expect(open.json).toEqual({ success: true, message: "Disconnected" });
+  await controller.setKillSwitch(true);
 });
 
 test("POST /api/disconnect takes an empty object, as clients send it that always send JSON", async () => {
   expect((await send("POST", "/api/disconnect", "{}")).status).toBe(200);
 });
 
-test("POST /api/custom/add hands on exactly what was sent", async () => {
-  const { status, text } = await send("POST", "/api/custom/add", JSON.stringify({ ...SERVER, mtu: 1420 }));
+test("POST /api/custom/add keeps exactly what was sent", async () => {
+  const { status, text } = await send("POST", "/api/custom/add", JSON.stringify({ ...BODY, mtu: 1420 }));
   expect({ status, text }).toEqual({ status: 200, text: '{"success":true}' });
-  expect(gateway.custom.get("home")).toEqual({ ...SERVER, mtu: 1420 });
+  expect(catalogue.servers("custom")).toEqual([
+    {
+      ...PLACELESS,
+      name: "home",
+      provider: "custom",
+      label: "Custom",
+      config: { ...CONFIG, interface: { ...CONFIG.interface, mtu: 1420 } },
+    },
+  ]);
+  catalogue.remove("custom", "home");
 });
+
+const PLACELESS = { country: "Unknown", city: "Unknown", location: "" };
 
 const REMOVALS = [
   ["custom", "/api/custom/remove"],
@@ -86,42 +113,46 @@ const REMOVALS = [
 test.each(REMOVALS)("DELETE of a server of %s gets every legal name right", async (provider, path) => {
   const names = ["home", "zu Hause", "東京 1", "100%", "%25", "%2e", "..", ".", "__proto__", "constructor"];
   for (const name of [...names, "a+b", "a?b#c", "a\\b", "é", "🙂", "a;b", "a:b", "*", "\uFFFD"]) {
-    gateway.custom.clear();
-    gateway.imported.clear();
-    gateway.custom.set(name, { ...SERVER, name });
-    gateway.imported.set(name, { name, config: "" });
+    addTwice(name);
     const { status, text } = await send("DELETE", `${path}/${encodeURIComponent(name)}`);
     expect({ name, status, text }).toEqual({ name, status: 200, text: '{"success":true}' });
-    expect(gateway.removed.at(-1)).toBe(name);
     // The other provider's server of that name stays.
-    expect([gateway.custom.has(name), gateway.imported.has(name)]).toEqual([
-      provider === "imported",
-      provider === "custom",
+    const other = provider === "custom" ? "imported" : "custom";
+    expect([catalogue.servers(provider), catalogue.servers(other).map((server) => server.name)]).toEqual([
+      [],
+      [name],
     ]);
+    catalogue.remove(other, name);
   }
 });
 
-test.each(REMOVALS)("two dots, encoded or not, reach the gateway as a name of %s", async (_, path) => {
+function addTwice(name: string): void {
+  catalogue.addCustom({ ...BODY, name });
+  catalogue.importConfig({ name, config: formatConfig(CONFIG) });
+}
+
+test.each(REMOVALS)("two dots, encoded or not, reach the gateway as a name of %s", async (provider, path) => {
   for (const sent of ["..", "%2e%2e", "%2E.", ".%2e"]) {
-    gateway.custom.set("..", { ...SERVER, name: ".." });
-    gateway.imported.set("..", { name: "..", config: "" });
+    addTwice("..");
     expect((await send("DELETE", `${path}/${sent}`)).status).toBe(200);
+    catalogue.remove(provider === "custom" ? "imported" : "custom", "..");
   }
 });
 
 test("POST /api/import answers warnings only when there are some", async () => {
-  const body = JSON.stringify({ name: "a", config: "[Interface]\n" });
-  expect((await send("POST", "/api/import", body)).text).toBe('{"success":true}');
-  gateway.warnings = ["Table has no effect"];
-  expect((await send("POST", "/api/import", body)).json).toEqual({
+  const body = (name: string, more = "") =>
+    JSON.stringify({ name, config: `${more}${formatConfig(CONFIG)}` });
+  expect((await send("POST", "/api/import", body("a"))).text).toBe('{"success":true}');
+  expect((await send("POST", "/api/import", body("b", "[Interface]\nTable = off\n"))).json).toEqual({
     success: true,
-    warnings: ["Table has no effect"],
+    warnings: ["line 2: Table: has no effect, the gateway sees to this itself"],
   });
 });
 
 test("GET /api/keypair answers a pair that no cache keeps", async () => {
   const { json, headers } = await send("GET", "/api/keypair");
-  expect(json).toEqual(gateway.keyPair());
+  expect(Object.keys(json)).toEqual(["private_key", "public_key"]);
+  expect(json.public_key).toBe(publicKeyOf(json.private_key));
   expect(headers.get("cache-control")).toBe("no-store");
 });
 
@@ -132,15 +163,34 @@ test("GET /health answers healthy in plain text", async () => {
 });
 
 test("GET /health answers 500 and one line of plain text when the promise cannot be kept", async () => {
-  gateway.trouble = "the firewall\nis gone";
+  home.host.onEvent = (command) => {
+    if (command.startsWith("nft -e")) throw new GatewayError("unable", "nft: syntax error,\nline 1");
+  };
+  expect((await send("POST", "/api/connect", '{"server":"se-1"}')).status).toBe(500);
   const { status, text, headers } = await send("GET", "/health");
-  expect({ status, text }).toEqual({ status: 500, text: "the firewall is gone" });
+  expect({ status, text }).toEqual({
+    status: 500,
+    text: "the network could not be set as it must be: nft: syntax error, line 1",
+  });
   expect(headers.get("content-type")).toBe("text/plain; charset=utf-8");
+  home.host.onEvent = () => {};
+  await controller.repair();
+  expect((await send("GET", "/health")).text).toBe("healthy");
+});
+
+test("GET /health says that the rules are gone, and that all is well once they are back", async () => {
+  home.host.removeTable();
+  const { status, text } = await send("GET", "/health");
+  expect({ status, text }).toEqual({
+    status: 500,
+    text: "the kill switch's rules are not in the kernel, or someone has altered them",
+  });
+  expect((await send("GET", "/health")).text).toBe("healthy");
 });
 
 test("a query does not keep a path from being found, and the log does not hold it", async () => {
   expect((await send("GET", "/api/status?token=abc")).status).toBe(200);
-  expect(lines.at(-1)).toBe("GET /api/status 200");
+  expect(home.lines.at(-1)).toBe("GET /api/status 200");
 });
 
 test("content types are compared as RFC 9110 says: without case, with charset=utf-8", async () => {

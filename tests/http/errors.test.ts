@@ -1,12 +1,27 @@
-import { afterAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeEach, expect, test } from "bun:test";
 import { GatewayError } from "../../src/errors.ts";
-import { type Answer, request, start } from "./wire.ts";
+import { Home } from "./home.ts";
+import { type Answer, request } from "./wire.ts";
 
-const { gateway, send, raw, pass, stop, faults, lines } = start();
-afterAll(stop);
+const home = await Home.start();
+const { host, faults } = home;
+const send: Home["send"] = (...asked) => home.send(...asked);
+const connect = (server = "se-1") => send("POST", "/api/connect", JSON.stringify({ server }));
+afterAll(() => home.stop());
 beforeEach(() => {
   faults.length = 0;
 });
+afterEach(async () => {
+  host.onEvent = () => {};
+  await home.graph.controller.repair();
+});
+
+/** Each command that begins so fails like this. */
+function failWith(error: unknown, start = ""): void {
+  host.onEvent = (command) => {
+    if (command !== "sleep" && command.startsWith(start)) throw error;
+  };
+}
 
 function expectRefusal(answer: Answer, status: number, error: string) {
   expect(answer.json).toEqual({ success: false, error });
@@ -75,23 +90,24 @@ test("percent-encoding that is malformed or no UTF-8 is a 400 that says so", asy
 });
 
 test("each code of a GatewayError has its status", async () => {
-  const statuses = {
-    bad_request: 400,
-    forbidden: 403,
-    not_found: 404,
-    rate_limited: 429,
-    unable: 500,
-  } as const;
-  for (const [code, status] of Object.entries(statuses)) {
-    gateway.failure = new GatewayError(code as keyof typeof statuses, "as the gateway says");
-    expectRefusal(await send("GET", "/api/status"), status, "as the gateway says");
+  expectRefusal(await connect(" "), 400, "server: begins or ends with white space");
+  const foreign = await send("GET", "/api/status", undefined, { Host: "evil.example" });
+  expectRefusal(foreign, 403, "Host must be this gateway's address or name");
+  const nowhere = "server: the provider managed has no server, country or city of this name";
+  expectRefusal(await connect("nowhere"), 404, nowhere);
+  for (let count = 0; count < 10; count++) await home.again("GET", "/api/status");
+  const many = "too many requests: see the X-RateLimit headers and Retry-After";
+  expectRefusal(await home.again("GET", "/api/status"), 429, many);
+  for (const code of ["timed_out", "unable"] as const) {
+    failWith(new GatewayError(code, "as the machine says"));
+    expectRefusal(await connect(), 500, "as the machine says");
   }
 });
 
 test("what the gateway could not do is in the log with its cause", async () => {
   const cause = new GatewayError("unable", "wg: exit 1");
-  gateway.failure = new GatewayError("unable", "no handshake in time", { cause });
-  await send("POST", "/api/connect", '{"server":"se-1"}');
+  failWith(new GatewayError("unable", "no handshake in time", { cause }), "wg setconf");
+  await connect();
   expect(faults).toEqual(["POST /api/connect: no handshake in time, because wg: exit 1"]);
 });
 
@@ -102,35 +118,36 @@ test("a fault of our own is an internal error to the client, and its stack goes 
     Object.assign(new Error("boom"), { code: "VALIDATION", status: 418 }),
   ]) {
     faults.length = 0;
-    gateway.failure = thrown;
-    expectRefusal(await send("GET", "/api/status"), 500, "internal error");
+    failWith(thrown);
+    expectRefusal(await connect(), 500, "internal error");
     expect(faults).toHaveLength(1);
     expect(faults[0]).toContain("boom");
   }
-  gateway.failure = "a string";
-  expectRefusal(await send("GET", "/api/status"), 500, "internal error");
+  failWith("a string");
+  expectRefusal(await connect(), 500, "internal error");
 });
 
 test("an answer that does not fit its schema is an internal error", async () => {
-  const status = await gateway.status();
-  const original = gateway.status;
-  gateway.status = async () => ({ ...status, uptime_seconds: -1 });
-  expectRefusal(await send("GET", "/api/status"), 500, "internal error");
-  gateway.status = original;
+  await home.connect();
+  const { monotonic } = host;
+  host.monotonic = () => Number.NaN;
+  const answer = await send("GET", "/api/status");
+  host.monotonic = monotonic;
+  expectRefusal(answer, 500, "internal error");
   expect(faults).toEqual([
     "GET /api/status: the answer does not fit its schema: uptime_seconds must be a whole number of at least 0",
   ]);
 });
 
 test("a failing health check is an internal error", async () => {
-  gateway.failure = new Error("boom");
+  failWith(new TypeError("no rules"), "ip -j -4 rule");
   expectRefusal(await send("GET", "/health"), 500, "internal error");
 });
 
 test("an error does not keep the next request of the same connection from being answered", async () => {
-  pass(1_000);
+  await home.pass(1_000);
   const first = request("GET", "/nope", undefined, { Connection: "keep-alive" });
-  const answer = await raw(Buffer.concat([first, request("GET", "/health")]));
+  const answer = await home.raw(Buffer.concat([first, request("GET", "/health")]));
   expect(answer.status).toBe(404);
   expect(answer.rest).toEndWith("healthy");
 });
@@ -139,5 +156,5 @@ test("a very long path is cut in the answer and in the log", async () => {
   const { status, json } = await send("GET", `/${"a".repeat(5_000)}`);
   expect(status).toBe(404);
   expect(json.error).toHaveLength("not found: GET ".length + 801);
-  expect(lines.at(-1)).toHaveLength("GET ".length + 801 + " 404".length);
+  expect(home.lines.at(-1)).toHaveLength("GET ".length + 801 + " 404".length);
 });

@@ -1,16 +1,18 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { GatewayEvent } from "../../src/http/event.ts";
+import { BODY, PRIVATE } from "../servers/example.ts";
+import { Home, LISTING } from "./home.ts";
 import { HANDSHAKE, knock, listenTo } from "./socket.ts";
-import { start } from "./wire.ts";
 
-let wire: ReturnType<typeof start>;
-beforeEach(() => {
-  wire = start();
+let home: Home;
+beforeEach(async () => {
+  home = await Home.start();
 });
-afterEach(() => wire.stop());
+afterEach(() => home.stop());
 
-const join = (address?: string) => listenTo(wire.port, address);
-const statusEvent = async () => ({ type: "status_change", payload: await wire.gateway.status() });
+const join = (address?: string) => listenTo(home.port, address);
+const publish = (event: GatewayEvent) => home.graph.events.publish(event);
+const statusEvent = async () => ({ type: "status_change", payload: await home.gateway.status() });
 const ALERT: GatewayEvent = {
   type: "security_alert",
   payload: { code: "firewall_altered", message: "rules are gone", at: "2026-01-02T03:04:05.678Z" },
@@ -19,25 +21,30 @@ const UPDATE: GatewayEvent = { type: "server_update", payload: { provider: "cust
 
 test("whoever opens the socket is told the status, once", async () => {
   const listener = await join();
-  wire.gateway.tell(UPDATE);
+  publish(UPDATE);
   expect(await listener.received(2)).toEqual([await statusEvent(), UPDATE]);
 });
 
 test("changes of the status, of a list and of the protection arrive in order", async () => {
   const listener = await join();
   await listener.received(1);
-  wire.gateway.move("se-1");
-  wire.gateway.tell(UPDATE);
-  wire.gateway.tell(ALERT);
-  wire.gateway.move("");
-  const [, moved, update, alert, back] = await listener.received(5);
+  await home.connect();
+  await listener.received(3);
+  expect((await home.send("POST", "/api/custom/add", JSON.stringify(BODY))).status).toBe(200);
+  home.host.removeTable();
+  await home.graph.killSwitch.mend();
+  await home.send("POST", "/api/disconnect");
+  const [, dialled, moved, update, altered, restored, back] = await listener.received(7);
+  expect(dialled).toMatchObject({ type: "status_change", payload: { state: "connecting" } });
   expect(moved).toMatchObject({ type: "status_change", payload: { connected: true, server: "se-1" } });
-  expect([update, alert]).toEqual([UPDATE, ALERT]);
+  expect(update).toEqual({ type: "server_update", payload: { provider: "custom", count: 1 } });
+  expect(altered).toMatchObject({ type: "security_alert", payload: { code: "firewall_altered" } });
+  expect(restored).toMatchObject({ type: "security_alert", payload: { code: "firewall_restored" } });
   expect(back).toEqual(await statusEvent());
 });
 
 test("Bun's own client hears them as a browser would", async () => {
-  const socket = new WebSocket(`ws://127.0.0.1:${wire.port}/ws`);
+  const socket = new WebSocket(`ws://127.0.0.1:${home.port}/ws`);
   const { promise, resolve } = Promise.withResolvers<string>();
   socket.onmessage = ({ data }) => resolve(data);
   expect(JSON.parse(await promise)).toEqual(await statusEvent());
@@ -45,28 +52,28 @@ test("Bun's own client hears them as a browser would", async () => {
 });
 
 test("a change while the status is read is not followed by the older one", async () => {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  wire.gateway.pace = promise;
+  await home.connect();
+  const held = home.hold("wg show wg0 dump");
   const listener = await join();
-  wire.gateway.move("se-1");
-  resolve();
-  wire.gateway.pace = null;
+  await held.begun;
+  await home.send("POST", "/api/disconnect");
+  const [first] = await listener.received(1);
+  held.release();
   const late = await join();
   await late.received(1);
-  wire.gateway.tell(UPDATE);
-  const [first, second] = await listener.received(2);
-  expect(first).toMatchObject({ payload: { server: "se-1" } });
-  expect(second).toEqual(UPDATE);
+  publish(UPDATE);
+  expect(first).toMatchObject({ payload: { connected: false, state: "disconnected" } });
+  expect(await listener.received(2)).toEqual([first, UPDATE]);
   expect(await late.received(2)).toEqual([first, UPDATE]);
 });
 
 test("three hundred listeners all get each message, which is written out once; the status is read once", async () => {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  wire.gateway.pace = promise;
+  const held = home.hold(LISTING);
+  const before = home.listings;
   const listeners = await Promise.all(Array.from({ length: 300 }, (_, i) => join(`127.0.0.${1 + (i % 5)}`)));
-  resolve();
+  held.release();
   for (const listener of listeners) await listener.received(1);
-  expect(wire.gateway.readings).toBe(1);
+  expect(home.listings - before).toBe(1);
 
   let written = 0;
   const counting = {
@@ -76,7 +83,7 @@ test("three hundred listeners all get each message, which is written out once; t
     },
   };
   const payload = Object.assign(Object.create(counting), ALERT.payload);
-  for (let i = 0; i < 20; i++) wire.gateway.tell({ type: "security_alert", payload });
+  for (let i = 0; i < 20; i++) publish({ type: "security_alert", payload });
   for (const listener of listeners)
     expect((await listener.received(21)).slice(1)).toEqual(Array(20).fill(ALERT));
   expect(written).toBe(20);
@@ -90,7 +97,7 @@ test("who does not read is closed, and the others miss nothing", async () => {
   const long = { ...ALERT.payload, message: "x".repeat(4_000) };
   for (let round = 0; round < 1_600; round++) {
     // Few enough to stay below the backlog of a listener that reads.
-    for (let i = 0; i < 5; i++) wire.gateway.tell({ type: "security_alert", payload: long });
+    for (let i = 0; i < 5; i++) publish({ type: "security_alert", payload: long });
     await fast.received(6);
     expect(fast.messages.splice(1)).toHaveLength(5);
   }
@@ -103,24 +110,25 @@ test("a page of another site and a foreign Host are refused before the upgrade",
   const refused: [Record<string, string>, string][] = [
     [{ Origin: "http://evil.example" }, "Origin is another site's"],
     [{ Origin: "null" }, "Origin is another site's"],
-    [{ Origin: `http://localhost:${wire.port}` }, "Origin is another site's"],
+    [{ Origin: `http://localhost:${home.port}` }, "Origin is another site's"],
     [{ Host: "evil.example", Origin: "http://evil.example" }, "Host must be this gateway's address or name"],
     [{ "Sec-Fetch-Site": "cross-site" }, "(Sec-Fetch-Site)"],
   ];
+  const before = home.listings;
   for (const [headers, error] of refused) {
-    const { status, text } = await knock(wire.port, headers);
+    const { status, text } = await knock(home.port, headers);
     expect({ headers, status }).toEqual({ headers, status: 403 });
     expect(text).toContain(error);
   }
-  expect(wire.gateway.readings).toBe(0);
-  expect(wire.lines).toEqual(Array(5).fill("GET /ws 403"));
+  expect(home.listings).toBe(before);
+  expect(home.lines).toEqual(Array(5).fill("GET /ws 403"));
 });
 
 test("a page of the gateway itself may listen, and the log has the upgrade as 101", async () => {
-  const host = `localhost:${wire.port}`;
-  const { status } = await knock(wire.port, { Host: host, Origin: `http://${host}` });
+  const host = `localhost:${home.port}`;
+  const { status } = await knock(home.port, { Host: host, Origin: `http://${host}` });
   expect(status).toBe(101);
-  expect(wire.lines).toEqual(["GET /ws 101"]);
+  expect(home.lines).toEqual(["GET /ws 101"]);
 });
 
 test("what is no WebSocket handshake is told so, with 426", async () => {
@@ -131,13 +139,13 @@ test("what is no WebSocket handshake is told so, with 426", async () => {
     { "Sec-WebSocket-Key": "" },
   ];
   for (const headers of [{}, ...spoiled.map((each) => ({ ...HANDSHAKE, ...each, Connection: "close" }))]) {
-    const answer = await wire.send("GET", "/ws", undefined, headers);
+    const answer = await home.send("GET", "/ws", undefined, headers);
     expect({ headers, status: answer.status }).toEqual({ headers, status: 426 });
     expect(answer.json).toEqual({ success: false, error: expect.stringContaining("/ws is a WebSocket") });
     expect(answer.headers.get("upgrade")).toBe("websocket");
     expect(answer.headers.get("sec-websocket-version")).toBe("13");
   }
-  expect((await wire.send("POST", "/ws")).status).toBe(404);
+  expect((await home.send("POST", "/ws")).status).toBe(404);
 });
 
 test("a message of a client ends its socket, whatever it says", async () => {
@@ -172,51 +180,57 @@ test("a ping is answered and a frame that is not masked ends the socket", async 
 
 test("a client has a hundred places; who leaves, even without a word, makes room", async () => {
   const listeners = await Promise.all(Array.from({ length: 100 }, () => join()));
-  const { status, text } = await knock(wire.port);
+  const { status, text } = await knock(home.port);
   expect(status).toBe(429);
   expect(text).toContain("this client has too many sockets");
   await join("127.0.0.2");
   listeners[0]?.destroy();
   // The server hears of an end in a turn of its own.
-  while ((await knock(wire.port)).status !== 101) await Bun.sleep(5);
+  while ((await knock(home.port)).status !== 101) await Bun.sleep(5);
 }, 60_000);
 
 test("a thousand sockets are the limit for all", async () => {
   for (let client = 1; client <= 10; client++) {
     await Promise.all(Array.from({ length: 100 }, () => join(`127.0.0.${client}`)));
   }
-  const { status, text } = await knock(wire.port, {}, "127.0.0.99");
+  const { status, text } = await knock(home.port, {}, "127.0.0.99");
   expect(status).toBe(503);
   expect(text).toContain('{"success":false,"error":"too many sockets are open at /ws: try again later"}');
   expect(text.toLowerCase()).toContain("retry-after: 60");
 }, 120_000);
 
 test("a status that cannot be read ends the socket; the log learns why, without a key", async () => {
-  wire.gateway.failure = new Error("no use for yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=");
+  // Without WireGuard in the kernel it is asked through its socket, and that answer is needed.
+  home.host.native = false;
+  await home.connect();
+  home.host.onEvent = (event) => {
+    if (event === "uapi get") throw new Error(`no use for ${PRIVATE}`);
+  };
   const listener = await join();
   expect(await listener.end()).toEqual({ code: 1011, reason: "the status cannot be read" });
-  expect(wire.faults).toHaveLength(1);
-  expect(wire.faults[0]).toContain("no use for (a key)");
+  expect(home.faults).toHaveLength(1);
+  expect(home.faults[0]).toContain("no use for (a key)");
+  home.host.onEvent = () => {};
   await (await join()).received(1);
 });
 
 test("an event that is not as documented is not sent, and the operator hears of it", async () => {
   const listener = await join();
   await listener.received(1);
-  wire.gateway.tell({ type: "server_update", payload: { ...UPDATE.payload, secret: "x" } } as GatewayEvent);
-  wire.gateway.tell(UPDATE);
+  publish({ type: "server_update", payload: { ...UPDATE.payload, secret: "x" } } as GatewayEvent);
+  publish(UPDATE);
   expect((await listener.received(2))[1]).toEqual(UPDATE);
-  expect(wire.faults[0]).toContain("a server_update does not fit its schema");
+  expect(home.faults[0]).toContain("a server_update does not fit its schema");
 });
 
 test("a gateway that stops says so, and nothing listens to it any more", async () => {
-  const other = start();
+  const other = await Home.start();
   const listeners = await Promise.all([listenTo(other.port), listenTo(other.port)]);
   for (const listener of listeners) await listener.received(1);
-  expect(other.gateway.listeners).toBe(1);
+  expect(other.graph.events.heard).toBe(true);
   await other.stop();
   for (const listener of listeners) {
     expect(await listener.end()).toEqual({ code: 1001, reason: "the gateway stops" });
   }
-  expect(other.gateway.listeners).toBe(0);
+  expect(other.graph.events.heard).toBe(false);
 });

@@ -1,26 +1,19 @@
-import { afterAll, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import { version } from "../../package.json";
 import { expositionOf } from "../../src/http/exposition.ts";
-import { histogramOf, observed } from "../../src/tunnel/histogram.ts";
+import { PUBLIC } from "../servers/example.ts";
 import { parseExposition } from "./exposition.ts";
-import { EPOCH, start } from "./wire.ts";
+import { Home } from "./home.ts";
 
-const { gateway, send, again, stop } = start();
-afterAll(stop);
-
-const PUBLIC_KEY = "cHVibGljIGtleSBmb3IgdGVzdHMsIDMyIGJ5dGVzISE=";
-const { status } = gateway;
-beforeEach(() => {
-  gateway.status = status;
-  gateway.tunnel = null;
-  gateway.alerts = 0;
-  gateway.connects = histogramOf([0.1, 1]);
-  gateway.connected = "";
-  gateway.killSwitch = true;
+let home: Home;
+beforeEach(async () => {
+  home = await Home.start();
 });
+afterEach(() => home.stop());
 
-const scrape = async () => parseExposition((await send("GET", "/metrics")).text);
+const ENDPOINT = "192.0.2.1:51820";
+const scrape = async () => parseExposition((await home.send("GET", "/metrics")).text);
 
 async function figure(name: string, labels: Record<string, string> = {}) {
   return (await scrape())
@@ -29,19 +22,29 @@ async function figure(name: string, labels: Record<string, string> = {}) {
 }
 
 test("the whole text, as a gateway with a tunnel has it", async () => {
-  gateway.connected = "se-1";
-  gateway.tunnel = { interface: "portcullis0", publicKey: PUBLIC_KEY };
-  gateway.status = async () => ({
-    ...(await status.call(gateway)),
-    rx_bytes: 9_007_199_254_740_991,
-    tx_bytes: 1_234,
-    latest_handshake: new Date(EPOCH).toISOString(),
-  });
-  gateway.alerts = 2;
-  gateway.connects = [0.1, 0.4, 30].reduce(observed, histogramOf([0.1, 1]));
-  const { text, headers } = await send("GET", "/metrics");
+  const { host, gateway, graph } = home;
+  // A program's WireGuard tells the parts of seconds too.
+  host.native = false;
+  for (const takes of [100, 400, 9_000]) {
+    await gateway.disconnect();
+    host.roundTrips.set(ENDPOINT, takes);
+    const connecting = gateway.connect("se-1");
+    await host.pass(takes + 100);
+    await connecting;
+  }
+  host.removeTable();
+  await graph.killSwitch.mend();
+  const peer = host.links.get("wg0")?.device?.peer;
+  if (peer) {
+    peer.received.bytes = 9_007_199_254_740_991;
+    peer.sent.bytes = 1_234;
+  }
+  const { text, headers } = await home.again("GET", "/metrics");
   expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
-  const labels = `{interface="portcullis0",public_key="${PUBLIC_KEY}"}`;
+  const labels = `{interface="wg0",public_key="${PUBLIC}"}`;
+  // The handshake is looked for every 100 ms at the least.
+  const [, sum = ""] = /^portcullis_connect_duration_seconds_sum (.*)$/m.exec(text) ?? [];
+  expect(Number(sum)).toBeWithin(9.5, 9.8);
   expect(text).toBe(`# HELP wireguard_sent_bytes_total Bytes sent to the server.
 # TYPE wireguard_sent_bytes_total counter
 wireguard_sent_bytes_total${labels} 1234
@@ -50,7 +53,7 @@ wireguard_sent_bytes_total${labels} 1234
 wireguard_received_bytes_total${labels} 9007199254740991
 # HELP wireguard_latest_handshake_seconds Unix time of the latest handshake, 0 before the first.
 # TYPE wireguard_latest_handshake_seconds gauge
-wireguard_latest_handshake_seconds${labels} 1700000000.25
+wireguard_latest_handshake_seconds${labels} 1700000009.95
 # HELP portcullis_connected 1 while there is a live session with a server.
 # TYPE portcullis_connected gauge
 portcullis_connected 1
@@ -69,10 +72,18 @@ portcullis_state{state="failed"} 0
 portcullis_security_alerts_total 2
 # HELP portcullis_connect_duration_seconds From a connect to its handshake; failed ones are not counted.
 # TYPE portcullis_connect_duration_seconds histogram
-portcullis_connect_duration_seconds_bucket{le="0.1"} 1
+portcullis_connect_duration_seconds_bucket{le="0.025"} 0
+portcullis_connect_duration_seconds_bucket{le="0.05"} 0
+portcullis_connect_duration_seconds_bucket{le="0.1"} 0
+portcullis_connect_duration_seconds_bucket{le="0.25"} 1
+portcullis_connect_duration_seconds_bucket{le="0.5"} 2
 portcullis_connect_duration_seconds_bucket{le="1"} 2
+portcullis_connect_duration_seconds_bucket{le="2.5"} 2
+portcullis_connect_duration_seconds_bucket{le="5"} 2
+portcullis_connect_duration_seconds_bucket{le="7.5"} 2
+portcullis_connect_duration_seconds_bucket{le="10"} 3
 portcullis_connect_duration_seconds_bucket{le="+Inf"} 3
-portcullis_connect_duration_seconds_sum 30.5
+portcullis_connect_duration_seconds_sum ${sum}
 portcullis_connect_duration_seconds_count 3
 # HELP portcullis_build_info The version that runs; always 1.
 # TYPE portcullis_build_info gauge
@@ -88,34 +99,43 @@ test("without a tunnel there are no figures of WireGuard", async () => {
 });
 
 test("a tunnel without a handshake has its time at 0", async () => {
-  gateway.tunnel = { interface: "portcullis1", publicKey: PUBLIC_KEY };
-  const labels = { interface: "portcullis1", public_key: PUBLIC_KEY };
+  await home.connect();
+  // Somebody has set the interface anew, and the server is away by now.
+  home.host.silent.add(ENDPOINT);
+  const peer = home.host.links.get("wg0")?.device?.peer;
+  if (peer) peer.latestHandshake = 0;
+  const labels = { interface: "wg0", public_key: PUBLIC };
   expect(await figure("wireguard_latest_handshake_seconds", labels)).toBe(0);
 });
 
 test("connected and kill switch are 1 or 0, and exactly one state is 1", async () => {
-  for (const state of ["disconnected", "connecting", "connected", "reconnecting", "failed"] as const) {
-    gateway.status = async () => ({
-      ...(await status.call(gateway)),
-      state,
-      connected: state === "connected",
-    });
-    gateway.killSwitch = state !== "failed";
+  const { host, gateway, graph } = home;
+  const expectFigures = async (state: string, killSwitch: number) => {
     const metrics = await scrape();
     const samples = metrics.get("portcullis_state")?.samples ?? [];
     expect(samples.filter(({ value }) => value === 1).map(({ labels }) => labels)).toEqual([{ state }]);
     expect(samples).toHaveLength(5);
     expect(await figure("portcullis_connected")).toBe(Number(state === "connected"));
-    expect(await figure("portcullis_killswitch_active")).toBe(Number(state !== "failed"));
-  }
-});
-
-test("a hostile name of an interface stays inside its label", async () => {
-  const name = 'a"} 1\nportcullis_connected 7\\n\\{,="\u2028é';
-  gateway.tunnel = { interface: name, publicKey: PUBLIC_KEY };
-  const labels = { interface: name, public_key: PUBLIC_KEY };
-  expect(await figure("wireguard_sent_bytes_total", labels)).toBe(0);
-  expect(await figure("portcullis_connected")).toBe(0);
+    expect(await figure("portcullis_killswitch_active")).toBe(killSwitch);
+  };
+  await expectFigures("disconnected", 1);
+  const held = home.hold("wg setconf wg0 /dev/stdin");
+  const connecting = gateway.connect("se-1");
+  await held.begun;
+  await expectFigures("connecting", 1);
+  held.release();
+  await connecting;
+  await expectFigures("connected", 1);
+  graph.controller.lost("the server is dead");
+  await expectFigures("reconnecting", 1);
+  await gateway.disconnect();
+  host.silent.add(ENDPOINT);
+  const failing = gateway.connect("se-1").catch(() => {});
+  await host.pass(11_000);
+  await failing;
+  await expectFigures("failed", 1);
+  await graph.controller.setKillSwitch(false);
+  await expectFigures("failed", 0);
 });
 
 test("whatever is in a label or in a help text is read back as it was", () => {
@@ -131,21 +151,26 @@ test("whatever is in a label or in a help text is read back as it was", () => {
 });
 
 test("the only key in it is the server's public one", async () => {
-  gateway.tunnel = { interface: "portcullis0", publicKey: PUBLIC_KEY };
-  const { text } = await send("GET", "/metrics");
-  expect(new Set(text.match(/[A-Za-z0-9+/]{43}=/g))).toEqual(new Set([PUBLIC_KEY]));
+  await home.connect();
+  const { text } = await home.send("GET", "/metrics");
+  expect(new Set(text.match(/[A-Za-z0-9+/]{43}=/g))).toEqual(new Set([PUBLIC]));
 });
 
 test("a scrape is not limited, but guarded like everything else", async () => {
-  for (let i = 0; i < 15; i++) expect((await again("GET", "/metrics")).status).toBe(200);
-  const { headers } = await again("GET", "/metrics");
+  for (let i = 0; i < 15; i++) expect((await home.again("GET", "/metrics")).status).toBe(200);
+  const { headers } = await home.again("GET", "/metrics");
   expect(headers.has("x-ratelimit-limit")).toBe(false);
-  expect((await send("GET", "/metrics", undefined, { Host: "evil.example" })).status).toBe(403);
-  expect((await send("GET", "/metrics", undefined, { Origin: "http://evil.example" })).status).toBe(403);
+  expect((await home.send("GET", "/metrics", undefined, { Host: "evil.example" })).status).toBe(403);
+  expect((await home.send("GET", "/metrics", undefined, { Origin: "http://evil.example" })).status).toBe(403);
 });
 
 test("figures that cannot be read are an error in JSON, as everywhere", async () => {
-  gateway.failure = new Error("boom");
-  const { status: code, json } = await send("GET", "/metrics");
-  expect({ code, json }).toEqual({ code: 500, json: { success: false, error: "internal error" } });
+  // Without WireGuard in the kernel it is asked through its socket, and that answer is needed.
+  home.host.native = false;
+  await home.connect();
+  home.host.onEvent = (event) => {
+    if (event === "uapi get") throw new Error("boom");
+  };
+  const { status, json } = await home.send("GET", "/metrics");
+  expect({ status, json }).toEqual({ status: 500, json: { success: false, error: "internal error" } });
 });

@@ -1,9 +1,11 @@
 import { afterAll, expect, test } from "bun:test";
 import { isNeighbour, isOurs } from "../../src/http/origin.ts";
-import { start } from "./wire.ts";
+import { Home } from "./home.ts";
 
-const { gateway, send, again, stop, raw, port } = start({ names: ["portcullis", "vpn.home.example"] });
-afterAll(stop);
+const home = await Home.start({ names: ["portcullis", "vpn.home.example"] });
+const { port } = home;
+const send: Home["send"] = (...asked) => home.send(...asked);
+afterAll(() => home.stop());
 
 test("loopback, the LAN and link-local addresses on its interfaces are near, all else is not", () => {
   // As the ruleset needs it, the LAN's prefixes hold the link-local one.
@@ -103,12 +105,12 @@ test("over the wire, our names are served and others are 403", async () => {
 });
 
 test("two Host lines, none at all and HTTP/1.0 are refused", async () => {
-  const two = await raw(
+  const two = await home.raw(
     "GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
   );
   expect(two.status).toBe(403);
-  expect((await raw("GET /health HTTP/1.1\r\nConnection: close\r\n\r\n")).status).toBe(400);
-  expect((await raw("GET /health HTTP/1.0\r\n\r\n")).status).toBe(403);
+  expect((await home.raw("GET /health HTTP/1.1\r\nConnection: close\r\n\r\n")).status).toBe(400);
+  expect((await home.raw("GET /health HTTP/1.0\r\n\r\n")).status).toBe(403);
 });
 
 test("an absolute target does not stand in for Host", async () => {
@@ -149,11 +151,11 @@ test("what a browser marks as sent by another site is refused", async () => {
 });
 
 test("a refused request reaches neither the gateway nor its parser", async () => {
-  gateway.connected = "se-1";
+  await home.connect();
   const headers = { Origin: "http://evil.example" };
   expect((await send("POST", "/api/disconnect", undefined, headers)).status).toBe(403);
-  expect((await again("POST", "/api/connect", "{", headers)).status).toBe(403);
-  expect(gateway.connected).toBe("se-1");
+  expect((await home.again("POST", "/api/connect", "{", headers)).status).toBe(403);
+  expect((await home.status()).server).toBe("se-1");
 });
 
 test("every path is guarded, health and the document included", async () => {

@@ -1,17 +1,14 @@
 import { afterAll, expect, test } from "bun:test";
-import { start } from "./wire.ts";
+import { BODY } from "../servers/example.ts";
+import { Home } from "./home.ts";
 
-const { gateway, send, lines, faults, stop } = start();
-afterAll(stop);
+const home = await Home.start();
+const { lines, faults } = home;
+const send: Home["send"] = (...asked) => home.send(...asked);
+afterAll(() => home.stop());
 
-const SECRET = "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=";
-const SERVER = {
-  name: "home",
-  endpoint: "192.0.2.7:51820",
-  public_key: "public",
-  private_key: SECRET,
-  address: "10.0.0.2/32",
-};
+const SECRET = BODY.private_key;
+const SERVER = BODY;
 
 /** Bodies that hold a key and fail in every way that a body can, or are taken. */
 const BODIES: Record<string, (string | Uint8Array)[]> = {
@@ -65,8 +62,11 @@ test("no key of a request body is in an answer or in the log", async () => {
 });
 
 test("a fault whose message quotes a key is logged without it", async () => {
-  gateway.failure = new Error(`cannot use ${SECRET}`, { cause: new Error(`because of ${SECRET}`) });
-  const { json } = await send("POST", "/api/custom/add", JSON.stringify({ ...SERVER, name: "other" }));
+  home.host.onEvent = (command) => {
+    if (command.startsWith("wg setconf"))
+      throw new Error(`cannot use ${SECRET}`, { cause: new Error(`because of ${SECRET}`) });
+  };
+  const { json } = await send("POST", "/api/connect", '{"server":"se-1"}');
   expect(json).toEqual({ success: false, error: "internal error" });
   expect(faults.at(-1)).toContain("cannot use (a key)");
   expect(faults.at(-1)).not.toContain(SECRET);

@@ -1,16 +1,11 @@
 import { afterAll, beforeEach, expect, test } from "bun:test";
-import type { Gateway } from "../../src/http/gateway.ts";
 import { readList } from "../../src/servers/lists/list.ts";
+import type { ServerTree } from "../../src/servers/schema.ts";
 import { treeOf } from "../../src/servers/tree.ts";
-import { start } from "./wire.ts";
+import { Home } from "./home.ts";
 
-const { gateway, send, stop, faults } = start();
-afterAll(stop);
-
-type Listing = ReturnType<Gateway["servers"]>;
-
-/** 20,000 servers, read from a list of our own format. */
-function manyServers(): Listing {
+/** 20,000 servers, as a list of our own format has them. */
+function manyServers(): string {
   const servers = Array.from({ length: 20_000 }, (_, n) => ({
     hostname: `server-${n}`,
     country: `Country ${n % 60}`,
@@ -19,18 +14,19 @@ function manyServers(): Listing {
     port: 51820,
     public_key: Buffer.alloc(32, `key ${n}`).toString("base64"),
   }));
-  return { servers: treeOf(readList(JSON.stringify({ servers })).servers), provider: "managed" };
+  return JSON.stringify({ servers });
 }
 
-const LISTING = manyServers();
-const OTHER: Listing = { servers: {}, provider: "custom" };
-let listing = LISTING;
-gateway.servers = () => listing;
-beforeEach(() => {
-  listing = LISTING;
-});
+const LIST = manyServers();
+const LISTING = { servers: treeOf(readList(LIST).servers), provider: "managed" };
+const OTHER = { servers: {}, provider: "custom" };
 
-const ask = (headers: Record<string, string> = {}) => send("GET", "/api/servers", undefined, headers);
+const home = await Home.start({}, { "/etc/servers.json": LIST });
+const { catalogue } = home.graph;
+afterAll(() => home.stop());
+beforeEach(() => catalogue.use("managed"));
+
+const ask = (headers: Record<string, string> = {}) => home.send("GET", "/api/servers", undefined, headers);
 
 test("20,000 servers are answered whole, the same each time, under one strong ETag", async () => {
   const [first, second] = [await ask(), await ask()];
@@ -42,16 +38,15 @@ test("20,000 servers are answered whole, the same each time, under one strong ET
   expect(second.headers.get("etag")).toBe(first.headers.get("etag"));
 });
 
-test("the text is made once for as long as the gateway hands out the same object", async () => {
+test("the text is made once for as long as the list is the same", async () => {
+  catalogue.use("custom");
   let reads = 0;
-  listing = {
-    provider: "managed",
-    get servers() {
-      reads++;
-      return {};
-    },
+  const get = (): ServerTree => {
+    reads++;
+    return {};
   };
-  expect((await ask()).text).toBe('{"provider":"managed","servers":{}}');
+  Object.defineProperty(catalogue.tree(), "servers", { get, enumerable: true });
+  expect((await ask()).text).toBe('{"servers":{},"provider":"custom"}');
   const once = reads;
   for (let i = 0; i < 3; i++) expect((await ask()).status).toBe(200);
   expect([once > 0, reads]).toEqual([true, once]);
@@ -80,10 +75,10 @@ test("who has another one gets the whole list", async () => {
 
 test("a list that changed has another ETag, and the former one no longer answers 304", async () => {
   const etag = (await ask()).headers.get("etag") ?? "";
-  listing = OTHER;
+  catalogue.use("custom");
   const changed = await ask({ "If-None-Match": etag });
   expect([changed.status, changed.json]).toEqual([200, OTHER]);
-  listing = structuredClone(LISTING);
+  catalogue.use("managed");
   expect((await ask({ "If-None-Match": etag })).status).toBe(304);
 });
 
@@ -95,9 +90,10 @@ test("a list that does not fit its schema is an internal error, and no key leave
     provider: "Custom",
     publicKey: "secret",
   };
-  listing = { servers: { Sweden: { Stockholm: [record] } }, provider: "custom" };
+  catalogue.use("custom");
+  catalogue.tree().servers.Sweden = { Stockholm: [record] };
   const { status, text } = await ask();
   expect([status, text]).toEqual([500, '{"success":false,"error":"internal error"}']);
-  expect(faults.at(-1)).toContain("the answer does not fit its schema");
-  expect(faults.at(-1)).not.toContain("secret");
+  expect(home.faults.at(-1)).toContain("the answer does not fit its schema");
+  expect(home.faults.at(-1)).not.toContain("secret");
 });

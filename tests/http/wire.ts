@@ -1,6 +1,3 @@
-import { createApp, listen, type Options } from "../../src/http/app.ts";
-import { MemoryGateway } from "./gateway.ts";
-
 export interface Answer {
   status: number;
   headers: Headers;
@@ -10,49 +7,6 @@ export interface Answer {
   // biome-ignore lint/suspicious/noExplicitAny: what came over the wire is for the test to judge
   json: any;
 }
-
-/** A listening app over a gateway in memory, spoken to byte by byte; its clock stands until `pass` moves it. */
-export function start(options: Partial<Options> = {}) {
-  const gateway = new MemoryGateway();
-  const lines: string[] = [];
-  const faults: string[] = [];
-  let time = 0;
-  const app = createApp(gateway, {
-    names: ["portcullis"],
-    lan: () => [],
-    interfaces: () => [],
-    interfaceOf: async () => null,
-    clock: { now: () => EPOCH + time, monotonic: () => time },
-    log: (method, path, status) => lines.push(`${method} ${path} ${status}`),
-    fault: (message) => faults.push(message),
-    ...options,
-  });
-  const { port, stop } = listen(app, "127.0.0.1", 0);
-  const pass = (ms: number) => {
-    time += ms;
-  };
-  return {
-    gateway,
-    lines,
-    faults,
-    port,
-    stop,
-    pass,
-    raw: (bytes: string | Uint8Array) => exchange(port, bytes),
-    /** A request of its own second, so that no limit is in the way. */
-    send(method: string, path: string, body?: string | Uint8Array, headers: Record<string, string> = {}) {
-      pass(1_000);
-      return exchange(port, request(method, path, body, headers));
-    },
-    /** A request in the second of the one before it. */
-    again(method: string, path: string, body?: string | Uint8Array, headers: Record<string, string> = {}) {
-      return exchange(port, request(method, path, body, headers));
-    },
-  };
-}
-
-/** A Unix time in milliseconds that is no whole second. */
-export const EPOCH = 1_700_000_000_250;
 
 /** A request as it stands on the wire; a body is JSON unless the headers say otherwise. */
 export function request(
@@ -71,7 +25,7 @@ export function request(
 }
 
 /** Sends bytes and collects the answer until the server closes. */
-async function exchange(port: number, bytes: string | Uint8Array): Promise<Answer> {
+export async function exchange(port: number, bytes: string | Uint8Array): Promise<Answer> {
   const received: Uint8Array[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let rest = Buffer.from(bytes);

@@ -1,18 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { gatewayOf } from "../../src/gateway.ts";
-import { createApp, listen } from "../../src/http/app.ts";
-import { EventBus } from "../../src/http/event-bus.ts";
-import { Catalogue } from "../../src/servers/catalogue.ts";
+import { afterAll, expect, test } from "bun:test";
 import { customServer } from "../../src/servers/custom.ts";
-import { ManagedList } from "../../src/servers/managed.ts";
-import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
 import { Client } from "../binary/client.ts";
 import { BODY, CONFIG, PRESHARED } from "../servers/example.ts";
-import { Gateway } from "../tunnel/gateway.ts";
+import { Home } from "./home.ts";
 
 /** Of processor time, so that other programs of the machine do not count. */
 const MOST_WORK_MS = 50;
@@ -20,27 +11,10 @@ const MOST_WORK_MS = 50;
 const TRIES = 6;
 /** A body may be so long, and a head not quite. */
 const [BODY_BYTES, HEAD_BYTES] = [65_536, 15_000];
-const LOG = { info: () => {}, warn: () => {} };
 
-let directory: string;
-let http: { port: number; stop: () => Promise<void> };
-
-/** The whole way of a request: the listener, the door, the routes, the catalogue, and a tunnel on a fake kernel. */
-beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), "portcullis-worst-"));
-  const { tunnel, savedState, host } = await Gateway.started(join(directory, "tunnel"));
-  const store = Store.open(join(directory, "servers"), host.now());
-  const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
-  const events = new EventBus(host, LOG);
-  const gateway = gatewayOf({ ...tunnel, catalogue, savedState, clock: host, events, log: LOG });
-  const near = { names: [], lan: () => [], interfaces: () => [], interfaceOf: async () => null };
-  const options = { ...near, clock: host, log: () => {}, fault: () => {} };
-  http = listen(createApp(gateway, options), "127.0.0.1", 0);
-});
-afterAll(async () => {
-  await http.stop();
-  rmSync(directory, { recursive: true });
-});
+/** The whole way of a request: the listener, the pipeline, the routes, the catalogue, and a tunnel on a fake kernel. */
+const home = await Home.start();
+afterAll(() => home.stop());
 
 /** Each is repeated until it fills what there is; `a…b` has letters at its ends, where trimming stops. */
 const GRAINS = [
@@ -193,7 +167,7 @@ test("the largest servers that are accepted cost no more, by either way", async 
 async function expectQuick(...request: Parameters<Client["send"]>): Promise<void> {
   let [least, status] = [Number.POSITIVE_INFINITY, 0];
   for (let tries = 0; tries < TRIES && least > MOST_WORK_MS; tries++) {
-    const client = new Client(http.port);
+    const client = new Client(home.port);
     const before = process.cpuUsage();
     ({ status } = await client.send(...request));
     const { user, system } = process.cpuUsage(before);

@@ -5,9 +5,14 @@ import { join } from "node:path";
 /** In memory where there is such a place: a gateway opens a database, and waits for the disk each time it writes. */
 const ROOT = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
+/** A new, empty directory; the caller removes it. */
+export function newDirectory(): string {
+  return mkdtempSync(join(ROOT, "portcullis-tunnel-"));
+}
+
 /** A directory for the work; gone afterwards. */
 export async function inDirectory(work: (directory: string) => Promise<void>): Promise<void> {
-  const directory = mkdtempSync(join(ROOT, "portcullis-tunnel-"));
+  const directory = newDirectory();
   try {
     await work(directory);
   } finally {

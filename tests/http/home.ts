@@ -1,0 +1,150 @@
+import { rmSync } from "node:fs";
+import { gatewayOf } from "../../src/gateway.ts";
+import { type Graph, graphOn } from "../../src/graph.ts";
+import { createApp, listen, type Options } from "../../src/http/app.ts";
+import type { Gateway } from "../../src/http/gateway.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { FakeHost } from "../fake-host.ts";
+import { PRIVATE, PUBLIC } from "../servers/example.ts";
+import { newDirectory } from "../tunnel/directory.ts";
+import { type Answer, exchange, request } from "./wire.ts";
+
+/** The built-in provider's list has one server. */
+const SE1 = {
+  hostname: "se-1",
+  country: "Sweden",
+  city: "Stockholm",
+  ipv4: "192.0.2.1",
+  port: 51820,
+  public_key: PUBLIC,
+};
+const FILES = {
+  "/etc/servers.json": JSON.stringify({ servers: [SE1] }),
+  "/etc/managed.key": PRIVATE,
+};
+const FLAGS = {
+  interface: "wg",
+  managedList: "/etc/servers.json",
+  managedKeyFile: "/etc/managed.key",
+  managedAddress: "10.64.0.2/32",
+  logLevel: "error",
+};
+
+/** The machine's clock when it starts: its date is no whole second, and far ahead of its monotone clock. */
+const UP_MS = 250;
+const EPOCH_MS = 1_700_000_000_000;
+
+/** What reads the firewall for a status; nothing else lists the table once the gateway has compared it. */
+export const LISTING = "nft -s -n list table inet portcullis";
+
+/** A gateway in a home: all of it but the machine, which is fake. */
+export class Home {
+  readonly lines: string[] = [];
+  readonly faults: string[] = [];
+
+  readonly gateway: Gateway;
+  private readonly listening: ReturnType<typeof listen>;
+
+  private constructor(
+    readonly host: FakeHost,
+    readonly graph: Graph,
+    private readonly directory: string,
+    options: Partial<Options>,
+  ) {
+    this.gateway = gatewayOf({ ...graph, clock: host });
+    const app = createApp(this.gateway, {
+      names: ["portcullis"],
+      lan: () => graph.controller.lans.flatMap((lan) => lan.prefixes),
+      interfaces: () => graph.controller.lans.map((lan) => lan.interface),
+      interfaceOf: async () => null,
+      clock: host,
+      log: (method, path, status) => this.lines.push(`${method} ${path} ${status}`),
+      fault: (message) => this.faults.push(message),
+      ...options,
+    });
+    this.listening = listen(app, "127.0.0.1", 0);
+  }
+
+  static async start(options: Partial<Options> = {}, files: Record<string, string> = {}): Promise<Home> {
+    const host = new FakeHost(UP_MS);
+    host.patient = true;
+    host.setClock(EPOCH_MS);
+    host.links.get("lan0")?.addresses.push("192.168.7.1/24", "fe80::1/64");
+    for (const [path, text] of Object.entries({ ...FILES, ...files })) host.files.set(path, text);
+    const stateDir = newDirectory();
+    const graph = await graphOn(host, settingsFrom({ ...FLAGS, stateDir }));
+    await graph.controller.start(graph.catalogue.all());
+    return new Home(host, graph, stateDir, options);
+  }
+
+  /** For clients that are other programs: limits are those of the real clock, and what takes time takes none. */
+  static async withRealClock(): Promise<Home> {
+    const clock = { now: () => Date.now(), monotonic: () => performance.now() };
+    const home = await Home.start({ clock });
+    home.host.patient = false;
+    home.host.setClock(Date.now());
+    return home;
+  }
+
+  get port(): number {
+    return this.listening.port;
+  }
+
+  async stop(): Promise<void> {
+    await this.listening.stop();
+    this.graph.store.close();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  /** Time goes by; otherwise the clock stands. */
+  pass(ms: number): Promise<void> {
+    return this.host.pass(ms);
+  }
+
+  raw(bytes: string | Uint8Array): Promise<Answer> {
+    return exchange(this.port, bytes);
+  }
+
+  /** A request of its own second, so that no limit is in the way. */
+  async send(...asked: Parameters<typeof request>): Promise<Answer> {
+    await this.pass(1_000);
+    return this.again(...asked);
+  }
+
+  /** A request in the second of the one before it. */
+  again(...asked: Parameters<typeof request>): Promise<Answer> {
+    return this.raw(request(...asked));
+  }
+
+  /** Connects the tunnel to a server of the current provider. */
+  async connect(server = SE1.hostname): Promise<void> {
+    const { status, text } = await this.send("POST", "/api/connect", JSON.stringify({ server }));
+    if (status !== 200) throw new Error(text);
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: what came over the wire is for the test to judge
+  async status(): Promise<any> {
+    return (await this.send("GET", "/api/status")).json;
+  }
+
+  /** How often the kernel was asked for the firewall's table. */
+  get listings(): number {
+    return this.host.commands.filter((command) => command === LISTING).length;
+  }
+
+  /** Holds up a command that comes from now on; `begun` is when it has come. */
+  hold(command: string): { begun: Promise<void>; release: () => void } {
+    const begun = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    this.host.holds = (each) => {
+      if (each !== command) return null;
+      begun.resolve();
+      return held.promise;
+    };
+    const release = () => {
+      this.host.holds = () => null;
+      held.resolve();
+    };
+    return { begun: begun.promise, release };
+  }
+}
