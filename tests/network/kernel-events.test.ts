@@ -1,11 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import {
-  type KernelEvent,
-  kernelEventIn,
-  type Watched,
-  watchKernel,
-} from "../../src/network/kernel-events.ts";
+import { type KernelEvent, kernelEventIn, type Watched, watchKernel } from "../../src/network/kernel-events.ts";
 import type { Host } from "../../src/system/host.ts";
+import { FakeHost } from "../fake-host.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
 
 const WATCHED: Watched = {
@@ -58,50 +54,93 @@ test.each(LINES)("%s is what is seen in: %s", (meaning, line) => {
 
 /** Longest that a machine under load may take to tell of a change. */
 const PATIENCE_MS = 60_000;
-/** Longer than between two of its words. */
-const QUIET_MS = 500;
 
-/** Runs `work` in a namespace of its own that is watched, with what was seen since it was last emptied. */
-function watched(work: (host: Host, seen: Set<Seen>) => Promise<void>): Promise<void> {
+/** Runs `work` in a namespace of its own that is watched. */
+function watched(work: (watch: WatchedMachine) => Promise<void>): Promise<void> {
   return inNamespace(async (host) => {
-    const stop = new AbortController();
-    const seen = new Set<Seen>();
-    watchKernel(host, WATCHED, (event) => seen.add(event.of), stop.signal);
+    const watch = new WatchedMachine(host);
     try {
-      await listening(host, seen);
-      await work(host, seen);
+      await watch.listens();
+      await work(watch);
     } finally {
-      stop.abort();
+      watch.stop();
     }
   });
 }
 
-/** Waits until both programs listen, and the gaps before that have been told. */
-async function listening(host: Host, seen: Set<Seen>): Promise<void> {
-  await until(seen, "firewall");
-  for (const [event, make, clear] of [
-    ["firewall", "nft add table inet portcullis", "nft delete table inet portcullis"],
-    ["rules", "ip rule add priority 9 lookup main", "ip rule del priority 9"],
-  ] as const) {
-    for (seen.clear(); !seen.has(event); await Bun.sleep(50)) {
-      await host.run(make.split(" "));
-      await host.run(clear.split(" "));
-    }
+/** A real machine, what was seen of it since that was last emptied, and the lines that were read. */
+class WatchedMachine {
+  readonly seen = new Set<Seen>();
+  private readonly lines: string[] = [];
+  private readonly stopping = new AbortController();
+  private marks = 0;
+
+  constructor(readonly host: Host) {
+    const overheard: Pick<Host, "sleep" | "watch"> = {
+      sleep: (ms, signal) => host.sleep(ms, signal),
+      watch: (argv, onLine, onExit) =>
+        host.watch(
+          argv,
+          (line) => {
+            onLine(line);
+            this.lines.push(line);
+          },
+          onExit,
+        ),
+    };
+    watchKernel(overheard as Host, WATCHED, (event) => this.seen.add(event.of), this.stopping.signal);
   }
-  await quiet(seen);
+
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  run(command: string): Promise<string> {
+    return this.host.run(command.split(" "), command.endsWith("-f -") ? { stdin: TABLE_TEXT } : {});
+  }
+
+  /** Returns once both programs listen, and the gaps before that have been told. */
+  async listens(): Promise<void> {
+    await until(() => this.seen.size === GAPS.length, "the gaps");
+    while (!this.hasTold(await this.mark())) await Bun.sleep(50);
+    await this.caughtUp();
+  }
+
+  /** Returns once all that was done before has been told, and forgets it: each program tells in order. */
+  async caughtUp(): Promise<void> {
+    const mark = await this.mark();
+    await until(() => this.hasTold(mark), "the last change");
+    this.seen.clear();
+  }
+
+  /** Does what no test does, and what both programs tell of. */
+  private async mark(): Promise<number> {
+    this.marks += 1;
+    for (const verb of ["add", "delete"]) {
+      await this.run(`nft ${verb} table inet mark${this.marks}`);
+      await this.run(`ip rule ${verb} priority ${MARKS_FROM + this.marks} lookup main`);
+    }
+    return this.marks;
+  }
+
+  private hasTold(mark: number): boolean {
+    const table = this.lines.indexOf(`delete table inet mark${mark}`);
+    const transaction = this.lines.findIndex(
+      (line, at) => at > table && line.startsWith("# new generation "),
+    );
+    const rule = this.lines.some((line) => line.startsWith(`[RULE]Deleted ${MARKS_FROM + mark}:`));
+    return table >= 0 && transaction >= 0 && rule;
+  }
 }
 
-/** What was done before has been told. */
-async function quiet(seen: Set<Seen>): Promise<void> {
-  do {
-    seen.clear();
-    await Bun.sleep(QUIET_MS);
-  } while (seen.size > 0);
-}
+/** What is told of a program that has only begun to listen. */
+const GAPS: Seen[] = ["firewall", "network", "other firewalls", "rules", "tunnel"];
+/** Priorities of rules that mean nothing. */
+const MARKS_FROM = 10_000;
 
-async function until(seen: ReadonlySet<Seen>, event: Seen): Promise<void> {
-  for (const deadline = Date.now() + PATIENCE_MS; !seen.has(event); await Bun.sleep(5)) {
-    if (Date.now() > deadline) throw new Error(`the kernel tells of ${[...seen].join(", ")} alone`);
+async function until(met: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  for (const deadline = Date.now() + PATIENCE_MS; !(await met()); await Bun.sleep(5)) {
+    if (Date.now() > deadline) throw new Error(`the kernel does not tell of ${what}`);
   }
 }
 
@@ -143,12 +182,11 @@ describe("a real kernel", () => {
   test(
     "tells of each change to firewall, rules, tunnel and network",
     () =>
-      watched(async (host, seen) => {
+      watched(async (watch) => {
         for (const [command, expected] of CHANGES) {
-          seen.clear();
-          await host.run(command.split(" "), command.endsWith("-f -") ? { stdin: TABLE_TEXT } : {});
-          if (expected === null) continue;
-          await until(seen, expected).catch((error) => expect(String(error), command).toBe(expected));
+          watch.seen.clear();
+          await watch.run(command);
+          if (expected !== null) await until(() => watch.seen.has(expected), command);
         }
       }),
     120_000,
@@ -157,72 +195,77 @@ describe("a real kernel", () => {
   test(
     "tells of another program's table that it is one, and nothing of a route that is not the default",
     () =>
-      watched(async (host, seen) => {
+      watched(async (watch) => {
         // IPv6 would look for duplicates of its addresses, and tell of that in its own time.
-        await host.writeSysctl("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
-        await host.run("ip link add up0 type veth peer name up1".split(" "));
-        await host.run("ip link set up0 up".split(" "));
-        await host.run("ip link set up1 up".split(" "));
-        await quiet(seen);
-        await host.run("nft add table inet docker".split(" "));
-        await host.run("ip route add 198.51.100.0/24 dev up0".split(" "));
-        await host.run("ip rule add priority 105 lookup 20556".split(" "));
-        await until(seen, "rules");
-        await Bun.sleep(200);
-        expect([...seen].toSorted()).toEqual(["other firewalls", "rules"]);
+        await watch.host.writeSysctl("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+        await watch.run("ip link add up0 type veth peer name up1");
+        await watch.run("ip link set up0 up");
+        await watch.run("ip link set up1 up");
+        // The kernel finds out about the carrier in its own time.
+        for (const link of ["up0", "up1"]) {
+          const state = () => watch.run(`ip -j link show ${link}`);
+          await until(async () => JSON.parse(await state())[0].operstate === "UP", `the carrier of ${link}`);
+        }
+        await watch.caughtUp();
+        await watch.run("ip route add 198.51.100.0/24 dev up0");
+        await watch.run("nft add table inet docker");
+        await until(() => watch.seen.has("other firewalls"), "the table");
+        expect([...watch.seen]).toEqual(["other firewalls"]);
+        await watch.run("ip rule add priority 105 lookup 20556");
+        await until(() => watch.seen.has("rules"), "the rule");
+        expect([...watch.seen].toSorted()).toEqual(["other firewalls", "rules"]);
       }),
     60_000,
   );
 });
 
+/** A machine whose programs that watch may not start; each that does is in `started`. */
+class Watching extends FakeHost {
+  override patient = true;
+  started = 0;
+  failures = 0;
+
+  override watch(...given: Parameters<Host["watch"]>): ReturnType<Host["watch"]> {
+    if (this.failures-- > 0) throw new Error("nft cannot be started");
+    this.started += 1;
+    return super.watch(...given);
+  }
+}
+
 test("a watch whose program cannot listen tells of a gap again and again, and stops when it is told to", async () => {
   const gaps: Seen[] = [];
-  const exits: (() => void)[] = [];
-  let starts = 0;
   const stop = new AbortController();
-  const host = {
-    watch: (_argv: readonly string[], _onLine: unknown, onExit: () => void) => {
-      starts += 1;
-      exits.push(onExit);
-      return { stop: () => {} };
-    },
-    sleep: async () => {},
-  } as unknown as Host;
+  const host = new Watching();
   watchKernel(host, WATCHED, (event) => gaps.push(event.of), stop.signal);
-  await Bun.sleep(0);
-  expect(gaps.toSorted()).toEqual(["firewall", "network", "other firewalls", "rules", "tunnel"]);
-  exits[0]?.();
-  await Bun.sleep(0);
-  expect(starts).toBe(3);
+  await host.pass(500);
+  expect(gaps.toSorted()).toEqual(GAPS);
+  host.endWatches();
+  await host.pass(1_500);
+  expect(host.started).toBe(4);
   expect(gaps.filter((gap) => gap === "firewall")).toHaveLength(2);
+  host.endWatches();
   stop.abort();
-  exits[2]?.();
-  await Bun.sleep(0);
-  expect(starts).toBe(3);
+  await host.pass(60_000);
+  expect(host.started).toBe(4);
 });
 
 test("a watch that cannot be started is started again, and its gap is told then", async () => {
   const gaps: Seen[] = [];
-  const exits: (() => void)[] = [];
-  let failures = 0;
   const stop = new AbortController();
-  const host = {
-    watch: (_argv: readonly string[], _onLine: unknown, onExit: () => void) => {
-      if (failures-- > 0) throw new Error("nft cannot be started");
-      exits.push(onExit);
-      return { stop: () => {} };
-    },
-    sleep: async () => {},
-  } as unknown as Host;
-  failures = 1;
+  const host = new Watching();
+  host.failures = 1;
   watchKernel(host, WATCHED, (event) => gaps.push(event.of), stop.signal);
-  await Bun.sleep(0);
-  expect(exits).toHaveLength(2);
-  failures = 3;
+  await host.pass(500);
+  // That of `ip` alone.
+  expect(gaps.toSorted()).toEqual(["network", "rules", "tunnel"]);
+  await host.pass(1_000);
+  expect(gaps.toSorted()).toEqual(GAPS);
+  host.failures = 3;
   gaps.length = 0;
-  exits[0]?.();
-  await Bun.sleep(0);
-  expect(exits).toHaveLength(3);
-  expect(gaps).toContain("network");
+  host.endWatches();
+  await host.pass(1_500);
+  expect(gaps).toEqual([]);
+  await host.pass(10_000);
+  expect(gaps.toSorted()).toEqual(GAPS);
   stop.abort();
 });

@@ -423,6 +423,6 @@ async function assertHonest(gateway: Gateway, directory: string, label: string):
 }
 
 /** The queue is empty: what goes on after a connect's answer is over. */
-async function settled(_: Gateway): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+async function settled({ host }: Gateway): Promise<void> {
+  await host.pass(0);
 }
