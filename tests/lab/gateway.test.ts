@@ -2,12 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { TokenBucket } from "./leaks/pace.ts";
+import type { Traffic } from "./traffic.ts";
 import { until } from "./until.ts";
 
 const PAGE = `http://${INTERNET.host4}/`;
 const PAGE6 = `http://[${INTERNET.host6}]/`;
-/** The interface allows five connection requests a second. */
-const PACE_MS = 1_100;
+/** So many questions of one sender are enough for a leak to show: more than a second has where nothing else runs. */
+const ENOUGH = 100;
 
 describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms) => {
   let lab: Lab;
@@ -20,23 +22,37 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
 
   const client = () => lab.fetchFrom(lab.namespaces.client, PAGE);
   const own = () => lab.fetchFrom(lab.namespaces.gateway, PAGE);
-  const connect = (server: string) => gateway.api("POST", "/api/connect", { server });
-  const status = async () => (await gateway.api("GET", "/api/status")).body;
-  /** Everything that can leak, from the client and from the gateway, for a moment; the sniffer counts. */
-  async function leaksDuring(work: () => Promise<unknown>): Promise<string[]> {
+  const pace = new TokenBucket();
+  const api = async (method: string, path: string, body?: unknown) => {
+    await pace.turn(path);
+    return gateway.api(method, path, body);
+  };
+  const connect = (server: string) => api("POST", "/api/connect", { server });
+  const status = async () => (await api("GET", "/api/status")).body;
+  /** Everything that can leak, from the client and from the gateway, during the work; the sniffer counts. */
+  async function leaksDuring(work: (senders: Traffic[]) => Promise<unknown>): Promise<string[]> {
     const sniffer = await lab.sniff();
     const traffics = await Promise.all([
       lab.traffic(lab.namespaces.client),
       lab.traffic(lab.namespaces.gateway, { kinds: ["udp", "udp6", "web", "dns", "ping"] }),
     ]);
-    await work();
+    await work(traffics);
     await Promise.all(traffics.map((traffic) => traffic.stop()));
     return (await sniffer.stop()).leaks;
   }
 
+  /** Returns once each sender has asked so often that a leak would show. */
+  async function asked(senders: Traffic[]): Promise<void> {
+    const sent = async (sender: Traffic) => (await sender.count()).udp?.sent ?? 0;
+    for (const sender of senders) {
+      const before = await sent(sender);
+      await until(async () => (await sent(sender)) >= before + ENOUGH);
+    }
+  }
+
   test("positive control: without the service the client's packets leave beside any tunnel, and the sniffer sees them", async () => {
     expect(await client()).toContain(ROUTER.public4);
-    const leaks = await leaksDuring(() => Bun.sleep(500));
+    const leaks = await leaksDuring(asked);
     expect(leaks.length).toBeGreaterThan(50);
     // With one card the plain router has told the client of the shorter way (ICMP redirect), and the client remembers.
     for (const family of ["-4", "-6"]) {
@@ -121,16 +137,15 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 120_000);
 
   test("connect, switch there and back, disconnect: not one packet leaves beside the tunnel", async () => {
-    const leaks = await leaksDuring(async () => {
+    const leaks = await leaksDuring(async (senders) => {
       for (const server of ["box-vpn-2", "box-vpn-1", "box-vpn-2"]) {
         expect((await connect(server)).status).toBe(200);
-        await Bun.sleep(PACE_MS / 3);
+        await asked(senders);
       }
       expect(await client()).toContain(VPN.vpn2.v4);
-      const answer = await gateway.api("POST", "/api/disconnect");
+      const answer = await api("POST", "/api/disconnect");
       expect(answer.body.message).toBe("Disconnected - No internet (kill switch active)");
       expect(await client()).toBeNull();
-      await Bun.sleep(PACE_MS);
       expect((await connect("box-vpn-1")).status).toBe(200);
     });
     expect(leaks).toEqual([]);
@@ -138,21 +153,20 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
 
   test("custom and imported servers, with a preshared key, are as good as managed ones", async () => {
     const [first, second] = lab.sandbox.servers;
-    expect((await gateway.api("POST", "/api/custom/add", first.customBody)).body).toEqual({ success: true });
-    expect((await gateway.api("POST", "/api/import", second.importBody)).body).toMatchObject({
+    expect((await api("POST", "/api/custom/add", first.customBody)).body).toEqual({ success: true });
+    expect((await api("POST", "/api/import", second.importBody)).body).toMatchObject({
       success: true,
     });
-    await Bun.sleep(PACE_MS);
-    await gateway.api("POST", "/api/provider/custom");
+    await api("POST", "/api/provider/custom");
     expect((await connect(first.customBody.name)).body).toEqual({ success: true });
     expect(await client()).toContain(VPN.vpn1.v4);
-    const refused = await gateway.api("DELETE", `/api/custom/remove/${first.customBody.name}`);
+    const refused = await api("DELETE", `/api/custom/remove/${first.customBody.name}`);
     expect(refused.status).toBe(400);
     expect(refused.body.error).toContain("disconnect first");
-    await gateway.api("POST", "/api/provider/imported");
+    await api("POST", "/api/provider/imported");
     expect((await connect(second.importBody.name)).body).toEqual({ success: true });
     expect(await client()).toContain(VPN.vpn2.v4);
-    const inUse = await gateway.api("DELETE", `/api/import/${second.importBody.name}`);
+    const inUse = await api("DELETE", `/api/import/${second.importBody.name}`);
     expect([inUse.status, inUse.body.error]).toEqual([
       400,
       "name: the tunnel uses this server; disconnect first",
@@ -160,8 +174,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 120_000);
 
   test("a LAN that comes to use the tunnel's address reaches the gateway by it, the tunnel ends, and comes back with the address", async () => {
-    await Bun.sleep(PACE_MS);
-    await gateway.api("POST", "/api/provider/managed");
+    await api("POST", "/api/provider/managed");
     expect((await connect("box-vpn-1")).body).toEqual({ success: true });
     const [address = ""] = lab.sandbox.managedAddress.split("/");
     const ping = ["ping", "-c", "1", "-W", "1", address];
@@ -187,14 +200,12 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   test("an endpoint over IPv6, and one with a name, are reached; the name's lookup is the only question outside", async () => {
     const [first] = lab.sandbox.servers;
     const body = { ...first.customBody, name: "v6", endpoint: `[${first.ipv6}]:${first.port}` };
-    await gateway.api("POST", "/api/custom/add", body);
-    await gateway.api("POST", "/api/custom/add", { ...body, name: "named", endpoint: "vpn1.test:51820" });
-    await Bun.sleep(PACE_MS);
-    await gateway.api("POST", "/api/provider/custom");
+    await api("POST", "/api/custom/add", body);
+    await api("POST", "/api/custom/add", { ...body, name: "named", endpoint: "vpn1.test:51820" });
+    await api("POST", "/api/provider/custom");
     expect((await connect("v6")).body).toEqual({ success: true });
     expect(await client()).toContain(VPN.vpn1.v4);
-    await gateway.api("POST", "/api/disconnect");
-    await Bun.sleep(PACE_MS);
+    await api("POST", "/api/disconnect");
     const leaks = await leaksDuring(async () => {
       expect((await connect("named")).body).toEqual({ success: true });
     });
@@ -205,24 +216,23 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
 
   test("a connect that fails leaves the live tunnel as it was; without one the gateway stays blocked", async () => {
     const [first] = lab.sandbox.servers;
-    await gateway.api("POST", "/api/custom/add", {
+    await api("POST", "/api/custom/add", {
       ...first.customBody,
       name: "wrong key",
       public_key: generateKeyPair().publicKey,
     });
-    await gateway.api("POST", "/api/custom/add", {
+    await api("POST", "/api/custom/add", {
       ...first.customBody,
       name: "dead",
       endpoint: "203.0.113.99:51820",
     });
-    await Bun.sleep(PACE_MS);
     const leaks = await leaksDuring(async () => {
       const wrong = await connect("wrong key");
       expect(wrong.status).toBe(500);
       expect(wrong.body.error).toContain("handshake");
       expect(await client()).toContain(VPN.vpn1.v4);
       expect(await status()).toMatchObject({ connected: true, server: "named" });
-      await gateway.api("POST", "/api/disconnect");
+      await api("POST", "/api/disconnect");
       expect((await connect("dead")).status).toBe(500);
       expect(await client()).toBeNull();
       expect(await status()).toMatchObject({ connected: false, state: "failed", killswitch_active: true });
@@ -232,17 +242,16 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 120_000);
 
   test("disconnect interrupts a connect under way", async () => {
-    await Bun.sleep(PACE_MS);
     const connecting = connect("dead");
-    await Bun.sleep(300);
-    expect((await gateway.api("POST", "/api/disconnect")).status).toBe(200);
+    await until(async () => (await status()).state === "connecting");
+    expect((await api("POST", "/api/disconnect")).status).toBe(200);
     // Nobody has waited for the handshake to fail.
     expect((await connecting).body).toEqual({ success: false, error: "interrupted by a disconnect" });
     expect(await status()).toMatchObject({ connected: false, state: "disconnected" });
   }, 120_000);
 
   test("stopped, killed and started again while connected: the tunnel stays live and nothing leaks", async () => {
-    await gateway.api("POST", "/api/provider/managed");
+    await api("POST", "/api/provider/managed");
     expect((await connect("box-vpn-2")).status).toBe(200);
     const leaks = await leaksDuring(async () => {
       await gateway.kill("SIGTERM");
@@ -253,7 +262,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
       expect(await client()).toContain(VPN.vpn2.v4);
       await gateway.start();
       expect(await status()).toMatchObject({ connected: true, server: "box-vpn-2" });
-      await gateway.api("POST", "/api/disconnect");
+      await api("POST", "/api/disconnect");
       await gateway.kill("SIGKILL");
       expect(await client()).toBeNull();
       await gateway.start();
@@ -263,18 +272,18 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
 
   test("each layer holds alone when the other is gone", async () => {
     const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
-    const withoutTable = await leaksDuring(async () => {
+    const withoutTable = await leaksDuring(async (senders) => {
       expect((await inside("nft", "flush", "ruleset")).code).toBe(0);
-      await Bun.sleep(500);
+      await asked(senders);
     });
     expect(withoutTable).toEqual([]);
     await gateway.restart();
-    const withoutRules = await leaksDuring(async () => {
+    const withoutRules = await leaksDuring(async (senders) => {
       for (const family of ["-4", "-6"]) {
         for (const priority of ["50", "80", "90"])
           await inside("ip", family, "rule", "del", "priority", priority);
       }
-      await Bun.sleep(500);
+      await asked(senders);
     });
     expect(withoutRules).toEqual([]);
     await gateway.restart();
@@ -288,7 +297,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
       "security_alert firewall_restored: The firewall is as it must be again.\n",
     );
     expect(await status()).toMatchObject({ killswitch_active: true });
-    expect((await gateway.api("GET", "/health")).status).toBe(200);
+    expect((await api("GET", "/health")).status).toBe(200);
   }, 120_000);
 
   test("an nft that refuses is told by /health, and nothing leaks until it works again", async () => {
@@ -299,14 +308,14 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
       await lab.exec(lab.namespaces.gateway, ["nft", "flush", "ruleset"]);
       let health = { status: 200, body: "" };
       await until(async () => {
-        health = await gateway.api("GET", "/health");
+        health = await api("GET", "/health");
         return health.body.includes("nft");
       });
       expect({ code: health.status, lines: health.body.split("\n").length }).toEqual({ code: 500, lines: 1 });
       expect(await status()).toMatchObject({ killswitch_active: false });
       expect(await client()).toBeNull();
       expect(await sh("umount", "/usr/sbin/nft")).toBe(0);
-      await until(async () => (await gateway.api("GET", "/health")).status === 200);
+      await until(async () => (await api("GET", "/health")).status === 200);
     });
     expect(leaks).toEqual([]);
   }, 120_000);
@@ -348,9 +357,9 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     expect(down.stdout).toContain("may leave beside the tunnel");
     expect(await client()).toContain(ROUTER.public4);
     expect(await status()).toMatchObject({ killswitch_active: false });
-    expect((await gateway.api("POST", "/api/disconnect")).body.message).toBe("Disconnected");
+    expect((await api("POST", "/api/disconnect")).body.message).toBe("Disconnected");
     expect((await killswitch("on")).code).toBe(0);
     expect(await client()).toBeNull();
-    expect((await gateway.api("GET", "/health")).body).toBe("healthy");
+    expect((await api("GET", "/health")).body).toBe("healthy");
   }, 120_000);
 });
