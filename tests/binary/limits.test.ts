@@ -57,6 +57,7 @@ test(
     const answers: number[] = [];
     while (flooding) {
       answers.push((await other.send("GET", "/api/providers")).status);
+      // Ten a second are allowed.
       await Bun.sleep(110);
     }
     const statuses = await flooded;

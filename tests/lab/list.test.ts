@@ -104,7 +104,7 @@ test("a service that is killed on its errand leaves a hole for nobody, and its n
   await gateway.kill("SIGKILL");
   const traffic = await lab.traffic(lab.namespaces.gateway);
   const sniffer = await lab.sniff();
-  await Bun.sleep(500);
+  await traffic.sends(100);
   await gateway.start();
   expect(await holes()).toEqual([]);
   await traffic.stop();

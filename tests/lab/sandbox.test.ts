@@ -129,7 +129,7 @@ for (const arms of [1, 2] as const) {
       await lab.exec(client, ["ip", "route", "delete", "unreachable", "203.0.113.80"]);
       await lab.exec(lab.namespaces.router, ["ip", "route", "add", "blackhole", "203.0.113.80"]);
       const silent = await lab.traffic(client, { kinds: ["udp"] });
-      await Bun.sleep(300);
+      await silent.sends(20);
       const silence = await silent.stop();
       await lab.exec(lab.namespaces.router, ["ip", "route", "delete", "blackhole", "203.0.113.80"]);
       for (const kind of REFUSABLE) {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
 import { commandIn } from "../../src/system/linux.ts";
+import { until } from "./until.ts";
 
 export const KINDS = ["udp", "udp6", "flow", "web", "dns", "ping"] as const;
 /**
@@ -59,6 +60,13 @@ export class Traffic {
     await this.child.stdin.flush();
     const line = await this.lines.next();
     return JSON.parse(line.value ?? "{}");
+  }
+
+  /** Returns once so many more datagrams have been sent, however busy the machine is. */
+  async sends(more: number): Promise<void> {
+    const sent = async () => (await this.count()).udp?.sent ?? 0;
+    const before = await sent();
+    await until(async () => (await sent()) >= before + more);
   }
 
   /** Sends no more, waits for the answers under way, and counts. */
