@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { type KernelEvent, kernelEventIn, type Watched, watchKernel } from "../../src/network/kernel-events.ts";
+import {
+  type KernelEvent,
+  kernelEventIn,
+  type Watched,
+  watchKernel,
+} from "../../src/network/kernel-events.ts";
 import type { Host } from "../../src/system/host.ts";
 import { FakeHost } from "../fake-host.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
