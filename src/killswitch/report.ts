@@ -84,13 +84,9 @@ async function routingParts(host: Host, { rules: wanted, network }: Expectation)
 }
 
 async function redirectsPart(host: Host, { lans, uplink }: HostNetwork): Promise<Part> {
-  const resolver = new Set([
-    "all",
-    ...lans.map((lan) => lan.interface),
-    ...(uplink === null ? [] : [uplink]),
-  ]);
+  const names = new Set(["all", ...lans.map((lan) => lan.interface), ...(uplink === null ? [] : [uplink])]);
   const on: string[] = [];
-  for (const name of resolver) {
+  for (const name of names) {
     const value = await host.read(`/proc/sys/net/ipv4/conf/${name}/send_redirects`);
     if (value?.trim() === "1") on.push(name);
   }
