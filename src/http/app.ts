@@ -9,13 +9,13 @@ import { routesOf } from "./routes.ts";
 import { singleFlight } from "./single-flight.ts";
 
 export interface Options extends PipelineOptions {
-  /** By which interface a link-local peer has come in; null where that is not known. */
+  /** The interface on which a link-local peer is connected; null if it is not known. */
   interfaceOf: (address: string, port: number) => Promise<string | null>;
 }
 
 export type App = ReturnType<typeof createApp>;
 
-/** The HTTP interface to a gateway; nothing listens yet. */
+/** The HTTP interface to a gateway; does not listen yet. */
 export function createApp(gateway: Gateway, options: Options) {
   const pipeline = pipelineFor(options);
   const shared = singleFlight(gateway);
@@ -24,22 +24,22 @@ export function createApp(gateway: Gateway, options: Options) {
     strictPath: true,
     // A native static response would bypass the pipeline.
     nativeStaticResponse: false,
-    // Without this a one-letter Host makes every path unknown.
+    // Without this, a one-letter Host makes every path 404.
     handler: { standardHostname: false },
     serve: {
       development: false,
       // Two gateways on one port would share the requests between them.
       reusePort: false,
-      // Bun answers a body over its limit with an empty 413 before any of our code runs; `body.ts` has the limit.
+      // Bun answers a body over its limit with an empty 413 before any hook runs; the limit is in `body.ts`.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      // A connect may wait for another one's handshake before its own; Bun counts that as idle.
+      // A connect may wait for another connect's handshake before its own; Bun counts that as idle.
       idleTimeout: IDLE_SECONDS,
     },
   });
   app
     .wrap((next) => async (request: Request) => {
       const peer = await peerOf(app.server?.requestIP(request) ?? null, options);
-      // Elysia types what it wraps as a function that returns a function; it is the handler of the request.
+      // Elysia's type says a function that returns a function; in fact it is the request's handler.
       return pipeline(request, peer, next as unknown as Next);
     })
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))
@@ -50,22 +50,22 @@ export function createApp(gateway: Gateway, options: Options) {
 
 const IDLE_SECONDS = 60;
 
-/** Its address, with the interface where the address alone does not say which cable it is on. */
+/** The peer's address; a link-local one with its interface, because it is unique only on its link. */
 async function peerOf(found: Bun.SocketAddress | null, { interfaceOf }: Options): Promise<string | null> {
   if (found === null || !isLinkLocal(found.address)) return found?.address ?? null;
   return `${found.address}%${(await interfaceOf(found.address, found.port)) ?? ""}`;
 }
 
-/** Starts to listen; throws where the address is taken. Port 0 takes any free one. */
+/** Starts to listen; throws if the address is in use. Port 0 means any free port. */
 export function listen(
   { app, eventSockets }: App,
   hostname: string,
   port: number,
 ): { port: number; stop: () => Promise<void> } {
-  // Elysia's own handlers would parse what clients send and keep the whole request for each socket.
+  // Elysia's own handlers would parse what clients send and keep the whole request in memory for each socket.
   app.listen({ hostname, port, websocket: eventSockets.handlers });
   const server = app.server;
-  if (server?.port === undefined) throw new Error("nothing listens");
+  if (server?.port === undefined) throw new Error("the HTTP server is not listening");
   eventSockets.start(server);
   const stop = () => {
     eventSockets.stop();

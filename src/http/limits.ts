@@ -1,38 +1,52 @@
 import { networkOf, parsePrefix, unmapped } from "../address.ts";
 
-/** What a client has left; times are those of the caller's clock, in milliseconds. */
+/** A request to a connection endpoint counts against the connection limit and the general one. */
+export type Endpoint = "connection" | "general";
+
+/** Requests that a client may send within one second; rejected requests count too. */
+const LIMITS: Record<Endpoint, number> = { connection: 5, general: 10 };
+const WINDOW_MS = 1_000;
+
+/** Which paths are limited, whatever the method; the first match counts. All other paths are not limited. */
+const LIMITED_PATHS: readonly (readonly [path: RegExp, endpoint: Endpoint])[] = [
+  [/^\/api\/connect$/, "connection"],
+  [/^\/api\/disconnect$/, "connection"],
+  [/^\/api\/provider\//, "connection"],
+  // Unknown paths under /api too.
+  [/^\/api(\/|$)/, "general"],
+];
+
+/** The kind of endpoint that a path is limited as; null if it is not limited. */
+export function endpointOf(path: string): Endpoint | null {
+  return LIMITED_PATHS.find(([pattern]) => pattern.test(path))?.[1] ?? null;
+}
+
+/** What a client may still send; times are those of the caller's clock, in milliseconds. */
 export interface Budget {
   limit: number;
   remaining: number;
-  /** When the whole limit is available again, if nothing more is asked. */
+  /** When the whole limit is available again, if no more requests come. */
   resetAt: number;
-  /** False where the request that was counted is over the limit. */
+  /** False if the request that was counted is over the limit. */
   allowed: boolean;
 }
-
-/** A request to a connection endpoint counts against the connection limit and against the general one. */
-export type Endpoint = "general" | "connection";
-
-/** Requests per client within one second, the rejected ones included. */
-const LIMITS: Record<Endpoint, number> = { general: 10, connection: 5 };
-const WINDOW_MS = 1_000;
 
 /** More than the devices of a home; 10,000 clients take about 4 MB. */
 const MAX_CLIENTS = 10_000;
 
-/** Counts requests per client in a window that slides: within any one second no client gets more than its limit. */
+/** Counts requests per client in a sliding window: within any one second no client gets more than its limit. */
 export class Limiter {
-  /** In the order of their latest request, so that those that went quiet come first. */
+  /** In the order of their latest request, so that idle clients come first. */
   private readonly clients = new Map<string, Client>();
   /**
-   * Shared by the clients for whom there is no room. Making room by forgetting someone who was here within the
+   * Shared by the clients for which there is no room. Making room by forgetting a client that was seen within the
    * window would let a client with many addresses reset its own count.
    */
   private readonly crowd: Client = { general: [], connection: [] };
 
   /** Counts one request. */
   take(address: string, endpoint: Endpoint, now: number): Budget {
-    this.forgetQuiet(now);
+    this.forgetIdle(now);
     const client = this.remember(clientOf(address));
     const general = count(client.general, LIMITS.general, now);
     if (endpoint === "general") return general;
@@ -45,7 +59,7 @@ export class Limiter {
     };
   }
 
-  /** What a client has left, without counting anything. */
+  /** What a client may still send, without counting a request. */
   peek(address: string, endpoint: Endpoint, now: number): Budget {
     const client = this.clients.get(clientOf(address));
     const general = recent(client?.general ?? [], now);
@@ -60,7 +74,7 @@ export class Limiter {
     return this.clients.size;
   }
 
-  private forgetQuiet(now: number): void {
+  private forgetIdle(now: number): void {
     for (const [key, client] of this.clients) {
       if (recent(client.general, now).length > 0) return;
       this.clients.delete(key);
@@ -70,7 +84,7 @@ export class Limiter {
   private remember(key: string): Client {
     const known = this.clients.get(key);
     if (known === undefined && this.clients.size >= MAX_CLIENTS) return this.crowd;
-    // Whoever comes out of the crowd keeps what the crowd has used, which is at least what he has.
+    // A client that may have been counted in the crowd starts with the crowd's count, which is at least its own.
     const client = known ?? { general: [...this.crowd.general], connection: [...this.crowd.connection] };
     this.clients.delete(key);
     this.clients.set(key, client);
@@ -94,7 +108,7 @@ function recent(times: readonly number[], now: number): readonly number[] {
   return first < 0 ? [] : times.slice(first);
 }
 
-/** A household's device has a whole /64 to take addresses from (RFC 4291, section 2.5.4), so that is one client. */
+/** A device can take addresses from a whole /64 (RFC 4291, section 2.5.4), so a /64 counts as one client. */
 export function clientOf(address: string): string {
   const plain = unmapped(address.replace(/%.*$/, ""));
   if (!plain.includes(":")) return plain;

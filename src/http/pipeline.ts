@@ -1,11 +1,14 @@
 import { GatewayError } from "../errors.ts";
 import type { Host } from "../system/host.ts";
 import { answerTo, type Fault, NOT_FOUND, pathOf, shownPathOf } from "./errors.ts";
-import { type Budget, type Endpoint, Limiter } from "./limits.ts";
-import { type Neighbourhood, refuseStrangers } from "./origin.ts";
+import { IpRestriction, type LocalNetwork } from "./ip-restriction.ts";
+import { type Budget, endpointOf, Limiter } from "./limits.ts";
+import { refuseOtherSites } from "./origin.ts";
 import { setSecureHeaders } from "./secure-headers.ts";
 
-export interface PipelineOptions extends Neighbourhood {
+export interface PipelineOptions extends LocalNetwork {
+  /** The machine's own name and those that the operator configured; each is also known as `<name>.local`. */
+  names: readonly string[];
   clock: Pick<Host, "now" | "monotonic">;
   /** Called once for every answer. */
   log: (method: string, path: string, status: number, ms: number) => void;
@@ -16,10 +19,11 @@ export interface PipelineOptions extends Neighbourhood {
 export type Next = (request: Request) => Promise<Response> | Response;
 
 /**
- * What every request passes before any route, and every answer on its way out. It stands around Elysia
- * instead of in its hooks, because no hook sees all answers alike: errors, unknown paths and upgrades differ.
+ * The checks that every request passes before any route, and the headers and log line of every answer. It wraps
+ * Elysia instead of using its hooks, because no hook sees all answers: errors, unknown paths and upgrades differ.
  */
 export function pipelineFor(options: PipelineOptions) {
+  const ipRestriction = new IpRestriction(options);
   const limiter = new Limiter();
   const { clock, log, fault } = options;
   return async (request: Request, peer: string | null, next: Next): Promise<Response> => {
@@ -28,7 +32,8 @@ export function pipelineFor(options: PipelineOptions) {
     let budget: Budget | null = null;
     let response: Response;
     try {
-      refuseStrangers(request, peer, options);
+      ipRestriction.refuseRemote(peer);
+      refuseOtherSites(request, options.names);
       budget = endpoint && limiter.take(peer ?? "", endpoint, start);
       refuseTooMany(budget);
       refuseOddPath(pathOf(request));
@@ -39,7 +44,7 @@ export function pipelineFor(options: PipelineOptions) {
     }
     log(request.method, shownPathOf(request), response.status, clock.monotonic() - start);
     if (endpoint !== null) {
-      // A stranger is not counted: a foreign page must not use up the limit of the person whose browser it runs in.
+      // A request refused for its origin is not counted: a foreign page must not use up its visitor's limit.
       announce(
         response,
         budget ?? limiter.peek(peer ?? "", endpoint, start),
@@ -51,21 +56,18 @@ export function pipelineFor(options: PipelineOptions) {
   };
 }
 
-/** Null for what is not limited. */
-function endpointOf(path: string): Endpoint | null {
-  if (path !== "/api" && !path.startsWith("/api/")) return null;
-  return /^\/api\/(connect|disconnect|provider\/.*)$/.test(path) ? "connection" : "general";
-}
-
 function refuseTooMany(budget: Budget | null): void {
   if (budget === null || budget.allowed) return;
   throw new GatewayError("rate_limited", "too many requests: see the X-RateLimit headers and Retry-After");
 }
 
-/** The router would quietly put U+FFFD for bytes that are not UTF-8, and a slash for `%2F`. */
+/** The router would silently replace bytes that are not UTF-8 by U+FFFD, and `%2F` by a slash. */
 function refuseOddPath(path: string): void {
   if (/%2f/i.test(path)) {
-    throw new GatewayError("bad_request", "the path holds an encoded slash (%2F), which no name has");
+    throw new GatewayError(
+      "bad_request",
+      "the path contains an encoded slash (%2F), which no name can contain",
+    );
   }
   try {
     decodeURIComponent(path);
@@ -74,11 +76,11 @@ function refuseOddPath(path: string): void {
   }
 }
 
-/** `epoch` turns a time of the monotonic clock into Unix time. */
+/** Sets the limit headers; `epoch` added to a time of the monotonic clock gives Unix time. */
 function announce(response: Response, budget: Budget, epoch: number): void {
   response.headers.set("X-RateLimit-Limit", String(budget.limit));
   response.headers.set("X-RateLimit-Remaining", String(budget.remaining));
   response.headers.set("X-RateLimit-Reset", String(Math.ceil((budget.resetAt + epoch) / 1000)));
-  // The window is one second, the shortest time that Retry-After can say (RFC 9110, section 10.2.3).
+  // The window is one second, the shortest time that Retry-After can express (RFC 9110, section 10.2.3).
   if (response.status === 429) response.headers.set("Retry-After", "1");
 }

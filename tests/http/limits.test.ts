@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
-import { Limiter } from "../../src/http/limits.ts";
+import { endpointOf, Limiter } from "../../src/http/limits.ts";
 import { Home } from "./home.ts";
 
 const home = await Home.start();
@@ -15,11 +15,34 @@ async function statusesOf(count: number, method: string, path: string): Promise<
 
 const times = (count: number, status: number) => Array<number>(count).fill(status);
 
+test.each([
+  ["/api/connect", "connection"],
+  ["/api/disconnect", "connection"],
+  ["/api/provider/custom", "connection"],
+  ["/api/provider/", "connection"],
+  ["/api/providers", "general"],
+  ["/api/provider", "general"],
+  ["/api/connect/", "general"],
+  ["/api/status", "general"],
+  ["/api/nope", "general"],
+  ["/api/", "general"],
+  ["/api", "general"],
+  ["/apiary", null],
+  ["/x/api/connect", null],
+  ["/health", null],
+  ["/metrics", null],
+  ["/swagger/json", null],
+  ["/ws", null],
+  ["/", null],
+] as const)("the limit of %s is %p", (path, endpoint) => {
+  expect(endpointOf(path)).toBe(endpoint);
+});
+
 test("ten requests a second pass and the eleventh is 429", async () => {
   expect(await statusesOf(12, "GET", "/api/status")).toEqual([...times(10, 200), 429, 429]);
 });
 
-test("five requests a second to connection endpoints pass, whichever they are, and the sixth is 429", async () => {
+test("five requests a second to any connection endpoints pass and the sixth is 429", async () => {
   expect(await statusesOf(3, "POST", "/api/disconnect")).toEqual(times(3, 200));
   expect(await statusesOf(2, "POST", "/api/provider/custom")).toEqual(times(2, 200));
   expect(await statusesOf(1, "POST", "/api/connect")).toEqual([429]);
@@ -31,7 +54,7 @@ test("requests to connection endpoints count against the general limit, rejected
   expect(await statusesOf(3, "GET", "/api/status")).toEqual([200, 200, 429]);
 });
 
-test("where the general limit is used up, a connection endpoint is 429 as well", async () => {
+test("once the general limit is used up, a connection endpoint is 429 too", async () => {
   await statusesOf(10, "GET", "/api/status");
   expect(await statusesOf(1, "POST", "/api/disconnect")).toEqual([429]);
 });
@@ -40,18 +63,18 @@ test("unknown paths and wrong methods under /api count", async () => {
   expect(await statusesOf(11, "GET", "/api/nope")).toEqual([...times(10, 404), 429]);
 });
 
-test("health and the document are not limited", async () => {
+test("health and the OpenAPI document are not limited", async () => {
   expect(await statusesOf(15, "GET", "/health")).toEqual(times(15, 200));
   expect(await statusesOf(15, "GET", "/swagger/json")).toEqual(times(15, 200));
   const { headers } = await home.again("GET", "/health");
   expect(headers.has("x-ratelimit-limit")).toBe(false);
 });
 
-test("the limit is available again one second later and not earlier", async () => {
+test("the limit is available again after one second and not earlier", async () => {
   await statusesOf(10, "GET", "/api/status");
   await home.pass(999);
   expect(await statusesOf(1, "GET", "/api/status")).toEqual([429]);
-  // That one counts too, so nine are left where it is the only one in the window.
+  // That one counts too; it is now the only one in the window, so nine are left.
   await home.pass(999);
   expect(await statusesOf(10, "GET", "/api/status")).toEqual([...times(9, 200), 429]);
 });
@@ -67,7 +90,7 @@ function limitsIn(headers: Headers) {
   return ["limit", "remaining", "reset"].map((name) => headers.get(`x-ratelimit-${name}`));
 }
 
-test("each answer says the limit, what remains of it and when it is whole again", async () => {
+test("each answer states the limit, what remains of it and when all of it is available again", async () => {
   const own = await Home.start();
   const second = Math.floor(own.host.now() / 1_000);
   expect(own.host.now() % 1_000).toBe(250);
@@ -115,7 +138,7 @@ test("answers of every kind under /api carry the headers", async () => {
   await own.stop();
 });
 
-test("a request that the guard refuses uses nothing up: a foreign page must not shut its visitor out", async () => {
+test("a request refused for its origin is not counted: a foreign page must not use up its visitor's limit", async () => {
   for (let i = 0; i < 20; i++) {
     const { status, headers } = await home.again("POST", "/api/connect", undefined, {
       Origin: "http://evil.example",
@@ -125,14 +148,14 @@ test("a request that the guard refuses uses nothing up: a foreign page must not 
   expect(await statusesOf(5, "POST", "/api/disconnect")).toEqual(times(5, 200));
 });
 
-test("clients are counted apart", () => {
+test("each client is counted separately", () => {
   const limiter = new Limiter();
   for (let i = 0; i < 10; i++) limiter.take("192.168.1.2", "general", 0);
   expect(limiter.take("192.168.1.2", "general", 0).allowed).toBe(false);
   expect(limiter.take("192.168.1.3", "general", 0).allowed).toBe(true);
 });
 
-test("an IPv6 /64 is one client, a mapped IPv4 address is that address, and a zone is no difference", () => {
+test("an IPv6 /64 is one client, a mapped IPv4 address is that address, and a zone is ignored", () => {
   const sharing = [
     ["fd00::1", "fd00::ffff:2", "fd00:0:0:0:1::"],
     ["::ffff:192.168.1.2", "192.168.1.2"],
@@ -149,7 +172,7 @@ test("an IPv6 /64 is one client, a mapped IPv4 address is that address, and a zo
   expect(limiter.size).toBe(4);
 });
 
-test("peeking counts nothing and remembers no one", () => {
+test("peeking counts nothing and stores no client", () => {
   const limiter = new Limiter();
   const fresh = { limit: 10, remaining: 10, resetAt: 5, allowed: true };
   expect(limiter.peek("192.168.1.2", "general", 5)).toEqual(fresh);
@@ -160,7 +183,7 @@ test("peeking counts nothing and remembers no one", () => {
   expect(limiter.peek("192.168.1.2", "connection", 7)).toEqual(used);
 });
 
-test("in no second does a client get more than its limit, and in none without other requests less", () => {
+test("a client gets exactly its limit within any second", () => {
   const gaps = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 100 });
   fc.assert(
     fc.property(gaps, (waits) => {
@@ -179,7 +202,7 @@ test("in no second does a client get more than its limit, and in none without ot
 
 const ipv4 = (number: number) => [10, (number >> 16) & 255, (number >> 8) & 255, number & 255].join(".");
 
-test("a million addresses take bounded memory, and none of them gives the first one its limit back", () => {
+test("a million addresses take bounded memory and do not reset another client's count", () => {
   const limiter = new Limiter();
   for (let i = 0; i < 11; i++) limiter.take("192.168.1.2", "general", 0);
   for (let i = 0; i < 1_000_000; i++) limiter.take(ipv4(i), "general", 500);
@@ -187,18 +210,18 @@ test("a million addresses take bounded memory, and none of them gives the first 
   expect(limiter.take("192.168.1.2", "general", 999).allowed).toBe(false);
 }, 60_000);
 
-test("those for whom there is no room share one limit, and keep what is used when room comes", () => {
+test("clients for which there is no room share one limit, and keep its count when there is room again", () => {
   const limiter = new Limiter();
   for (let i = 0; i < 10_000; i++) limiter.take(ipv4(i), "general", 0);
   const allowed = Array.from({ length: 20 }, () => limiter.take("192.168.1.2", "general", 500).allowed);
   expect(allowed).toEqual([...Array(10).fill(true), ...Array(10).fill(false)]);
   expect(limiter.take("192.168.1.3", "general", 500).allowed).toBe(false);
-  // At 1,000 the others are forgotten; who was in the crowd is still over the limit.
+  // At 1,000 the others are forgotten; a client from the crowd is still over the limit.
   expect(limiter.take("192.168.1.2", "general", 1_000).allowed).toBe(false);
   expect(limiter.take("192.168.1.2", "general", 2_000).allowed).toBe(true);
 });
 
-test("clients that went quiet are forgotten", () => {
+test("idle clients are forgotten", () => {
   const limiter = new Limiter();
   for (let i = 0; i < 5_000; i++) limiter.take(ipv4(i), "general", 0);
   limiter.take("192.168.1.2", "general", 1_000);
