@@ -22,7 +22,7 @@ interface Deps extends Pick<Tunnel, "controller" | "roundTrips"> {
   log: Pick<Log, "warn">;
 }
 
-/** What the HTTP interface asks, answered by the catalogue and the tunnel. */
+/** The gateway of the HTTP interface, on top of the catalogue and the tunnel. */
 export function gatewayOf({
   catalogue,
   controller,
@@ -37,14 +37,14 @@ export function gatewayOf({
     const read = await controller.status(catalogue.current(), state);
     return { ...read, error: read.error ?? savedState.trouble ?? events.damage };
   };
-  // Each state is told, in order, though reading the rest of a status takes longer than a state may last.
-  let telling: Promise<unknown> = Promise.resolve();
+  // Every state is published, in order, although reading the rest of a status may take longer than the state lasts.
+  let publishing: Promise<unknown> = Promise.resolve();
   controller.onChange((state) => {
-    // A status asks the kernel, which costs a program.
-    if (!events.heard) return;
-    telling = telling
+    // Reading a status starts a program.
+    if (!events.hasListeners) return;
+    publishing = publishing
       .then(async () => events.publish({ type: "status_change", payload: await status(state) }))
-      .catch((error: unknown) => log.warn(`a change of state could not be told: ${String(error)}`));
+      .catch((error: unknown) => log.warn(`a change of state could not be published: ${String(error)}`));
   });
   catalogue.onChange((provider, count) =>
     events.publish({ type: "server_update", payload: { provider, count } }),

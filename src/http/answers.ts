@@ -1,11 +1,11 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { type StandardSchema, standardSchema } from "./standard-schema.ts";
 
-/** Every refusal, of every endpoint and for every cause. */
+/** The body of every error, whatever the endpoint and the cause. */
 export const Refusal = Type.Object(
   {
     success: Type.Literal(false),
-    error: Type.String({ description: "what is wrong, in words", examples: ["server is required"] }),
+    error: Type.String({ description: "what is wrong, as a sentence", examples: ["server is required"] }),
   },
   { additionalProperties: false },
 );
@@ -24,7 +24,7 @@ export function answers<Schema extends TSchema>(ok: Schema, description: string)
   };
 }
 
-/** One answer, which Elysia checks before it leaves. */
+/** One answer; Elysia validates it before it is sent. */
 export function answer<Schema extends TSchema>(
   schema: Schema,
   description: string,

@@ -9,7 +9,7 @@ export async function jsonBody({ request }: { request: Request }): Promise<unkno
   return parseJson(decoded(bytes));
 }
 
-/** Parser of the routes that change something and take no body: one that comes all the same is read and dropped. */
+/** Parser of the routes that change something but take no body: a body that is sent anyway is read and ignored. */
 export async function unusedBody({ request }: { request: Request }): Promise<null> {
   const bytes = await bodyOf(request);
   if (bytes.length > 0) requireJson(request);
@@ -20,7 +20,7 @@ export async function unusedBody({ request }: { request: Request }): Promise<nul
 const MAX_BODY_BYTES = 65_536;
 
 /**
- * A foreign page can send text/plain without asking first, but not application/json
+ * A page of another site can send text/plain without a CORS preflight, but not application/json
  * (https://fetch.spec.whatwg.org/#cors-safelisted-request-header).
  */
 function requireJson(request: Request): void {
@@ -42,7 +42,7 @@ async function bodyOf(request: Request): Promise<Uint8Array> {
     }
   } catch (error) {
     if (error instanceof GatewayError) throw error;
-    throw new GatewayError("bad_request", "body broke off", { cause: error });
+    throw new GatewayError("bad_request", "body is incomplete", { cause: error });
   }
   return Buffer.concat(chunks);
 }

@@ -18,7 +18,7 @@ export function customRoutes(gateway: Gateway) {
       {
         parse: jsonBody,
         body: standardSchema({ ...CustomServer, examples: [CUSTOM_EXAMPLE] }),
-        response: answers(Success, "the server is in the list of the provider custom"),
+        response: answers(Success, "the server was added to the provider custom"),
         detail: { summary: "Add a custom server", tags: ["Servers"] },
       },
     )
@@ -31,7 +31,7 @@ export function customRoutes(gateway: Gateway) {
       {
         parse: unusedBody,
         params: namePath(CUSTOM_EXAMPLE.name),
-        response: answers(Success, "the server is gone"),
+        response: answers(Success, "the server was removed"),
         detail: { summary: "Remove a custom server", tags: ["Servers"] },
       },
     );

@@ -21,8 +21,8 @@ export function docsRoutes(gateway: Gateway, eventSockets: EventSockets) {
 }
 
 /**
- * The plugin runs in an app that nobody listens to: beside the document it would serve a page that loads its
- * scripts from a CDN, and nothing of the gateway may depend on the internet.
+ * The plugin runs in an app of its own that does not listen, because besides the document it serves a page that
+ * loads scripts from a CDN, and no page of the gateway may depend on the internet.
  */
 async function documentOf(gateway: Gateway, eventSockets: EventSockets): Promise<OpenApi> {
   const described = new Elysia()
@@ -35,13 +35,13 @@ async function documentOf(gateway: Gateway, eventSockets: EventSockets): Promise
 const INFO = {
   title: "Portcullis",
   description:
-    "A WireGuard VPN gateway with a kill switch. No credentials: the local network is served. Malformed HTTP is " +
-    "answered before any endpoint sees it, without a body: 431 where the head is larger than 16 KiB or has too many " +
-    "fields, 505 for a version other than HTTP/1.0 and 1.1, 400 otherwise.",
+    "A WireGuard VPN gateway with a kill switch. There are no credentials: the local network is served. Malformed " +
+    "HTTP is answered before it reaches an endpoint, without a body: 431 if the head is larger than 16 KiB or has " +
+    "too many fields, 505 for a version other than HTTP/1.0 and 1.1, 400 otherwise.",
   version,
 };
 
-/** The parts of the document that are touched here. */
+/** The parts of the document that are changed here. */
 interface OpenApi {
   openapi: string;
   paths: Record<string, Record<string, Operation>>;
@@ -57,8 +57,8 @@ interface Body {
 }
 
 /**
- * The plugin lists three content types for every body, leaves words of the schema beside it, and says 3.0 although
- * `const` and `null` are of 3.1.
+ * The plugin lists three content types for every body, leaves keywords of the schema outside it, and states version
+ * 3.0, although `const` and `null` are from 3.1.
  */
 function corrected(document: OpenApi): OpenApi {
   for (const [path, operations] of Object.entries(document.paths)) {
@@ -74,7 +74,7 @@ function corrected(document: OpenApi): OpenApi {
   return { ...document, openapi: "3.1.0" };
 }
 
-/** OpenAPI has no place for the messages of a WebSocket; they are told of as what follows the 101. */
+/** OpenAPI cannot describe the messages of a WebSocket; they are given as the content of the 101 answer. */
 function withEvents(document: OpenApi): OpenApi {
   const responses = document.paths["/ws"]?.get?.responses;
   if (responses === undefined) throw new Error("/ws is not in the document");
@@ -82,13 +82,13 @@ function withEvents(document: OpenApi): OpenApi {
     description: "the connection is a WebSocket; each text message is one event, and the client sends none",
     content: { "application/json": { schema: { $ref: "#/components/schemas/event" } } },
   };
-  // A schema that is named as its `type` needs no entry in a discriminator's mapping.
+  // A schema whose name equals its `type` needs no entry in the discriminator's mapping.
   const oneOf = Object.keys(EVENTS).map((name) => ({ $ref: `#/components/schemas/${name}` }));
   const event = { oneOf, discriminator: { propertyName: "type" } };
   return { ...document, components: { schemas: { ...EVENTS, event } } };
 }
 
-/** Only `/health` and `/metrics` speak plain text, and only there is a whole body a string. */
+/** Only `/health` and `/metrics` answer in plain text, and only their bodies are strings. */
 function contentOf(body: Body): Body["content"] {
   const json = body.content["application/json"];
   if (json === undefined) return body.content;

@@ -2,7 +2,7 @@ import { NotFoundError, ParseError, ValidationError } from "elysia";
 import { type Code, GatewayError } from "../errors.ts";
 import { redacted } from "../secrets.ts";
 
-/** Tells the operator of a fault that the client learns nothing about. */
+/** Logs a fault whose details are not shown to the client. */
 export type Fault = (message: string) => void;
 
 const STATUS: Record<Code, number> = {
@@ -26,16 +26,16 @@ export function answerTo(thrown: unknown, request: Request, fault: Fault): Respo
   return refusal(STATUS[error.code], message);
 }
 
-/** Thrown where no route fits; the answer names what was asked for. */
+/** Thrown if no route matches; the answer names the method and the path. */
 export const NOT_FOUND = new GatewayError("not_found", "not found");
 
 /** The path of a request as it was sent, percent-encoded, without the query. */
 export function pathOf(request: Request): string {
-  // A request without a usable Host has no origin in its URL, so that `new URL` would throw.
+  // The URL of a request without a usable Host has no origin, and `new URL` would throw.
   return request.url.replace(/^https?:\/\/[^/]*/, "").replace(/[?#].*$/s, "");
 }
 
-/** The path as a line of the log or of an answer may hold it. */
+/** The path, shortened for the log and for answers. */
 export function shownPathOf(request: Request): string {
   const path = pathOf(request);
   return path.length > MAX_SHOWN ? `${path.slice(0, MAX_SHOWN)}…` : path;
@@ -44,13 +44,13 @@ export function shownPathOf(request: Request): string {
 /** Long enough for `/api/custom/remove/` and 64 characters that take 12 bytes each when encoded. */
 const MAX_SHOWN = 800;
 
-/** An error body; `more` are headers that the status code asks for. */
+/** An error answer; `more` are headers that the status code requires. */
 export function refusal(status: number, error: string, more: Record<string, string> = {}): Response {
   const headers = { "content-type": "application/json", ...more };
   return new Response(JSON.stringify({ success: false, error }), { status, headers });
 }
 
-/** Elysia wraps what a parser throws in a ParseError; null stands for a cause that clients are not told. */
+/** Elysia wraps what a parser throws in a ParseError. Null stands for a cause that is not shown to clients. */
 function gatewayErrorFrom(thrown: unknown): GatewayError | null {
   if (thrown instanceof GatewayError) return thrown;
   if (thrown instanceof NotFoundError) return NOT_FOUND;
@@ -61,7 +61,7 @@ function gatewayErrorFrom(thrown: unknown): GatewayError | null {
   return null;
 }
 
-/** For the log. A ValidationError's own message quotes the whole body, and a foreign message may quote a key. */
+/** For the log. A ValidationError's own message quotes the whole body, and any other message may quote a key. */
 export function describe(thrown: unknown): string {
   if (thrown instanceof ValidationError) return `the answer does not fit its schema: ${sentenceOf(thrown)}`;
   if (!(thrown instanceof Error)) return "something other than an Error was thrown";
@@ -70,7 +70,7 @@ export function describe(thrown: unknown): string {
   return redacted(text.replace(/\.$/, "") + cause);
 }
 
-/** The sentence that `standard.ts` gave as its only issue. */
+/** The sentence that `standard-schema.ts` gives as the only issue. */
 function sentenceOf(error: ValidationError): string {
-  return typeof error.customError === "string" ? error.customError : "a field is wrong";
+  return typeof error.customError === "string" ? error.customError : "a field is not valid";
 }

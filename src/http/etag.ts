@@ -1,10 +1,10 @@
-/** A JSON answer as it is sent, and the strong validator of these very bytes (RFC 9110, section 8.8.3). */
+/** A JSON answer as it is sent, and the strong validator of exactly these bytes (RFC 9110, section 8.8.3). */
 export interface Entity {
   bytes: Uint8Array<ArrayBuffer>;
   etag: string;
 }
 
-/** Makes the answer once for as long as the same object is handed in: 20,000 servers take some 60 ms. */
+/** Encodes the answer only once while the same object is passed: 20,000 servers take some 60 ms. */
 export function entityOnce<Value extends object>(check: (value: Value) => void): (value: Value) => Entity {
   let last: { value: Value; entity: Entity } | null = null;
   return (value) => {
@@ -16,9 +16,9 @@ export function entityOnce<Value extends object>(check: (value: Value) => void):
   };
 }
 
-/** The entity, or 304 without a body to a client that has it already. */
+/** The entity, or 304 without a body for a client that already has it. */
 export function answerWith({ bytes, etag }: Entity, request: Request): Response {
-  // A client may keep it, and asks each time whether it still holds.
+  // A client may cache it, but must revalidate it each time.
   const headers = { ETag: etag, "Cache-Control": "private, no-cache" };
   if (isKnown(etag, request)) {
     return new Response(null, { status: 304, headers });
@@ -31,7 +31,7 @@ function entityOf(value: object): Entity {
   return { bytes, etag: `"${new Bun.CryptoHasher("sha256").update(bytes).digest("base64url")}"` };
 }
 
-/** Whether the client has it: `If-None-Match` is `*` or a list of tags, compared weakly (RFC 9110, section 13.1.2). */
+/** Whether the client already has it: `If-None-Match` is `*` or a list of tags, compared weakly (RFC 9110, section 13.1.2). */
 export function isKnown(etag: string, request: Request): boolean {
   const tags = (request.headers.get("if-none-match") ?? "").split(",").map((tag) => tag.trim());
   return tags.some((tag) => tag === "*" || tag === etag || tag === `W/${etag}`);

@@ -3,10 +3,10 @@ import type { Log } from "../log.ts";
 import type { Host } from "../system/host.ts";
 import type { GatewayEvent } from "./event.ts";
 
-/** Passes each event on to whoever listens, and counts the alerts. */
+/** Passes each event to all listeners, and counts the alerts. */
 export class EventBus {
   alerts = 0;
-  /** The latest damage to state or lists; it stays until the next start. */
+  /** The latest alert about a damaged state or list; kept until the service restarts. */
   damage: string | null = null;
   private readonly listeners = new Set<(event: GatewayEvent) => void>();
 
@@ -20,7 +20,7 @@ export class EventBus {
     return () => void this.listeners.delete(listener);
   }
 
-  get heard(): boolean {
+  get hasListeners(): boolean {
     return this.listeners.size > 0;
   }
 

@@ -3,15 +3,15 @@ import { describe, type Fault } from "./errors.ts";
 import { GatewayEvent } from "./event.ts";
 import type { Gateway } from "./gateway.ts";
 
-/** More than a home has screens; together with the backlog it bounds what they can hold of the memory. */
+/** More than a home has screens; with the backlog it bounds the memory that sockets take. */
 const MAX_SOCKETS = 1_000;
-/** One device cannot take all the places. */
+/** So that one device cannot use up the limit alone. */
 const MAX_SOCKETS_PER_CLIENT = 100;
-/** Some 60 messages beyond what the kernel buffers: who is further behind is closed. */
+/** Some 60 messages beyond what the kernel buffers; a socket that is further behind is closed. */
 const MAX_BACKLOG_BYTES = 32_768;
-/** No client has anything to say; a ping's own limit is 125 bytes (RFC 6455, section 5.5). */
+/** Clients have no messages to send; a ping has at most 125 bytes (RFC 6455, section 5.5). */
 const MAX_MESSAGE_BYTES = 1_024;
-/** Whoever is silent for this long is pinged before it ends, and closed if nothing comes back. */
+/** A socket that is silent for almost this long is pinged, and closed if no answer comes. */
 const IDLE_SECONDS = 60;
 
 /** Close codes of RFC 6455, section 7.4.1. */
@@ -21,21 +21,22 @@ const TOPIC = "events";
 
 const eventSchema = Compile(GatewayEvent);
 
-/** What a socket remembers: whose place it takes, in the words of `clientOf`. */
-export interface Seat {
+/** What Bun keeps with each socket: its client, as `clientOf` names it. */
+export interface SocketData {
   client: string;
 }
-type Socket = Bun.ServerWebSocket<Seat>;
+type Socket = Bun.ServerWebSocket<SocketData>;
 
-/** All who listen at `/ws`. A message is written out once and handed to Bun, which spreads it natively. */
+/** The open sockets of `/ws`. A message is serialized once, and Bun sends it to all of them natively. */
 export class EventSockets {
   private readonly sockets = new Set<Socket>();
-  private readonly seats = new Map<string, number>();
-  /** How many changes of the status were told so far. */
+  /** The number of open sockets of each client. */
+  private readonly perClient = new Map<string, number>();
+  /** The number of status changes sent so far. */
   private changes = 0;
-  /** The status on its way to those who have just come; a crowd that comes at once shares one reading. */
+  /** The reading of the status for sockets that have just opened; those that open during it share it. */
   private reading: Promise<string> | null = null;
-  private leaveGateway = () => {};
+  private unsubscribe = () => {};
   private server: Pick<Bun.Server<unknown>, "publish"> | null = null;
 
   constructor(
@@ -44,46 +45,46 @@ export class EventSockets {
   ) {}
 
   /** For `Bun.serve`; the limits hold for every socket of the server. */
-  readonly handlers: Bun.WebSocketHandler<Seat> = {
+  readonly handlers: Bun.WebSocketHandler<SocketData> = {
     idleTimeout: IDLE_SECONDS,
     sendPings: true,
     maxPayloadLength: MAX_MESSAGE_BYTES,
     backpressureLimit: MAX_BACKLOG_BYTES,
     closeOnBackpressureLimit: true,
-    open: (socket) => this.enter(socket),
+    open: (socket) => this.opened(socket),
     message: (socket) => socket.close(CLOSE.policyViolation, "this socket only sends"),
-    close: (socket) => this.leave(socket),
+    close: (socket) => this.closed(socket),
   };
 
-  /** Why there is no place for one more socket of a client, or null. */
+  /** The limit that one more socket of a client would exceed: the client's own or that of all; null if neither. */
   refusalFor(client: string): "client" | "all" | null {
     if (this.sockets.size >= MAX_SOCKETS) return "all";
-    return (this.seats.get(client) ?? 0) >= MAX_SOCKETS_PER_CLIENT ? "client" : null;
+    return (this.perClient.get(client) ?? 0) >= MAX_SOCKETS_PER_CLIENT ? "client" : null;
   }
 
-  /** From here on the events of the gateway go to those who listen. */
+  /** From now on the gateway's events are sent to the open sockets. */
   start(server: Pick<Bun.Server<unknown>, "publish">): void {
     this.server = server;
   }
 
   stop(): void {
-    this.leaveGateway();
+    this.unsubscribe();
     for (const socket of this.sockets) socket.close(CLOSE.goingAway, "the gateway stops");
   }
 
-  /** While somebody is there: what nobody hears the gateway need not find out. */
+  /** Subscribes while sockets are open: without listeners the gateway saves the work for its events. */
   private listen(): void {
-    this.leaveGateway = this.gateway.subscribe((event) => {
+    this.unsubscribe = this.gateway.subscribe((event) => {
       try {
-        this.tell(event);
+        this.broadcast(event);
       } catch (error) {
-        // The gateway has done what it tells of; it is not undone because nobody hears of it.
+        // The change that the event reports has happened; a failure to send it must not reach the gateway.
         this.fault(`/ws: ${describe(error)}`);
       }
     });
   }
 
-  private tell(event: GatewayEvent): void {
+  private broadcast(event: GatewayEvent): void {
     const text = textOf(event);
     if (event.type === "status_change") {
       this.changes++;
@@ -92,31 +93,31 @@ export class EventSockets {
     this.server?.publish(TOPIC, text);
   }
 
-  private enter(socket: Socket): void {
+  private opened(socket: Socket): void {
     const { client } = socket.data;
     if (this.sockets.size === 0) this.listen();
     this.sockets.add(socket);
-    this.seats.set(client, (this.seats.get(client) ?? 0) + 1);
-    // Before the status is read, so that no change falls between.
+    this.perClient.set(client, (this.perClient.get(client) ?? 0) + 1);
+    // Before the status is read, so that no change is missed.
     socket.subscribe(TOPIC);
-    void this.greet(socket);
+    void this.sendStatus(socket);
   }
 
-  private leave(socket: Socket): void {
+  private closed(socket: Socket): void {
     if (!this.sockets.delete(socket)) return;
-    if (this.sockets.size === 0) this.leaveGateway();
+    if (this.sockets.size === 0) this.unsubscribe();
     const { client } = socket.data;
-    const rest = (this.seats.get(client) ?? 0) - 1;
-    if (rest > 0) this.seats.set(client, rest);
-    else this.seats.delete(client);
+    const rest = (this.perClient.get(client) ?? 0) - 1;
+    if (rest > 0) this.perClient.set(client, rest);
+    else this.perClient.delete(client);
   }
 
-  private async greet(socket: Socket): Promise<void> {
+  private async sendStatus(socket: Socket): Promise<void> {
     const before = this.changes;
     const text = await this.status().catch(() => null);
     if (!this.sockets.has(socket)) return;
     if (text === null) socket.close(CLOSE.internalError, "the status cannot be read");
-    // A change that came meanwhile is newer than what was read, and this socket has got it.
+    // A change during the reading is newer than what was read, and this socket has received it.
     else if (this.changes === before) socket.send(text);
   }
 
@@ -139,7 +140,7 @@ export class EventSockets {
   }
 }
 
-/** Like an answer, a message is checked before it leaves. */
+/** Like an answer, a message is validated before it is sent. */
 function textOf(event: GatewayEvent): string {
   if (!eventSchema.Check(event)) throw new Error(`a ${event.type} does not fit its schema`);
   return JSON.stringify(event);

@@ -5,16 +5,16 @@ import { Status } from "../tunnel/schema.ts";
 
 /** The messages of `/ws` by their `type`. */
 export const EVENTS = {
-  status_change: message("status_change", Status, "sent once on opening, then at every change of state"),
+  status_change: message("status_change", Status, "sent on opening and at every change of state"),
   server_update: message(
     "server_update",
     Type.Object({ provider: Provider, count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
-    "the list of a provider changed and has so many servers now",
+    "the list of a provider changed; count is its number of servers now",
   ),
   security_alert: message(
     "security_alert",
     SecurityAlert,
-    "the protection was touched or fell short, or is whole again",
+    "the protection was altered, failed or was restored",
   ),
 };
 

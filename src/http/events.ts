@@ -1,12 +1,12 @@
 import { Elysia } from "elysia";
 import { answer, Refusal } from "./answers.ts";
 import { refusal } from "./errors.ts";
-import type { EventSockets, Seat } from "./event-sockets.ts";
+import type { EventSockets, SocketData } from "./event-sockets.ts";
 import { clientOf } from "./limits.ts";
 
 /**
  * `/ws` is a GET like any other up to the upgrade, so that the pipeline and the error handling apply to it too.
- * (Elysia's own `.ws` hides from both that there was an upgrade.)
+ * (Elysia's own `.ws` hides the upgrade from both.)
  */
 export function eventRoutes(eventSockets: EventSockets) {
   return new Elysia().get(
@@ -16,8 +16,8 @@ export function eventRoutes(eventSockets: EventSockets) {
       const client = clientOf(server.requestIP(request)?.address ?? "");
       const full = eventSockets.refusalFor(client);
       if (full !== null) return FULL[full]();
-      if (!server.upgrade(request, { data: { client } satisfies Seat })) return NOT_A_HANDSHAKE();
-      // Bun has sent its own; this one is for the log.
+      if (!server.upgrade(request, { data: { client } satisfies SocketData })) return NOT_A_HANDSHAKE();
+      // Bun has already sent a 101 of its own; this one is only for the log.
       return new Response(null, { status: 101 });
     },
     {
@@ -32,7 +32,7 @@ export function eventRoutes(eventSockets: EventSockets) {
   );
 }
 
-/** RFC 6455, section 4.2.1; Bun would answer what is not one with a body of its own, or none. */
+/** RFC 6455, section 4.2.1. Bun would answer anything else with a body of its own, or with none. */
 function isHandshake(headers: Headers): boolean {
   return (
     headers.get("upgrade")?.toLowerCase() === "websocket" &&

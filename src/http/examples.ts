@@ -1,6 +1,6 @@
 import type { CustomServer, ImportedConfig } from "../servers/schema.ts";
 
-/** Bodies as the documentation shows them, for the box of `portcullis try`; the keys are those of the wg(8) page. */
+/** Example bodies of the documentation; they fit the sandbox of `portcullis try`. The keys are from wg(8). */
 export const CONNECT_EXAMPLE = { server: "box-vpn-1" };
 
 export const CUSTOM_EXAMPLE: CustomServer = {

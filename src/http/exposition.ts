@@ -1,4 +1,4 @@
-/** A metric with its samples, as https://prometheus.io/docs/instrumenting/exposition_formats/ has it. */
+/** A metric with its samples; see https://prometheus.io/docs/instrumenting/exposition_formats/. */
 export interface Family {
   name: string;
   type: "counter" | "gauge" | "histogram";
@@ -13,7 +13,7 @@ export interface Sample {
   value: number;
 }
 
-/** Text format 0.0.4. A family without samples is left out. */
+/** The families in text format 0.0.4; a family without samples is left out. */
 export function expositionOf(families: readonly Family[]): string {
   return families
     .filter(({ samples }) => samples.length > 0)

@@ -3,14 +3,14 @@ import type { Histogram } from "../tunnel/histogram.ts";
 import type { Status } from "../tunnel/schema.ts";
 import type { GatewayEvent } from "./event.ts";
 
-/** What the HTTP interface asks of the gateway. A refusal is a thrown `GatewayError`. */
+/** What the HTTP interface needs of the gateway. Its methods refuse by throwing a `GatewayError`. */
 export interface Gateway {
   status(): Promise<Status>;
   providers(): { providers: Provider[]; current: Provider };
   use(provider: Provider): void | Promise<void>;
-  /** The same object for as long as nothing in it changes, so that the answer is made once. */
+  /** The same object until something in it changes, so that the answer is encoded only once. */
   servers(): { servers: ServerTree; provider: Provider };
-  /** Resolves after the handshake with the named server of the current provider, or with the nearest of a place. */
+  /** Resolves after the handshake with the named server of the current provider, or with the nearest server of a place. */
   connect(name: string): Promise<void>;
   disconnect(): Promise<{ killSwitch: boolean }>;
   addCustom(server: CustomServer): void | Promise<void>;
@@ -19,19 +19,19 @@ export interface Gateway {
   /** Returns warnings: what the configuration asks for and the gateway does in its own way. */
   importConfig(config: ImportedConfig): string[] | Promise<string[]>;
   keyPair(): { private_key: string; public_key: string };
-  /** Null while the kill switch's promise can be kept, else one line that says why not. */
+  /** Null while the kill switch works as promised; otherwise one line that says why it does not. */
   health(): Promise<string | null>;
-  /** The listener is called for each event, in order, until the returned function is. */
+  /** Calls the listener for each event, in order, until the returned function is called. */
   subscribe(listener: (event: GatewayEvent) => void): () => void;
   figures(): Promise<Figures>;
 }
 
-/** What `/metrics` is made of. */
+/** The figures that `/metrics` shows. */
 export interface Figures {
   status: Status;
-  /** The tunnel that the bytes and the handshake of the status belong to; the key is the server's. */
+  /** The tunnel that the bytes and the handshake of the status belong to; the public key is the server's. */
   tunnel: { interface: string; publicKey: string } | null;
-  /** How many security alerts there were since the service started. */
+  /** The number of security alerts since the service started. */
   alerts: number;
   /** How long each successful connect took, in seconds. */
   connects: Histogram;

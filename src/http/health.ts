@@ -12,9 +12,9 @@ export function healthRoutes(gateway: Gateway) {
     },
     {
       response: {
-        200: answer(Type.Literal("healthy"), "the kill switch's promise can be kept"),
+        200: answer(Type.Literal("healthy"), "the kill switch works as promised"),
         403: answer(Refusal, "from outside the local network, or sent by a page of another site"),
-        500: answer(Type.String(), "it cannot be kept; one line says why"),
+        500: answer(Type.String(), "it does not; one line says why"),
       },
       detail: { summary: "Check health", tags: ["Health"] },
     },

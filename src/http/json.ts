@@ -1,8 +1,8 @@
 import { GatewayError } from "../errors.ts";
 
 /**
- * JSON as RFC 8259 has it, and stricter where `JSON.parse` is silent: a name that is repeated in an object
- * (RFC 8259, section 4: "behavior is unpredictable"), NUL, lone surrogates and deep nesting are refused.
+ * Parses JSON (RFC 8259) and refuses what `JSON.parse` silently accepts: a name that is repeated in an object
+ * (RFC 8259, section 4: "behavior is unpredictable"), NUL, lone surrogates and deep nesting.
  */
 export function parseJson(text: string): unknown {
   const value = parsed(text);
@@ -10,7 +10,7 @@ export function parseJson(text: string): unknown {
   return value;
 }
 
-/** No request nests deeper than 1; the rest is room. */
+/** No valid request nests deeper than 1; the rest is margin. */
 const MAX_DEPTH = 16;
 
 function parsed(text: string): unknown {
@@ -22,7 +22,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Walks text that is known to be valid JSON. Arrays stand on the stack as null, objects as the names seen. */
+/** Walks text that is known to be valid JSON. The stack has null for an array, the names seen for an object. */
 function refuseSurprises(text: string): void {
   const stack: (Set<string> | null)[] = [];
   for (let at = 0; at < text.length; at++) {
@@ -60,9 +60,9 @@ function isName(text: string, end: number): boolean {
 }
 
 function refuseCharacters(string: string): void {
-  if (string.includes("\0")) throw new GatewayError("bad_request", "body holds a NUL character");
+  if (string.includes("\0")) throw new GatewayError("bad_request", "body contains a NUL character");
   if (!string.isWellFormed()) {
-    throw new GatewayError("bad_request", "body holds half of a surrogate pair, which is no character");
+    throw new GatewayError("bad_request", "body contains half of a surrogate pair, which is not a character");
   }
 }
 
@@ -71,7 +71,7 @@ function refuseRepeated(name: string, seen: Set<string>): void {
   seen.add(name);
 }
 
-/** Only names that a field can have are repeated to the client. */
+/** Quotes a name only if it could be that of a field. */
 function shown(name: string): string {
   return /^[a-z_]{1,40}$/.test(name) ? name : "a name";
 }

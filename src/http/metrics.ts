@@ -18,9 +18,9 @@ export function metricsRoutes(gateway: Gateway) {
       response: {
         200: answer(Type.String(), "text format 0.0.4 of Prometheus"),
         403: answer(Refusal, "from outside the local network, or sent by a page of another site"),
-        500: answer(Refusal, "the figures cannot be read"),
+        500: answer(Refusal, "the metrics cannot be read"),
       },
-      detail: { summary: "Read the figures for Prometheus", tags: ["Health"] },
+      detail: { summary: "Read the metrics for Prometheus", tags: ["Health"] },
     },
   );
 }
@@ -29,7 +29,7 @@ function familiesOf(figures: Figures): Family[] {
   return [...tunnelFamilies(figures), ...ownFamilies(figures)];
 }
 
-/** Under the names and with the labels of the usual WireGuard exporters, so that their dashboards fit. */
+/** Has the names and labels of the common WireGuard exporters, so that their dashboards work. */
 function tunnelFamilies({ tunnel, status }: Figures): Family[] {
   if (tunnel === null) return [];
   const labels = { interface: tunnel.interface, public_key: tunnel.publicKey };

@@ -2,23 +2,23 @@ import { parseIp } from "../address.ts";
 import type { Host } from "../system/host.ts";
 import { shared } from "./single-flight.ts";
 
-/** TCP connections with link-local peers, with the interface that each has come in by. */
+/** Lists the TCP connections with link-local peers, each with its interface. */
 const LIST = ["ss", "-Htn6", "state", "connected", "dst", "[fe80::/10]"];
 
 /**
- * By which interface a link-local peer has come in. Its address does not tell, and the server that has the connection
- * does not say; the kernel binds such a connection to its interface. One look answers all who asked before it began.
+ * Finds the interface on which a link-local peer is connected. Its address does not name it, and Bun does not either,
+ * but the kernel binds such a connection to its interface. One run of `ss` answers all calls made before it began.
  */
 export class Peers {
-  private readonly look: () => Promise<string>;
+  private readonly list: () => Promise<string>;
 
   constructor(host: Pick<Host, "run">) {
-    this.look = shared(() => host.run(LIST));
+    this.list = shared(() => host.run(LIST));
   }
 
-  /** Null where that is not known, or there is more than one. */
+  /** Null if it is not known, or if there are several. */
   async interfaceOf(address: string, port: number): Promise<string | null> {
-    const listing = await this.look().catch(() => "");
+    const listing = await this.list().catch(() => "");
     const names = new Set(
       listing
         .split("\n")

@@ -64,10 +64,7 @@ function refuseTooMany(budget: Budget | null): void {
 /** The router would silently replace bytes that are not UTF-8 by U+FFFD, and `%2F` by a slash. */
 function refuseOddPath(path: string): void {
   if (/%2f/i.test(path)) {
-    throw new GatewayError(
-      "bad_request",
-      "the path contains an encoded slash (%2F), which no name can contain",
-    );
+    throw new GatewayError("bad_request", "the path holds an encoded slash (%2F), which no name has");
   }
   try {
     decodeURIComponent(path);

@@ -27,7 +27,7 @@ export function providerRoutes(gateway: Gateway) {
       {
         parse: unusedBody,
         params: ProviderPath,
-        response: answers(Switched, "the provider is current; a live tunnel stays as it is"),
+        response: answers(Switched, "the provider is now the current one; a live tunnel is not changed"),
         detail: { summary: "Switch the current provider", tags: ["Servers"] },
       },
     );

@@ -12,7 +12,7 @@ import { serverRoutes } from "./servers.ts";
 import { statusRoutes } from "./status.ts";
 import { tunnelRoutes } from "./tunnel.ts";
 
-/** The endpoints, the events and the figures. */
+/** All routes except those of the documentation. */
 export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
   return new Elysia()
     .use(statusRoutes(gateway))

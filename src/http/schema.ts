@@ -20,7 +20,7 @@ export const Servers = Type.Object(
   { additionalProperties: false },
 );
 
-/** A server's name in a path, such as that of the example. */
+/** A server's name as a path parameter. */
 export function namePath(example: string) {
   return standardSchema(
     Type.Object({ name: Type.String({ example }) }, { additionalProperties: false }),
@@ -40,7 +40,7 @@ export const Imported = Type.Object(
     success: Type.Literal(true),
     warnings: Type.Optional(
       Type.Array(Type.String(), {
-        description: "what the file asks for and the gateway does in its own way",
+        description: "settings of the file that have no effect or that the gateway handles in its own way",
       }),
     ),
   },

@@ -5,9 +5,9 @@ export function setSecureHeaders(headers: Headers): void {
   headers.set("Referrer-Policy", "no-referrer");
   headers.set("Cross-Origin-Resource-Policy", "same-origin");
   if (!headers.has("Content-Security-Policy")) headers.set("Content-Security-Policy", NOTHING);
-  // Status, servers and keys are of the moment: none of them belongs into a cache.
+  // Status, servers and keys may change at any time: no cache may store them.
   if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
 }
 
-/** JSON and plain text load nothing, even where a browser shows them as a document. */
+/** JSON and plain text load nothing, even if a browser shows them as a document. */
 const NOTHING = "default-src 'none'; frame-ancestors 'none'";

@@ -7,7 +7,7 @@ import { Servers } from "./schema.ts";
 
 const RESPONSE = answers(
   Servers,
-  "country, city, servers of the current provider; who sends the ETag back in If-None-Match gets 304 while it holds",
+  "the current provider's servers by country and city; 304 if If-None-Match has the current ETag",
 );
 
 export function serverRoutes(gateway: Gateway) {
@@ -18,7 +18,7 @@ export function serverRoutes(gateway: Gateway) {
   });
 }
 
-/** Elysia checks objects, not the bytes that this route answers with. */
+/** Elysia validates objects, but this route answers with bytes. */
 function assertServers(servers: Static<typeof Servers>): void {
   const checked = RESPONSE[200]["~standard"].validate(servers);
   if ("issues" in checked)

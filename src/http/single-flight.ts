@@ -2,9 +2,9 @@ import { Queue } from "../queue.ts";
 import type { Gateway } from "./gateway.ts";
 
 /**
- * The gateway as many clients can use it at once. A question to the kernel starts programs, so concurrent questions
- * share one reading. A write to the disk blocks the whole process, so writes run one after the other, and other
- * work runs between them.
+ * A gateway that many clients can use at once. Reading the kernel's state starts programs, so concurrent requests
+ * share one reading. A write to the disk blocks the whole process, so writes run one after the other, with other
+ * work between them.
  */
 export function singleFlight(gateway: Gateway): Gateway {
   const queue = new Queue();
@@ -26,7 +26,7 @@ export function singleFlight(gateway: Gateway): Gateway {
   };
 }
 
-/** Calls that come during a read share the next one, so that no answer is older than its question. */
+/** Calls during a read share the next one, so that no answer is older than its request. */
 export function shared<T>(read: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   let next: Promise<T> | null = null;
@@ -42,7 +42,7 @@ export function shared<T>(read: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Lets the event loop go round once, so that a run of writes does not hold everything else up. */
+/** Lets the event loop run once, so that a series of writes does not block everything else. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

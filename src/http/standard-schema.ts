@@ -2,7 +2,7 @@ import type { Static, TSchema } from "typebox";
 import { Compile } from "typebox/compile";
 import { sentenceFor } from "./validation.ts";
 
-/** See https://standardschema.dev: what Elysia validates with. */
+/** The interface that Elysia validates with; see https://standardschema.dev. */
 export interface StandardSchema<Value> {
   readonly "~standard": {
     readonly version: 1;
@@ -13,8 +13,8 @@ export interface StandardSchema<Value> {
 }
 
 /**
- * Elysia 1.4 knows TypeBox 0.34 and Standard Schema; this gives a schema of TypeBox 1.x the latter. The
- * property is not enumerable, so that the schema stays plain JSON Schema for the OpenAPI document.
+ * Makes a TypeBox 1.x schema a Standard Schema, because Elysia 1.4 accepts only that and TypeBox 0.34. The property
+ * is not enumerable, so that the schema stays plain JSON Schema for the OpenAPI document.
  */
 export function standardSchema<Schema extends TSchema>(
   schema: Schema,

@@ -5,7 +5,7 @@ import type { Gateway } from "./gateway.ts";
 
 export function statusRoutes(gateway: Gateway) {
   return new Elysia().get("/api/status", () => gateway.status(), {
-    response: answers(Status, "the tunnel and the kill switch, as they are now"),
+    response: answers(Status, "the current state of the tunnel and the kill switch"),
     detail: { summary: "Read the tunnel's status", tags: ["Tunnel"] },
   });
 }

@@ -7,7 +7,7 @@ import { isKnown } from "./etag.ts";
 import page from "./swagger/index.html" with { type: "file" };
 import init from "./swagger/init.js" with { type: "file" };
 
-/** `/swagger`, a page for people that needs nothing but the gateway: Swagger UI is in the executable. */
+/** `/swagger`, a page that works without the internet: Swagger UI is embedded in the executable. */
 export function swaggerRoutes() {
   const app = new Elysia();
   for (const [path, { file, type }] of Object.entries(FILES)) {
@@ -31,7 +31,7 @@ const FILES: Record<string, { file: string; type: string }> = {
   "/swagger/swagger-ui-bundle.js.LICENSE.txt": { file: credits, type: TEXT },
 };
 
-/** Nothing but the gateway's own files and its own answers; the icons of Swagger UI's style sheet are `data:`. */
+/** Allows only the gateway's own files and answers; the icons in Swagger UI's style sheet are `data:` URLs. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -43,7 +43,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Browsers keep the file and ask whether it is still the same, for the next version of the gateway has others. */
+/** Browsers cache the file and revalidate it, because another version of the gateway has other files. */
 function answerWith(path: string, type: string): (request: Request) => Promise<Response> {
   let tag: string | undefined;
   return async (request) => {

@@ -7,14 +7,14 @@ import type { Gateway } from "./gateway.ts";
 import { Disconnected } from "./schema.ts";
 import { standardSchema } from "./standard-schema.ts";
 
-const WHERE =
+const DESCRIPTION =
   "Hostname of a server of the current provider. Or a country or a city, spelled as in /api/servers, or both as " +
-  "`City, Country`: then a few of its servers are asked for their round trip, by WireGuard handshakes, and the " +
-  "nearest is taken. What was measured counts for ten minutes. While the tunnel leads to the place, nothing changes.";
+  "`City, Country`: the round trips of a few servers there are measured with WireGuard handshakes, and the nearest " +
+  "is used. Measurements are valid for ten minutes. If the tunnel already leads to the place, nothing changes.";
 
 const Choice = standardSchema(
   Type.Object(
-    { server: Type.String({ minLength: 1, description: WHERE }) },
+    { server: Type.String({ minLength: 1, description: DESCRIPTION }) },
     { additionalProperties: false, examples: [CONNECT_EXAMPLE] },
   ),
 );

@@ -3,8 +3,8 @@ import type { TLocalizedValidationError } from "typebox/error";
 import { redacted } from "../secrets.ts";
 
 /**
- * One sentence that names the field and what would be right. It never holds the value, which may be a key.
- * `whole` names the value itself, for the case that it is no object at all.
+ * One sentence that names the field and says what it must be. It never quotes the value, which may be a key.
+ * `whole` names the value itself, in case it is not an object.
  */
 export function sentenceFor(
   schema: TSchema,
@@ -25,7 +25,7 @@ export function sentenceFor(
     return `${error.params.requiredProperties[0]} is required`;
   }
   if (field === undefined) return `${whole} must be ${wanted(schema)}`;
-  if (inner.length > 0) return `${named(field)} is not valid inside`;
+  if (inner.length > 0) return `${named(field)} contains a value that is not valid`;
   return `${named(field)} must be ${wanted(propertiesOf(schema)[field] ?? {})}`;
 }
 
@@ -47,7 +47,7 @@ function unknownField(name: string, known: readonly string[]): string {
   return `unknown field ${named(name)}: the known ones are ${known.join(", ")}`;
 }
 
-/** A field's name is the client's text: quoted, short, and not shown where someone put a key in its place. */
+/** A field's name is the client's text: it is quoted, shortened, and not shown if it looks like a secret. */
 function named(field: string): string {
   if (/^[a-z_]{1,40}$/.test(field)) return field;
   if (redacted(field) !== field) return "(a secret)";
@@ -61,13 +61,13 @@ function wanted(schema: JsonSchema): string {
   if (schema.const !== undefined) return String(schema.const);
   switch (schema.type) {
     case "string":
-      return (schema.minLength ?? 0) > 0 ? "a string that is not empty" : "a string";
+      return (schema.minLength ?? 0) > 0 ? "a non-empty string" : "a string";
     case "integer":
       return `a whole number${rangeOf(schema)}`;
     case "object":
       return "a JSON object";
     default:
-      return typeof schema.type === "string" ? `of type ${schema.type}` : "something else";
+      return typeof schema.type === "string" ? `of type ${schema.type}` : "of another type";
   }
 }
 

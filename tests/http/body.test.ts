@@ -17,7 +17,7 @@ async function refusalOf(body: string | Uint8Array, path = "/api/connect"): Prom
   return json.error;
 }
 
-test("a body of another content type, or of none, is a 400", async () => {
+test("a body with another content type, or with none, is a 400", async () => {
   const types = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""];
   for (const type of [...types, "application/jsonp", "application/json; charset=latin1", "text/json"]) {
     const { status, json } = await send("POST", "/api/connect", '{"server":"se-1"}', {
@@ -31,24 +31,24 @@ test("a body of another content type, or of none, is a 400", async () => {
   }
 });
 
-test("a request that needs a body and has none is a 400", async () => {
+test("a request that needs a body but has none is a 400", async () => {
   expect((await send("POST", "/api/connect")).json.error).toBe("Content-Type must be application/json");
   expect(await refusalOf("")).toBe("body is empty: a JSON object is expected");
 });
 
-test("what is no JSON is a 400 that does not quote it", async () => {
+test("malformed JSON is a 400 that does not quote it", async () => {
   for (const body of ["{", "x", "{'server':'a'}", '{"server":"a",}', '{"server":"a"} x', "NaN", " "]) {
     expect(await refusalOf(body)).toBe("body is not valid JSON");
   }
 });
 
-test("JSON that is no object is a 400", async () => {
+test("JSON that is not an object is a 400", async () => {
   for (const body of ["null", "[]", '"x"', "1", "true"]) {
     expect(await refusalOf(body)).toBe("body must be a JSON object");
   }
 });
 
-test("bytes that are no UTF-8 are a 400", async () => {
+test("bytes that are not UTF-8 are a 400", async () => {
   expect(await refusalOf(Buffer.from('{"server":"\xff"}', "latin1"))).toBe("body is not valid UTF-8");
 });
 
@@ -56,22 +56,22 @@ test("a byte order mark before the JSON is a 400", async () => {
   expect(await refusalOf('\uFEFF{"server":"se-1"}')).toBe("body starts with a byte order mark");
 });
 
-test("a repeated name is a 400, however it is written and however deep", async () => {
+test("a repeated name is a 400, even if it is escaped or nested", async () => {
   expect(await refusalOf('{"server":"a","server":"b"}')).toBe("body has server twice");
   expect(await refusalOf('{"server":"a","s\\u0065rver":"b"}')).toBe("body has server twice");
   expect(await refusalOf('{"a":[{"b":{"c":1 , "c" :2}}]}')).toBe("body has c twice");
   expect(await refusalOf('{"__proto__":1,"__proto__":1}')).toBe("body has __proto__ twice");
 });
 
-test("NUL and half surrogate pairs are a 400", async () => {
-  expect(await refusalOf('{"server":"a\\u0000"}')).toBe("body holds a NUL character");
-  expect(await refusalOf('{"\\u0000":"a"}')).toBe("body holds a NUL character");
+test("NUL and halves of surrogate pairs are a 400", async () => {
+  expect(await refusalOf('{"server":"a\\u0000"}')).toBe("body contains a NUL character");
+  expect(await refusalOf('{"\\u0000":"a"}')).toBe("body contains a NUL character");
   expect(await refusalOf('{"server":"\\ud83d"}')).toBe(
-    "body holds half of a surrogate pair, which is no character",
+    "body contains half of a surrogate pair, which is not a character",
   );
 });
 
-test("nesting is bounded", async () => {
+test("the depth of nesting is limited", async () => {
   const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
   expect(await refusalOf(nested(16))).toBe("body must be a JSON object");
   expect(await refusalOf(nested(17))).toBe("body is nested too deeply");
@@ -80,14 +80,14 @@ test("nesting is bounded", async () => {
 
 const TOO_LARGE = "body is too large: at most 65536 bytes";
 
-test("64 KiB are taken and one byte more is a 400", async () => {
+test("64 KiB are accepted and one byte more is a 400", async () => {
   const body = (length: number) => JSON.stringify({ name: "a", config: formatConfig(CONFIG) }).padEnd(length);
   expect((await send("POST", "/api/import", body(65_536))).text).toBe('{"success":true}');
   expect(await refusalOf(body(65_537), "/api/import")).toBe(TOO_LARGE);
   expect(await refusalOf(body(2_000_000), "/api/import")).toBe(TOO_LARGE);
 });
 
-test("a body without a stated length is bounded as well", async () => {
+test("a body without a stated length is limited too", async () => {
   const chunked = (length: number) => `${length.toString(16)}\r\n${" ".repeat(length)}\r\n`;
   const body = '11\r\n{"server":"se-1"}\r\n0\r\n\r\n';
   const headers = { "Transfer-Encoding": "chunked" };
@@ -96,12 +96,12 @@ test("a body without a stated length is bounded as well", async () => {
   expect({ status: answer.status, error: answer.json?.error }).toEqual({ status: 400, error: TOO_LARGE });
 });
 
-test("a large body is refused from its stated length, before it is sent", async () => {
+test("a large body is refused by its stated length, before it is sent", async () => {
   const { status, json } = await send("POST", "/api/connect", "{}", { "Content-Length": "70000000" });
   expect({ status, error: json.error }).toEqual({ status: 400, error: TOO_LARGE });
 });
 
-test("an endpoint without a body takes none of another content type, for a foreign page could send it", async () => {
+test("an endpoint without a body refuses one with another content type, which a foreign page could send", async () => {
   await home.connect();
   for (const path of ["/api/disconnect", "/api/provider/custom"]) {
     const { status, json } = await send("POST", path, "x=1", { "Content-Type": "text/plain" });
@@ -135,9 +135,9 @@ test("an unknown field is a 400 that names it and the known ones", async () => {
   );
 });
 
-test("a field of a wrong type or range is a 400 that says what would be right", async () => {
-  expect(await refusalOf('{"server":1}')).toBe("server must be a string that is not empty");
-  expect(await refusalOf('{"server":""}')).toBe("server must be a string that is not empty");
+test("a field with a wrong type or range is a 400 that says what it must be", async () => {
+  expect(await refusalOf('{"server":1}')).toBe("server must be a non-empty string");
+  expect(await refusalOf('{"server":""}')).toBe("server must be a non-empty string");
   const wrong = [
     [{ name: null }, "name must be a string"],
     [{ private_key: ["x"] }, "private_key must be a string"],
@@ -156,7 +156,7 @@ test("a number too large for a double is a 400", async () => {
   expect(await refusalOf(body, "/api/custom/add")).toBe("mtu must be a whole number from 576 to 65535");
 });
 
-test("strict JSON is JSON: what JSON.stringify writes is read back", () => {
+test("whatever JSON.stringify writes is read back", () => {
   const values = fc.jsonValue({ maxDepth: 8, stringUnit: "grapheme" });
   const noNul = values.filter((value) => !JSON.stringify(value).includes("\\u0000"));
   fc.assert(
@@ -166,7 +166,7 @@ test("strict JSON is JSON: what JSON.stringify writes is read back", () => {
   );
 });
 
-test("any text is either read as JSON.parse reads it or refused", () => {
+test("any text is either refused or read as JSON.parse reads it", () => {
   const pieces = fc.constantFrom("{", "}", "[", "]", ",", ":", '"', '"a"', "\\", "1", " ", "\\u0000", "null");
   const texts = fc.array(pieces, { maxLength: 12 }).map((parts) => parts.join(""));
   const read = (text: string) => {

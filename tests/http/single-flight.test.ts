@@ -2,36 +2,36 @@ import { expect, test } from "bun:test";
 import type { Gateway } from "../../src/http/gateway.ts";
 import { shared, singleFlight } from "../../src/http/single-flight.ts";
 
-/** A read that ends when it is let go, and says which one it is. */
+/** A read that ends when it is released, and returns its number. */
 function heldRead() {
-  const held: { let: () => void }[] = [];
+  const held: { release: () => void }[] = [];
   let count = 0;
   const read = shared(async () => {
     count += 1;
     const mine = count;
     const gate = Promise.withResolvers<void>();
-    held.push({ let: gate.resolve });
+    held.push({ release: gate.resolve });
     await gate.promise;
     return mine;
   });
   return { read, held };
 }
 
-test("reads that are asked for at the same time are one, and one at a time", async () => {
+test("concurrent calls share a read, and only one read runs at a time", async () => {
   const { read, held } = heldRead();
   const first = [read(), read(), read()];
   await Promise.resolve();
   const later = [read(), read()];
   await Promise.resolve();
   expect(held.length).toBe(1);
-  held[0]?.let();
+  held[0]?.release();
   expect(await Promise.all(first)).toEqual([1, 1, 1]);
   expect(held.length).toBe(2);
-  held[1]?.let();
+  held[1]?.release();
   expect(await Promise.all(later)).toEqual([2, 2]);
 });
 
-test("no answer is older than its question", async () => {
+test("no answer is older than its request", async () => {
   const gate = Promise.withResolvers<void>();
   let truth = "old";
   const read = shared(async () => {
@@ -47,7 +47,7 @@ test("no answer is older than its question", async () => {
   expect(await Promise.all([before, after])).toEqual(["old", "new"]);
 });
 
-test("a read that fails fails for those who share it, and the next one is tried", async () => {
+test("a failed read fails for all calls that share it, and the next call reads again", async () => {
   let fails = true;
   const read = shared(async () => {
     if (fails) throw new Error("no");
@@ -59,7 +59,7 @@ test("a read that fails fails for those who share it, and the next one is tried"
   expect(await read()).toBe("yes");
 });
 
-test("writes are done in order, other work runs between them, and one that fails stops no other", async () => {
+test("writes run in order with other work between them, and a failed one does not stop the others", async () => {
   const log: string[] = [];
   const gateway = singleFlight({
     use: (name: string) => {

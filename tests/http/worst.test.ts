@@ -5,18 +5,18 @@ import { Client } from "../binary/client.ts";
 import { BODY, CONFIG, PRESHARED } from "../servers/example.ts";
 import { Home } from "./home.ts";
 
-/** Of processor time, so that other programs of the machine do not count. */
+/** Processor time, so that other programs of the machine do not count. */
 const MOST_WORK_MS = 50;
-/** A collection of garbage or a compilation may fall into one answer, not into each of them. */
+/** Garbage collection or compilation may delay one answer, but not all of them. */
 const TRIES = 6;
-/** A body may be so long, and a head not quite. */
+/** The longest body, and almost the longest head, that are accepted. */
 const [BODY_BYTES, HEAD_BYTES] = [65_536, 15_000];
 
-/** The whole way of a request: the listener, the pipeline, the routes, the catalogue, and a tunnel on a fake kernel. */
+/** The whole path of a request: listener, pipeline, routes, catalogue, and a tunnel on a fake kernel. */
 const home = await Home.start();
 afterAll(() => home.stop());
 
-/** Each is repeated until it fills what there is; `a…b` has letters at its ends, where trimming stops. */
+/** Each is repeated to the full length; `a…b` has letters at its ends, where trimming stops. */
 const GRAINS = [
   ...[" ", "\t", "\n", "\r", "\r\n", "\0", "\u00a0", "\ufeff", "\ud800", "é", "😀", "a", "A/", "0", "1", "="],
   ...[",", ", ", ":", ".", "/", "//", "%", "%2e", "-", "[", "]", "[]", "[[", "{", "}", "{}", '"', "\\", "#"],
@@ -52,7 +52,7 @@ function filled(length: number): string[] {
   ];
 }
 
-/** Files whose every line is right, or nearly. */
+/** Files in which every line is valid, or almost. */
 const FILES = [
   ...[
     "[Interface]\n",
@@ -66,7 +66,7 @@ const FILES = [
   ...["a=b\n", "PostUp=x\n", "=\n", "#\n", "MTU = 1400 \t\n", "DNS=a,b\n", `PrivateKey=${PRESHARED}\n`],
 ].map((line) => `[Interface]\n${line.repeat(Math.floor(60_000 / (line.length + 1)))}${formatConfig(CONFIG)}`);
 
-/** The largest server that there can be. */
+/** The largest server that is accepted. */
 const PREFIXES = Array.from(
   { length: 1_024 },
   (_, at) => `fd00:1111:2222:3333:4444:5555:6666:${(at + 4096).toString(16)}/128`,
@@ -82,7 +82,7 @@ const LARGEST = {
   address: PREFIXES.slice(0, 16).join(","),
 };
 
-/** As long as a body may be, whatever JSON makes of the text. */
+/** A body of at most the longest length, however long the text becomes as JSON. */
 function withField(body: object, field: string, text: string): string {
   for (let length = text.length; ; length = Math.floor(length * 0.9)) {
     const json = JSON.stringify({ ...body, [field]: text.slice(0, length) });
@@ -134,7 +134,7 @@ test.each(["/api/custom/add", "/api/import", "/api/connect", "/api/disconnect", 
   120_000,
 );
 
-test("the worst names in a path, queries and headers cost no more", async () => {
+test("the worst names in paths, queries and headers cost no more", async () => {
   for (const text of filled(HEAD_BYTES).map((each) =>
     encodeURIComponent(each.toWellFormed()).slice(0, HEAD_BYTES),
   )) {
@@ -152,7 +152,7 @@ test("the worst names in a path, queries and headers cost no more", async () => 
   }
 }, 120_000);
 
-test("the largest servers that are accepted cost no more, by either way", async () => {
+test("the largest servers that are accepted cost no more, added or imported", async () => {
   const { config } = customServer(LARGEST);
   for (let name = 0; name < 5; name++) {
     await expectQuick("POST", "/api/custom/add", JSON.stringify({ ...LARGEST, name: `largest ${name}` }));

@@ -1,4 +1,4 @@
-// What is imported with `type: "file"` is the path of a file, in the compiled binary of an embedded one.
+// An import with `type: "file"` gives the path of the file; in the compiled binary the file is embedded.
 declare module "./swagger/*" {
   const path: string;
   export default path;
