@@ -1,7 +1,7 @@
 import type { Server } from "./schema.ts";
 import { UNKNOWN } from "./tree.ts";
 
-/** Servers that may stand in for one: those of its city, then of its country, each in the order of their names from its own on. */
+/** Servers that may replace one: those of its city, then those of its country, both by name, starting after its own. */
 export function alternativesTo(server: Server, servers: readonly Server[]): Server[] {
   const others = servers
     .filter((other) => other.provider === server.provider && other.name !== server.name)

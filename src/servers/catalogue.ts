@@ -19,7 +19,7 @@ import {
 import type { Storage } from "./storage.ts";
 import { type Listed, listed, placeOf, treeOf } from "./tree.ts";
 
-/** Refuses a configuration that the machine cannot use as its network is. */
+/** Throws if a configuration conflicts with the machine's current network. */
 export type Refusal = (config: Config) => void;
 
 /** The setting in which the current provider is kept. */
@@ -28,12 +28,12 @@ const CURRENT = "provider";
 /** The servers of the three providers, and which provider is current. */
 export class Catalogue {
   private readonly stored: Record<Stored, Map<string, Server>> = { custom: new Map(), imported: new Map() };
-  /** Of all stored servers. */
+  /** The size of all stored servers. */
   private bytes = 0;
   private readonly listeners: ((provider: Provider, count: number) => void)[] = [];
   private provider: Provider;
-  /** Null after a change, until someone asks. */
-  private shown: ReturnType<Catalogue["tree"]> | null = null;
+  /** Null after a change, until the next request. */
+  private cachedTree: ReturnType<Catalogue["tree"]> | null = null;
 
   constructor(
     private readonly store: Pick<Storage, "servers" | "insert" | "remove" | "read" | "write">,
@@ -42,10 +42,10 @@ export class Catalogue {
     this.provider = this.load();
   }
 
-  /** Takes up what somebody else has put into the store. */
+  /** Reads the store again, after it was changed from outside the catalogue. */
   reload(): void {
     this.provider = this.load();
-    for (const provider of ["custom", "imported"] as const) this.tell(provider);
+    for (const provider of ["custom", "imported"] as const) this.notify(provider);
   }
 
   current(): Provider {
@@ -56,28 +56,28 @@ export class Catalogue {
     if (provider === this.provider) return;
     this.store.write(CURRENT, provider);
     this.provider = provider;
-    this.shown = null;
+    this.cachedTree = null;
   }
 
-  /** The servers of a provider that can be connected to: managed ones need an account. */
+  /** The servers of a provider that can be connected to; the managed ones need an account. */
   servers(provider: Provider = this.provider): Server[] {
     return provider === "managed" ? this.managed.servers() : [...this.stored[provider].values()];
   }
 
-  /** The same object until something in it changes. */
+  /** Returns the same object until something in it changes. */
   tree(): { servers: ServerTree; provider: Provider } {
-    this.shown ??= { servers: treeOf(this.listed()), provider: this.provider };
-    return this.shown;
+    this.cachedTree ??= { servers: treeOf(this.listed()), provider: this.provider };
+    return this.cachedTree;
   }
 
-  /** Servers of every provider, by which a live tunnel is recognised. */
+  /** The servers of all providers, to recognize the server of a live tunnel. */
   all(): Server[] {
     return [...this.servers("managed"), ...this.servers("custom"), ...this.servers("imported")];
   }
 
   /**
-   * The current provider's server of that name, else its country or city of that name, with a few servers: those whose
-   * round trip is known, and a choice of the others.
+   * The current provider's server of that name, or else the country or city of that name with a few of its servers:
+   * all whose round trip is known, and a random selection of the others.
    */
   find(
     name: string,
@@ -100,7 +100,7 @@ export class Catalogue {
     return { ...spot, name, provider, servers };
   }
 
-  /** Null where there is none, or no account for it. */
+  /** Null if there is no such server, or no account for it. */
   server(provider: Provider, name: string): Server | null {
     return provider === "managed" ? this.managed.server(name) : (this.stored[provider].get(name) ?? null);
   }
@@ -116,10 +116,10 @@ export class Catalogue {
     this.store.remove(provider, name);
     this.stored[provider].delete(name);
     this.bytes -= sizeOf(server);
-    this.tell(provider);
+    this.notify(provider);
   }
 
-  /** Returns what of the file has no effect. */
+  /** Returns warnings about settings of the file that have no effect. */
   importConfig(body: ImportedConfig, refuseUnusable: Refusal = () => {}): string[] {
     const name = nameIn("name", body.name);
     const { config, warnings } = parseConfig(body.config);
@@ -135,39 +135,39 @@ export class Catalogue {
     return warnings;
   }
 
-  /** Calls back when the list of a provider changed, with the number of its servers. */
+  /** Calls the listener when the list of a provider has changed, with the number of its servers. */
   onChange(listener: (provider: Provider, count: number) => void): void {
     this.listeners.push(listener);
   }
 
-  /** Takes up another list of the managed provider; false where it has the same servers. */
+  /** Replaces the list of the managed provider; false if the servers are the same. */
   relist(list: List): boolean {
     const changed = this.managed.take(list);
-    if (changed) this.tell("managed");
+    if (changed) this.notify("managed");
     return changed;
   }
 
-  /** Takes up what is there of another source's list. */
+  /** Loads the managed provider's list from another source, or what was last fetched from there. */
   async reloadManaged(...[host, source, store]: Parameters<ManagedList["load"]>): Promise<void> {
     await this.managed.load(host, source, store);
-    this.tell("managed");
+    this.notify("managed");
   }
 
   private add(provider: Stored, server: Server): void {
     const servers = this.stored[provider];
     if (servers.has(server.name)) refuse("name: is taken; remove that server first or choose another name");
     if (servers.size >= MOST_SERVERS)
-      refuse(`name: there are ${MOST_SERVERS} servers already, and no room for more`);
+      refuse(`name: there are already ${MOST_SERVERS} servers, and no room for more; remove some first`);
     const bytes = this.bytes + sizeOf(server);
     if (bytes > MOST_STORED_BYTES)
       refuse(`name: all servers together would take more than ${MOST_STORED_BYTES} bytes; remove some first`);
     this.store.insert(server);
     servers.set(server.name, server);
     this.bytes = bytes;
-    this.tell(provider);
+    this.notify(provider);
   }
 
-  /** Fills the lists of stored servers; returns the current provider. */
+  /** Reads the stored servers; returns the current provider. */
   private load(): Provider {
     for (const servers of Object.values(this.stored)) servers.clear();
     for (const server of this.store.servers()) {
@@ -178,8 +178,8 @@ export class Catalogue {
     return Value.Check(Provider, current) ? current : "managed";
   }
 
-  private tell(provider: Provider): void {
-    this.shown = null;
+  private notify(provider: Provider): void {
+    this.cachedTree = null;
     const count = provider === "managed" ? this.managed.listed().length : this.stored[provider].size;
     for (const listener of this.listeners) listener(provider, count);
   }

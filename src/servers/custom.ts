@@ -19,7 +19,7 @@ export function customServer(body: CustomServer): Server {
   };
 }
 
-/** Its WireGuard part, by the same rules as a file that is imported. */
+/** The WireGuard part of the body, by the same rules as an imported file. */
 export function configOf(body: Omit<CustomServer, "name" | "location">): Config {
   const fields: Fieldset = Object.fromEntries(
     (Object.keys(FIELDS) as FieldName[]).flatMap((name) => {
@@ -30,7 +30,7 @@ export function configOf(body: Omit<CustomServer, "name" | "location">): Config 
   return configFrom(fields, FIELDS);
 }
 
-/** What the interface calls each field. */
+/** The name of each field in the HTTP interface. */
 export const FIELDS = {
   privateKey: "private_key",
   addresses: "address",
@@ -45,7 +45,7 @@ export const FIELDS = {
 
 const LONGEST_LOCATION = 200;
 
-/** Free text, but text: it is shown in terminals and on pages. */
+/** Free text without control characters, because it is shown in terminals and on web pages. */
 function locationIn(location: string): string {
   if (location.length > LONGEST_LOCATION || !location.isWellFormed() || /\p{Cc}/u.test(location)) {
     throw new GatewayError(

@@ -8,21 +8,21 @@ import type { Server } from "./schema.ts";
 import type { Storage } from "./storage.ts";
 import type { Listed } from "./tree.ts";
 
-/** The gateway's own end of every tunnel to a managed server, or a sentence about what is missing for it. */
+/** The gateway's own end of every tunnel to a managed server, or a sentence that says what is missing for it. */
 export type OwnEnd = { interface: Config["interface"] } | { missing: string };
 
-/** The servers of the managed provider's list, and the own end that makes them servers to connect to. */
+/** The servers of the managed provider's list, and the gateway's own end, which is needed to connect to them. */
 export class ManagedList {
   private byName: ReadonlyMap<string, ListedServer> = new Map();
   private resolver: string | undefined;
-  /** One sentence where the list is not what it should be. */
+  /** One sentence if the list could not be read completely. */
   alert: string | null = null;
 
   constructor(private ownEnd: OwnEnd) {}
 
   /**
-   * Takes up the list as its file has it, or as its address gave it last. Never throws: without a usable list the
-   * provider has no servers, and `alert` says why.
+   * Reads the list from its file, or as it was last fetched from its address. A list that is missing or unusable does
+   * not throw: the provider then has no servers, and `alert` says why.
    */
   async load(host: Pick<Host, "read">, source: string | null, store: Pick<Storage, "list">): Promise<void> {
     this.take(NOTHING);
@@ -32,12 +32,12 @@ export class ManagedList {
       if (text !== undefined) this.take(readList(text));
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
-      // An address may hold a password.
+      // An address may contain a password.
       this.alert = faultSentence(isAddress(source) ? `of ${new URL(source).host}` : source, error);
     }
   }
 
-  /** Takes up another list; false where it has the same servers. */
+  /** Replaces the list; false if the servers are the same. */
   take({ servers, resolver, skipped }: Omit<List, "format">): boolean {
     const changed = !Bun.deepEquals(servers, [...this.byName.values()]);
     this.byName = new Map(servers.map((server) => [server.name, server]));
@@ -46,29 +46,29 @@ export class ManagedList {
     return changed;
   }
 
-  /** The operator has another account now, or none. */
+  /** Replaces the own end after a change of the account. */
   useOwnEnd(ownEnd: OwnEnd): void {
     this.ownEnd = ownEnd;
   }
 
-  /** What clients see; needs no account. */
+  /** The servers as clients see them; needs no account. */
   listed(): Listed[] {
     return [...this.byName.values()];
   }
 
-  /** The servers that can be connected to: none without an account. */
+  /** The servers that can be connected to; none without an account. */
   servers(): Server[] {
     const own = this.own();
     return own === null ? [] : [...this.byName.values()].map((server) => serverOf(server, own));
   }
 
-  /** Null where the list has no such server, and without an account. */
+  /** Null if the list has no such server, or if there is no account. */
   server(name: string): Server | null {
     const [server, own] = [this.byName.get(name), this.own()];
     return server === undefined || own === null ? null : serverOf(server, own);
   }
 
-  /** Null where the list has no such server. Throws `bad_request` without an account. */
+  /** Null if the list has no such server. Throws `bad_request` without an account. */
   find(name: string): Server | null {
     const server = this.byName.get(name);
     if (server === undefined) return null;
@@ -81,7 +81,7 @@ export class ManagedList {
     return serverOf(server, this.own() ?? this.ownEnd.interface);
   }
 
-  /** The operator's own resolvers win over the one that the list names. */
+  /** The operator's resolvers take precedence over the resolver that the list names. */
   private own(): Config["interface"] | null {
     if ("missing" in this.ownEnd) return null;
     const own = this.ownEnd.interface;
@@ -91,7 +91,7 @@ export class ManagedList {
 
 const NOTHING = { servers: [], skipped: 0 };
 
-/** Whether a list is fetched, rather than read from a file. */
+/** Whether a list is fetched instead of read from a file. */
 export function isAddress(source: string): boolean {
   return source.startsWith("https://");
 }

@@ -9,21 +9,21 @@ interface Spot {
   city: string | null;
 }
 
-/** A provider's country or city, and a few of its servers, among which the best is to be found. */
+/** A provider's country or city, and a few of its servers from which the best is chosen. */
 export interface Place extends Spot {
-  /** As the client calls it. */
+  /** The name that the client gave. */
   name: string;
   provider: Provider;
   /** At least one. */
   servers: readonly Server[];
 }
 
-/** So many servers of a place are asked for their round trip. */
+/** The number of a place's servers whose round trip is measured. */
 export const MOST_ASKED = 5;
 
 /**
- * The country or city that is called so, spelled as in the tree, or `City, Country`. A country wins over a city; a
- * name that cities of several countries have is refused, for which one is meant nobody can tell.
+ * The country or city of that name, spelled as in the tree or as `City, Country`. A country takes precedence over a
+ * city; a city's name that exists in several countries is refused as ambiguous.
  */
 export function spotNamed(name: string, servers: readonly Listed[]): Spot | null {
   if (name === UNKNOWN) return null;
@@ -43,7 +43,7 @@ export function isIn({ country, city }: Spot, server: Pick<Server, "country" | "
   return server.country === country && (city === null || server.city === city);
 }
 
-/** So many of them: cities take turns, and chance decides within each, so that not every home asks the same servers. */
+/** Takes servers from each city in turn, at random, so that not every home measures the same servers. */
 export function spread<T extends Pick<Listed, "city">>(servers: readonly T[], count: number): T[] {
   const cities = [...Map.groupBy(shuffled(servers), ({ city }) => city).values()];
   const chosen: T[] = [];
@@ -57,7 +57,7 @@ function isCity(name: string, { city, country }: Listed): boolean {
   return city !== UNKNOWN && (city === name || `${city}, ${country}` === name);
 }
 
-/** Any order is as likely as any other (Fisher and Yates). */
+/** Every order is equally likely (Fisher and Yates). */
 function shuffled<T>(values: readonly T[]): T[] {
   const some = [...values];
   for (let last = some.length - 1; last > 0; last--) {

@@ -1,12 +1,12 @@
 import type { Server } from "./schema.ts";
 
-/** Without credentials anyone on the LAN can add servers: the disk and the memory they take are bounded. */
+/** Anyone on the LAN can add servers, because there are no credentials: the disk and memory they take are limited. */
 export const MOST_SERVERS = 4096;
 
-/** Of all stored servers. Such as people have take half a kilobyte each; the largest there can be takes a hundred times that. */
+/** All stored servers together. A usual one takes half a kilobyte, the largest possible one a hundred times that. */
 export const MOST_STORED_BYTES = 8 * 2 ** 20;
 
-/** What a server takes in the database, nearly: the texts of its row. */
+/** Roughly what a server takes in the database: the text of its row. */
 export function sizeOf(server: Server): number {
   return Buffer.byteLength(JSON.stringify(server));
 }

@@ -9,7 +9,7 @@ export const Provider = Type.Union([
 export type Provider = Static<typeof Provider>;
 export const PROVIDERS: readonly Provider[] = ["managed", "custom", "imported"];
 
-/** The providers whose servers come, and go, one by one. */
+/** The providers whose servers are added and removed one by one. */
 export type Stored = Exclude<Provider, "managed">;
 export const STORED: readonly Stored[] = ["custom", "imported"];
 
@@ -17,7 +17,7 @@ export const STORED: readonly Stored[] = ["custom", "imported"];
 export const ServerRecord = Type.Object(
   {
     hostname: Type.String(),
-    ipv4: Type.String({ description: "IPv4 address, or empty where the endpoint has none" }),
+    ipv4: Type.String({ description: "IPv4 address; empty if the endpoint is not one" }),
     type: Type.Literal("WireGuard"),
     provider: Type.String({ description: "Managed, Custom, Imported or the list's own label" }),
   },
@@ -37,12 +37,12 @@ export interface Server {
   label: string;
   country: string;
   city: string;
-  /** What `status.location` shows: free text of a custom server as given, `City, Country` otherwise. */
+  /** The `location` of a status: a custom server's free text as given, otherwise `City, Country`. */
   location: string;
   config: Config;
 }
 
-/** Body of POST /api/custom/add; the field's rules are checked by `wireguard/config`. */
+/** Body of POST /api/custom/add; the rules of each field are in `wireguard/fields`. */
 export const CustomServer = Type.Object(
   {
     name: Type.String(),

@@ -1,7 +1,7 @@
 import { isIpv4 } from "../address.ts";
 import type { Server, ServerRecord, ServerTree } from "./schema.ts";
 
-/** A server as the tree needs it: a managed one can be listed before there is an account, and so a config, for it. */
+/** What the tree needs of a server. A managed one is listed even without an account, and so without a config. */
 export type Listed = Pick<Server, "name" | "label" | "country" | "city"> & { ipv4: string };
 
 /** Country → city → records, each level sorted. */
@@ -20,13 +20,13 @@ export function listed(server: Server): Listed {
   return { ...server, ipv4: ipv4Of(server) };
 }
 
-/** The endpoint's address where it is given as IPv4, else nothing. */
+/** The endpoint's address if it is IPv4, otherwise empty. */
 export function ipv4Of(server: Pick<Server, "config">): string {
   const { host } = server.config.peer.endpoint;
   return isIpv4(host) ? host : "";
 }
 
-/** `City, Country`, split at the last comma; without a comma it is the country. */
+/** `City, Country`, split at the last comma; without a comma, all of it is the country. */
 export function placeOf(location: string): { country: string; city: string } {
   const comma = location.lastIndexOf(",");
   const country = location.slice(comma + 1).trim();
@@ -34,7 +34,7 @@ export function placeOf(location: string): { country: string; city: string } {
   return { country: country || UNKNOWN, city: city || UNKNOWN };
 }
 
-/** What a server without a location has for its country and its city: no place that two servers share. */
+/** The country and city of a server without a location; two such servers do not share a place. */
 export const UNKNOWN = "Unknown";
 
 function recordOf(server: Listed): ServerRecord {

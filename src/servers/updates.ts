@@ -6,13 +6,13 @@ import { type List, readList } from "./lists/list.ts";
 import { isAddress } from "./managed.ts";
 import type { Storage } from "./storage.ts";
 
-/** What became of an update. */
+/** The result of an update. */
 export interface Updated {
-  /** Whether the list is another one now. */
+  /** Whether the servers have changed. */
   changed: boolean;
-  /** How many servers the provider has now. */
+  /** The number of servers that the provider has now. */
   servers: number;
-  /** How many entries of the list could not be used. */
+  /** The number of entries of the list that could not be used. */
   skipped: number;
 }
 
@@ -21,37 +21,37 @@ interface Deps {
   store: Pick<Storage, "list" | "fetchedAt" | "saveList" | "confirmList">;
   catalogue: Catalogue;
   log: Pick<Log, "info" | "warn">;
-  /** Says that the source holds far fewer servers than before. */
+  /** Called if the source has far fewer servers than before. */
   onShrunk: (message: string) => void;
 }
 
-/** Providers change some servers a day. */
+/** Providers change a few servers a day. */
 const REFRESH_EVERY_MS = 12 * 3_600_000;
-/** After a failure, and a jump of the clock, too. */
+/** After a failure, and after the clock was set back. */
 const TRY_AGAIN_MS = 3_600_000;
-/** A new tunnel first does what it was made for. */
+/** A new tunnel first serves its clients. */
 const SETTLE_MS = 10_000;
 
-/** Brings the managed provider's list up to date, from its file or from its address. */
+/** Keeps the managed provider's list up to date, from its file or its address. */
 export class Updates {
   private waiting = new AbortController();
-  /** Into the tunnel, while there is one. */
+  /** Sends through the tunnel; null while it is down. */
   private inside: Send | null = null;
-  /** When the last refresh failed; null after one that did not. */
+  /** When the last refresh failed; null if it succeeded. */
   private failedAt: number | null = null;
 
   constructor(
     private readonly deps: Deps,
-    /** Where the list is: a file's path, an https address, or null where there is none. */
+    /** The list's location: the path of a file, an https address, or null if there is no list. */
     private source: string | null,
   ) {}
 
-  /** Whether the list comes from an address, rather than from a file. */
+  /** Whether the list comes from an address instead of a file. */
   get isFetched(): boolean {
     return this.source !== null && isAddress(this.source);
   }
 
-  /** Another provider has another list: what is kept of it is taken up. */
+  /** Changes to another provider's list, and loads what is stored of it. */
   async useSource(source: string | null): Promise<void> {
     if (source === this.source) return;
     this.source = source;
@@ -62,16 +62,16 @@ export class Updates {
   }
 
   /**
-   * Reads the source again. Throws `GatewayError("unable")` where it cannot be had or used, and where less than half
-   * of the servers would be left, unless `force`; the list that there was then stays.
+   * Reads the source again. Throws `GatewayError("unable")` and keeps the current list if the new one cannot be
+   * fetched or used, or has less than half as many servers and `force` is not set.
    */
   async update(send: Send, { force }: { force: boolean }): Promise<Updated> {
     const { source } = this;
-    if (source === null) throw new GatewayError("unable", "there is no list to update: give --managed-list");
+    if (source === null) throw new GatewayError("unable", "there is no list to update: set --managed-list");
     return isAddress(source) ? this.fetch(source, send, force) : this.reread(source, force);
   }
 
-  /** Keeps the list of an address fresh while the tunnel is up; costs one timer then, and nothing otherwise. */
+  /** Refreshes a list from an address while the tunnel is up, at the cost of one timer. */
   tunnelIs(up: boolean, inside: Send): void {
     this.inside = up ? inside : null;
     this.keepFresh();
@@ -89,7 +89,7 @@ export class Updates {
     const { host, log, onShrunk } = this.deps;
     while (!signal.aborted) {
       try {
-        // Inside, for it asks the database, which may fail as well.
+        // Inside the `try`, because it reads the database, which may fail too.
         await host.sleep(this.untilDue(source), signal);
         if (signal.aborted) return;
         await this.update(inside, { force: false });
@@ -119,7 +119,7 @@ export class Updates {
     const headers = { Accept: "application/json", ...(etag !== "" && { "If-None-Match": etag }) };
     const answer = await send({ url: source, method: "GET", headers });
     if (source !== this.source)
-      throw new GatewayError("unable", "the account has changed meanwhile; update the list again");
+      throw new GatewayError("unable", "the account was changed during the update; update the list again");
     if (answer.status === 304 && etag !== "") {
       store.confirmList(source, host.now());
       return { changed: false, servers: catalogue.managed.listed().length, skipped: 0 };
@@ -151,16 +151,16 @@ export class Updates {
   }
 
   private assertNotShrunk({ servers }: List, force: boolean): void {
-    const present = this.deps.catalogue.managed.listed().length;
-    if (force || servers.length * 2 >= present) return;
+    const current = this.deps.catalogue.managed.listed().length;
+    if (force || servers.length * 2 >= current) return;
     throw new Shrunk(
       "unable",
-      `the new list of managed servers has ${servers.length} ${servers.length === 1 ? "server" : "servers"} and the present one ${present}, which is kept; to take the new one: portcullis servers update --force`,
+      `the new list of managed servers has ${servers.length} ${servers.length === 1 ? "server" : "servers"} and the current one ${current}, which is kept; to use the new one: portcullis servers update --force`,
     );
   }
 }
 
-/** A mistake at the source must not take a home's servers away. */
+/** A mistake at the source must not remove a home's servers. */
 class Shrunk extends GatewayError {}
 
 function refusal(
@@ -168,6 +168,6 @@ function refusal(
   { status, headers }: { status: number; headers: Record<string, string> },
 ): string {
   const host = new URL(source).host;
-  const elsewhere = headers.location === undefined ? "" : "; the list may have moved: give --managed-list";
-  return `${host} answers with status ${status} and no list${elsewhere}`;
+  const elsewhere = headers.location === undefined ? "" : "; the list may have moved: set --managed-list";
+  return `${host} answered with status ${status} and no list${elsewhere}`;
 }

@@ -26,7 +26,7 @@ const BY_KEY: ReadonlyMap<string, FieldName> = new Map(
 
 const NAMES = mapped(({ section, key }) => `[${section}]: ${key}`);
 
-/** The configuration that a wg-quick file describes, and what of the file has no effect here. */
+/** The configuration that a wg-quick file describes, and warnings about settings that have no effect here. */
 export function parseConfig(text: string): { config: Config; warnings: string[] } {
   const fields = mapped((): Field[] => []);
   const warnings: string[] = [];
@@ -42,7 +42,7 @@ export function parseConfig(text: string): { config: Config; warnings: string[] 
     }
     const field = { text: line.value, where: `line ${line.number}: ${shown(line.name)}` };
     const name = nameOf(line, section, field);
-    if (name === "inert") warnings.push(`${field.where}: has no effect, the gateway sees to this itself`);
+    if (name === "inert") warnings.push(`${field.where}: has no effect: the gateway sets this itself`);
     else fields[name].push(field);
   }
   if (peers === 0) refuse("config", "has no [Peer]");
@@ -50,7 +50,7 @@ export function parseConfig(text: string): { config: Config; warnings: string[] 
   return { config, warnings: [...warnings, ...warningsOf(config, fields)] };
 }
 
-/** The wg-quick file of a configuration; `parseConfig` gives the same configuration back. */
+/** The wg-quick file of a configuration; `parseConfig` returns the same configuration. */
 export function formatConfig(config: Config): string {
   const { interface: own, peer } = config;
   return lines([
@@ -74,7 +74,7 @@ export function formatEndpoint(host: string, port: number): string {
   return isIpv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** The lines that are there, each ended. */
+/** The lines that are not false, each with a line end. */
 export function lines(all: readonly (string | false)[]): string {
   return all
     .filter((line) => line !== false)
@@ -89,12 +89,12 @@ function sectionOf(line: Line): Section {
   return refuse(`line ${line.number}: [${shown(line.name)}]`, "unknown section");
 }
 
-/** Which field a line gives; `inert` where it is known and means nothing to the gateway. */
+/** The field that a line sets; `inert` if the key is known but has no effect here. */
 function nameOf(line: Line, section: Section | null, field: Field): FieldName | "inert" {
   const key = lowerCased(line.name);
-  if (section === null) refuse(field.where, "stands before any [Section]");
+  if (section === null) refuse(field.where, "comes before any [Section]");
   if (isHook(key))
-    refuse(field.where, "the gateway runs no commands of a configuration; nothing was imported");
+    refuse(field.where, "the gateway does not run commands from a configuration; nothing was imported");
   if (isOfAmneziaWg(key))
     refuse(field.where, "unknown key; the configuration is for AmneziaWG, not WireGuard");
   if (field.text === "") refuse(field.where, "is empty");
@@ -116,13 +116,13 @@ function warningsOf(config: Config, fields: Record<FieldName, Field[]>): string[
   const keepalive = fields.persistentKeepalive.at(-1)?.where;
   const rare = persistentKeepalive !== undefined && persistentKeepalive > LONGEST_KEEPALIVE_SECONDS;
   return [
-    ...(domains ? [`${where}: search domains have no effect, the gateway only redirects queries`] : []),
+    ...(domains ? [`${where}: search domains have no effect: the gateway only redirects queries`] : []),
     ...(persistentKeepalive === 0
-      ? [`${keepalive}: keepalives are sent all the same, by which the gateway knows that the server lives`]
+      ? [`${keepalive}: keepalives are sent anyway, to detect when the server is dead`]
       : []),
     ...(rare
       ? [
-          `${keepalive}: a keepalive is sent every ${LONGEST_KEEPALIVE_SECONDS} s, by which the gateway knows that the server lives`,
+          `${keepalive}: a keepalive is sent every ${LONGEST_KEEPALIVE_SECONDS} s, to detect when the server is dead`,
         ]
       : []),
     ...(fields.allowedIps.length === 0 ? [`AllowedIPs is missing: ${EVERYTHING.join(", ")} is used`] : []),

@@ -12,21 +12,21 @@ import { GatewayError } from "../errors.ts";
 import { isKey } from "./key.ts";
 import type { Config } from "./schema.ts";
 
-/** One value without white space at its ends, and where it stands: `line 7: Endpoint` in a file, `endpoint` in a request. */
+/** A value without white space at its ends, and where it was given: `line 7: Endpoint` or `endpoint`. */
 export interface Field {
   text: string;
   where: string;
 }
 
-/** `[`, 253 characters of a DNS name (RFC 1035), `]:`, five digits: 260 holds every endpoint. */
+/** `[`, 253 characters of a DNS name (RFC 1035), `]:`, five digits: 260 is enough for every endpoint. */
 const LONGEST_ENDPOINT = 260;
 
-/** The only place where white space is dropped, but for that around the commas of a list. */
+/** Makes a field of a value, without the white space at its ends. */
 export function fieldOf(text: string, where: string): Field {
   return { text: trimmed(text), where };
 }
 
-/** No message quotes the value: a key may stand where nobody expects one. */
+/** Messages never quote the value: it may be a key in the wrong place. */
 export function refuse(where: string, what: string): never {
   throw new GatewayError("bad_request", `${where}: ${what}`);
 }
@@ -57,7 +57,7 @@ export function addressIn(entry: Field): string {
   return formatPrefix(prefixIn(entry));
 }
 
-/** What may pass the tunnel, host bits cleared as WireGuard does it. */
+/** A prefix that may use the tunnel, host bits cleared as WireGuard does. */
 export function allowedIpIn(entry: Field): string {
   return formatPrefix(networkOf(prefixIn(entry)));
 }
@@ -71,7 +71,7 @@ export function dnsIn({ text, where }: Field): string {
   return resolver ?? text.toLowerCase();
 }
 
-/** 576 is what every IPv4 host must take (RFC 791). */
+/** Every IPv4 host must accept 576 bytes (RFC 791). */
 export function mtuIn(field: Field): number {
   return numberIn(field, "the MTU", 576, 65535);
 }
@@ -86,8 +86,8 @@ export function portIn(field: Field): number {
 }
 
 /**
- * Spaces and tabs only: `trim` would take other Unicode white space and the byte order mark as well. Step by step,
- * because a pattern that ends in `[ \t]+$` takes quadratic time over blanks that are followed by something else.
+ * Removes spaces and tabs only; `trim` would also remove other Unicode white space and the byte order mark. A loop,
+ * because a pattern that ends in `[ \t]+$` takes quadratic time for blanks that are followed by something else.
  */
 export function trimmed(text: string): string {
   let [start, end] = [0, text.length];
@@ -122,6 +122,6 @@ function hostIn(host: string, where: string): string {
 }
 
 function ipv6In(host: string, where: string): string {
-  if (!isIpv6(host)) refuse(where, "only an IPv6 address, without a zone, stands in brackets");
+  if (!isIpv6(host)) refuse(where, "brackets may only contain an IPv6 address without a zone");
   return parseIp(host) ?? host;
 }

@@ -15,7 +15,7 @@ import {
 import { publicKeyOf } from "./key.ts";
 import type { Config } from "./schema.ts";
 
-/** What a configuration is made of, whoever wrote it down; each may have been given several times. */
+/** The fields of a configuration, whatever its source; each may be given several times. */
 export type FieldName =
   | "privateKey"
   | "addresses"
@@ -32,22 +32,25 @@ export type Fieldset = Partial<Record<FieldName, readonly Field[]>>;
 type Names = Record<FieldName, string>;
 
 /**
- * Entries in a list, over all its lines. Providers give one or two addresses and resolvers; everything but one home's
- * prefixes takes some 40 allowed IPs.
+ * The most entries of a list, over all its lines. Providers give one or two addresses and resolvers; all addresses
+ * except a home's own prefixes take some 40 allowed IPs.
  */
 const MOST = { addresses: 16, dns: 16, allowedIps: 1024 };
 
-/** Without a list of its own, the peer carries everything. */
+/** The default of AllowedIPs: the peer carries everything. */
 export const EVERYTHING: readonly string[] = ["0.0.0.0/0", "::/0"];
 
 /**
- * The configuration that the fields make. Import and custom/add both end here, so that one cannot accept what
- * the other refuses. `names` says what a missing field is called where the fields come from.
+ * The configuration that the fields describe. Import and custom/add both use it, so that one cannot accept what the
+ * other refuses. `names` are what the source of the fields calls them, for messages about missing ones.
  */
 export function configFrom(fields: Fieldset, names: Names): Config {
   const config = { interface: interfaceFrom(fields, names), peer: peerFrom(fields, names) };
   if (config.peer.publicKey === publicKeyOf(config.interface.privateKey)) {
-    refuse(fields.publicKey?.at(-1)?.where ?? names.publicKey, "is the key of this end, not of the peer");
+    refuse(
+      fields.publicKey?.at(-1)?.where ?? names.publicKey,
+      "is this end's own public key, not the peer's",
+    );
   }
   return config;
 }
@@ -80,25 +83,22 @@ function missing(name: string): never {
   throw new GatewayError("bad_request", `${name} is missing`);
 }
 
-/** RFC 8200 section 5: a link that carries IPv6 carries 1280 bytes. */
+/** RFC 8200 section 5: a link that carries IPv6 must carry packets of 1280 bytes. */
 function mtuFor(addresses: readonly string[], fields: readonly Field[] | undefined): number | undefined {
   const mtu = last(fields, mtuIn);
   const ipv6 = addresses.some((address) => !isIpv4(address.slice(0, address.indexOf("/"))));
   if (mtu !== undefined && mtu < 1280 && ipv6) {
-    refuse(
-      fields?.at(-1)?.where ?? "mtu",
-      "the MTU must be at least 1280 where an IPv6 address is configured",
-    );
+    refuse(fields?.at(-1)?.where ?? "mtu", "the MTU must be at least 1280 if an IPv6 address is configured");
   }
   return mtu;
 }
 
-/** As for `wg`, each value must be sound and the last one counts. */
+/** As in `wg`, every value must be valid and the last one counts. */
 function last<T>(fields: readonly Field[] | undefined, parse: (field: Field) => T): T | undefined {
   return fields?.map(parse).at(-1);
 }
 
-/** The entries of all the lists in their order, each once. */
+/** The entries of all lists in order, without duplicates. */
 function every(
   fields: readonly Field[] | undefined,
   most: number,

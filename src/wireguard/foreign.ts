@@ -1,23 +1,23 @@
 import { type Field, portIn, refuse } from "./fields.ts";
 
-/** wg-quick would run these as root (names in lower case). */
+/** Whether wg-quick would run the key's value as root. Keys are in lower case here and below. */
 export function isHook(key: string): boolean {
   return ["preup", "postup", "predown", "postdown"].includes(key);
 }
 
-/** The obfuscation settings of amneziawg-tools; the protocol on the wire is another one. */
+/** The obfuscation settings of amneziawg-tools, whose protocol is not WireGuard's. */
 export function isOfAmneziaWg(key: string): boolean {
   return /^(jc|jmin|jmax|s[1-4]|h[1-4]|i[1-5]|j[1-3]|itime)$/.test(key);
 }
 
-/** Keys of `[Interface]` that wg and wg-quick know, and that the gateway decides by itself. */
+/** Keys of `[Interface]` that wg and wg-quick know, but whose values the gateway chooses itself. */
 export function isInert(key: string): key is Inert {
   return Object.hasOwn(INERT, key);
 }
 
 type Inert = "saveconfig" | "table" | "fwmark" | "listenport";
 
-/** A key without effect must still have a value that its tool would take. */
+/** Even a key without effect must have a value that wg or wg-quick would accept. */
 export function inertIn(key: Inert, field: Field): void {
   INERT[key](field);
 }

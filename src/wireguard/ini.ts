@@ -1,17 +1,17 @@
 import { refuse, trimmed } from "./fields.ts";
 
-/** A line of a wg-quick file that says something. */
+/** A line of a wg-quick file that is not empty. */
 export type Line =
   | { number: number; kind: "section"; name: string }
   | { number: number; kind: "entry"; name: string; value: string };
 
-/** A request body is no longer, and no file that anyone wrote by hand is. */
+/** As long as a request body; no file written by hand is longer. */
 const LONGEST_TEXT = 64 * 1024;
 
-/** Room for all the prefixes that one AllowedIPs may have, in IPv6. */
+/** Enough for as many IPv6 prefixes as one AllowedIPs may have. */
 const LONGEST_LINE = 48 * 1024;
 
-/** The sections and entries of the text; comments and empty lines are gone, names are as written. */
+/** The sections and entries of the text, without comments and empty lines; names are as written. */
 export function linesOf(text: string): Line[] {
   if (text.length > LONGEST_TEXT) refuse("config", `is longer than ${LONGEST_TEXT} characters`);
   return text
@@ -20,14 +20,14 @@ export function linesOf(text: string): Line[] {
     .flatMap((line, index, all) => lineOf(line, index + 1, index + 1 < all.length) ?? []);
 }
 
-/** ASCII only: by Unicode's rules a Kelvin sign would be a k. */
+/** ASCII only: by Unicode's rules a Kelvin sign would become a k. */
 export function lowerCased(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 /**
- * The name as a message may show it. A key that stands alone on its line, or is broken over two, reads as a
- * name too: only what looks like a word is quoted.
+ * The name as a message may show it. A key that is alone on its line, or split over two lines, is parsed as a name
+ * too, so only what looks like a word is quoted.
  */
 export function shown(name: string): string {
   return /^\p{L}{1,24}[0-9]{0,2}$/u.test(name) ? name : "this name";
@@ -37,8 +37,8 @@ function lineOf(line: string, number: number, ended: boolean): Line | null {
   const where = `line ${number}`;
   if (line.length > LONGEST_LINE) refuse(where, `is longer than ${LONGEST_LINE} characters`);
   const whole = ended && line.endsWith("\r") ? line.slice(0, -1) : line;
-  if (whole.includes("\0")) refuse(where, "holds a NUL character");
-  if (whole.includes("\r")) refuse(where, "holds a carriage return that ends no line");
+  if (whole.includes("\0")) refuse(where, "contains a NUL character");
+  if (whole.includes("\r")) refuse(where, "contains a carriage return that does not end a line");
   const text = trimmed(whole.split("#", 1)[0] ?? "");
   if (text === "") return null;
   if (text.startsWith("[") && text.endsWith("]")) return { number, kind: "section", name: text.slice(1, -1) };

@@ -4,10 +4,10 @@ import { formatEndpoint, lines } from "./config.ts";
 import { publicKeyOf } from "./key.ts";
 import type { Config } from "./schema.ts";
 
-/** What a WireGuard interface says of itself. Private and preshared keys end in the parsers below. */
+/** The state of a WireGuard interface. The parsers below drop private and preshared keys. */
 export interface Interface {
   publicKey: string | null;
-  /** 0 is none. */
+  /** 0 means none. */
   fwmark: number;
   peer: InterfacePeer | null;
 }
@@ -16,18 +16,18 @@ export interface InterfacePeer {
   publicKey: string;
   /** `address:port` or `[IPv6]:port`. */
   endpoint: string | null;
-  /** Milliseconds since 1970, with what WireGuard tells of their parts; 0 is none yet. */
+  /** Milliseconds since 1970, with fractions if WireGuard reports them; 0 if there was none yet. */
   latestHandshake: number;
   rxBytes: number;
   txBytes: number;
 }
 
-/** One server as an interface is told of it. */
+/** A server as it is configured on an interface. */
 export interface Peer {
   config: Config["peer"];
-  /** Where the endpoint's host is found now. */
+  /** The current address of the endpoint's host. */
   endpoint: { address: string; port: number };
-  /** Seconds; 0 is off. */
+  /** Seconds; 0 means off. */
   keepalive: number;
 }
 
@@ -55,7 +55,7 @@ export function setconfText({ privateKey, fwmark }: Own, peers: readonly Peer[])
   ]);
 }
 
-/** The same as `set=1` of the cross-platform userspace interface (wireguard.com/xplatform). */
+/** The same as a `set=1` request of the cross-platform userspace interface (wireguard.com/xplatform). */
 export function uapiText({ privateKey, fwmark }: Own, peers: readonly Peer[]): string {
   const text = lines([
     "set=1",
@@ -78,7 +78,7 @@ export function parseDump(text: string): Interface {
   return { ...own, peer: onlyOne(peers) };
 }
 
-/** Of an interface that may know several servers. */
+/** The peers of an interface that may have several. */
 export function peersInDump(text: string): InterfacePeer[] {
   return dumped(text).peers;
 }
@@ -87,7 +87,7 @@ export function parseUapi(text: string): Interface {
   const { own, peers } = exchanged(text);
   const privateKey = own.get("private_key");
   return {
-    // Worked out where it is wanted: it costs more than all the rest, and this is asked many times a second.
+    // Computed on demand: it costs more than all the rest, and the state is read many times a second.
     get publicKey() {
       return privateKey === undefined ? null : publicKeyOf(base64Of(privateKey));
     },
@@ -155,7 +155,7 @@ function onlyOne(peers: InterfacePeer[]): InterfacePeer | null {
   return peers[0] ?? null;
 }
 
-/** C and Go spell some IPv6 addresses differently (`::0.1.0.0`, `::1:0`); here there is one spelling. */
+/** C and Go spell some IPv6 addresses differently (`::0.1.0.0`, `::1:0`); here both have one spelling. */
 function canonical(endpoint: string | null): string | null {
   const [, host = "", port] = /^\[?([^\]]*)\]?:([0-9]+)$/.exec(endpoint ?? "") ?? [];
   const address = parseIp(host);

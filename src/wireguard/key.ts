@@ -5,7 +5,7 @@ export interface KeyPair {
   publicKey: string;
 }
 
-/** A new pair, clamped as `wg genkey` does it. */
+/** A new pair, clamped as by `wg genkey`. */
 export function generateKeyPair(): KeyPair {
   const privateKey = clamped(x25519.utils.randomSecretKey()).toBase64();
   return { privateKey, publicKey: publicKeyOf(privateKey) };
@@ -21,7 +21,7 @@ export function isKey(text: string): boolean {
   return CANONICAL.test(text) && text !== ZERO;
 }
 
-/** 32 bytes are 43 characters, of which the last carries four bits: 16 of the 64 characters can stand there. */
+/** 32 bytes are 43 characters; the last one carries four bits, so that only 16 of the 64 characters are possible. */
 const CANONICAL = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 
 /** WireGuard's "no key". */

@@ -4,13 +4,13 @@ import { type Static, Type } from "typebox";
 const Key = Type.String({ pattern: "^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$" });
 const Cidr = Type.String({ pattern: "^[0-9a-f.:]+/[0-9]+$" });
 const Resolver = Type.String({ pattern: "^[0-9a-f.:]+$" });
-/** No character in it could end a line or a word of the texts that the kernel's tools are fed. */
+/** Without any character that could end a line or a word in the input of the kernel's tools. */
 const Host = Type.String({ pattern: "^[0-9a-z.:-]+$" });
 
 /**
- * The longest time from one keepalive to the next by which an idle tunnel shows that it lives. The first packet
- * between 120 s after a handshake, when it is due again, and 180 s, when it counts no longer, renews it (white paper,
- * 6.1): there must be one in that minute.
+ * The longest interval between keepalives at which an idle tunnel keeps its handshake fresh. The first packet between
+ * 120 s after a handshake, when the next is due, and 180 s, when the old one expires, renews it (white paper, 6.1), so
+ * there must be a packet in that minute.
  */
 export const LONGEST_KEEPALIVE_SECONDS = 60;
 
@@ -45,7 +45,7 @@ export const Config = Type.Object(
         ),
         /** CIDR, host bits cleared. */
         allowedIps: Type.Array(Cidr, { minItems: 1 }),
-        /** Seconds; 0 is off, absent is the gateway's choice. */
+        /** Seconds; 0 means off; if absent, the gateway chooses. */
         persistentKeepalive: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
       },
       { additionalProperties: false },

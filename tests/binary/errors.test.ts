@@ -66,9 +66,9 @@ const BODIES: [request: string, body: string | Uint8Array, error: string][] = [
   [CONNECT, nested(17), "body is nested too deeply"],
   [IMPORT, nested(32_000), "body is nested too deeply"],
   [ADD, custom({ name: "n".repeat(65) }), "name: must have 1 to 64 characters"],
-  [ADD, custom({ name: "../etc" }), "name: holds a slash"],
+  [ADD, custom({ name: "../etc" }), "name: contains a slash"],
   [ADD, custom({ name: " a" }), "name: begins or ends with white space"],
-  [IMPORT, JSON.stringify({ ...IMPORT_EXAMPLE, name: "a\nb" }), "name: holds a control character"],
+  [IMPORT, JSON.stringify({ ...IMPORT_EXAMPLE, name: "a\nb" }), "name: contains a control character"],
   [
     ADD,
     custom({ location: "l".repeat(257) }),
@@ -88,7 +88,7 @@ const BODIES: [request: string, body: string | Uint8Array, error: string][] = [
   [
     IMPORT,
     file("[Interface]\nPostUp = id\n"),
-    "line 2: PostUp: the gateway runs no commands of a configuration; nothing was imported",
+    "line 2: PostUp: the gateway does not run commands from a configuration; nothing was imported",
   ],
 ];
 
@@ -136,14 +136,14 @@ const NOBODY = "name: the provider custom has no server of this name";
 const PATHS: [request: string, status: number, error: string][] = [
   ["DELETE /api/custom/remove/a%2Fb", 400, SLASH],
   ["DELETE /api/custom/remove/%2e%2e%2f%2e%2e%2fetc", 400, SLASH],
-  ["DELETE /api/custom/remove/a%00", 400, "name: holds a control character"],
+  ["DELETE /api/custom/remove/a%00", 400, "name: contains a control character"],
   ["DELETE /api/custom/remove/%ff", 400, ENCODING],
   ["DELETE /api/custom/remove/a%2", 400, ENCODING],
   ["DELETE /api/custom/remove/..%2e", 404, NOBODY],
   ["DELETE /api/custom/remove/__proto__", 404, NOBODY],
   ["DELETE /api/custom/remove/%252e", 404, NOBODY],
   ["DELETE /api/import/a%2Fb", 400, SLASH],
-  ["DELETE /api/import/a%00", 400, "name: holds a control character"],
+  ["DELETE /api/import/a%00", 400, "name: contains a control character"],
   ["DELETE /api/import/..%2e", 404, "name: the provider imported has no server of this name"],
   ["DELETE /api/import", 404, "not found: DELETE /api/import"],
   ["POST /api/provider/other", 400, "provider must be managed, custom or imported"],

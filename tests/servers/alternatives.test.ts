@@ -23,8 +23,8 @@ const LIST = [
   at("Sweden/Stockholm/se-sto-2"),
 ];
 
-describe("what stands in for a server", () => {
-  test("is its city first, then its country, each from its own name on and around", () => {
+describe("the alternatives to a server", () => {
+  test("are those of its city, then those of its country, both by name, starting after its own", () => {
     expect(places(alternativesTo(at("Sweden/Stockholm/se-sto-2"), LIST))).toEqual([
       "Sweden/Stockholm/se-sto-3",
       "Sweden/Stockholm/se-sto-1",
@@ -39,22 +39,22 @@ describe("what stands in for a server", () => {
     ]);
   });
 
-  test("is found for a server that is no longer in the list", () => {
+  test("are found for a server that is no longer in the list", () => {
     expect(places(alternativesTo(at("Norway/Oslo/no-osl-0"), LIST))).toEqual(["Norway/Oslo/no-osl-1"]);
   });
 
-  test("is nothing in another country, or at another provider", () => {
+  test("are not in another country, nor at another provider", () => {
     const elsewhere = at("Norway/Oslo/no-osl-1");
     const foreign = at("Norway/Oslo/no-osl-2", { provider: "custom" });
     expect(alternativesTo(elsewhere, [...LIST, foreign])).toEqual([]);
   });
 
-  test("is nothing where nobody knows the country, for such servers share no place", () => {
+  test("do not exist if its country is unknown, for such servers share no place", () => {
     const nowhere = at("Unknown/Unknown/home");
     expect(alternativesTo(nowhere, [nowhere, at("Unknown/Unknown/work")])).toEqual([]);
   });
 
-  test("is each server of its country and provider but itself, once, whatever the order of the list", () => {
+  test("are all other servers of its country and provider, once each, whatever the order of the list", () => {
     const one = fc.record({
       country: fc.constantFrom("Sweden", "Norway", "Unknown"),
       city: fc.constantFrom("Oslo", "Malmö", "Unknown"),

@@ -28,7 +28,7 @@ function withCatalogue(
   });
 }
 
-test("the current provider is managed at first, and what was chosen last ever after", () => {
+test("the current provider is managed at first, and then the one chosen last", () => {
   withCatalogue((catalogue, again) => {
     expect(catalogue.current()).toBe("managed");
     for (const provider of ["custom", "imported", "managed", "custom"] as const) {
@@ -39,7 +39,7 @@ test("the current provider is managed at first, and what was chosen last ever af
   });
 });
 
-test("a provider that nobody knows was stored by nobody", () => {
+test("an unknown stored provider is ignored", () => {
   withCatalogue((_, again, store) => {
     store().write("provider", "__proto__");
     expect(again().current()).toBe("managed");
@@ -58,14 +58,14 @@ test("a custom server is found by its name while custom is current, also after a
   });
 });
 
-test("an imported configuration has no place, and its warnings are handed back", () => {
+test("an imported configuration has no place, and its warnings are returned", () => {
   withCatalogue((catalogue) => {
     catalogue.use("imported");
     const warnings = catalogue.importConfig({
       name: "mine",
       config: FILE.replace("[Peer]", "ListenPort = 1\n[Peer]"),
     });
-    expect(warnings).toEqual(["line 5: ListenPort: has no effect, the gateway sees to this itself"]);
+    expect(warnings).toEqual(["line 5: ListenPort: has no effect: the gateway sets this itself"]);
     expect(catalogue.find("mine")).toEqual({
       ...SERVER,
       name: "mine",
@@ -139,10 +139,10 @@ describe("names", () => {
     },
   );
 
-  test("a name that is not in NFC is refused wherever it comes from", () => {
+  test("a name that is not in NFC is refused by every function", () => {
     withCatalogue((catalogue) => {
       const name = "Ko\u0308ln";
-      const fault = "is not in Unicode's normal form C";
+      const fault = "is not in Unicode normalization form C";
       expect(() => catalogue.addCustom({ ...BODY, name })).toThrow(`name: ${fault}`);
       expect(() => catalogue.importConfig({ name, config: FILE })).toThrow(`name: ${fault}`);
       expect(() => catalogue.remove("custom", name)).toThrow(`name: ${fault}`);
@@ -150,7 +150,7 @@ describe("names", () => {
     });
   });
 
-  test("removing what is not there is not_found, and imported servers are not custom ones", () => {
+  test("removing an unknown name is not_found, and an imported server is not a custom one", () => {
     withCatalogue((catalogue) => {
       catalogue.addCustom(BODY);
       expect(() => catalogue.remove("imported", "home")).toThrow(
@@ -164,7 +164,7 @@ describe("names", () => {
   });
 });
 
-test("listeners hear of each change with the number of servers, and of nothing else", () => {
+test("listeners are called for each change with the number of servers, and for nothing else", () => {
   withCatalogue((catalogue) => {
     const heard: [Provider, number][] = [];
     catalogue.onChange((provider, count) => heard.push([provider, count]));
@@ -186,7 +186,7 @@ test("listeners hear of each change with the number of servers, and of nothing e
   });
 });
 
-test("the stored servers are bounded in all, and room that is made is room again, also after a restart", () => {
+test("the total size of stored servers is limited, and removing one makes room again, also after a restart", () => {
   withCatalogue((catalogue, again) => {
     const allowed = Array.from(
       { length: 1_024 },
@@ -202,7 +202,7 @@ test("the stored servers are bounded in all, and room that is made is room again
       }
     };
     expect(fill).toThrow(new GatewayError("bad_request", full));
-    // Far more of them than anybody has of the largest, and a provider's whole archive beside them.
+    // Far more of the largest servers than anyone has, and a provider's whole archive besides.
     expect(count).toBeGreaterThan(150);
     catalogue = again();
     expect(fill).toThrow(full);
@@ -215,14 +215,14 @@ test("the stored servers are bounded in all, and room that is made is room again
   });
 }, 60_000);
 
-test("a thousand servers such as people have are far from the bound", () => {
+test("a thousand usual servers are far below the limit", () => {
   withCatalogue((catalogue) => {
     for (let at = 0; at < 1_000; at++) catalogue.addCustom({ ...BODY, name: `home ${at}` });
     expect(sizeOfAll(catalogue.all())).toBeLessThan(MOST_STORED_BYTES / 10);
   });
 }, 60_000);
 
-test("when the disk refuses, nothing is added, removed or switched", () => {
+test("if the disk refuses a write, nothing is added, removed or switched", () => {
   withCatalogue((catalogue, _, store) => {
     catalogue.addCustom(BODY);
     const { database } = store() as unknown as { database: import("bun:sqlite").Database };

@@ -5,7 +5,7 @@ import { configOf, customServer, FIELDS } from "../../src/servers/custom.ts";
 import { parseConfig } from "../../src/wireguard/config.ts";
 import { BODY, CONFIG, PRESHARED, PRIVATE, PUBLIC, SERVER } from "./example.ts";
 
-test("five fields make a server, and everything goes through it", () => {
+test("five fields make a server, and all traffic goes through it", () => {
   expect(customServer(BODY)).toEqual(SERVER);
 });
 
@@ -49,7 +49,7 @@ function listOf(count: number): string {
   return Array.from({ length: count }, (_, at) => `10.0.${at >> 8}.${at & 255}`).join(",");
 }
 
-test("white space at the ends of a value does not count", () => {
+test("white space at the ends of a value is ignored", () => {
   const spaced = Object.entries(BODY).map(([field, value]) => [
     field,
     field === "name" ? value : ` \t${value} \t`,
@@ -59,7 +59,7 @@ test("white space at the ends of a value does not count", () => {
   );
 });
 
-test("lists may be as long as their bound", () => {
+test("lists may be as long as their limit", () => {
   const { interface: own, peer } = configOf({
     ...BODY,
     address: listOf(16),
@@ -69,9 +69,9 @@ test("lists may be as long as their bound", () => {
   expect([own.addresses.length, own.dns.length, peer.allowedIps.length]).toEqual([16, 16, 1_024]);
 });
 
-describe("what is refused, by the name of its field", () => {
+describe("a value is refused with the name of its field", () => {
   test.each([
-    ["name", { name: "a/b" }, "holds a slash"],
+    ["name", { name: "a/b" }, "contains a slash"],
     [
       "endpoint",
       { endpoint: "192.0.2.1:65536" },
@@ -91,7 +91,7 @@ describe("what is refused, by the name of its field", () => {
     [
       "mtu",
       { mtu: 1279, address: "fd00::2" },
-      "the MTU must be at least 1280 where an IPv6 address is configured",
+      "the MTU must be at least 1280 if an IPv6 address is configured",
     ],
     ["mtu", { mtu: 575 }, "the MTU must be a number from 576 to 65535, in plain digits"],
     [
@@ -119,7 +119,7 @@ describe("what is refused, by the name of its field", () => {
   });
 });
 
-test("import and custom/add accept the same values, make the same of them, and refuse for the same reason", () => {
+test("import and custom/add accept the same values with the same result, and refuse for the same reason", () => {
   const keys = {
     address: "Address",
     dns: "DNS",

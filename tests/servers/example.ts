@@ -37,7 +37,7 @@ export const SERVER: Server = {
 
 export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 6);
 
-/** Runs `work` in a directory that is gone afterwards. */
+/** Runs `work` in a directory that is removed afterwards. */
 export function inDirectory<T>(work: (directory: string) => T): T {
   const directory = mkdtempSync(join(tmpdir(), "portcullis-"));
   try {

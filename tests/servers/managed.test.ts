@@ -41,7 +41,7 @@ async function read(changes: Partial<Settings> = {}, files: Record<string, strin
   return managed;
 }
 
-test("a list and an account make servers that can be connected to", async () => {
+test("with a list and an account there are servers that can be connected to", async () => {
   const managed = await read();
   expect(managed.alert).toBeNull();
   expect(managed.servers().map((server) => server.name)).toEqual(["se-1", "no-1"]);
@@ -111,7 +111,7 @@ describe("without a usable account, connecting says what is missing", () => {
 });
 
 describe("lists", () => {
-  test("without a list the provider is empty, and that is no fault", async () => {
+  test("without a list the provider is empty, and there is no alert", async () => {
     const managed = await read({ managedList: null });
     expect([managed.listed(), managed.alert]).toEqual([[], null]);
   });
@@ -136,7 +136,7 @@ describe("lists", () => {
       '{"servers":[{}]}',
       "(Portcullis's own list) has no usable WireGuard server",
     ],
-    ["of unreasonable size", "[".repeat(2_000_001), "holds more than 2000000 values"],
+    ["of unreasonable size", "[".repeat(2_000_001), "contains more than 2000000 values"],
   ])("a list %s leaves the provider empty, and the alert says why", async (_, text, why) => {
     const managed = await read({}, { "/list.json": text });
     expect(managed.listed()).toEqual([]);
@@ -176,7 +176,7 @@ describe("a list in a provider's own format", () => {
   };
   const dnsOf = (managed: ManagedList) => managed.find("se-got-wg-001")?.config.interface.dns;
 
-  test("makes servers that can be connected to", async () => {
+  test("gives servers that can be connected to", async () => {
     const managed = await read({}, files);
     expect(managed.alert).toBe("1 of the managed servers could not be read from the list and is left out.");
     expect(managed.find("se-mma-wg-001")).toMatchObject({
@@ -186,7 +186,7 @@ describe("a list in a provider's own format", () => {
     });
   });
 
-  test("has the tunnel's resolver where the operator names none, and the operator's wins", async () => {
+  test("gives the tunnel's resolver unless the operator names one", async () => {
     expect(dnsOf(await read({ managedDns: "" }, files))).toEqual(["10.64.0.1"]);
     expect(dnsOf(await read({ managedDns: "10.0.0.53" }, files))).toEqual(["10.0.0.53"]);
     expect((await read({ managedDns: "" })).find("se-1")?.config.interface.dns).toEqual([]);

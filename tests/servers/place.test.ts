@@ -54,7 +54,7 @@ describe("a place", () => {
     expect(spotNamed(name, LIST)).toBeNull();
   });
 
-  test("whose name cities of several countries have is refused, with the way to say which", () => {
+  test("whose name exists in several countries is refused, with the way to name one of them", () => {
     expect(() => spotNamed("San Jose", LIST)).toThrow(
       new GatewayError(
         "bad_request",
@@ -78,14 +78,14 @@ describe("a choice of servers", () => {
     expect(spread([], 5)).toEqual([]);
   });
 
-  test("is by chance within a city, and among more cities than are asked", () => {
+  test("is random within a city, and among more cities than are measured", () => {
     const firsts = new Set<number>();
     for (let times = 0; times < 500; times++) for (const { index } of spread(servers, 2)) firsts.add(index);
     expect(firsts.size).toBe(servers.length);
   });
 });
 
-describe("what a name stands for", () => {
+describe("the meaning of a name", () => {
   test("is the hostname first, then the place", () => {
     withCatalogue((catalogue) => {
       catalogue.use("custom");
@@ -104,7 +104,7 @@ describe("what a name stands for", () => {
     });
   });
 
-  test("is no place of another provider, and imported servers have none", () => {
+  test("is not a place of another provider, and imported servers have no place", () => {
     withCatalogue((catalogue) => {
       catalogue.addCustom({ ...BODY, location: "Malmö, Sweden" });
       catalogue.importConfig({ name: "mine", config: formatConfig(CONFIG) });
@@ -118,7 +118,7 @@ describe("what a name stands for", () => {
     });
   });
 
-  test("at a managed place is a few servers, and those that were measured", () => {
+  test("at a managed place is a few servers, and all that were measured", () => {
     const managed = managedList(2_000);
     withCatalogue((catalogue) => {
       const few = namesOf(catalogue.find("Land 1"));
@@ -131,7 +131,7 @@ describe("what a name stands for", () => {
     }, managed);
   });
 
-  test("at a managed place without an account is refused as a server is", () => {
+  test("at a managed place needs an account, as that of a server does", () => {
     const managed = managedList(20, { missing: "there is none" });
     withCatalogue((catalogue) => {
       for (const name of ["Land 1", "1"]) {

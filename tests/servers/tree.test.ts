@@ -34,7 +34,7 @@ test("countries, cities and records are sorted", () => {
   );
 });
 
-test("no servers make an empty tree", () => {
+test("without servers the tree is empty", () => {
   expect(JSON.stringify(treeOf([]))).toBe("{}");
 });
 
@@ -51,7 +51,7 @@ test.each(["__proto__", "constructor", "toString", "hasOwnProperty"])(
   },
 );
 
-test("a record has four fields, and none of them is a key", () => {
+test("a record has four fields and no key", () => {
   expect(treeOf([listed(SERVER)])).toEqual({
     Unknown: { Unknown: [{ hostname: "home", ipv4: "192.0.2.1", type: "WireGuard", provider: "Custom" }] },
   } as never);
@@ -79,7 +79,7 @@ describe("a location", () => {
     expect(placeOf(location)).toEqual({ country, city });
   });
 
-  test("whatever it is, both have a name", () => {
+  test("always gives both a country and a city", () => {
     fc.assert(
       fc.property(fc.string(), (location) => {
         const { country, city } = placeOf(location);

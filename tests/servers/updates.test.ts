@@ -24,7 +24,7 @@ function listOf(count: number): string {
   return JSON.stringify({ servers });
 }
 
-/** A gateway's catalogue whose list comes from `source`, on a clock that only tests move. */
+/** A gateway's catalogue whose list comes from `source`, on a clock that only tests advance. */
 class Scene {
   readonly log: string[] = [];
   readonly told: [string, number][] = [];
@@ -79,7 +79,7 @@ class Scene {
     return this.catalogue.managed.listed().length;
   }
 
-  /** Lets time go by, a minute at a time. */
+  /** Advances the clock, a minute at a time. */
   async pass(ms: number): Promise<void> {
     for (const end = this.now + ms; this.now < end; ) {
       this.now += 60_000;
@@ -111,7 +111,7 @@ function scene(work: (scene: Scene) => Promise<void>, source: string | null = AD
   });
 }
 
-test("a list is fetched, told of, and there after a restart without anyone to ask", () =>
+test("a list is fetched, reported, and still there after a restart without the source", () =>
   scene(async (home) => {
     expect(home.count()).toBe(0);
     expect(await home.update()).toEqual({ changed: true, servers: 4, skipped: 0 });
@@ -121,7 +121,7 @@ test("a list is fetched, told of, and there after a restart without anyone to as
     expect([home.count(), home.catalogue.managed.alert]).toEqual([4, null]);
   }));
 
-test("the next time it is asked whether the list is still the same, and nothing is told if so", () =>
+test("the next update asks whether the list has changed, and reports nothing if it has not", () =>
   scene(async (home) => {
     await home.update();
     home.answer = () => page("", "", 304);
@@ -135,7 +135,7 @@ test("the next time it is asked whether the list is still the same, and nothing 
   }));
 
 test.each([
-  ["another status", page("down", "", 503), "list.test answers with status 503 and no list"],
+  ["another status", page("down", "", 503), "list.test answered with status 503 and no list"],
   [
     "a redirect",
     { ...page("", "", 302), headers: { location: "https://evil.test/" } },
@@ -144,7 +144,7 @@ test.each([
   ["no JSON", page("<html>"), "the server list is not JSON"],
   ["an unknown format", page("{}"), "none of the known formats"],
   ["a list without a usable server", page('{"servers":[{}]}'), "has no usable WireGuard server"],
-  ["304 without having been asked for it", page("", "", 304), "answers with status 304"],
+  ["304 without having been asked for it", page("", "", 304), "answered with status 304"],
 ])("%s is refused, and the list that there was stays, after a restart too", (_, answer, why) =>
   scene(async (home) => {
     home.answer = () => page(listOf(4));
@@ -158,7 +158,7 @@ test.each([
   }),
 );
 
-test("a list of less than half is taken only by force", () =>
+test("a list with less than half of the servers is used only with force", () =>
   scene(async (home) => {
     await home.update();
     home.answer = () => page(listOf(2));
@@ -167,7 +167,7 @@ test("a list of less than half is taken only by force", () =>
     await home.update();
     home.answer = () => page(listOf(1));
     const why =
-      "has 1 server and the present one 4, which is kept; to take the new one: portcullis servers update --force";
+      "has 1 server and the current one 4, which is kept; to use the new one: portcullis servers update --force";
     await expect(home.update()).rejects.toThrow(why);
     expect([home.count(), home.store.list(ADDRESS)?.content]).toEqual([4, listOf(4)]);
     expect(await home.update(true)).toEqual({ changed: true, servers: 1, skipped: 0 });
@@ -185,12 +185,12 @@ test("a file is read again, by the same rules", () =>
     expect(home.asked).toEqual([]);
   }, "/list.json"));
 
-test("where there is no list the operator hears so", () =>
+test("if there is no list, the operator is told so", () =>
   scene(async (home) => {
     await expect(home.update()).rejects.toThrow(GatewayError);
   }, null));
 
-test("while the tunnel is up the list is refreshed twice a day, and soon where there is none", () =>
+test("while the tunnel is up the list is refreshed twice a day, and soon if there is none", () =>
   scene(async (home) => {
     home.updates.tunnelIs(true, home.send);
     await home.pass(2 * 60_000);
@@ -201,7 +201,7 @@ test("while the tunnel is up the list is refreshed twice a day, and soon where t
     expect(home.asked).toHaveLength(4);
   }));
 
-test("without a tunnel nobody is asked, and a list that is fresh is not asked for by the next tunnel", () =>
+test("without a tunnel nothing is fetched, and the next tunnel does not fetch a list that is fresh", () =>
   scene(async (home) => {
     home.updates.tunnelIs(true, home.send);
     await home.pass(2 * 60_000);
@@ -215,7 +215,7 @@ test("without a tunnel nobody is asked, and a list that is fresh is not asked fo
     expect(home.asked).toHaveLength(1);
   }));
 
-test("after a failure it is tried once an hour, and a shrunken list is told of", () =>
+test("after a failure it is tried once an hour, and a shrunken list is reported", () =>
   scene(async (home) => {
     home.updates.tunnelIs(true, home.send);
     await home.pass(2 * 60_000);
@@ -225,11 +225,11 @@ test("after a failure it is tried once an hour, and a shrunken list is told of",
     expect(home.log.at(-1)).toStartWith("shrunk: the new list of managed servers has 1 server");
     home.answer = () => page("", "", 500);
     await home.pass(HOUR_MS);
-    expect(home.log.at(-1)).toContain("could not be refreshed: list.test answers with status 500");
+    expect(home.log.at(-1)).toContain("could not be refreshed: list.test answered with status 500");
     expect(home.count()).toBe(4);
   }));
 
-test("a database that cannot be read is told, and an hour later the list is asked for all the same", () =>
+test("a database that cannot be read is logged, and an hour later the list is fetched all the same", () =>
   scene(async (home) => {
     const { store } = home;
     const read = store.fetchedAt.bind(store);
@@ -244,7 +244,7 @@ test("a database that cannot be read is told, and an hour later the list is aske
     expect([home.asked.length, home.count()]).toEqual([1, 4]);
   }));
 
-test("after a failure a tunnel that flaps is asked again as soon as another", () =>
+test("after a failure a tunnel that flaps does not bring the next attempt forward", () =>
   scene(async (home) => {
     home.answer = () => page("", "", 500);
     home.updates.tunnelIs(true, home.send);
@@ -259,7 +259,7 @@ test("after a failure a tunnel that flaps is asked again as soon as another", ()
     expect([home.asked.length, home.count()]).toEqual([2, 4]);
   }));
 
-test("a clock that is set back does not put a refresh off for years", () =>
+test("a clock that is set back does not delay a refresh for years", () =>
   scene(async (home) => {
     home.now += 1_000 * HOUR_MS;
     await home.update();

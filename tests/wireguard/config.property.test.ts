@@ -42,7 +42,7 @@ const scrap = fc.oneof(
   fc.string({ unit: "binary", maxLength: 12 }),
 );
 
-/** Files of nearly the right form, and good files with one scrap in the middle. */
+/** Files of almost the right form, and valid files with one scrap in the middle. */
 const text = fc.oneof(
   fc.array(scrap, { maxLength: 60 }).map((scraps) => scraps.join("")),
   fc
@@ -55,7 +55,7 @@ const text = fc.oneof(
   }),
 );
 
-test("any text is a valid configuration or a bad request, and nothing else", () => {
+test("any text is either a valid configuration or a bad request", () => {
   fc.assert(
     fc.property(text, (given) => {
       const result = attempt(given);
@@ -68,7 +68,7 @@ test("any text is a valid configuration or a bad request, and nothing else", () 
   );
 }, 60_000);
 
-test("no message holds a key that the text holds", () => {
+test("no message contains a key from the text", () => {
   fc.assert(
     fc.property(text, (given) => {
       const result = attempt(given);

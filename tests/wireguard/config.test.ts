@@ -59,7 +59,7 @@ const FULL_CONFIG: Config = {
   },
 };
 
-/** What PLAIN becomes with this line at the end of a section. */
+/** The result of PLAIN with this line at the end of a section. */
 const inInterface = (line: string) => PLAIN.replace("\n\n", `\n${line}\n\n`);
 const inPeer = (line: string) => `${PLAIN}${line}\n`;
 const own = (line: string) => parseConfig(inInterface(line)).config.interface;
@@ -82,7 +82,7 @@ describe("whole files", () => {
     expect(parseConfig(PLAIN)).toEqual({ config: PLAIN_CONFIG, warnings: [] });
   });
 
-  test("a file with every key is read, and written as it was", () => {
+  test("a file with every key is read, and written as it was read", () => {
     expect(parseConfig(FULL).config).toEqual(FULL_CONFIG);
     expect(formatConfig(FULL_CONFIG)).toBe(FULL);
   });
@@ -92,16 +92,16 @@ describe("whole files", () => {
     expect(parseConfig(`${second}\n${first}\n`).config).toEqual(PLAIN_CONFIG);
   });
 
-  test("a section that is opened again goes on", () => {
+  test("a section that appears again is continued", () => {
     expect(parseConfig(`${PLAIN}[Interface]\nMTU = 1400\n`).config.interface.mtu).toBe(1400);
   });
 
-  test("a peer without keepalives is told that the gateway sends them all the same", () => {
+  test("for a peer without keepalives, a warning says that the gateway sends them anyway", () => {
     const { warnings } = parseConfig(`${PLAIN.trimEnd()}\nPersistentKeepalive = off\n`);
-    expect(warnings).toEqual([expect.stringContaining(": keepalives are sent all the same")]);
+    expect(warnings).toEqual([expect.stringContaining(": keepalives are sent anyway")]);
   });
 
-  test("a peer with rarer keepalives than one a minute is told that the gateway sends them each minute", () => {
+  test("for a peer with longer keepalives than a minute, a warning says that the gateway sends them each minute", () => {
     const { config, warnings } = parseConfig(`${PLAIN.trimEnd()}\nPersistentKeepalive = 61\n`);
     expect(config.peer.persistentKeepalive).toBe(61);
     expect(warnings).toEqual([expect.stringContaining(": a keepalive is sent every 60 s")]);
@@ -136,7 +136,7 @@ describe("spelling that does not matter", () => {
 });
 
 describe("values that are accepted", () => {
-  test("a bare address is a prefix of its own", () => {
+  test("a bare address is a prefix of itself alone", () => {
     expect(own("Address = 10.0.0.1, FD00:0::1").addresses).toEqual([
       "10.64.0.2/32",
       "10.0.0.1/32",
@@ -175,18 +175,18 @@ describe("values that are accepted", () => {
     expect([own("MTU = 576").mtu, own("MTU = 65535").mtu]).toEqual([576, 65535]);
     expect(own("Address = fd00::2\nMTU = 1280").mtu).toBe(1280);
     expect(messageFor(inInterface("MTU = 1279\nAddress = fd00::2"))).toBe(
-      "line 4: MTU: the MTU must be at least 1280 where an IPv6 address is configured",
+      "line 4: MTU: the MTU must be at least 1280 if an IPv6 address is configured",
     );
   });
 
-  test("search domains are told from resolvers, and a warning says that they have no effect", () => {
+  test("search domains are separated from resolvers, and a warning says that they have no effect", () => {
     const { config, warnings } = parseConfig(
       inInterface("DNS = 9.9.9.9, Corp.Example\nDNS = 2620:FE::FE, lan"),
     );
     expect(config.interface.dns).toEqual(["9.9.9.9", "2620:fe::fe"]);
     expect(config.interface.searchDomains).toEqual(["corp.example", "lan"]);
     expect(warnings).toEqual([
-      "line 5: DNS: search domains have no effect, the gateway only redirects queries",
+      "line 5: DNS: search domains have no effect: the gateway only redirects queries",
     ]);
   });
 
@@ -195,17 +195,17 @@ describe("values that are accepted", () => {
     const { config, warnings } = parseConfig(inInterface(lines.join("\n")));
     expect(config).toEqual(PLAIN_CONFIG);
     expect(warnings).toEqual([
-      "line 4: SaveConfig: has no effect, the gateway sees to this itself",
-      "line 5: Table: has no effect, the gateway sees to this itself",
-      "line 6: FwMark: has no effect, the gateway sees to this itself",
-      "line 7: ListenPort: has no effect, the gateway sees to this itself",
+      "line 4: SaveConfig: has no effect: the gateway sets this itself",
+      "line 5: Table: has no effect: the gateway sets this itself",
+      "line 6: FwMark: has no effect: the gateway sets this itself",
+      "line 7: ListenPort: has no effect: the gateway sets this itself",
     ]);
   });
 });
 
 const ENDPOINT = "must be host:port, or [address]:port for IPv6";
 const HOST = "the host must be an IPv4 address, [an IPv6 address] or a DNS name";
-const BRACKETS = "only an IPv6 address, without a zone, stands in brackets";
+const BRACKETS = "brackets may only contain an IPv6 address without a zone";
 const PORT = "the port must be a number from 1 to 65535, in plain digits";
 const CIDR = "must be addresses in CIDR form (10.0.0.2/32, fd00::2/128), separated by commas";
 const DNS = "must be IP addresses and search domains, separated by commas";
@@ -252,7 +252,7 @@ describe("values of [Peer] that are refused", () => {
     ["PublicKey", `${PUBLIC.slice(0, 20)} ${PUBLIC.slice(20)}`, KEY],
     ["PublicKey", PUBLIC.replace("Dg=", "Dh="), KEY],
     ["PublicKey", ZERO, KEY],
-    ["PublicKey", publicKeyOf(PRIVATE), "is the key of this end, not of the peer"],
+    ["PublicKey", publicKeyOf(PRIVATE), "is this end's own public key, not the peer's"],
     ["PresharedKey", ZERO, KEY],
     ["PresharedKey", "(none)", KEY],
     ["AllowedIPs", "10.0.0.0/33", CIDR],
@@ -309,13 +309,13 @@ describe("values of [Interface] that are refused", () => {
     expect(messageFor(inInterface(`${name} = ${value}`))).toBe(`line 4: ${name}: ${what}`);
   });
 
-  test("a bad value is refused also where a good one follows", () => {
+  test("a bad value is refused even if a good one follows", () => {
     expect(messageFor(inInterface("MTU = 1\nMTU = 1400"))).toBe(`line 4: MTU: ${MTU}`);
   });
 });
 
 describe("files that are refused", () => {
-  const HOOK = "the gateway runs no commands of a configuration; nothing was imported";
+  const HOOK = "the gateway does not run commands from a configuration; nothing was imported";
   const AMNEZIA = "unknown key; the configuration is for AmneziaWG, not WireGuard";
   const NEITHER = "is neither a [Section] nor a key = value";
 
@@ -367,7 +367,7 @@ describe("files that are refused", () => {
     ],
     ["__proto__", inInterface("__proto__ = 1"), "line 4: this name: unknown key in [Interface]"],
     ["a key without a name", inInterface("= 1"), "line 4: this name: unknown key in [Interface]"],
-    ["a key before any section", `MTU = 1400\n${PLAIN}`, "line 1: MTU: stands before any [Section]"],
+    ["a key before any section", `MTU = 1400\n${PLAIN}`, "line 1: MTU: comes before any [Section]"],
     ["an unknown section", `${PLAIN}[Peers]\n`, "line 9: [Peers]: unknown section"],
     [
       "a section with spaces inside",
@@ -384,15 +384,23 @@ describe("files that are refused", () => {
       "line 3: this name: unknown key in [Interface]",
     ],
     ["a no-break space around a value", inInterface("MTU =\u00A01400"), `line 4: MTU: ${MTU}`],
-    ["a NUL", inInterface("MTU = 1400\0"), "line 4: holds a NUL character"],
-    ["a NUL in a comment", inInterface("# \0"), "line 4: holds a NUL character"],
+    ["a NUL", inInterface("MTU = 1400\0"), "line 4: contains a NUL character"],
+    ["a NUL in a comment", inInterface("# \0"), "line 4: contains a NUL character"],
     [
       "a lone CR",
       inInterface("MTU = 1400\rDNS = 1.1.1.1"),
-      "line 4: holds a carriage return that ends no line",
+      "line 4: contains a carriage return that does not end a line",
     ],
-    ["a CR before CRLF", inInterface("MTU = 1400\r\r"), "line 4: holds a carriage return that ends no line"],
-    ["a CR at the very end", `${PLAIN.trimEnd()}\r`, "line 8: holds a carriage return that ends no line"],
+    [
+      "a CR before CRLF",
+      inInterface("MTU = 1400\r\r"),
+      "line 4: contains a carriage return that does not end a line",
+    ],
+    [
+      "a CR at the very end",
+      `${PLAIN.trimEnd()}\r`,
+      "line 8: contains a carriage return that does not end a line",
+    ],
     ["Unicode's line separator", inInterface("MTU = 1400\u2028DNS = 1.1.1.1"), `line 4: MTU: ${MTU}`],
     [
       "several peers",
@@ -406,14 +414,18 @@ describe("files that are refused", () => {
     ["no PublicKey", PLAIN.replace(/PublicKey.*/, ""), "[Peer]: PublicKey is missing"],
     ["no Endpoint", PLAIN.replace(/Endpoint.*/, ""), "[Peer]: Endpoint is missing"],
     ["a list over many lines", inPeer("AllowedIPs = 10.0.0.0/8\n".repeat(1_023)), LONG_LIST],
-    ["an endless line", inInterface(`#${"x".repeat(48 * 1024)}`), "line 4: is longer than 49152 characters"],
-    ["an endless text", PLAIN + "#\n".repeat(32 * 1024), "config: is longer than 65536 characters"],
+    [
+      "a line that is too long",
+      inInterface(`#${"x".repeat(48 * 1024)}`),
+      "line 4: is longer than 49152 characters",
+    ],
+    ["a text that is too long", PLAIN + "#\n".repeat(32 * 1024), "config: is longer than 65536 characters"],
   ])("%s", (_, text, message) => {
     expect(messageFor(text)).toBe(message);
   });
 });
 
-describe("keys in strange places", () => {
+describe("a key in the wrong place", () => {
   test.each([
     ["alone on a line", inInterface(PRESHARED)],
     ["without its padding", inInterface(PRESHARED.slice(0, 43))],

@@ -72,15 +72,15 @@ allowed_ip=0.0.0.0/0
 allowed_ip=::/0
 `;
 
-  test("it holds WireGuard's part of the configuration, and the endpoint that was resolved", () => {
+  test("it has WireGuard's part of the configuration, and the resolved endpoint", () => {
     expect(setconfText(OWN, [PEER])).toBe(text);
   });
 
-  test("the text for a program's own socket holds the same, with keys in hexadecimal", () => {
+  test("the text for the userspace interface has the same, with keys in hexadecimal", () => {
     expect(uapiText(OWN, [PEER])).toBe(`${programs}\n`);
   });
 
-  test("several peers follow each other; what one does not have has no line", () => {
+  test("several peers follow each other, without lines for missing values", () => {
     expect(setconfText(OWN, [PEER, OTHER])).toBe(`${text}
 [Peer]
 PublicKey = ${OTHER.config.publicKey}
@@ -95,7 +95,7 @@ persistent_keepalive_interval=0
   });
 });
 
-const DEVICE = {
+const INTERFACE = {
   publicKey: publicKeyOf(PRIVATE),
   fwmark: 0xca6c,
   peer: {
@@ -109,22 +109,22 @@ const DEVICE = {
 const EMPTY = { publicKey: null, fwmark: 0, peer: null };
 const SILENT = { publicKey: PUBLIC, endpoint: null, latestHandshake: 0, rxBytes: 0, txBytes: 0 };
 
-describe("what wg show dump says", () => {
+describe("the output of wg show dump", () => {
   const own = `${PRIVATE}\t${publicKeyOf(PRIVATE)}\t51820\t0xca6c\n`;
   const peer = `${PUBLIC}\t${PRESHARED}\t[2001:db8::1]:51820\t0.0.0.0/0,::/0\t1700000000\t123\t4294967296\t25\n`;
 
-  test("a device with its peer, without the keys that are secret", () => {
-    expect(parseDump(own + peer)).toEqual(DEVICE);
+  test("an interface with its peer, without the secret keys", () => {
+    expect(parseDump(own + peer)).toEqual(INTERFACE);
     expect(JSON.stringify(parseDump(own + peer))).not.toMatch(/yAnz5TF|FpCyhws/);
   });
 
-  test("a device that has nothing yet", () => {
+  test("an interface without a configuration", () => {
     expect(parseDump("(none)\t(none)\t0\toff\n")).toEqual(EMPTY);
   });
 
   test("a peer that never answered", () => {
     const text = `${own}${PUBLIC}\t(none)\t(none)\t(none)\t0\t0\t0\toff\n`;
-    expect(parseDump(text)).toEqual({ ...DEVICE, peer: SILENT });
+    expect(parseDump(text)).toEqual({ ...INTERFACE, peer: SILENT });
   });
 
   test.each([
@@ -132,14 +132,14 @@ describe("what wg show dump says", () => {
     ["a peer only", peer],
     ["a peer cut short", own + peer.slice(0, 100)],
     ["a word for a number", own + peer.replace("123", "many")],
-    ["an endless number", own + peer.replace("123", "-1")],
+    ["a negative number", own + peer.replace("123", "-1")],
     ["two peers", own + peer + peer],
   ])("%s is refused, without a word of it", (_, text) => {
     expect(faultOf(() => parseDump(text))).not.toMatch(/yAnz5TF|FpCyhws/);
   });
 });
 
-test("both doors spell an IPv6 endpoint the same way, and an endpoint with a zone is left as it is", () => {
+test("both formats give the same spelling of an IPv6 endpoint, and leave one with a zone as it is", () => {
   const dump = (endpoint: string) =>
     parseDump(`(none)\t(none)\t0\toff\n${PUBLIC}\t(none)\t${endpoint}\t(none)\t0\t0\t0\toff\n`).peer
       ?.endpoint;
@@ -150,7 +150,7 @@ test("both doors spell an IPv6 endpoint the same way, and an endpoint with a zon
   expect([dump("[fe80::1%2]:1"), go("[fe80::1%eth0]:1")]).toEqual(["[fe80::1%2]:1", "[fe80::1%eth0]:1"]);
 });
 
-test("an interface that knows several servers tells of each", () => {
+test("all peers of an interface with several are read", () => {
   const keys = [PUBLIC, publicKeyOf(PRIVATE)];
   const told = keys.map((key) => `${key}\t(none)\t(none)\t(none)\t0\t0\t0\toff\n`).join("");
   expect(peersInDump(`(none)\t(none)\t0\toff\n${told}`).map((peer) => peer.publicKey)).toEqual(keys);
@@ -158,7 +158,7 @@ test("an interface that knows several servers tells of each", () => {
   expect(peersInUapi(`${exchanged}errno=0\n\n`).map((peer) => peer.publicKey)).toEqual(keys);
 });
 
-describe("what the userspace interface says", () => {
+describe("the answer of the userspace interface", () => {
   const own = `private_key=${hex(PRIVATE)}\nlisten_port=51820\nfwmark=51820\n`;
   const peer = [
     `public_key=${hex(PUBLIC)}`,
@@ -176,28 +176,28 @@ describe("what the userspace interface says", () => {
   ].join("\n");
   const ok = "errno=0\n\n";
 
-  test("a device with its peer, finer than a millisecond, without the keys that are secret", () => {
-    const device = parseUapi(own + peer + ok);
+  test("an interface with its peer, finer than a millisecond, without the secret keys", () => {
+    const parsed = parseUapi(own + peer + ok);
     const latestHandshake = 1_700_000_000_000 + 123.999999;
-    expect(device).toEqual({ ...DEVICE, peer: { ...DEVICE.peer, latestHandshake } });
-    expect(JSON.stringify(device)).not.toContain(hex(PRIVATE).slice(0, 8));
+    expect(parsed).toEqual({ ...INTERFACE, peer: { ...INTERFACE.peer, latestHandshake } });
+    expect(JSON.stringify(parsed)).not.toContain(hex(PRIVATE).slice(0, 8));
   });
 
-  test("a device that has nothing yet", () => {
+  test("an interface without a configuration", () => {
     expect(parseUapi("listen_port=0\nerrno=0\n\n")).toEqual(EMPTY);
     expect(parseUapi("errno=0\n")).toEqual(EMPTY);
   });
 
   test("a peer that never answered", () => {
     const text = `${own}public_key=${hex(PUBLIC)}\nlast_handshake_time_sec=0\nlast_handshake_time_nsec=0\n${ok}`;
-    expect(parseUapi(text)).toEqual({ ...DEVICE, peer: SILENT });
+    expect(parseUapi(text)).toEqual({ ...INTERFACE, peer: SILENT });
   });
 
   test.each([
     ["nothing", ""],
     ["an error", "errno=5\n\n"],
     ["an answer cut short", own + peer],
-    ["a key that is none", `public_key=abc\n${ok}`],
+    ["a malformed key", `public_key=abc\n${ok}`],
     ["two peers", own + peer + peer + ok],
     ["a word", `word\n${ok}`],
   ])("%s is refused, without a word of it", (_, text) => {
@@ -205,7 +205,7 @@ describe("what the userspace interface says", () => {
   });
 });
 
-test("whatever a device says, the answer is a Device or one GatewayError", () => {
+test("whatever an interface answers, the result is an Interface or a GatewayError", () => {
   const scrap = fc.constantFrom(
     "\t",
     "\n",

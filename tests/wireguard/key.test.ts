@@ -17,7 +17,7 @@ test.each([
   expect(publicKeyOf(Uint8Array.fromHex(secret).toBase64())).toBe(Uint8Array.fromHex(shared).toBase64());
 });
 
-test("a generated pair fits together, is clamped, and never comes twice", () => {
+test("a generated pair matches, is clamped, and never repeats", () => {
   const pairs = Array.from({ length: 50 }, generateKeyPair);
   for (const { privateKey, publicKey } of pairs) {
     const bytes = Uint8Array.fromBase64(privateKey);
@@ -58,7 +58,7 @@ test.each([
   ["a second padding", `${KEY}=`],
   ["a line end", `${KEY}\n`],
   ["a space inside", `${KEY.slice(0, 10)} ${KEY.slice(11)}`],
-  ["bits that no byte takes", KEY.replace("M=", "N=")],
+  ["bits that belong to no byte", KEY.replace("M=", "N=")],
   ["the URL alphabet", KEY.replaceAll("/", "_").replaceAll("+", "-")],
   ["hexadecimal", Uint8Array.fromBase64(KEY).toHex()],
 ])("%s is no key", (_, text) => {

@@ -42,33 +42,33 @@ describe.skipIf(!possible)("a real WireGuard interface in a namespace of its own
     rmSync(SOCKET, { force: true });
   });
 
-  test("an interface without a configuration is read the same way through both of its doors", async () => {
+  test("an interface without a configuration gives the same result through both interfaces", async () => {
     const dump = parseDump(wg(["show", INTERFACE, "dump"]));
     expect(dump).toEqual({ publicKey: null, fwmark: 0, peer: null });
     expect(parseUapi(await uapi())).toEqual(dump);
   });
 
-  test("every configuration that the gateway accepts is taken by wg setconf, and read back the same", async () => {
+  test("wg setconf accepts every configuration that the gateway accepts, and it is read back the same", async () => {
     await fc.assert(
       fc.asyncProperty(config, link, async (made, how) => {
         const own = { privateKey: made.interface.privateKey, fwmark: how.fwmark };
         const peer = { config: made.peer, endpoint: how.endpoint, keepalive: how.keepalive };
         wg(["setconf", INTERFACE, "/dev/stdin"], setconfText(own, [peer]));
         const text = wg(["show", INTERFACE, "dump"]);
-        const device = parseDump(text);
-        expect(device.publicKey).toBe(publicKeyOf(made.interface.privateKey));
-        expect(device.fwmark).toBe(how.fwmark);
-        expect(device.peer?.publicKey).toBe(made.peer.publicKey);
-        expect(device.peer?.latestHandshake).toBe(0);
-        expect(device.peer?.endpoint).toBe(formatEndpoint(how.endpoint.address, how.endpoint.port));
-        expect(parseUapi(await uapi())).toEqual(device);
+        const parsed = parseDump(text);
+        expect(parsed.publicKey).toBe(publicKeyOf(made.interface.privateKey));
+        expect(parsed.fwmark).toBe(how.fwmark);
+        expect(parsed.peer?.publicKey).toBe(made.peer.publicKey);
+        expect(parsed.peer?.latestHandshake).toBe(0);
+        expect(parsed.peer?.endpoint).toBe(formatEndpoint(how.endpoint.address, how.endpoint.port));
+        expect(parseUapi(await uapi())).toEqual(parsed);
 
         const [, presharedKey, , allowedIps, , , , keepalive] = text.split("\n")[1]?.split("\t") ?? [];
         expect(presharedKey).toBe(made.peer.presharedKey ?? "(none)");
         expect(allowedIps?.split(",").map(respelled).toSorted()).toEqual(made.peer.allowedIps.toSorted());
         expect(keepalive).toBe(how.keepalive === 0 ? "off" : String(how.keepalive));
 
-        // The program's own socket leads to the same.
+        // The userspace interface gives the same result.
         const withoutPort = (dump: string) => dump.split("\t").toSpliced(2, 1).join("\t");
         expect(await uapi(uapiText(own, [peer]))).toBe("errno=0\n\n");
         expect(withoutPort(wg(["show", INTERFACE, "dump"]))).toBe(withoutPort(text));

@@ -14,22 +14,22 @@ export interface ListedServer {
   publicKey: string;
 }
 
-/** What an adapter makes of a document in its format. */
+/** What an adapter reads from a document in its format. */
 export interface Reading {
   servers: ListedServer[];
-  /** Entries that should be servers and are malformed. */
+  /** The number of malformed entries. */
   skipped: number;
-  /** The provider's resolver inside the tunnel, where the list names it. */
+  /** The provider's resolver inside the tunnel, if the list names one. */
   resolver?: string;
 }
 
-/** Null where the document is not in the adapter's format. */
+/** Null if the document is not in the adapter's format. */
 export type Adapter = (document: unknown) => Reading | null;
 
-/** What becomes of an entry: `left out` is one that is no fault, such as an inactive server. */
+/** The result for an entry; `left out` is for one that is not faulty, such as an inactive server. */
 export type Outcome = ListedServer | "left out" | "malformed";
 
-/** A name that another entry has already is malformed too: what a client connects to is never ambiguous. */
+/** An entry with the name of an earlier one counts as malformed, so that a server's name is never ambiguous. */
 export function readingOf<Entry>(entries: readonly Entry[], outcomeOf: (entry: Entry) => Outcome): Reading {
   const servers = new Map<string, ListedServer>();
   let skipped = 0;
@@ -42,16 +42,16 @@ export function readingOf<Entry>(entries: readonly Entry[], outcomeOf: (entry: E
   return { servers: [...servers.values()], skipped };
 }
 
-/** The one gate for every format: whoever writes a list chooses these texts, and clients print them. */
-export function checked(told: ListedServer): ListedServer | "malformed" {
-  const { name, ipv4, port, publicKey } = told;
-  const places = { label: tidied(told.label), country: tidied(told.country), city: tidied(told.city) };
+/** Checks the entries of every format: the author of a list chooses these texts, and clients print them. */
+export function checked(server: ListedServer): ListedServer | "malformed" {
+  const { name, ipv4, port, publicKey } = server;
+  const places = { label: tidied(server.label), country: tidied(server.country), city: tidied(server.city) };
   const named = [name, ...Object.values(places)].every((text) => isName(text) && isVisible(text));
   const reachable = isServerAddress(ipv4) && port >= 1 && port <= 65535 && isKey(publicKey);
   return named && reachable ? { name, ...places, ipv4, port, publicKey } : "malformed";
 }
 
-/** Lists are sloppy here: Windscribe's has cities that end in a space. */
+/** Some lists are sloppy here: Windscribe's has cities that end in a space. */
 function tidied(text: string): string {
   return text.normalize("NFC").trim();
 }
@@ -61,7 +61,7 @@ function isVisible(text: string): boolean {
   return !/[\p{C}\p{Zl}\p{Zp}]/u.test(text);
 }
 
-/** Neither "this host" (RFC 1122), loopback, link-local, multicast nor reserved: none of them can be a server. */
+/** Refuses "this host" (RFC 1122), loopback, link-local, multicast and reserved addresses: no server has one. */
 function isServerAddress(ipv4: string): boolean {
   return isIpv4(ipv4) && !/^(0|127|22[4-9]|2[3-5][0-9])\.|^169\.254\./.test(ipv4);
 }

@@ -7,7 +7,7 @@ export interface Shared {
 interface GluetunProvider extends Shared {
   /** Its name in gluetun's files. */
   key: string;
-  /** Its servers' names: a file of one provider does not say whose it is. */
+  /** Matches the names of its servers, because a file of one provider does not name the provider. */
   hosts: RegExp;
 }
 
@@ -15,7 +15,7 @@ interface GluetunProvider extends Shared {
 const PORT = 51820;
 
 /**
- * Those for which gluetun has WireGuard servers. The lists name no port; these are the ones in
+ * The providers for which gluetun has WireGuard servers. Its lists do not name the port; these are from
  * gluetun's `internal/provider/<key>/connection.go`.
  */
 const PROVIDERS: readonly GluetunProvider[] = [
@@ -31,12 +31,12 @@ const PROVIDERS: readonly GluetunProvider[] = [
   { key: "windscribe", label: "Windscribe", port: 1194, hosts: /\.(whiskergalaxy|windscribe)\.com$/ },
 ];
 
-/** One that is not known is labelled with its key. */
+/** An unknown provider is labelled with its key. */
 export function providerOfKey(key: string): Shared {
   return PROVIDERS.find((provider) => provider.key === key) ?? { label: key, port: PORT };
 }
 
-/** The provider whose servers have such names. */
+/** The provider whose servers are named like these. */
 export function providerOfHosts(hostnames: readonly string[]): Shared {
   const found = PROVIDERS.find(({ hosts }) => hostnames.some((hostname) => hosts.test(hostname)));
   return found ?? { label: "Managed", port: PORT };

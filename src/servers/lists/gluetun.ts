@@ -7,7 +7,7 @@ import { providerOfHosts, providerOfKey, type Shared } from "./gluetun-providers
 const providerFile = Compile(Type.Object({ servers: Type.Array(Type.Unknown()) }));
 const contentsEntry = Compile(Type.Object({ filepath: Type.String() }));
 
-/** What tells gluetun's entries, OpenVPN ones included, from those of other lists with `servers`. */
+/** Distinguishes gluetun's entries, OpenVPN ones included, from those of other lists with `servers`. */
 const anyServer = Compile(
   Type.Object({ hostname: Type.Optional(Type.String()), ips: Type.Array(Type.Unknown()) }),
 );
@@ -26,7 +26,7 @@ type WireGuardServer = Static<typeof WireGuardServer>;
 
 const wireguardServer = Compile(WireGuardServer);
 
-/** gluetun takes an entry without `vpn` for OpenVPN. */
+/** gluetun treats an entry without `vpn` as OpenVPN. */
 const otherKind = Compile(Type.Object({ vpn: Type.Optional(Type.String({ pattern: "^(?!wireguard$)" })) }));
 
 /** The entries of one provider. */
@@ -53,7 +53,7 @@ export function readGluetun(document: unknown): Reading | null {
   return parts.length === 0 ? null : readingOfParts(parts);
 }
 
-/** Since 2026 `servers.json` may hold only where the files of the providers are. */
+/** Since 2026 `servers.json` may contain only the paths of the providers' files. */
 export function readGluetunContents(document: unknown): Reading | null {
   const found = isObject(document) && Object.values(document).some((entry) => contentsEntry.Check(entry));
   return found ? { servers: [], skipped: 0 } : null;
@@ -70,7 +70,7 @@ function readingOfParts(parts: readonly Part[]): Reading {
   });
 }
 
-/** Of several addresses the first IPv4 one: all of them are doors to the same host name and key. */
+/** Uses the first IPv4 address: all addresses of an entry have the same host name and key. */
 function serverOf(entry: WireGuardServer, { label, port }: Shared): ListedServer {
   const { hostname, country, region, city, wgpubkey, ips } = entry;
   return {
@@ -85,8 +85,8 @@ function serverOf(entry: WireGuardServer, { label, port }: Shared): ListedServer
 }
 
 /**
- * A host name may stand for several servers: AirVPN's is that of a country, and providers may share one. The
- * first keeps it, the others carry what tells them apart. A repeated server, as Proton VPN has, is no fault.
+ * Several servers may have the same host name: AirVPN's is that of a country, and providers may share one. The first
+ * server keeps it, the others get a suffix. A repeated server, as in Proton VPN's list, is not a fault.
  */
 function named(server: ListedServer, entry: WireGuardServer, holders: Map<string, ListedServer>): Outcome {
   const holder = holders.get(server.name);

@@ -5,12 +5,12 @@ import { readMullvad } from "./mullvad.ts";
 import { readMullvadApp } from "./mullvad-app.ts";
 import { readOwn } from "./own.ts";
 
-/** A provider's servers, and in which format they came. */
+/** A provider's servers, and the format of their list. */
 export interface List extends Reading {
   format: string;
 }
 
-/** The narrower ones first: what is gluetun's is also an object with `servers`. */
+/** The more specific ones first: gluetun's files are also objects with `servers`. */
 const FORMATS: readonly (readonly [format: string, adapter: Adapter])[] = [
   ["Mullvad's flat list", readMullvad],
   ["Mullvad's app list", readMullvadApp],
@@ -20,22 +20,22 @@ const FORMATS: readonly (readonly [format: string, adapter: Adapter])[] = [
   ["gluetun's table of contents, which names the files to read instead", readGluetunContents],
 ];
 
-/** 50,000 servers in the wordiest format, Mullvad's flat one, take 25 MB. */
+/** 50,000 servers in the most verbose format, Mullvad's flat one, take 25 MB. */
 const MOST_BYTES = 32 * 2 ** 20;
 
-/** The same 50,000 have 1.2 million. Some texts below the limit of bytes would take gigabytes once parsed. */
+/** The same 50,000 have 1.2 million. Some texts within the limit of bytes would take gigabytes once parsed. */
 const MOST_VALUES = 2_000_000;
 
-/** Providers have below 10,000; these take some 40 MiB of a Pi's memory. */
+/** Providers have fewer than 10,000; 50,000 take some 40 MiB of a Pi's memory. */
 const MOST_SERVERS = 50_000;
 
 /**
- * The list in a text, whose content says which format it has. Throws `bad_request` where the text is no list,
- * and `unable` for a list that the gateway cannot work with.
+ * Reads a list in any of the known formats. Throws `bad_request` if the text is not a list, and `unable` if the gateway
+ * cannot use the list.
  */
 export function readList(text: string): List {
   if (Buffer.byteLength(text) > MOST_BYTES) refuse(`is larger than ${MOST_BYTES / 2 ** 20} MiB`);
-  if (valuesIn(text) > MOST_VALUES) refuse(`holds more than ${MOST_VALUES} values`);
+  if (valuesIn(text) > MOST_VALUES) refuse(`contains more than ${MOST_VALUES} values`);
   const document = documentIn(text);
   for (const [format, adapter] of FORMATS) {
     const reading = adapter(document);
@@ -44,7 +44,7 @@ export function readList(text: string): List {
   throw new GatewayError("bad_request", "the server list has none of the known formats");
 }
 
-/** At most so many values does the JSON hold: whatever is not the first in its array or object follows a comma. */
+/** An upper bound on the number of values in the JSON: each follows a comma or is the first of an array or object. */
 function valuesIn(text: string): number {
   let count = 1;
   for (let at = 0; at < text.length; at++) {

@@ -28,7 +28,7 @@ const relay = Compile(
 
 const range = Compile(Type.Tuple([Type.Integer({ minimum: 1 }), Type.Integer({ maximum: 65535 })]));
 
-/** WireGuard's usual port, which the app takes first too. */
+/** WireGuard's usual port, which the app prefers too. */
 const PREFERRED_PORT = 51820;
 
 /** The list of Mullvad's apps: api.mullvad.net/app/v1/relays. */
@@ -64,7 +64,7 @@ function portIn(ranges: unknown): number {
   return preferred ? PREFERRED_PORT : (usable[0]?.[0] ?? PREFERRED_PORT);
 }
 
-/** A public address is no gateway inside a tunnel. */
+/** A public address cannot be the gateway inside a tunnel. */
 function isResolver(gateway: unknown): gateway is string {
   return typeof gateway === "string" && isIpv4(gateway) && isPrivate(gateway);
 }

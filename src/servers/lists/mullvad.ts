@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
 
-/** What tells this list from any other array. */
+/** Distinguishes this list from other arrays. */
 const relay = Compile(Type.Object({ hostname: Type.String(), ipv4_addr_in: Type.String() }));
 
 const wireguard = Compile(
@@ -20,7 +20,7 @@ const otherKind = Compile(
   Type.Object({ type: Type.Union([Type.Literal("openvpn"), Type.Literal("bridge")]) }),
 );
 
-/** Every relay answers there; `multihop_port` is for packets that come from another relay. */
+/** Every relay listens there; `multihop_port` is for packets from another relay. */
 const PORT = 51820;
 
 /** Mullvad's flat list: api.mullvad.net/www/relays/wireguard/, and /all/, which has relays of other kinds too. */
@@ -35,7 +35,7 @@ function outcomeOf(entry: unknown): Outcome {
   if (!entry.active) return "left out";
   return checked({
     name: entry.hostname,
-    // Its own `provider` is the company whose machine it is.
+    // The `provider` of an entry is the company that owns the machine.
     label: "Mullvad",
     country: entry.country_name,
     city: entry.city_name,

@@ -14,12 +14,12 @@ const server = Compile(
     ipv6: Type.Optional(Type.String()),
     port: Type.Integer(),
     public_key: Type.String(),
-    /** The label of its record. */
+    /** The label of its public record. */
     provider: Type.Optional(Type.String()),
   }),
 );
 
-/** The gateway's own format, for people with servers of their own; see the README. */
+/** The gateway's own format, for people with servers of their own; see docs/providers.md. */
 export function readOwn(document: unknown): Reading | null {
   return list.Check(document) ? readingOf(document.servers, outcomeOf) : null;
 }

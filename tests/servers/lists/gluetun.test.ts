@@ -15,7 +15,7 @@ const SERVER = {
   ips: ["192.0.2.1"],
 };
 
-test("a file of one provider: OpenVPN is left out, WireGuard without a key counted, the names tell whose it is", async () => {
+test("a file of one provider: OpenVPN is left out, WireGuard without a key is counted, host names identify the provider", async () => {
   const { format, servers, skipped } = readList(await fixture("gluetun-ivpn"));
   expect([format, skipped]).toEqual(["a gluetun file of one provider", 1]);
   expect(servers.map(lineOf)).toEqual([
@@ -24,7 +24,7 @@ test("a file of one provider: OpenVPN is left out, WireGuard without a key count
   ]);
 });
 
-test("a whole servers.json: each provider's label and port, and no two servers of one name", async () => {
+test("a whole servers.json: each provider has its label and port, and no two servers have the same name", async () => {
   const { format, servers, skipped } = readList(await fixture("gluetun"));
   expect([format, skipped]).toEqual(["gluetun's servers.json", 2]);
   expect(servers.map(lineOf)).toEqual([
@@ -44,13 +44,13 @@ describe("one entry", () => {
   const readingOf = (...servers: unknown[]) => readGluetunProvider({ version: 1, timestamp: 1, servers });
 
   test.each([
-    ["no object", null],
+    ["not an object", null],
     ["a number for its kind", { ...SERVER, vpn: 1 }],
     ["no name", { ...SERVER, hostname: undefined }],
     ["no address", { ...SERVER, hostname: "x", ips: [] }],
     ["no IPv4 address", { ...SERVER, hostname: "x", ips: ["2001:db8::1"] }],
     ["something else among its addresses", { ...SERVER, hostname: "x", ips: ["192.0.2.1", 1] }],
-    ["a country that is no text", { ...SERVER, hostname: "x", country: {} }],
+    ["a country that is not text", { ...SERVER, hostname: "x", country: {} }],
     ["the name and address of another, and another key", { ...SERVER, wgpubkey: `${"B".repeat(42)}A=` }],
   ])("with %s is skipped and counted", (what, entry) => {
     const named = what.startsWith("the name and address") ? ["se1-wireguard (192.0.2.1)"] : [];
@@ -64,17 +64,17 @@ describe("one entry", () => {
     expect(reading).toMatchObject({ servers: [{ name: "se1-wireguard" }], skipped: 0 });
   });
 
-  test("that is there twice is there once", () => {
+  test("that is repeated is listed once", () => {
     expect(readingOf(SERVER, { ...SERVER, server_name: "again" })).toMatchObject({ skipped: 0 });
     expect(readingOf(SERVER, SERVER)?.servers).toHaveLength(1);
   });
 
-  test("without a country has its region's name, and without a city none", () => {
+  test("without a country has its region's name, and without a city is Unknown", () => {
     const reading = readingOf({ ...SERVER, country: "", region: "US East", city: "" });
     expect(reading?.servers[0]).toMatchObject({ country: "US East", city: "Unknown" });
   });
 
-  test("of a provider that nobody knows is Managed, with WireGuard's usual port", () => {
+  test("of an unknown provider is Managed, with WireGuard's usual port", () => {
     const reading = readingOf({ ...SERVER, hostname: "vpn1.example" });
     expect(reading?.servers[0]).toMatchObject({ label: "Managed", port: 51820 });
   });
@@ -103,7 +103,7 @@ test.each([[[]], [{}], [null], [1], [{ version: 1, mullvad: [] }], [{ servers: [
   },
 );
 
-/** Real and old; it is not part of the project. */
+/** A real, old file; it is not part of the project. */
 const REAL = join(import.meta.dir, "../../../../shared/data/gluetun-servers-2022-04.json");
 
 describe.skipIf(!existsSync(REAL))("the real file of April 2022", () => {
@@ -118,7 +118,7 @@ describe.skipIf(!existsSync(REAL))("the real file of April 2022", () => {
     ]);
   });
 
-  test("its part of one provider, as a file of its own, says the same", async () => {
+  test("the part of one provider, as a file of its own, gives the same servers", async () => {
     const text = await Bun.file(REAL).text();
     const whole = readList(text).servers;
     for (const [key, label] of [

@@ -29,7 +29,7 @@ const TEXTS = await Promise.all(
   ["mullvad", "mullvad-app", "gluetun-ivpn", "gluetun", "portcullis"].map(fixture),
 );
 
-test("our own format: a server without a label is Managed, one with a host name for an address is counted", async () => {
+test("the gateway's own format: a server without a label is Managed, one with a host name as its address is counted", async () => {
   const { format, servers, skipped } = readList(await fixture("portcullis"));
   expect([format, skipped]).toEqual(["Portcullis's own list", 1]);
   expect(servers.map(lineOf)).toEqual([
@@ -83,7 +83,7 @@ describe("what is refused", () => {
   });
 
   test("a short text that would take a lot of memory once parsed", () => {
-    const message = "the server list holds more than 2000000 values";
+    const message = "the server list contains more than 2000000 values";
     for (const text of [
       `[${"{},".repeat(1_000_000)}{}]`,
       "[".repeat(2_000_000),
@@ -101,8 +101,8 @@ describe("what is refused", () => {
   }, 60_000);
 });
 
-describe("the gate that every entry passes", () => {
-  test.each(["name", "label", "country", "city"] as const)("no %s smuggles anything", (field) => {
+describe("the check that every entry passes", () => {
+  test.each(["name", "label", "country", "city"] as const)("no %s contains hostile text", (field) => {
     const hostile = [
       "",
       " ",
@@ -122,7 +122,7 @@ describe("the gate that every entry passes", () => {
     for (const text of hostile) expect(checked({ ...SERVER, [field]: text })).toBe("malformed");
   });
 
-  test("a place is tidied, a name is taken as it is or not at all", () => {
+  test("a place is tidied, a name is accepted as it is or not at all", () => {
     expect(checked({ ...SERVER, city: " Malmo\u0308 " })).toEqual(SERVER);
     expect(checked({ ...SERVER, name: "se-1 " })).toBe("malformed");
     expect(checked({ ...SERVER, name: "Malmo\u0308" })).toBe("malformed");
@@ -136,7 +136,7 @@ describe("the gate that every entry passes", () => {
     "239.1.1.1",
     "240.0.0.1",
     "255.255.255.255",
-  ])("%s is no server's address", (ipv4) => {
+  ])("%s is not a server's address", (ipv4) => {
     expect(checked({ ...SERVER, ipv4 })).toBe("malformed");
   });
 
@@ -167,8 +167,8 @@ describe("the gate that every entry passes", () => {
   });
 });
 
-describe("whatever a list holds", () => {
-  /** Reads a text, and checks that it is refused in words or that every server in it can be named and shown. */
+describe("whatever a list contains", () => {
+  /** Reads a text, and checks that it is refused with a message or that every server in it can be named and shown. */
   function expectSound(text: string): void {
     try {
       const { servers, skipped } = readList(text);
@@ -184,12 +184,12 @@ describe("whatever a list holds", () => {
     }
   }
 
-  test("random text and random JSON are refused in words", () => {
+  test("random text and random JSON are refused with a message", () => {
     fc.assert(fc.property(fc.string(), expectSound));
     fc.assert(fc.property(fc.json(), expectSound), { numRuns: 1000 });
   }, 60_000);
 
-  test("a real list with anything anywhere in it is read or refused in words", () => {
+  test("a real list with anything inserted anywhere is read or refused with a message", () => {
     const scrap = fc.oneof(
       fc.jsonValue({ maxDepth: 2 }),
       fc.constantFrom(
@@ -221,7 +221,7 @@ describe("whatever a list holds", () => {
     );
   }, 60_000);
 
-  test("a list that is cut or overwritten anywhere is read or refused in words", () => {
+  test("a list that is cut or overwritten anywhere is read or refused with a message", () => {
     fc.assert(
       fc.property(fc.constantFrom(...TEXTS), fc.nat(), fc.nat(20), fc.string(), (text, at, length, scrap) => {
         const start = at % text.length;
@@ -232,7 +232,7 @@ describe("whatever a list holds", () => {
   }, 60_000);
 });
 
-/** Puts the value in the place of one of the document's own, chosen by the number. */
+/** Replaces one of the document's values, chosen by the number. */
 function replaceSomewhere(document: unknown, at: number, value: unknown): void {
   const places: [Record<string, unknown>, string][] = [];
   const collect = (node: unknown) => {

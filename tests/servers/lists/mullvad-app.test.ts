@@ -7,10 +7,10 @@ const TEXT = await fixture("mullvad-app");
 const DOCUMENT: { locations: object; wireguard: { relays: Record<string, unknown>[] } } = JSON.parse(TEXT);
 const [RELAY = {}] = DOCUMENT.wireguard.relays;
 
-/** The list with something else in its WireGuard part. */
+/** The list with its WireGuard part changed. */
 const withPart = (part: object) => ({ ...DOCUMENT, wireguard: { ...DOCUMENT.wireguard, ...part } });
 
-test("Mullvad's app list: an inactive relay is left out, one in a place that nobody names is counted", () => {
+test("Mullvad's app list: an inactive relay is left out, one in an unknown place is counted", () => {
   const { format, servers, skipped, resolver } = readList(TEXT);
   expect([format, skipped, resolver]).toEqual(["Mullvad's app list", 1, "10.64.0.1"]);
   expect(servers.map(lineOf)).toEqual([
@@ -40,22 +40,22 @@ describe("the port", () => {
     [51820, []],
     [51820, "51820"],
     [51820, undefined],
-  ])("is %i where the ranges are %j", (port, port_ranges) => {
+  ])("is %i if the ranges are %j", (port, port_ranges) => {
     expect(readMullvadApp(withPart({ port_ranges }))?.servers[0]?.port).toBe(port);
   });
 });
 
 test.each(["8.8.8.8", "10.64.0.1/32", "fd00::1", 7, null])(
-  "the gateway %j is not taken for a resolver inside the tunnel",
+  "the gateway %j is not used as a resolver inside the tunnel",
   (ipv4_gateway) => {
     expect(readMullvadApp(withPart({ ipv4_gateway }))).not.toHaveProperty("resolver");
   },
 );
 
 test.each([
-  ["no object", 1],
+  ["not an object", 1],
   ["the name of a prototype's property as its place", { ...RELAY, hostname: "x", location: "constructor" }],
-  ["a place that is no text", { ...RELAY, hostname: "x", location: ["se-got"] }],
+  ["a place that is not text", { ...RELAY, hostname: "x", location: ["se-got"] }],
   ["no key", { ...RELAY, hostname: "x", public_key: undefined }],
   ["the name of another", RELAY],
 ])("an entry with %s is skipped and counted", (_, entry) => {

@@ -17,17 +17,17 @@ test("Mullvad's flat list: inactive relays and bridges are left out, one without
   ]);
 });
 
-test("the label is Mullvad, not the company whose machine it is, and the port is not that for multihop", () => {
+test("the label is Mullvad, not the owner of the machine, and the port is not the one for multihop", () => {
   const reading = readMullvad([{ ...RELAY, provider: "M247", multihop_port: 3001 }]);
   expect(reading?.servers[0]).toMatchObject({ label: "Mullvad", port: 51820 });
 });
 
 test.each([
-  ["no object", null],
+  ["not an object", null],
   ["another array", []],
   ["no hostname", { ...RELAY, hostname: undefined }],
   ["a number for its city", { ...RELAY, hostname: "x", city_name: 1 }],
-  ["no word on whether it is active", { ...RELAY, hostname: "x", active: undefined }],
+  ["no active field", { ...RELAY, hostname: "x", active: undefined }],
   ["a bad key", { ...RELAY, hostname: "x", pubkey: "x" }],
   ["an IPv6 address for IPv4", { ...RELAY, hostname: "x", ipv4_addr_in: "2001:db8::1" }],
   ["the name of another", RELAY],
