@@ -14,7 +14,7 @@ import {
 import { join } from "node:path";
 import { GatewayError } from "../errors.ts";
 
-/** What each version added to the one before; a version's number is that of the steps that led to it. */
+/** What each version adds to the one before; a version's number is the number of its steps. */
 const STEPS: readonly (readonly string[])[] = [
   [
     `CREATE TABLE servers (
@@ -31,7 +31,7 @@ const STEPS: readonly (readonly string[])[] = [
 ];
 const VERSION = STEPS.length;
 
-/** The database of a state directory; one that is damaged makes way for an empty one, and `alert` says so. */
+/** Opens the database of a state directory. A damaged one is replaced by an empty one, and `alert` says so. */
 export function databaseIn(directory: string, now: number): { database: Database; alert: string | null } {
   return unableTo("be opened", () => {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -48,7 +48,7 @@ export function databaseIn(directory: string, now: number): { database: Database
   });
 }
 
-/** The database of a state directory as it is; throws where that cannot be opened now, damaged or not. */
+/** Opens the database of a state directory again; throws if it cannot be opened or is damaged. */
 export function reopened(directory: string): Database {
   return unableTo("be opened", () => {
     const database = soundDatabase(directory);
@@ -58,20 +58,20 @@ export function reopened(directory: string): Database {
 }
 
 /**
- * What the database holds, in memory and not to be written: for a disk that is full or read-only, where SQLite cannot
- * even open the file. Null where there is none, or none that is sound.
+ * A read-only copy of the database in memory, for a disk that is full or read-only, where SQLite cannot even open the
+ * file. Null if there is no database, or only a damaged one.
  */
 export function readOnlyCopyOf(directory: string): Database | null {
   let scratch: string | null = null;
   try {
     scratch = mkdtempSync(join(SCRATCH, "portcullis-copy-"));
-    // The log holds what was written last; the copy's own index of it is made anew.
+    // The log contains the latest writes; SQLite makes a new index of it for the copy.
     for (const file of [NAME, `${NAME}-wal`]) {
       if (existsSync(join(directory, file))) copyFileSync(join(directory, file), join(scratch, file));
     }
-    // An empty file is what a failed attempt to make a database leaves: it must not pass for a gateway's state.
+    // A failed attempt to create a database leaves an empty file, which must not count as a gateway's state.
     const copy = statSync(join(scratch, NAME)).size > 0 ? soundDatabase(scratch) : null;
-    // A log has no place in memory.
+    // A database in memory cannot have a log.
     copy?.run("PRAGMA journal_mode = DELETE");
     const bytes = copy?.serialize() ?? null;
     copy?.close();
@@ -83,12 +83,12 @@ export function readOnlyCopyOf(directory: string): Database | null {
   }
 }
 
-/** Whether a gateway has been here. */
+/** Whether the directory has a gateway's database. */
 export function hasDatabase(directory: string): boolean {
   return existsSync(join(directory, NAME));
 }
 
-/** A copy of the whole database beside it, with what no longer can be read; returns its name. */
+/** Copies the whole database into its directory, unreadable rows included; returns the copy's name. */
 export function keepCopy(database: Database, directory: string, now: number): string {
   const name = freeName(directory, now);
   touch(join(directory, name));
@@ -97,8 +97,8 @@ export function keepCopy(database: Database, directory: string, now: number): st
 }
 
 /**
- * Writes the file anew and empties its write-ahead log: SQLite leaves copies of rows where it moved them, and older
- * pages in the log. Where that fails, the next one does it.
+ * Rewrites the file and empties its write-ahead log, because SQLite leaves copies of rows that it has moved, and older
+ * pages in the log. If that fails, the next call does it.
  */
 export function forgetDeleted(database: Database): void {
   try {
@@ -109,7 +109,7 @@ export function forgetDeleted(database: Database): void {
   }
 }
 
-/** Runs what touches the database; `what` completes the sentence "The database could not …". */
+/** Runs an operation on the database; `what` completes the sentence "The database could not …". */
 export function unableTo<T>(what: string, effect: () => T): T {
   try {
     return effect();
@@ -121,15 +121,15 @@ export function unableTo<T>(what: string, effect: () => T): T {
 
 const NAME = "portcullis.db";
 
-/** In memory: private keys pass through, and the disk is the one that takes nothing. */
+/** In memory, because the copy contains private keys and the disk accepts no writes. */
 const SCRATCH = "/dev/shm";
 
-/** What SQLite adds to the name for the files that belong to a database. */
+/** The suffixes of the files that belong to a SQLite database. */
 const SUFFIXES = ["", "-wal", "-shm", "-journal"];
 
-/** Null where the file is no database, a broken one, or another program's. */
+/** Null if the file is not a database, or is damaged or another program's. */
 function soundDatabase(directory: string): Database | null {
-  // SQLite gives the files beside a database the mode of the database.
+  // SQLite gives the other files of a database the mode of the database.
   for (const suffix of SUFFIXES) tighten(join(directory, NAME + suffix));
   touch(join(directory, NAME));
   const database = new Database(join(directory, NAME), { strict: true });
@@ -151,10 +151,10 @@ function prepare(database: Database): void {
   database.run("PRAGMA synchronous = FULL");
   // The bytes of a removed private key do not stay in the file.
   database.run("PRAGMA secure_delete = ON");
-  // What is written anew passes no temporary file.
+  // Rewriting the file leaves no temporary file on the disk.
   database.run("PRAGMA temp_store = MEMORY");
   const version = versionOf(database);
-  // Another program's, or of a newer version than this.
+  // Current, of a newer version than this program, or another program's.
   if (version >= VERSION || !Bun.deepEquals(schemaOf(database), tablesOf(version))) return;
   database.transaction(() => {
     for (const table of STEPS.slice(version).flat()) database.run(table);
@@ -162,7 +162,7 @@ function prepare(database: Database): void {
   })();
 }
 
-/** The statements that made the tables of a version, by the tables' names. */
+/** The statements that create the tables of a version, by table name. */
 function tablesOf(version: number): string[] {
   return STEPS.slice(0, version).flat().toSorted();
 }
@@ -171,7 +171,7 @@ function isSound(database: Database): boolean {
   const same = Bun.deepEquals(schemaOf(database), tablesOf(VERSION));
   const check = database.query("PRAGMA quick_check(1)").values().flat();
   if (!same || versionOf(database) !== VERSION || !Bun.deepEquals(check, ["ok"])) return false;
-  // A damaged header can make the database read-only, which only a write brings to light.
+  // A damaged header can make the database read-only, which only a write reveals.
   database.run(`PRAGMA user_version = ${VERSION}`);
   return true;
 }
@@ -180,14 +180,14 @@ function versionOf(database: Database): number {
   return Number(database.query("PRAGMA user_version").values().flat()[0]);
 }
 
-/** The statements that made the tables, by name. */
+/** The statements that created the tables, by table name. */
 function schemaOf(database: Database): unknown[] {
   return database.query("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").values().flat();
 }
 
 /**
- * SQLITE_ERROR too: the statements are known to be good, so what they ran into is the file. And
- * SQLITE_READONLY: `touch` has just opened the file for writing, so it is its header that forbids it.
+ * SQLITE_ERROR too: the statements are known to be correct, so the cause is the file. And SQLITE_READONLY: `touch` has
+ * just opened the file for writing, so the cause is its header.
  */
 function isDamage(error: unknown): boolean {
   return error instanceof SQLiteError && /^SQLITE_(NOTADB|CORRUPT.*|ERROR|READONLY)$/.test(error.code ?? "");
@@ -202,7 +202,7 @@ function setAside(directory: string, now: number): string {
   return name;
 }
 
-/** A machine without a clock of its own starts at the same time again and again: nothing is overwritten. */
+/** A machine without a clock of its own may start at the same time every time: nothing is overwritten. */
 function freeName(directory: string, now: number): string {
   const name = `portcullis.damaged-${new Date(now).toISOString()}.db`;
   return existsSync(join(directory, name)) ? freeName(directory, now + 1) : name;
@@ -221,6 +221,6 @@ function reasonOf(error: unknown): string {
   // SHMSIZE: no room for the index of the log.
   if (/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/.test(code)) return "the disk is full";
   if (/^(SQLITE_READONLY|EROFS|EACCES|EPERM)/.test(code)) return "the state directory is read-only";
-  if (/^SQLITE_BUSY/.test(code)) return "another program holds it";
-  return `the system says ${code}`;
+  if (/^SQLITE_BUSY/.test(code)) return "another program has locked it";
+  return `system error ${code}`;
 }

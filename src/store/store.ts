@@ -6,7 +6,7 @@ import type { Storage, StoredList } from "../servers/storage.ts";
 import { Config } from "../wireguard/schema.ts";
 import { databaseIn, forgetDeleted, keepCopy, readOnlyCopyOf, reopened, unableTo } from "./database.ts";
 
-/** A server as a row holds it, its configuration decoded. */
+/** A row of the servers, with its configuration decoded. */
 export const StoredServer = Type.Object(
   {
     name: Type.String(),
@@ -22,20 +22,20 @@ export const StoredServer = Type.Object(
 
 const row = Compile(StoredServer);
 
-/** What outlives the service: custom and imported servers and a few settings, in one file that only root reads. */
+/** Keeps servers, lists and a few settings across restarts, in one file that only root can read. */
 export class Store implements Storage {
   private constructor(
     private readonly directory: string,
     private database: Database,
-    /** One sentence where stored data was damaged and set aside. */
+    /** One sentence if stored data was damaged and set aside. */
     readonly alert: string | null,
-    /** Whether a copy in memory that cannot be written stands in for the database. */
+    /** Whether the database is a read-only copy in memory. */
     private isCopy = false,
   ) {}
 
   /**
-   * `now`, in milliseconds since 1970, goes into the name of a database that is set aside. Where the disk is full or
-   * read-only, what is stored can be read all the same; each write then tries to open the database again.
+   * `now`, in milliseconds since 1970, is used in the name of a database that is set aside. If the disk is full or
+   * read-only, stored data can still be read, and each write tries to open the database again.
    */
   static open(directory: string, now: number): Store {
     try {
@@ -57,11 +57,11 @@ export class Store implements Storage {
     const copy = unableTo("be copied", () => keepCopy(database, directory, now));
     for (const each of lost) unableTo("be repaired", () => deleteRow(database, each as RowKey));
     const servers = lost.length === 1 ? "One stored server" : `${lost.length} stored servers`;
-    const told = `${servers} could not be read; the database as it was is kept as ${copy}.`;
-    return new Store(directory, database, told);
+    const sentence = `${servers} could not be read; the database as it was is kept as ${copy}.`;
+    return new Store(directory, database, sentence);
   }
 
-  /** Puts the database in the place of the copy; throws `GatewayError("unable")` where it still cannot be opened. */
+  /** Replaces the copy by the database; throws `GatewayError("unable")` if it still cannot be opened. */
   reopen(): void {
     if (!this.isCopy) return;
     const database = reopened(this.directory);
@@ -90,7 +90,7 @@ export class Store implements Storage {
     forgetDeleted(this.database);
   }
 
-  /** The value of a setting, or null where it was never written. */
+  /** The value of a setting, or null if it was never written. */
   read(key: string): string | null {
     const found = this.database.query("SELECT value FROM settings WHERE key = $key").get({ key });
     return found === null ? null : (found as { value: string }).value;
@@ -111,7 +111,7 @@ export class Store implements Storage {
     this.change((database) => database.query("DELETE FROM settings WHERE key = $key").run({ key }));
   }
 
-  /** The last good list from a source; null where there is none, or none that can be unpacked. */
+  /** The last good list from a source; null if there is none, or if it cannot be unpacked. */
   list(source: string): StoredList | null {
     const found = this.database
       .query("SELECT etag, fetched, content FROM lists WHERE source = $source")
@@ -124,13 +124,13 @@ export class Store implements Storage {
     }
   }
 
-  /** When a source last gave or confirmed its list, in milliseconds since 1970; null where it never did. */
+  /** When a source last gave or confirmed its list, in milliseconds since 1970; null if it never did. */
   fetchedAt(source: string): number | null {
     const found = this.database.query("SELECT fetched FROM lists WHERE source = $source").get({ source });
     return found === null ? null : (found as { fetched: number }).fetched;
   }
 
-  /** Keeps a list in place of all others: there is one source at a time. */
+  /** Stores a list and removes all others: there is one source at a time. */
   saveList(source: string, { etag, fetched, content }: StoredList): void {
     const packed = Bun.gzipSync(content);
     this.atomically((database) => {
@@ -141,19 +141,19 @@ export class Store implements Storage {
     });
   }
 
-  /** The source says that its list is still the one that is kept. */
+  /** Records that the stored list is still the source's current one. */
   confirmList(source: string, fetched: number): void {
     this.change((database) =>
       database.query("UPDATE lists SET fetched = $fetched WHERE source = $source").run({ source, fetched }),
     );
   }
 
-  /** Leaves no copy of what was removed or written over: a private key, say. */
+  /** Erases all traces of removed or overwritten data, such as private keys. */
   scrub(): void {
     forgetDeleted(this.database);
   }
 
-  /** All that `work` writes, or nothing where it throws. */
+  /** Writes everything that `work` writes, or nothing if it throws. */
   atomically(work: (database: Database) => void): void {
     this.change((database) => database.transaction(() => work(database)).immediate());
   }
@@ -177,7 +177,7 @@ function deleteRow(database: Database, { provider, name }: RowKey): void {
   database.query("DELETE FROM servers WHERE provider = $provider AND name = $name").run({ provider, name });
 }
 
-/** The server in a row, or null where something else than the gateway wrote it. */
+/** The server in a row, or null if it is malformed. */
 function decoded(stored: unknown): Server | null {
   const { config, ...rest } = stored as { config: string };
   try {

@@ -4,17 +4,17 @@ import { GatewayError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Settings } from "../settings.ts";
 
-/** A service that is told to stop needs some milliseconds; whoever starts the next one by hand may be quicker. */
+/** A service takes some milliseconds to stop; an operator may start the next one before that. */
 const ENDS_WITHIN_SECONDS = 1.5;
-/** The exit code that `flock` is told to use where another process has the lock (`EX_TEMPFAIL` of sysexits.h). */
+/** The exit code that `flock` uses if another process has the lock (`EX_TEMPFAIL` of sysexits.h). */
 const HELD = 75;
-/** Where WireGuard's programs have their sockets: root's alone, and the installed service may write there. */
+/** The folder of WireGuard's sockets: only root has access, and the installed service may write there. */
 const LOCK_FOLDER = "/var/run/wireguard";
 
 /**
  * Makes this process the only gateway of its network namespace (two would fight over one table) and of its state
- * directory until it ends: the kernel drops the locks of a process that is gone, however it went. Throws
- * `GatewayError("unable")` where another gateway has one of them; nothing was touched then.
+ * directory until it ends; the kernel releases its locks however it ends. Throws `GatewayError("unable")` if another
+ * gateway has one of them, before anything is changed.
  */
 export async function claimGateway(
   { stateDir, netns }: Pick<Settings, "stateDir" | "netns">,
@@ -35,17 +35,17 @@ function openLockFile(namespace: number): number {
   return openSync(lockFileOf(namespace), "a", 0o600);
 }
 
-/** The folder itself is locked: that works on a disk that is full or read-only, and leaves no file behind. */
+/** Locks the folder itself, which works on a full or read-only disk and leaves no file behind. */
 function openFolder(path: string): number {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   return openSync(path, "r");
 }
 
-/** Protection comes before tidiness: where there can be no lock, the gateway starts without it. */
+/** The kill switch is more important: if a lock is not possible, the gateway starts without it. */
 async function claim(what: string, open: () => number, log: Pick<Log, "warn">): Promise<void> {
   const code = await lock(open).catch((error: unknown) => messageOf(error));
   if (code === HELD) throw new GatewayError("unable", `another portcullis already serves ${what}`);
-  if (code !== 0) log.warn(`a second portcullis would not be noticed: flock says ${code}`);
+  if (code !== 0) log.warn(`a second portcullis would not be detected: flock failed (${code})`);
 }
 
 /** The lock belongs to the open file, which `flock` shares with this process; no other child inherits it. */

@@ -16,28 +16,28 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 
-/** Puts a file in place by one rename: whoever reads it, also after a power cut, sees the old one or the new one. */
+/** Replaces a file by one rename: a reader sees the old one or the new one, even after a power cut. */
 export function placeText(path: string, text: string, mode: number): "placed" | "unchanged" {
   const same = existsSync(path) && modeOf(path) === mode && readFileSync(path, "utf8") === text;
   if (same) return "unchanged";
   return place(path, mode, (fresh) => writeFileSync(fresh, text, { mode }));
 }
 
-/** As `placeText`; a program that runs from the old file goes on with it. */
+/** Like `placeText`; a program that runs from the old file keeps it. */
 export function placeCopy(from: string, path: string, mode: number): "placed" | "unchanged" {
   const same = existsSync(path) && modeOf(path) === mode && readFileSync(from).equals(readFileSync(path));
   if (same) return "unchanged";
   return place(path, mode, (fresh) => copyFileSync(from, fresh));
 }
 
-/** Removes a file, or a folder with all that is in it, and what a power cut has left of placing it. */
+/** Removes a file, or a folder with its contents, and the temporary file that a power cut may have left. */
 export function remove(path: string): "removed" | "unchanged" {
   const there = [path, freshOf(path)].filter(existsSync);
   for (const one of there) rmSync(one, { recursive: true });
   return there.length > 0 ? "removed" : "unchanged";
 }
 
-/** Removes a folder unless others have files in there. */
+/** Removes a folder unless it contains other files. */
 export function removeEmpty(path: string): "removed" | "unchanged" {
   if (!existsSync(path) || readdirSync(path).length > 0) return "unchanged";
   rmdirSync(path);
@@ -55,7 +55,7 @@ function place(path: string, mode: number, write: (fresh: string) => void): "pla
     sync(fresh);
     renameSync(fresh, path);
   } catch (error) {
-    // A disk that is full stays so with half a file on it.
+    // Half a file would keep a full disk full.
     rmSync(fresh, { force: true });
     throw error;
   }
@@ -63,7 +63,7 @@ function place(path: string, mode: number, write: (fresh: string) => void): "pla
   return "placed";
 }
 
-/** With those above it; whatever the umask of the shell is. */
+/** Makes a folder and its parents with this mode, whatever the umask is. */
 function makeFolder(folder: string, mode: number): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder), mode);
@@ -71,7 +71,7 @@ function makeFolder(folder: string, mode: number): void {
   chmodSync(folder, mode);
 }
 
-/** Where a file is made before it takes its place. */
+/** The path of the temporary file that replaces a file. */
 function freshOf(path: string): string {
   return `${path}.new`;
 }

@@ -4,32 +4,32 @@ import { isIP } from "node:net";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { HttpsAnswer, PinnedRequest } from "./host.ts";
 
-/** From the first address to the last byte; the largest list takes half of it on a slow line. */
+/** From the first connection attempt to the last byte; the largest list takes half of this on a slow line. */
 const ANSWER_TIMEOUT_MS = 60_000;
-/** Longest wait for one address to take the connection before the next one is tried. */
+/** Longest wait for a connection to one address before the next one is tried. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Longest that it may take as a program of its own. */
+/** Longest time for a request in a program of its own. */
 export const LONGEST_MS = ANSWER_TIMEOUT_MS + 10_000;
-/** The longest server list is below (see `servers/lists`); nobody may fill the memory of a Pi. */
+/** The largest server list is smaller (see `servers/lists`); an answer must not fill the memory of a Pi. */
 const MOST_BYTES = 32 * 2 ** 20;
 
 /**
- * Asks the addresses in turn, and no others: no system resolver, no proxy of the environment, no redirect. Whoever
- * answers must prove by certificate that it is the URL's host. Throws `GatewayError("unable")` where nobody answers.
+ * Tries the addresses in turn, and no others: no system resolver, no proxy from the environment, no redirect. The
+ * server's certificate must be for the URL's host. Throws `GatewayError("unable")` if there is no answer.
  */
-export async function ask(asked: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
-  const { host } = new URL(asked.url);
+export async function ask(pinned: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
+  const { host } = new URL(pinned.url);
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(new Error(LATE)), ANSWER_TIMEOUT_MS);
   const over = AbortSignal.any([deadline.signal, ...(signal === undefined ? [] : [signal])]);
   let fault: unknown = new Error("it has no address");
   try {
-    for (const address of asked.addresses) {
+    for (const address of pinned.addresses) {
       try {
-        return await askAt(address, asked, over);
+        return await askAt(address, pinned, over);
       } catch (error) {
         fault = error;
-        // What was sent must not be sent twice.
+        // Once a request was sent, it must not be sent again.
         if (over.aborted || !(error instanceof NoConnection)) break;
       }
     }
@@ -37,18 +37,18 @@ export async function ask(asked: PinnedRequest, signal?: AbortSignal): Promise<H
     clearTimeout(timer);
   }
   signal?.throwIfAborted();
-  throw new GatewayError("unable", `${host} cannot be asked: ${reasonOf(fault)}`, { cause: fault });
+  throw new GatewayError("unable", `the request to ${host} failed: ${reasonOf(fault)}`, { cause: fault });
 }
 
 const LATE = "no answer in time";
 
-/** Nothing was said to the server yet. */
+/** The connection failed before anything was sent. */
 class NoConnection extends Error {}
 
-function askAt(address: string, asked: PinnedRequest, over: AbortSignal): Promise<HttpsAnswer> {
+function askAt(address: string, pinned: PinnedRequest, over: AbortSignal): Promise<HttpsAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpsAnswer>();
   let connected = false;
-  const outgoing = request(optionsFor(address, asked), (answer) => readAnswer(answer).then(resolve, reject));
+  const outgoing = request(optionsFor(address, pinned), (answer) => readAnswer(answer).then(resolve, reject));
   const fail = (error: Error) =>
     reject(connected ? error : new NoConnection(messageOf(error), { cause: error }));
   const onOver = () => reject(over.reason);
@@ -61,8 +61,8 @@ function askAt(address: string, asked: PinnedRequest, over: AbortSignal): Promis
     }),
   );
   outgoing.on("error", fail);
-  outgoing.on("upgrade", () => reject(new Error("it wants to speak another protocol")));
-  outgoing.end(asked.body);
+  outgoing.on("upgrade", () => reject(new Error("it switched to another protocol")));
+  outgoing.end(pinned.body);
   return promise.finally(() => {
     clearTimeout(connecting);
     over.removeEventListener("abort", onOver);
@@ -93,7 +93,7 @@ async function readAnswer(answer: IncomingMessage): Promise<HttpsAnswer> {
     if (bytes > MOST_BYTES) throw new Error(`its answer is larger than ${MOST_BYTES / 2 ** 20} MiB`);
     chunks.push(chunk);
   }
-  if (!answer.complete) throw new Error("the connection broke off");
+  if (!answer.complete) throw new Error("the connection was closed too early");
   const headers = Object.entries(answer.headers).map(([name, value]) => [name, String(value)]);
   return {
     status: answer.statusCode ?? 0,

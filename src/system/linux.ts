@@ -6,24 +6,24 @@ import { lookup } from "./lookup.ts";
 import { reasonIn } from "./reason.ts";
 
 /**
- * Longest that a kernel tool may take: a hang and not slowness. On a busy Pi `nft` needs 100 ms, but the first one
- * after a boot waits while the kernel loads its modules; on an emulated machine that took more than 10 s.
+ * Longest time for a kernel tool; one that takes longer hangs. On a busy Pi `nft` takes 100 ms, but the first run
+ * after a boot waits for the kernel to load its modules, which took more than 10 s on an emulated machine.
  */
 const RUN_TIMEOUT_MS = 10_000;
 const NFT_TIMEOUT_MS = 30_000;
-/** A grandchild may hold the pipes of a program that was killed. */
+/** A grandchild may keep the pipes of a killed program open. */
 const KILLED_WITHIN_MS = 1_000;
-/** Longest that a local WireGuard program may take to answer on its socket. */
+/** Longest time for a local WireGuard program to answer on its socket. */
 const EXCHANGE_TIMEOUT_MS = 1_000;
-/** Children see nothing of the service's environment: no settings, no secrets, messages in English. */
+/** Children do not inherit the service's environment: no settings, no secrets, and messages in English. */
 const CHILD_ENV = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   LC_ALL: "C",
-  // Certificates that the operator trusts beside the well-known ones.
+  // Certificates that the operator trusts in addition to the well-known ones.
   ...(process.env.NODE_EXTRA_CA_CERTS && { NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS }),
 };
 
-/** How to start this very program again: the compiled binary, or Bun with the main file. */
+/** The command that starts this program again: the compiled binary, or Bun with the main file. */
 export const SELF_COMMAND: readonly string[] = Bun.main.startsWith("/$bunfs/")
   ? [process.execPath]
   : [process.execPath, Bun.main];
@@ -35,8 +35,8 @@ export interface Child {
 }
 
 /**
- * A command as it runs in a named network namespace. Only who reads /sys needs mounts of its own, as `ip netns exec`
- * makes them; they cost 5 ms, and wait for all others of the machine.
+ * A command as it runs in a named network namespace. Only a program that reads /sys needs mounts of its own, which
+ * `ip netns exec` makes; they take 5 ms and wait for all other mounts of the machine.
  */
 export function commandIn(netns: string, argv: readonly string[]): string[] {
   if (argv[0] === "ip") return ["ip", "-n", netns, ...argv.slice(1)];
@@ -67,10 +67,10 @@ export class LinuxHost implements Host {
     if (outcome === null)
       throw new GatewayError("timed_out", `${nameOf(argv)} did not finish within ${timeoutMs / 1000} s`);
     const { code, stdout, stderr } = outcome;
-    const said = options.secret ? "" : reasonIn(stderr, stdout);
+    const reason = options.secret ? "" : reasonIn(stderr, stdout);
     throw new GatewayError(
       "unable",
-      `${nameOf(argv)} failed${said === "" ? ` (${child.signalCode ?? `exit ${code}`})` : `: ${said}`}`,
+      `${nameOf(argv)} failed${reason === "" ? ` (${child.signalCode ?? `exit ${code}`})` : `: ${reason}`}`,
     );
   }
 
@@ -103,7 +103,7 @@ export class LinuxHost implements Host {
     };
   }
 
-  /** Starts a program that lives on beside this one; its output goes where this one's goes. */
+  /** Starts a program that keeps running; its output goes where this program's goes. */
   spawn(argv: readonly string[]): Child {
     return startChild(argv[0] ?? "", () =>
       Bun.spawn(this.inNamespace(argv), {
@@ -116,7 +116,7 @@ export class LinuxHost implements Host {
   }
 
   async read(path: string): Promise<string | null> {
-    // The kernel shows a process the /proc of the namespace the process is in.
+    // The kernel shows a process the /proc of the process's own namespace.
     if (this.netns !== null && path.startsWith("/proc/")) return this.run(["cat", path]).catch(() => null);
     const file = this.netns !== null && path.startsWith("/etc/") ? this.ownCopy(path) : path;
     try {
@@ -168,14 +168,14 @@ export class LinuxHost implements Host {
 
   async lookup(name: string, resolvers: readonly string[], sourcePort: number): Promise<string[]> {
     if (this.netns === null) return lookup(name, resolvers, sourcePort);
-    // A socket belongs to the namespace of the process that opens it, so the question is put from inside.
+    // A socket belongs to the namespace of the process that opens it, so the lookup runs in a program inside it.
     const answer = await this.run([...SELF_COMMAND, "lookup", name, String(sourcePort), ...resolvers]);
     return answer.split("\n").filter((line) => line !== "");
   }
 
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
     if (this.netns === null) return ask(request, signal);
-    // As with a lookup; bodies may hold keys, so they go by standard input.
+    // As with a lookup. Bodies may contain keys, so they are passed on standard input.
     const outcome = JSON.parse(
       await this.run([...SELF_COMMAND, "https"], {
         stdin: JSON.stringify(request),
@@ -201,7 +201,7 @@ export class LinuxHost implements Host {
     const { promise, resolve } = Promise.withResolvers<void>();
     const wake = () => {
       clearTimeout(timer);
-      // The signal may live as long as the service, and would keep each sleep that ever was.
+      // The signal may exist as long as the service, and would keep a listener for each past sleep.
       signal?.removeEventListener("abort", wake);
       resolve();
     };
@@ -220,7 +220,7 @@ export class LinuxHost implements Host {
   }
 }
 
-/** Bun throws at once when a program is missing: say which, in words. */
+/** Bun throws if a program is missing; the error names it. */
 function startChild<T>(program: string, start: () => T): T {
   try {
     return start();
@@ -233,7 +233,7 @@ function nameOf(argv: readonly string[]): string {
   return argv.slice(0, 2).join(" ");
 }
 
-/** What came of a program; null where it took too long and was killed. */
+/** The result of a program; null if it took too long and was killed. */
 async function outcomeOf(
   child: Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">,
   timeoutMs: number,

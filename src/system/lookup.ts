@@ -3,12 +3,12 @@ import { isIPv6 } from "node:net";
 import { decode, encode, RECURSION_DESIRED, type RecordType } from "dns-packet";
 import { GatewayError } from "../errors.ts";
 
-/** How long one resolver may take before the next is asked. */
+/** How long to wait for one resolver before the next is tried. */
 const ANSWER_TIMEOUT_MS = 1_500;
 
 /**
- * Asks `resolvers` in turn for the addresses of `name`, IPv4 first, from UDP `sourcePort`: the kill switch opens
- * for that port alone, so no other program's question can pass (RFC 1035; no search domains, no cache).
+ * Queries `resolvers` in turn for the addresses of `name`, IPv4 first, from UDP port `sourcePort`: the kill switch
+ * permits only that port, so no other program's query can pass (RFC 1035; no search domains, no cache).
  */
 export async function lookup(
   name: string,
@@ -46,7 +46,7 @@ async function ask(
     if (from.port === 53) resolve(answersOf(message, id, type) ?? []);
   });
   socket.bind(sourcePort, () => {
-    // Connecting makes the kernel drop answers from anyone but the resolver asked.
+    // On a connected socket the kernel drops answers that are not from this resolver.
     socket.connect(53, resolver, (error?: Error) => {
       if (error) resolve([]);
       else socket.send(query, (failed) => failed && resolve([]));

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { GatewayError } from "../errors.ts";
 
-/** The programs that the gateway drives, and the Debian package of each. */
+/** The programs that the gateway runs, and the Debian package of each. */
 const PROGRAMS: Record<string, string> = {
   ip: "iproute2",
   wg: "wireguard-tools",
@@ -11,7 +11,7 @@ const PROGRAMS: Record<string, string> = {
 /** capabilities(7): the bit of CAP_NET_ADMIN in a capability mask. */
 const CAP_NET_ADMIN = 12n;
 
-/** Throws one sentence that says what this machine lacks to be a gateway, and how to get it. */
+/** Throws a `GatewayError` that says what this machine lacks to be a gateway, and what to do about it. */
 export function assertMachine(netns: string | null): void {
   const missing = missingPrograms();
   if (missing.length > 0) {
@@ -24,7 +24,7 @@ export function assertMachine(netns: string | null): void {
   }
   assertAdministrator();
   if (netns !== null && !existsSync(`/run/netns/${netns}`)) {
-    throw new GatewayError("unable", `no network namespace ${netns}; make it: ip netns add ${netns}`);
+    throw new GatewayError("unable", `no network namespace ${netns}; create it: ip netns add ${netns}`);
   }
 }
 

@@ -1,4 +1,4 @@
-/** What only frames, quotes, points or follows: wireguard-go's box, the marks below an nft error, `ip -batch`'s last word. */
+/** Lines without a reason: wireguard-go's frame, the marks below an nft error, the last line of `ip -batch`. */
 const FRAMES = [
   /^[\u2500-\u257f]/,
   /^[\^~ ]*$/,
@@ -8,13 +8,13 @@ const FRAMES = [
 ];
 /** How programs mark the reason: `Error: …`, `E: …`, `/dev/stdin:1:2-3: Error: …`, `modprobe: FATAL: …`. */
 const MARKED = /(^|: )(Error|ERROR|error|FATAL|E): /;
-/** wireguard-go begins each line of its log with the interface and the date. */
+/** wireguard-go starts each line of its log with the interface and the date. */
 const STAMP = /^ERROR: \(\S+\) \S+ \S+ /;
 const LONGEST = 300;
 
 /**
- * The line that says why a program has failed; empty where none does. Programs tell the cause first, and then what
- * follows from it; wireguard-go tells it on standard output, below a banner on the other.
+ * The line that says why a program has failed; empty if there is none. Programs print the cause first, and then its
+ * consequences; wireguard-go prints it on standard output, and a banner on standard error.
  */
 export function reasonIn(stderr: string, stdout: string): string {
   const reason = reasonAmong(stderr) ?? reasonAmong(stdout) ?? "";

@@ -170,7 +170,7 @@ test("without the provider the operator hears why", async () => {
   provider.stop();
   const { code, error } = await logIn(NUMBER);
   expect(code).toBe(1);
-  expect(error).toMatch(/^internet\.test cannot be asked: /);
+  expect(error).toMatch(/^the request to internet\.test failed: /);
 }, 120_000);
 
 test("the log has neither the number nor a private key", () => {

@@ -117,6 +117,6 @@ test("without its website the operator hears why, and the list stays", async () 
   website.stop();
   const { success, error } = await update();
   expect(success).toBe(false);
-  expect(error).toMatch(/^internet\.test cannot be asked: /);
+  expect(error).toMatch(/^the request to internet\.test failed: /);
   expect(Object.keys((await gateway.api("GET", "/api/servers")).body.servers)).toHaveLength(1);
 });

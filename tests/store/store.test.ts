@@ -27,7 +27,7 @@ const OTHER_KEY = "FpCyhws9cxwWoV4xELtfJvjJN+zQVRPISllRWgeopVE=";
 const fileOf = (directory: string) => join(directory, "portcullis.db");
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-/** A directory with a database that holds one server and one setting. */
+/** A directory with a database of one server and one setting. */
 function withStored<T>(work: (directory: string) => T): T {
   return inDirectory((directory) => {
     const store = Store.open(directory, NOW);
@@ -48,7 +48,7 @@ function opened<T>(directory: string, look: (store: Store) => T): T {
   }
 }
 
-test("what was stored is there after opening again", () => {
+test("stored data is there after opening again", () => {
   withStored((directory) => {
     opened(directory, (store) => {
       expect(store.alert).toBeNull();
@@ -61,7 +61,7 @@ test("what was stored is there after opening again", () => {
   });
 });
 
-test("a database of the first version is taken up as it is", () => {
+test("a database of the first version is upgraded with its data", () => {
   withStored((directory) => {
     change(fileOf(directory), "DROP TABLE lists");
     change(fileOf(directory), "PRAGMA user_version = 1");
@@ -73,7 +73,7 @@ test("a database of the first version is taken up as it is", () => {
   });
 });
 
-test("one list is kept, the last one, with when it came", () => {
+test("only the last list is kept, with the time of its fetch", () => {
   inDirectory((directory) => {
     const list = { etag: '"a"', fetched: NOW, content: "[1]".repeat(10_000) };
     opened(directory, (store) => {
@@ -92,7 +92,7 @@ test("one list is kept, the last one, with when it came", () => {
   });
 });
 
-test("what was written survives a process that is killed", () => {
+test("written data survives a process that is killed", () => {
   inDirectory((directory) => {
     const script = `
       const { Store } = await import(${JSON.stringify(join(import.meta.dir, "../../src/store/store.ts"))});
@@ -105,7 +105,7 @@ test("what was written survives a process that is killed", () => {
   });
 });
 
-test("only the owner may read the directory and the files in it, whatever they were before", () => {
+test("only the owner may read the directory and the files in it, whatever their modes were before", () => {
   inDirectory((parent) => {
     const directory = join(parent, "a", "b");
     opened(directory, (store) => store.write("a", "b"));
@@ -123,7 +123,7 @@ test("only the owner may read the directory and the files in it, whatever they w
   });
 });
 
-test("a removed private key is gone from the disk at once, for a service that is killed closes nothing", () => {
+test("a removed private key is erased from the disk at once, not only when the database is closed", () => {
   withStored((directory) => {
     opened(directory, (store) => {
       const holding = () =>
@@ -142,7 +142,7 @@ test("a removed private key is gone from the disk at once, for a service that is
   });
 });
 
-describe("a database that is damaged is set aside, and an empty one started", () => {
+describe("a damaged database is set aside and replaced by an empty one", () => {
   test.each<[string, (path: string) => void]>([
     [
       "no database",
@@ -168,7 +168,7 @@ describe("a database that is damaged is set aside, and an empty one started", ()
     });
   });
 
-  test("bytes that change anywhere in it never stop the gateway", () => {
+  test("changed bytes anywhere in it never stop the gateway", () => {
     withStored((directory) => {
       const sound = readFileSync(fileOf(directory));
       for (let round = 0; round < 150; round++) {
@@ -185,7 +185,7 @@ describe("a database that is damaged is set aside, and an empty one started", ()
     });
   }, 60_000);
 
-  test("a second one, at the same time, does not take the place of the first", () => {
+  test("a second one at the same time does not overwrite the first", () => {
     withStored((directory) => {
       for (const text of ["first", "second"]) {
         writeFileSync(fileOf(directory), text.repeat(1000));
@@ -195,7 +195,7 @@ describe("a database that is damaged is set aside, and an empty one started", ()
     });
   });
 
-  test("a stray log beside it does no harm", () => {
+  test("a foreign log next to it does no harm", () => {
     withStored((directory) => {
       writeFileSync(`${fileOf(directory)}-wal`, "x".repeat(5000));
       expect(opened(directory, (store) => [store.alert, store.servers()])).toEqual([null, [SERVER]]);
@@ -225,7 +225,7 @@ test.each([
   });
 });
 
-describe("what cannot be done is told in a sentence", () => {
+describe("a failure is reported in a sentence", () => {
   test("a full disk", () => {
     withStored((directory) => {
       opened(directory, (store) => {
@@ -241,7 +241,7 @@ describe("what cannot be done is told in a sentence", () => {
     });
   });
 
-  test("a database that nobody may write", () => {
+  test("a read-only database", () => {
     withStored((directory) => {
       opened(directory, (store) => {
         (store as unknown as { database: Database }).database.run("PRAGMA query_only = ON");
@@ -251,7 +251,7 @@ describe("what cannot be done is told in a sentence", () => {
     });
   });
 
-  test("a database that another program holds: all can be read, and is written as soon as it can be", async () => {
+  test("a database that another program has locked: it can be read, and written as soon as it is unlocked", async () => {
     const directory = mkdtempSync(join(tmpdir(), "portcullis-store-"));
     const before = Store.open(directory, NOW);
     before.insert(SERVER);
@@ -260,9 +260,9 @@ describe("what cannot be done is told in a sentence", () => {
     onTestFinished(() => holder.kill("SIGKILL"));
     await holder.stdout.getReader().read();
     const store = Store.open(directory, NOW);
-    // What was written last is in the log alone.
+    // The last write is only in the log.
     expect([store.alert, store.servers(), store.read("provider")]).toEqual([null, [SERVER], "imported"]);
-    const message = "The database could not be opened: another program holds it.";
+    const message = "The database could not be opened: another program has locked it.";
     expect(() => store.write("provider", "managed")).toThrow(new GatewayError("unable", message));
     holder.kill("SIGKILL");
     await holder.exited;
@@ -275,7 +275,7 @@ describe("what cannot be done is told in a sentence", () => {
     rmSync(directory, { recursive: true });
   }, 60_000);
 
-  test("no copy stands in for a database that is missing, empty or damaged", () => {
+  test("there is no copy of a database that is missing, empty or damaged", () => {
     withStored((directory) => {
       expect(readOnlyCopyOf(directory)?.query("SELECT name FROM servers").values()).toEqual([["home"]]);
       overwrite(fileOf(directory), 4_000, 3_000);
@@ -298,13 +298,13 @@ describe("what cannot be done is told in a sentence", () => {
     inDirectory((directory) => {
       appendFileSync(join(directory, "file"), "");
       expect(() => Store.open(join(directory, "file"), NOW)).toThrow(
-        new GatewayError("unable", "The database could not be opened: the system says EEXIST."),
+        new GatewayError("unable", "The database could not be opened: system error EEXIST."),
       );
     });
   });
 });
 
-/** Writes into the log, and then lets nobody else write. */
+/** Writes to the log, and then keeps the database locked. */
 const HOLDER = `
   import { Database } from "bun:sqlite";
   const database = new Database(process.argv[1]);

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { join } from "node:path";
 
-/** Writes a certificate for a name or an address that vouches for itself, and its key. */
+/** Writes a self-signed certificate for a name or an address, and its key. */
 export async function makeCertificate(
   folder: string,
   name: string,

@@ -9,7 +9,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const modeOf = (path: string) => statSync(path).mode & 0o7777;
 
-test("files and new folders have the modes they are meant to have, whatever the umask", () => {
+test("files and new folders have the right modes, whatever the umask", () => {
   const before = process.umask();
   for (const umask of [0, 0o022, 0o077]) {
     const root = join(folder, `umask-${umask}`);
@@ -26,14 +26,14 @@ test("files and new folders have the modes they are meant to have, whatever the 
   }
 });
 
-test("a file that cannot be placed leaves no half of it behind", () => {
+test("a file that cannot be placed leaves no temporary file", () => {
   const path = join(folder, "taken");
   mkdirSync(join(path, "by-a-folder"), { recursive: true });
   expect(() => placeText(path, "text", 0o644)).toThrow();
   expect(readdirSync(folder)).not.toContain("taken.new");
 });
 
-test("what a power cut has left of placing a file goes with the file, and without it", () => {
+test("a temporary file that a power cut has left is removed with the file, and without it", () => {
   const path = join(folder, "cut");
   for (const left of [[path, `${path}.new`], [`${path}.new`]]) {
     for (const one of left) writeFileSync(one, "half");

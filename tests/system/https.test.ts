@@ -11,7 +11,7 @@ const MAIN = join(import.meta.dir, "../../src/main.ts");
 let folder: string;
 let server: Server;
 let port: number;
-/** What the server was told, a request each, and from which port. */
+/** The requests that the server received, and their source ports. */
 let heard: { text: string; from: number | undefined }[];
 
 beforeAll(async () => {
@@ -47,7 +47,7 @@ const ANSWERS: Record<string, string> = {
   long: `HTTP/1.1 200 OK\r\nContent-Length: ${2 ** 26}\r\n\r\n${" ".repeat(2 ** 26)}`,
 };
 
-/** The program's own part for that; certificates are trusted from a process's start on. */
+/** Runs `portcullis https`, because a process reads the trusted certificates when it starts. */
 async function asked(request: Partial<PinnedRequest>): Promise<HttpsAnswer | string> {
   heard = [];
   const child = Bun.spawn([process.execPath, MAIN, "https"], {
@@ -65,7 +65,7 @@ function url(path: string, host = "list.test"): string {
   return `https://${host}:${port}/${path}`;
 }
 
-test("the given address is asked, by the URL's name, from the given port", async () => {
+test("a request goes to the given address, with the URL's name, from the given port", async () => {
   const answer = (await asked({ sourcePort: 21_443, headers: { "If-None-Match": '"none"' } })) as HttpsAnswer;
   expect(answer).toEqual({ status: 200, headers: { etag: '"one"', "content-length": "2" }, body: "[]" });
   expect(heard[0]?.from).toBe(21_443);
@@ -73,12 +73,12 @@ test("the given address is asked, by the URL's name, from the given port", async
   expect(heard[0]?.text).toContain('If-None-Match: "none"\r\n');
 });
 
-test("an address where nobody listens is passed over", async () => {
+test("an address that refuses the connection is skipped", async () => {
   const answer = await asked({ addresses: ["127.0.0.99", "127.0.0.1"] });
   expect(answer).toMatchObject({ status: 200 });
 });
 
-test("a body is sent once, and arrives", async () => {
+test("a body is sent once", async () => {
   await asked({
     method: "POST",
     url: url("nothing"),
@@ -89,7 +89,7 @@ test("a body is sent once, and arrives", async () => {
   expect(heard[0]?.text).toEndWith('\r\n\r\n{"a":1}');
 });
 
-test("a redirect is an answer, and nobody else is asked", async () => {
+test("a redirect is an answer and is not followed", async () => {
   expect(await asked({ url: url("elsewhere") })).toMatchObject({ status: 302 });
 });
 
@@ -99,21 +99,21 @@ test.each([
     () => ({ url: url("list", "other.test") }),
     "its certificate is for another name",
   ],
-  ["an answer that breaks off", () => ({ url: url("short") }), "aborted"],
-  ["a change of protocol", () => ({ url: url("other") }), "it wants to speak another protocol"],
-  ["an answer that is none", () => ({ url: url("garbage") }), "Parse Error"],
+  ["an answer that ends too early", () => ({ url: url("short") }), "aborted"],
+  ["a change of protocol", () => ({ url: url("other") }), "it switched to another protocol"],
+  ["a malformed answer", () => ({ url: url("garbage") }), "Parse Error"],
   ["no answer", () => ({ url: url("nothing") }), "socket hang up"],
-  ["an answer without end", () => ({ url: url("long") }), "its answer is larger than 32 MiB"],
+  ["an answer that is too large", () => ({ url: url("long") }), "its answer is larger than 32 MiB"],
   ["no address", () => ({ addresses: [] }), "it has no address"],
 ])("%s is a fault", async (_, request, why) => {
   const fault = await asked(request());
-  expect(fault).toMatch(/^(list|other)\.test:\d+ cannot be asked: /);
+  expect(fault).toMatch(/^the request to (list|other)\.test:\d+ failed: /);
   expect(fault).toContain(why);
 });
 
-test("a certificate that nobody vouches for is a fault", async () => {
+test("a certificate from an unknown authority is a fault", async () => {
   const certificate = readFileSync(join(folder, "certificate.pem"));
   await makeCertificate(folder, "list.test");
-  expect(await asked({})).toContain("cannot be asked: ");
+  expect(await asked({})).toStartWith("the request to list.test");
   await Bun.write(join(folder, "certificate.pem"), certificate);
 });

@@ -3,14 +3,14 @@ import { getEventListeners } from "node:events";
 import { GatewayError } from "../../src/errors.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 
-test("a sleep that is over leaves nothing on the signal, which may live as long as the service", async () => {
+test("a sleep that is over leaves no listener on its signal, which may exist as long as the service", async () => {
   const host = new LinuxHost();
   const { signal } = new AbortController();
   for (let sleep = 0; sleep < 20; sleep++) await host.sleep(1, signal);
   expect(getEventListeners(signal, "abort")).toHaveLength(0);
 });
 
-test("a sleep ends when its signal says so, or at once where it has said so before", async () => {
+test("a sleep ends when its signal is aborted, or at once if it already was", async () => {
   const host = new LinuxHost();
   const controller = new AbortController();
   const began = host.monotonic();
@@ -28,19 +28,19 @@ async function failureOf(argv: readonly string[], timeoutMs = 60_000): Promise<s
 }
 
 describe("a program", () => {
-  test("that takes too long is killed, and its error tells of a time-out", async () => {
+  test("that takes too long is killed, and its error is timed_out", async () => {
     expect(await failureOf(["sleep", "60"], 100)).toBe("timed_out: sleep 60 did not finish within 0.1 s");
   });
 
-  test("that leaves a child behind which holds its output is not waited for", async () => {
+  test("whose child keeps its output open is not waited for", async () => {
     expect(await failureOf(["sh", "-c", "sleep 20 & sleep 60"], 100)).toStartWith("timed_out: ");
   });
 
-  test("that somebody kills has not timed out", async () => {
+  test("that is killed by another one has not timed out", async () => {
     expect(await failureOf(["sh", "-c", "kill -9 $$"])).toBe("unable: sh -c failed (SIGKILL)");
   });
 
-  test("that fails tells the reason and not the end of its words", async () => {
+  test("that fails gives the reason, not its last line", async () => {
     const script = 'echo "Cannot find device \\"wg0\\"" >&2; echo "Command failed -:1" >&2; exit 1';
     expect(await failureOf(["sh", "-c", script])).toBe('unable: sh -c failed: Cannot find device "wg0"');
     expect(await failureOf(["sh", "-c", "exit 3"])).toBe("unable: sh -c failed (exit 3)");

@@ -19,7 +19,7 @@ interface Said {
   reason: string;
 }
 
-/** What the programs of Debian 12 say on standard error where they fail. */
+/** The standard error of failing programs of Debian 12. */
 const SAID: Said[] = [
   {
     of: "nft, an empty set",
@@ -36,7 +36,7 @@ table inet x { chain y { type filter hook output priority 0; tcp dport {  } acce
     reason: "/dev/stdin:1:75-75: Error: syntax error, unexpected '}'",
   },
   {
-    of: "nft, a chain that is not there",
+    of: "nft, a missing chain",
     stderr: `/dev/stdin:1:15-21: Error: Could not process rule: No such file or directory
 add rule inet nothere y accept
               ^^^^^^^
@@ -44,12 +44,12 @@ add rule inet nothere y accept
     reason: "/dev/stdin:1:15-21: Error: Could not process rule: No such file or directory",
   },
   {
-    of: "nft, a table that is not there",
+    of: "nft, a missing table",
     stderr: "Error: No such file or directory\nlist table inet nope\n                ^^^^\n",
     reason: "Error: No such file or directory",
   },
   {
-    of: "nft, a file that is not there",
+    of: "nft, a missing file",
     stderr: `internal:0:0-0: Error: Could not open file "/nonexistent": No such file or directory\n\n\n`,
     reason: `internal:0:0-0: Error: Could not open file "/nonexistent": No such file or directory`,
   },
@@ -80,14 +80,14 @@ Error: Could not process rule: Device or resource busy
       "ERROR: (pc00) 2026/11/22 00:44:23 UAPI listen error: remove /var/run/wireguard/pc00.sock: read-only file system\n",
     reason: "UAPI listen error: remove /var/run/wireguard/pc00.sock: read-only file system",
   },
-  { of: "wireguard-go, nothing but its box", stderr: BOX, reason: "" },
+  { of: "wireguard-go, only its banner", stderr: BOX, reason: "" },
   {
     of: "ip, refused by the kernel",
     stderr: "RTNETLINK answers: Operation not permitted\n",
     reason: "RTNETLINK answers: Operation not permitted",
   },
   {
-    of: "ip, an interface that is not there",
+    of: "ip, a missing interface",
     stderr: `Cannot find device "nope"\n`,
     reason: `Cannot find device "nope"`,
   },
@@ -97,12 +97,12 @@ Error: Could not process rule: Device or resource busy
     reason: `Error: argument "x" is wrong: preference value is invalid`,
   },
   {
-    of: "ip -batch, an interface that is not there",
+    of: "ip -batch, a missing interface",
     stderr: `Cannot find device "nope"\nCommand failed -:1\n`,
     reason: `Cannot find device "nope"`,
   },
   {
-    of: "ip -batch, a rule that is there",
+    of: "ip -batch, a rule that already exists",
     stderr: "RTNETLINK answers: File exists\nCommand failed -:2\n",
     reason: "RTNETLINK answers: File exists",
   },
@@ -112,27 +112,27 @@ Error: Could not process rule: Device or resource busy
     reason: "Error: Nexthop has invalid gateway.",
   },
   {
-    of: "ip -batch, a word that it does not know",
+    of: "ip -batch, an unknown word",
     stderr: `Object "bogus" is unknown, try "ip help".\nCommand failed -:1\n`,
     reason: `Object "bogus" is unknown, try "ip help".`,
   },
   {
-    of: "ip -n, a namespace that is not there",
+    of: "ip -n, a missing namespace",
     stderr: `Cannot open network namespace "nope": No such file or directory\n`,
     reason: `Cannot open network namespace "nope": No such file or directory`,
   },
   {
-    of: "nsenter, a namespace that is not there",
+    of: "nsenter, a missing namespace",
     stderr: "nsenter: cannot open /run/netns/nope: No such file or directory\n",
     reason: "nsenter: cannot open /run/netns/nope: No such file or directory",
   },
   {
-    of: "wg, an interface that is not there",
+    of: "wg, a missing interface",
     stderr: "Unable to access interface: Protocol not supported\n",
     reason: "Unable to access interface: Protocol not supported",
   },
   {
-    of: "wg, a line that it does not know",
+    of: "wg, an unknown line",
     stderr: "Line unrecognized: `Nonsense=3'\nConfiguration parsing error\n",
     reason: "Line unrecognized: `Nonsense=3'",
   },
@@ -157,7 +157,7 @@ See "systemctl status a.service" and "journalctl -xeu a.service" for details.
     reason: "Job for a.service failed because the control process exited with error code.",
   },
   {
-    of: "apt-get, as nobody",
+    of: "apt-get, as an ordinary user",
     stderr: `E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)
 E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?
 `,
@@ -183,10 +183,10 @@ Type dpkg --help for help about installing and deinstalling packages [*];
     stderr: "sysctl: cannot stat /proc/sys/net/ipv4/nope: No such file or directory\n",
     reason: "sysctl: cannot stat /proc/sys/net/ipv4/nope: No such file or directory",
   },
-  { of: "a program that says nothing", stderr: "", stdout: "", reason: "" },
-  { of: "a program without an end", stderr: "x".repeat(5_000), reason: "x".repeat(300) },
+  { of: "a program without output", stderr: "", stdout: "", reason: "" },
+  { of: "a program with endless output", stderr: "x".repeat(5_000), reason: "x".repeat(300) },
 ];
 
-test.each(SAID)("the reason is found in the words of $of", ({ stderr, stdout = "", reason }) => {
+test.each(SAID)("the reason is found in the output of $of", ({ stderr, stdout = "", reason }) => {
   expect(reasonIn(stderr, stdout)).toBe(reason);
 });
