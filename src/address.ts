@@ -27,11 +27,11 @@ export function parseIp(text: string): string | null {
   if (isIpv4(text)) return text;
   if (!isIpv6(text)) return null;
   const address = ipaddr.IPv6.parse(withoutDots(text));
-  // RFC 5952 section 5: mixed notation where the prefix says that an IPv4 address is inside.
+  // RFC 5952 section 5: mixed notation if the prefix says that it contains an IPv4 address.
   return address.isIPv4MappedAddress() ? `::ffff:${address.toIPv4Address()}` : address.toRFC5952String();
 }
 
-/** A CIDR with its host bits kept; a bare address is the prefix of itself alone. Null where it is neither. */
+/** A CIDR with its host bits kept; a bare address is the prefix of itself alone. Null if the text is neither. */
 export function parsePrefix(text: string): Prefix | null {
   const slash = text.indexOf("/");
   const address = parseIp(slash < 0 ? text : text.slice(0, slash));
@@ -65,24 +65,24 @@ export function contains(prefix: Prefix, ip: string): boolean {
   return plain.kind() === range.kind() && plain.match(range, prefix.length);
 }
 
-/** RFC 1918, RFC 4193 and link-local: the addresses of a LAN, and nothing else. */
+/** RFC 1918, RFC 4193 and link-local: the addresses of a LAN. */
 export function isPrivate(ip: string): boolean {
   return privateBlockOf(ip) !== null;
 }
 
-/** IPv6 link-local (RFC 4291, section 2.5.6): every cable has all of these addresses. */
+/** IPv6 link-local (RFC 4291, section 2.5.6): an address is unique only within its link. */
 export function isLinkLocal(ip: string): boolean {
   return /^fe[89ab][0-9a-f]:/i.test(ip);
 }
 
-/** The block of private address space that the address lies in; null where it is public. */
+/** The block of private address space that the address lies in; null if it is public. */
 export function privateBlockOf(ip: string): Prefix | null {
   return PRIVATE.find((block) => contains(block, ip)) ?? null;
 }
 
-/** `::ffff:a.b.c.d` as `a.b.c.d`, which is how a dual-stack socket names an IPv4 peer; others as they are. */
+/** `::ffff:a.b.c.d` as `a.b.c.d`, which is how a dual-stack socket names an IPv4 peer; other addresses unchanged. */
 export function unmapped(ip: string): string {
-  // As the kernel writes it, which is all that most callers have.
+  // The kernel's spelling, which is all that most callers have.
   const [, ipv4 = ""] = /^::ffff:([0-9.]+)$/.exec(ip) ?? [];
   if (isIpv4(ipv4)) return ipv4;
   return parseIp(ip)?.match(/^::ffff:([0-9.]+)$/)?.[1] ?? ip;
@@ -90,7 +90,7 @@ export function unmapped(ip: string): string {
 
 /**
  * A DNS host name: ASCII letters, digits and hyphens (RFC 1123). A last label that is a number, decimal or
- * hexadecimal, is refused: resolvers would read such a name as an IPv4 address (WHATWG URL, "ends in a number").
+ * hexadecimal, is refused: resolvers would parse such a name as an IPv4 address (WHATWG URL, "ends in a number").
  */
 export function isHostName(text: string): boolean {
   if (text.length > 253) return false;

@@ -1,12 +1,12 @@
 import { type Static, Type } from "typebox";
 
-/** What can happen to the protection and to what is stored: it is touched, falls short, or is whole again. */
+/** What can happen to the protection and to stored data: it was altered, failed or was restored. */
 export const AlertCode = Type.Union([
   Type.Literal("firewall_altered"),
   Type.Literal("firewall_restored"),
   Type.Literal("routing_altered"),
   Type.Literal("routing_restored"),
-  /** Another program's routing rule comes before ours: the firewall blocks alone. */
+  /** Another program's routing rule precedes the gateway's: only the firewall blocks. */
   Type.Literal("foreign_rule"),
   Type.Literal("foreign_rule_gone"),
   /** Another firewall drops what the LAN sends into the tunnel. */
@@ -16,15 +16,15 @@ export const AlertCode = Type.Union([
   Type.Literal("protection_contested"),
   /** No repair was undone for a while. */
   Type.Literal("protection_uncontested"),
-  /** The kernel refuses what the protection needs. */
+  /** The kernel refuses a part of the protection. */
   Type.Literal("protection_failed"),
   Type.Literal("protection_restored"),
   Type.Literal("state_damaged"),
-  /** A full or read-only disk, say: what the gateway is asked for holds until it restarts. */
+  /** For example on a full or read-only disk: changes last only until the gateway restarts. */
   Type.Literal("state_not_saved"),
   Type.Literal("state_saved"),
   Type.Literal("list_damaged"),
-  /** A new list has less than half of the servers; the present one stays. */
+  /** A new list has less than half of the servers; the current one is kept. */
   Type.Literal("list_shrunk"),
 ]);
 export type AlertCode = Static<typeof AlertCode>;

@@ -1,8 +1,8 @@
-/** The closed set of reasons for which the gateway refuses; programs branch on these, people read the message. */
+/** The reasons for which the gateway refuses; programs branch on these, people read the message. */
 export type Code = "bad_request" | "not_found" | "forbidden" | "rate_limited" | "timed_out" | "unable";
 
 /**
- * An error whose message may be shown to a client: it names what is wrong with which field, and never holds
+ * An error whose message may be shown to a client: it names what is wrong with which field, and never contains
  * key material. `cause` is for the log.
  */
 export class GatewayError extends Error {

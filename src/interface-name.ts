@@ -1,12 +1,12 @@
-/** The kernel's longest (IFNAMSIZ less the zero at its end). */
+/** The kernel's limit (IFNAMSIZ without the NUL at the end). */
 const MOST_CHARACTERS = 15;
 
-/** What stands behind the base name of a tunnel's interfaces: a digit, and room for a second. */
+/** What follows the base name of a tunnel's interfaces: a digit, and room for a second. */
 const MOST_DIGITS = 2;
 
 /**
- * The names of network interfaces that the gateway works with. The kernel allows more, of which quotes and a star at
- * the end would mean something else in a ruleset.
+ * The names of network interfaces that the gateway accepts. The kernel allows more characters, but quotes and an
+ * asterisk at the end have another meaning in a ruleset.
  */
 export const INTERFACE_NAME = namesOf(MOST_CHARACTERS);
 

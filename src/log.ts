@@ -3,7 +3,7 @@ import type { Settings } from "./settings.ts";
 type Level = Settings["logLevel"];
 const ORDER: readonly Level[] = ["debug", "info", "warn", "error"];
 
-/** Lines for the journal; nothing that holds key material may be given to it. */
+/** Writes lines for the journal. A message must not contain key material. */
 export class Log {
   constructor(private readonly least: Level) {}
 

@@ -1,8 +1,8 @@
 import { GatewayError } from "./errors.ts";
 
 /**
- * A server's name as the key that it is: 1 to 64 characters in NFC, so that two names that look alike are one.
- * `field` is what the client calls it.
+ * Checks the name that identifies a server: 1 to 64 characters in NFC, so that equal-looking names are equal.
+ * `field` is the client's name for it.
  */
 export function nameIn(field: string, text: string): string {
   const fault = faultOf(text);
@@ -10,7 +10,7 @@ export function nameIn(field: string, text: string): string {
   return text;
 }
 
-/** Whether `nameIn` would take it. */
+/** Whether `nameIn` would accept it. */
 export function isName(text: string): boolean {
   return faultOf(text) === null;
 }
@@ -18,10 +18,10 @@ export function isName(text: string): boolean {
 function faultOf(name: string): string | null {
   const length = [...name].length;
   if (length < 1 || length > 64) return "must have 1 to 64 characters";
-  if (!name.isWellFormed()) return "holds half a character";
-  if (/\p{Cc}/u.test(name)) return "holds a control character";
-  if (name.includes("/")) return "holds a slash";
+  if (!name.isWellFormed()) return "contains half of a surrogate pair";
+  if (/\p{Cc}/u.test(name)) return "contains a control character";
+  if (name.includes("/")) return "contains a slash";
   if (name.trim() !== name) return "begins or ends with white space";
-  if (name.normalize("NFC") !== name) return "is not in Unicode's normal form C";
+  if (name.normalize("NFC") !== name) return "is not in Unicode normalization form C";
   return null;
 }

@@ -1,4 +1,4 @@
-/** Runs what it is given one after the other. A failure is its caller's alone, and the next one runs. */
+/** Runs work one after the other. A failure is passed to its caller only and does not stop the next work. */
 export class Queue {
   private last: Promise<unknown> = Promise.resolve();
 

@@ -3,7 +3,7 @@ const KEY = /[A-Za-z0-9+/]{43}=/g;
 /** Mullvad's account numbers have 16 digits. */
 const ACCOUNT_NUMBER = /\b[0-9]{16}\b/g;
 
-/** The text with whatever looks like a secret replaced: somebody may have typed one where it does not belong. */
+/** The text with everything that looks like a secret replaced, in case one was entered in the wrong place. */
 export function redacted(text: string): string {
   return text.replace(KEY, "(a key)").replace(ACCOUNT_NUMBER, "(an account number)");
 }

@@ -9,7 +9,7 @@ const Interface = Type.String({
   description: "a network interface's name",
 });
 
-/** What the operator decides; see `main.ts` for the flag and the environment variable of each. */
+/** The operator's settings; `FLAGS` below has the flag and the environment variable of each. */
 export const Settings = Type.Object(
   {
     port: Type.Integer({ minimum: 1, maximum: 65535 }),
@@ -18,7 +18,7 @@ export const Settings = Type.Object(
     stateDir: Type.String({ pattern: "^/" }),
     /** Base name of the tunnel's interfaces. */
     interface: Type.String({ pattern: BASE_NAME.source }),
-    /** LAN interfaces; empty leaves it to `lanOf` in `network/lan.ts`. */
+    /** LAN interfaces; if empty, `lanOf` in `network/lan.ts` decides. */
     lan: Type.Array(Interface),
     /** Interface towards the internet; null means the default route's. */
     uplink: Type.Union([Interface, Type.Null()]),
@@ -29,17 +29,17 @@ export const Settings = Type.Object(
       Type.String({ pattern: "^(/|https://[A-Za-z0-9.:\\[\\]-]+(/\\S*)?$)" }),
       Type.Null(),
     ]),
-    /** File that holds the private key the managed provider knows. */
+    /** File with the private key that is registered with the managed provider. */
     managedKeyFile: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
-    /** Where the managed provider keeps accounts. */
+    /** Address of the managed provider's account API. */
     managedApi: Type.String({ pattern: "^https://[A-Za-z0-9.:\\[\\]-]+(/[A-Za-z0-9._~-]+)*/?$" }),
     /** Tunnel addresses that the managed provider assigned, comma-separated CIDRs. */
     managedAddress: Type.String(),
     /** Resolvers of the managed provider, comma-separated. */
     managedDns: Type.String(),
-    /** Whether a start goes back to the server that the gateway had. */
+    /** Whether a start connects to the last server again. */
     autoconnect: Type.Boolean(),
-    /** Whether a server that stays dead is left for another of its city or country. */
+    /** Whether a server that stays dead is replaced by another of its city or country. */
     failover: Type.Boolean(),
     logLevel: Type.Union([
       Type.Literal("debug"),
@@ -86,22 +86,27 @@ export const FLAGS = {
     "managed-key-file",
     "<file>",
     "",
-    "file with your private key at the managed provider",
+    "file with your private key for the managed provider",
   ),
   managedApi: flag(
     "managed-api",
     "<address>",
     "https://api.mullvad.net",
-    "https address of the managed provider's accounts, which speaks as Mullvad's does",
+    "https address of the managed provider's account API, compatible with Mullvad's",
   ),
-  managedAddress: flag("managed-address", "<CIDRs>", "", "your tunnel addresses at the managed provider"),
+  managedAddress: flag("managed-address", "<CIDRs>", "", "your tunnel addresses for the managed provider"),
   managedDns: flag("managed-dns", "<addresses>", "", "the managed provider's resolvers"),
-  autoconnect: flag("autoconnect", "<on|off>", "on", "go back to the last server after a restart: on or off"),
+  autoconnect: flag(
+    "autoconnect",
+    "<on|off>",
+    "on",
+    "connect to the last server again after a restart: on or off",
+  ),
   failover: flag(
     "failover",
     "<on|off>",
     "off",
-    "leave a server that is dead for a minute for another of its city or country: on or off",
+    "replace a server that is dead for a minute by another of its city or country: on or off",
   ),
   logLevel: flag("log-level", "<level>", "info", "debug, info, warn or error"),
 } satisfies Record<keyof Settings, unknown>;
@@ -157,5 +162,5 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
 
 function refuse(key: keyof Settings, what: string): never {
   const { name, variable, help } = FLAGS[key];
-  throw new GatewayError("bad_request", `--${name} (${variable}): ${what}; it is the ${help}`);
+  throw new GatewayError("bad_request", `--${name} (${variable}): ${what} (${help})`);
 }

@@ -20,7 +20,7 @@ test.each([
   expect(nameIn("name", name)).toBe(name);
 });
 
-test("64 characters are counted as people count them, not as UTF-16 does", () => {
+test("64 characters are counted as code points, not as UTF-16 units", () => {
   expect(nameIn("name", "🚪".repeat(64))).toHaveLength(128);
   expect(() => nameIn("name", "🚪".repeat(65))).toThrow("name: must have 1 to 64 characters");
 });
@@ -28,15 +28,15 @@ test("64 characters are counted as people count them, not as UTF-16 does", () =>
 test.each([
   ["", "must have 1 to 64 characters"],
   ["x".repeat(65), "must have 1 to 64 characters"],
-  ["a/b", "holds a slash"],
-  ["a\0b", "holds a control character"],
-  ["a\nb", "holds a control character"],
-  ["a\u0085b", "holds a control character"],
-  ["\ud83d", "holds half a character"],
+  ["a/b", "contains a slash"],
+  ["a\0b", "contains a control character"],
+  ["a\nb", "contains a control character"],
+  ["a\u0085b", "contains a control character"],
+  ["\ud83d", "contains half of a surrogate pair"],
   [" a", "begins or ends with white space"],
   ["a\u00A0", "begins or ends with white space"],
   ["\uFEFFa", "begins or ends with white space"],
-  ["Ko\u0308ln", "is not in Unicode's normal form C"],
+  ["Ko\u0308ln", "is not in Unicode normalization form C"],
 ])("%j is refused", (name, fault) => {
   expect(() => nameIn("server", name)).toThrow(new GatewayError("bad_request", `server: ${fault}`));
 });

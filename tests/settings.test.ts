@@ -13,13 +13,13 @@ test.each(["::", "0.0.0.0", "127.0.0.1", "fd00::1", "fe80::1%eth0", "localhost"]
 );
 
 const REFUSAL =
-  "--host (PORTCULLIS_HOST): must be an IP address or localhost; it is the address to listen on; :: is every address";
+  "--host (PORTCULLIS_HOST): must be an IP address or localhost (address to listen on; :: is every address)";
 
-test.each(["nonsense", "gateway.lan", "127.0.0.1:80", "256.0.0.1", "[::]", "*"])("%s is none", (host) => {
+test.each(["nonsense", "gateway.lan", "127.0.0.1:80", "256.0.0.1", "[::]", "*"])("%s is refused", (host) => {
   expect(() => settingsFrom({ host })).toThrow(new GatewayError("bad_request", REFUSAL));
 });
 
-test("a serve with such an address ends with exit code 2 and one line, before it does anything", () => {
+test("serve with such an address exits with code 2 and one line, before it does anything", () => {
   const { exitCode, stdout, stderr } = Bun.spawnSync(commandLine("serve", "--host", "nonsense"), {
     // No program of the machine can be found, so none can have run.
     env: { PATH: "" },
