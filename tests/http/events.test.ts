@@ -227,10 +227,10 @@ test("a gateway that stops says so, and nothing listens to it any more", async (
   const other = await Home.start();
   const listeners = await Promise.all([listenTo(other.port), listenTo(other.port)]);
   for (const listener of listeners) await listener.received(1);
-  expect(other.graph.events.heard).toBe(true);
+  expect(other.graph.events.hasListeners).toBe(true);
   await other.stop();
   for (const listener of listeners) {
     expect(await listener.end()).toEqual({ code: 1001, reason: "the gateway stops" });
   }
-  expect(other.graph.events.heard).toBe(false);
+  expect(other.graph.events.hasListeners).toBe(false);
 });

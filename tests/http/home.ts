@@ -4,7 +4,7 @@ import { type Graph, graphOn } from "../../src/graph.ts";
 import { createApp, listen, type Options } from "../../src/http/app.ts";
 import type { Gateway } from "../../src/http/gateway.ts";
 import { settingsFrom } from "../../src/settings.ts";
-import { FakeHost } from "../fake-host.ts";
+import { FakeHost } from "../fake/host.ts";
 import { PRIVATE, PUBLIC } from "../servers/example.ts";
 import { newDirectory } from "../tunnel/directory.ts";
 import { type Answer, exchange, request } from "./wire.ts";

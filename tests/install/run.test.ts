@@ -17,7 +17,7 @@ import { uninstallPlan } from "../../src/install/removal.ts";
 import { carryOut } from "../../src/install/run.ts";
 import { bootFilesFor, bootKeeper, SETTLED_AFTER_MS } from "../../src/killswitch/boot-files.ts";
 import { Log } from "../../src/log.ts";
-import { FakeHost } from "../fake-host.ts";
+import { FakeHost } from "../fake/host.ts";
 import { ONE_CABLE, TWO_CABLES } from "./example.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "portcullis-install-"));

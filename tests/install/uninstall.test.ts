@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { takeBack } from "../../src/install/uninstall.ts";
-import { FakeHost } from "../fake-host.ts";
+import { FakeHost } from "../fake/host.ts";
 
 const root = mkdtempSync(join(tmpdir(), "portcullis-uninstall-"));
 afterAll(() => rmSync(root, { recursive: true }));

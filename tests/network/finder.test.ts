@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { linksFinder } from "../../src/network/finder.ts";
 import { NO_ROLES, type Roles } from "../../src/network/lan.ts";
 import { settingsFrom } from "../../src/settings.ts";
-import { FakeHost } from "../fake-host.ts";
+import { FakeHost } from "../fake/host.ts";
 
 /** Two cards, of which the LAN's may lose its addresses, and a memory that may fail. */
 function machine(lan = "") {

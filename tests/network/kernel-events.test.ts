@@ -6,7 +6,7 @@ import {
   watchKernel,
 } from "../../src/network/kernel-events.ts";
 import type { Host } from "../../src/system/host.ts";
-import { FakeHost } from "../fake-host.ts";
+import { FakeHost } from "../fake/host.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
 
 const WATCHED: Watched = {

@@ -11,7 +11,7 @@ import { SavedState } from "../../src/tunnel/saved-state.ts";
 import type { Status } from "../../src/tunnel/schema.ts";
 import { type Tunnel, tunnelIn } from "../../src/tunnel/tunnel.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
-import { FakeHost } from "../fake-host.ts";
+import { FakeHost } from "../fake/host.ts";
 
 const BASE = "wg";
 

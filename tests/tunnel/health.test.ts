@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "../../src/tunnel/health.ts";
-import { FakeHost } from "../fake-host.ts";
+import { FakeHost } from "../fake/host.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, server } from "./gateway.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Place } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
-import { FakeHost } from "../fake-host.ts";
+import { FakeHost } from "../fake/host.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, placeOf, server, stoodAlways } from "./gateway.ts";
 

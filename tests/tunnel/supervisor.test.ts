@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Server } from "../../src/servers/schema.ts";
-import type { FakeHost } from "../fake-host.ts";
+import type { FakeHost } from "../fake/host.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, server, stoodAlways, TWO } from "./gateway.ts";
 

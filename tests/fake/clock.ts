@@ -1,0 +1,68 @@
+/** Time that goes by as a test says; who sleeps wakes in order. */
+export class Clock {
+  private readonly sleepers = new Set<{ until: number; wake: () => void }>();
+  /** How far the clock that tells the date is ahead of the monotone one. */
+  private ahead = 0;
+
+  constructor(
+    private at: number,
+    /** What happens in that time, just before it is over. */
+    private readonly elapses: (ms: number) => void,
+  ) {}
+
+  now(): number {
+    return this.at + this.ahead;
+  }
+
+  monotonic(): number {
+    return this.at;
+  }
+
+  /** Someone, or the time service, sets the date. */
+  setDate(aheadMs: number): void {
+    this.ahead = aheadMs;
+  }
+
+  elapse(ms: number): void {
+    this.elapses(ms);
+    this.at += ms;
+  }
+
+  /** Lasts until `pass` has let its time go by. */
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const sleeper = this.after(ms, resolve);
+    signal?.addEventListener("abort", () => resolve(), { once: true });
+    await promise;
+    this.sleepers.delete(sleeper);
+  }
+
+  after(ms: number, wake: () => void): { until: number; wake: () => void } {
+    const sleeper = { until: this.at + ms, wake };
+    this.sleepers.add(sleeper);
+    return sleeper;
+  }
+
+  /** Lets time go by; who wakes has done its work before the next one wakes. */
+  async pass(ms: number): Promise<void> {
+    const until = this.at + ms;
+    for (await idle(); ; await idle()) {
+      const [first] = [...this.sleepers].sort((a, b) => a.until - b.until);
+      if (first === undefined || first.until > until) break;
+      this.elapse(Math.max(0, first.until - this.at));
+      this.sleepers.delete(first);
+      first.wake();
+    }
+    this.elapse(until - this.at);
+  }
+
+  /** Nobody sleeps any longer, and nobody wakes. */
+  clear(): void {
+    this.sleepers.clear();
+  }
+}
+
+/** All that can be done without time going by is done. */
+function idle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,251 @@
+import { GatewayError } from "../../src/errors.ts";
+import type { Host, HttpsAnswer, PinnedRequest, RunOptions, Watch } from "../../src/system/host.ts";
+import { Clock } from "./clock.ts";
+import { type Family, Iproute2 } from "./iproute2.ts";
+import { Nftables } from "./nftables.ts";
+import type { Internet } from "./peer.ts";
+import { unknown } from "./refusal.ts";
+import { Wireguard } from "./wireguard.ts";
+
+/** The programs that the gateway lets watch. */
+const MONITORS = ["nft monitor", "ip monitor label link address route rule"];
+const DISABLE_IPV6 = "/proc/sys/net/ipv6/conf/all/disable_ipv6";
+
+/**
+ * A machine small enough to read: it understands the commands that the gateway sends and throws at any other. Here are
+ * its clock, its files, its failures and its events; the rest is iproute2's, nftables' and WireGuard's.
+ */
+export class FakeHost implements Host, Internet {
+  /** Whether the kernel makes WireGuard interfaces itself; if not, `userspace` does. */
+  native = true;
+  readonly userspace = "wireguard-go";
+  busy = false;
+  oneWay = false;
+  /** The interface of the IPv4 default route. */
+  defaultRoute: string | null = "up0";
+  /** Whether `nft` says what it has loaded, as it was asked to. */
+  echoes = true;
+  /** Whether a route leads to the servers without a default route. */
+  hostRoute = false;
+  /** Whether the kernel's events get lost, as when there are more than anyone can read. */
+  mute = false;
+  /** How long they are on their way. */
+  toldAfterMs = 0;
+  /** Whether a `sleep` lasts until `pass` has let its time go by; else all sleeping is done at once. */
+  patient = false;
+  readonly silent = new Set<string>();
+  readonly roundTrips = new Map<string, number>();
+  readonly names = new Map<string, string[]>();
+  /** What the internet answers to a URL; it is silent to all others, for ever. */
+  readonly pages = new Map<string, HttpsAnswer>();
+  readonly files = new Map<string, string>([[DISABLE_IPV6, "0\n"]]);
+  readonly commands: string[] = [];
+  /** Called with every command and every `sleep`, before it happens. */
+  onEvent: (event: string) => void = () => {};
+  /** Whether the command that comes now fails, and whether it has had its effect by then; `late` is killed after it. */
+  fails: (count: number) => "before" | "after" | "late" | null = () => null;
+  /** How many turns of the event loop's queue a command takes; what runs beside it gets ahead meanwhile. */
+  turns: (command: string) => number = () => 1;
+  /** What a command waits for before it has its effect, so that a test can hold it up. */
+  holds: (command: string) => Promise<void> | null = () => null;
+
+  private readonly iproute2 = new Iproute2(this);
+  private readonly nftables = new Nftables(this);
+  readonly links = this.iproute2.links;
+  readonly routes = this.iproute2.routes;
+  readonly rules = this.iproute2.rules;
+  readonly tables = this.nftables.tables;
+  private readonly wireguard = new Wireguard(this.links, this);
+
+  private readonly clock: Clock;
+  private readonly watchers = new Set<{
+    program: string;
+    onLine: (line: string) => void;
+    onExit: () => void;
+  }>();
+
+  constructor(at = Date.UTC(2026, 0, 1)) {
+    this.clock = new Clock(at, (ms) => this.wireguard.elapse(ms));
+  }
+
+  async run(argv: readonly string[], { stdin = "" }: RunOptions = {}): Promise<string> {
+    const command = argv.join(" ");
+    const failure = this.fails(this.commands.push(command));
+    this.onEvent(command);
+    for (let turn = this.turns(command); turn > 0; turn--) await null;
+    const held = this.holds(command);
+    if (held !== null) await held;
+    if (failure === "before") throw new GatewayError("unable", `${command}: made to fail`);
+    const answer = this.execute(command, stdin);
+    if (failure === "after") throw new GatewayError("unable", `${command}: made to fail after its effect`);
+    if (failure === "late") throw new GatewayError("timed_out", `${command} did not finish within 30 s`);
+    return answer;
+  }
+
+  watch(argv: readonly string[], onLine: (line: string) => void, onExit: () => void): Watch {
+    const command = argv.join(" ");
+    if (!MONITORS.includes(command)) unknown(command);
+    const watcher = { program: argv[0] ?? "", onLine, onExit };
+    this.watchers.add(watcher);
+    return { stop: () => void this.watchers.delete(watcher) };
+  }
+
+  async read(path: string): Promise<string | null> {
+    const [, name = "", file = ""] =
+      /^\/sys\/class\/net\/(.+?)\/(statistics\/[rt]x_packets|uevent)$/.exec(path) ?? [];
+    return file === "" ? (this.files.get(path) ?? null) : this.wireguard.file(name, file);
+  }
+
+  async writeSysctl(path: string, value: string): Promise<void> {
+    this.files.set(path, `${value}\n`);
+  }
+
+  async exchange(socketPath: string, request: string): Promise<string | null> {
+    const name = /^\/var\/run\/wireguard\/(.+)\.sock$/.exec(socketPath)?.[1] ?? "";
+    if (!this.wireguard.listens(name)) return null;
+    this.onEvent(request.startsWith("set=1") ? "uapi set" : "uapi get");
+    return this.wireguard.exchange(name, request);
+  }
+
+  async lookup(name: string): Promise<string[]> {
+    this.onEvent(`lookup ${name}`);
+    const addresses = this.names.get(name);
+    if (addresses === undefined) throw new GatewayError("unable", `no resolver answered for ${name}`);
+    return addresses;
+  }
+
+  async https({ url, addresses, sourcePort }: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
+    this.onEvent(`https ${url} at ${addresses} from ${sourcePort ?? "any port"}`);
+    const page = this.pages.get(url);
+    if (page !== undefined) return page;
+    const { promise, reject } = Promise.withResolvers<never>();
+    signal?.addEventListener("abort", () => reject(signal.reason));
+    return promise;
+  }
+
+  now(): number {
+    return this.clock.now();
+  }
+
+  monotonic(): number {
+    return this.clock.monotonic();
+  }
+
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    this.onEvent("sleep");
+    if (!signal?.aborted && !this.patient) this.clock.elapse(ms);
+    await (this.patient && !signal?.aborted ? this.clock.sleep(ms, signal) : null);
+  }
+
+  /** Lets time go by; who sleeps wakes in order, and has done its work before the next wakes. */
+  pass(ms: number): Promise<void> {
+    return this.clock.pass(ms);
+  }
+
+  /** Someone, or the time service, sets the date. */
+  setClock(aheadMs: number): void {
+    this.clock.setDate(aheadMs);
+  }
+
+  /** The gateway's process is gone, with all that it waited for. */
+  kill(): void {
+    this.clock.clear();
+    this.watchers.clear();
+  }
+
+  /** The programs that watch end, as when the kernel has more to tell than they can read. */
+  endWatches(): void {
+    const ended = [...this.watchers];
+    this.watchers.clear();
+    for (const { onExit } of ended) onExit();
+  }
+
+  /** The text of `table inet portcullis`, or null where there is none. */
+  get table(): string | null {
+    return this.nftables.table;
+  }
+
+  /** Another program removes the firewall's table. */
+  removeTable(): void {
+    this.nftables.removeTable();
+  }
+
+  /** Another program puts a rule in front of a chain. */
+  insertRule(chain: string, rule: string): void {
+    this.nftables.insertRule(chain, rule);
+  }
+
+  /** Another program loads a table of its own, or removes it. */
+  setOtherTable(name: string, listing: string | null): void {
+    this.nftables.setOtherTable(name, listing);
+  }
+
+  /** Another program switches the firewall's table off. */
+  switchTableOff(): void {
+    this.nftables.switchTableOff();
+  }
+
+  /** Another program adds a routing rule, or removes one of ours; the text is what `ip rule` takes. */
+  changeRule(verb: "add" | "del", family: Family, text: string): void {
+    this.iproute2.changeRule(verb, family, text);
+  }
+
+  removeLink(name: string): void {
+    this.iproute2.deleteLink(name);
+  }
+
+  removeRoute(prefix: string): void {
+    this.iproute2.removeRoute(prefix);
+  }
+
+  removeAddress(name: string, address: string): void {
+    this.iproute2.removeAddress(name, address);
+  }
+
+  /** The uplink's cable is put in or pulled; the default route stays, as the kernel keeps it. */
+  plug(carrier: boolean): void {
+    this.iproute2.link("up0").carrier = carrier;
+    this.tell("ip", `[LINK]3: up0: <${carrier ? "" : "NO-CARRIER,"}BROADCAST,MULTICAST,UP> mtu 1500`);
+  }
+
+  /** The uplink's default route comes or goes. */
+  setDefaultRoute(link: string | null): void {
+    this.defaultRoute = link;
+    this.tell("ip", `[ROUTE]${link === null ? "Deleted " : ""}default via 192.0.2.254 dev up0 `);
+  }
+
+  /** As a kernel that was started without IPv6: it has no rules of it. */
+  removeIpv6(): void {
+    this.files.delete(DISABLE_IPV6);
+  }
+
+  get hasIpv6(): boolean {
+    return this.files.has(DISABLE_IPV6);
+  }
+
+  get online(): boolean {
+    const way = this.defaultRoute ?? (this.hostRoute ? "up0" : null);
+    const link = way === null ? undefined : this.links.get(way);
+    return link?.up === true && link.carrier;
+  }
+
+  /** The kernel tells those who watch. */
+  tell(program: "nft" | "ip", line: string): void {
+    const told = () => {
+      for (const watcher of [...this.watchers]) if (watcher.program === program) watcher.onLine(line);
+    };
+    if (this.mute) return;
+    if (this.toldAfterMs === 0) told();
+    else this.clock.after(this.toldAfterMs, told);
+  }
+
+  private execute(command: string, stdin: string): string {
+    const [program, ...words] = command.split(" ");
+    if (program === "nft") return this.nftables.run(command, stdin);
+    if (program === "wg") return this.wireguard.run(command, stdin);
+    if (program === "ip") return this.iproute2.run(command, stdin);
+    const [link, ...more] = words;
+    if (program !== this.userspace || link === undefined || more.length > 0) return unknown(command);
+    return this.iproute2.addLink(link, true);
+  }
+}

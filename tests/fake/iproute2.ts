@@ -1,0 +1,157 @@
+import { addressJson, type FakeLink, newLink } from "./link.ts";
+import { fail, unknown } from "./refusal.ts";
+import { ruleJson } from "./rule.ts";
+
+export type Family = "-4" | "-6";
+
+/** What a test decides of the machine, and who hears `ip monitor`. */
+interface Machine {
+  /** Whether the kernel makes WireGuard interfaces itself. */
+  readonly native: boolean;
+  readonly hasIpv6: boolean;
+  /** The interface of the IPv4 default route. */
+  readonly defaultRoute: string | null;
+  tell(program: "ip", line: string): void;
+}
+
+/** What `ip` does: links, addresses, routes and rules. As in the real kernel a link takes its routes with it. */
+export class Iproute2 {
+  readonly links = new Map<string, FakeLink>();
+  /** The tunnel's routing table: prefix to interface. */
+  readonly routes = new Map<string, string>();
+  readonly rules: Record<Family, string[]> = { "-4": [], "-6": [] };
+
+  constructor(private readonly machine: Machine) {
+    for (const name of ["lo", "lan0", "up0"]) this.links.set(name, newLink({ up: true }));
+  }
+
+  run(command: string, stdin: string): string {
+    if (!this.machine.hasIpv6 && /^ip (-j -6 rule|-6 )/.test(command)) {
+      fail("Address family not supported by protocol");
+    }
+    const show = /^ip -j (-4|-6) (rule show|route show default|route show table 20556)$/.exec(command);
+    if (show) return JSON.stringify(this.shown(show[1] as Family, show[2] ?? ""));
+    const batch = /^ip (?:(-4|-6) )?-batch -$/.exec(command);
+    if (batch) return this.batch(stdin, batch[1] as Family | undefined);
+    if (command === "ip -j link show") {
+      return JSON.stringify([...this.links.keys()].map((ifname) => ({ ifname })));
+    }
+    if (command === "ip -j address show") return JSON.stringify([...this.links].map(addressJson));
+    const [, name] = /^ip -j address show dev (\S+)$/.exec(command) ?? [];
+    if (name !== undefined) return JSON.stringify([addressJson([name, this.link(name)])]);
+    const [, deleted] = /^ip link del dev (\S+)$/.exec(command) ?? [];
+    return deleted === undefined ? unknown(command) : this.deleteLink(deleted);
+  }
+
+  addLink(name: string, userspace: boolean): string {
+    if (this.links.has(name)) fail("File exists");
+    const device = { privateKey: "", fwmark: 0, peer: null, others: [] };
+    this.links.set(name, newLink({ userspace, device }));
+    this.tell(`[LINK]9: ${name}: <POINTOPOINT,NOARP> mtu 1420 qdisc noop state DOWN`);
+    return "";
+  }
+
+  deleteLink(name: string): string {
+    if (!this.links.delete(name)) fail(`Cannot find device "${name}"`);
+    for (const [prefix, dev] of this.routes) if (dev === name) this.routes.delete(prefix);
+    this.tell(`[LINK]Deleted 9: ${name}: <POINTOPOINT,NOARP> mtu 1420 qdisc noop state DOWN`);
+    return "";
+  }
+
+  link(name: string): FakeLink {
+    return this.links.get(name) ?? fail(`Cannot find device "${name}"`);
+  }
+
+  removeRoute(prefix: string): void {
+    const link = this.routes.get(prefix);
+    this.routes.delete(prefix);
+    this.tell(`[ROUTE]Deleted ${prefix} dev ${link} table 20556 scope link `);
+  }
+
+  removeAddress(name: string, address: string): void {
+    const { addresses } = this.link(name);
+    addresses.splice(addresses.indexOf(address), 1);
+    this.tell(`[ADDR]Deleted 9: ${name}    inet ${address} scope global noprefixroute ${name}`);
+  }
+
+  /** As the real one, `del` takes the first rule that all its words fit. */
+  changeRule(verb: "add" | "del", family: Family, text: string): string {
+    const rules = this.rules[family];
+    if (verb === "add") {
+      if (rules.includes(text)) fail("File exists");
+      rules.push(text);
+      this.tell(`[RULE]${text}`);
+      return "";
+    }
+    const words = text.split(" ");
+    const first = rules.findIndex((rule) => words.every((word) => rule.split(" ").includes(word)));
+    if (first < 0) fail("No such file or directory");
+    rules.splice(first, 1);
+    this.tell(`[RULE]Deleted ${text}`);
+    return "";
+  }
+
+  private shown(family: Family, what: string): unknown[] {
+    if (what === "rule show") return this.rules[family].map(ruleJson);
+    if (what === "route show default") return family === "-4" ? this.defaultRoutes() : [];
+    return [...this.routes]
+      .filter(([prefix]) => prefix.includes(":") === (family === "-6"))
+      .map(([dst, dev]) => ({ dst, dev }));
+  }
+
+  private defaultRoutes(): unknown[] {
+    const dev = this.machine.defaultRoute;
+    if (dev === null) return [];
+    return [{ dst: "default", dev, flags: this.links.get(dev)?.carrier ? [] : ["linkdown"] }];
+  }
+
+  /** It ends at its first bad line; what came before has had its effect. */
+  private batch(lines: string, family: Family | undefined): string {
+    for (const line of lines.trimEnd().split("\n")) this.line(line, family);
+    return "";
+  }
+
+  private line(line: string, family: Family | undefined): string {
+    const [, , first = "", second = ""] = line.split(" ");
+    const device = / dev (\S+)/.exec(line)?.[1] ?? "";
+    if (/^link add dev \S+ type wireguard$/.test(line)) {
+      return this.machine.native ? this.addLink(second, false) : fail("Unknown device type");
+    }
+    if (/^address replace \S+ dev \S+ noprefixroute( nodad)?$/.test(line)) {
+      return this.replaceAddress(first, device);
+    }
+    const [, mtu] = /^link set dev \S+ mtu (\d+) up$/.exec(line) ?? [];
+    if (mtu !== undefined) return this.bringUp(device, Number(mtu));
+    if (/^route replace \S+ dev \S+ table 20556$/.test(line)) return this.replaceRoute(first, device);
+    if (/^route del \S+ table 20556$/.test(line)) {
+      return this.routes.delete(first) ? "" : fail("No such process");
+    }
+    const [, verb, rule] = /^rule (add|del) (priority \d+.*)$/.exec(line) ?? [];
+    if (rule === undefined || family === undefined) return unknown(line);
+    return this.changeRule(verb as "add" | "del", family, rule);
+  }
+
+  private replaceAddress(address: string, device: string): string {
+    const { addresses } = this.link(device);
+    if (!addresses.includes(address)) addresses.push(address);
+    this.tell(`[ADDR]9: ${device}    inet ${address} scope global noprefixroute ${device}`);
+    return "";
+  }
+
+  private bringUp(device: string, mtu: number): string {
+    Object.assign(this.link(device), { mtu, up: true });
+    this.tell(`[LINK]9: ${device}: <POINTOPOINT,NOARP,UP,LOWER_UP> mtu ${mtu}`);
+    return "";
+  }
+
+  private replaceRoute(prefix: string, device: string): string {
+    if (!this.link(device).up) fail("Network is down");
+    this.routes.set(prefix, device);
+    this.tell(`[ROUTE]${prefix} dev ${device} table 20556 scope link `);
+    return "";
+  }
+
+  private tell(line: string): void {
+    this.machine.tell("ip", line);
+  }
+}

@@ -1,0 +1,97 @@
+import { chainsListed } from "../../src/killswitch/listing.ts";
+import { fail, unknown } from "./refusal.ts";
+
+/** What a test decides of `nft`, and who hears `nft monitor`. */
+interface Machine {
+  /** Whether `nft` says what it has loaded, as it was asked to. */
+  readonly echoes: boolean;
+  tell(program: "nft", line: string): void;
+}
+
+/** What `nft` does: the firewall's table as the text that it was loaded from, and the tables of other programs. */
+export class Nftables {
+  /** The text of `table inet portcullis`, or null where there is none. */
+  table: string | null = null;
+  /** Every table that ever stood. */
+  readonly tables: (string | null)[] = [];
+  /** Tables of other programs, as nft lists them, by family and name: `ip filter`. */
+  private readonly others = new Map<string, string>();
+
+  constructor(private readonly machine: Machine) {}
+
+  run(command: string, stdin: string): string {
+    if (command === "nft -e -s -n -f -") return this.load(stdin);
+    if (command === "nft -s -n list table inet portcullis") return this.table ?? missing();
+    if (command === "nft -j list chains") {
+      return JSON.stringify({ nftables: [...this.others].flatMap(chainsJson) });
+    }
+    const [, other] = /^nft -s list table (\S+ \S+)$/.exec(command) ?? [];
+    return other === undefined ? unknown(command) : (this.others.get(other) ?? missing());
+  }
+
+  /** Another program removes the firewall's table. */
+  removeTable(): void {
+    this.table = null;
+    this.tell("delete table inet portcullis");
+  }
+
+  /** Another program puts a rule in front of a chain. */
+  insertRule(chain: string, rule: string): void {
+    const head = new RegExp(`( {2}chain ${chain} \\{\n.*\n)`);
+    this.table = this.table?.replace(head, `$1    ${rule}\n`) ?? null;
+    this.tell("insert rule inet portcullis output accept");
+  }
+
+  /** Another program switches the firewall's table off; its chains are listed as before. */
+  switchTableOff(): void {
+    this.table = this.table?.replace("{\n", "{\n  flags dormant\n\n") ?? null;
+    this.tell("add table inet portcullis { flags dormant; }");
+  }
+
+  /** Another program loads a table of its own, or removes it. */
+  setOtherTable(name: string, listing: string | null): void {
+    if (listing === null) this.others.delete(name);
+    else this.others.set(name, listing);
+    this.tell(`${listing === null ? "delete" : "add"} table ${name}`, "8 by process 4712 (iptables)");
+  }
+
+  private load(text: string): string {
+    const replace = "add table inet portcullis\ndelete table inet portcullis\n";
+    if (!text.startsWith(replace)) unknown(text);
+    const table = text.slice(replace.length);
+    if (table !== "" && !table.startsWith("table inet portcullis {\n")) unknown(table);
+    this.table = table === "" ? null : table;
+    this.tables.push(this.table);
+    this.tell("add table inet portcullis");
+    return this.machine.echoes ? echoOf(table) : "";
+  }
+
+  private tell(line: string, generation = "7 by process 4711 (nft)"): void {
+    this.machine.tell("nft", line);
+    this.machine.tell("nft", `# new generation ${generation}`);
+  }
+}
+
+/** `nft -j list chains`, of one table. */
+function chainsJson([key, listing]: [string, string]): unknown[] {
+  const [family, table] = key.split(" ");
+  return [...chainsListed(listing)].map(([name, [head = ""]]) => {
+    const [, hook] = / hook (\S+) /.exec(head) ?? [];
+    const [, policy] = / policy (\S+);/.exec(head) ?? [];
+    return { chain: { family, table, name, ...(hook === undefined ? {} : { hook, policy }) } };
+  });
+}
+
+/** What `nft -e` says of a table that it has loaded. */
+function echoOf(table: string): string {
+  return [...chainsListed(table)]
+    .flatMap(([name, [head = "", ...rules]]) => [
+      `add chain inet portcullis ${name} { ${head} }`,
+      ...rules.map((rule) => `add rule inet portcullis ${name} ${rule}`),
+    ])
+    .join("\n");
+}
+
+function missing(): never {
+  return fail("No such file or directory");
+}
