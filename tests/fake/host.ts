@@ -180,6 +180,11 @@ export class FakeHost implements Host, Internet {
     this.nftables.setOtherTable(name, listing);
   }
 
+  /** Another program takes the rules out of all chains. */
+  flushTable(): void {
+    this.nftables.flushTable();
+  }
+
   /** Another program switches the firewall's table off. */
   switchTableOff(): void {
     this.nftables.switchTableOff();

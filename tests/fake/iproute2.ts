@@ -1,6 +1,6 @@
 import { addressJson, type FakeLink, newLink } from "./link.ts";
 import { fail, unknown } from "./refusal.ts";
-import { ruleJson } from "./rule.ts";
+import { fits, isSameRule, KERNELS_OWN, priorityOf, ruleJson } from "./rule.ts";
 
 export type Family = "-4" | "-6";
 
@@ -19,10 +19,14 @@ export class Iproute2 {
   readonly links = new Map<string, FakeLink>();
   /** The tunnel's routing table: prefix to interface. */
   readonly routes = new Map<string, string>();
+  /** In the order in which the kernel asks them; without its own. */
   readonly rules: Record<Family, string[]> = { "-4": [], "-6": [] };
+  /** Whose table exists: the first attempt at a route makes it, and for IPv6 the first rule that leads to it. */
+  private readonly tabled = new Set<Family>();
 
   constructor(private readonly machine: Machine) {
-    for (const name of ["lo", "lan0", "up0"]) this.links.set(name, newLink({ up: true }));
+    this.links.set("lo", newLink({ up: true, mtu: 65536, addresses: ["127.0.0.1/8", "::1/128"] }));
+    for (const name of ["lan0", "up0"]) this.links.set(name, newLink({ up: true }));
   }
 
   run(command: string, stdin: string): string {
@@ -46,7 +50,7 @@ export class Iproute2 {
   addLink(name: string, userspace: boolean): string {
     if (this.links.has(name)) fail("File exists");
     const device = { privateKey: "", fwmark: 0, peer: null, others: [] };
-    this.links.set(name, newLink({ userspace, device }));
+    this.links.set(name, newLink({ mtu: 1420, userspace, device }));
     this.tell(`[LINK]9: ${name}: <POINTOPOINT,NOARP> mtu 1420 qdisc noop state DOWN`);
     return "";
   }
@@ -74,17 +78,18 @@ export class Iproute2 {
     this.tell(`[ADDR]Deleted 9: ${name}    inet ${address} scope global noprefixroute ${name}`);
   }
 
-  /** As the real one, `del` takes the first rule that all its words fit. */
+  /** As the real one, `del` takes the first rule that has all that its words name. */
   changeRule(verb: "add" | "del", family: Family, text: string): string {
     const rules = this.rules[family];
     if (verb === "add") {
-      if (rules.includes(text)) fail("File exists");
-      rules.push(text);
+      if (rules.some((rule) => isSameRule(rule, text))) fail("File exists");
+      const after = rules.findIndex((rule) => priorityOf(rule) > priorityOf(text));
+      rules.splice(after < 0 ? rules.length : after, 0, text);
+      if (family === "-6" && text.endsWith("lookup 20556")) this.tabled.add(family);
       this.tell(`[RULE]${text}`);
       return "";
     }
-    const words = text.split(" ");
-    const first = rules.findIndex((rule) => words.every((word) => rule.split(" ").includes(word)));
+    const first = rules.findIndex((rule) => fits(rule, text));
     if (first < 0) fail("No such file or directory");
     rules.splice(first, 1);
     this.tell(`[RULE]Deleted ${text}`);
@@ -92,11 +97,17 @@ export class Iproute2 {
   }
 
   private shown(family: Family, what: string): unknown[] {
-    if (what === "rule show") return this.rules[family].map(ruleJson);
+    if (what === "rule show") return this.shownRules(family);
     if (what === "route show default") return family === "-4" ? this.defaultRoutes() : [];
+    if (!this.tabled.has(family)) fail("FIB table does not exist");
     return [...this.routes]
-      .filter(([prefix]) => prefix.includes(":") === (family === "-6"))
-      .map(([dst, dev]) => ({ dst, dev }));
+      .filter(([prefix]) => familyOf(prefix) === family)
+      .map(([prefix, dev]) => ({ dst: shownPrefix(prefix), dev }));
+  }
+
+  private shownRules(family: Family): unknown[] {
+    const rules = [...KERNELS_OWN[family], ...this.rules[family]];
+    return rules.toSorted((a, b) => priorityOf(a) - priorityOf(b)).map((rule) => ruleJson(rule, this.links));
   }
 
   private defaultRoutes(): unknown[] {
@@ -145,7 +156,9 @@ export class Iproute2 {
   }
 
   private replaceRoute(prefix: string, device: string): string {
-    if (!this.link(device).up) fail("Network is down");
+    const { up } = this.link(device);
+    this.tabled.add(familyOf(prefix));
+    if (!up) fail("Network is down");
     this.routes.set(prefix, device);
     this.tell(`[ROUTE]${prefix} dev ${device} table 20556 scope link `);
     return "";
@@ -154,4 +167,14 @@ export class Iproute2 {
   private tell(line: string): void {
     this.machine.tell("ip", line);
   }
+}
+
+function familyOf(prefix: string): Family {
+  return prefix.includes(":") ? "-6" : "-4";
+}
+
+/** `ip` spells the widest prefix `default`, and a single address without its length. */
+function shownPrefix(prefix: string): string {
+  if (prefix === "0.0.0.0/0" || prefix === "::/0") return "default";
+  return prefix.replace(prefix.includes(":") ? /\/128$/ : /\/32$/, "");
 }

@@ -24,12 +24,13 @@ export function newLink(link: Partial<FakeLink>): FakeLink {
 }
 
 /** `ip -j address show`, of one interface. */
-export function addressJson([ifname, { up, carrier, mtu, addresses }]: [string, FakeLink]): unknown {
+export function addressJson([ifname, link]: [string, FakeLink]): unknown {
+  const { up, carrier, mtu, addresses, device } = link;
   const info = addresses.map((address) => address.split("/"));
   return {
     ifname,
     mtu,
-    link_type: ifname === "lo" ? "loopback" : "ether",
+    link_type: ifname === "lo" ? "loopback" : device === null ? "ether" : "none",
     flags: up ? ["UP", carrier ? "LOWER_UP" : "NO-CARRIER"] : [],
     addr_info: info.map(([local, prefixlen]) => ({ local, prefixlen: Number(prefixlen) })),
   };

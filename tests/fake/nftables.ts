@@ -23,7 +23,8 @@ export class Nftables {
     if (command === "nft -e -s -n -f -") return this.load(stdin);
     if (command === "nft -s -n list table inet portcullis") return this.table ?? missing();
     if (command === "nft -j list chains") {
-      return JSON.stringify({ nftables: [...this.others].flatMap(chainsJson) });
+      const own: [string, string][] = this.table === null ? [] : [["inet portcullis", this.table]];
+      return JSON.stringify({ nftables: [...own, ...this.others].flatMap(chainsJson) });
     }
     const [, other] = /^nft -s list table (\S+ \S+)$/.exec(command) ?? [];
     return other === undefined ? unknown(command) : (this.others.get(other) ?? missing());
@@ -40,6 +41,12 @@ export class Nftables {
     const head = new RegExp(`( {2}chain ${chain} \\{\n.*\n)`);
     this.table = this.table?.replace(head, `$1    ${rule}\n`) ?? null;
     this.tell("insert rule inet portcullis output accept");
+  }
+
+  /** Another program takes the rules out of all chains; the chains and their policies stay. */
+  flushTable(): void {
+    this.table = this.table?.replaceAll(/^ {4}(?!type ).*\n/gm, "") ?? null;
+    this.tell("delete rule inet portcullis output handle 8");
   }
 
   /** Another program switches the firewall's table off; its chains are listed as before. */

@@ -1,7 +1,10 @@
 /** A server as a WireGuard interface knows it. */
 export interface FakePeer {
   publicKey: string;
+  presharedKey: string | null;
   endpoint: string;
+  allowedIps: string[];
+  /** Seconds; 0 is off. */
   keepalive: number;
   /** As WireGuard shows it: milliseconds since 1970, 0 is none yet. */
   latestHandshake: number;
@@ -47,10 +50,11 @@ const PASSIVE_KEEPALIVE_MS = 10_000;
 const REKEY_AFTER_MS = 120_000;
 const HANDSHAKE_BYTES = { initiation: 148, response: 92 };
 
-type Told = Pick<FakePeer, "publicKey" | "endpoint" | "keepalive">;
+/** What WireGuard is told of a server. */
+export type ToldPeer = Pick<FakePeer, "publicKey" | "presharedKey" | "endpoint" | "allowedIps" | "keepalive">;
 
 /** A server that the interface has just been told of. */
-export function newPeer(told: Told, at: number): FakePeer {
+export function newPeer(told: ToldPeer, at: number): FakePeer {
   const nothing = () => ({ bytes: 0, packets: 0 });
   const times = { latestHandshake: 0, metAt: 0, knownAt: at, sentAt: at, askedAt: null };
   return { ...told, ...times, sent: nothing(), received: nothing() };

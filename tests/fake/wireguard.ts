@@ -1,13 +1,13 @@
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import type { FakeDevice, FakeLink } from "./link.ts";
-import { converse, type FakePeer, type Internet, meet, newPeer } from "./peer.ts";
+import { converse, type FakePeer, type Internet, meet, newPeer, type ToldPeer } from "./peer.ts";
 import { fail, unknown } from "./refusal.ts";
 
 /** What WireGuard is told, by `wg` or on the socket. */
 interface FakeConfig {
   privateKey: string;
   fwmark: number;
-  peers: Pick<FakePeer, "publicKey" | "endpoint" | "keepalive">[];
+  peers: ToldPeer[];
 }
 
 /** What `wg` and the socket of a userspace program do. */
@@ -23,7 +23,8 @@ export class Wireguard {
     if (link?.device == null) return fail("No such device");
     if (verb === "show" && last === "dump") return dumpOf(this.observed(link, link.device));
     if (verb !== "setconf" || last !== "/dev/stdin") return unknown(command);
-    return this.configure(link, setconfConfig(stdin));
+    this.configure(link, setconfConfig(stdin));
+    return "";
   }
 
   /** Whether a program serves this interface on a socket. */
@@ -36,7 +37,9 @@ export class Wireguard {
     const link = this.links.get(name);
     if (link?.device == null) return fail("Connection refused");
     if (request === "get=1\n\n") return uapiOf(this.observed(link, link.device));
-    return request.startsWith("set=1\n") ? this.configure(link, uapiConfig(request)) : unknown(request);
+    if (!request.startsWith("set=1\n")) return unknown(request);
+    this.configure(link, uapiConfig(request));
+    return "errno=0\n\n";
   }
 
   /** What /sys shows of an interface of the kernel's own; null of any other. */
@@ -56,10 +59,9 @@ export class Wireguard {
     }
   }
 
-  private configure(link: FakeLink, { privateKey, fwmark, peers }: FakeConfig): string {
+  private configure(link: FakeLink, { privateKey, fwmark, peers }: FakeConfig): void {
     const [peer = null, ...others] = peers.map((told) => newPeer(told, this.internet.monotonic()));
-    link.device = { privateKey, fwmark, peer, others };
-    return "errno=0\n\n";
+    link.device = { privateKey: clamped(privateKey), fwmark, peer, others };
   }
 
   private observed(link: FakeLink, device: FakeDevice): FakeDevice {
@@ -72,16 +74,27 @@ function peersOf({ peer, others }: FakeDevice): FakePeer[] {
   return peer === null ? [] : [peer, ...others];
 }
 
+/** WireGuard clamps the key that it is given (RFC 7748, 5), and says the clamped one. */
+function clamped(privateKey: string): string {
+  const key = Uint8Array.fromBase64(privateKey);
+  const [first = 0, last = 0] = [key[0], key[31]];
+  key.set([first & 248]);
+  key.set([(last & 127) | 64], 31);
+  return key.toBase64();
+}
+
 function setconfConfig(text: string): FakeConfig {
   const [own = "", ...peers] = text.split("[Peer]");
-  const value = (part: string, key: string) =>
-    new RegExp(`^${key} = (.*)$`, "m").exec(part)?.[1] ?? fail(`no ${key}`);
+  const optional = (part: string, key: string) => new RegExp(`^${key} = (.*)$`, "m").exec(part)?.[1] ?? null;
+  const value = (part: string, key: string) => optional(part, key) ?? fail(`no ${key}`);
   return {
     privateKey: value(own, "PrivateKey"),
     fwmark: Number(value(own, "FwMark")),
     peers: peers.map((part) => ({
       publicKey: value(part, "PublicKey"),
+      presharedKey: optional(part, "PresharedKey"),
       endpoint: value(part, "Endpoint"),
+      allowedIps: optional(part, "AllowedIPs")?.split(", ") ?? [],
       keepalive: Number(value(part, "PersistentKeepalive")),
     })),
   };
@@ -89,14 +102,19 @@ function setconfConfig(text: string): FakeConfig {
 
 function uapiConfig(request: string): FakeConfig {
   const [own = "", ...peers] = request.split(/^(?=public_key=)/m);
-  const value = (part: string, key: string) =>
-    new RegExp(`^${key}=(.*)$`, "m").exec(part)?.[1] ?? fail(`no ${key}`);
+  const all = (part: string, key: string) =>
+    [...part.matchAll(new RegExp(`^${key}=(.*)$`, "gm"))].map(([, found = ""]) => found);
+  const value = (part: string, key: string) => all(part, key)[0] ?? fail(`no ${key}`);
+  // Without it the interface would keep the peers that it has.
+  if (value(own, "replace_peers") !== "true") unknown(request);
   return {
     privateKey: Uint8Array.fromHex(value(own, "private_key")).toBase64(),
     fwmark: Number(value(own, "fwmark")),
     peers: peers.map((part) => ({
       publicKey: Uint8Array.fromHex(value(part, "public_key")).toBase64(),
+      presharedKey: all(part, "preshared_key").map((key) => Uint8Array.fromHex(key).toBase64())[0] ?? null,
       endpoint: value(part, "endpoint"),
+      allowedIps: all(part, "allowed_ip"),
       keepalive: Number(value(part, "persistent_keepalive_interval")),
     })),
   };
@@ -112,9 +130,9 @@ function dumpOf(device: FakeDevice): string {
     const seconds = String(Math.floor(latestHandshake / 1000));
     lines.push([
       peer.publicKey,
-      "(none)",
+      peer.presharedKey ?? "(none)",
       endpoint,
-      "0.0.0.0/0",
+      peer.allowedIps.join(",") || "(none)",
       seconds,
       String(peer.received.bytes),
       String(peer.sent.bytes),
@@ -124,18 +142,38 @@ function dumpOf(device: FakeDevice): string {
   return `${lines.map((line) => line.join("\t")).join("\n")}\n`;
 }
 
-/** The answer to `get=1`. */
+/** The answer to `get=1`, in the order in which wireguard-go has it. */
 function uapiOf(device: FakeDevice): string {
   const { privateKey, fwmark } = device;
-  const hex = (key: string) => Uint8Array.fromBase64(key).toHex();
-  const lines = privateKey === "" ? [] : [`private_key=${hex(privateKey)}`, `fwmark=${fwmark}`];
-  for (const peer of peersOf(device)) {
-    lines.push(`public_key=${hex(peer.publicKey)}`, `endpoint=${peer.endpoint}`);
-    lines.push(`last_handshake_time_sec=${Math.floor(peer.latestHandshake / 1000)}`);
-    lines.push(`last_handshake_time_nsec=${Math.round((peer.latestHandshake % 1000) * 1e6)}`);
-    lines.push(`rx_bytes=${peer.received.bytes}`, `tx_bytes=${peer.sent.bytes}`);
-  }
-  return `${[...lines, "errno=0"].join("\n")}\n\n`;
+  const lines = [
+    ...(privateKey === "" ? [] : [`private_key=${hexOf(privateKey)}`]),
+    "listen_port=51820",
+    ...(fwmark === 0 ? [] : [`fwmark=${fwmark}`]),
+    ...peersOf(device).flatMap(uapiLines),
+    "errno=0",
+  ];
+  return `${lines.join("\n")}\n\n`;
+}
+
+function uapiLines(peer: FakePeer): string[] {
+  return [
+    `public_key=${hexOf(peer.publicKey)}`,
+    `preshared_key=${peer.presharedKey === null ? NO_KEY : hexOf(peer.presharedKey)}`,
+    "protocol_version=1",
+    `endpoint=${peer.endpoint}`,
+    `last_handshake_time_sec=${Math.floor(peer.latestHandshake / 1000)}`,
+    `last_handshake_time_nsec=${Math.round((peer.latestHandshake % 1000) * 1e6)}`,
+    `tx_bytes=${peer.sent.bytes}`,
+    `rx_bytes=${peer.received.bytes}`,
+    `persistent_keepalive_interval=${peer.keepalive}`,
+    ...peer.allowedIps.map((prefix) => `allowed_ip=${prefix}`),
+  ];
+}
+
+const NO_KEY = "0".repeat(64);
+
+function hexOf(base64: string): string {
+  return Uint8Array.fromBase64(base64).toHex();
 }
 
 const publicKeys = new Map<string, string>();

@@ -1,0 +1,342 @@
+import { describe, expect, test } from "bun:test";
+import { chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../../src/killswitch/listing.ts";
+import type { Policy } from "../../src/killswitch/policy.ts";
+import {
+  applyRules,
+  exemptionRules,
+  lookupRules,
+  readRules,
+  rulesFor,
+} from "../../src/killswitch/routing-rules.ts";
+import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { droppingChains, listTable, loadTable } from "../../src/killswitch/table.ts";
+import { hostNetworkOf } from "../../src/network/host-network.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { formatEndpoint } from "../../src/wireguard/config.ts";
+import { type Own, type Peer, setconfText, uapiText } from "../../src/wireguard/interface.ts";
+import { publicKeyOf } from "../../src/wireguard/key.ts";
+import { POLICIES } from "../killswitch/example.ts";
+import { until } from "../lab/until.ts";
+import { Both } from "./both.ts";
+
+const PATIENCE_MS = 120_000;
+const PROGRAMS = ["ip", "nft", "wg", "wireguard-go"];
+const possible = process.getuid?.() === 0 && PROGRAMS.every((program) => Bun.which(program));
+
+/** A claim about what the fake and the real kernel do alike. */
+function alike(claim: string, work: (both: Both) => Promise<void>): void {
+  test.skipIf(!possible)(claim, () => Both.do(work), PATIENCE_MS);
+}
+
+const FAMILIES = ["-4", "-6"];
+
+async function showRules(both: Both): Promise<void> {
+  for (const family of FAMILIES) await both.play(`ip -j ${family} rule show`);
+}
+
+async function showRoutes(both: Both): Promise<void> {
+  for (const family of FAMILIES) await both.play(`ip -j ${family} route show table 20556`);
+}
+
+const RULES: Record<string, string[]> = {
+  "-4": [
+    "priority 106 unreachable",
+    "priority 100 fwmark 0x504c iif lo lookup main",
+    "priority 100 fwmark 0x504c/0xff00ff lookup main",
+    "priority 101 fwmark 0x504c unreachable",
+    "priority 102 to 192.0.2.53/32 ipproto 17 iif lo sport 20053 dport 53 lookup main",
+    "priority 102 to 192.0.2.80/32 ipproto 6 iif lo sport 20443 dport 443 lookup main",
+    "priority 103 oif up0 suppress_prefixlength 7 lookup main",
+    "priority 103 oif away0 suppress_prefixlength 7 lookup main",
+    "priority 104 to 192.168.7.0/24 lookup main",
+    "priority 104 to 192.168.8.0/24 lookup main",
+    "priority 105 lookup 20556",
+  ],
+  "-6": [
+    "priority 103 to fe80::/10 ipproto 17 iif lo sport 546 dport 547 lookup main",
+    "priority 103 fwmark 0x504d iif lo suppress_prefixlength 63 lookup main",
+    "priority 102 to 2001:db8::53/128 ipproto 17 iif lo sport 20053 dport 53 lookup main",
+    "priority 104 to fd00:7::/64 lookup main",
+    "priority 105 lookup 20556",
+    "priority 106 unreachable",
+  ],
+};
+
+function add(family: string, ...rules: readonly string[]): [command: string, stdin: string] {
+  return batch(
+    family,
+    rules.map((rule) => `rule add ${rule}`),
+  );
+}
+
+function batch(family: string, lines: readonly string[]): [command: string, stdin: string] {
+  return [`ip ${family} -batch -`, `${lines.join("\n")}\n`];
+}
+
+describe("routing rules", () => {
+  alike("of every kind are shown", async (both) => {
+    await showRules(both);
+    for (const [family, rules] of Object.entries(RULES)) {
+      expect(await both.play(...add(family, ...rules))).toBe("done");
+    }
+    await showRules(both);
+    await showRoutes(both);
+  });
+
+  alike("that exist are refused, and what comes after them in the batch is not done", async (both) => {
+    const [first = "", second = "", third = "", ...others] = RULES["-4"] ?? [];
+    expect(await both.play(...add("-4", ...others))).toBe("done");
+    expect(await both.play(...add("-4", first, second, first, third))).toBe("refused");
+    await showRules(both);
+    for (const rule of others) expect(await both.play(...add("-4", rule))).toBe("refused");
+    // With another mask, or for another port, it is another rule.
+    await both.play(...add("-4", "priority 100 fwmark 0x504c/0xff00fe lookup main"));
+    await both.play(...add("-4", "priority 104 to 192.168.7.0/25 lookup main"));
+    await showRules(both);
+  });
+
+  alike("that are deleted go in order, and those that are missing are refused", async (both) => {
+    for (const [family, rules] of Object.entries(RULES)) await both.play(...add(family, ...rules));
+    const del = (family: string, ...rules: string[]) =>
+      both.play(
+        ...batch(
+          family,
+          rules.map((rule) => `rule del ${rule}`),
+        ),
+      );
+    expect(await del("-4", "priority 104")).toBe("done");
+    await showRules(both);
+    expect(await del("-4", "priority 103 oif away0 suppress_prefixlength 7 lookup main")).toBe("done");
+    expect(await del("-4", "priority 100 lookup main")).toBe("done");
+    expect(
+      await del("-6", "priority 102 to 2001:db8::53/128 ipproto 17 iif lo sport 20053 dport 53 lookup main"),
+    ).toBe("done");
+    await showRules(both);
+    expect(await del("-4", "priority 105 lookup main")).toBe("refused");
+    expect(await del("-4", "priority 106 unreachable", "priority 107", "priority 105")).toBe("refused");
+    expect(await del("-6", "priority 104 to fd00:7::/63 lookup main")).toBe("refused");
+    await showRules(both);
+  });
+
+  alike("become those of any policy from those of any other", async (both) => {
+    const wanted = Object.values(POLICIES).map((policy: Policy) => [
+      ...rulesFor({ ...policy, ipv6: "on" }),
+      ...(policy.lookup === null ? [] : lookupRules(policy.lookup)),
+      ...(policy.exemption === null ? [] : exemptionRules(policy.exemption)),
+    ]);
+    for (const rules of [...wanted, ...wanted.toReversed(), []]) {
+      await both.ask((host) => applyRules(host, rules));
+      expect(await both.ask(readRules)).toHaveLength(rules.length);
+      await showRules(both);
+    }
+  });
+});
+
+describe("links, addresses and routes", () => {
+  alike("of the machine are shown, with and without a cable", async (both) => {
+    const show = async () => {
+      for (const what of ["link show", "address show", "address show dev up0"])
+        await both.play(`ip -j ${what}`);
+      for (const family of FAMILIES) await both.play(`ip -j ${family} route show default`);
+      await both.ask((host) => hostNetworkOf(host, settingsFrom({ interface: both.link })));
+    };
+    await show();
+    await both.plug(false);
+    await show();
+    await both.plug(true);
+    await show();
+    await both.meanwhile((fake) => fake.setDefaultRoute(null), "ip route del default");
+    await show();
+    expect(await both.play("ip -j address show dev away0")).toBe("refused");
+  });
+
+  alike("of a tunnel come, change and go", async (both) => {
+    const { link } = both;
+    const line = (...lines: string[]) => both.play("ip -batch -", `${lines.join("\n")}\n`);
+    const show = async () => {
+      for (const what of ["link show", "address show"]) await both.play(`ip -j ${what}`);
+      await showRoutes(both);
+    };
+    await show();
+    await line(`route del 10.0.0.0/8 table 20556`);
+    await line(`route replace 10.0.0.0/8 dev ${link} table 20556`);
+    await line(`link set dev ${link} mtu 1400 up`);
+    await both.play(`ip link del dev ${link}`);
+    if (!both.fake.native) await line(`link add dev ${link} type wireguard`);
+    expect(await both.play(`wireguard-go ${link}`)).toBe("done");
+    expect(await both.play(`wireguard-go ${link}`)).toBe("refused");
+    await show();
+    const addresses = [
+      `address replace 10.64.0.2/32 dev ${link} noprefixroute`,
+      `address replace fd00:64::2/128 dev ${link} noprefixroute nodad`,
+    ];
+    expect(await line(...addresses)).toBe("done");
+    await show();
+    for (const prefix of ["0.0.0.0/0", "::/0"]) {
+      expect(await line(`route replace ${prefix} dev ${link} table 20556`)).toBe("refused");
+      await show();
+    }
+    expect(await line(...addresses, `link set dev ${link} mtu 1400 up`)).toBe("done");
+    const routes = ["0.0.0.0/0", "192.0.2.7/32", "10.0.0.0/8", "::/0", "2001:db8::7/128", "2001:db8::/32"];
+    const replace = routes.map((prefix) => `route replace ${prefix} dev ${link} table 20556`);
+    expect(await line(...replace)).toBe("done");
+    expect(await line(...replace)).toBe("done");
+    await show();
+    const gone = ["192.0.2.7/32", "2001:db8::7/128"].map((prefix) => `route del ${prefix} table 20556`);
+    expect(await line(...gone)).toBe("done");
+    for (const route of gone) expect(await line(route)).toBe("refused");
+    expect(await line(`route del ::/0 table 20556`, ...gone, `route del 0.0.0.0/0 table 20556`)).toBe(
+      "refused",
+    );
+    await show();
+    expect(await both.play(`ip link del dev ${link}`)).toBe("done");
+    expect(await both.play(`ip link del dev ${link}`)).toBe("refused");
+    await show();
+  });
+});
+
+const KEY = (byte: number) => new Uint8Array(32).fill(byte).toBase64();
+const OWN: Own = { privateKey: KEY(8), fwmark: 0x504c };
+const PEERS: Peer[] = [
+  {
+    config: {
+      publicKey: publicKeyOf(KEY(128)),
+      endpoint: { host: "192.0.2.1", port: 51820 },
+      allowedIps: ["0.0.0.0/0", "::/0"],
+    },
+    endpoint: { address: "192.0.2.1", port: 51820 },
+    keepalive: 25,
+  },
+  {
+    config: {
+      publicKey: publicKeyOf(KEY(136)),
+      presharedKey: KEY(3),
+      endpoint: { host: "2001:db8::1", port: 443 },
+      allowedIps: [],
+    },
+    endpoint: { address: "2001:db8::1", port: 443 },
+    keepalive: 0,
+  },
+];
+
+describe("a WireGuard interface", () => {
+  const TOLD: [what: string, own: Own, peers: Peer[]][] = [
+    ["one server", OWN, PEERS.slice(0, 1)],
+    ["two servers", OWN, PEERS],
+    ["the other server, and another mark", { privateKey: KEY(16), fwmark: 0xa0000 }, PEERS.slice(1)],
+    ["no server", OWN, []],
+  ];
+
+  alike("says what it was told, on its socket and to wg, and ends with its link", async (both) => {
+    const { fake, real, link } = both;
+    // A server that nobody reaches: when and how often WireGuard asks it is a matter of time.
+    for (const { endpoint } of PEERS) fake.silent.add(formatEndpoint(endpoint.address, endpoint.port));
+    const show = async () => {
+      await both.play(`wg show ${link} dump`);
+      await both.exchange("get=1\n\n");
+    };
+    await show();
+    expect(await both.play(`wg setconf ${link} /dev/stdin`, setconfText(OWN, PEERS))).toBe("refused");
+    await both.play(`wireguard-go ${link}`);
+    await show();
+    for (const [, own, peers] of TOLD) {
+      expect(await both.play(`wg setconf ${link} /dev/stdin`, setconfText(own, peers))).toBe("done");
+      await show();
+    }
+    await both.play("ip -batch -", `link set dev ${link} mtu 1420 up\n`);
+    for (const [, own, peers] of TOLD) {
+      await both.exchange(uapiText(own, peers));
+      await show();
+    }
+    await both.play(`ip link del dev ${link}`);
+    const socket = `/var/run/wireguard/${link}.sock`;
+    await until(async () => (await real.exchange(socket, "get=1\n\n")) === null);
+    await show();
+  });
+});
+
+const LIST = "nft -s -n list table inet portcullis";
+const LOAD = "nft -e -s -n -f -";
+
+describe("the firewall's table", () => {
+  const RULESETS = [
+    ...Object.entries(POLICIES).map(([name, policy]) => [name, rulesetOf(policy)] as const),
+    ["open", openRulesetOf(POLICIES.connected)] as const,
+    ["open without a tunnel", openRulesetOf(POLICIES.blocked)] as const,
+    ["switching once more", rulesetOf(POLICIES.switching)] as const,
+  ];
+
+  alike("is listed as it was loaded last, and as it was echoed", async (both) => {
+    expect(await both.play(LIST)).toBe("refused");
+    for (const [, ruleset] of RULESETS) {
+      await both.ask(async (host) => {
+        const echoed = chainsEchoed(await loadTable(host, ruleset));
+        expect(sameChains(echoed, chainsListed((await listTable(host)) ?? ""))).toBe(true);
+        return [...echoed].map(([name, rules]) => [name, rules.length]);
+      });
+      await both.play(LIST);
+      await both.play("nft -j list chains");
+    }
+  });
+
+  const DAMAGES: [what: string, fake: (host: Both["fake"]) => void, command: string][] = [
+    ["removed", (host) => host.removeTable(), "delete table inet portcullis"],
+    ["flushed", (host) => host.flushTable(), "flush table inet portcullis"],
+    ["switched off", (host) => host.switchTableOff(), "add table inet portcullis { flags dormant; }"],
+    [
+      "opened by a rule in front",
+      (host) => host.insertRule("output", "accept"),
+      "insert rule inet portcullis output accept",
+    ],
+  ];
+
+  for (const [what, fake, command] of DAMAGES) {
+    alike(`that is ${what} is seen as it is, and whole after the next load`, async (both) => {
+      const stands = () => both.ask(async (host) => finalRulesStand((await listTable(host)) ?? ""));
+      await both.play(LOAD, rulesetOf(POLICIES.connected));
+      expect(await stands()).toBe(true);
+      await both.meanwhile(fake, `nft ${command}`);
+      await both.play(LIST);
+      expect(await stands()).toBe(what.startsWith("opened"));
+      await both.play(LOAD, rulesetOf(POLICIES.connected));
+      expect(await stands()).toBe(true);
+      await both.play(LIST);
+    });
+  }
+
+  alike("stays as it was where the next one is refused", async (both) => {
+    await both.play(LOAD, rulesetOf(POLICIES.connected));
+    const refused = rulesetOf(POLICIES.blocked).replace(/}\n$/, "  chain no { jump nowhere; }\n}\n");
+    both.fake.fails = (count) => (both.fake.commands[count - 1] === LOAD ? "before" : null);
+    expect(await both.play(LOAD, refused)).toBe("refused");
+    await both.play(LIST);
+    both.fake.fails = () => null;
+    await both.play(LOAD, rulesetOf(POLICIES.blocked));
+    await both.play(LIST);
+  });
+
+  alike("has others beside it, whose chains are listed", async (both) => {
+    await both.play(LOAD, rulesetOf(POLICIES.blocked));
+    const other = [
+      "table ip filter {",
+      "\tchain FORWARD {",
+      "\t\ttype filter hook forward priority filter; policy drop;",
+      "\t\tjump USER",
+      "\t}",
+      "",
+      "\tchain USER {",
+      '\t\tiifname "lan0" accept',
+      "\t}",
+      "}",
+      "",
+    ].join("\n");
+    await both.real.run(["nft", "-f", "-"], { stdin: other });
+    both.fake.setOtherTable("ip filter", other);
+    await both.play("nft -j list chains");
+    await both.play("nft -s list table ip filter");
+    expect(await both.ask(droppingChains)).toEqual(["ip filter FORWARD"]);
+    await both.meanwhile((fake) => fake.setOtherTable("ip filter", null), "nft delete table ip filter");
+    await both.play("nft -j list chains");
+    expect(await both.play("nft -s list table ip filter")).toBe("refused");
+  });
+});
