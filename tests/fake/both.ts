@@ -9,7 +9,7 @@ import { FakeHost } from "./host.ts";
 
 /** What the machine has: its LAN, and an uplink with a default route. */
 const ADDRESSES = { lan0: ["192.168.7.1/24", "fe80::1/64"], up0: ["198.51.100.2/24"] };
-const ROUTER = "198.51.100.1";
+export const ROUTER = "198.51.100.1";
 
 /** The same machine twice, fake and real: a network namespace whose cables end in another one. */
 export class Both {
@@ -35,8 +35,9 @@ export class Both {
       await work(both);
     } finally {
       await both.real.run(["ip", "link", "del", "dev", link]).catch(() => {});
+      await both.ends.run(["ip", "link", "del", "dev", both.serverLink]).catch(() => {});
       for (const name of [namespace, ends]) await machine.run(["ip", "netns", "del", name]).catch(() => {});
-      await until(() => !existsSync(socketOf(link)));
+      await until(() => !existsSync(socketOf(link)) && !existsSync(socketOf(both.serverLink)));
     }
   }
 
@@ -83,6 +84,20 @@ export class Both {
     await until(async () => (await routes()).includes("linkdown") !== carrier);
   }
 
+  /** A WireGuard server at the uplink's router, that knows this client. */
+  async serve(privateKey: string, port: number, client: string): Promise<void> {
+    const server = this.serverLink;
+    const run = (command: string, stdin = "") => this.ends.run(command.split(" "), { stdin });
+    await run(`wireguard-go ${server}`);
+    const config = ["[Interface]", `PrivateKey = ${privateKey}`, `ListenPort = ${port}`, "[Peer]"];
+    await run(`wg setconf ${server} /dev/stdin`, [...config, `PublicKey = ${client}`, ""].join("\n"));
+    await run(`ip link set ${server} up`);
+  }
+
+  private get serverLink(): string {
+    return `${this.link}s`;
+  }
+
   private async connect(ends: string): Promise<void> {
     for (const name of Object.keys(ADDRESSES)) {
       const peer = ["peer", "name", name, "netns", ends];
@@ -100,6 +115,7 @@ export class Both {
       fake.links.get(name)?.addresses.push(...addresses);
       for (const address of addresses) await real.run(["ip", "address", "add", address, "dev", name]);
     }
+    await this.ends.run(["ip", "address", "add", `${ROUTER}/24`, "dev", "up0"]);
     await real.run(["ip", "route", "add", "default", "via", ROUTER, "dev", "up0"]);
     // Whether this machine's kernel has WireGuard is nothing that the two could differ in.
     fake.native = await real.run(["ip", "link", "add", this.link, "type", "wireguard"]).then(

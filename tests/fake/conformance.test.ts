@@ -12,12 +12,13 @@ import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { droppingChains, listTable, loadTable } from "../../src/killswitch/table.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
 import { settingsFrom } from "../../src/settings.ts";
+import type { Host } from "../../src/system/host.ts";
 import { formatEndpoint } from "../../src/wireguard/config.ts";
-import { type Own, type Peer, setconfText, uapiText } from "../../src/wireguard/interface.ts";
+import { type Own, type Peer, parseUapi, setconfText, uapiText } from "../../src/wireguard/interface.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { until } from "../lab/until.ts";
-import { Both } from "./both.ts";
+import { Both, ROUTER } from "./both.ts";
 
 const PATIENCE_MS = 120_000;
 const PROGRAMS = ["ip", "nft", "wg", "wireguard-go"];
@@ -252,6 +253,33 @@ describe("a WireGuard interface", () => {
     const socket = `/var/run/wireguard/${link}.sock`;
     await until(async () => (await real.exchange(socket, "get=1\n\n")) === null);
     await show();
+  });
+});
+
+describe("a server that answers", () => {
+  alike("is met at once, and what that costs is counted", async (both) => {
+    const { fake, real, link } = both;
+    const server: Peer = {
+      // No IPv6: the kernel has questions of its own for an interface that carries it, and WireGuard counts them.
+      config: {
+        publicKey: publicKeyOf(KEY(128)),
+        endpoint: { host: ROUTER, port: 51820 },
+        allowedIps: ["0.0.0.0/0"],
+      },
+      endpoint: { address: ROUTER, port: 51820 },
+      keepalive: 25,
+    };
+    await both.serve(KEY(128), 51820, publicKeyOf(OWN.privateKey));
+    await both.play(`wireguard-go ${link}`);
+    await both.play("ip -batch -", `link set dev ${link} mtu 1420 up\n`);
+    await both.exchange(uapiText(OWN, [server]));
+    const counted = async (host: Host) => {
+      const answer = (await host.exchange(`/var/run/wireguard/${link}.sock`, "get=1\n\n")) ?? "";
+      const { latestHandshake = 0, rxBytes, txBytes } = parseUapi(answer).peer ?? {};
+      return { hasMet: latestHandshake > 0, rxBytes, txBytes };
+    };
+    const expected = JSON.stringify(await counted(fake));
+    await until(async () => JSON.stringify(await counted(real)) === expected);
   });
 });
 

@@ -65,7 +65,10 @@ export function meet(peer: FakePeer, internet: Internet): void {
   if (peer.latestHandshake !== 0 || !internet.online || internet.silent.has(peer.endpoint)) return;
   const takes = internet.roundTrips.get(peer.endpoint);
   const at = takes === undefined ? internet.monotonic() : peer.knownAt + takes;
-  if (at <= internet.monotonic()) shakeHands(peer, at, internet);
+  if (at > internet.monotonic()) return;
+  shakeHands(peer, at, internet);
+  // The keepalive that asked for the handshake follows it.
+  count(peer.sent, 1, KEEPALIVE_BYTES);
 }
 
 /** What goes out through WireGuard from now until then, and what comes back. */

@@ -40,6 +40,7 @@ const DAMAGES: Damage[] = [
     layer: "firewall",
     by: (host) => host.insertRule("output", "accept"),
   },
+  { what: "the removal of all its rules", layer: "firewall", by: (host) => host.flushTable() },
   {
     what: "a table that is switched off",
     layer: "firewall",
