@@ -2,7 +2,7 @@ import { GatewayError } from "./errors.ts";
 
 /**
  * Checks the name that identifies a server: 1 to 64 characters in NFC, so that equal-looking names are equal.
- * `field` is the client's name for it.
+ * Messages call it `field`.
  */
 export function nameIn(field: string, text: string): string {
   const fault = faultOf(text);

@@ -39,7 +39,7 @@ export function createApp(gateway: Gateway, options: Options) {
   app
     .wrap((next) => async (request: Request) => {
       const peer = await peerOf(app.server?.requestIP(request) ?? null, options);
-      // Elysia's type says a function that returns a function; in fact it is the request's handler.
+      // Elysia's type says that `next` returns a function; in fact it is the handler of the request.
       return pipeline(request, peer, next as unknown as Next);
     })
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))

@@ -16,7 +16,7 @@ export interface Gateway {
   addCustom(server: CustomServer): void | Promise<void>;
   /** Refuses the server that the tunnel uses. */
   remove(provider: Stored, name: string): void | Promise<void>;
-  /** Returns warnings: what the configuration asks for and the gateway does in its own way. */
+  /** Returns warnings about settings that have no effect or that the gateway handles in its own way. */
   importConfig(config: ImportedConfig): string[] | Promise<string[]>;
   keyPair(): { private_key: string; public_key: string };
   /** Null while the kill switch works as promised; otherwise one line that says why it does not. */

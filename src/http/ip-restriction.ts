@@ -12,9 +12,9 @@ export interface LocalNetwork {
 /** Clients that the cache of `IpRestriction` holds; more than the devices of a home. */
 const MAX_CACHED_CLIENTS = 1_000;
 
-/** Decides by where a request comes from whether it is served: from loopback and the LAN only. */
+/** Restricts service by IP address: only loopback and the LAN are served. */
 export class IpRestriction {
-  /** Parsing addresses costs as much as the rest of a refusal, and a client that floods asks the same each time. */
+  /** Parsing addresses costs as much as the rest of a refusal, and a flooding client causes the same check each time. */
   private readonly cache = new Map<string, boolean>();
 
   constructor(private readonly network: LocalNetwork) {}

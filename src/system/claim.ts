@@ -25,7 +25,7 @@ export async function claimGateway(
   await claim(`${stateDir}; stop it first, or give --state-dir`, () => openFolder(stateDir), log);
 }
 
-/** The file that stands for a network namespace, whatever its name and wherever the service itself runs. */
+/** The lock file of a network namespace, whatever its name and wherever the service itself runs. */
 export function lockFileOf(namespace: number): string {
   return join(LOCK_FOLDER, `portcullis-${namespace}.lock`);
 }

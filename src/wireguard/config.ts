@@ -42,7 +42,7 @@ export function parseConfig(text: string): { config: Config; warnings: string[] 
     }
     const field = { text: line.value, where: `line ${line.number}: ${shown(line.name)}` };
     const name = nameOf(line, section, field);
-    if (name === "inert") warnings.push(`${field.where}: has no effect: the gateway sets this itself`);
+    if (name === "inert") warnings.push(`${field.where}: has no effect; the gateway sets this itself`);
     else fields[name].push(field);
   }
   if (peers === 0) refuse("config", "has no [Peer]");
@@ -116,7 +116,7 @@ function warningsOf(config: Config, fields: Record<FieldName, Field[]>): string[
   const keepalive = fields.persistentKeepalive.at(-1)?.where;
   const rare = persistentKeepalive !== undefined && persistentKeepalive > LONGEST_KEEPALIVE_SECONDS;
   return [
-    ...(domains ? [`${where}: search domains have no effect: the gateway only redirects queries`] : []),
+    ...(domains ? [`${where}: search domains have no effect; the gateway only redirects queries`] : []),
     ...(persistentKeepalive === 0
       ? [`${keepalive}: keepalives are sent anyway, to detect when the server is dead`]
       : []),

@@ -65,7 +65,7 @@ test("an imported configuration has no place, and its warnings are returned", ()
       name: "mine",
       config: FILE.replace("[Peer]", "ListenPort = 1\n[Peer]"),
     });
-    expect(warnings).toEqual(["line 5: ListenPort: has no effect: the gateway sets this itself"]);
+    expect(warnings).toEqual(["line 5: ListenPort: has no effect; the gateway sets this itself"]);
     expect(catalogue.find("mine")).toEqual({
       ...SERVER,
       name: "mine",

@@ -186,7 +186,7 @@ describe("values that are accepted", () => {
     expect(config.interface.dns).toEqual(["9.9.9.9", "2620:fe::fe"]);
     expect(config.interface.searchDomains).toEqual(["corp.example", "lan"]);
     expect(warnings).toEqual([
-      "line 5: DNS: search domains have no effect: the gateway only redirects queries",
+      "line 5: DNS: search domains have no effect; the gateway only redirects queries",
     ]);
   });
 
@@ -195,10 +195,10 @@ describe("values that are accepted", () => {
     const { config, warnings } = parseConfig(inInterface(lines.join("\n")));
     expect(config).toEqual(PLAIN_CONFIG);
     expect(warnings).toEqual([
-      "line 4: SaveConfig: has no effect: the gateway sets this itself",
-      "line 5: Table: has no effect: the gateway sets this itself",
-      "line 6: FwMark: has no effect: the gateway sets this itself",
-      "line 7: ListenPort: has no effect: the gateway sets this itself",
+      "line 4: SaveConfig: has no effect; the gateway sets this itself",
+      "line 5: Table: has no effect; the gateway sets this itself",
+      "line 6: FwMark: has no effect; the gateway sets this itself",
+      "line 7: ListenPort: has no effect; the gateway sets this itself",
     ]);
   });
 });
