@@ -21,6 +21,8 @@ function faultOf(name: string): string | null {
   if (!name.isWellFormed()) return "contains half of a surrogate pair";
   if (/\p{Cc}/u.test(name)) return "contains a control character";
   if (name.includes("/")) return "contains a slash";
+  // No client can put these into the path of a request (RFC 3986, 5.2.4), encoded or not (WHATWG URL).
+  if (name === "." || name === "..") return "cannot be part of a URL path";
   if (name.trim() !== name) return "begins or ends with white space";
   if (name.normalize("NFC") !== name) return "is not in Unicode normalization form C";
   return null;

@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../src/errors.ts";
-import { nameIn } from "../src/name.ts";
+import { isName, nameIn } from "../src/name.ts";
 
 test.each([
   "a",
-  "..",
+  "...",
+  "..a",
   "%2e",
   "__proto__",
   "constructor",
@@ -29,6 +30,8 @@ test.each([
   ["", "must have 1 to 64 characters"],
   ["x".repeat(65), "must have 1 to 64 characters"],
   ["a/b", "contains a slash"],
+  [".", "cannot be part of a URL path"],
+  ["..", "cannot be part of a URL path"],
   ["a\0b", "contains a control character"],
   ["a\nb", "contains a control character"],
   ["a\u0085b", "contains a control character"],
@@ -50,5 +53,16 @@ test("any text is a name or a bad request", () => {
         expect(error).toBeInstanceOf(GatewayError);
       }
     }),
+  );
+});
+
+test("every name that is taken can be named in a path, by which its server is removed", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 4 }), (text) => {
+      fc.pre(isName(text));
+      const { pathname } = new URL(`http://localhost/api/import/${encodeURIComponent(text)}`);
+      expect(decodeURIComponent(pathname)).toBe(`/api/import/${text}`);
+    }),
+    { examples: [["."], [".."], ["%2e"], [".%2e"], ["?"], ["#"], ["\\"]] },
   );
 });

@@ -111,7 +111,7 @@ const REMOVALS = [
 ] as const;
 
 test.each(REMOVALS)("DELETE of a server of %s gets every legal name right", async (provider, path) => {
-  const names = ["home", "zu Hause", "東京 1", "100%", "%25", "%2e", "..", ".", "__proto__", "constructor"];
+  const names = ["home", "zu Hause", "東京 1", "100%", "%25", "%2e", "...", "__proto__", "constructor"];
   for (const name of [...names, "a+b", "a?b#c", "a\\b", "é", "🙂", "a;b", "a:b", "*", "\uFFFD"]) {
     addTwice(name);
     const { status, text } = await send("DELETE", `${path}/${encodeURIComponent(name)}`);
