@@ -79,6 +79,7 @@ export async function serve(settings: Settings): Promise<Service> {
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
   void supervisor.watch(stopping.signal);
   void graph.savedState.keepSaving(graph.host, stopping.signal);
+  void graph.store.keepScrubbed(graph.host, stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
   controller.onChange(keepFresh);
   keepFresh();

@@ -98,14 +98,15 @@ export function keepCopy(database: Database, directory: string, now: number): st
 
 /**
  * Rewrites the file and empties its write-ahead log, because SQLite leaves copies of rows that it has moved, and older
- * pages in the log. If that fails, the next call does it.
+ * pages in the log. False if that fails: the deletion itself is done and safe.
  */
-export function forgetDeleted(database: Database): void {
+export function forgetDeleted(database: Database): boolean {
   try {
     database.run("VACUUM");
     database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    return true;
   } catch {
-    // The deletion itself is done and safe.
+    return false;
   }
 }
 

@@ -3,6 +3,7 @@ import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { Provider, type Server } from "../servers/schema.ts";
 import type { Storage, StoredList } from "../servers/storage.ts";
+import type { Host } from "../system/host.ts";
 import { Config } from "../wireguard/schema.ts";
 import { databaseIn, forgetDeleted, keepCopy, readOnlyCopyOf, reopened, unableTo } from "./database.ts";
 
@@ -22,8 +23,16 @@ export const StoredServer = Type.Object(
 
 const row = Compile(StoredServer);
 
+/** Rewriting the whole file blocks the process, for seconds on a slow card with a full store. */
+const SCRUB_EVERY_MS = 60_000;
+
 /** Keeps servers, lists and a few settings across restarts, in one file that only root can read. */
 export class Store implements Storage {
+  /** Whether the next removal leaves no copy at once; after one, others wait for their turn. */
+  private scrubsAtOnce = true;
+  /** Whether copies of what was removed may be left, as they are where the service was killed. */
+  private isScrubbed = false;
+
   private constructor(
     private readonly directory: string,
     private database: Database,
@@ -87,7 +96,8 @@ export class Store implements Storage {
 
   remove(provider: Provider, name: string): void {
     this.change((database) => deleteRow(database, { provider, name }));
-    forgetDeleted(this.database);
+    this.isScrubbed = false;
+    if (this.scrubsAtOnce) this.scrub();
   }
 
   /** The value of a setting, or null if it was never written. */
@@ -150,7 +160,18 @@ export class Store implements Storage {
 
   /** Erases all traces of removed or overwritten data, such as private keys. */
   scrub(): void {
-    forgetDeleted(this.database);
+    this.isScrubbed = forgetDeleted(this.database);
+    this.scrubsAtOnce = false;
+  }
+
+  /** Scrubs what was removed since the last time, until `signal` says stop: clients could ask for it without end. */
+  async keepScrubbed(clock: Pick<Host, "sleep">, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await clock.sleep(SCRUB_EVERY_MS, signal);
+      if (signal.aborted) return;
+      this.scrubsAtOnce = this.isScrubbed;
+      if (!this.isScrubbed) this.scrub();
+    }
   }
 
   /** Writes everything that `work` writes, or nothing if it throws. */

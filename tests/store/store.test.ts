@@ -17,7 +17,9 @@ import { join } from "node:path";
 import { GatewayError } from "../../src/errors.ts";
 import { readOnlyCopyOf } from "../../src/store/database.ts";
 import { Store } from "../../src/store/store.ts";
+import { FakeHost } from "../fake/host.ts";
 import { inDirectory, NOW, SERVER } from "../servers/example.ts";
+import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
 
 const ASIDE = "portcullis.damaged-2026-01-02T03:04:05.006Z.db";
 const DAMAGED = `The database was damaged; it is kept as ${ASIDE} and an empty one is in its place.`;
@@ -123,21 +125,71 @@ test("only the owner may read the directory and the files in it, whatever their 
   });
 });
 
-test("a removed private key is erased from the disk at once, not only when the database is closed", () => {
-  withStored((directory) => {
-    opened(directory, (store) => {
-      const holding = () =>
-        readdirSync(directory).filter((name) =>
-          readFileSync(join(directory, name)).includes(SERVER.config.interface.privateKey),
-        );
-      expect(holding()).toEqual(["portcullis.db"]);
-      const others = Array.from({ length: 40 }, (_, index) => ({ ...SERVER, name: `other ${index}` }));
-      const config = { ...SERVER.config, interface: { ...SERVER.config.interface, privateKey: OTHER_KEY } };
-      // More than a page's worth, so that SQLite moves rows from page to page.
-      for (const other of others) store.insert({ ...other, config });
+describe("a removed private key is gone from the disk", () => {
+  const CONFIG = { ...SERVER.config, interface: { ...SERVER.config.interface, privateKey: OTHER_KEY } };
+  const KEYS = [SERVER.config.interface.privateKey, OTHER_KEY];
+
+  /** The files that hold each of the two keys. */
+  const holding = (directory: string) =>
+    KEYS.map((key) =>
+      readdirSync(directory).filter((name) => readFileSync(join(directory, name)).includes(key)),
+    );
+
+  test("at once, for a service that is killed closes nothing", () => {
+    withStored((directory) => {
+      opened(directory, (store) => {
+        expect(holding(directory)).toEqual([["portcullis.db"], []]);
+        const others = Array.from({ length: 40 }, (_, index) => ({ ...SERVER, name: `other ${index}` }));
+        // More than a page's worth, so that SQLite moves rows from page to page.
+        for (const other of others) store.insert({ ...other, config: CONFIG });
+        store.remove("custom", "home");
+        expect(holding(directory)).toEqual([[], ["portcullis.db"]]);
+        expect(store.servers()).toHaveLength(40);
+      });
+    });
+  });
+
+  test("within a minute where another one was removed just before: the whole file is not written for each", async () => {
+    await inTunnelDirectory(async (directory) => {
+      opened(directory, (store) => store.insert(SERVER));
+      const store = Store.open(directory, NOW);
+      store.insert({ ...SERVER, name: "other", config: CONFIG });
+      const files = () => readdirSync(directory).map((name) => statSync(join(directory, name)).size);
       store.remove("custom", "home");
-      expect(holding()).toEqual([]);
-      expect(store.servers()).toHaveLength(40);
+      const scrubbed = files();
+      store.remove("custom", "other");
+      expect(files()).not.toEqual(scrubbed);
+      const clock = new FakeHost();
+      clock.patient = true;
+      const stopping = new AbortController();
+      const done = store.keepScrubbed(clock, stopping.signal);
+      await clock.pass(60_000);
+      expect(holding(directory)).toEqual([[], []]);
+      await clock.pass(60_000);
+      store.insert(SERVER);
+      store.remove("custom", "home");
+      expect(holding(directory)).toEqual([[], []]);
+      stopping.abort();
+      await done;
+      store.close();
+    });
+  });
+
+  test("a minute after the next start, where the service was killed before", async () => {
+    await inTunnelDirectory(async (directory) => {
+      opened(directory, (store) => store.insert(SERVER));
+      new Database(fileOf(directory)).run("PRAGMA secure_delete = OFF; DELETE FROM servers");
+      expect(holding(directory)[0]).not.toEqual([]);
+      const store = Store.open(directory, NOW);
+      const clock = new FakeHost();
+      clock.patient = true;
+      const stopping = new AbortController();
+      const done = store.keepScrubbed(clock, stopping.signal);
+      await clock.pass(60_000);
+      expect(holding(directory)).toEqual([[], []]);
+      stopping.abort();
+      await done;
+      store.close();
     });
   });
 });
