@@ -65,6 +65,11 @@ export function contains(prefix: Prefix, ip: string): boolean {
   return plain.kind() === range.kind() && plain.match(range, prefix.length);
 }
 
+/** Whether one host can have the address: it is not unspecified, loopback, multicast or broadcast. */
+export function isHostAddress(ip: string): boolean {
+  return !NO_HOSTS.some((block) => contains(block, ip));
+}
+
 /** RFC 1918, RFC 4193 and link-local: the addresses of a LAN. */
 export function isPrivate(ip: string): boolean {
   return privateBlockOf(ip) !== null;
@@ -107,6 +112,16 @@ function withoutDots(ipv6: string): string {
 }
 
 const LABEL = /^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
+
+/** RFC 6890: "this network", loopback, multicast, limited broadcast. */
+const NO_HOSTS: readonly Prefix[] = [
+  { address: "0.0.0.0", length: 8, family: 4 },
+  { address: "127.0.0.0", length: 8, family: 4 },
+  { address: "224.0.0.0", length: 4, family: 4 },
+  { address: "255.255.255.255", length: 32, family: 4 },
+  { address: "::", length: 127, family: 6 },
+  { address: "ff00::", length: 8, family: 6 },
+];
 
 const PRIVATE: readonly Prefix[] = [
   { address: "10.0.0.0", length: 8, family: 4 },

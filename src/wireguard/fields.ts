@@ -3,6 +3,7 @@ import {
   isHostName,
   isIpv4,
   isIpv6,
+  isHostAddress,
   networkOf,
   type Prefix,
   parseIp,
@@ -54,7 +55,10 @@ export function entriesIn({ text, where }: Field): Field[] {
 
 /** One of the interface's own addresses, host bits kept. */
 export function addressIn(entry: Field): string {
-  return formatPrefix(prefixIn(entry));
+  const prefix = prefixIn(entry);
+  if (!isHostAddress(prefix.address))
+    refuse(entry.where, "must be addresses that a host can have: no loopback, multicast or broadcast ones");
+  return formatPrefix(prefix);
 }
 
 /** A prefix that may use the tunnel, host bits cleared as WireGuard does. */

@@ -3,8 +3,7 @@ import { chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../../s
 import type { Policy } from "../../src/killswitch/policy.ts";
 import {
   applyRules,
-  exemptionRules,
-  lookupRules,
+  exceptionRules,
   readRules,
   rulesFor,
 } from "../../src/killswitch/routing-rules.ts";
@@ -122,8 +121,7 @@ describe("routing rules", () => {
   alike("become those of any policy from those of any other", async (both) => {
     const wanted = Object.values(POLICIES).map((policy: Policy) => [
       ...rulesFor({ ...policy, ipv6: "on" }),
-      ...(policy.lookup === null ? [] : lookupRules(policy.lookup)),
-      ...(policy.exemption === null ? [] : exemptionRules(policy.exemption)),
+      ...exceptionRules(policy),
     ]);
     for (const rules of [...wanted, ...wanted.toReversed(), []]) {
       await both.ask((host) => applyRules(host, rules));

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { formatPrefix, isHostName, networkOf, parsePrefix } from "../../src/address.ts";
+import { formatPrefix, isHostName, isHostAddress, networkOf, parsePrefix } from "../../src/address.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import type { Config } from "../../src/wireguard/schema.ts";
 
@@ -23,7 +23,10 @@ export const config: fc.Arbitrary<Config> = fc
     interface: fc.record(
       {
         privateKey: key,
-        addresses: fc.uniqueArray(cidr.map(formatPrefix), { minLength: 1, maxLength: 4 }),
+        addresses: fc.uniqueArray(cidr.filter(({ address }) => isHostAddress(address)).map(formatPrefix), {
+          minLength: 1,
+          maxLength: 4,
+        }),
         dns: fc.uniqueArray(ip, { maxLength: 3 }),
         searchDomains: fc.uniqueArray(hostName, { maxLength: 3 }),
         mtu: fc.integer({ min: 1280, max: 65535 }),

@@ -277,6 +277,8 @@ describe("values of [Peer] that are refused", () => {
 });
 
 describe("values of [Interface] that are refused", () => {
+  const HOST = "must be addresses that a host can have: no loopback, multicast or broadcast ones";
+
   test.each([
     ["PrivateKey", "", "is empty"],
     ["PrivateKey", ZERO, KEY],
@@ -285,6 +287,15 @@ describe("values of [Interface] that are refused", () => {
     ["Address", "10.0.0.256", CIDR],
     ["Address", "fe80::1%eth0/64", CIDR],
     ["Address", "10.0.0.1,,10.0.0.2", "has an empty item"],
+    // The firewall keeps packets for the tunnel's address from the cables: these would be DHCP, mDNS, a resolver.
+    ["Address", "10.0.0.1/32, 255.255.255.255/32", HOST],
+    ["Address", "224.0.0.251/32", HOST],
+    ["Address", "127.0.0.53/32", HOST],
+    ["Address", "0.0.0.0/32", HOST],
+    ["Address", "::/128", HOST],
+    ["Address", "::1/128", HOST],
+    ["Address", "ff02::1/128", HOST],
+    ["Address", "::ffff:127.0.0.1/128", HOST],
     ["DNS", "10.0.0", DNS],
     ["DNS", "10.0.0.1/32", DNS],
     ["DNS", "1.1.1.1 8.8.8.8", DNS],
