@@ -1,9 +1,9 @@
 import {
   formatPrefix,
+  isHostAddress,
   isHostName,
   isIpv4,
   isIpv6,
-  isHostAddress,
   networkOf,
   type Prefix,
   parseIp,

@@ -1,12 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
-import {
-  applyRules,
-  exceptionRules,
-  readRules,
-  rulesFor,
-} from "../../src/killswitch/routing-rules.ts";
+import { applyRules, exceptionRules, readRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { droppingChains, listTable, loadTable } from "../../src/killswitch/table.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { formatPrefix, isHostName, isHostAddress, networkOf, parsePrefix } from "../../src/address.ts";
+import { formatPrefix, isHostAddress, isHostName, networkOf, parsePrefix } from "../../src/address.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import type { Config } from "../../src/wireguard/schema.ts";
 
