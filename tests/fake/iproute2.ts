@@ -19,7 +19,7 @@ export class Iproute2 {
   readonly links = new Map<string, FakeLink>();
   /** The tunnel's routing table: prefix to interface. */
   readonly routes = new Map<string, string>();
-  /** In the order in which the kernel asks them; without its own. */
+  /** Without the kernel's own. */
   readonly rules: Record<Family, string[]> = { "-4": [], "-6": [] };
   /** Whose table exists: the first attempt at a route makes it, and for IPv6 the first rule that leads to it. */
   private readonly tabled = new Set<Family>();
@@ -83,8 +83,7 @@ export class Iproute2 {
     const rules = this.rules[family];
     if (verb === "add") {
       if (rules.some((rule) => isSameRule(rule, text))) fail("File exists");
-      const after = rules.findIndex((rule) => priorityOf(rule) > priorityOf(text));
-      rules.splice(after < 0 ? rules.length : after, 0, text);
+      rules.push(text);
       if (family === "-6" && text.endsWith("lookup 20556")) this.tabled.add(family);
       this.tell(`[RULE]${text}`);
       return "";
