@@ -3,7 +3,6 @@ import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { Provider, type Server } from "../servers/schema.ts";
 import type { Storage, StoredList } from "../servers/storage.ts";
-import type { Host } from "../system/host.ts";
 import { Config } from "../wireguard/schema.ts";
 import { databaseIn, forgetDeleted, keepCopy, readOnlyCopyOf, reopened, unableTo } from "./database.ts";
 
@@ -165,7 +164,10 @@ export class Store implements Storage {
   }
 
   /** Scrubs what was removed since the last time, until `signal` says stop: clients could ask for it without end. */
-  async keepScrubbed(clock: Pick<Host, "sleep">, signal: AbortSignal): Promise<void> {
+  async keepScrubbed(
+    clock: { sleep(ms: number, signal: AbortSignal): Promise<void> },
+    signal: AbortSignal,
+  ): Promise<void> {
     for (;;) {
       await clock.sleep(SCRUB_EVERY_MS, signal);
       if (signal.aborted) return;
