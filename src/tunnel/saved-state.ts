@@ -20,6 +20,9 @@ const rolesSchema = Compile(
   Type.Object({ lan: Type.Array(Type.String()), outside: Type.Array(Type.String()) }),
 );
 
+/** Who may add servers and connect to them could have a name of each: disk and memory are bounded. */
+const MOST_ADDRESSES = 1_000;
+
 /** WireGuard shakes hands every two minutes, and a memory card wears out. */
 const HANDSHAKES_EVERY_MS = 15 * 60_000;
 
@@ -98,7 +101,12 @@ export class SavedState {
   }
 
   saveAddress(name: string, address: string): void {
-    if (this.address(name) !== address) this.keep(`address ${name}`, address);
+    if (this.address(name) === address) return;
+    const key = `address ${name}`;
+    const others = Object.keys(this.values).filter((each) => each.startsWith("address ") && each !== key);
+    // Those of this start stand last.
+    for (const other of others.slice(0, Math.max(0, others.length + 1 - MOST_ADDRESSES))) this.drop(other);
+    this.keep(key, address);
   }
 
   /** Saves what is not saved yet; where that fails, it is told. */
@@ -132,8 +140,17 @@ export class SavedState {
     this.save();
   }
 
+  private drop(key: string): void {
+    delete this.values[key];
+    this.unsaved.add(key);
+  }
+
   private writeAll(): void {
-    for (const key of this.unsaved) this.store.write(key, this.values[key] ?? "");
+    for (const key of this.unsaved) {
+      const value = this.values[key];
+      if (value === undefined) this.store.forget(key);
+      else this.store.write(key, value);
+    }
   }
 
   private tell(why: string | null): void {

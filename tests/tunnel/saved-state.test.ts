@@ -83,3 +83,16 @@ describe("on a disk that takes nothing", () => {
       expect((await gateway.status()).killswitch_active).toBe(true);
     }));
 });
+
+test("of the addresses of names the latest thousand are remembered", () =>
+  inDirectory(async (directory) => {
+    const { savedState, store } = await Gateway.started(directory);
+    for (let at = 0; at < 1_003; at++) savedState.saveAddress(`vpn${at}.example.net`, "192.0.2.9");
+    const known = Object.keys(store.settings()).filter((key) => key.startsWith("address "));
+    expect(known).toHaveLength(1_000);
+    expect([2, 3, 1_002].map((at) => savedState.address(`vpn${at}.example.net`))).toEqual([
+      null,
+      "192.0.2.9",
+      "192.0.2.9",
+    ]);
+  }));
