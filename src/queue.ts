@@ -13,3 +13,8 @@ export class Queue {
     return this.last.then(() => {});
   }
 }
+
+/** Lets the event loop go round once, so that a long work does not hold everything else up. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -5,6 +5,7 @@ import { parseIp } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { nameIn } from "../name.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
+import { nextTurn } from "../queue.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import { type Store, StoredServer } from "../store/store.ts";
 import { connectionIn } from "../tunnel/saved-state.ts";
@@ -45,12 +46,18 @@ export function contentsOf(store: Store, now: number): Contents {
   };
 }
 
-/** By the rules of the interface: a backup can be written by hand, and what is in it reaches the kernel's tools. */
-export function checkedContents(value: unknown): Contents {
+/**
+ * By the rules of the interface: a backup can be written by hand, and what is in it reaches the kernel's tools. All the
+ * servers that there can be take a Pi ten seconds, in which the service must go on.
+ */
+export async function checkedContents(value: unknown): Promise<Contents> {
   if (!contentsSchema.Check(value)) return damaged("it does not fit its schema");
   const keys = value.servers.map(({ provider, name }) => `${provider} ${name}`);
   if (new Set(keys).size < keys.length) damaged("it holds two servers of one name");
-  for (const server of value.servers) checkServer(server);
+  for (const server of value.servers) {
+    checkServer(server);
+    await nextTurn();
+  }
   for (const [key, setting] of Object.entries(value.settings)) {
     if (!isSetting(key, setting)) damaged(`the setting ${JSON.stringify(key.slice(0, 100))} is not usable`);
   }

@@ -28,7 +28,7 @@ export function liveBackup(deps: Deps): LiveBackup {
   return {
     take: () => contentsOf(store, host.now()),
     restore: async (contents, may) => {
-      const checked = checkedContents(contents);
+      const checked = await checkedContents(contents);
       // The tunnel must not lose the server that it was made of, nor the memory of it.
       if (!["disconnected", "failed"].includes(controller.state.name))
         throw new GatewayError("unable", "there is a tunnel; disconnect first: portcullis disconnect");

@@ -53,7 +53,7 @@ export async function restoreBackup(clock: Clock, flags: RestoreFlags): Promise<
   const stateDir = prepare("restore", flags);
   if (process.stdin.isTTY) throw usage("the backup comes on standard input: portcullis restore <backup.json");
   const text = await standardInput();
-  const contents = checkedContents(await opened(text, () => knownPassphrase(flags)));
+  const contents = await checkedContents(await opened(text, () => knownPassphrase(flags)));
   const may = { replace: flags.replace === true, killswitchOff: flags.killswitchOff === true };
   const live = await askOperator(stateDir, "restore", { contents, may });
   const restored = live?.answer ?? withStore(stateDir, clock, (store) => restoreInto(store, contents, may));

@@ -1,4 +1,4 @@
-import { Queue } from "../queue.ts";
+import { nextTurn, Queue } from "../queue.ts";
 import type { Gateway } from "./gateway.ts";
 
 /**
@@ -40,9 +40,4 @@ export function shared<T>(read: () => Promise<T>): () => Promise<T> {
     next ??= last.then(begin, begin);
     return next;
   };
-}
-
-/** Lets the event loop run once, so that a series of writes does not block everything else. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

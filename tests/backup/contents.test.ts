@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { nextTurn } from "../../src/queue.ts";
 import { Store } from "../../src/store/store.ts";
-import { inDirectory, NOW, PRIVATE, SERVER } from "../servers/example.ts";
+import { NOW, PRIVATE, SERVER } from "../servers/example.ts";
+import { inDirectory } from "../tunnel/directory.ts";
 
 const CONNECTION = JSON.stringify({ provider: "custom", name: "home", since: 1 });
 const ACCOUNT = JSON.stringify({
@@ -22,8 +24,8 @@ const SETTINGS = {
 };
 const CONTENTS = { created: "2026-01-02T03:04:05.006Z", servers: [SERVER], settings: SETTINGS };
 
-test("a backup holds the servers and the settings that a restore takes, and passes its own check", () => {
-  inDirectory((directory) => {
+test("a backup holds the servers and the settings that a restore takes, and passes its own check", () =>
+  inDirectory(async (directory) => {
     const store = Store.open(directory, NOW);
     store.insert(SERVER);
     for (const [key, value] of Object.entries(SETTINGS)) store.write(key, value);
@@ -31,9 +33,20 @@ test("a backup holds the servers and the settings that a restore takes, and pass
     store.write("address other.example.net", "damaged");
     const contents = contentsOf(store, NOW);
     expect(contents).toEqual(CONTENTS);
-    expect(checkedContents(JSON.parse(JSON.stringify(contents)))).toEqual(CONTENTS);
+    expect(await checkedContents(JSON.parse(JSON.stringify(contents)))).toEqual(CONTENTS);
     store.close();
-  });
+  }));
+
+test("the check of many servers lets other work go on", async () => {
+  const servers = Array.from({ length: 50 }, (_, index) => ({ ...SERVER, name: `server ${index}` }));
+  let [turns, checking] = [0, true];
+  const others = (async () => {
+    for (; checking; turns++) await nextTurn();
+  })();
+  await checkedContents({ ...CONTENTS, servers });
+  checking = false;
+  await others;
+  expect(turns).toBeGreaterThanOrEqual(servers.length);
 });
 
 describe("contents that do not validate are refused with what is wrong:", () => {
@@ -78,8 +91,8 @@ describe("contents that do not validate are refused with what is wrong:", () => 
       setting("address a.example", "; flush"),
       'the setting "address a.example" is not usable',
     ],
-  ])("%s", (_, contents, why) => {
-    expect(() => checkedContents(contents)).toThrow(
+  ])("%s", async (_, contents, why) => {
+    await expect(checkedContents(contents)).rejects.toThrow(
       new GatewayError("unable", `the backup is damaged: ${why}; nothing was changed`),
     );
   });
@@ -96,7 +109,9 @@ describe("contents that do not validate are refused with what is wrong:", () => 
       "a prefix out of range",
       server({ config: { ...config, peer: { ...config.peer, allowedIps: ["::/129"] } } }),
     ],
-  ])("%s", (_, contents) => {
-    expect(() => checkedContents(contents)).toThrow(/^the backup is damaged: .*; nothing was changed$/s);
+  ])("%s", async (_, contents) => {
+    await expect(checkedContents(contents)).rejects.toThrow(
+      /^the backup is damaged: .*; nothing was changed$/s,
+    );
   });
 });
