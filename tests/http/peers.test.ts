@@ -40,6 +40,18 @@ describe("the interface of a link-local peer", () => {
     expect(await peers.interfaceOf("fe80::a", 40_000)).toBe("eth0");
   });
 
+  test("is known of three thousand peers that ask at once while the service has time for other things", async () => {
+    const ports = Array.from({ length: 3_000 }, (_, index) => 20_000 + index);
+    const listing = ports.map((port) => `ESTAB 0 0 [fe80::1]%eth0:5000 [fe80::a]:${port}`).join("\n");
+    const peers = new Peers({ run: async () => listing });
+    const before = process.cpuUsage();
+    const names = await Promise.all(ports.map((port) => peers.interfaceOf("fe80::a", port)));
+    const { user, system } = process.cpuUsage(before);
+    expect(new Set(names)).toEqual(new Set(["eth0"]));
+    // Each question reading the listing for itself takes seconds.
+    expect((user + system) / 1_000).toBeLessThan(500);
+  });
+
   test("is never taken from a look that began before the question, and many questions share one", async () => {
     const answers: ((text: string) => void)[] = [];
     const peers = new Peers({ run: () => new Promise((resolve) => answers.push(resolve)) });
