@@ -270,14 +270,17 @@ function permitRedirectedDns(tunnel: FirewallTunnel, lans: readonly Lan[]): stri
   );
 }
 
-/** The next hop of a neighbour is its own address, and a router's is a link-local or a private one. */
+/**
+ * A neighbour is its own next hop, and a router has a link-local or a private address. A neighbour may lie about that by
+ * announcing a prefix of somebody else: the hop limit ends at the first router.
+ */
 function permitRefusals(lans: readonly Lan[]): string[] {
   const neighbour = `${isMarked(REFUSAL_MARK)} rt ip6 nexthop 2000::/3`;
   const comment = 'comment "a refusal goes to a neighbour on the LAN\'s cable alone"';
   return [
     ...among("oifname", lans.map(interfaceOf)).flatMap((to) => [
-      `${to} ${neighbour} tcp flags & rst == rst accept ${comment}`,
-      `${to} ${neighbour} icmpv6 type destination-unreachable accept ${comment}`,
+      `${to} ${neighbour} tcp flags & rst == rst ip6 hoplimit set 1 accept ${comment}`,
+      `${to} ${neighbour} icmpv6 type destination-unreachable ip6 hoplimit set 1 accept ${comment}`,
     ]),
     `${isMarked(REFUSAL_MARK)} drop ${comment}`,
   ];
@@ -387,7 +390,9 @@ function rawPrerouting(
   refused: readonly string[] = [],
 ): string {
   const fromLans = among("iifname", lans.map(interfaceOf));
-  const errors = endpoints.length === 0 ? [] : Object.values(TOO_LONG);
+  // With one card the errors of LAN clients come in there as well, and those take the tunnel.
+  const errors =
+    endpoints.length === 0 ? [] : Object.values(TOO_LONG).map((error) => `${error} fib daddr type local`);
   return chain("raw_prerouting", "type filter hook prerouting priority raw; policy accept;", [
     ...byFamily("daddr", [...new Set(endpoints.flatMap((tunnel) => tunnel.addresses))]).map(
       (to) =>
@@ -432,10 +437,10 @@ function refuseStrangers({ lans, endpoints }: Policy): string[] {
           `iifname "${lan.interface}" ${stranger} ${elsewhere} drop comment "no router for strangers on the LAN's cable"`,
       ),
     ),
-    ...fromPublic(lans).map(
-      (from) =>
-        `${from} fib daddr type local ${setMark(REFUSAL_MARK)} comment "it is refused, by the LAN's cable"`,
-    ),
+    ...fromPublic(lans).flatMap((from) => [
+      `${from} fib daddr type local ${setMark(REFUSAL_MARK)} comment "it is refused, by the LAN's cable"`,
+      `${from} icmpv6 type nd-neighbor-solicit ${setMark(REFUSAL_MARK)} fib saddr . mark . iif oif missing drop comment "no neighbour of that cable: a router might take the answer on"`,
+    ]),
     ...endpoints.flatMap((tunnel) =>
       outsideOf("daddr", tunnel.addresses).map(
         (other) => `iifname "${tunnel.interface}" ${other} drop comment "no router for the tunnel's server"`,

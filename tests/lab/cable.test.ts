@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
+import { inject } from "./injector.ts";
+import { createLab, type Lab } from "./lab.ts";
+import { place } from "./leaks/intruder.ts";
+import {
+  type Body,
+  ICMP,
+  ICMPV6,
+  icmpBytes,
+  packetBytes,
+  packetFrame,
+  TCP,
+  tcpBytes,
+  UDP,
+  udpBytes,
+} from "./packet.ts";
+import { Probe } from "./probe.ts";
+import { Wiretap } from "./wiretap.ts";
+
+const TEST_MS = 90_000;
+/** Long enough for a handful of packets, and for neighbour discovery before them. */
+const MOMENT_MS = 1_500;
+const FLOW = { 4: 40_600, 6: 40_601 };
+/** Echo of the internet host. */
+const ECHO = 7;
+
+let lab: Lab;
+beforeAll(async () => {
+  lab = await createLab({ arms: 1 });
+  const { gateway, router } = lab.namespaces;
+  const service = await lab.startGateway();
+  expect((await service.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
+  await lab.exec(gateway, ["sysctl", "-qw", "net.ipv6.icmp.ratelimit=0"]);
+  // The home router answers for the internet's host, so that what is meant for a neighbour reaches that host.
+  await lab.exec(router, ["sysctl", "-qw", "net.ipv6.conf.lan0.proxy_ndp=1"]);
+  await lab.exec(router, ["ip", "-6", "neigh", "add", "proxy", INTERNET.host6, "dev", "lan0"]);
+}, TEST_MS);
+afterAll(() => lab.close(), TEST_MS);
+
+/** A frame of the client's, in the name of any host. */
+async function send(from: string, to: string, body: Body): Promise<void> {
+  const { namespace, own, gateway } = await place(lab, "lan");
+  await inject(namespace, "lan0", [packetFrame({ fromMac: own, toMac: gateway, from, to }, body)]);
+}
+
+/** What the gateway says to the internet's host by the cable, and what of it arrives there. */
+async function saidDuring(work: () => Promise<void>): Promise<{ cable: string[]; internet: string[] }> {
+  const { router, internet } = lab.namespaces;
+  const filter = `src host ${LAN.gateway6} and dst host ${INTERNET.host6}`;
+  const taps = await Promise.all([
+    Wiretap.start(router, "lan0", filter),
+    Wiretap.start(internet, "backbone", filter),
+  ]);
+  await work();
+  await Bun.sleep(MOMENT_MS);
+  const [cable = [], beyond = []] = await Promise.all(taps.map((tap) => tap.stop()));
+  return { cable, internet: beyond };
+}
+
+test(
+  "who asks for the gateway's card in the name of a host of the internet gets no answer, which the router would take on",
+  async () => {
+    const router = (await place(lab, "uplink")).own;
+    const ends = { from: INTERNET.host6, to: LAN.gateway6 };
+    const target = Uint8Array.fromHex("fd770000000000000000000000000001");
+    const link = Buffer.concat([Uint8Array.of(1, 1), Uint8Array.fromHex(router)]);
+    const bytes = icmpBytes(ends, 135, 0, 0, Buffer.concat([target, link]));
+    const said = await saidDuring(() => send(ends.from, ends.to, { protocol: ICMPV6, bytes, hopLimit: 255 }));
+    expect(said).toEqual({ cable: [], internet: [] });
+  },
+  TEST_MS,
+);
+
+test(
+  "where a router announces the internet's prefix as the cable's, a refusal goes no further than that router",
+  async () => {
+    const { gateway } = lab.namespaces;
+    // As the kernel sets it for an announced prefix (RFC 4861, section 6.3.4).
+    const route = ["2001:db8:113::/64", "dev", lab.sandbox.uplink, "proto", "ra"];
+    expect((await lab.exec(gateway, ["ip", "-6", "route", "add", ...route])).stderr).toBe("");
+    const ends = { from: INTERNET.host6, to: LAN.gateway6 };
+    const ports = { ...ends, sourcePort: 4_444, targetPort: 22, payload: "" };
+    const { cable, internet } = await saidDuring(async () => {
+      await send(ends.from, ends.to, { protocol: TCP, bytes: tcpBytes(ports, 2) });
+      await send(ends.from, ends.to, { protocol: UDP, bytes: udpBytes(ports) });
+    });
+    await lab.exec(gateway, ["ip", "-6", "route", "del", ...route]);
+    // Positive control: it is a neighbour to the gateway, and is refused as one.
+    expect(cable.some((line) => line.includes("Flags [R.]"))).toBe(true);
+    expect(cable.some((line) => line.includes("unreachable prohibited"))).toBe(true);
+    expect(internet).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test(
+  "a client's word that packets are too long for it goes back through the tunnel, as all that it sends",
+  async () => {
+    const { client, vpn1 } = lab.namespaces;
+    const flow = { protocol: "udp", port: ECHO, payload: "aa" } as const;
+    const probe = await Probe.start(client, [
+      { ...flow, address: INTERNET.host4, sourcePort: FLOW[4] },
+      { ...flow, address: INTERNET.host6, sourcePort: FLOW[6] },
+    ]);
+    await Bun.sleep(MOMENT_MS);
+    const tap = await Wiretap.start(vpn1, lab.sandbox.serverInterfaces.vpn1, "icmp or icmp6");
+    for (const [from, to, targetPort, protocol, type, code] of [
+      [LAN.client4, INTERNET.host4, FLOW[4], ICMP, 3, 4],
+      [LAN.client6, INTERNET.host6, FLOW[6], ICMPV6, 2, 0],
+    ] as const) {
+      const back = { from: to, to: from };
+      const answer = udpBytes({ ...back, sourcePort: ECHO, targetPort, payload: "aa" });
+      const quoted = packetBytes(back, { protocol: UDP, bytes: answer });
+      await send(from, to, { protocol, bytes: icmpBytes({ from, to }, type, code, 1_300, quoted) });
+    }
+    await Bun.sleep(MOMENT_MS);
+    const told = await tap.stop();
+    for (const { answered } of await probe.stop()) expect(answered).toBeGreaterThan(0);
+    expect(told.some((line) => line.includes("need to frag (mtu 1300)"))).toBe(true);
+    expect(told.some((line) => line.includes("packet too big, mtu 1300"))).toBe(true);
+  },
+  TEST_MS,
+);
