@@ -9,9 +9,15 @@ import { type Roles, rolesAfter } from "./lan.ts";
 export interface RolesMemory {
   roles(): Roles;
   saveRoles(roles: Roles): void;
+  /** The last interface with a default route. */
+  uplink(): string | null;
+  saveUplink(uplink: string): void;
 }
 
-/** Looks the machine's own network up, remembers which cable is the LAN's, and warns of what is new and odd about it. */
+/**
+ * Looks the machine's own network up, remembers which cable is the LAN's and which the uplink's, and warns of what is
+ * new and odd about it.
+ */
 export function linksFinder(
   host: Host,
   settings: Settings,
@@ -19,8 +25,20 @@ export function linksFinder(
   log: Pick<Log, "warn">,
 ): () => Promise<HostNetwork> {
   let roles = savedState.roles();
+  let lastUplink = savedState.uplink();
   let told: readonly string[] = [];
   const remember = (network: HostNetwork) => {
+    rememberRoles(network);
+    rememberUplink(network.uplink);
+  };
+  const rememberUplink = (uplink: string | null) => {
+    if (settings.uplink !== null || uplink === null || uplink === lastUplink) return;
+    // Whatever routes say, a LAN's interface is none.
+    if (roles.lan.includes(uplink)) return;
+    lastUplink = uplink;
+    savedState.saveUplink(uplink);
+  };
+  const rememberRoles = (network: HostNetwork) => {
     if (settings.lan.length > 0) return;
     const after = rolesAfter(roles, network.lans, network.uplink);
     if (Bun.deepEquals(after, roles)) return;
@@ -29,12 +47,15 @@ export function linksFinder(
     savedState.saveRoles(after);
   };
   return async () => {
-    const network = await hostNetworkOf(host, settings, roles);
+    let network = await hostNetworkOf(host, settings, roles);
     try {
       remember(network);
     } catch (error) {
-      log.warn(`after a restart it may not be known which interface is the LAN's: ${messageOf(error)}`);
+      log.warn(`after a restart it may not be known which interface is which: ${messageOf(error)}`);
     }
+    // The kernel takes a default route back only by the rules of an uplink that is known.
+    if (network.uplink === null && lastUplink !== null)
+      network = await hostNetworkOf(host, { ...settings, uplink: lastUplink }, roles);
     for (const remark of network.remarks) if (!told.includes(remark)) log.warn(remark);
     told = network.remarks;
     return network;

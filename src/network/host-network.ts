@@ -2,7 +2,7 @@ import { contains, type Prefix, parsePrefix } from "../address.ts";
 import { INTERFACE_NAME } from "../interface-name.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
-import { type Lan, lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";
+import { type Cable, type Lan, lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";
 import { MAIN_SLOT, slotOf } from "./slot.ts";
 
 /** The machine's own network. */
@@ -36,7 +36,8 @@ interface Address {
   link_type: string;
   /** As `ip` shows them: `UP`, `NO-CARRIER`. */
   flags: string[];
-  addr_info: { local?: string; prefixlen: number }[];
+  /** `dynamic` where it has an end. */
+  addr_info: { local?: string; prefixlen: number; dynamic?: boolean }[];
 }
 
 /**
@@ -134,12 +135,13 @@ function addressesOf(links: readonly Address[]): string[] {
   return addresses.filter((address) => address !== "" && !address.startsWith("fe80:")).sort();
 }
 
-function cableOf({ ifname, link_type, addr_info }: Address) {
+function cableOf({ ifname, link_type, addr_info }: Address): Cable {
+  const textsOf = (info: Address["addr_info"]) =>
+    info.flatMap(({ local, prefixlen }) => (local === undefined ? [] : [`${local}/${prefixlen}`]));
   return {
     interface: ifname,
     isEthernet: link_type === "ether",
-    addresses: addr_info.flatMap(({ local, prefixlen }) =>
-      local === undefined ? [] : [`${local}/${prefixlen}`],
-    ),
+    addresses: textsOf(addr_info),
+    leased: textsOf(addr_info.filter(({ dynamic }) => dynamic === true)),
   };
 }

@@ -12,6 +12,8 @@ export interface Cable {
   isEthernet: boolean;
   /** With their prefix lengths. */
   addresses: readonly string[];
+  /** Of these the ones that somebody else's router has given, for a while. */
+  leased?: readonly string[];
 }
 
 /** What interfaces were found to be on a machine whose LAN has an interface of its own. */
@@ -101,9 +103,20 @@ function foundAmong(all: readonly Candidate[], { uplink, routed, roles }: Outloo
   const isDoubtful = roles.lan.length > 0 && (uplink === null || roles.lan.includes(uplink));
   if (isDoubtful) return known;
   if (uplink === null) return likely;
-  const others = inside.filter((one) => !isUplinks(one) && !routed.includes(one.interface));
+  const others = inside.filter(
+    (one) => hasOwnNetwork(one) && !isUplinks(one) && !routed.includes(one.interface),
+  );
   const lan = likely.filter((one) => known.includes(one) || others.includes(one));
   return lan.length > 0 || roles.lan.length > 0 ? lan : likely.filter(isUplinks);
+}
+
+/**
+ * Whether the network is this machine's own, and not the one of a telephone, say, that gives an address and is a way to
+ * the internet itself. The default route that it names does not show: the gateway's own rules have the kernel refuse it.
+ */
+function hasOwnNetwork({ addresses, leased = [] }: Cable): boolean {
+  const own = addresses.filter((address) => !leased.includes(address) && !SELF_ASSIGNED.test(address));
+  return prefixesOf({ addresses: own }).length > 0;
 }
 
 /** The private prefixes on an interface, link-local ones left out. */

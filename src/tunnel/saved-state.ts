@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { GatewayError, messageOf } from "../errors.ts";
+import { INTERFACE_NAME } from "../interface-name.ts";
 import type { Alarm } from "../killswitch/repairs.ts";
 import { NO_ROLES, type Roles } from "../network/lan.ts";
 import { Provider } from "../servers/schema.ts";
@@ -93,6 +94,16 @@ export class SavedState {
 
   saveRoles(roles: Roles): void {
     this.keep("roles", JSON.stringify(roles));
+  }
+
+  /** The last interface with a default route, where it has a name that the gateway works with. */
+  uplink(): string | null {
+    const { uplink = "" } = this.values;
+    return INTERFACE_NAME.test(uplink) ? uplink : null;
+  }
+
+  saveUplink(uplink: string): void {
+    this.keep("uplink", uplink);
   }
 
   /** The last address that a server's name resolved to. */

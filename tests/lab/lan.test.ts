@@ -166,7 +166,39 @@ describe("two cards, and nobody has said which is the LAN's", () => {
     await until(async () => (await asks(client, LAN.gateway4)) === "healthy", BACK_WITHIN_MS);
     await refused();
   }, 90_000);
+
+  test("a service that starts while the uplink's cable is out lets its default route come back", async () => {
+    await gateway.kill("SIGTERM");
+    await takeDown(lab, "wan0");
+    await gateway.start();
+    await bringUp(lab, "wan0");
+    await until(() => gateway.log().includes("the uplink is up"), BACK_WITHIN_MS);
+    expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
+    expect(await lab.fetchFrom(lab.namespaces.client, PAGE)).toContain(VPN.vpn1.v4);
+  }, 90_000);
 });
+
+test("a telephone that is plugged in does not take the LAN's place, nor is its network one", async () => {
+  const lab = await createLab({ arms: 1 });
+  try {
+    const flags = ["--host", "::", "--lan", "", "--uplink", ""];
+    const gateway = await lab.startGateway({ inNamespace: true, flags });
+    const asks = () => lab.fetchFrom(lab.namespaces.client, `http://${LAN.gateway4}:${gateway.port}/health`);
+    await ip(lab, "link add usb0 type veth peer phone");
+    for (const link of ["usb0", "phone"]) await ip(lab, `link set ${link} up`);
+    await ip(lab, "address add 192.168.42.9/24 dev usb0 valid_lft 3600 preferred_lft 3600");
+    // What an event of the kernel's leads to is done by then.
+    await Bun.sleep(CHECKED_MS);
+    expect(await asks()).toBe("healthy");
+    const inLan = async () => (await lab.exec(lab.namespaces.gateway, ["nft", "list", "ruleset"])).stdout;
+    expect(await inLan()).not.toContain("usb0");
+    await gateway.restart();
+    expect(await asks()).toBe("healthy");
+    expect(await inLan()).not.toContain("usb0");
+  } finally {
+    await lab.close();
+  }
+}, 120_000);
 
 test("an address to listen on that its cable has yet to bring keeps no service from starting", async () => {
   const lab = await createLab({ arms: 2 });

@@ -14,7 +14,12 @@ function machine(lan = "") {
   const savedState = {
     stored: NO_ROLES,
     isFull: false,
+    lastUplink: null as string | null,
     roles: () => savedState.stored,
+    uplink: () => savedState.lastUplink,
+    saveUplink: (uplink: string) => {
+      savedState.lastUplink = uplink;
+    },
     saveRoles: (roles: Roles) => {
       if (savedState.isFull) throw new Error("the disk is full");
       savedState.stored = roles;
@@ -22,7 +27,7 @@ function machine(lan = "") {
   };
   const settings = settingsFrom({ interface: "wg", lan });
   const start = () => linksFinder(host, settings, savedState, { warn: (line) => void said.push(line) });
-  return { addressesOf, said, savedState, start };
+  return { host, addressesOf, said, savedState, start };
 }
 
 const MISSING =
@@ -48,9 +53,28 @@ test("a disk that takes nothing does not make the service forget, and it is told
   addressesOf("lan0").length = 0;
   expect((await find()).lans).toEqual([]);
   expect(said).toEqual([
-    "after a restart it may not be known which interface is the LAN's: the disk is full",
+    "after a restart it may not be known which interface is which: the disk is full",
     MISSING,
   ]);
+});
+
+test("the uplink is remembered over a restart without its default route, for the kernel takes that back only by its rules", async () => {
+  const { host, savedState, start } = machine();
+  const find = start();
+  const uplink = async (look = find) => (await look()).uplink;
+  expect(await uplink()).toBe("up0");
+  host.defaultRoute = null;
+  expect(await uplink()).toBe("up0");
+  expect(await uplink(start())).toBe("up0");
+  // A route by the LAN's own cable makes that no uplink for ever.
+  host.defaultRoute = "lan0";
+  expect(await uplink()).toBe("lan0");
+  host.defaultRoute = null;
+  expect(await uplink(start())).toBe("up0");
+  expect(savedState.lastUplink).toBe("up0");
+  host.defaultRoute = null;
+  savedState.lastUplink = null;
+  expect(await uplink(start())).toBeNull();
 });
 
 test("a LAN that the operator has named is not remembered", async () => {

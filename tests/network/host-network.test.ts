@@ -52,6 +52,23 @@ const HOME: Machine = {
 };
 
 describe("the uplink", () => {
+  test("is the LAN's cable, too, where another interface has nothing but an address for a while", async () => {
+    const info = (local: string, more = {}) => ({ local, prefixlen: 24, ...more });
+    const link = { mtu: 1500, link_type: "ether", flags: BOTH_WAYS };
+    const lansOf = async (more: object) => {
+      const shown = [
+        { ...link, ifname: "up0", addr_info: [info("192.168.1.5", { dynamic: true })] },
+        { ...link, ifname: "usb0", addr_info: [info("192.168.42.9", more)] },
+      ];
+      const host = hostOf({ network: {}, v4: [{ dst: "default", dev: "up0" }] });
+      const run = async (argv: readonly string[]) =>
+        argv.includes("address") ? JSON.stringify(shown) : host.run(argv);
+      return (await hostNetworkOf({ ...host, run }, DEFAULTS)).lans.map((lan) => lan.interface);
+    };
+    expect(await lansOf({ dynamic: true, valid_life_time: 3600 })).toEqual(["up0"]);
+    expect(await lansOf({ valid_life_time: 4_294_967_295 })).toEqual(["usb0"]);
+  });
+
   test("is the interface of the default route, with the size of packet that it carries", async () => {
     expect(await hostNetworkOf(hostOf(HOME), DEFAULTS)).toEqual({
       lans: [{ interface: "lan0", prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"] }],

@@ -58,7 +58,7 @@ describe("a LAN prefix ends where private address space ends", () => {
       }),
       { numRuns: 1_000 },
     );
-  });
+  }, 60_000);
 
   test("what is cut off is told, and nothing else is", () => {
     const told = (...addresses: string[]) => lanOf([cable("eth0", ...addresses)], outlook()).remarks;
@@ -93,6 +93,17 @@ describe("the uplink", () => {
     ["a public address", cable("wlan0", "198.51.100.9/24"), ["eth0"]],
   ])("stays the LAN beside %s", (_, other, routed) => {
     expect(namesOf([UPLINK, other], { routed })).toEqual(["eth0"]);
+  });
+
+  test("stays the LAN beside an address that a telephone gives, for the kernel refuses the route that comes with it", () => {
+    const phone = { ...cable("usb0", "192.168.42.9/24", "fe80::9/64"), leased: ["192.168.42.9/24"] };
+    expect(namesOf([UPLINK, phone])).toEqual(["eth0"]);
+    expect(namesOf([UPLINK, LAN, phone])).toEqual(["eth1"]);
+    expect(namesOf([UPLINK, cable("eth1", "192.168.7.1/24", "fd05::9/64")])).toEqual(["eth1"]);
+    const leases = ["fd05::9/64", "192.168.1.5/24"];
+    const own = { ...cable("eth1", "192.168.7.1/24", "fd05::9/64"), leased: leases };
+    expect(namesOf([{ ...UPLINK, leased: leases }, own])).toEqual(["eth1"]);
+    expect(namesOf([{ ...UPLINK, leased: leases }])).toEqual(["eth0"]);
   });
 
   test("is the LAN where the operator says so, and that is told where the gateway would not take it", () => {
@@ -165,7 +176,7 @@ describe("once the LAN had an interface of its own,", () => {
       }),
       { numRuns: 1_000 },
     );
-  });
+  }, 60_000);
 });
 
 describe("what is remembered", () => {
