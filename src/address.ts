@@ -22,6 +22,11 @@ export function isIpv6(text: string): boolean {
 /** Eight groups of which the last two are an IPv4 address (INET6_ADDRSTRLEN, without its NUL). */
 const LONGEST_ADDRESS = 45;
 
+/** The family of an address or a prefix that is known to be valid. */
+export function familyOf(text: string): 4 | 6 {
+  return text.includes(":") ? 6 : 4;
+}
+
 /** The canonical text of an address (RFC 5952, as the kernel's tools print it), or null. */
 export function parseIp(text: string): string | null {
   if (isIpv4(text)) return text;

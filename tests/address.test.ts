@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
   contains,
+  familyOf,
   formatPrefix,
   isHostName,
   isIpv4,
@@ -14,6 +15,16 @@ import {
 } from "../src/address.ts";
 
 const prefix = (text: string) => parsePrefix(text) ?? expect.unreachable(text);
+
+test.each([
+  ["192.0.2.1", 4],
+  ["192.0.2.0/24", 4],
+  ["::1", 6],
+  ["::/0", 6],
+  ["::ffff:192.0.2.1", 6],
+] as const)("the family of %s is %d", (text, family) => {
+  expect(familyOf(text)).toBe(family);
+});
 
 describe("addresses", () => {
   test.each([

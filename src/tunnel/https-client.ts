@@ -1,4 +1,4 @@
-import { contains, isIpv4, isIpv6, parsePrefix } from "../address.ts";
+import { contains, familyOf, isIpv4, isIpv6, parsePrefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Log } from "../log.ts";
@@ -73,7 +73,7 @@ export class HttpsClient {
 
 function carries({ server }: Session, address: string): boolean {
   const { interface: own, peer } = server.config;
-  const isOfFamily = (other: string) => other.includes(":") === address.includes(":");
+  const isOfFamily = (other: string) => familyOf(other) === familyOf(address);
   return (
     own.addresses.some(isOfFamily) &&
     peer.allowedIps.filter(isOfFamily).some((text) => {

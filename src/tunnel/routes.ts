@@ -1,4 +1,4 @@
-import { isIpv6 } from "../address.ts";
+import { familyOf } from "../address.ts";
 import type { Config } from "../wireguard/schema.ts";
 
 /** What WireGuard adds around a packet over IPv6: 40 + 8 + 32 bytes. */
@@ -13,7 +13,7 @@ export function linkLines(link: string, config: Config, uplinkMtu: number): stri
     // No route to the tunnel's own prefix in the main table: it might be the LAN's prefix too.
     ...config.interface.addresses.map(
       (address) =>
-        `address replace ${address} dev ${link} noprefixroute${address.includes(":") ? " nodad" : ""}`,
+        `address replace ${address} dev ${link} noprefixroute${familyOf(address) === 6 ? " nodad" : ""}`,
     ),
     `link set dev ${link} mtu ${mtu} up`,
   ];
@@ -28,7 +28,6 @@ export function routeLines(link: string, config: Config, table: number): string[
 }
 
 export function routedPrefixes({ interface: { addresses }, peer }: Config): string[] {
-  const has6 = addresses.some((address) => address.includes(":"));
-  const has4 = addresses.some((address) => !address.includes(":"));
-  return peer.allowedIps.filter((prefix) => (isIpv6(prefix.split("/")[0] ?? "") ? has6 : has4));
+  const families = new Set(addresses.map(familyOf));
+  return peer.allowedIps.filter((prefix) => families.has(familyOf(prefix)));
 }

@@ -1,4 +1,4 @@
-import { formatPrefix, parsePrefix } from "../address.ts";
+import { familyOf, formatPrefix, parsePrefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { FirewallTunnel, PolicyPart } from "../killswitch/policy.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
@@ -55,7 +55,7 @@ export function usableOn(network: HostNetwork, server: Server): Server {
 
 function withoutMissingFamily(network: HostNetwork, server: Server): Server {
   if (network.ipv6 === "on") return server;
-  const addresses = server.config.interface.addresses.filter((address) => !address.includes(":"));
+  const addresses = server.config.interface.addresses.filter((address) => familyOf(address) === 4);
   if (addresses.length === 0) {
     throw new GatewayError(
       "unable",

@@ -1,4 +1,4 @@
-import { isIpv4 } from "../address.ts";
+import { familyOf } from "../address.ts";
 import { messageOf } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
@@ -212,7 +212,7 @@ export class Supervisor {
   private mayUse(addresses: readonly string[]): boolean {
     const { state } = this.deps.controller;
     if (state.name !== "connected") return false;
-    return addresses.some((address) => isIpv4(address) === isIpv4(state.session.endpoint.address));
+    return addresses.some((address) => familyOf(address) === familyOf(state.session.endpoint.address));
   }
 
   /** The next attempt is now; one that is under way began in another world. */
