@@ -1,5 +1,6 @@
 import { GatewayError, messageOf } from "../errors.ts";
 import type { HostNetwork } from "../network/host-network.ts";
+import { Queue } from "../queue.ts";
 import type { Host } from "../system/host.ts";
 import {
   type Chains,
@@ -68,7 +69,7 @@ export class KillSwitch {
   private compared = false;
   /** Changes of ours to the table that the kernel has yet to tell of. */
   private readonly untold = new Set<symbol>();
-  private turn: Promise<unknown> = Promise.resolve();
+  private readonly queue = new Queue();
 
   constructor(
     private readonly host: Host,
@@ -107,7 +108,7 @@ export class KillSwitch {
 
   /** Looks at the kernel, and puts back what someone else has changed. */
   mend(): Promise<void> {
-    return this.inTurn(() => this.putBack());
+    return this.queue.add(() => this.putBack());
   }
 
   /** Whether a change to the table that the kernel tells of is ours; each of ours is told once. */
@@ -121,7 +122,7 @@ export class KillSwitch {
   /** Whether the kernel has the firewall that blocks, unaltered. Where it has not, that is mended before long. */
   async stands(): Promise<boolean> {
     // In turn: a table that is replaced while it is read is no stranger's doing.
-    const [listing, asLoaded] = await this.inTurn(async () => {
+    const [listing, asLoaded] = await this.queue.add(async () => {
       const found = await listTable(this.host);
       return [found, this.isAsLoaded(found)] as const;
     });
@@ -138,7 +139,7 @@ export class KillSwitch {
 
   /** Each part as the kernel has it; in turn, for what is under way is no damage. */
   inspection(fault: string | null): Promise<Inspection> {
-    return this.inTurn(() =>
+    return this.queue.add(() =>
       inspect(this.host, {
         network: this.network,
         rules: this.wanted?.rules ?? [],
@@ -151,7 +152,7 @@ export class KillSwitch {
   private load(network: HostNetwork): Promise<void> {
     this.wanted = this.wantedOn(network);
     // By then another owner may have said what it needs: one load does for both.
-    return this.inTurn(() => this.apply());
+    return this.queue.add(() => this.apply());
   }
 
   private wantedOn(network: HostNetwork): Wanted {
@@ -252,12 +253,6 @@ export class KillSwitch {
     const listed = chainsListed(listing);
     const as = finalRulesStand(listing) === finalRulesStand(this.loaded.ruleset);
     if (as && sameShape(listed, this.loaded.chains)) this.loaded = { ...this.loaded, chains: listed };
-  }
-
-  private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.turn.then(work);
-    this.turn = done.catch(() => {});
-    return done;
   }
 }
 

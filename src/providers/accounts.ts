@@ -1,4 +1,5 @@
 import { GatewayError } from "../errors.ts";
+import { Queue } from "../queue.ts";
 import type { Settings } from "../settings.ts";
 import type { Store } from "../store/store.ts";
 import type { Send } from "../system/host.ts";
@@ -21,13 +22,13 @@ interface Deps {
 /** The operator's account, at whichever provider it is. */
 export class Accounts {
   /** One thing at a time: each reads the store, asks the provider and writes the store. */
-  private last: Promise<unknown> = Promise.resolve();
+  private readonly queue = new Queue();
 
   constructor(private readonly deps: Deps) {}
 
   /** `provider` is its name; null is the first of the list. */
   logIn(provider: string | null, credentials: readonly string[]): Promise<ShownAccount> {
-    return this.inTurn(async () => {
+    return this.queue.add(async () => {
       const { registrations } = this.deps;
       const chosen = providerNamed(registrations.providers, provider);
       const parsed = chosen.credentials.map(({ parse }, index) => parse(credentials[index] ?? ""));
@@ -37,15 +38,15 @@ export class Accounts {
   }
 
   show(): Promise<ShownAccount> {
-    return this.inTurn(async () => this.noticed(await this.account().show()));
+    return this.queue.add(async () => this.noticed(await this.account().show()));
   }
 
   rotateKey(): Promise<ShownAccount> {
-    return this.inTurn(async () => this.noticed(await this.account().rotateKey()));
+    return this.queue.add(async () => this.noticed(await this.account().rotateKey()));
   }
 
   logOut(forget: boolean): Promise<LoggedOut> {
-    return this.inTurn(() => this.account().logOut(forget));
+    return this.queue.add(() => this.account().logOut(forget));
   }
 
   private account(): Account {
@@ -80,12 +81,6 @@ export class Accounts {
   private noticed(account: ShownAccount): ShownAccount {
     if (!isGiven(this.deps.settings)) return account;
     return { ...account, warnings: [...account.warnings, OVERRULED] };
-  }
-
-  private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.last.then(work);
-    this.last = turn.catch(() => {});
-    return turn;
   }
 }
 

@@ -8,6 +8,7 @@ import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
 import { applySysctls, sysctlsFor } from "../network/sysctls.ts";
+import { Queue } from "../queue.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { adopted } from "./adoption.ts";
@@ -49,7 +50,7 @@ interface Deps {
  */
 export class Controller {
   private current: State = { name: "disconnected" };
-  private queue: Promise<unknown> = Promise.resolve();
+  private readonly queue = new Queue();
   private wish = new AbortController();
   private pending: { wanted: Target; outcome: Promise<void> } | null = null;
   /** Why the tunnel's links and routes may not be as the state wants them, or null. */
@@ -108,7 +109,8 @@ export class Controller {
     const answer = Promise.withResolvers<void>();
     const pending = { wanted, outcome: answer.promise };
     this.pending = pending;
-    this.enqueue(() => this.moveTo(wanted, signal, answer.resolve))
+    this.queue
+      .add(() => this.moveTo(wanted, signal, answer.resolve))
       .catch(answer.reject)
       .finally(() => {
         if (this.pending === pending) this.pending = null;
@@ -119,19 +121,19 @@ export class Controller {
   disconnect(): Promise<void> {
     this.interrupt("interrupted by a disconnect");
     this.pending = null;
-    return this.enqueue(() => this.endTunnel());
+    return this.queue.add(() => this.endTunnel());
   }
 
   /** Ends what is under way, so that nothing that was opened for it stays open; the tunnel stays. */
-  stop(): Promise<unknown> {
+  stop(): Promise<void> {
     this.interrupt("the service stops");
-    return this.queue;
+    return this.queue.drained();
   }
 
   /** The operator's switch; there is no way to it over HTTP. */
   setKillSwitch(wanted: boolean): Promise<void> {
     const { savedState, log } = this.deps;
-    return this.enqueue(async () => {
+    return this.queue.add(async () => {
       savedState.saveKillSwitch(wanted);
       log.warn(`the operator has taken the kill switch ${wanted ? "up" : "down"}`);
       await this.settle();
@@ -142,7 +144,7 @@ export class Controller {
   /** Does what must not coincide with a change of the tunnel; the next wish interrupts it. */
   beside<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { signal } = this.wish;
-    return this.enqueue(async () => {
+    return this.queue.add(async () => {
       signal.throwIfAborted();
       return work(signal);
     });
@@ -209,7 +211,7 @@ export class Controller {
   /** One attempt to leave `reconnecting`: a new interface, a newly resolved endpoint. Throws why it failed. */
   redial(server: Server, attempt: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([this.wish.signal, attempt]);
-    return this.enqueue(async () => {
+    return this.queue.add(async () => {
       const state = this.current;
       if (state.name !== "reconnecting" || signal.aborted) return;
       const { session, since } = state;
@@ -230,7 +232,7 @@ export class Controller {
 
   /** Puts back what someone else took from the tunnel's interface: its addresses, its routes, the interface itself. */
   checkTunnel(): Promise<void> {
-    return this.enqueue(async () => {
+    return this.queue.add(async () => {
       const { kernel, killSwitch, repairs } = this.deps;
       const session = carriedBy(this.current);
       if (session === null) return;
@@ -265,7 +267,7 @@ export class Controller {
 
   /** Where the LAN has come to use an address of the tunnel's own. The server is tried again: the LAN may move on. */
   private dropUnusable(): Promise<void> {
-    return this.enqueue(async () => {
+    return this.queue.add(async () => {
       const server = carriedBy(this.current)?.server;
       const clash = server === undefined ? null : clashOf(this.network, server.config);
       if (server === undefined || clash === null) return;
@@ -279,7 +281,7 @@ export class Controller {
   /** Tries again what failed to apply. */
   async repair(): Promise<void> {
     if (this.deps.killSwitch.fault !== null) await this.deps.killSwitch.mend();
-    if (this.unsettled !== null) await this.enqueue(() => this.settle());
+    if (this.unsettled !== null) await this.queue.add(() => this.settle());
   }
 
   async setSysctls(network = this.deps.killSwitch.network): Promise<void> {
@@ -388,12 +390,6 @@ export class Controller {
     this.wish.abort(new GatewayError("unable", reason));
     this.wish = new AbortController();
     return this.wish.signal;
-  }
-
-  private enqueue<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.queue.then(work);
-    this.queue = done.catch(() => {});
-    return done;
   }
 }
 
