@@ -1,3 +1,5 @@
+import { redacted } from "./secrets.ts";
+
 /** The reasons for which the gateway refuses; programs branch on these, people read the message. */
 export type Code = "bad_request" | "not_found" | "forbidden" | "rate_limited" | "timed_out" | "unable";
 
@@ -16,7 +18,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** The message of whatever was thrown, for the log. */
+/** The message of whatever was thrown. An unexpected error may quote a key, and the message may reach a client. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return redacted(error instanceof Error ? error.message : String(error));
 }

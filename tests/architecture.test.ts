@@ -6,9 +6,9 @@ const SRC = join(import.meta.dir, "../src");
 
 /** What every room may import; among themselves in this order. */
 const BASICS = [
+  "secrets.ts",
   "errors.ts",
   "queue.ts",
-  "secrets.ts",
   "address.ts",
   "name.ts",
   "interface-name.ts",

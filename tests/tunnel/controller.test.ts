@@ -111,6 +111,19 @@ describe("a connect", () => {
     expect((await controller.status("custom")).error).toContain("did not answer");
   });
 
+  claim("that fails with an unexpected error never shows the key that the error quotes", async (gateway) => {
+    const { controller, host, log } = gateway;
+    const { privateKey } = ONE.config.interface;
+    host.onEvent = (event) => {
+      if (/^(wg setconf|ip -j link)/.test(event)) throw new TypeError(`unexpected ${privateKey} in ${event}`);
+    };
+    await expect(controller.connect(ONE)).rejects.toThrow(TypeError);
+    expect((await controller.status("custom")).error).toBe("unexpected (a key) in wg setconf wg0 /dev/stdin");
+    expect(await controller.fault()).toContain("unexpected (a key) in ip -j link show");
+    expect(log.join("\n")).toContain("unexpected (a key) in ip -j link show");
+    expect(log.join("\n")).not.toContain(privateKey);
+  });
+
   claim("to a silent server leaves the former tunnel as it was", async ({ controller, host }) => {
     await controller.connect(ONE);
     const before = kernelState(host);
