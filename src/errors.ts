@@ -1,7 +1,25 @@
 import { redacted } from "./secrets.ts";
 
-/** The reasons for which the gateway refuses; programs branch on these, people read the message. */
-export type Code = "bad_request" | "not_found" | "forbidden" | "rate_limited" | "timed_out" | "unable";
+const CODES = [
+  "bad_request",
+  "not_found",
+  "forbidden",
+  "rate_limited",
+  /** The server did not answer the WireGuard handshake. */
+  "no_answer",
+  /** Another connect or a disconnect came first, or the service stops. */
+  "interrupted",
+  /** The kernel refused a change, or one of its tools failed. */
+  "kernel_refused",
+  /** The disk is full or read-only. */
+  "storage_full",
+  /** A program did not finish in time; how far it got is not known. */
+  "timed_out",
+  "unable",
+] as const;
+
+/** Why the gateway refuses or fails. Programs branch on the code, people read the message. */
+export type Code = (typeof CODES)[number];
 
 /**
  * An error whose message may be shown to a client: it names what is wrong with which field, and never contains
@@ -21,4 +39,14 @@ export class GatewayError extends Error {
 /** The message of whatever was thrown. An unexpected error may quote a key, and the message may reach a client. */
 export function messageOf(error: unknown): string {
   return redacted(error instanceof Error ? error.message : String(error));
+}
+
+/** The code of whatever was thrown; `unable` for an unexpected error. */
+export function codeOf(error: unknown): Code {
+  return error instanceof GatewayError ? error.code : "unable";
+}
+
+/** The code of this name; `unable` if another version of the program sent one that this version does not know. */
+export function codeNamed(name: string): Code {
+  return CODES.find((code) => code === name) ?? "unable";
 }

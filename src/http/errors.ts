@@ -8,8 +8,12 @@ export type Fault = (message: string) => void;
 const STATUS: Record<Code, number> = {
   bad_request: 400,
   forbidden: 403,
+  interrupted: 500,
+  kernel_refused: 500,
+  no_answer: 500,
   not_found: 404,
   rate_limited: 429,
+  storage_full: 500,
   timed_out: 500,
   unable: 500,
 };

@@ -1,5 +1,5 @@
 import { existsSync, unlinkSync } from "node:fs";
-import { type Code, GatewayError, messageOf } from "../errors.ts";
+import { codeNamed, codeOf, GatewayError, messageOf } from "../errors.ts";
 
 /** What may be asked over a socket: by name, what is given and what comes back. */
 export type Requests = Record<string, [given: unknown, answer: unknown]>;
@@ -49,8 +49,8 @@ export async function askOn<Known extends Requests, Name extends keyof Known & s
   if (!(await isAnswered(unix))) return null;
   const body = JSON.stringify(given);
   const response = await fetch(`http://localhost/${name}`, { unix, method: "POST", body, timeout: false });
-  const said = (await response.json()) as { answer: Known[Name][1] } | { code: Code; message: string };
-  if ("code" in said) throw new GatewayError(said.code, said.message);
+  const said = (await response.json()) as { answer: Known[Name][1] } | { code: string; message: string };
+  if ("code" in said) throw new GatewayError(codeNamed(said.code), said.message);
   return said;
 }
 
@@ -58,8 +58,7 @@ async function answered(answer: (given: unknown) => Promise<unknown>, request: R
   try {
     return Response.json({ answer: await answer(await request.json()) });
   } catch (error) {
-    const code = error instanceof GatewayError ? error.code : "unable";
-    return Response.json({ code, message: messageOf(error) }, { status: 500 });
+    return Response.json({ code: codeOf(error), message: messageOf(error) }, { status: 500 });
   }
 }
 

@@ -12,7 +12,7 @@ import {
   statSync,
 } from "node:fs";
 import { join } from "node:path";
-import { GatewayError } from "../errors.ts";
+import { type Code, GatewayError } from "../errors.ts";
 
 /** What each version adds to the one before; a version's number is the number of its steps. */
 const STEPS: readonly (readonly string[])[] = [
@@ -116,7 +116,8 @@ export function unableTo<T>(what: string, effect: () => T): T {
     return effect();
   } catch (error) {
     if (error instanceof GatewayError) throw error;
-    throw new GatewayError("unable", `The database could not ${what}: ${reasonOf(error)}.`, { cause: error });
+    const [code, reason] = reasonOf(error);
+    throw new GatewayError(code, `The database could not ${what}: ${reason}.`, { cause: error });
   }
 }
 
@@ -217,11 +218,14 @@ function tighten(path: string): void {
   if (existsSync(path)) chmodSync(path, 0o600);
 }
 
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown): [Code, string] {
   const code = String((error as { code?: unknown }).code);
   // SHMSIZE: no room for the index of the log.
-  if (/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/.test(code)) return "the disk is full";
-  if (/^(SQLITE_READONLY|EROFS|EACCES|EPERM)/.test(code)) return "the state directory is read-only";
-  if (/^SQLITE_BUSY/.test(code)) return "another program has locked it";
-  return `system error ${code}`;
+  if (/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/.test(code))
+    return ["storage_full", "the disk is full"];
+  if (/^(SQLITE_READONLY|EROFS|EACCES|EPERM)/.test(code)) {
+    return ["storage_full", "the state directory is read-only"];
+  }
+  if (/^SQLITE_BUSY/.test(code)) return ["unable", "another program has locked it"];
+  return ["unable", `system error ${code}`];
 }

@@ -69,7 +69,7 @@ export class Store implements Storage {
     return new Store(directory, database, sentence);
   }
 
-  /** Replaces the copy by the database; throws `GatewayError("unable")` if it still cannot be opened. */
+  /** Replaces the copy by the database; throws `GatewayError` if it still cannot be opened. */
   reopen(): void {
     if (!this.isCopy) return;
     const database = reopened(this.directory);

@@ -5,8 +5,9 @@
 export interface Host {
   /**
    * Runs a program to its end and returns what it printed.
-   * Throws `GatewayError("unable")` when it exits non-zero or cannot be started, and `GatewayError("timed_out")` when
-   * it does not finish in time; the message names the program and, unless `secret`, quotes the reason that it printed.
+   * Throws `GatewayError`: `timed_out` if it does not finish in time, `kernel_refused` if a kernel tool exits non-zero,
+   * `unable` if another program does or if it cannot be started. The message names the program and, unless `secret`,
+   * quotes the reason that it gave.
    */
   run(argv: readonly string[], options?: RunOptions): Promise<string>;
   /** Starts a program that prints events, and calls back for each line until `stop` is called. */

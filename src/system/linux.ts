@@ -15,6 +15,8 @@ const NFT_TIMEOUT_MS = 30_000;
 const KILLED_WITHIN_MS = 1_000;
 /** Longest time for a local WireGuard program to answer on its socket. */
 const EXCHANGE_TIMEOUT_MS = 1_000;
+/** Programs that hand a change to the kernel; `tee` writes a sysctl. */
+const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
 /** Children do not inherit the service's environment: no settings, no secrets, and messages in English. */
 const CHILD_ENV = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -69,7 +71,7 @@ export class LinuxHost implements Host {
     const { code, stdout, stderr } = outcome;
     const reason = options.secret ? "" : reasonIn(stderr, stdout);
     throw new GatewayError(
-      "unable",
+      KERNEL_TOOLS.has(argv[0] ?? "") ? "kernel_refused" : "unable",
       `${nameOf(argv)} failed${reason === "" ? ` (${child.signalCode ?? `exit ${code}`})` : `: ${reason}`}`,
     );
   }
@@ -134,7 +136,7 @@ export class LinuxHost implements Host {
     try {
       writeFileSync(path, value);
     } catch (cause) {
-      throw new GatewayError("unable", `cannot write ${path}: ${messageOf(cause)}`, { cause });
+      throw new GatewayError("kernel_refused", `cannot write ${path}: ${messageOf(cause)}`, { cause });
     }
   }
 

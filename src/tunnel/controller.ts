@@ -100,8 +100,9 @@ export class Controller {
   }
 
   /**
-   * To a server, or to the nearest one of a place, unless the tunnel leads there already. Settles when the outcome is
-   * known; throws `GatewayError("unable")`, and then the former tunnel is in place.
+   * Connects to a server, or to the nearest one of a place, unless the tunnel leads there already. Resolves once traffic
+   * can flow. If it throws, the former tunnel is in place: `no_answer` if the server is silent, `interrupted` if another
+   * connect or a disconnect came, or another code.
    */
   connect(wanted: Target): Promise<void> {
     if (this.pending !== null && sameTarget(this.pending.wanted, wanted)) return this.pending.outcome;
@@ -387,7 +388,7 @@ export class Controller {
   }
 
   private interrupt(reason: string): AbortSignal {
-    this.wish.abort(new GatewayError("unable", reason));
+    this.wish.abort(new GatewayError("interrupted", reason));
     this.wish = new AbortController();
     return this.wish.signal;
   }

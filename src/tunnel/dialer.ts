@@ -37,7 +37,10 @@ interface Deps {
 export class Dialer {
   constructor(private readonly deps: Deps) {}
 
-  /** Throws `GatewayError("unable")`, or the signal's reason; what was begun is then for the caller to clear. */
+  /**
+   * Throws `GatewayError("no_answer")` if the server does not answer, or the signal's reason. After any error the
+   * caller clears what was begun.
+   */
   async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
     const { kernel, killSwitch, resolver, name, slot } = this.deps;
     const { uplinkMtu } = killSwitch.network;
@@ -71,7 +74,7 @@ export class Dialer {
     }
     signal.throwIfAborted();
     throw new GatewayError(
-      "unable",
+      "no_answer",
       `${session.server.name} did not answer the WireGuard handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?${clockHint(host.now(), savedState.handshake())}`,
     );
   }

@@ -208,7 +208,9 @@ export class Kernel {
     // A program takes on its socket, at once, what `wg` would write there.
     const answer = this.native ? null : await this.host.exchange(socketOf(link), uapiText(own, peers));
     if (answer?.trim() === "errno=0") return;
-    if (answer !== null) throw new GatewayError("unable", `WireGuard refused the configuration of ${link}`);
+    if (answer !== null) {
+      throw new GatewayError("kernel_refused", `WireGuard refused the configuration of ${link}`);
+    }
     await this.host.run(["wg", "setconf", link, "/dev/stdin"], {
       stdin: setconfText(own, peers),
       secret: true,

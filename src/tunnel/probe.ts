@@ -46,7 +46,10 @@ export class Probe {
     this.roundTrips = new RoundTrips(deps.host);
   }
 
-  /** Throws `GatewayError("unable")`, or the signal's reason; what was begun is then for the caller to clear. */
+  /**
+   * Throws `GatewayError("no_answer")` if no server answers, or the signal's reason. After any error the caller clears
+   * what was begun.
+   */
   async nearest(place: Place, former: Former | null, signal: AbortSignal): Promise<Server> {
     const { roundTrips } = this;
     const { servers } = place;
@@ -66,7 +69,7 @@ export class Probe {
     if (nearest !== null) return nearest;
     const hint = clockHint(this.deps.host.now(), this.deps.savedState.handshake());
     throw new GatewayError(
-      "unable",
+      "no_answer",
       `none of the ${unknown.length} servers of ${place.name} that were asked has answered the WireGuard handshake${hint === "" ? "" : `.${hint}`}`,
     );
   }

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
-import { GatewayError, messageOf } from "../errors.ts";
+import { codeOf, GatewayError, messageOf } from "../errors.ts";
 import { INTERFACE_NAME } from "../interface-name.ts";
 import type { Alarm } from "../killswitch/repairs.ts";
 import { NO_ROLES, type Roles } from "../network/lan.ts";
@@ -35,8 +35,7 @@ const SAVE_AGAIN_MS = 5_000;
  * once, and goes on without the disk: a tunnel does not need one.
  */
 export class SavedState {
-  /** Why the next start would not know all of it, or null. */
-  trouble: string | null = null;
+  private failure: GatewayError | null = null;
   private values: Record<string, string>;
   private readonly unsaved = new Set<string>();
 
@@ -45,6 +44,11 @@ export class SavedState {
     private readonly alarm: Alarm,
   ) {
     this.values = store.settings();
+  }
+
+  /** Why the next start would not know all of it, or null. */
+  get trouble(): string | null {
+    return this.failure?.message ?? null;
   }
 
   /** Takes up what somebody else has put into the store, in place of all that was not saved. */
@@ -128,12 +132,12 @@ export class SavedState {
       this.unsaved.clear();
       this.tell(null);
     } catch (error) {
-      this.tell(messageOf(error));
+      this.tell(new GatewayError(codeOf(error), `${messageOf(error)} ${FORGETFUL}`));
     }
   }
 
   assertSaved(): void {
-    if (this.trouble !== null) throw new GatewayError("unable", this.trouble);
+    if (this.failure !== null) throw this.failure;
   }
 
   /** Tries again what could not be saved, until `signal` says stop. */
@@ -164,11 +168,11 @@ export class SavedState {
     }
   }
 
-  private tell(why: string | null): void {
-    const first = this.trouble === null;
-    this.trouble = why === null ? null : `${why} ${FORGETFUL}`;
-    if (this.trouble !== null && first) this.alarm("state_not_saved", this.trouble);
-    if (this.trouble === null && !first) this.alarm("state_saved", "The database can be written again.");
+  private tell(failure: GatewayError | null): void {
+    const before = this.failure;
+    this.failure = failure;
+    if (failure !== null && before === null) this.alarm("state_not_saved", failure.message);
+    if (failure === null && before !== null) this.alarm("state_saved", "The database can be written again.");
   }
 }
 

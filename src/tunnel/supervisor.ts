@@ -1,5 +1,5 @@
 import { familyOf } from "../address.ts";
-import { messageOf } from "../errors.ts";
+import { GatewayError, messageOf } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
@@ -215,9 +215,9 @@ export class Supervisor {
     return addresses.some((address) => familyOf(address) === familyOf(state.session.endpoint.address));
   }
 
-  /** The next attempt is now; one that is under way began in another world. */
+  /** Makes the next attempt now; one that is under way predates the change of the network. */
   private hurry(): void {
-    this.attempt.abort();
+    this.attempt.abort(new GatewayError("interrupted", "interrupted by a change of the network"));
     this.effort = null;
     this.hurried.resolve();
   }

@@ -98,7 +98,15 @@ test("each code of a GatewayError has its status", async () => {
   for (let count = 0; count < 10; count++) await home.again("GET", "/api/status");
   const many = "too many requests: see the X-RateLimit headers and Retry-After";
   expectRefusal(await home.again("GET", "/api/status"), 429, many);
-  for (const code of ["timed_out", "unable"] as const) {
+  const failures = [
+    "no_answer",
+    "interrupted",
+    "kernel_refused",
+    "storage_full",
+    "timed_out",
+    "unable",
+  ] as const;
+  for (const code of failures) {
     failWith(new GatewayError(code, "as the machine says"));
     expectRefusal(await connect(), 500, "as the machine says");
   }

@@ -277,6 +277,17 @@ test.each([
   });
 });
 
+/** Code and message of what the work throws. */
+function failureOf(work: () => unknown): [string, string] | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return [error.code, error.message];
+  }
+}
+
 describe("a failure is reported in a sentence", () => {
   test("a full disk", () => {
     withStored((directory) => {
@@ -284,9 +295,10 @@ describe("a failure is reported in a sentence", () => {
         const { database } = store as unknown as { database: Database };
         database.run("PRAGMA max_page_count = 1");
         const many = () => Array.from({ length: 200 }, (_, n) => store.insert({ ...SERVER, name: `${n}` }));
-        expect(many).toThrow(
-          new GatewayError("unable", "The database could not be written: the disk is full."),
-        );
+        expect(failureOf(many)).toEqual([
+          "storage_full",
+          "The database could not be written: the disk is full.",
+        ]);
         database.run("PRAGMA max_page_count = 10000");
         store.insert({ ...SERVER, name: "later" });
       });
@@ -298,7 +310,7 @@ describe("a failure is reported in a sentence", () => {
       opened(directory, (store) => {
         (store as unknown as { database: Database }).database.run("PRAGMA query_only = ON");
         const message = "The database could not be written: the state directory is read-only.";
-        expect(() => store.write("a", "b")).toThrow(new GatewayError("unable", message));
+        expect(failureOf(() => store.write("a", "b"))).toEqual(["storage_full", message]);
       });
     });
   });
@@ -315,7 +327,7 @@ describe("a failure is reported in a sentence", () => {
     // The last write is only in the log.
     expect([store.alert, store.servers(), store.read("provider")]).toEqual([null, [SERVER], "imported"]);
     const message = "The database could not be opened: another program has locked it.";
-    expect(() => store.write("provider", "managed")).toThrow(new GatewayError("unable", message));
+    expect(failureOf(() => store.write("provider", "managed"))).toEqual(["unable", message]);
     holder.kill("SIGKILL");
     await holder.exited;
     store.write("provider", "managed");

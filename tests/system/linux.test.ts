@@ -45,4 +45,9 @@ describe("a program", () => {
     expect(await failureOf(["sh", "-c", script])).toBe('unable: sh -c failed: Cannot find device "wg0"');
     expect(await failureOf(["sh", "-c", "exit 3"])).toBe("unable: sh -c failed (exit 3)");
   });
+
+  test("of the kernel that fails was refused by the kernel", async () => {
+    const failure = await failureOf(["ip", "link", "show", "dev", "nonesuch0"]);
+    expect(failure).toBe('kernel_refused: ip link failed: Device "nonesuch0" does not exist.');
+  });
 });

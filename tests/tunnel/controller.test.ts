@@ -103,9 +103,10 @@ describe("a connect", () => {
   claim("to a silent server fails and leaves the gateway blocked", async ({ controller, host }) => {
     const before = kernelState(host);
     host.silent.add(ENDPOINT.one);
-    await expect(controller.connect(ONE)).rejects.toThrow(
-      "did not answer the WireGuard handshake within 10 s",
-    );
+    await expect(controller.connect(ONE)).rejects.toMatchObject({
+      code: "no_answer",
+      message: "one did not answer the WireGuard handshake within 10 s: is it up, and are the keys right?",
+    });
     expect(kernelState(host)).toBe(before);
     expect(await controller.status("custom")).toMatchObject({ connected: false, state: "failed" });
     expect((await controller.status("custom")).error).toContain("did not answer");
@@ -181,7 +182,10 @@ describe("a connect", () => {
       (event) => event === "sleep",
       () => controller.disconnect().then(hungUp.resolve, hungUp.reject),
     );
-    await expect(controller.connect(ONE)).rejects.toThrow("interrupted by a disconnect");
+    await expect(controller.connect(ONE)).rejects.toMatchObject({
+      code: "interrupted",
+      message: "interrupted by a disconnect",
+    });
     await hungUp.promise;
     expect(kernelState(host)).toBe(before);
     expect(await controller.status("custom")).toMatchObject({ state: "disconnected", error: null });
@@ -196,7 +200,10 @@ describe("a connect", () => {
       (event) => event === "sleep",
       () => controller.connect(TWO).then(second.resolve, second.reject),
     );
-    await expect(controller.connect(ONE)).rejects.toThrow("interrupted by a connect to two");
+    await expect(controller.connect(ONE)).rejects.toMatchObject({
+      code: "interrupted",
+      message: "interrupted by a connect to two",
+    });
     await second.promise;
     await settled(gateway);
     expect(tunnelLinks(host)).toHaveLength(1);

@@ -159,9 +159,10 @@ describe("a probe", () => {
     await controller.connect(ONE);
     const before = kernelState(host);
     distances(host, MANAGED, [null, null, null, null]);
-    await expect(controller.connect(SWEDEN)).rejects.toThrow(
-      "none of the 4 servers of Sweden that were asked has answered the WireGuard handshake",
-    );
+    await expect(controller.connect(SWEDEN)).rejects.toMatchObject({
+      code: "no_answer",
+      message: "none of the 4 servers of Sweden that were asked has answered the WireGuard handshake",
+    });
     expect(kernelState(host)).toBe(before);
     expect(await gateway.status()).toMatchObject({ state: "connected", server: "one" });
     expect((await gateway.status()).error).toContain("none of the 4 servers");

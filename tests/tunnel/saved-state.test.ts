@@ -1,6 +1,5 @@
 import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../src/errors.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, stoodAlways, TWO } from "./gateway.ts";
 
@@ -60,9 +59,10 @@ describe("on a disk that takes nothing", () => {
       const gateway = await Gateway.started(directory);
       disk(gateway, "nothing");
       const refusal = "The database could not be written: the state directory is read-only.";
-      await expect(gateway.controller.setKillSwitch(false)).rejects.toThrow(
-        new GatewayError("unable", refusal),
-      );
+      await expect(gateway.controller.setKillSwitch(false)).rejects.toMatchObject({
+        code: "storage_full",
+        message: refusal,
+      });
       expect((await gateway.status()).killswitch_active).toBe(true);
       expect([gateway.savedState.killSwitchWanted(), gateway.savedState.trouble]).toEqual([true, null]);
     }));
@@ -73,9 +73,10 @@ describe("on a disk that takes nothing", () => {
       await gateway.controller.setKillSwitch(false);
       expect((await gateway.status()).killswitch_active).toBe(false);
       disk(gateway, "nothing");
-      await expect(gateway.controller.setKillSwitch(true)).rejects.toThrow(
-        new GatewayError("unable", TROUBLE),
-      );
+      await expect(gateway.controller.setKillSwitch(true)).rejects.toMatchObject({
+        code: "storage_full",
+        message: TROUBLE,
+      });
       expect((await gateway.status()).killswitch_active).toBe(true);
       disk(gateway, "all");
       gateway.savedState.save();
