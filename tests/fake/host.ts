@@ -75,9 +75,9 @@ export class FakeHost implements Host, Internet {
     for (let turn = this.turns(command); turn > 0; turn--) await null;
     const held = this.holds(command);
     if (held !== null) await held;
-    if (failure === "before") throw new GatewayError("unable", `${command}: made to fail`);
+    if (failure === "before") throw new GatewayError("kernel_refused", `${command}: made to fail`);
     const answer = this.execute(command, stdin);
-    if (failure === "after") throw new GatewayError("unable", `${command}: made to fail after its effect`);
+    if (failure === "after") throw new GatewayError("kernel_refused", `${command}: made to fail after its effect`);
     if (failure === "late") throw new GatewayError("timed_out", `${command} did not finish within 30 s`);
     return answer;
   }

@@ -2,7 +2,7 @@ import { GatewayError } from "../../src/errors.ts";
 
 /** The kernel refuses, in the words of the program that asked it. */
 export function fail(message: string): never {
-  throw new GatewayError("unable", message);
+  throw new GatewayError("kernel_refused", message);
 }
 
 /** The gateway has never sent this before: teach the fake what the real kernel does with it. */
