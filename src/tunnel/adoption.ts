@@ -20,7 +20,7 @@ interface Deps {
   slot: Slot;
 }
 
-/** What an earlier process has left, and what is known of it. */
+/** What an earlier process has left, and what may identify it. */
 interface Found {
   /** The tunnel's interfaces that exist. */
   present: readonly string[];
@@ -28,7 +28,7 @@ interface Found {
   network: HostNetwork;
 }
 
-/** The state that an earlier process's tunnel amounts to: of an interface that the routes lead to, and a server that is known. */
+/** The state of an earlier process's tunnel, if routes lead to its interface and its server is known; else null. */
 export async function adopted(
   { host, kernel, savedState, slot, log }: Deps,
   { present, servers, network }: Found,
@@ -56,17 +56,17 @@ export async function adopted(
   return null;
 }
 
-/** Null where the machine's network has changed so that the server cannot be used. */
+/** Null if the server cannot be used on the machine's present network. */
 function usableNow(network: HostNetwork, server: Server, log: Deps["log"]): Server | null {
   try {
     return usableOn(network, server);
   } catch (error) {
-    log.warn(`the tunnel that is up is not taken over: ${messageOf(error)}`);
+    log.warn(`not adopting the tunnel that is up: ${messageOf(error)}`);
     return null;
   }
 }
 
-/** Whether an interface is a tunnel of ours to that server: both keys and the mark agree. */
+/** Whether an interface is our tunnel to that server: both keys and the mark match. */
 function isServerOf(device: Interface, { config }: Server, { mark }: Slot): boolean {
   return (
     (device.fwmark & MARK_MASK) === mark &&

@@ -1,6 +1,6 @@
 /**
- * More words for the error of a handshake that nobody answers; empty unless the clock is behind. A server refuses a
- * handshake whose timestamp is not newer than the last it saw from the same key (WireGuard white paper, 5.1).
+ * A hint for the error after an unanswered handshake; empty unless the clock is behind. A server ignores a handshake
+ * whose timestamp is not newer than the last one from the same key (WireGuard white paper, 5.1).
  */
 export function clockHint(now: number, lastHandshake: number | null): string {
   if (lastHandshake === null || now >= lastHandshake) return "";

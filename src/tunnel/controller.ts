@@ -22,7 +22,7 @@ import { carriedBy, type Event, type State, transition } from "./state.ts";
 import { statusOf } from "./status.ts";
 import { candidatesOf, isPlace, leadsTo, sameTarget, type Target } from "./target.ts";
 
-/** The old tunnel stays this long after a switch, for the answers that are on their way; by satellite they take 0.7 s. */
+/** How long the old tunnel stays after a switch, for answers still in flight; by satellite they take 0.7 s. */
 const FORMER_STAYS_MS = 1_000;
 
 interface Deps {
@@ -34,26 +34,26 @@ interface Deps {
   probe: Probe;
   repairs: Repairs;
   savedState: SavedState;
-  /** The machine's own network, looked up anew. */
+  /** The machine's own network, as it is now. */
   findNetwork: () => Promise<HostNetwork>;
   /** The tunnel's name: the owner of its part of the kill switch. */
   name: string;
   slot: Slot;
-  /** Whether a start goes back to the server that the gateway had. */
+  /** Whether a start reconnects to the last server. */
   autoconnect: boolean;
   log: Pick<Log, "info" | "warn">;
 }
 
 /**
- * Owns the tunnel. One queue decides when; a new wish (connect or disconnect) interrupts whatever is under way,
- * so that disconnect always wins. Whatever fails, the firewall stays as it was or goes to blocked.
+ * Owns the tunnel. One queue puts all work in order; a new connect or disconnect interrupts whatever is under way, so
+ * that disconnect always wins. If anything fails, the firewall stays as it was or blocks everything.
  */
 export class Controller {
   private current: State = { name: "disconnected" };
   private readonly queue = new Queue();
   private wish = new AbortController();
   private pending: { wanted: Target; outcome: Promise<void> } | null = null;
-  /** Why the tunnel's links and routes may not be as the state wants them, or null. */
+  /** Why the tunnel's links and routes may differ from what the state requires, or null. */
   private unsettled: string | null = null;
   private error: string | null = null;
   private readonly listeners = new Set<(state: State) => void>();
@@ -77,7 +77,7 @@ export class Controller {
     this.listeners.add(listener);
   }
 
-  /** Raises the kill switch; takes over the tunnel that the kernel has, or clears it and remembers the server. */
+  /** Turns the kill switch on; adopts the tunnel in the kernel, or removes it and reconnects to the last server. */
   async start(known: readonly Server[]): Promise<void> {
     const { kernel, killSwitch, savedState, slot, autoconnect, host, log, findNetwork } = this.deps;
     const network = await findNetwork();
@@ -89,11 +89,11 @@ export class Controller {
     const kept = carriedBy(this.current);
     if (kept !== null && !network.online) this.error = outageOf(network.uplink);
     for (const link of present) if (link !== kept?.link) await kernel.close(link);
-    if (kept !== null) log.info(`the tunnel to ${kept.server.name} is up already: taken over`);
-    const wished = savedState.connection();
-    const server = known.find((one) => one.provider === wished?.provider && one.name === wished.name);
+    if (kept !== null) log.info(`the tunnel to ${kept.server.name} is up already: adopting it`);
+    const saved = savedState.connection();
+    const server = known.find((one) => one.provider === saved?.provider && one.name === saved.name);
     if (kept === null && autoconnect && server !== undefined) {
-      log.info(`going back to ${server.name}, as before the restart`);
+      log.info(`reconnecting to ${server.name}, as before the restart`);
       this.enter({ type: "resume", server, since: host.monotonic() });
     }
     await this.setSysctls();
@@ -125,24 +125,24 @@ export class Controller {
     return this.queue.add(() => this.endTunnel());
   }
 
-  /** Ends what is under way, so that nothing that was opened for it stays open; the tunnel stays. */
+  /** Ends what is under way and closes whatever was opened for it; the tunnel stays. */
   stop(): Promise<void> {
     this.interrupt("the service stops");
     return this.queue.drained();
   }
 
-  /** The operator's switch; there is no way to it over HTTP. */
+  /** For the operator only; HTTP clients cannot reach it. */
   setKillSwitch(wanted: boolean): Promise<void> {
     const { savedState, log } = this.deps;
     return this.queue.add(async () => {
       savedState.saveKillSwitch(wanted);
-      log.warn(`the operator has taken the kill switch ${wanted ? "up" : "down"}`);
+      log.warn(`the operator has turned the kill switch ${wanted ? "on" : "off"}`);
       await this.settle();
       savedState.assertSaved();
     });
   }
 
-  /** Does what must not coincide with a change of the tunnel; the next wish interrupts it. */
+  /** Runs work that must not coincide with a change of the tunnel; the next connect or disconnect interrupts it. */
   beside<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { signal } = this.wish;
     return this.queue.add(async () => {
@@ -151,21 +151,21 @@ export class Controller {
     });
   }
 
-  /** One line that says why the kill switch's promise cannot be kept now, or null. */
+  /** One line that says why the kill switch cannot be relied on now, or null. */
   async fault(): Promise<string | null> {
     const { killSwitch, savedState } = this.deps;
     const { trouble } = this;
-    if (trouble !== null) return `the network could not be set as it must be: ${trouble}`;
+    if (trouble !== null) return `the network could not be configured: ${trouble}`;
     if (!savedState.killSwitchWanted()) return null;
     if (!(await killSwitch.stands()))
-      return "the kill switch's rules are not in the kernel, or someone has altered them";
+      return "the kill switch's rules are not in the kernel, or another program has altered them";
     if (killSwitch.foreignRule.message !== null) return killSwitch.foreignRule.message;
     const { stands, parts } = await this.inspection();
     const broken = parts.find((part) => !part.holds);
-    return stands ? null : `a part of the kill switch does not hold: ${broken?.name}: ${broken?.found}`;
+    return stands ? null : `a part of the kill switch is not in place: ${broken?.name}: ${broken?.found}`;
   }
 
-  /** Each part of the kill switch, as the kernel has it. */
+  /** Each part of the kill switch, as it is in the kernel. */
   inspection(): Promise<Inspection> {
     return this.deps.killSwitch.inspection(this.trouble);
   }
@@ -174,7 +174,7 @@ export class Controller {
     return this.deps.killSwitch.fault ?? this.unsettled;
   }
 
-  /** The status now, or what it was in a state that has just been left. */
+  /** The status in the current state, or in one that has just been left. */
   async status(provider: Provider, state: State = this.current): Promise<Status> {
     const { kernel, killSwitch, otherFirewalls, host } = this.deps;
     const troubles = [this.error, killSwitch.foreignRule.message, otherFirewalls.notice.message];
@@ -194,7 +194,7 @@ export class Controller {
     return servers.some((server) => server?.provider === provider && server.name === name);
   }
 
-  /** The session is dead; routes and firewall stay, so that nothing leaves beside it. */
+  /** The session is dead; routes and firewall stay, so that nothing leaves outside the tunnel. */
   lost(why: string): void {
     if (this.current.name !== "connected") return;
     this.deps.log.warn(`${why}; reconnecting`);
@@ -209,7 +209,7 @@ export class Controller {
     this.enter({ type: "recovered" });
   }
 
-  /** One attempt to leave `reconnecting`: a new interface, a newly resolved endpoint. Throws why it failed. */
+  /** One attempt to leave `reconnecting`, with a new interface and a newly resolved endpoint; throws if it fails. */
   redial(server: Server, attempt: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([this.wish.signal, attempt]);
     return this.queue.add(async () => {
@@ -221,7 +221,7 @@ export class Controller {
         const former = session === null ? null : { session, alive: false };
         this.arrive(await this.deps.dialer.dial(server, former, signal), same ? since : undefined);
       } catch (error) {
-        // Of an uplink that is down, that is what there is to know.
+        // While the uplink is down, that it is down says more than why an attempt failed.
         if (!signal.aborted && (this.deps.killSwitch.network.online || this.error === null))
           this.error = messageOf(error);
         await this.settle();
@@ -231,7 +231,7 @@ export class Controller {
     });
   }
 
-  /** Puts back what someone else took from the tunnel's interface: its addresses, its routes, the interface itself. */
+  /** Restores addresses and routes that another program has removed; without its interface the tunnel is lost. */
   checkTunnel(): Promise<void> {
     return this.queue.add(async () => {
       const { kernel, killSwitch, repairs } = this.deps;
@@ -251,12 +251,12 @@ export class Controller {
 
   private readonly checkLater = () => void this.checkTunnel().catch(() => {});
 
-  /** Takes note of the machine's own network. Nothing waits for it: the LAN must be served while a server is dialled. */
+  /** Reads the machine's own network and applies changes, outside the queue: the LAN must be served while a server is dialled. */
   async checkNetwork(): Promise<void> {
     const { killSwitch, findNetwork, log } = this.deps;
     const found = await findNetwork();
     const known = killSwitch.network;
-    // Without its route it is the uplink still: the firewall must let it hear the router to get the route back.
+    // An uplink without a route is still the uplink: the firewall must let the router's messages in to restore the route.
     const network =
       found.uplink === null ? { ...found, uplink: known.uplink, uplinkMtu: known.uplinkMtu } : found;
     if (Bun.deepEquals(network, known)) return;
@@ -266,20 +266,20 @@ export class Controller {
     await together([updated, this.setSysctls(network)]);
   }
 
-  /** Where the LAN has come to use an address of the tunnel's own. The server is tried again: the LAN may move on. */
+  /** Drops a tunnel one of whose addresses the LAN now uses. The server is tried again, for the LAN may change back. */
   private dropUnusable(): Promise<void> {
     return this.queue.add(async () => {
       const server = carriedBy(this.current)?.server;
       const clash = server === undefined ? null : clashOf(this.network, server.config);
       if (server === undefined || clash === null) return;
-      this.error = `the tunnel to ${server.name} cannot stay: ${clash}`;
+      this.error = `the tunnel to ${server.name} had to be dropped: ${clash}`;
       this.deps.log.warn(this.error);
       this.enter({ type: "drop" });
       await this.settle();
     });
   }
 
-  /** Tries again what failed to apply. */
+  /** Retries what failed to apply. */
   async repair(): Promise<void> {
     if (this.deps.killSwitch.fault !== null) await this.deps.killSwitch.mend();
     if (this.unsettled !== null) await this.queue.add(() => this.settle());
@@ -293,7 +293,7 @@ export class Controller {
   private async moveTo(wanted: Target, signal: AbortSignal, answer: () => void): Promise<void> {
     signal.throwIfAborted();
     const state = this.current;
-    // A live tunnel is not moved each time that its place is asked for.
+    // Asking again for the place that a live tunnel leads to does not move the tunnel.
     if (state.name === "connected" && leadsTo(wanted, state.session.server)) return answer();
     const session = carriedBy(state);
     const former: Former | null = session && { session, alive: state.name === "connected" };
@@ -311,7 +311,7 @@ export class Controller {
     await this.retire(session, signal).catch(() => this.settle());
   }
 
-  /** A place's nearest server is looked for first; nothing of this is a change of state. */
+  /** Finds a place's nearest server first; listeners are not told of that choice. */
   private async reach(wanted: Target, former: Former | null, signal: AbortSignal): Promise<Session> {
     const { dialer, probe } = this.deps;
     if (!isPlace(wanted)) return dialer.dial(wanted, former, signal);
@@ -323,7 +323,7 @@ export class Controller {
     });
   }
 
-  /** Ends the former tunnel once its last answers have had time to arrive. */
+  /** Removes the former tunnel once its last answers have had time to arrive. */
   private async retire(former: Session | null, signal: AbortSignal): Promise<void> {
     if (former === null) return;
     await this.deps.host.sleep(FORMER_STAYS_MS, signal);
@@ -352,7 +352,7 @@ export class Controller {
     }
   }
 
-  /** Makes the kernel what the state says. What fails is tried again by `repair`. */
+  /** Makes the kernel match the state. `repair` retries what fails. */
   private async settle(): Promise<void> {
     const { kernel, killSwitch, slot, log } = this.deps;
     try {
@@ -368,7 +368,7 @@ export class Controller {
       this.unsettled = null;
     } catch (error) {
       this.unsettled = messageOf(error);
-      log.warn(`${this.unsettled}; it is tried again`);
+      log.warn(`${this.unsettled}; trying again`);
     }
   }
 
@@ -394,7 +394,7 @@ export class Controller {
   }
 }
 
-/** What an uplink that is down is called. */
+/** The message for an uplink that is down. */
 export function outageOf(uplink: string | null): string {
   return uplink === null ? "the uplink is down" : `the uplink ${uplink} is down`;
 }

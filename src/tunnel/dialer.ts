@@ -12,13 +12,13 @@ import { partOf, type Session, sessionFor, usableOn } from "./session.ts";
 
 /** How long a server may take to answer the handshake; WireGuard itself retries after 5 s. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-/** First pause between two looks for the handshake, and the longest. */
+/** The first pause between two checks for the handshake, and the longest. */
 const POLL_MS = { first: 1, longest: 100 };
 
-/** What a dial begins from. */
+/** The tunnel that is up when a dial begins. */
 export interface Former {
   session: Session;
-  /** Whether its server answers: then a name is asked for through it. */
+  /** Whether its server answers: then names are looked up through it. */
   alive: boolean;
 }
 
@@ -33,7 +33,7 @@ interface Deps {
   slot: Slot;
 }
 
-/** Brings a tunnel up beside the former one, and leads traffic into it once the server has answered. */
+/** Brings up a tunnel next to the former one, and routes traffic into it once the server has answered. */
 export class Dialer {
   constructor(private readonly deps: Deps) {}
 
@@ -51,7 +51,7 @@ export class Dialer {
     const [address] = await resolver.resolve(host, wayOf(name, former), signal);
     const endpoint = { address, port };
     const session = sessionFor(slot, usable, endpoint, old);
-    // Carrying already, for routes alone lead traffic into it: one change of the firewall less before it flows.
+    // The firewall permits traffic inside it already: only routes lead there, and one change fewer comes before it flows.
     const sessions = old === null ? [session] : [old, session];
     await together([killSwitch.update(name, partOf(sessions)), kernel.open(session, uplinkMtu)]);
     await kernel.configure(session);
@@ -84,23 +84,23 @@ export function assertUplink({ uplink }: HostNetwork): void {
   if (uplink === null) {
     throw new GatewayError(
       "unable",
-      "there is no default route: is the uplink's cable in? Where it needs none, name it: --uplink",
+      "there is no default route: is the uplink's cable plugged in? If the uplink needs no default route, name it with --uplink",
     );
   }
 }
 
-/** How a tunnel asks for its next server's name. */
+/** How a tunnel looks up the name of its next server. */
 export function wayOf(owner: string, former: Former | null): Way {
   if (former?.alive) return { inside: true };
   return { inside: false, owner, part: partOf(carriedSince(former)) };
 }
 
-/** What carries until there is something new. */
+/** The sessions that carry traffic until a new one does. */
 export function carriedSince(former: Former | null): Session[] {
   return former === null ? [] : [former.session];
 }
 
-/** Waits for all of them even when one fails: what is still under way must not meet the repair. */
+/** Waits for all of them even if one fails: what is still running must not collide with the repair. */
 export async function together(works: readonly (Promise<unknown> | null)[]): Promise<void> {
   const outcomes = await Promise.allSettled(works);
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;

@@ -1,34 +1,34 @@
-/** What a WireGuard interface counts at one moment. */
+/** Counters of a WireGuard interface at one moment. */
 export interface Sample {
   /** Milliseconds on the monotone clock. */
   at: number;
-  /** What the kernel's own interface counts; null where a program makes the interface. */
+  /** Counters of a kernel interface; null if a userspace program provides the interface. */
   packets: { received: number; sent: number } | null;
-  /** Of what time the rest is: while packets come in nobody asks WireGuard itself. */
+  /** When the fields below were read: while packets come in, WireGuard itself is not asked. */
   countedAt: number;
   rxBytes: number;
   txBytes: number;
-  /** Milliseconds since 1970; only whether it changes counts, so that the clock may jump. */
+  /** Milliseconds since 1970; only changes matter, so the clock may jump. */
   latestHandshake: number;
 }
 
-/** What is known of a session's server; times on the monotone clock. */
+/** Whether a session's server is alive, as far as known; times on the monotonic clock. */
 export interface Evidence {
   heardAt: number;
-  /** Since when data goes out and nothing comes back; null where all is answered. */
+  /** Since when data has gone out and nothing has come back; null if everything was answered. */
   askedAt: number | null;
 }
 
-/** A keepalive: 16 bytes of header and 16 of authentication around nothing. Nobody answers it. */
+/** A keepalive is an empty packet: 16 bytes of header and 16 of authentication. It is never answered. */
 const KEEPALIVE_BYTES = 32;
-/** The one that is sent again and again, and the one that is owed for what came in, may go out together. */
+/** The persistent keepalive and the one that answers received data may go out together. */
 const KEEPALIVES_AT_ONCE = 2;
 /**
  * WireGuard answers data within 10 s, if only by a keepalive (KEEPALIVE_TIMEOUT, white paper 6.5); one second more
- * for the way there and back.
+ * for the round trip.
  */
 const UNANSWERED_MS = 11_000;
-/** WireGuard gives a session up this long after its handshake (REJECT_AFTER_TIME, white paper 6.1). */
+/** WireGuard drops a session this long after its handshake (REJECT_AFTER_TIME, white paper 6.1). */
 export const SESSION_ENDS_MS = 180_000;
 
 /** The evidence after another sample; `keepaliveMs` is the time from one keepalive to the next. */
@@ -38,7 +38,7 @@ export function weigh(evidence: Evidence, before: Sample, after: Sample, keepali
   return { ...evidence, askedAt: evidence.askedAt ?? (asked ? after.at : null) };
 }
 
-/** Whether the server has said anything between two samples. */
+/** Whether anything came from the server between two samples. */
 export function heardIn(before: Sample, after: Sample): boolean {
   if (after.packets !== null && before.packets !== null) {
     return after.packets.received !== before.packets.received;

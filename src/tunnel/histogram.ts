@@ -1,15 +1,15 @@
-/** How many observations were how large; a value, so that a reader never sees one that is half counted. */
+/** A distribution of observations. Immutable, so that a reader never sees a partial update. */
 export interface Histogram {
   /** Upper bounds, ascending; each belongs to its own bucket. */
   readonly bounds: readonly number[];
-  /** For each bound, how many observations are at most as large: the buckets add up, as Prometheus wants them. */
+  /** For each bound, the number of observations at most as large: cumulative, as Prometheus expects. */
   readonly counts: readonly number[];
   readonly sum: number;
-  /** All observations, those above the last bound too. */
+  /** All observations, including those above the last bound. */
   readonly count: number;
 }
 
-/** A histogram that has seen nothing yet. */
+/** An empty histogram. */
 export function histogramOf(bounds: readonly number[]): Histogram {
   return { bounds, counts: bounds.map(() => 0), sum: 0, count: 0 };
 }
@@ -23,5 +23,5 @@ export function observed({ bounds, counts, sum, count }: Histogram, value: numbe
   };
 }
 
-/** From a handshake in the LAN of a test to the 10 s after which a connect gives up, in seconds. */
+/** In seconds: from a handshake on a test LAN to the 10 s after which a connect fails. */
 export const CONNECT_BOUNDS_SECONDS: readonly number[] = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10];

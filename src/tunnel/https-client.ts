@@ -16,25 +16,25 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** Owner of the hole in the kill switch for a connection outside the tunnel. */
+/** The owner of the exemption from the kill switch for a connection outside the tunnel. */
 const EXEMPTION = "exemption";
 /** The port of https:// (RFC 9110, 4.2.2). */
 const HTTPS_PORT = 443;
 
-/** Carries the gateway's own HTTPS requests: for lists of servers, and for the account at the provider. */
+/** Sends the gateway's own HTTPS requests: for server lists, and for the account at the provider. */
 export class HttpsClient {
   constructor(private readonly deps: Deps) {}
 
-  /** Through the tunnel. Throws `GatewayError("unable")` where none is up, or none that leads to the server. */
+  /** Through the tunnel. Throws `GatewayError("unable")` if no tunnel is up, or if it does not lead to the server. */
   readonly sendInside: Send = async (request) => {
     const { host, controller, resolver } = this.deps;
     const { state } = controller;
     if (state.name !== "connected") {
-      throw new GatewayError("unable", "there is no tunnel to ask through; connect first");
+      throw new GatewayError("unable", "there is no tunnel to send this through; connect first");
     }
     const forEver = new AbortController().signal;
     const found = await resolver.resolve(hostOf(request), { inside: true }, forEver);
-    // With the kill switch down, what the tunnel does not carry would leave beside it.
+    // With the kill switch off, what the tunnel does not carry would leave outside it.
     const addresses = found.filter((address) => carries(state.session, address));
     if (addresses.length === 0) {
       throw new GatewayError("unable", `the tunnel does not lead to ${new URL(request.url).host}`);
@@ -43,8 +43,8 @@ export class HttpsClient {
   };
 
   /**
-   * Through the tunnel where one is up, else beside it: through a hole of exactly that server's addresses and port,
-   * for one connection of this program. For the operator's own commands only. A tunnel that is on its way is waited for.
+   * Through the tunnel if one is up, else outside it: through an exemption for exactly that server's addresses and
+   * port, for one connection of this program. For the operator's own commands only. Waits for a connect under way.
    */
   readonly send: Send = async (request) => {
     const { controller } = this.deps;
@@ -64,7 +64,7 @@ export class HttpsClient {
     const addresses = await resolver.resolve(hostOf(request), way, signal);
     const exemption = { addresses, port: port === "" ? HTTPS_PORT : Number(port), sourcePort: ownPort() };
     log.warn(
-      `the operator's errand: one connection to ${server} (${addresses.join(", ")}) beside the tunnel, from port ${exemption.sourcePort}`,
+      `the operator's exemption: one connection to ${server} (${addresses.join(", ")}) outside the tunnel, from port ${exemption.sourcePort}`,
     );
     await killSwitch.update(EXEMPTION, { exemption });
     return host.https({ ...request, addresses, sourcePort: exemption.sourcePort }, signal);
@@ -83,7 +83,7 @@ function carries({ server }: Session, address: string): boolean {
   );
 }
 
-/** Where no kill switch stands, and so no service runs that could know better. */
+/** For a machine without a kill switch, on which no service runs. */
 export function sendUnguarded(host: Host): Send {
   return async (request) => {
     const name = hostOf(request);

@@ -15,7 +15,7 @@ import type { Sample } from "./health.ts";
 import { linkLines, routedPrefixes, routeLines } from "./routes.ts";
 import { keepaliveOf, type Session } from "./session.ts";
 
-/** Where userspace WireGuard programs listen, one socket an interface (wireguard.com/xplatform). */
+/** Where userspace WireGuard programs listen, one socket per interface (wireguard.com/xplatform). */
 const SOCKET_FOLDER = "/var/run/wireguard";
 /** A userspace program ends 5 ms after its interface was deleted; on a busy machine it took 150 ms. */
 const PROGRAM_ENDS_WITHIN_MS = 3_000;
@@ -23,26 +23,26 @@ const PROGRAM_POLL_MS = 10;
 
 /** The tunnel's interfaces and routes in the kernel. */
 export class Kernel {
-  /** Whether this kernel makes WireGuard interfaces itself; found out by the first attempt. */
+  /** Whether this kernel supports WireGuard; null until the first attempt to create an interface. */
   private native: boolean | null = null;
 
   constructor(
     private readonly host: Host,
     private readonly slot: Slot,
-    /** Program that makes a WireGuard interface where the kernel does not. */
+    /** The program that provides WireGuard interfaces if the kernel does not. */
     private readonly userspace: string,
   ) {}
 
-  /** Brings up the session's interface, which knows no server yet. */
+  /** Brings up the session's interface, still without a peer. */
   async open({ link, server }: Session, uplinkMtu: number): Promise<void> {
     await this.createLink(link, linkLines(link, server.config, uplinkMtu));
   }
 
-  /** Leads traffic into the session, and no longer where only the former one led. */
+  /** Routes traffic into the session, and removes the routes that only the former one had. */
   async route({ server, link }: Session, former: Config | null): Promise<void> {
     const routed = new Set(routedPrefixes(server.config));
     const surplus = former === null ? [] : routedPrefixes(former).filter((prefix) => !routed.has(prefix));
-    // A route of the former tunnel is gone already where someone has deleted its interface.
+    // If another program has deleted the former interface, its routes are gone already.
     const present = surplus.length === 0 ? [] : (await this.routes()).map((route) => route.prefix);
     await this.batch([
       ...routeLines(link, server.config, this.slot.table),
@@ -52,7 +52,7 @@ export class Kernel {
     ]);
   }
 
-  /** Puts back the interface's state, addresses and routes; nothing where they stand. */
+  /** Restores the interface's state, addresses and routes; no change if they are in place. */
   async restore({ server, link }: Session, uplinkMtu: number): Promise<void> {
     await this.batch([
       ...linkLines(link, server.config, uplinkMtu),
@@ -75,12 +75,12 @@ export class Kernel {
     return links.map((link) => link.ifname);
   }
 
-  /** Names of the interfaces that the tunnel's routes lead to. */
+  /** Names of the interfaces that the tunnel's routes use. */
   async routedLinks(): Promise<string[]> {
     return [...new Set((await this.routes()).map((route) => route.dev))];
   }
 
-  /** What is not as `open` and `route` made it: `link`, or some of `addresses` and `routes`; empty where all is. */
+  /** What is missing of what `open` and `route` made: `link`, or some of `addresses` and `routes`; empty if all is there. */
   async missingOf({ server, link }: Session): Promise<("link" | "addresses" | "routes")[]> {
     const [shown, routes] = await Promise.all([
       this.host.run(["ip", "-j", "address", "show", "dev", link]).catch(() => "[]"),
@@ -102,7 +102,7 @@ export class Kernel {
     ];
   }
 
-  /** What the WireGuard interface says, or null where there is none. */
+  /** The state of the WireGuard interface, or null if there is none. */
   async device(link: string): Promise<Interface | null> {
     const answer = await this.host.exchange(socketOf(link), "get=1\n\n");
     if (answer !== null) return parseUapi(answer);
@@ -111,8 +111,8 @@ export class Kernel {
   }
 
   /**
-   * Who of an interface's servers has answered, by public key, and when, in milliseconds since 1970: null where
-   * WireGuard tells whole seconds alone. Runs a program only when more than the `known` answers have come in.
+   * Which of an interface's servers have answered, by public key, and when, in milliseconds since 1970: null if
+   * WireGuard reports only whole seconds. Runs a program only if more than `known` packets have come in.
    */
   async handshakes(link: string, known: number): Promise<Map<string, number | null>> {
     if (this.native && ((await this.packets(link))?.received ?? Number.POSITIVE_INFINITY) <= known) {
@@ -128,15 +128,15 @@ export class Kernel {
     );
   }
 
-  /** Whether the server has answered; runs a program only when something has come in. */
+  /** Whether the server has answered; runs a program only if a packet has come in. */
   async hasHandshake(link: string): Promise<boolean> {
     if (this.native && (await this.packets(link))?.received === 0) return false;
     return ((await this.device(link))?.peer?.latestHandshake ?? 0) > 0;
   }
 
   /**
-   * What the interface counts now, or null where there is none. The kernel's own counters cost no program; one
-   * runs only when packets went out and none came in, and once when what came in has ceased.
+   * The interface's counters now, or null if it does not exist. Reading the kernel's own counters runs no program; one
+   * runs only if packets went out and none came in, and once when incoming packets have stopped.
    */
   async sample(link: string, last: Sample | null): Promise<Sample | null> {
     const at = this.host.monotonic();
@@ -152,7 +152,7 @@ export class Kernel {
     return { at, packets, countedAt: at, rxBytes, txBytes, latestHandshake };
   }
 
-  /** Null where the interface belongs to a program, which counts better. */
+  /** Null for a userspace interface: its program keeps better counters. */
   private async packets(link: string): Promise<{ received: number; sent: number } | null> {
     this.native ??= await this.isNative(link);
     if (!this.native) return null;
@@ -162,10 +162,10 @@ export class Kernel {
     return received == null || sent == null ? null : { received: Number(received), sent: Number(sent) };
   }
 
-  /** An interface that an earlier process has made tells its kind; null where the kernel does not say. */
+  /** Whether an existing interface is a kernel WireGuard interface; null if the kernel does not say so. */
   private async isNative(link: string): Promise<true | null> {
-    const told = await this.host.read(`/sys/class/net/${link}/uevent`);
-    return told?.includes("DEVTYPE=wireguard\n") === true ? true : null;
+    const uevent = await this.host.read(`/sys/class/net/${link}/uevent`);
+    return uevent?.includes("DEVTYPE=wireguard\n") === true ? true : null;
   }
 
   private async createLink(link: string, lines: readonly string[]): Promise<void> {
@@ -177,12 +177,12 @@ export class Kernel {
         () => false,
       ));
     if (!made) await this.startProgram(link);
-    // Only now is it known: a first attempt may fail for another reason than a kernel without WireGuard.
+    // Set only now: the first attempt may have failed although the kernel supports WireGuard.
     this.native = made;
     await this.batch(lines);
   }
 
-  /** The program of an interface that was just deleted still holds the socket of its name for a moment. */
+  /** The program of an interface that was just deleted keeps the socket of that name for a moment. */
   private async startProgram(link: string): Promise<void> {
     const deadline = this.host.monotonic() + PROGRAM_ENDS_WITHIN_MS;
     while ((await this.host.exchange(socketOf(link), "get=1\n\n")) !== null) {
@@ -193,9 +193,9 @@ export class Kernel {
   }
 
   /**
-   * Gives the interface its server, or several with the same own key, which starts the handshakes. The firewall must
-   * let them out by then, and mark and peer come together: a first packet that meets the kill switch is sent again
-   * only after 5 s.
+   * Gives the interface its server, or several that use the same own key, which starts the handshakes. The firewall must
+   * permit them by then, and mark and peer are set together: WireGuard resends a first packet that the kill switch
+   * dropped only after 5 s.
    */
   async configure(session: Session, others: readonly Session[] = []): Promise<void> {
     const { link } = session;
@@ -205,7 +205,7 @@ export class Kernel {
       endpoint,
       keepalive: keepaliveOf(server),
     }));
-    // A program takes on its socket, at once, what `wg` would write there.
+    // Writing to the program's socket, as `wg` would, saves running `wg`.
     const answer = this.native ? null : await this.host.exchange(socketOf(link), uapiText(own, peers));
     if (answer?.trim() === "errno=0") return;
     if (answer !== null) {
@@ -225,7 +225,7 @@ export class Kernel {
   private async routes(): Promise<{ prefix: string; dev: string }[]> {
     const shown = await Promise.all(
       ["-4", "-6"].map((family) =>
-        // A table that nothing was ever put in does not exist.
+        // A routing table that never had a route does not exist.
         this.host
           .run(["ip", "-j", family, "route", "show", "table", String(this.slot.table)])
           .catch(() => "[]"),
@@ -249,7 +249,7 @@ function socketOf(link: string): string {
   return `${SOCKET_FOLDER}/${link}.sock`;
 }
 
-/** `ip` spells the widest prefix `default`, and a single address without its length. */
+/** `ip` writes the whole address space as `default`, and a single address without its length. */
 function prefixOf(shown: string, family: 4 | 6): string {
   if (shown === "default") return family === 4 ? "0.0.0.0/0" : "::/0";
   if (shown.includes("/")) return shown;

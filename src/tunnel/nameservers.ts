@@ -2,7 +2,7 @@ import { parseIp } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { Host } from "../system/host.ts";
 
-/** Where the system's own resolvers stand; behind a local stub, the files of the program that runs it. */
+/** Files that list the system's resolvers; if resolv.conf names a local stub, those of the program behind it. */
 const FILES = [
   "/etc/resolv.conf",
   "/run/systemd/resolve/resolv.conf",
@@ -17,7 +17,7 @@ export async function resolversOf(host: Host): Promise<string[]> {
   }
   throw new GatewayError(
     "unable",
-    "the system has no resolver to ask for the server's name: give the endpoint as an address",
+    "the system has no DNS resolver to look up the server's name: give the endpoint as an address",
   );
 }
 

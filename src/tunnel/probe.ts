@@ -9,18 +9,18 @@ import { clockHint } from "./clock.ts";
 import { assertUplink, carriedSince, type Former, together, wayOf } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Resolver } from "./resolver.ts";
-import { leadingNowhere, type Round, roundsOf } from "./round.ts";
+import { type Round, roundsOf, withoutRoutes } from "./round.ts";
 import { endOf, RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
 import { partOf, type Session, sessionFor } from "./session.ts";
 
 /** How long the first answer may take; WireGuard itself repeats a lost packet after 5 s. */
 const FIRST_ANSWER_MS = 3_000;
-/** After this long no further round begins: servers with a key each are asked one after the other. */
+/** After this long no further round begins: servers that need different own keys are probed one after the other. */
 const ROUNDS_MS = 6_000;
-/** Once one has answered, who takes twice as long is no rival; below this nobody notices the wait. */
+/** Once one server has answered, twice its time is enough to wait for the others; a wait below this goes unnoticed. */
 const RIVALS_MS = 100;
-/** Each look for answers comes after a twentieth of the time that has passed: a look costs, and that is how exact the kernel's WireGuard can be. */
+/** The pause between checks for answers is a twentieth of the time passed: a check costs time, and 5 % is precise enough. */
 const POLL = { part: 1 / 20, shortestMs: 1, longestMs: 50 };
 
 interface Deps {
@@ -36,8 +36,8 @@ interface Deps {
 }
 
 /**
- * Finds the nearest server of a place by real handshakes with a few of its servers, from an interface that leads
- * nowhere: an observer sees what connecting to each of them would show, and nothing else.
+ * Finds the nearest server of a place by real handshakes with a few of its servers, from an interface without addresses
+ * and routes: an observer sees what connecting to each of them would show, and nothing else.
  */
 export class Probe {
   readonly roundTrips: RoundTrips;
@@ -70,7 +70,7 @@ export class Probe {
     const hint = clockHint(this.deps.host.now(), this.deps.savedState.handshake());
     throw new GatewayError(
       "no_answer",
-      `none of the ${unknown.length} servers of ${place.name} that were asked has answered the WireGuard handshake${hint === "" ? "" : `.${hint}`}`,
+      `none of the ${unknown.length} servers tried in ${place.name} answered the WireGuard handshake${hint === "" ? "" : `.${hint}`}`,
     );
   }
 
@@ -90,7 +90,7 @@ export class Probe {
     this.report(servers);
   }
 
-  /** A server whose name cannot be looked up is left out; throws where that is all of them. */
+  /** Leaves out servers whose name cannot be looked up; throws if that is all of them. */
   private async sessionsFor(
     servers: readonly Server[],
     former: Former | null,
@@ -100,12 +100,12 @@ export class Probe {
     const sessions: Session[] = [];
     let failure: unknown = null;
     for (const server of servers) {
-      // A second session with the server that carries the traffic, by the same key, would end the first.
+      // A second session by the same key with the server that carries the traffic would end the first.
       if (former?.alive && isSameTunnel(former.session.server, server)) continue;
       const { host, port } = server.config.peer.endpoint;
       try {
         const [address] = await resolver.resolve(host, wayOf(name, former), signal);
-        sessions.push(sessionFor(slot, leadingNowhere(server), { address, port }, former?.session ?? null));
+        sessions.push(sessionFor(slot, withoutRoutes(server), { address, port }, former?.session ?? null));
       } catch (error) {
         signal.throwIfAborted();
         failure = error;
@@ -115,7 +115,7 @@ export class Probe {
     return sessions;
   }
 
-  /** Handshakes with all of a round at the same time, from one interface that is gone afterwards. */
+  /** Shakes hands with all servers of a round at once, from one interface that is removed afterwards. */
   private async play(
     [first, ...others]: Round,
     former: Former | null,
@@ -149,9 +149,9 @@ export class Probe {
       for (const { server } of [first, ...others]) {
         const at = handshakes.get(server.config.peer.publicKey);
         if (at === undefined || answered.has(server)) continue;
-        const told = at === null ? seen : at - began.on;
-        // Where the date was set meanwhile, only the look itself tells the time.
-        answered.set(server, told >= 0 && told <= passed ? told : passed);
+        const measured = at === null ? seen : at - began.on;
+        // If the date was set meanwhile, the time of this check is the best estimate.
+        answered.set(server, measured >= 0 && measured <= passed ? measured : passed);
       }
       nearest = Math.min(nearest, ...answered.values());
       const enough =
@@ -167,7 +167,7 @@ export class Probe {
       const ms = this.roundTrips.of(server);
       return `${server.name} ${ms === null ? "no answer" : `${ms.toFixed(1)} ms`}`;
     });
-    this.deps.log.info(`asked for their round trip: ${answers.join(", ")}`);
+    this.deps.log.info(`round trips: ${answers.join(", ")}`);
   }
 }
 

@@ -7,7 +7,7 @@ import type { Host } from "../system/host.ts";
 import { resolversOf } from "./nameservers.ts";
 import type { SavedState } from "./saved-state.ts";
 
-/** Source ports for what leaves beside the tunnel; below the kernel's own choice (32768), so no program has one by chance. */
+/** Source ports for packets outside the tunnel; below those that the kernel picks (32768 and up), so that no program gets one by chance. */
 const OWN_PORTS = { first: 20_000, count: 10_000 };
 
 interface Deps {
@@ -17,16 +17,16 @@ interface Deps {
   log: Pick<Log, "info" | "warn">;
 }
 
-/** How a name is asked for: through a live tunnel, or outside, as an addition to what the owner has in the kill switch. */
+/** How a name is looked up: through a live tunnel, or outside, in addition to what the owner has in the kill switch. */
 export type Way = { inside: true } | { inside: false; owner: string; part: PolicyPart };
 
-/** Finds the addresses of the few names that the gateway itself needs. */
+/** Looks up the few names that the gateway itself needs. */
 export class Resolver {
   constructor(private readonly deps: Deps) {}
 
   /**
-   * The addresses of a name, at least one. Outside the tunnel one port is open for the question, until the owner's
-   * next update of the kill switch. Where nobody answers, the last known address serves.
+   * The addresses of a name, at least one. Outside the tunnel, one source port may send the query until the owner's next
+   * update of the kill switch. If the lookup fails, returns the last known address.
    */
   async resolve(name: string, way: Way, signal: AbortSignal): Promise<[string, ...string[]]> {
     if (isIpv4(name) || isIpv6(name)) return [name];
@@ -52,31 +52,31 @@ export class Resolver {
       log.info(`the name ${name} is looked up outside the tunnel, at ${resolvers.join(" and ")}`);
       await killSwitch.update(way.owner, { ...way.part, lookup: { resolvers, sourcePort } });
     }
-    return unlessUnwanted(host.lookup(name, resolvers, sourcePort), signal);
+    return unlessAborted(host.lookup(name, resolvers, sourcePort), signal);
   }
 }
 
-/** A name has a few; a firewall's rule is not made of hundreds. */
+/** Names have a few addresses; a firewall rule must not grow to hundreds. */
 const MOST_ADDRESSES = 8;
 
-/** Each once, and spelled as the kernel spells it. IPv4 in the clothes of IPv6 is no address to go to. */
+/** Each once, as the kernel writes it. An IPv4-mapped IPv6 address cannot be an endpoint. */
 function usable(addresses: readonly string[]): string[] {
   const known = addresses.map(parseIp).filter((address) => address !== null);
   return [...new Set(known)].filter((address) => !address.startsWith("::ffff:")).slice(0, MOST_ADDRESSES);
 }
 
-/** A source port that only the service uses, for as long as it holds it. */
+/** A random source port from the range that only the gateway uses. */
 export function ownPort(): number {
   return OWN_PORTS.first + Math.floor(Math.random() * OWN_PORTS.count);
 }
 
-/** What the work comes to, or the signal's reason where that comes first. */
-function unlessUnwanted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+/** The outcome of the work, or the signal's reason if that comes first. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const giveUp = () => reject(signal.reason);
   if (signal.aborted) giveUp();
   signal.addEventListener("abort", giveUp, { once: true });
-  // The signal may live for days, and would keep the listener of each lookup.
+  // The signal may live for days and would collect a listener for each lookup.
   void work.then(resolve, reject).finally(() => signal.removeEventListener("abort", giveUp));
   return promise;
 }

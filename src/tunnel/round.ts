@@ -1,10 +1,10 @@
 import type { Server } from "../servers/schema.ts";
 import type { Session } from "./session.ts";
 
-/** Sessions of one interface: the same own key, and each server's key once. */
+/** Sessions that fit on one interface: the same own key, and each server's key once. */
 export type Round = readonly [Session, ...Session[]];
 
-/** As few as can be: they are played one after the other. */
+/** As few rounds as possible, because they run one after the other. */
 export function roundsOf(sessions: readonly Session[]): Round[] {
   const rounds: [Session, ...Session[]][] = [];
   for (const session of sessions) {
@@ -20,8 +20,8 @@ export function roundsOf(sessions: readonly Session[]): Round[] {
   return rounds;
 }
 
-/** The server without anything that could lead traffic to it. */
-export function leadingNowhere(server: Server): Server {
+/** The server without tunnel addresses, resolvers and allowed IPs, so that no traffic can go to it. */
+export function withoutRoutes(server: Server): Server {
   const { interface: own, peer } = server.config;
   return {
     ...server,

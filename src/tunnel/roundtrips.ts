@@ -2,31 +2,31 @@ import type { Place } from "../servers/place.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 
-/** So long a round trip counts: what the internet's routes are changes by the hour. */
+/** How long a measured round trip counts: routes on the internet change by the hour. */
 const FRESH_MS = 600_000;
 
 interface Measurement {
   ms: number;
   /** On the monotone clock. */
   at: number;
-  /** Where the server was then: a name may be given to another. */
+  /** The server's key and endpoint then: its name may be given to another server. */
   end: string;
 }
 
-/** What is known of how far servers are, for a while. */
+/** Round-trip times of servers, kept for a while. */
 export class RoundTrips {
   private readonly measured = new Map<string, Measurement>();
-  /** When the servers of a place were asked. */
+  /** When the servers of each place were last measured. */
   private readonly asked = new Map<string, number>();
 
   constructor(private readonly clock: Pick<Host, "monotonic">) {}
 
-  /** Whether there is one, unless the server has changed meanwhile. */
+  /** Whether a fresh one is known by this name; the server behind the name may have changed. */
   has(provider: Provider, name: string): boolean {
     return this.isFresh(this.measured.get(keyOf(provider, name))?.at);
   }
 
-  /** In milliseconds, or null where it is not known. */
+  /** In milliseconds; null if not known. */
   of(server: Server): number | null {
     const known = this.measured.get(keyOf(server.provider, server.name));
     return known?.end === endOf(server) && this.isFresh(known.at) ? known.ms : null;
@@ -65,7 +65,7 @@ export class RoundTrips {
   }
 }
 
-/** What a server is at the other end of the line, whatever it is called. */
+/** Identifies a server by its key and endpoint, whatever its name. */
 export function endOf({ config: { peer } }: Server): string {
   return `${peer.publicKey} ${peer.endpoint.host} ${peer.endpoint.port}`;
 }

@@ -21,18 +21,18 @@ const rolesSchema = Compile(
   Type.Object({ lan: Type.Array(Type.String()), outside: Type.Array(Type.String()) }),
 );
 
-/** Who may add servers and connect to them could have a name of each: disk and memory are bounded. */
+/** Anyone on the LAN can add servers with ever new names: disk and memory are bounded. */
 const MOST_ADDRESSES = 1_000;
 
-/** WireGuard shakes hands every two minutes, and a memory card wears out. */
+/** WireGuard shakes hands every two minutes, but each write wears the memory card. */
 const HANDSHAKES_EVERY_MS = 15 * 60_000;
 
-/** Between two tries to save what could not be saved; each waits for the disk. */
+/** The pause between two attempts to save; each attempt waits for the disk. */
 const SAVE_AGAIN_MS = 5_000;
 
 /**
- * What the tunnel remembers over a restart. The kernel is asked first; this only says which server it was. It is read
- * once, and goes on without the disk: a tunnel does not need one.
+ * What the tunnel keeps across a restart. The kernel is asked first; this only says which server it was. It is read
+ * once, and works without the disk afterwards: a tunnel does not need one.
  */
 export class SavedState {
   private failure: GatewayError | null = null;
@@ -46,23 +46,23 @@ export class SavedState {
     this.values = store.settings();
   }
 
-  /** Why the next start would not know all of it, or null. */
+  /** Why the latest changes are not saved, or null. */
   get trouble(): string | null {
     return this.failure?.message ?? null;
   }
 
-  /** Takes up what somebody else has put into the store, in place of all that was not saved. */
+  /** Reads the store again after another writer has changed it; discards what was not saved. */
   reload(): void {
     this.unsaved.clear();
     this.values = this.store.settings();
   }
 
-  /** Whether the operator wants the kill switch; in doubt yes. */
+  /** Whether the operator wants the kill switch; yes unless it was turned off. */
   killSwitchWanted(): boolean {
     return this.values.killswitch !== "off";
   }
 
-  /** Throws where it is to come down and that cannot be saved: it would come back by itself, who knows when. */
+  /** Throws if it is to be turned off and that cannot be saved: a restart would turn it on again unexpectedly. */
   saveKillSwitch(wanted: boolean): void {
     if (!wanted) this.store.write("killswitch", "off");
     this.keep("killswitch", wanted ? "on" : "off");
@@ -76,21 +76,21 @@ export class SavedState {
     this.keep("connection", JSON.stringify(connection));
   }
 
-  /** When the last handshake that is known of was completed, in milliseconds since 1970. */
+  /** When the last known handshake completed, in milliseconds since 1970. */
   handshake(): number | null {
     const at = Number(this.values.handshake ?? "none");
     return Number.isFinite(at) ? at : null;
   }
 
-  /** Written rarely. */
+  /** Skips most handshakes, to write rarely. */
   saveHandshake(at: number): void {
     const before = this.handshake();
-    // Where the clock was set back, the later date is no longer of use.
+    // If the clock was set back by much, the earlier date replaces the later one.
     if (before !== null && Math.abs(at - before) < HANDSHAKES_EVERY_MS) return;
     this.keep("handshake", String(Math.round(at)));
   }
 
-  /** Which interfaces were the LAN's, and which the uplink: of this machine alone, so no part of a backup. */
+  /** Which interfaces were the LAN's and which the uplink; specific to this machine, so not part of a backup. */
   roles(): Roles {
     const value = valueIn(this.values.roles ?? "null");
     return rolesSchema.Check(value) ? value : NO_ROLES;
@@ -100,7 +100,7 @@ export class SavedState {
     this.keep("roles", JSON.stringify(roles));
   }
 
-  /** The last interface with a default route, where it has a name that the gateway works with. */
+  /** The last interface with a default route, if the gateway works with its name. */
   uplink(): string | null {
     const { uplink = "" } = this.values;
     return INTERFACE_NAME.test(uplink) ? uplink : null;
@@ -110,7 +110,7 @@ export class SavedState {
     this.keep("uplink", uplink);
   }
 
-  /** The last address that a server's name resolved to. */
+  /** The last address that a name resolved to. */
   address(name: string): string | null {
     return this.values[`address ${name}`] ?? null;
   }
@@ -124,7 +124,7 @@ export class SavedState {
     this.keep(key, address);
   }
 
-  /** Saves what is not saved yet; where that fails, it is told. */
+  /** Saves what is not saved yet; raises an alert if that fails. */
   save(): void {
     try {
       this.store.reopen();
@@ -140,7 +140,7 @@ export class SavedState {
     if (this.failure !== null) throw this.failure;
   }
 
-  /** Tries again what could not be saved, until `signal` says stop. */
+  /** Retries what could not be saved, until `signal` aborts. */
   async keepSaving(clock: Pick<Host, "sleep">, signal: AbortSignal): Promise<void> {
     for (;;) {
       await clock.sleep(SAVE_AGAIN_MS, signal);
@@ -177,9 +177,9 @@ export class SavedState {
 }
 
 const FORGETFUL =
-  "The gateway works without it, but a restart would forget what it is asked for meanwhile; saving is tried again.";
+  "The gateway works without it, but a restart would lose the changes made meanwhile; it keeps trying to save them.";
 
-/** Null where the text is none. */
+/** Null if the text is not a valid connection. */
 export function connectionIn(text: string): Connection | null {
   const value = valueIn(text);
   return connectionSchema.Check(value) ? value : null;

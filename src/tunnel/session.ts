@@ -6,7 +6,7 @@ import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import { type Config, LONGEST_KEEPALIVE_SECONDS } from "../wireguard/schema.ts";
 
-/** One WireGuard interface and the server behind it. There are two interfaces, so that a switch can dial beside. */
+/** One WireGuard interface and the server behind it. There are two interfaces, so that a switch can dial while the old tunnel is up. */
 export interface Session {
   server: Server;
   link: string;
@@ -16,7 +16,7 @@ export interface Session {
   endpoint: { address: string; port: number };
 }
 
-/** A new session on the one of the slot's two interfaces that `other` does not use. */
+/** A new session on whichever of the slot's two interfaces `other` does not use. */
 export function sessionFor(
   slot: Slot,
   server: Server,
@@ -33,7 +33,7 @@ export function sessionOn(slot: Slot, which: 0 | 1, server: Server, endpoint: Se
 /** Opens NAT mappings, starts the first handshake, and renews it, so that an idle tunnel proves it is alive. */
 const KEEPALIVE_SECONDS = 25;
 
-/** Seconds from one keepalive to the next; a rarer one would make an idle tunnel look dead. */
+/** Seconds between keepalives, bounded: with longer pauses an idle tunnel would look dead. */
 export function keepaliveOf({ config }: Server): number {
   return Math.min(config.peer.persistentKeepalive || KEEPALIVE_SECONDS, LONGEST_KEEPALIVE_SECONDS);
 }
@@ -43,8 +43,8 @@ export function sameServer(a: Server, b: Server): boolean {
 }
 
 /**
- * The server as this machine can use it: without IPv6 only the tunnel's IPv4 addresses. Throws
- * `GatewayError("unable")` where it cannot.
+ * The server as this machine can use it: if IPv6 is off, with only the tunnel's IPv4 addresses. Throws
+ * `GatewayError("unable")` if it cannot be used.
  */
 export function usableOn(network: HostNetwork, server: Server): Server {
   const usable = withoutMissingFamily(network, server);
@@ -59,13 +59,13 @@ function withoutMissingFamily(network: HostNetwork, server: Server): Server {
   if (addresses.length === 0) {
     throw new GatewayError(
       "unable",
-      `${server.name} has IPv6 addresses alone, and IPv6 is turned off on this machine`,
+      `${server.name} has only IPv6 addresses, and IPv6 is turned off on this machine`,
     );
   }
   return { ...server, config: { ...server.config, interface: { ...server.config.interface, addresses } } };
 }
 
-/** What a tunnel with these sessions needs of the kill switch; each that carries has an endpoint too. */
+/** What the kill switch must permit for these sessions; those in `asked` only shake hands. */
 export function partOf(carrying: readonly Session[], asked: readonly Session[] = []): PolicyPart {
   return {
     endpoints: [...carrying, ...asked].map(firewallTunnelOf),
@@ -93,13 +93,13 @@ export function clashOf(network: HostNetwork, config: Config): string | null {
   return null;
 }
 
-/** Who uses an address outside the tunnel, and what to do about it, as the end of a sentence; null where nobody does. */
+/** Who uses an address outside the tunnel, and what to do about it, as the end of a sentence; null if nobody does. */
 function userOf(network: HostNetwork, address: string): string | null {
   const taker = takerOf(network, address);
   if (taker === null) return null;
   return taker === "machine"
-    ? "is an address of this machine, by which nobody could reach it any more; end the other tunnel that has it, or change the server's address"
-    : `lies in the LAN ${formatPrefix(taker)}, which could not reach the gateway any more; change the server's address, or the LAN's`;
+    ? "is an address of this machine, which could then no longer be reached there; end the other tunnel that has it, or change the server's address"
+    : `is in the LAN ${formatPrefix(taker)}, which could then no longer reach the gateway; change the server's address, or the LAN's`;
 }
 
 /** The tunnel's own addresses, without prefix length. */

@@ -1,7 +1,7 @@
 import type { Server } from "../servers/schema.ts";
 import type { Session } from "./session.ts";
 
-/** Where the tunnel stands. */
+/** The state of a tunnel. */
 export type State =
   | { name: "disconnected" }
   | { name: "connecting"; server: Server; former: Connected | Reconnecting | null }
@@ -9,15 +9,15 @@ export type State =
   | Reconnecting
   | { name: "failed"; server: Server };
 
-/** Routes and firewall lead into a session whose server answers. */
+/** Traffic is routed into a session whose server answers. */
 export interface Connected {
   name: "connected";
   session: Session;
-  /** Milliseconds on the monotone clock: when this server first answered. */
+  /** When this server first answered, in milliseconds on the monotonic clock. */
   since: number;
 }
 
-/** The server does not answer, and is tried until it does. Without a session everything is blocked meanwhile. */
+/** The server does not answer and is tried until it does. Without a session, everything is blocked meanwhile. */
 export interface Reconnecting {
   name: "reconnecting";
   server: Server;
@@ -27,21 +27,21 @@ export interface Reconnecting {
 
 /** All that can happen to a tunnel. */
 export type Event =
-  /** Someone wishes for a server. */
+  /** A connect was requested. */
   | { type: "dial"; server: Server }
-  /** A session has shaken hands, and traffic is led into it. */
+  /** A session has completed its handshake, and traffic is routed into it. */
   | { type: "arrive"; session: Session; since: number }
-  /** The server that was dialled does not answer. */
+  /** The dial failed. */
   | { type: "fail" }
-  /** Another wish came while a server was dialled. */
+  /** Another connect or a disconnect came during a dial. */
   | { type: "interrupt" }
   /** The session is dead. */
   | { type: "lost" }
-  /** The session can no longer be used: nothing carries traffic until another one does. */
+  /** The session can no longer be used: no traffic passes until another one is up. */
   | { type: "drop" }
   /** The session that was thought dead answers. */
   | { type: "recovered" }
-  /** The service starts and remembers the server that it had. */
+  /** The service starts and returns to its last server. */
   | { type: "resume"; server: Server; since: number }
   | { type: "disconnect" };
 
@@ -91,7 +91,7 @@ export function carriedBy(state: State): Session | null {
   }
 }
 
-/** What a dial that fails comes back to. */
+/** The state to return to if a dial fails. */
 function formerOf(state: State): Connected | Reconnecting | null {
   switch (state.name) {
     case "connected":

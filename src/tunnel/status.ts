@@ -4,13 +4,13 @@ import type { Interface } from "../wireguard/interface.ts";
 import type { Status } from "./schema.ts";
 import type { State } from "./state.ts";
 
-/** What the machine and the catalogue say beside the state. */
+/** What a status shows in addition to the state. */
 export interface Observed {
   provider: Provider;
   device: Interface | null;
   killSwitch: boolean;
   error: string | null;
-  /** Milliseconds on the monotone clock. */
+  /** Milliseconds on the monotonic clock. */
   now: number;
 }
 

@@ -18,22 +18,22 @@ import { keepaliveOf, type Session } from "./session.ts";
 import { carriedBy } from "./state.ts";
 
 /**
- * How often the tunnel is looked at. Under traffic a dead server is to be noticed within 15 s: the look that sees
- * the traffic begin, two more until it is known to be unanswered, and 11 s without an answer.
+ * How often the tunnel is checked. Under traffic, a dead server must be noticed within 15 s: one check that sees the
+ * traffic begin, two more until it is known to be unanswered, and 11 s without an answer.
  */
 const LOOK_MS = { busy: 1_000, idle: 1_500 };
-/** Events tell of changes; this is for those that no event tells of. */
+/** How often everything is checked, for changes that no event reports. */
 const BACKSTOP_MS = 300_000;
-/** A check that failed is made again after this long. */
+/** How soon a failed check is repeated. */
 const DOUBT_MS = 5_000;
 /**
- * How long an event waits for more of its kind: a cable that is put in, or a new address, causes many; another
- * program's firewall may change all day, and nothing of ours hangs on it.
+ * How long an event waits for more of its kind: plugging in a cable, or a new address, causes many; another program's
+ * firewall may change all day, and nothing here depends on it.
  */
 const SETTLES_MS = { firewall: 0, "other firewalls": 2_000, rules: 0, tunnel: 0, network: 300 };
-/** The programs that tell of events listen by then, and what was loaded before is no longer awaited from them. */
+/** By then the programs that report events are listening, and no event is due for what was loaded before. */
 const WATCHING_AFTER_MS = 1_500;
-/** A server that stays dead for this long is given up where `--failover` allows it. */
+/** A server that stays dead for this long is given up if `--failover` allows it. */
 const FAILOVER_AFTER_MS = 60_000;
 
 interface Deps {
@@ -44,9 +44,9 @@ interface Deps {
   otherFirewalls: OtherFirewalls;
   savedState: SavedState;
   slot: Slot;
-  /** Servers that may stand in for a dead one, the nearest first; none where the operator does not want that. */
+  /** Servers that may replace a dead one, the nearest first; none unless the operator allows it. */
   alternatives: (server: Server) => readonly Server[];
-  /** The server as its provider has it now; null where it is gone. */
+  /** The server as its provider lists it now; null if it is gone. */
   latest: (server: Server) => Server | null;
   log: Pick<Log, "warn">;
 }
@@ -54,16 +54,16 @@ interface Deps {
 interface Effort {
   begunAt: number;
   attempts: number;
-  /** Of these, the ones since the server counts as given up. */
+  /** Those of them since the server was given up. */
   elsewhere: number;
   notBefore: number;
 }
 
-/** Watches over tunnel and kill switch: notices loss and tampering, and sees to it that they are mended. */
+/** Watches the tunnel and the kill switch: notices loss and tampering, and has them repaired. */
 export class Supervisor {
   private known: { session: Session; sample: Sample; evidence: Evidence } | null = null;
   private busy = false;
-  /** Whether this look is the first: a session that stands by then is an earlier process's. */
+  /** Whether this check is the first: a session that exists by then belongs to an earlier process. */
   private first = true;
   /** The attempts to leave `reconnecting`; null while there is nothing to leave. */
   private effort: Effort | null = null;
@@ -71,12 +71,12 @@ export class Supervisor {
   private checkedAt = 0;
   private hurried = Promise.withResolvers<void>();
   private readonly waiting = new Set<KernelEvent["of"]>();
-  /** Links that lost something while they were not the current one, such as one that is dialled; null: any may have. */
+  /** Links that lost something while not current, such as one being dialled; null stands for any link. */
   private readonly damaged = new Set<string | null>();
 
   constructor(private readonly deps: Deps) {}
 
-  /** Until `signal` says stop. */
+  /** Runs until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     const { host, controller, killSwitch, slot, log } = this.deps;
     this.checkedAt = host.monotonic();
@@ -85,7 +85,7 @@ export class Supervisor {
     });
     const watched = { links: slot.links, routingTable: slot.table, firewallTable: TABLE };
     watchKernel(host, watched, (event) => void this.saw(event, signal), signal);
-    // What happened before the programs that watch were listening.
+    // For what happened before the programs that report events were listening.
     void host
       .sleep(WATCHING_AFTER_MS, signal)
       .then(() => (signal.aborted ? undefined : killSwitch.mend()))
@@ -97,9 +97,9 @@ export class Supervisor {
     }
   }
 
-  /** One look: repairs what failed to apply, weighs whether the server is alive, and tries a dead one again. */
+  /** One check: repairs what failed to apply, decides whether the server is alive, and dials a dead one again. */
   async look(): Promise<void> {
-    // A kernel that refuses a repair must not keep us from noticing that the server is dead.
+    // A failed repair must not prevent noticing that the server is dead.
     await this.repair().catch((error) => this.deps.log.warn(messageOf(error)));
     await this.judge();
     await this.tryAgain();
@@ -123,14 +123,14 @@ export class Supervisor {
     ]).catch((error) => this.doubt(error));
   }
 
-  /** What has changed could not be found out: all is looked at again before long. */
+  /** After a check that failed, everything is checked again soon. */
   private doubt(error: unknown): void {
     const { host, log } = this.deps;
     log.warn(messageOf(error));
     this.checkedAt = host.monotonic() - BACKSTOP_MS + DOUBT_MS;
   }
 
-  /** Answers the kernel's events; one answer does for all of a kind that come before it is given. */
+  /** Handles the kernel's events; those of one kind that come in before they are handled are handled once. */
   private async saw(event: KernelEvent, signal: AbortSignal): Promise<void> {
     const { host, killSwitch } = this.deps;
     if (event.of === "firewall" && killSwitch.isOwnChange()) return;
@@ -142,7 +142,7 @@ export class Supervisor {
     if (!signal.aborted) await this.answer(event.of).catch((error) => this.doubt(error));
   }
 
-  /** Whether it may be about the link that carries traffic; of any other it is remembered until that one does. */
+  /** Whether it may concern the link that carries traffic; damage to another link is noted until that link does. */
   private isOfCurrent({ link, deleted }: Extract<KernelEvent, { of: "tunnel" }>): boolean {
     const current = carriedBy(this.deps.controller.state)?.link;
     if (current !== undefined && link === current) return true;
@@ -152,7 +152,7 @@ export class Supervisor {
     return current !== undefined && link === null;
   }
 
-  /** What happened to a link while it was dialled is found out now. */
+  /** Checks a link that was damaged while it was dialled. */
   private arrived({ link }: Session, signal: AbortSignal): void {
     const damaged = this.damaged.has(link) || this.damaged.has(null);
     this.damaged.clear();
@@ -174,7 +174,7 @@ export class Supervisor {
     }
   }
 
-  /** A loss is answered at once; what a failed dial leaves behind is none, and its pauses stay. */
+  /** Dials at once after a loss; otherwise the pauses between dials stay as they are. */
   private async checkTunnel(): Promise<void> {
     const { controller } = this.deps;
     const before = controller.state;
@@ -185,7 +185,7 @@ export class Supervisor {
   private async checkNetwork(): Promise<void> {
     const { controller, killSwitch } = this.deps;
     const before = killSwitch.network;
-    // Where a layer refuses the change, the network has changed all the same.
+    // The network has changed even if the kernel refused what follows from it.
     await controller.checkNetwork().finally(() => this.heed(before));
   }
 
@@ -195,14 +195,14 @@ export class Supervisor {
     const gone = before.uplinkAddresses.filter((address) => !uplinkAddresses.includes(address));
     if (before.online && !online) this.lost(outageOf(uplink));
     if (before.online && online && this.mayUse(gone)) {
-      // A program's WireGuard goes on sending from an address that is no more.
+      // Userspace WireGuard keeps sending from an address that no longer exists.
       this.lost("the uplink has another address");
       this.hurry();
     }
     if (!before.online && online) this.hurry();
   }
 
-  /** What came in before the loss must not pass for a word of the server after it. */
+  /** Forgets what came in before the loss, so that it does not count as a sign of life after it. */
   private lost(why: string): void {
     this.deps.controller.lost(why);
     this.known = null;
@@ -227,7 +227,7 @@ export class Supervisor {
     const { state } = controller;
     const adopted = this.first;
     this.first = false;
-    // What is known of the former tunnel is wanted again if the new one does not come up.
+    // What is known of the former tunnel is needed again if the new one does not come up.
     if (state.name === "connecting") return;
     const session = carriedBy(state);
     if (session === null) {
@@ -253,16 +253,16 @@ export class Supervisor {
   }
 
   /**
-   * Milliseconds since the last handshake. Of use for an earlier process's session alone: the first to use a new one
-   * may be the time service, and then the clock jumps that dates the handshake.
+   * Milliseconds since the last handshake. Valid only for an earlier process's session: a new one may first be used by
+   * the time service, and then the clock jumps after the handshake was dated.
    */
   private ageOf({ latestHandshake }: Sample): number {
     return Math.max(0, this.deps.host.now() - latestHandshake);
   }
 
   /**
-   * The same server first, at once; then again and again, ever more rarely. Where the uplink seems to be down it is
-   * tried rarely from the first: a route to the server alone is enough, and no sign of being online.
+   * Tries the same server at once, then at growing intervals. While the uplink seems to be down, the intervals are long
+   * from the start: trying is still worthwhile, because a route to the server is enough and does not count as online.
    */
   private async tryAgain(): Promise<void> {
     const { host, controller, killSwitch, log } = this.deps;
@@ -278,7 +278,7 @@ export class Supervisor {
     const { effort } = this;
     if (now < effort.notBefore) return;
     this.attempt = new AbortController();
-    // Its key or its address may be another by now.
+    // Its key or its address may have changed meanwhile.
     const server = this.candidate(this.deps.latest(state.server) ?? state.server, effort);
     await controller
       .redial(server, this.attempt.signal)

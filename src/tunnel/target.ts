@@ -2,7 +2,7 @@ import { isIn, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
 import { sameServer } from "./session.ts";
 
-/** Where a client wants to go: to a server, or to the nearest one of a place. */
+/** What a client connects to: a server, or the nearest one of a place. */
 export type Target = Server | Place;
 
 export function isPlace(wanted: Target): wanted is Place {

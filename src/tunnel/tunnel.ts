@@ -16,39 +16,38 @@ import type { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
 import { Supervisor } from "./supervisor.ts";
 
-/** What a tunnel needs of the rest. */
+/** What a tunnel needs from the rest of the gateway. */
 export interface Surroundings {
   host: Host;
   savedState: SavedState;
-  /** The machine's own network, looked up anew. */
+  /** The machine's own network, as it is now. */
   findNetwork: () => Promise<HostNetwork>;
   /** The tunnel's name: the owner of its part of the kill switch. */
   name: string;
   /** Base name of all tunnels' interfaces. */
   base: string;
   slot: Slot;
-  /** Program that makes a WireGuard interface where the kernel does not. */
+  /** The program that provides WireGuard interfaces if the kernel does not. */
   userspace: string;
-  /** Whether a start goes back to the server that the gateway had. */
+  /** Whether a start reconnects to the last server. */
   autoconnect: boolean;
-  /** The server as its provider has it now; null where it is gone. */
+  /** The server as its provider lists it now; null if it is gone. */
   latest: (server: Server) => Server | null;
-  /** Servers that may stand in for a dead one, the nearest first. */
+  /** Servers that may replace a dead one, the nearest first. */
   alternatives: (server: Server) => readonly Server[];
   log: Pick<Log, "info" | "warn">;
   alarm: Alarm;
 }
 
 export interface Tunnel {
-  /** Does what is wished. */
+  /** Connects and disconnects. */
   controller: Controller;
-  /** Mends what breaks. */
+  /** Repairs what breaks. */
   supervisor: Supervisor;
-  /** What is known of how far servers are. */
+  /** Measured round trips to servers. */
   roundTrips: RoundTrips;
-  /** The kill switch. */
   killSwitch: KillSwitch;
-  /** The gateway's own requests. */
+  /** Sends the gateway's own requests. */
   httpsClient: HttpsClient;
 }
 

@@ -113,7 +113,7 @@ test(
 const FULL = { success: false, error: "The database could not be written: the disk is full." };
 
 const unsaved = (why: string) =>
-  `${why} The gateway works without it, but a restart would forget what it is asked for meanwhile; saving is tried again.`;
+  `${why} The gateway works without it, but a restart would lose the changes made meanwhile; it keeps trying to save them.`;
 
 const connect = (server: string) => fresh().ask("POST", "/api/connect", { server });
 const disconnect = () => fresh().ask("POST", "/api/disconnect");

@@ -170,7 +170,7 @@ test("GET /health answers 500 and one line of plain text when the promise cannot
   const { status, text, headers } = await send("GET", "/health");
   expect({ status, text }).toEqual({
     status: 500,
-    text: "the network could not be set as it must be: nft: syntax error, line 1",
+    text: "the network could not be configured: nft: syntax error, line 1",
   });
   expect(headers.get("content-type")).toBe("text/plain; charset=utf-8");
   home.host.onEvent = () => {};
@@ -183,7 +183,7 @@ test("GET /health says that the rules are gone, and that all is well once they a
   const { status, text } = await send("GET", "/health");
   expect({ status, text }).toEqual({
     status: 500,
-    text: "the kill switch's rules are not in the kernel, or someone has altered them",
+    text: "the kill switch's rules are not in the kernel, or another program has altered them",
   });
   expect((await send("GET", "/health")).text).toBe("healthy");
 });

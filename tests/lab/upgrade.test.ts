@@ -97,7 +97,7 @@ test("an upgrade from version 0.1 takes the live tunnel over: nothing leaks, and
     expect(client[kind]?.refused).toBe(0);
     expect(client[kind]?.lost.length).toBeLessThan(FEW);
   }
-  expect(gateway.log()).toContain("the tunnel to box-vpn-1 is up already: taken over");
+  expect(gateway.log()).toContain("the tunnel to box-vpn-1 is up already: adopting it");
   expect((await gateway.api("GET", "/api/status")).body).toMatchObject({
     state: "connected",
     server: "box-vpn-1",

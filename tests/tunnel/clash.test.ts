@@ -12,9 +12,9 @@ import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, stoodAlways, TWO } from "./gateway.ts";
 
 const OURS =
-  "is an address of this machine, by which nobody could reach it any more; end the other tunnel that has it, or change the server's address";
+  "is an address of this machine, which could then no longer be reached there; end the other tunnel that has it, or change the server's address";
 const inLan = (prefix: string) =>
-  `lies in the LAN ${prefix}, which could not reach the gateway any more; change the server's address, or the LAN's`;
+  `is in the LAN ${prefix}, which could then no longer reach the gateway; change the server's address, or the LAN's`;
 const IN_LAN = `10.64.0.1 ${inLan("10.64.0.0/24")}`;
 const SPOOFED = 'comment "CVE-2019-14899: nobody outside talks to the tunnel\'s address"';
 
@@ -72,10 +72,10 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
       state: "reconnecting",
       connected: false,
       killswitch_active: true,
-      error: `the tunnel to one cannot stay: 10.64.0.1 ${OURS}`,
+      error: `the tunnel to one had to be dropped: 10.64.0.1 ${OURS}`,
     });
     expect([...host.links.keys()]).toEqual(["lo", "lan0", "up0"]);
-    expect(log.join("\n")).toContain("the tunnel to one cannot stay");
+    expect(log.join("\n")).toContain("the tunnel to one had to be dropped");
     expect(stoodAlways(host)).toBe(true);
   });
 
@@ -133,9 +133,7 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
     const lan = gateway.host.links.get("lan0");
     if (lan !== undefined) lan.addresses = ["10.64.0.250/24"];
     await gateway.restart();
-    expect(gateway.log).toContain(
-      `the tunnel that is up is not taken over: one cannot be used here: ${IN_LAN}`,
-    );
+    expect(gateway.log).toContain(`not adopting the tunnel that is up: one cannot be used here: ${IN_LAN}`);
     expect([...gateway.host.links.keys()]).toEqual(["lo", "lan0", "up0"]);
     expect(await gateway.status()).toMatchObject({ state: "reconnecting", killswitch_active: true });
     await gateway.look();

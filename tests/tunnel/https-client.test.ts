@@ -47,7 +47,7 @@ function routes(): string[] {
 }
 
 claim(
-  "the operator's errand has a hole of one server, one port and one source port, and only for its moment",
+  "the operator's exemption is for one server, one port and one source port, and only for its moment",
   async () => {
     const before = kernelState(gateway.host);
     expect(await gateway.tunnel.httpsClient.send(LIST)).toEqual(PAGE);
@@ -69,7 +69,7 @@ claim(
     ]);
     expect(kernelState(gateway.host)).toBe(before);
     expect(gateway.log.at(-1)).toStartWith(
-      "the operator's errand: one connection to list.test (198.51.100.7, ",
+      "the operator's exemption: one connection to list.test (198.51.100.7, ",
     );
   },
 );
@@ -87,9 +87,9 @@ claim("while a tunnel is up every request takes it, and nothing is opened", asyn
   expect(kernelState(gateway.host)).toBe(before);
 });
 
-claim("without a tunnel nothing is sent but on the operator's errand", async () => {
+claim("without a tunnel nothing is sent except by the operator's exemption", async () => {
   await expect(gateway.tunnel.httpsClient.sendInside(LIST)).rejects.toThrow(
-    "there is no tunnel to ask through",
+    "there is no tunnel to send this through",
   );
   expect(asked).toEqual([]);
 });

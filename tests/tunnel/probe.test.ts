@@ -154,14 +154,14 @@ describe("a probe", () => {
     },
   );
 
-  claim("that nobody answers says how many were asked, and changes nothing", async (gateway) => {
+  claim("that nobody answers says how many were tried, and changes nothing", async (gateway) => {
     const { controller, host } = gateway;
     await controller.connect(ONE);
     const before = kernelState(host);
     distances(host, MANAGED, [null, null, null, null]);
     await expect(controller.connect(SWEDEN)).rejects.toMatchObject({
       code: "no_answer",
-      message: "none of the 4 servers of Sweden that were asked has answered the WireGuard handshake",
+      message: "none of the 4 servers tried in Sweden answered the WireGuard handshake",
     });
     expect(kernelState(host)).toBe(before);
     expect(await gateway.status()).toMatchObject({ state: "connected", server: "one" });

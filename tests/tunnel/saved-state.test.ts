@@ -4,7 +4,7 @@ import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, stoodAlways, TWO } from "./gateway.ts";
 
 const TROUBLE =
-  "The database could not be written: the state directory is read-only. The gateway works without it, but a restart would forget what it is asked for meanwhile; saving is tried again.";
+  "The database could not be written: the state directory is read-only. The gateway works without it, but a restart would lose the changes made meanwhile; it keeps trying to save them.";
 
 /** Whether the database takes what is written. */
 function disk(gateway: Gateway, takes: "all" | "nothing"): void {
