@@ -187,10 +187,12 @@ export class Controller {
     return statusOf(state, { provider, device, killSwitch: stands, error, now: host.monotonic() });
   }
 
+  /** Of a server that could not be reached nothing is left that would need it. */
   uses(provider: Provider, name: string): boolean {
     const state = this.current;
     const wanted = this.pending === null ? [] : candidatesOf(this.pending.wanted);
-    const servers = [...wanted, carriedBy(state)?.server, "server" in state ? state.server : null];
+    const tried = "server" in state && state.name !== "failed" ? state.server : null;
+    const servers = [...wanted, carriedBy(state)?.server, tried];
     return servers.some((server) => server?.provider === provider && server.name === name);
   }
 

@@ -56,6 +56,18 @@ test("on a kernel without IPv6 a server with IPv4 is connected to, and the kill 
   }));
 
 describe("a connect", () => {
+  claim(
+    "that fails leaves the server to be removed, and while it lasts does not",
+    async ({ controller, host }) => {
+      host.silent.add(ENDPOINT.one);
+      const failing = controller.connect(ONE);
+      expect(controller.uses(ONE.provider, ONE.name)).toBe(true);
+      await expect(failing).rejects.toThrow("did not answer");
+      await Bun.sleep(0);
+      expect([controller.state.name, controller.uses(ONE.provider, ONE.name)]).toEqual(["failed", false]);
+    },
+  );
+
   claim("brings up link, routes and rules, and keeps the kill switch", async ({ controller, host }) => {
     await controller.connect(ONE);
     expect(tunnelLinks(host)).toEqual(["wg0"]);
