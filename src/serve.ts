@@ -1,5 +1,5 @@
+import { isIP } from "node:net";
 import { hostname } from "node:os";
-import { parseIp } from "./address.ts";
 import type { AlertCode } from "./alert.ts";
 import { liveBackup } from "./backup/live.ts";
 import { GatewayError, messageOf } from "./errors.ts";
@@ -154,7 +154,7 @@ function listenOn(app: App, { host, port }: Settings, ipv6: Ipv6): ReturnType<ty
     // "Every address" is the old family's alone on a kernel without IPv6.
     return listen(app, host === "::" && ipv6 === "missing" ? "0.0.0.0" : host, port);
   } catch (cause) {
-    if (parseIp(host) !== null && (cause as NodeJS.ErrnoException).code === "EADDRNOTAVAIL") return null;
+    if (isIP(host) !== 0 && (cause as NodeJS.ErrnoException).code === "EADDRNOTAVAIL") return null;
     throw new GatewayError(
       "unable",
       `cannot listen on ${host} port ${port}: ${messageOf(cause)}; choose another with --host or --port`,

@@ -77,7 +77,8 @@ export class FakeHost implements Host, Internet {
     if (held !== null) await held;
     if (failure === "before") throw new GatewayError("kernel_refused", `${command}: made to fail`);
     const answer = this.execute(command, stdin);
-    if (failure === "after") throw new GatewayError("kernel_refused", `${command}: made to fail after its effect`);
+    if (failure === "after")
+      throw new GatewayError("kernel_refused", `${command}: made to fail after its effect`);
     if (failure === "late") throw new GatewayError("timed_out", `${command} did not finish within 30 s`);
     return answer;
   }

@@ -200,6 +200,20 @@ test("a telephone that is plugged in does not take the LAN's place, nor is its n
   }
 }, 120_000);
 
+test("a link-local address to listen on, with its cable, may come after the start", async () => {
+  const lab = await createLab({ arms: 2 });
+  const gateway = new Gateway(lab, { inNamespace: true, flags: ["--host", "fe80::77%lan0"] });
+  try {
+    gateway.launch();
+    await until(() => gateway.log().includes("fe80::77%lan0 is no address of this machine now"), 60_000);
+    await ip(lab, "address add fe80::77/64 dev lan0 nodad");
+    await until(() => gateway.log().includes("fe80::77%lan0 is there: Portcullis answers"), BACK_WITHIN_MS);
+  } finally {
+    await gateway.kill("SIGKILL");
+    await lab.close();
+  }
+}, 120_000);
+
 test("an address to listen on that its cable has yet to bring keeps no service from starting", async () => {
   const lab = await createLab({ arms: 2 });
   const gateway = new Gateway(lab, { inNamespace: true, flags: ["--host", LAN.gateway4] });
