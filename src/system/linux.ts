@@ -222,12 +222,14 @@ export class LinuxHost implements Host {
   }
 }
 
-/** Bun throws if a program is missing; the error names it. */
+/** Bun throws if a program is missing, or if too many files are open; the error says which. */
 function startChild<T>(program: string, start: () => T): T {
   try {
     return start();
   } catch (cause) {
-    throw new GatewayError("unable", `${program} cannot be started: is it installed?`, { cause });
+    const { code } = cause as NodeJS.ErrnoException;
+    const why = code === "ENOENT" ? "is it installed?" : (code ?? messageOf(cause));
+    throw new GatewayError("unable", `${program} cannot be started: ${why}`, { cause });
   }
 }
 

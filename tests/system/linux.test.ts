@@ -40,6 +40,13 @@ describe("a program", () => {
     expect(await failureOf(["sh", "-c", "kill -9 $$"])).toBe("unable: sh -c failed (SIGKILL)");
   });
 
+  test("that cannot be started is called missing only if it is", async () => {
+    expect(await failureOf(["no-such-program"])).toBe(
+      "unable: no-such-program cannot be started: is it installed?",
+    );
+    expect(await failureOf(["/dev/null"])).toBe("unable: /dev/null cannot be started: EACCES");
+  });
+
   test("that fails gives the reason, not its last line", async () => {
     const script = 'echo "Cannot find device \\"wg0\\"" >&2; echo "Command failed -:1" >&2; exit 1';
     expect(await failureOf(["sh", "-c", script])).toBe('unable: sh -c failed: Cannot find device "wg0"');
