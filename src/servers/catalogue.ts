@@ -157,10 +157,12 @@ export class Catalogue {
     const servers = this.stored[provider];
     if (servers.has(server.name)) refuse("name: is taken; remove that server first or choose another name");
     if (servers.size >= MOST_SERVERS)
-      refuse(`name: there are already ${MOST_SERVERS} servers, and no room for more; remove some first`);
+      refuse(`name: ${provider} has ${MOST_SERVERS} servers, which is the most there may be; remove some first`);
     const bytes = this.bytes + sizeOf(server);
     if (bytes > MOST_STORED_BYTES)
-      refuse(`name: all servers together would take more than ${MOST_STORED_BYTES} bytes; remove some first`);
+      refuse(
+        `name: there is no room for it: custom and imported servers may take ${MOST_STORED_BYTES} bytes together; remove some first`,
+      );
     this.store.insert(server);
     servers.set(server.name, server);
     this.bytes = bytes;

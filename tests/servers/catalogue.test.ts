@@ -193,7 +193,8 @@ test("the total size of stored servers is limited, and removing one makes room a
       (_, at) => `fd00::aaaa:bbbb:cccc:dddd:${(at + 4096).toString(16)}/128`,
     );
     const large = { ...BODY, allowed_ips: allowed.join(",") };
-    const full = "name: all servers together would take more than 8388608 bytes; remove some first";
+    const full =
+      "name: there is no room for it: custom and imported servers may take 8388608 bytes together; remove some first";
     let count = 0;
     const fill = () => {
       for (;;) {
