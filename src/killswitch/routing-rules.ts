@@ -213,6 +213,7 @@ function lineOf({ priority, text }: Rule): string {
 
 interface KernelRule {
   priority: number;
+  not?: null;
   src?: string;
   srclen?: number;
   dst?: string;
@@ -260,11 +261,12 @@ function aheadOf(family: 4 | 6, rules: readonly KernelRule[]): Rule[] {
 }
 
 function textOf(family: 4 | 6, rule: KernelRule): string {
-  const { priority: _, src, srclen, dst, dstlen, table, action, suppress_prefixlen, ...others } = rule;
+  const { priority: _, not, src, srclen, dst, dstlen, table, action, suppress_prefixlen, ...others } = rule;
   const { iif_detached, oif_detached, ipproto, fwmark, fwmask, sport_mask, dport_mask, ...selectors } =
     others;
   const masks: Record<string, string | undefined> = { sport: sport_mask, dport: dport_mask };
   const words = [
+    ...(not === undefined ? [] : ["not"]),
     ...(src !== undefined && src !== "all" ? [`from ${src}/${srclen ?? (family === 4 ? 32 : 128)}`] : []),
     ...(dst !== undefined ? [`to ${dst}/${dstlen ?? (family === 4 ? 32 : 128)}`] : []),
     ...(ipproto !== undefined ? [`ipproto ${numberOf(ipproto)}`] : []),

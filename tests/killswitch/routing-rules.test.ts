@@ -3,6 +3,7 @@ import {
   applyRules,
   exceptionRules,
   type Rule,
+  readAllRules,
   readRules,
   ruleChanges,
   rulesFor,
@@ -105,6 +106,18 @@ describe("a kernel", () => {
       await host.run(["ip", "-4", "rule", "add", ...foreign.split(" ")]);
       await applyRules(host, RULES);
       expect((await readRules(host)).toSorted(ORDER)).toEqual(RULES.toSorted(ORDER));
+    }),
+  );
+
+  test.each([
+    "not fwmark 0xca6c lookup main",
+    "not from 10.0.0.0/8 lookup main",
+    "to 8.8.8.8/32 lookup main",
+  ])("tells of a rule ahead, in the words that add it: %s", (foreign) =>
+    inNamespace(async (host) => {
+      await applyRules(host, RULES);
+      await host.run(["ip", "-4", "rule", "add", ...foreign.split(" ")]);
+      expect((await readAllRules(host)).ahead).toEqual([{ family: 4, priority: 9, text: foreign }]);
     }),
   );
 

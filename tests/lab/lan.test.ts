@@ -91,7 +91,7 @@ describe("two cards, of which either is down and without addresses", () => {
     await bringUp(lab, "wan0");
     await bringUp(lab, "lan0");
     await until(async () => (await client())?.includes(VPN.vpn1.v4) === true, BACK_WITHIN_MS);
-    expect(await state()).toBe("connected");
+    await until(async () => (await state()) === "connected", BACK_WITHIN_MS);
     await allIsWell();
     expect((await sniffer.stop()).leaks).toEqual([]);
   }, 120_000);
