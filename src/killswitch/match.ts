@@ -1,53 +1,82 @@
+import { familyOf } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
+import { MARK_MASK } from "../network/slot.ts";
 
-export function isIpv4Prefix(prefix: string): boolean {
-  return !prefix.includes(":");
+export function chain(name: string, head: string, rules: readonly string[]): string {
+  return `  chain ${name} {\n    ${head}\n${rules.map((rule) => `    ${rule}\n`).join("")}  }\n`;
 }
 
-/** One match a family that occurs: `ip saddr { … }`, `ip6 saddr { … }`. */
+/** One match for each family that occurs: `ip saddr { … }`, `ip6 saddr { … }`. */
 export function byFamily(field: "saddr" | "daddr", addresses: readonly string[]): string[] {
-  const v4 = addresses.filter(isIpv4Prefix);
-  const v6 = addresses.filter((address) => address.includes(":"));
-  return [
-    ...(v4.length > 0 ? [`ip ${field} { ${v4.join(", ")} }`] : []),
-    ...(v6.length > 0 ? [`ip6 ${field} { ${v6.join(", ")} }`] : []),
-  ];
+  return ([4, 6] as const).flatMap((family) => {
+    const some = addresses.filter((address) => familyOf(address) === family);
+    return some.length === 0 ? [] : [`${headerOf(family)} ${field} { ${some.join(", ")} }`];
+  });
 }
 
-/** One match a family of the addresses that are none of these. */
+/** One match for each family, for all addresses but these. */
 export function outsideOf(field: "saddr" | "daddr", addresses: readonly string[]): string[] {
   return ([4, 6] as const).map((family) => {
     const [match] = byFamily(
       field,
-      addresses.filter((address) => address.includes(":") === (family === 6)),
+      addresses.filter((address) => familyOf(address) === family),
     );
     return match?.replace("{", "!= {") ?? `meta nfproto ipv${family}`;
   });
 }
 
-/** One match a family of the LAN's hosts. */
+/** One match for each family of the LAN's hosts. */
 export function fromHosts(lan: Lan, to = ""): string[] {
   return byFamily("saddr", lan.prefixes).map((from) => `iifname "${lan.interface}" ${to}${from}`);
 }
 
-/** One match of these interfaces, or none where there are none: nft refuses an empty set. */
+/** What arrives by the interface from these addresses; nothing without an interface. */
+export function fromEach(name: string | null, addresses: readonly string[]): string[] {
+  return on("iifname", name).flatMap((from) =>
+    byFamily("saddr", addresses).map((source) => `${from} ${source}`),
+  );
+}
+
+/** What leaves by the interface to these addresses; nothing without an interface. */
+export function toEach(name: string | null, addresses: readonly string[]): string[] {
+  return on("oifname", name).flatMap((to) =>
+    byFamily("daddr", addresses).map((destination) => `${to} ${destination}`),
+  );
+}
+
+/** One match for all of these interfaces, or no match if there are none: nft refuses an empty set. */
 export function among(field: "iifname" | "oifname", names: readonly string[]): string[] {
   return names.length === 0 ? [] : [`${field} ${set(names)}`];
 }
 
-/** One match of the interface, where there is one. */
+/** One match for the interface, or no match without one. */
 export function on(field: "iifname" | "oifname", name: string | null): string[] {
   return name === null ? [] : [`${field} "${name}"`];
 }
 
-export function interfaceOf(lan: Lan): string {
-  return lan.interface;
+export function namesOf(lans: readonly Lan[]): string[] {
+  return lans.map((lan) => lan.interface);
 }
 
 export function set(names: readonly string[]): string {
   return `{ ${names.map((name) => `"${name}"`).join(", ")} }`;
 }
 
-export function chain(name: string, head: string, rules: readonly string[]): string {
-  return `  chain ${name} {\n    ${head}\n${rules.map((rule) => `    ${rule}\n`).join("")}  }\n`;
+/** The name of the family's header in a match. */
+export function headerOf(family: 4 | 6): "ip" | "ip6" {
+  return family === 4 ? "ip" : "ip6";
+}
+
+/** Compares only the gateway's bits: other programs may have set theirs. */
+export function isMarked(mark: number, operator: "==" | "!=" = "=="): string {
+  return `meta mark & ${hex(MARK_MASK)} ${operator} ${hex(mark)}`;
+}
+
+/** Leaves the bits of other programs unchanged. */
+export function setMark(mark: number): string {
+  return `meta mark set meta mark & ${hex(~MARK_MASK)} | ${hex(mark)}`;
+}
+
+function hex(bits: number): string {
+  return `0x${(bits >>> 0).toString(16).padStart(8, "0")}`;
 }

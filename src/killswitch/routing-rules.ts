@@ -1,3 +1,4 @@
+import { familyOf } from "../address.ts";
 import { type HostNetwork, type Ipv6, ipv6Of } from "../network/host-network.ts";
 import { ANY_SLOT_MASK, MAIN_SLOT, MARK_MASK, markOf, REFUSAL_MARK, tableOf } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
@@ -63,7 +64,7 @@ export function rulesFor({
     // Without a route to the server, WireGuard's packets must not enter the tunnel that they are.
     { family, priority: PRIORITY.noEndpoint, text: `${wireguard} unreachable` },
     ...prefixes
-      .filter((prefix) => prefix.includes(":") === (family === 6))
+      .filter((prefix) => familyOf(prefix) === family)
       .map((prefix) => ({ family, priority: PRIORITY.lan, text: `to ${prefix} lookup main` })),
     { family, priority: PRIORITY.tunnel, text: INTO_MAIN },
     { family, priority: PRIORITY.nothing, text: "unreachable" },
@@ -80,7 +81,7 @@ const REFUSALS: Rule = {
 
 /** To servers on the cable; a broadcast needs no route, and a lease of a server elsewhere is renewed by broadcast. */
 function dhcpRules(uplinkPrefixes: readonly string[], lanPrefixes: readonly string[]): Rule[] {
-  const cables = uplinkPrefixes.filter((prefix) => !prefix.includes(":") && !lanPrefixes.includes(prefix));
+  const cables = uplinkPrefixes.filter((prefix) => familyOf(prefix) === 4 && !lanPrefixes.includes(prefix));
   const ports = { 4: "sport 68 dport 67", 6: "sport 546 dport 547" };
   const rule = (family: 4 | 6, to: string): Rule => ({
     family,
@@ -131,7 +132,7 @@ function exemptionRules({ addresses, port, sourcePort }: Exemption): Rule[] {
 }
 
 function exceptionFor(address: string, packets: string): Rule {
-  const family = address.includes(":") ? 6 : 4;
+  const family = familyOf(address);
   const to = `${address}/${family === 6 ? 128 : 32}`;
   return { family, priority: PRIORITY.exception, text: `to ${to} ${packets} lookup main` };
 }

@@ -1,0 +1,91 @@
+import { contains, familyOf, parsePrefix } from "../address.ts";
+import type { Lan } from "../network/lan.ts";
+import { among, byFamily, chain, headerOf, namesOf, set } from "./match.ts";
+import type { FirewallTunnel, Policy } from "./policy.ts";
+
+export const DNS = "meta l4proto { tcp, udp } th dport 53";
+/** The "recursion desired" bit: set in a query to a resolver, clear in a resolver's own queries to name servers. */
+const OWN_QUERY = "udp dport 53 @th,87,1 1";
+
+/** Redirects the queries of the LAN and of the gateway to the tunnel's resolvers, and keeps them inside the tunnel. */
+export function dnsChains({ lans, carrying, lookups }: Policy): string[] {
+  const fromLans = among("iifname", namesOf(lans));
+  const toLans = among("oifname", namesOf(lans));
+  const current = carrying.slice(0, 1);
+  return [
+    chain("redirect_dns", "type nat hook prerouting priority dstnat; policy accept;", [
+      `${DNS} fib daddr type local socket wildcard { 0, 1 } return comment "a resolver of the gateway's own stays in charge"`,
+      ...fromLans.flatMap((from) =>
+        carrying.flatMap((tunnel) => redirect(tunnel, lans, `${from} ct zone ${tunnel.zone} ${DNS}`)),
+      ),
+    ]),
+    chain("redirect_own_dns", "type nat hook output priority -100; policy accept;", [
+      ...lookups.map(
+        ({ sourcePort }) =>
+          `udp sport ${sourcePort} udp dport 53 return comment "the lookup of the server's name"`,
+      ),
+      ...carrying.flatMap((tunnel) => redirect(tunnel, lans, `oifname "${tunnel.interface}" ${OWN_QUERY}`)),
+      ...toLans.flatMap((to) => current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${DNS}`))),
+    ]),
+    chain("keep_dns_inside", "type filter hook postrouting priority filter; policy accept;", [
+      // The output chain still sees the interface from before the redirection; this chain sees the actual one.
+      `oifname != ${set(["lo", ...carrying.map((tunnel) => tunnel.interface)])} ct status dnat ${DNS} drop comment "a redirected question leaves by the tunnel or not at all"`,
+    ]),
+  ];
+}
+
+/** Queries that were meant for a resolver on the LAN: the output chain still sees the LAN's interface. */
+export function permitRedirectedDns(tunnel: FirewallTunnel, lans: readonly Lan[]): string[] {
+  return among("oifname", namesOf(lans)).flatMap((link) =>
+    byFamily("daddr", resolversInside(tunnel, lans)).map(
+      (to) =>
+        `${link} ${to} ct status dnat ${DNS} accept comment "a question to a resolver on the LAN, on its way into the tunnel"`,
+    ),
+  );
+}
+
+/** Includes DNS over TLS. */
+export function refuseClearDns(lan: Lan): string[] {
+  return byFamily("daddr", lan.prefixes).map(
+    (to) =>
+      `oifname "${lan.interface}" ${to} meta l4proto { tcp, udp } th dport { 53, 853 } reject comment "a resolver on the LAN asks the internet in clear"`,
+  );
+}
+
+/**
+ * Queries of one family, if the tunnel has resolvers only of the other: nothing redirects them, and a client that is
+ * refused tries the other family.
+ */
+export function refuseUnansweredDns(
+  hook: "forward" | "output",
+  tunnel: FirewallTunnel,
+  lans: readonly Lan[],
+): string[] {
+  const families = new Set(resolversInside(tunnel, lans).map(familyOf));
+  if (families.size !== 1) return [];
+  const match = `oifname "${tunnel.interface}" meta nfproto ${families.has(4) ? "ipv6" : "ipv4"}`;
+  const comment = 'comment "the tunnel has no resolver of this family"';
+  return [
+    `${match} tcp dport 53 reject with tcp reset ${comment}`,
+    `${match} ${hook === "output" ? OWN_QUERY : "udp dport 53"} reject with icmpx admin-prohibited ${comment}`,
+  ];
+}
+
+function redirect(tunnel: FirewallTunnel, lans: readonly Lan[], match: string): string[] {
+  const resolvers = resolversInside(tunnel, lans);
+  return ([4, 6] as const).flatMap((family) => {
+    const resolver = resolvers.find((address) => familyOf(address) === family);
+    if (resolver === undefined) return [];
+    return [
+      `meta nfproto ipv${family} ${match} dnat ${headerOf(family)} to ${resolver} comment "the tunnel's resolver answers"`,
+    ];
+  });
+}
+
+/** Without those that have an address of the LAN: they would be queried in clear text, outside the tunnel. */
+function resolversInside({ resolvers }: FirewallTunnel, lans: readonly Lan[]): string[] {
+  const prefixes = lans.flatMap((lan) => lan.prefixes).map(parsePrefix);
+  return resolvers.filter(
+    (resolver) => !prefixes.some((prefix) => prefix !== null && contains(prefix, resolver)),
+  );
+}

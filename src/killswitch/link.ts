@@ -1,0 +1,61 @@
+import { familyOf } from "../address.ts";
+import type { Lan } from "../network/lan.ts";
+import { namesOf, set, toEach } from "./match.ts";
+import type { Policy } from "./policy.ts";
+
+/** Routers do not forward it (RFC 919, section 7). A client that asks for a lease has no other address yet. */
+const BROADCAST = "ip daddr 255.255.255.255";
+const ON_LINK = "ip6 daddr { fe80::/10, ff02::/16 }";
+const NDP =
+  "icmpv6 type { nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert } ip6 hoplimit 255";
+
+type Links = Pick<Policy, "lans" | "uplink">;
+
+/** The gateway as a client, for the addresses of its own links. */
+export function permitDhcp(direction: "in" | "out", links: Links): string[] {
+  const names = linkNames(links);
+  if (names.length === 0) return [];
+  if (direction === "in") {
+    return [
+      `iifname ${set(names)} udp sport 67 udp dport 68 accept comment "an address for the gateway"`,
+      `iifname ${set(names)} ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept comment "DHCPv6"`,
+    ];
+  }
+  return [
+    `oifname ${set(names)} ${BROADCAST} udp sport 68 udp dport 67 accept comment "an address for the gateway"`,
+    `oifname ${set(names)} ${ON_LINK} udp sport 546 udp dport 547 accept comment "DHCPv6"`,
+  ];
+}
+
+export function permitDhcpRenewal({ uplink, uplinkPrefixes }: Policy): string[] {
+  const prefixes = uplinkPrefixes.filter((prefix) => familyOf(prefix) === 4);
+  return toEach(uplink, prefixes).map(
+    (server) => `${server} udp sport 68 udp dport 67 accept comment "the lease is renewed"`,
+  );
+}
+
+/** The gateway as the server of LAN clients, which have no address yet. */
+export function permitDhcpClients(direction: "in" | "out", lan: Lan): string {
+  return direction === "in"
+    ? `iifname "${lan.interface}" udp sport 68 udp dport 67 accept comment "LAN clients ask the gateway for an address"`
+    : `oifname "${lan.interface}" ${BROADCAST} udp sport 67 udp dport 68 accept comment "addresses for LAN clients"`;
+}
+
+export function permitNeighbourDiscovery(direction: "in" | "out", links: Links): string[] {
+  const names = linkNames(links);
+  if (names.length === 0) return [];
+  const where = direction === "in" ? `iifname ${set(names)}` : `oifname ${set(names)} ${ON_LINK}`;
+  return [`${where} ${NDP} accept comment "IPv6 neighbours and routers of this link"`];
+}
+
+export function permitPublicNeighbours(lan: Lan): string {
+  return `oifname "${lan.interface}" icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } ip6 hoplimit 255 accept comment "neighbours that have public addresses too"`;
+}
+
+export function permitMdns(lan: Lan): string {
+  return `oifname "${lan.interface}" ip daddr 224.0.0.251 udp dport 5353 accept comment "mDNS: the gateway's name on the LAN; routers never forward this address"`;
+}
+
+function linkNames({ lans, uplink }: Links): string[] {
+  return [...new Set([...(uplink === null ? [] : [uplink]), ...namesOf(lans)])];
+}

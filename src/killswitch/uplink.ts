@@ -1,0 +1,101 @@
+import { familyOf } from "../address.ts";
+import { MAIN_SLOT, markOf } from "../network/slot.ts";
+import { fromEach, headerOf, isMarked, on, setMark, toEach } from "./match.ts";
+import type { FirewallTunnel, Policy } from "./policy.ts";
+
+/** The four WireGuard message types with their three reserved zero bytes (WireGuard white paper, 5.4). */
+const WIREGUARD = "@th,64,32 { 0x01000000, 0x02000000, 0x03000000, 0x04000000 }";
+/** From a router before a narrower link. Without it the kernel keeps sending packets that are too long (RFC 1191, RFC 8201). */
+const TOO_LONG = {
+  4: "icmp type destination-unreachable icmp code frag-needed",
+  6: "icmpv6 type packet-too-big",
+};
+
+export function permitWireGuard(direction: "in" | "out", { uplink, endpoints }: Policy): string[] {
+  return endpoints.flatMap((tunnel) =>
+    direction === "in"
+      ? on("iifname", uplink).map(
+          (from) =>
+            `${from} ${endpoint("s", tunnel)} ${WIREGUARD} accept comment "WireGuard from the server"`,
+        )
+      : on("oifname", uplink).map(
+          (to) =>
+            `${to} ${isMarked(tunnel.mark)} ${endpoint("d", tunnel)} ${WIREGUARD} accept comment "WireGuard to the server"`,
+        ),
+  );
+}
+
+/** An error about a packet to the server. Conntrack may have seen the server's packet first, hence both directions. */
+export function permitTooLong(
+  uplink: string | null,
+  { endpoint: { address, port } }: FirewallTunnel,
+): string[] {
+  const family = familyOf(address);
+  const flows = [
+    `daddr ${address} ct original proto-dst ${port}`,
+    `saddr ${address} ct original proto-src ${port}`,
+  ];
+  return on("iifname", uplink).flatMap((from) =>
+    flows.map(
+      (flow) =>
+        `${from} ${TOO_LONG[family]} ct state related ct original ${headerOf(family)} ${flow} accept comment "WireGuard's packets are too long for the way"`,
+    ),
+  );
+}
+
+export function permitLookups(direction: "in" | "out", policy: Policy): string[] {
+  if (direction === "in") {
+    return lookupReplies(policy).map((reply) => `${reply} accept comment "the answer to the lookup"`);
+  }
+  return policy.lookups.flatMap(({ resolvers, sourcePort }) =>
+    toEach(policy.uplink, resolvers).map(
+      (to) => `${to} udp sport ${sourcePort} udp dport 53 accept comment "the lookup of the server's name"`,
+    ),
+  );
+}
+
+export function permitExemptions(direction: "in" | "out", policy: Policy): string[] {
+  if (direction === "in") {
+    return exemptionReplies(policy).map(
+      (reply) => `${reply} accept comment "answers to the operator's errand"`,
+    );
+  }
+  return policy.exemptions.flatMap(({ addresses, port, sourcePort }) =>
+    toEach(policy.uplink, addresses).map(
+      (to) =>
+        `${to} tcp sport ${sourcePort} tcp dport ${port} accept comment "the operator's errand: one connection to one server"`,
+    ),
+  );
+}
+
+/** Reverse-path filtering looks up the return path with the mark (`src_valid_mark`), and finds the uplink. */
+export function markReplies(policy: Policy): string[] {
+  const { uplink, endpoints } = policy;
+  const errors = endpoints.length === 0 ? [] : [TOO_LONG[4], TOO_LONG[6]];
+  const replies = [
+    "udp sport 67 udp dport 68",
+    ...endpoints.map((tunnel) => endpoint("s", tunnel)),
+    ...errors,
+  ];
+  return [
+    ...on("iifname", uplink).flatMap((from) => replies.map((reply) => `${from} ${reply}`)),
+    ...lookupReplies(policy),
+    ...exemptionReplies(policy),
+  ].map((reply) => `${reply} ${setMark(markOf(MAIN_SLOT))} comment "the way back is by the uplink"`);
+}
+
+function lookupReplies({ uplink, lookups }: Policy): string[] {
+  return lookups.flatMap(({ resolvers, sourcePort }) =>
+    fromEach(uplink, resolvers).map((from) => `${from} udp sport 53 udp dport ${sourcePort}`),
+  );
+}
+
+function exemptionReplies({ uplink, exemptions }: Policy): string[] {
+  return exemptions.flatMap(({ addresses, port, sourcePort }) =>
+    fromEach(uplink, addresses).map((from) => `${from} tcp sport ${port} tcp dport ${sourcePort}`),
+  );
+}
+
+function endpoint(direction: "s" | "d", { endpoint: { address, port } }: FirewallTunnel): string {
+  return `${headerOf(familyOf(address))} ${direction}addr ${address} udp ${direction}port ${port}`;
+}
