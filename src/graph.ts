@@ -2,7 +2,7 @@ import type { AlertCode } from "./alert.ts";
 import { EventBus } from "./http/event-bus.ts";
 import { MAIN } from "./killswitch/policy.ts";
 import { Log } from "./log.ts";
-import { linksFinder } from "./network/finder.ts";
+import { networkFinder } from "./network/finder.ts";
 import type { HostNetwork } from "./network/host-network.ts";
 import { MAIN_SLOT, slotOf } from "./network/slot.ts";
 import { Accounts } from "./providers/accounts.ts";
@@ -67,7 +67,7 @@ export async function graphOn(
   const events = new EventBus(host, log);
   const savedState = new SavedState(store, (code, message) => events.alarm(code, message));
   const catalogue = new Catalogue(store, managed);
-  const find = linksFinder(host, settings, savedState, log);
+  const find = networkFinder(host, settings, savedState, log);
   const findNetwork = async () => {
     const network = await find();
     note(network);

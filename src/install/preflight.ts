@@ -1,5 +1,5 @@
 import { GatewayError } from "../errors.ts";
-import { areWhole } from "../killswitch/boot-files.ts";
+import { isComplete } from "../killswitch/boot-files.ts";
 import { OWN_NUMBERS } from "../killswitch/routing-rules.ts";
 import type { Settings } from "../settings.ts";
 import type { Given } from "./environment.ts";
@@ -29,7 +29,7 @@ export function assertFit(machine: Machine, settings: Settings, given: Given): v
     );
   }
   assertInterfaces(machine, settings, given);
-  if (!areWhole(network)) {
+  if (!isComplete(network)) {
     throw unable(
       "no network yet: at boot the kill switch must know the LAN and the uplink; connect the cable, or name them with --lan and --uplink",
     );

@@ -9,15 +9,14 @@ import { blocked } from "./policy.ts";
 import { ruleChanges, rulesFor } from "./routing-rules.ts";
 import { rulesetOf } from "./ruleset.ts";
 
-/** Folder in the state directory, there where the gateway is installed. */
+/** Folder in the state directory; only an installation has it. */
 export const BOOT_FOLDER = "boot";
 export const BOOT_FILES = { firewall: "firewall.nft", rules4: "rules-4.batch", rules6: "rules-6.batch" };
-/** Root's business alone. */
 export const BOOT_FILE_MODE = 0o600;
-/** DHCP answers within seconds; a switch may hold the first packets back for 30 s (spanning tree). */
+/** DHCP answers within seconds, but a switch may hold back the first packets for 30 s (spanning tree). */
 export const SETTLED_AFTER_MS = 40_000;
 
-/** The kill switch as `nft -f` and `ip -batch` set it at boot, before anything else of this program runs. */
+/** The kill switch as `nft -f` and `ip -batch` load it at boot, before any other part of this program runs. */
 export function bootFilesFor(network: HostNetwork): { name: string; text: string }[] {
   const rules = rulesFor(network);
   const linesOf = (family: 4 | 6) =>
@@ -37,14 +36,14 @@ export function bootFilesFor(network: HostNetwork): { name: string; text: string
   ];
 }
 
-/** Whether the links are worth to be kept: at a shutdown, or without the cable, they are not all there. */
-export function areWhole({ lans, uplink }: HostNetwork): boolean {
+/** Whether the network is complete enough to save: during a shutdown or without a cable, interfaces are missing. */
+export function isComplete({ lans, uplink }: HostNetwork): boolean {
   return uplink !== null && lans.length > 0;
 }
 
 /**
- * Brings what the next boot sets up to what the service sees of the machine's network, once that has settled: while a
- * machine starts or ends it sees half of it, and a boot that knows half of the LAN locks the other half out.
+ * Updates the files for the next boot once the machine's network has settled. During a start or a shutdown only a part
+ * of the network is visible, and a boot with that part would lock out the rest of the LAN.
  */
 export function bootKeeper(
   stateDir: string,
@@ -67,11 +66,10 @@ export function bootKeeper(
 
 function keep(stateDir: string, network: HostNetwork, log: Log): void {
   const folder = join(stateDir, BOOT_FOLDER);
-  // Without an installation there is no such folder.
-  if (!areWhole(network) || !existsSync(folder)) return;
+  if (!isComplete(network) || !existsSync(folder)) return;
   try {
     for (const { name, text } of bootFilesFor(network)) placeText(join(folder, name), text, BOOT_FILE_MODE);
   } catch (error) {
-    log.warn(`the next boot will not know of the network as it is now: ${messageOf(error)}`);
+    log.warn(`the boot files could not be updated to the current network: ${messageOf(error)}`);
   }
 }

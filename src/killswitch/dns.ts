@@ -14,7 +14,7 @@ export function dnsChains({ lans, carrying, lookups }: Policy): string[] {
   const current = carrying.slice(0, 1);
   return [
     chain("redirect_dns", "type nat hook prerouting priority dstnat; policy accept;", [
-      `${DNS} fib daddr type local socket wildcard { 0, 1 } return comment "a resolver of the gateway's own stays in charge"`,
+      `${DNS} fib daddr type local socket wildcard { 0, 1 } return comment "queries to a resolver on the gateway are not redirected"`,
       ...fromLans.flatMap((from) =>
         carrying.flatMap((tunnel) => redirect(tunnel, lans, `${from} ct zone ${tunnel.zone} ${DNS}`)),
       ),
@@ -22,14 +22,14 @@ export function dnsChains({ lans, carrying, lookups }: Policy): string[] {
     chain("redirect_own_dns", "type nat hook output priority -100; policy accept;", [
       ...lookups.map(
         ({ sourcePort }) =>
-          `udp sport ${sourcePort} udp dport 53 return comment "the lookup of the server's name"`,
+          `udp sport ${sourcePort} udp dport 53 return comment "DNS lookup of the server's name"`,
       ),
       ...carrying.flatMap((tunnel) => redirect(tunnel, lans, `oifname "${tunnel.interface}" ${OWN_QUERY}`)),
       ...toLans.flatMap((to) => current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${DNS}`))),
     ]),
     chain("keep_dns_inside", "type filter hook postrouting priority filter; policy accept;", [
       // The output chain still sees the interface from before the redirection; this chain sees the actual one.
-      `oifname != ${set(["lo", ...carrying.map((tunnel) => tunnel.interface)])} ct status dnat ${DNS} drop comment "a redirected question leaves by the tunnel or not at all"`,
+      `oifname != ${set(["lo", ...carrying.map((tunnel) => tunnel.interface)])} ct status dnat ${DNS} drop comment "redirected DNS queries leave only through the tunnel"`,
     ]),
   ];
 }
@@ -39,7 +39,7 @@ export function permitRedirectedDns(tunnel: FirewallTunnel, lans: readonly Lan[]
   return among("oifname", namesOf(lans)).flatMap((link) =>
     byFamily("daddr", resolversInside(tunnel, lans)).map(
       (to) =>
-        `${link} ${to} ct status dnat ${DNS} accept comment "a question to a resolver on the LAN, on its way into the tunnel"`,
+        `${link} ${to} ct status dnat ${DNS} accept comment "a query to a resolver on the LAN, redirected into the tunnel"`,
     ),
   );
 }
@@ -48,7 +48,7 @@ export function permitRedirectedDns(tunnel: FirewallTunnel, lans: readonly Lan[]
 export function refuseClearDns(lan: Lan): string[] {
   return byFamily("daddr", lan.prefixes).map(
     (to) =>
-      `oifname "${lan.interface}" ${to} meta l4proto { tcp, udp } th dport { 53, 853 } reject comment "a resolver on the LAN asks the internet in clear"`,
+      `oifname "${lan.interface}" ${to} meta l4proto { tcp, udp } th dport { 53, 853 } reject comment "a resolver on the LAN would query the internet in clear text"`,
   );
 }
 
@@ -64,7 +64,7 @@ export function refuseUnansweredDns(
   const families = new Set(resolversInside(tunnel, lans).map(familyOf));
   if (families.size !== 1) return [];
   const match = `oifname "${tunnel.interface}" meta nfproto ${families.has(4) ? "ipv6" : "ipv4"}`;
-  const comment = 'comment "the tunnel has no resolver of this family"';
+  const comment = 'comment "the tunnel has no resolver for this address family"';
   return [
     `${match} tcp dport 53 reject with tcp reset ${comment}`,
     `${match} ${hook === "output" ? OWN_QUERY : "udp dport 53"} reject with icmpx admin-prohibited ${comment}`,
@@ -77,7 +77,7 @@ function redirect(tunnel: FirewallTunnel, lans: readonly Lan[], match: string): 
     const resolver = resolvers.find((address) => familyOf(address) === family);
     if (resolver === undefined) return [];
     return [
-      `meta nfproto ipv${family} ${match} dnat ${headerOf(family)} to ${resolver} comment "the tunnel's resolver answers"`,
+      `meta nfproto ipv${family} ${match} dnat ${headerOf(family)} to ${resolver} comment "redirected to the tunnel's resolver"`,
     ];
   });
 }

@@ -87,25 +87,25 @@ export function output(policy: Policy): string {
 }
 
 function permitLoopback(direction: "in" | "out"): string {
-  return `${direction === "in" ? "iifname" : "oifname"} "lo" accept comment "this machine itself"`;
+  return `${direction === "in" ? "iifname" : "oifname"} "lo" accept comment "loopback"`;
 }
 
 function permitFromLan(lan: Lan): string[] {
-  return fromHosts(lan).map((from) => `${from} accept comment "the LAN may talk to the gateway"`);
+  return fromHosts(lan).map((from) => `${from} accept comment "from the LAN to the gateway"`);
 }
 
 function permitToLan(lan: Lan): string[] {
   return byFamily("daddr", lan.prefixes).map(
-    (to) => `oifname "${lan.interface}" ${to} accept comment "the gateway may talk to the LAN"`,
+    (to) => `oifname "${lan.interface}" ${to} accept comment "from the gateway to the LAN"`,
   );
 }
 
 function permitFromTunnel(tunnel: FirewallTunnel): string {
-  return `iifname "${tunnel.interface}" ct state established,related accept comment "answers from the tunnel"`;
+  return `iifname "${tunnel.interface}" ct state established,related accept comment "replies from the tunnel"`;
 }
 
 function permitIntoTunnel(tunnel: FirewallTunnel): string {
-  return `oifname "${tunnel.interface}" accept comment "the gateway's own traffic takes the tunnel"`;
+  return `oifname "${tunnel.interface}" accept comment "the gateway's own traffic uses the tunnel"`;
 }
 
 interface Pair {
@@ -120,37 +120,37 @@ function permitLan({ tunnel, lan }: Pair): string[] {
 }
 
 function permitRepliesToLan({ tunnel, lan }: Pair): string {
-  return `iifname "${tunnel.interface}" oifname "${lan.interface}" ct state established,related accept comment "and back what belongs to it"`;
+  return `iifname "${tunnel.interface}" oifname "${lan.interface}" ct state established,related accept comment "replies from the tunnel to the LAN"`;
 }
 
 function clampSegments(tunnel: FirewallTunnel): string {
-  return `oifname "${tunnel.interface}" tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu comment "segments that fit the tunnel"`;
+  return `oifname "${tunnel.interface}" tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu comment "TCP segments are clamped to the tunnel's MTU"`;
 }
 
 /** NAT does not translate resets of connections that conntrack does not know, or neighbour discovery. */
 function dropUntranslated(tunnel: FirewallTunnel): string {
-  return `oifname "${tunnel.interface}" ct state invalid,untracked drop comment "what NAT does not translate would show its own source address"`;
+  return `oifname "${tunnel.interface}" ct state invalid,untracked drop comment "what NAT does not translate would leave with its own source address"`;
 }
 
 function dropOtherZones(tunnel: FirewallTunnel): string {
-  return `oifname "${tunnel.interface}" ct zone != ${tunnel.zone} drop comment "a refusal to a stranger belongs to the stranger's connection"`;
+  return `oifname "${tunnel.interface}" ct zone != ${tunnel.zone} drop comment "rejections of packets from outside must not enter the tunnel"`;
 }
 
 /** The kernel sends redirects before the forward chain sees the packet; IPv6 has no sysctl that stops it. */
 function dropRedirects(): string[] {
   return ["icmp type redirect", "icmpv6 type nd-redirect"].map(
-    (redirect) => `${redirect} drop comment "nobody is told of a way past the gateway"`,
+    (redirect) => `${redirect} drop comment "ICMP redirects would lead clients past the gateway"`,
   );
 }
 
 function refuseMidStream(tunnel: FirewallTunnel): string {
-  return `oifname "${tunnel.interface}" ${MID_STREAM} reject with tcp reset comment "a connection of another tunnel ends here"`;
+  return `oifname "${tunnel.interface}" ${MID_STREAM} reject with tcp reset comment "connections of another tunnel are reset"`;
 }
 
 /** Rejected at once, so that programs report an error instead of a time-out. */
 function refuseRest(from?: string): string[] {
   const match = from === undefined ? "" : `${from} `;
-  const comment = 'comment "everything else is refused at once"';
+  const comment = 'comment "everything else is rejected at once"';
   return [
     `${match}meta l4proto tcp reject with tcp reset ${comment}`,
     `${match}reject with icmpx admin-prohibited ${comment}`,
@@ -159,10 +159,10 @@ function refuseRest(from?: string): string[] {
 
 /** Hosts outside the LAN get no answer. */
 function dropRest(): string {
-  return 'drop comment "a policy takes effect late in a reload; a rule does not"';
+  return 'drop comment "during a reload the policy takes effect late; a rule does not"';
 }
 
 /** Hosts outside the LAN get no answer, not even an error: the error could be routed into the tunnel. */
 function dropForwardedRest(): string {
-  return 'drop comment "and nobody else is told anything"';
+  return 'drop comment "hosts outside the LAN get no answer"';
 }

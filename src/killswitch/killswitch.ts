@@ -33,10 +33,10 @@ interface Wanted {
   rules: readonly Rule[];
 }
 
-/** The kernel tells of a change within 4 ms; on a busy Pi later. */
-const TOLD_WITHIN_MS = 1_000;
+/** The kernel reports a change within 4 ms, later on a busy Pi. */
+const REPORTED_WITHIN_MS = 1_000;
 
-/** Before the first look at the machine. */
+/** Until the machine's network has been read. */
 const NO_NETWORK: HostNetwork = {
   lans: [],
   uplink: null,
@@ -50,30 +50,30 @@ const NO_NETWORK: HostNetwork = {
 };
 
 /**
- * The kill switch in the kernel: the firewall's table and the routing rules. It is the only writer of both: each
- * owner says what it needs, and the kernel gets the needs of all. It checks what it has loaded, and repairs it.
- * Changes and repairs take turns, so that a repair never brings back a former state.
+ * The kill switch in the kernel: the firewall's table and the routing rules. It is the only writer of both, and merges
+ * what all owners need. It checks what it has loaded, and repairs it. Changes and repairs run one after another, so
+ * that a repair never restores an earlier state.
  */
 export class KillSwitch {
-  /** Why the kernel does not have what was set last, or null. */
+  /** Why the last change did not reach the kernel, or null. */
   fault: string | null = null;
-  /** A routing rule of another program's that comes before ours: then the firewall blocks alone. */
+  /** A routing rule of another program that comes before ours: then only the firewall blocks. */
   readonly foreignRule: Notice;
   private own: HostNetwork | null = null;
   private readonly parts = new Map<string, PolicyPart>();
   private wanted: Wanted | null = null;
-  /** What the kernel has as far as we know; forgotten before anything is changed. */
+  /** What the kernel has, as far as is known; cleared before any change. */
   private loaded: { ruleset: string; chains: Chains } | null = null;
   private ruled: readonly Rule[] | null = null;
-  /** Whether the echo was seen to be spelled like the listing. */
+  /** Whether the echo is known to be spelled like the listing. */
   private compared = false;
-  /** Changes of ours to the table that the kernel has yet to tell of. */
-  private readonly untold = new Set<symbol>();
+  /** Our changes to the table that the kernel has not reported yet. */
+  private readonly unreported = new Set<symbol>();
   private readonly queue = new Queue();
 
   constructor(
     private readonly host: Host,
-    /** Whether the operator wants the kill switch; without it only what a tunnel needs is loaded. */
+    /** Whether the operator wants the kill switch. If not, only what a tunnel needs is loaded. */
     private readonly isOn: () => boolean,
     private readonly repairs: Repairs,
     private readonly alarm: Alarm,
@@ -81,18 +81,18 @@ export class KillSwitch {
     this.foreignRule = new Notice(alarm, {
       begins: "foreign_rule",
       ends: "foreign_rule_gone",
-      over: "No other program's routing rule comes before the kill switch's any longer.",
+      over: "No routing rule of another program comes before the kill switch's now.",
     });
   }
 
-  /** The machine's own network, as both layers know it. */
+  /** The machine's own network, which both layers are made for. */
   get network(): HostNetwork {
     return this.own ?? NO_NETWORK;
   }
 
   /**
-   * Replaces what one owner needs, or withdraws it; the parts of other owners stay. What already stands is not written
-   * again. Nothing is loaded before `updateNetwork`: at a start all live tunnels are known before the first load.
+   * Replaces or withdraws what one owner needs; the parts of other owners stay. What is already loaded is not written
+   * again. Nothing is loaded before `updateNetwork`, so that all live tunnels are known before the first load.
    */
   async update(owner: string, part: PolicyPart | null): Promise<void> {
     if (part === null) this.parts.delete(owner);
@@ -100,44 +100,44 @@ export class KillSwitch {
     if (this.own !== null) await this.load(this.own);
   }
 
-  /** The machine's own network is known, or has changed. */
+  /** To be called when the machine's own network is first known, and when it changes. */
   async updateNetwork(network: HostNetwork): Promise<void> {
     this.own = network;
     await this.load(network);
   }
 
-  /** Looks at the kernel, and puts back what someone else has changed. */
+  /** Reads the kernel's state, and reverts what another program has changed. */
   mend(): Promise<void> {
-    return this.queue.add(() => this.putBack());
+    return this.queue.add(() => this.restore());
   }
 
-  /** Whether a change to the table that the kernel tells of is ours; each of ours is told once. */
+  /** Whether a change to the table that the kernel reports is ours; it reports each of ours once. */
   isOwnChange(): boolean {
-    for (const token of this.untold) return this.untold.delete(token);
+    for (const token of this.unreported) return this.unreported.delete(token);
     return false;
   }
 
-  private readonly mendLater = () => void this.mend().catch(() => {});
+  private readonly repairLater = () => void this.mend().catch(() => {});
 
-  /** Whether the kernel has the firewall that blocks, unaltered. Where it has not, that is mended before long. */
+  /** Whether the kernel has the blocking firewall, unaltered. If not, a repair is scheduled. */
   async stands(): Promise<boolean> {
-    // In turn: a table that is replaced while it is read is no stranger's doing.
+    // In turn: otherwise our own replacement of the table would look like an alteration.
     const [listing, asLoaded] = await this.queue.add(async () => {
       const found = await listTable(this.host);
       return [found, this.isAsLoaded(found)] as const;
     });
-    if (!asLoaded) this.mendLater();
+    if (!asLoaded) this.repairLater();
     return asLoaded && listing !== null && finalRulesStand(listing);
   }
 
-  /** Whether a listing of the table is what was loaded; true where nothing is known of it. */
+  /** Whether a listing of the table is what was loaded; true if that is unknown. */
   private isAsLoaded(listing: string | null): boolean {
     if (this.loaded === null) return true;
     const { chains } = this.loaded;
     return listing === null ? chains.size === 0 : sameChains(chainsListed(listing), chains);
   }
 
-  /** Each part as the kernel has it; in turn, for what is under way is no damage. */
+  /** Each part as the kernel has it. In turn, so that a change in progress is not reported as damage. */
   inspection(fault: string | null): Promise<Inspection> {
     return this.queue.add(() =>
       inspect(this.host, {
@@ -151,7 +151,7 @@ export class KillSwitch {
 
   private load(network: HostNetwork): Promise<void> {
     this.wanted = this.wantedOn(network);
-    // By then another owner may have said what it needs: one load does for both.
+    // By then another owner may have changed its part: one load is enough for both.
     return this.queue.add(() => this.apply());
   }
 
@@ -171,7 +171,7 @@ export class KillSwitch {
     try {
       const outcomes = await Promise.allSettled([this.loadTable(ruleset), this.loadRules(rules)]);
       for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-      if (this.fault !== null) this.alarm("protection_restored", "The kill switch is as it must be again.");
+      if (this.fault !== null) this.alarm("protection_restored", "The kill switch has been restored.");
       this.fault = null;
     } catch (error) {
       const first = this.fault === null;
@@ -185,25 +185,25 @@ export class KillSwitch {
   private async loadTable(ruleset: string): Promise<void> {
     if (ruleset === this.loaded?.ruleset) return;
     this.loaded = null;
-    const echoed = chainsEchoed(await this.announced(() => loadTable(this.host, ruleset)));
+    const echoed = chainsEchoed(await this.asOwnChange(() => loadTable(this.host, ruleset)));
     const given = chainsListed(ruleset);
     const whole = sameShape(echoed, given);
-    // What was not echoed is not taken for loaded: then a listing must say how nft spells what it was given.
+    // If the echo is incomplete, the expected spelling comes from a listing.
     this.loaded = { ruleset, chains: whole ? echoed : given };
     if (!this.compared || !whole) await this.assertComparable();
     this.compared = true;
   }
 
-  /** The kernel will tell of this change, and it is no stranger's. */
-  private async announced<T>(change: () => Promise<T>): Promise<T> {
+  /** Marks the change as ours, so that the kernel's report of it is ignored. */
+  private async asOwnChange<T>(change: () => Promise<T>): Promise<T> {
     const token = Symbol();
-    this.untold.add(token);
+    this.unreported.add(token);
     try {
       const result = await change();
-      void this.host.sleep(TOLD_WITHIN_MS).then(() => this.untold.delete(token));
+      void this.host.sleep(REPORTED_WITHIN_MS).then(() => this.unreported.delete(token));
       return result;
     } catch (error) {
-      this.untold.delete(token);
+      this.unreported.delete(token);
       throw error;
     }
   }
@@ -215,7 +215,7 @@ export class KillSwitch {
     this.ruled = rules;
   }
 
-  private async putBack(): Promise<void> {
+  private async restore(): Promise<void> {
     if (this.wanted === null) return;
     const damages = await this.damages();
     if (damages.length === 0 && this.fault === null) return;
@@ -225,10 +225,10 @@ export class KillSwitch {
       await this.apply();
       await this.assertComparable();
     };
-    await this.repairs.repair(damages, work, this.mendLater);
+    await this.repairs.repair(damages, work, this.repairLater);
   }
 
-  /** Between what the kernel was given and what it has; what is wanted by now may still wait for its turn. */
+  /** Compares the kernel with what was loaded last; what is wanted may still wait for its turn. */
   private async damages(): Promise<Damage[]> {
     const [listing, { ours, ahead }] = await Promise.all([listTable(this.host), readAllRules(this.host)]);
     this.foreignRule.set(this.wanted?.rules.length === 0 ? null : bypassIn(ahead));
@@ -246,7 +246,7 @@ export class KillSwitch {
     return damages;
   }
 
-  /** An nft that echoes rules in another spelling than it lists them must not make us repair for ever. */
+  /** If nft echoes rules in a different spelling than it lists them, repairs must not go on for ever. */
   private async assertComparable(): Promise<void> {
     const listing = await listTable(this.host);
     if (listing === null || this.loaded === null || this.isAsLoaded(listing)) return;
@@ -256,20 +256,20 @@ export class KillSwitch {
   }
 }
 
-/** What rules ahead of ours come to, and how to end it; null where there is none. */
+/** The effect of rules before ours, and how to remove them; null without such rules. */
 function bypassIn(ahead: readonly Rule[]): string | null {
   if (ahead.length === 0) return null;
   const rules = ahead.map(({ priority, text }) => `${priority} ${text}`).join(", ");
   const commands = ahead.map(
     ({ family, priority }) => `ip ${family === 6 ? "-6 " : ""}rule del priority ${priority}`,
   );
-  return `Another program's routing rule comes before the kill switch's, and the firewall blocks alone: ${rules}; remove it: ${commands.join("; ")}`;
+  return `A routing rule of another program comes before the kill switch's, so only the firewall blocks: ${rules}; to remove it: ${commands.join("; ")}`;
 }
 
-/** Of a command that was killed nobody knows how far it got. */
+/** A command that was killed may have taken effect. */
 function whatFailed(error: unknown): string {
   const late = error instanceof GatewayError && error.code === "timed_out";
   return late
-    ? "The kernel may not have a part of the kill switch"
+    ? "A part of the kill switch may be missing from the kernel"
     : "The kernel refused a part of the kill switch";
 }

@@ -17,39 +17,39 @@ export function permitDhcp(direction: "in" | "out", links: Links): string[] {
   if (names.length === 0) return [];
   if (direction === "in") {
     return [
-      `iifname ${set(names)} udp sport 67 udp dport 68 accept comment "an address for the gateway"`,
-      `iifname ${set(names)} ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept comment "DHCPv6"`,
+      `iifname ${set(names)} udp sport 67 udp dport 68 accept comment "DHCP for the gateway's own address"`,
+      `iifname ${set(names)} ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept comment "DHCPv6 for the gateway's own address"`,
     ];
   }
   return [
-    `oifname ${set(names)} ${BROADCAST} udp sport 68 udp dport 67 accept comment "an address for the gateway"`,
-    `oifname ${set(names)} ${ON_LINK} udp sport 546 udp dport 547 accept comment "DHCPv6"`,
+    `oifname ${set(names)} ${BROADCAST} udp sport 68 udp dport 67 accept comment "DHCP for the gateway's own address"`,
+    `oifname ${set(names)} ${ON_LINK} udp sport 546 udp dport 547 accept comment "DHCPv6 for the gateway's own address"`,
   ];
 }
 
 export function permitDhcpRenewal({ uplink, uplinkPrefixes }: Policy): string[] {
   const prefixes = uplinkPrefixes.filter((prefix) => familyOf(prefix) === 4);
   return toEach(uplink, prefixes).map(
-    (server) => `${server} udp sport 68 udp dport 67 accept comment "the lease is renewed"`,
+    (server) => `${server} udp sport 68 udp dport 67 accept comment "DHCP lease renewal"`,
   );
 }
 
 /** The gateway as the server of LAN clients, which have no address yet. */
 export function permitDhcpClients(direction: "in" | "out", lan: Lan): string {
   return direction === "in"
-    ? `iifname "${lan.interface}" udp sport 68 udp dport 67 accept comment "LAN clients ask the gateway for an address"`
-    : `oifname "${lan.interface}" ${BROADCAST} udp sport 67 udp dport 68 accept comment "addresses for LAN clients"`;
+    ? `iifname "${lan.interface}" udp sport 68 udp dport 67 accept comment "DHCP requests of LAN clients"`
+    : `oifname "${lan.interface}" ${BROADCAST} udp sport 67 udp dport 68 accept comment "DHCP replies to LAN clients"`;
 }
 
 export function permitNeighbourDiscovery(direction: "in" | "out", links: Links): string[] {
   const names = linkNames(links);
   if (names.length === 0) return [];
   const where = direction === "in" ? `iifname ${set(names)}` : `oifname ${set(names)} ${ON_LINK}`;
-  return [`${where} ${NDP} accept comment "IPv6 neighbours and routers of this link"`];
+  return [`${where} ${NDP} accept comment "IPv6 neighbour and router discovery"`];
 }
 
 export function permitPublicNeighbours(lan: Lan): string {
-  return `oifname "${lan.interface}" icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } ip6 hoplimit 255 accept comment "neighbours that have public addresses too"`;
+  return `oifname "${lan.interface}" icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } ip6 hoplimit 255 accept comment "neighbour discovery of public addresses"`;
 }
 
 export function permitMdns(lan: Lan): string {

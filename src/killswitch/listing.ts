@@ -1,19 +1,19 @@
 /** The rules of each chain as nft spells them, the chain's type and policy first; under `OF_TABLE` the table's own lines. */
 export type Chains = ReadonlyMap<string, readonly string[]>;
 
-/** The key of what is said of the table itself, such as its flags; no chain has an empty name. */
+/** The key of the table's own lines, such as its flags; no chain has an empty name. */
 const OF_TABLE = "";
 
-/** What each chain must end with, whatever is in front of it: the kill switch stands by these. */
+/** What each chain must end with, whatever precedes it: the kill switch depends on these. */
 export const FINAL_RULES = {
   input: /^drop\b/,
-  // An earlier version of this program refuses here, which blocks as well.
+  // An earlier version rejects here, which blocks as well.
   forward: /^(drop|reject)\b/,
   output: /^reject\b/,
 } as const;
 
 /**
- * Reads a listing of the table: whether it is in force, and each chain is hooked, drops by policy and ends in its
+ * Whether, by a listing of the table, it is not dormant, and each chain is hooked, drops by policy and ends in its
  * final rule.
  */
 export function finalRulesStand(listing: string): boolean {
@@ -22,7 +22,7 @@ export function finalRulesStand(listing: string): boolean {
   return !isDormant(chains) && names.every((name) => endsInRefusal(chains, name));
 }
 
-/** Whether the table is switched off: its chains are listed as before, and see no packet. */
+/** Whether the table is switched off: its chains are listed as before, but see no packets. */
 export function isDormant(chains: Chains): boolean {
   return chains.get(OF_TABLE)?.some((line) => /^flags\b.*\bdormant\b/.test(line)) === true;
 }
@@ -36,7 +36,7 @@ export function endsInRefusal(chains: Chains, name: keyof typeof FINAL_RULES): b
   );
 }
 
-/** The chains in a listing of the table, or in the text that it is loaded from. */
+/** The chains in a listing of the table, or in the text that was loaded. */
 export function chainsListed(listing: string): Chains {
   const chains = new Map<string, string[]>();
   const own: string[] = [];
@@ -53,13 +53,13 @@ export function chainsListed(listing: string): Chains {
   return chains;
 }
 
-/** The chains in what nft echoes of the table that it has loaded, spelled as a listing spells them. */
+/** The chains in nft's echo of the table that it has loaded, in the spelling of a listing. */
 export function chainsEchoed(echo: string): Chains {
   const chains = new Map<string, string[]>();
   for (const line of echo.split("\n")) {
     const chain = /^add chain \S+ \S+ (\S+) \{ (.*) \}$/.exec(line);
     if (chain) chains.set(chain[1] ?? "", [chain[2] ?? ""]);
-    // Now and then nft 1.0.6 puts the rule's number in front of it.
+    // nft 1.0.6 sometimes prints the rule's handle before it.
     const rule = /^add rule \S+ \S+ (\S+) (?:handle \d+ )?(.*)$/.exec(line);
     if (rule) chains.get(rule[1] ?? "")?.push(rule[2] ?? "");
   }
@@ -75,12 +75,12 @@ export function sameChains(a: Chains, b: Chains): boolean {
   );
 }
 
-/** Whether both have the same chains with as many rules each, however those are spelled. */
+/** Whether both have the same chains with the same number of rules, in any spelling. */
 export function sameShape(a: Chains, b: Chains): boolean {
   return a.size === b.size && [...a].every(([name, rules]) => b.get(name)?.length === rules.length);
 }
 
-/** nft lists the elements of a set in an order of its own. */
+/** nft does not keep the order of a set's elements. */
 function withSetsSorted(rule: string): string {
   return rule.replace(
     /\{ ([^{}]*) \}/g,

@@ -4,13 +4,13 @@ import type { Alarm } from "./repairs.ts";
 interface Words {
   begins: AlertCode;
   ends: AlertCode;
-  /** A sentence that says that it is over. */
+  /** A sentence for people when it is over. */
   over: string;
 }
 
 /**
- * What another program does and only a person should undo: told once when it begins and once when it is over, and
- * in between to everyone who asks.
+ * A condition that another program causes and only a person should end. An alert is sent when it begins and when it is
+ * over; in between `message` describes it.
  */
 export class Notice {
   private current: string | null = null;

@@ -3,7 +3,7 @@ import type { Host } from "../system/host.ts";
 import { chainsListed } from "./listing.ts";
 import { droppingChains } from "./table.ts";
 
-/** What the LAN sends goes from these interfaces to those of the tunnel. */
+/** The interfaces that the LAN's packets pass on their way into the tunnel. */
 export interface Passage {
   lans: readonly string[];
   /** Base name of the tunnel's interfaces. */
@@ -12,15 +12,15 @@ export interface Passage {
 
 /** A chain of another program that drops what the LAN sends into the tunnel. */
 export interface Obstacle {
-  /** As nft names it: family, table and chain. */
+  /** Family, table and name, as nft prints them. */
   chain: string;
   /** The command that lets the LAN through. */
   remedy: string;
 }
 
 /**
- * Chains of other programs (ufw, Docker) that drop forwarded packets by policy and have no rule for the LAN's. Runs
- * one program, and one more for each table with such a chain.
+ * Chains of other programs (ufw, Docker) that drop forwarded packets by policy and have no rule that accepts the LAN's.
+ * Runs one command, and one more for each such chain.
  */
 export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacle[]> {
   const obstacles: Obstacle[] = [];
@@ -33,7 +33,7 @@ export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacl
   return obstacles;
 }
 
-/** Whether the rules that a packet meets in a chain accept what the LAN sends, and the answers to it. */
+/** Whether the rules that a packet passes in a chain accept what the LAN sends, and the replies. */
 export function letsThrough(listing: string, chain: string, { lans, base }: Passage): boolean {
   const rules = rulesFrom(listing, chain).filter(acceptsAnything);
   const tunnels = slotOf(MAIN_SLOT, base).links;
@@ -48,7 +48,7 @@ export function letsThrough(listing: string, chain: string, { lans, base }: Pass
   );
 }
 
-/** Those of the chain, and of all that it leads to. */
+/** The rules of the chain, and of all chains that it jumps to. */
 function rulesFrom(listing: string, start: string): string[] {
   const chains = chainsListed(listing);
   const reached = [start];
@@ -61,7 +61,7 @@ function rulesFrom(listing: string, start: string): string[] {
   return reached.flatMap((name) => chains.get(name) ?? []);
 }
 
-/** Whether a rule accepts whatever is sent: no protocol, no port, no destination alone. */
+/** Whether a rule accepts every packet, not only those of one protocol, port or destination. */
 function acceptsAnything(rule: string): boolean {
   const [match = ""] = rule.split(' comment "');
   return / accept$/.test(` ${match}`) && !/\b(tcp|udp|th|icmpv?6?|l4proto|daddr|mark|limit)\b/.test(match);
@@ -72,7 +72,7 @@ function isFor(rule: string, state: "new" | "established"): boolean {
   return states === undefined || states.includes(state);
 }
 
-/** Whether a rule is for packets of that interface: it names it, or no interface. */
+/** Whether a rule applies to packets of that interface: it names the interface, or none. */
 function matches(rule: string, key: "iif" | "oif", link: string): boolean {
   const [, not, words] = new RegExp(`\\b${key}(?:name)? (!= )?(\\{[^}]*\\}|"[^"]*")`).exec(rule) ?? [];
   if (words === undefined) return true;

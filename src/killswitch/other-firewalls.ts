@@ -4,7 +4,7 @@ import { Notice } from "./notice.ts";
 import { type Obstacle, obstaclesTo } from "./obstacles.ts";
 import type { Alarm } from "./repairs.ts";
 
-/** Sees other programs' firewalls drop what the LAN sends into the tunnel. The kill switch holds; the LAN gets nothing. */
+/** Detects other programs' firewalls that drop what the LAN sends into the tunnel. The kill switch works; the LAN is offline. */
 export class OtherFirewalls {
   readonly notice: Notice;
 
@@ -17,13 +17,13 @@ export class OtherFirewalls {
     this.notice = new Notice(alarm, {
       begins: "forwarding_dropped",
       ends: "forwarding_restored",
-      over: "No other firewall drops what the LAN sends into the tunnel any longer.",
+      over: "No other firewall drops what the LAN sends into the tunnel now.",
     });
   }
 
   async look({ lans, ipv6 }: HostNetwork): Promise<void> {
     const passage = { lans: lans.map((lan) => lan.interface), base: this.base };
-    // Where it cannot be found out, as when a table goes meanwhile, the next look says more.
+    // A failed look, as when a table disappears meanwhile, changes nothing; the next one decides.
     const found = lans.length === 0 ? [] : await obstaclesTo(this.host, passage).catch(() => null);
     if (found === null) return;
     const obstacles = found.filter(({ chain }) => ipv6 === "on" || !chain.startsWith("ip6 "));
@@ -34,5 +34,5 @@ export class OtherFirewalls {
 function sentenceOf(obstacles: readonly Obstacle[]): string {
   const chains = obstacles.map(({ chain }) => chain).join(", ");
   const remedies = obstacles.map(({ remedy }) => remedy).join("; ");
-  return `Another firewall drops what the LAN sends into the tunnel (${chains}); let it through: ${remedies}`;
+  return `Another firewall drops what the LAN sends into the tunnel (${chains}); to let it through: ${remedies}`;
 }

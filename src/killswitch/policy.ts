@@ -2,24 +2,24 @@ import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
 
 /**
- * What the firewall must know; `rulesetOf` turns it into text. Outside the tunnels no value of it permits more than
- * lookups and exemptions, each from a port that the service holds.
+ * What the firewall is made from; `rulesetOf` turns it into text. Outside the tunnels it can permit only WireGuard,
+ * lookups and exemptions, the latter two from ports that the service holds.
  */
 export interface Policy {
   lans: readonly Lan[];
-  /** The interface towards the internet; null while the machine has none. */
+  /** The interface to the internet, or null. */
   uplink: string | null;
-  /** The private prefixes of the uplink's cable: where a DHCP server may be asked by its address. */
+  /** The private prefixes of the uplink: a DHCP server with such an address may be sent unicast requests. */
   uplinkPrefixes: readonly string[];
   /** Tunnels that may exchange WireGuard packets with their endpoint. */
   endpoints: readonly FirewallTunnel[];
-  /** Tunnels that carry the LAN's and the gateway's traffic. The first is the current one. */
+  /** Tunnels that carry the traffic of the LAN and the gateway. The first is the current one. */
   carrying: readonly FirewallTunnel[];
   lookups: readonly Lookup[];
   exemptions: readonly Exemption[];
 }
 
-/** What one owner needs of the kill switch: a tunnel, or a connection that the operator has asked for. */
+/** What one owner needs from the kill switch: a tunnel, or a connection that the operator has requested. */
 export interface PolicyPart {
   endpoints?: Policy["endpoints"];
   carrying?: Policy["carrying"];
@@ -27,14 +27,14 @@ export interface PolicyPart {
   exemption?: Exemption;
 }
 
-/** The tunnel of all traffic that no other tunnel is named for. */
+/** The tunnel for all traffic that is not assigned to another one. */
 export const MAIN = "main";
 
-/** What a policy takes from the machine's own network. */
-type Surroundings = Pick<HostNetwork, "lans" | "uplink" | "uplinkPrefixes" | "addresses">;
+/** What a policy needs of the machine's own network. */
+type Network = Pick<HostNetwork, "lans" | "uplink" | "uplinkPrefixes" | "addresses">;
 
-/** The policy that meets the needs of all owners, whatever the order in which they were told. */
-export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Surroundings): Policy {
+/** The policy that meets the needs of all owners, in any order. */
+export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Network): Policy {
   const { lans, uplink, uplinkPrefixes } = network;
   const here = (tunnel: FirewallTunnel) => withoutTaken(tunnel, network);
   const sorted = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1)).map(([, part]) => part);
@@ -50,10 +50,10 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Su
 }
 
 /**
- * Nobody outside the tunnel may send to its addresses (CVE-2019-14899); one that the LAN has come to use since is left
- * out, or the LAN could no longer reach the gateway.
+ * Only the tunnel may send to its addresses (CVE-2019-14899). An address that the LAN now uses is left out, or the LAN
+ * could not reach the gateway.
  */
-function withoutTaken(tunnel: FirewallTunnel, network: Surroundings): FirewallTunnel {
+function withoutTaken(tunnel: FirewallTunnel, network: Network): FirewallTunnel {
   return { ...tunnel, addresses: tunnel.addresses.filter((address) => takerOf(network, address) === null) };
 }
 
@@ -62,8 +62,8 @@ function rankOf(owner: string): string {
   return owner === MAIN ? "" : owner;
 }
 
-/** The policy while nobody needs anything: nothing leaves for the internet. */
-export function blocked(network: Surroundings): Policy {
+/** The policy without owners: nothing leaves for the internet. */
+export function blocked(network: Network): Policy {
   return mergedPolicy(new Map(), network);
 }
 
@@ -72,7 +72,7 @@ export interface FirewallTunnel {
   interface: string;
   /** Firewall mark of its own packets. */
   mark: number;
-  /** Conntrack zone: the connections of one tunnel are no other tunnel's. */
+  /** Conntrack zone: keeps the connections of one tunnel apart from those of another. */
   zone: number;
   endpoint: { address: string; port: number };
   /** The gateway's own addresses inside the tunnel, without prefix length. */
@@ -80,17 +80,17 @@ export interface FirewallTunnel {
   resolvers: readonly string[];
 }
 
-/** The question to the system's resolvers that a server's name needs. */
+/** The lookup of a server's name, by the system's resolvers. */
 export interface Lookup {
   resolvers: readonly string[];
-  /** UDP source port that the service holds for the moment of the question. */
+  /** UDP source port that the service holds during the lookup. */
   sourcePort: number;
 }
 
-/** The one HTTPS connection outside the tunnel that the operator has asked for. */
+/** One HTTPS connection outside the tunnel that the operator has requested. */
 export interface Exemption {
   addresses: readonly string[];
   port: number;
-  /** TCP source port that the service holds meanwhile, so that the hole is no other program's. */
+  /** TCP source port that the service holds meanwhile, so that no other program can use the exemption. */
   sourcePort: number;
 }

@@ -4,7 +4,7 @@ import { chainsListed, endsInRefusal, FINAL_RULES, isDormant } from "./listing.t
 import { OWN_NUMBERS, type Rule, readAllRules, ruleDifferences } from "./routing-rules.ts";
 import { listTable } from "./table.ts";
 
-/** One thing that the kill switch is made of, as the kernel has it. */
+/** One part of the kill switch, as the kernel has it. */
 export interface Part {
   name: string;
   holds: boolean;
@@ -13,25 +13,25 @@ export interface Part {
 }
 
 export interface Inspection {
-  /** Whether both layers hold, and are as the tunnel's state wants them. */
+  /** Whether both layers are in place, and match the tunnel's state. */
   stands: boolean;
-  /** Either of them keeps the promise alone. */
+  /** Either layer alone blocks all traffic outside the tunnel. */
   firewall: boolean;
   routing: boolean;
   parts: Part[];
 }
 
-/** What the kernel should have, as far as the one who asks knows. */
+/** What the kernel should have, as far as the caller knows. */
 export interface Expectation {
   network: HostNetwork;
   rules: readonly Rule[];
-  /** Whether the table is what was loaded; null where nobody who loaded it is running. */
+  /** Whether the table is what was loaded; null if the service does not run. */
   isAsLoaded: ((listing: string) => boolean) | null;
-  /** Why the last change is not in the kernel as it must be; null where it is. */
+  /** Why the last change did not reach the kernel, or null. */
   fault: string | null;
 }
 
-/** Reads every part of the kill switch from the kernel, and from nowhere else. */
+/** Reads every part of the kill switch from the kernel. */
 export async function inspect(host: Host, expected: Expectation): Promise<Inspection> {
   const ofFirewall = firewallParts(await listTable(host), expected.isAsLoaded);
   const ofRouting = [...(await routingParts(host, expected)), await redirectsPart(host, expected.network)];
@@ -44,7 +44,7 @@ export async function inspect(host: Host, expected: Expectation): Promise<Inspec
 
 function firewallParts(listing: string | null, isAsLoaded: Expectation["isAsLoaded"]): Part[] {
   const chains = chainsListed(listing ?? "");
-  const trouble = listing === null ? "there is none" : "is switched off (flags dormant)";
+  const trouble = listing === null ? "is missing" : "is switched off (flags dormant)";
   const awake = listing !== null && !isDormant(chains);
   const table = part("firewall table", awake, "inet portcullis is in the kernel", trouble);
   if (listing === null) return [table];
@@ -53,7 +53,7 @@ function firewallParts(listing: string | null, isAsLoaded: Expectation["isAsLoad
       `chain ${name}`,
       endsInRefusal(chains, name),
       `hooked, drops by policy, and ends in "${verdictOf(chains.get(name)?.at(-1))}"`,
-      "does not end in a rule that refuses what no other rule lets through",
+      "does not end in a rule that refuses everything else",
     ),
   );
   if (isAsLoaded === null) return [table, ...refusals];
@@ -70,7 +70,7 @@ async function routingParts(host: Host, { rules: wanted, network }: Expectation)
     return part(
       `routing rules, IPv${family}`,
       differences === 0 && (ours(wanted).length > 0 || (family === 6 && network.ipv6 === "missing")),
-      "send all but WireGuard, DHCP and the LAN into the tunnel, and where there is none to nowhere",
+      "send everything except WireGuard, DHCP and the LAN into the tunnel, or nowhere without a tunnel",
       `${differences} of the rules ${OWN_NUMBERS} are missing or altered`,
     );
   });
@@ -90,8 +90,8 @@ async function redirectsPart(host: Host, { lans, uplink }: HostNetwork): Promise
     const value = await host.read(`/proc/sys/net/ipv4/conf/${name}/send_redirects`);
     if (value?.trim() === "1") on.push(name);
   }
-  const sent = `net.ipv4.conf.${on[0]}.send_redirects is 1: clients may be told of a way past the gateway`;
-  return part("ICMP redirects", on.length === 0, "none is sent", sent);
+  const sent = `net.ipv4.conf.${on[0]}.send_redirects is 1: redirects may lead clients past the gateway`;
+  return part("ICMP redirects", on.length === 0, "none are sent", sent);
 }
 
 async function forwardingPart(host: Host): Promise<Part> {
@@ -100,7 +100,7 @@ async function forwardingPart(host: Host): Promise<Part> {
     "forwarding",
     value?.trim() === "1",
     "on: LAN clients are served",
-    "off: LAN clients get nothing",
+    "off: LAN clients are not served",
   );
 }
 
@@ -108,7 +108,7 @@ function part(name: string, holds: boolean, yes: string, no: string): Part {
   return { name, holds, found: holds ? yes : no };
 }
 
-/** The first word of a rule that has nothing but a verdict: listings spell the rest in numbers. */
+/** The first word of a rule that is only a verdict; listings spell the rest in numbers. */
 function verdictOf(rule = ""): string {
   return rule.split(" ")[0] ?? "";
 }

@@ -4,14 +4,14 @@ import { ANY_SLOT_MASK, MAIN_SLOT, MARK_MASK, markOf, REFUSAL_MARK, tableOf } fr
 import type { Host } from "../system/host.ts";
 import type { Exemption, Lookup, Policy } from "./policy.ts";
 
-/** No cable has more addresses than the largest private network. */
-const SHORTEST_CABLE_PREFIX = 8;
+/** No link has more addresses than the largest private network. */
+const SHORTEST_LINK_PREFIX = 8;
 
 /**
- * The second layer: routing that holds alone. Only WireGuard's own packets, DHCP renewals and the LAN see the
- * machine's own routes; everything else sees the tunnel's table, and past it nothing. A route that DHCP or an
- * attacker adds (CVE-2024-3661) is in a table that no client's packet is looked up in. `iif lo` is what this machine
- * sends itself: a client's packet fits no exception, whatever it looks like.
+ * The second layer: routing that blocks on its own. Only WireGuard's own packets, DHCP renewals and traffic to the LAN
+ * use the machine's own routes; everything else uses the tunnel's table or is unreachable. A route that DHCP or an
+ * attacker adds (CVE-2024-3661) is in a table that is never used for a client's packet. `iif lo` matches what this
+ * machine itself sends, so no client's packet can match an exception.
  */
 export interface Rule {
   family: 4 | 6;
@@ -21,11 +21,11 @@ export interface Rule {
 }
 
 const WHOLE_PORT = "0xffff";
-/** By number, for without /etc/protocols (Debian's netbase) `ip` does not know the name. */
+/** By number: without /etc/protocols (Debian's netbase) `ip` does not know the names. */
 const UDP = 17;
 const TCP = 6;
 
-/** Fixed; the order is the meaning. The gap is for the rules of further tunnels, which come before main's. */
+/** The order matters. The gap is for the rules of further tunnels, which come before main's. */
 const PRIORITY = {
   wireguard: 10,
   noEndpoint: 20,
@@ -37,18 +37,19 @@ const PRIORITY = {
 };
 
 /**
- * All rules with these numbers are the gateway's, and a stranger's is removed. They are ahead of other programs'
- * (Tailscale's begin at 5210) and of `main` (32766). A rule without a number gets the one below the lowest: these begin
- * above 1, so that it is not among the kernel's own at 0 and can be removed by its number.
+ * All rules with these priorities are the gateway's; any other rule there is removed. They come before other programs'
+ * rules (Tailscale's begin at 5210) and `main` (32766). A rule that is added without a priority gets the one below the
+ * lowest: these begin above 1, so that such a rule does not share priority 0 with the kernel's own and can be removed by
+ * its priority.
  */
 const OWN = { first: 10, last: 99 };
 /** The same, for messages. */
 export const OWN_NUMBERS = `${OWN.first} to ${OWN.last}`;
 
-/** The rules of version 0.1, which a running gateway still has when it is upgraded: by its mark they are known. */
+/** The rules of version 0.1, which a running gateway still has when it is upgraded. Their mark identifies them. */
 const FORMER = { first: 100, last: 106, mark: "fwmark 0x504c " };
 
-/** Leads what no rule ahead has taken into the tunnel `main`. */
+/** Sends what no earlier rule matches into the tunnel `main`. */
 const INTO_MAIN = `lookup ${tableOf(MAIN_SLOT)}`;
 
 export function rulesFor({
@@ -61,7 +62,7 @@ export function rulesFor({
   const wireguard = `fwmark ${hex(markOf(MAIN_SLOT))}/${hex(ANY_SLOT_MASK)}`;
   const all = ([4, 6] as const).flatMap((family) => [
     { family, priority: PRIORITY.wireguard, text: `${wireguard} iif lo lookup main` },
-    // Without a route to the server, WireGuard's packets must not enter the tunnel that they are.
+    // Without a route to the server, WireGuard's packets must not enter their own tunnel.
     { family, priority: PRIORITY.noEndpoint, text: `${wireguard} unreachable` },
     ...prefixes
       .filter((prefix) => familyOf(prefix) === family)
@@ -72,59 +73,59 @@ export function rulesFor({
   return rulesOn(ipv6, [...all, REFUSALS, ...dhcpRules(uplinkPrefixes, prefixes), ...nexthopRules(uplink)]);
 }
 
-/** By a route to a cable's prefix, never by one through a router: such refusals must not leave for the internet. */
+/** Only by a route to a directly connected prefix: such rejections must not leave for the internet through a router. */
 const REFUSALS: Rule = {
   family: 6,
   priority: PRIORITY.dhcp,
   text: `fwmark ${hex(REFUSAL_MARK)}/${hex(MARK_MASK)} iif lo suppress_prefixlength 63 lookup main`,
 };
 
-/** To servers on the cable; a broadcast needs no route, and a lease of a server elsewhere is renewed by broadcast. */
+/** To servers on the uplink's link. A broadcast needs no route, and leases of servers elsewhere are renewed by broadcast. */
 function dhcpRules(uplinkPrefixes: readonly string[], lanPrefixes: readonly string[]): Rule[] {
-  const cables = uplinkPrefixes.filter((prefix) => familyOf(prefix) === 4 && !lanPrefixes.includes(prefix));
+  const prefixes = uplinkPrefixes.filter((prefix) => familyOf(prefix) === 4 && !lanPrefixes.includes(prefix));
   const ports = { 4: "sport 68 dport 67", 6: "sport 546 dport 547" };
   const rule = (family: 4 | 6, to: string): Rule => ({
     family,
     priority: PRIORITY.dhcp,
     text: `to ${to} ipproto ${UDP} iif lo ${ports[family]} lookup main`,
   });
-  return [...cables.map((prefix) => rule(4, prefix)), rule(6, "fe80::/10")];
+  return [...prefixes.map((prefix) => rule(4, prefix)), rule(6, "fe80::/10")];
 }
 
 /**
- * The kernel takes a route through a router only where these rules lead to that router's address. Without this one
- * DHCP could never give the IPv4 default route back after the uplink was away. It is for what is bound to the
- * uplink's interface and for destinations on its cable: a prefix shorter than any cable's (/8) is an attacker's.
+ * The kernel accepts a route through a router only if these rules lead to the router's address. Without this rule DHCP
+ * could not restore the IPv4 default route after the uplink was away. It applies to what is bound to the uplink's
+ * interface, and to destinations on its link: a prefix shorter than that of any link (/8) is an attacker's.
  */
 function nexthopRules(uplink: string | null): Rule[] {
   if (uplink === null) return [];
-  const text = `oif ${uplink} suppress_prefixlength ${SHORTEST_CABLE_PREFIX - 1} lookup main`;
+  const text = `oif ${uplink} suppress_prefixlength ${SHORTEST_LINK_PREFIX - 1} lookup main`;
   return [{ family: 4, priority: PRIORITY.dhcp, text }];
 }
 
-/** A kernel without IPv6 has no rules of it, and refuses to hear of any. */
+/** A kernel without IPv6 has no IPv6 rules, and refuses to add one. */
 export function rulesOn(ipv6: Ipv6, rules: readonly Rule[]): Rule[] {
   return rules.filter((rule) => rule.family === 4 || ipv6 !== "missing");
 }
 
-/** The rules without the one that ends in nothing: the operator has taken the kill switch down, a tunnel is up. */
+/** The rules without the final "unreachable", for a tunnel while the operator has turned the kill switch off. */
 export function withoutBarrier(rules: readonly Rule[]): Rule[] {
   return rules.filter((rule) => rule.priority !== PRIORITY.nothing);
 }
 
-/** Of what leaves outside the tunnel for a moment. */
+/** For what leaves outside the tunnel for a moment. */
 export function exceptionRules({ lookups, exemptions }: Pick<Policy, "lookups" | "exemptions">): Rule[] {
   return [...lookups.flatMap(lookupRules), ...exemptions.flatMap(exemptionRules)];
 }
 
-/** The exception for the lookup of a server's name: one UDP source port, to the system's resolvers, for one moment. */
+/** The lookup of a server's name: one UDP source port, to the system's resolvers. */
 function lookupRules({ resolvers, sourcePort }: Lookup): Rule[] {
   return resolvers.map((address) =>
     exceptionFor(address, `ipproto ${UDP} iif lo sport ${sourcePort} dport 53`),
   );
 }
 
-/** The exception for the operator's errand: one TCP source port, to one server, for one moment. */
+/** The operator's exemption: one TCP source port, to one server. */
 function exemptionRules({ addresses, port, sourcePort }: Exemption): Rule[] {
   return addresses.map((address) =>
     exceptionFor(address, `ipproto ${TCP} iif lo sport ${sourcePort} dport ${port}`),
@@ -137,12 +138,12 @@ function exceptionFor(address: string, packets: string): Rule {
   return { family, priority: PRIORITY.exception, text: `to ${to} ${packets} lookup main` };
 }
 
-/** The rules of ours that the kernel has, in the form of `rulesFor`. */
+/** Our rules in the kernel, in the form of `rulesFor`. */
 export async function readRules(host: Host): Promise<Rule[]> {
   return (await readAllRules(host)).ours;
 }
 
-/** Beside ours those of other programs that come before them; the kernel's own first rule, for local addresses, is none. */
+/** Our rules, and those of other programs before them, without the kernel's own first rule for local addresses. */
 export async function readAllRules(host: Host): Promise<{ ours: Rule[]; ahead: Rule[] }> {
   const [v4, v6] = await Promise.all([shownRules(host, 4), shownRules(host, 6)]);
   return {
@@ -151,14 +152,14 @@ export async function readAllRules(host: Host): Promise<{ ours: Rule[]; ahead: R
   };
 }
 
-/** Those that another program has put where ours go. Where the gateway has been there are none: it leaves no other there. */
+/** Rules of another program with our priorities. Once the gateway's rules are in place there are none: it removes them. */
 export function foreignAmong(rules: readonly Rule[]): Rule[] {
   const own = rules.filter(({ priority }) => priority <= OWN.last);
   const isOurs = own.some(({ priority, text }) => priority === PRIORITY.tunnel && text === INTO_MAIN);
   return isOurs ? [] : own;
 }
 
-/** Turns the rules of ours that the kernel has into `wanted`, and returns how many differed. */
+/** Replaces our rules in the kernel by `wanted`, and returns the number of changes. */
 export async function applyRules(host: Host, wanted: readonly Rule[]): Promise<number> {
   const present = await readRules(host);
   const changes = ([4, 6] as const).map((family) =>
@@ -171,7 +172,7 @@ export async function applyRules(host: Host, wanted: readonly Rule[]): Promise<n
     changes.map((lines, index) =>
       lines.length === 0
         ? null
-        : // One batch a family: `ip rule add` takes it from its command line alone.
+        : // One batch per family: `ip rule add` takes the family only from the command line.
           host.run(["ip", index === 0 ? "-4" : "-6", "-batch", "-"], { stdin: `${lines.join("\n")}\n` }),
     ),
   );
@@ -180,24 +181,22 @@ export async function applyRules(host: Host, wanted: readonly Rule[]): Promise<n
 }
 
 /**
- * `ip -batch` lines of one family; what is missing comes first, so that nothing opens in between. The kernel
- * deletes the first rule that the words fit, and a stranger's rule may fit ours or have no words at all: where
- * there is a surplus rule, its priority is emptied by number and filled anew.
+ * `ip -batch` lines of one family. Missing rules are added first, so that nothing is permitted in between. The kernel
+ * deletes the first rule that matches the given selectors, and another program's rule may match ours or have no
+ * selector: a priority with a surplus rule is emptied by number and filled again.
  */
 export function ruleChanges(present: readonly Rule[], wanted: readonly Rule[]): string[] {
   const missing = wanted.filter((rule) => !present.some((other) => sameRule(rule, other)));
   const surplus = present.filter((rule) => !wanted.some((other) => sameRule(rule, other)));
-  const unclean = new Set(surplus.map((rule) => rule.priority));
+  const mixed = new Set(surplus.map((rule) => rule.priority));
   return [
-    ...missing.filter((rule) => !unclean.has(rule.priority)).map((rule) => `rule add ${lineOf(rule)}`),
-    ...present
-      .filter((rule) => unclean.has(rule.priority))
-      .map((rule) => `rule del priority ${rule.priority}`),
-    ...wanted.filter((rule) => unclean.has(rule.priority)).map((rule) => `rule add ${lineOf(rule)}`),
+    ...missing.filter((rule) => !mixed.has(rule.priority)).map((rule) => `rule add ${lineOf(rule)}`),
+    ...present.filter((rule) => mixed.has(rule.priority)).map((rule) => `rule del priority ${rule.priority}`),
+    ...wanted.filter((rule) => mixed.has(rule.priority)).map((rule) => `rule add ${lineOf(rule)}`),
   ];
 }
 
-/** How many rules are only in one of the two. */
+/** How many rules are in only one of the two. */
 export function ruleDifferences(one: readonly Rule[], other: readonly Rule[]): number {
   const without = (rules: readonly Rule[], those: readonly Rule[]) =>
     rules.filter((rule) => !those.some((that) => sameRule(rule, that))).length;
@@ -220,7 +219,7 @@ interface KernelRule {
   dst?: string;
   dstlen?: number;
   fwmark?: string;
-  /** Absent where all bits count. */
+  /** Absent if all bits count. */
   fwmask?: string;
   ipproto?: string;
   sport?: number;
@@ -232,7 +231,7 @@ interface KernelRule {
   table?: string;
   action?: string;
   suppress_prefixlen?: number;
-  /** Said where the interface is away. */
+  /** Present while the interface does not exist. */
   iif_detached?: null;
   oif_detached?: null;
 }
@@ -251,7 +250,7 @@ function oursOf(family: 4 | 6, shown: readonly KernelRule[]): Rule[] {
     rules.filter(({ priority }) => priority >= first && priority <= last);
   const former = within(FORMER);
   const isFormer = former.some(({ text }) => text.startsWith(FORMER.mark));
-  // The last first: those by which they are known are removed after the others.
+  // Last first: the rules that identify them are removed after the others.
   return [...within(OWN), ...(isFormer ? former.toReversed() : [])];
 }
 
@@ -281,12 +280,12 @@ function textOf(family: 4 | 6, rule: KernelRule): string {
   return words.join(" ");
 }
 
-/** Kernels from 6.15 on name the mask of a port, also where it is all of it. */
+/** Kernels from 6.15 on print the mask of a port even if it is the whole port. */
 function maskOf(mask: string | undefined): string {
   return mask === undefined || mask === WHOLE_PORT ? "" : `/${mask}`;
 }
 
-/** `udp` where there is /etc/protocols, else `ipproto-17`. */
+/** `udp` with /etc/protocols, otherwise `ipproto-17`. */
 function numberOf(ipproto: string): string {
   const known: Record<string, number> = { udp: UDP, tcp: TCP };
   return String(known[ipproto] ?? ipproto.replace("ipproto-", ""));

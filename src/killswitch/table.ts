@@ -2,17 +2,17 @@ import type { Host } from "../system/host.ts";
 import { TABLE } from "./ruleset.ts";
 
 /**
- * Numbers, and no counters: what nft names by files of the machine (/etc/protocols, /etc/iproute2/rt_marks) would be
- * spelled in another way as soon as a package brings them.
+ * Numbers, and no counters: names come from files of the machine (/etc/protocols, /etc/iproute2/rt_marks), so the
+ * spelling would change as soon as a package installs them.
  */
 const SPELLING = ["-s", "-n"];
 
-/** The firewall's table as the kernel has it, or null where there is none. */
+/** The firewall's table as the kernel has it, or null without one. */
 export function listTable(host: Host): Promise<string | null> {
   return host.run(["nft", ...SPELLING, "list", "table", ...TABLE.split(" ")]).catch(() => null);
 }
 
-/** Replaces the table by that of `ruleset`; returns what nft echoes of it, spelled as `listTable` spells it. */
+/** Replaces the table by that of `ruleset`; returns nft's echo, in the spelling of `listTable`. */
 export function loadTable(host: Host, ruleset: string): Promise<string> {
   return host.run(["nft", "-e", ...SPELLING, "-f", "-"], { stdin: ruleset });
 }
@@ -21,10 +21,10 @@ interface Listed {
   chain?: { family: string; table: string; name: string; hook?: string; policy?: string };
 }
 
-/** Where the gateway's traffic passes; a bridge's own chains see frames, and no packets that are routed. */
+/** Families that see the gateway's traffic; a bridge's own chains see frames, not routed packets. */
 const FAMILIES = ["ip", "ip6", "inet"];
 
-/** Chains of other programs (ufw, Docker) that drop what the gateway lets pass, unless they are told of it; in words. */
+/** Chains of other programs (ufw, Docker) that drop by policy, as family, table and name. */
 export async function droppingChains(host: Host, hooks = ["forward", "input"]): Promise<string[]> {
   const json = await host.run(["nft", "-j", "list", "chains"]);
   const { nftables } = JSON.parse(json || '{"nftables":[]}') as { nftables: Listed[] };

@@ -1,4 +1,4 @@
-/** So many at once, then one each `everyMs`. */
+/** Allows `burst` at once, then one per `everyMs`. */
 export class TokenBucket {
   private left: number;
   private filledAt = 0;
@@ -10,7 +10,7 @@ export class TokenBucket {
     this.left = burst;
   }
 
-  /** Whether one more may happen at that time of the monotone clock. */
+  /** Whether one more is allowed at that time of the monotonic clock. */
   allows(now: number): boolean {
     const refill = Math.floor((now - this.filledAt) / this.everyMs);
     if (refill > 0) {

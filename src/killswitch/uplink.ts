@@ -38,18 +38,18 @@ export function permitTooLong(
   return on("iifname", uplink).flatMap((from) =>
     flows.map(
       (flow) =>
-        `${from} ${TOO_LONG[family]} ct state related ct original ${headerOf(family)} ${flow} accept comment "WireGuard's packets are too long for the way"`,
+        `${from} ${TOO_LONG[family]} ct state related ct original ${headerOf(family)} ${flow} accept comment "path MTU discovery for WireGuard"`,
     ),
   );
 }
 
 export function permitLookups(direction: "in" | "out", policy: Policy): string[] {
   if (direction === "in") {
-    return lookupReplies(policy).map((reply) => `${reply} accept comment "the answer to the lookup"`);
+    return lookupReplies(policy).map((reply) => `${reply} accept comment "reply to the DNS lookup"`);
   }
   return policy.lookups.flatMap(({ resolvers, sourcePort }) =>
     toEach(policy.uplink, resolvers).map(
-      (to) => `${to} udp sport ${sourcePort} udp dport 53 accept comment "the lookup of the server's name"`,
+      (to) => `${to} udp sport ${sourcePort} udp dport 53 accept comment "DNS lookup of the server's name"`,
     ),
   );
 }
@@ -57,13 +57,13 @@ export function permitLookups(direction: "in" | "out", policy: Policy): string[]
 export function permitExemptions(direction: "in" | "out", policy: Policy): string[] {
   if (direction === "in") {
     return exemptionReplies(policy).map(
-      (reply) => `${reply} accept comment "answers to the operator's errand"`,
+      (reply) => `${reply} accept comment "replies to the operator's exemption"`,
     );
   }
   return policy.exemptions.flatMap(({ addresses, port, sourcePort }) =>
     toEach(policy.uplink, addresses).map(
       (to) =>
-        `${to} tcp sport ${sourcePort} tcp dport ${port} accept comment "the operator's errand: one connection to one server"`,
+        `${to} tcp sport ${sourcePort} tcp dport ${port} accept comment "the operator's exemption: one connection to one server"`,
     ),
   );
 }
@@ -71,7 +71,9 @@ export function permitExemptions(direction: "in" | "out", policy: Policy): strin
 /** Reverse-path filtering looks up the return path with the mark (`src_valid_mark`), and finds the uplink. */
 export function markReplies(policy: Policy): string[] {
   const { uplink, endpoints } = policy;
-  const errors = endpoints.length === 0 ? [] : [TOO_LONG[4], TOO_LONG[6]];
+  // With one interface the errors of LAN clients come in there as well, and those take the tunnel.
+  const errors =
+    endpoints.length === 0 ? [] : [TOO_LONG[4], TOO_LONG[6]].map((error) => `${error} fib daddr type local`);
   const replies = [
     "udp sport 67 udp dport 68",
     ...endpoints.map((tunnel) => endpoint("s", tunnel)),
@@ -81,7 +83,7 @@ export function markReplies(policy: Policy): string[] {
     ...on("iifname", uplink).flatMap((from) => replies.map((reply) => `${from} ${reply}`)),
     ...lookupReplies(policy),
     ...exemptionReplies(policy),
-  ].map((reply) => `${reply} ${setMark(markOf(MAIN_SLOT))} comment "the way back is by the uplink"`);
+  ].map((reply) => `${reply} ${setMark(markOf(MAIN_SLOT))} comment "the return path is the uplink"`);
 }
 
 function lookupReplies({ uplink, lookups }: Policy): string[] {

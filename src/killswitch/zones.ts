@@ -40,7 +40,7 @@ export function sourceNat({ carrying }: Policy): string {
   return chain("source_nat", "type nat hook postrouting priority srcnat; policy accept;", [
     ...carrying.map(
       (tunnel) =>
-        `oifname "${tunnel.interface}" masquerade comment "the server knows the tunnel's address alone"`,
+        `oifname "${tunnel.interface}" masquerade comment "the server accepts only the tunnel's address"`,
     ),
   ]);
 }
@@ -50,14 +50,14 @@ function dropToTunnelAddresses(endpoints: readonly FirewallTunnel[]): string[] {
   const inside = set(["lo", ...endpoints.map((tunnel) => tunnel.interface)]);
   return byFamily("daddr", addresses).map(
     (to) =>
-      `iifname != ${inside} ${to} drop comment "CVE-2019-14899: nobody outside talks to the tunnel's address"`,
+      `iifname != ${inside} ${to} drop comment "CVE-2019-14899: only the tunnel may send to the tunnel's address"`,
   );
 }
 
 function inOwnZone(tunnel: FirewallTunnel): string {
-  return `ct zone set ${tunnel.zone} comment "a connection belongs to the tunnel it takes"`;
+  return `ct zone set ${tunnel.zone} comment "each tunnel has its own connections"`;
 }
 
 function dnsInZone(current: FirewallTunnel): string {
-  return `ct zone set ${current.zone} comment "a question for a name takes the current tunnel"`;
+  return `ct zone set ${current.zone} comment "DNS queries use the current tunnel"`;
 }

@@ -5,8 +5,8 @@ import type { Host } from "../system/host.ts";
 import { type HostNetwork, hostNetworkOf } from "./host-network.ts";
 import { type Roles, rolesAfter } from "./lan.ts";
 
-/** Where the interfaces' roles are kept over a restart. */
-export interface RolesMemory {
+/** Keeps the interfaces' roles across restarts. */
+export interface SavedRoles {
   roles(): Roles;
   saveRoles(roles: Roles): void;
   /** The last interface with a default route. */
@@ -15,18 +15,18 @@ export interface RolesMemory {
 }
 
 /**
- * Looks the machine's own network up, remembers which cable is the LAN's and which the uplink's, and warns of what is
- * new and odd about it.
+ * Reads the machine's own network, remembers which interfaces are the LAN's and which is the uplink, and logs new remarks
+ * about it.
  */
-export function linksFinder(
+export function networkFinder(
   host: Host,
   settings: Settings,
-  savedState: RolesMemory,
+  savedState: SavedRoles,
   log: Pick<Log, "warn">,
 ): () => Promise<HostNetwork> {
   let roles = savedState.roles();
   let lastUplink = savedState.uplink();
-  let told: readonly string[] = [];
+  let logged: readonly string[] = [];
   const remember = (network: HostNetwork) => {
     rememberRoles(network);
     rememberUplink(network.uplink);
@@ -42,7 +42,7 @@ export function linksFinder(
     if (settings.lan.length > 0) return;
     const after = rolesAfter(roles, network.lans, network.uplink);
     if (Bun.deepEquals(after, roles)) return;
-    // Known until the service ends, whatever the disk says.
+    // Kept in memory even if it cannot be saved.
     roles = after;
     savedState.saveRoles(after);
   };
@@ -51,13 +51,15 @@ export function linksFinder(
     try {
       remember(network);
     } catch (error) {
-      log.warn(`after a restart it may not be known which interface is which: ${messageOf(error)}`);
+      log.warn(
+        `the roles of the interfaces could not be saved and may be unknown after a restart: ${messageOf(error)}`,
+      );
     }
-    // The kernel takes a default route back only by the rules of an uplink that is known.
+    // The kernel accepts a returning default route only by the rules of a known uplink.
     if (network.uplink === null && lastUplink !== null)
       network = await hostNetworkOf(host, { ...settings, uplink: lastUplink }, roles);
-    for (const remark of network.remarks) if (!told.includes(remark)) log.warn(remark);
-    told = network.remarks;
+    for (const remark of network.remarks) if (!logged.includes(remark)) log.warn(remark);
+    logged = network.remarks;
     return network;
   };
 }

@@ -9,22 +9,22 @@ import { MAIN_SLOT, slotOf } from "./slot.ts";
 export interface HostNetwork {
   lans: readonly Lan[];
   uplink: string | null;
-  /** The uplink's own addresses, by which the tunnel's packets leave. */
+  /** The uplink's own addresses: the source addresses of the tunnel's packets. */
   uplinkAddresses: string[];
-  /** All of the machine's own addresses but link-local ones and those of our tunnels. */
+  /** All of the machine's own addresses except link-local ones and those of our tunnels. */
   addresses: string[];
-  /** Of these the private ones' prefixes. */
+  /** The private prefixes of the uplink. */
   uplinkPrefixes: string[];
-  /** Bytes; what the uplink carries in one packet. */
+  /** In bytes. */
   uplinkMtu: number;
   ipv6: Ipv6;
   /** Whether the uplink has a carrier and a default route. Without them a tunnel is unlikely, not impossible. */
   online: boolean;
-  /** What people should know of how the LAN was found. */
+  /** For people: what was unusual in finding the LAN. */
   remarks: readonly string[];
 }
 
-/** `off`: by the operator's setting, and an interface takes no IPv6 address. `missing`: not in the kernel (`ipv6.disable=1`). */
+/** `off`: turned off by a sysctl, so interfaces have no IPv6 addresses. `missing`: not in the kernel (`ipv6.disable=1`). */
 export type Ipv6 = "on" | "off" | "missing";
 
 const ETHERNET_MTU = 1500;
@@ -32,7 +32,7 @@ const ETHERNET_MTU = 1500;
 interface Address {
   ifname: string;
   mtu: number;
-  /** `none` where it is another tunnel's, such as a VPN's by which the operator comes in. */
+  /** `none` for tunnels of other programs, such as a VPN that the operator connects through. */
   link_type: string;
   /** As `ip` shows them: `UP`, `NO-CARRIER`. */
   flags: string[];
@@ -42,7 +42,7 @@ interface Address {
 
 /**
  * The LAN is the private prefixes on the LAN interfaces, never every private address and never every connected
- * route: a public prefix that appears on an interface must not become a hole.
+ * route: a public prefix that appears on an interface must not become an exception.
  */
 export async function hostNetworkOf(
   host: Host,
@@ -53,8 +53,8 @@ export async function hostNetworkOf(
   const tunnels = slotOf(MAIN_SLOT, settings.interface).links;
   const own = new Set(["lo", ...tunnels]);
   const network = addresses.filter(({ ifname }) => !own.has(ifname) && INTERFACE_NAME.test(ifname));
-  const ways = await defaultRoutes(host, own);
-  const routed = ways.map(({ dev }) => dev);
+  const routes = await defaultRoutes(host, own);
+  const routed = routes.map(({ dev }) => dev);
   const uplink = settings.uplink ?? routed[0] ?? null;
   const found = network.find((link) => link.ifname === uplink);
   return {
@@ -65,7 +65,7 @@ export async function hostNetworkOf(
     uplinkPrefixes: found === undefined ? [] : prefixesOf(cableOf(found)),
     uplinkMtu: found?.mtu ?? ETHERNET_MTU,
     ipv6: await ipv6Of(host),
-    online: hasCarrier(found) && ways.some(({ dev, isLive }) => isLive && dev === uplink),
+    online: hasCarrier(found) && routes.some(({ dev, isLive }) => isLive && dev === uplink),
   };
 }
 
@@ -73,14 +73,14 @@ export async function hostNetworkOf(
 export function lanText({ lans, uplink }: HostNetwork, { lan }: Pick<Settings, "lan">): string {
   if (lans.length === 0) return "none";
   const list = lans.map((one) => `${one.interface} (${one.prefixes.join(", ")})`).join("; ");
-  if (lan.length > 0) return `${list}, as the settings name it`;
-  if (uplink === null) return `${list}; which interface is the uplink is not known yet`;
+  if (lan.length > 0) return `${list}, as named in the settings`;
+  if (uplink === null) return `${list}; the uplink is not known yet`;
   return lans.some((one) => one.interface === uplink)
-    ? `${list}; the uplink's cable is the LAN's, too, for no other interface has a private network of its own`
-    : `${list}, and not the uplink ${uplink}`;
+    ? `${list}; the uplink is part of the LAN, because no other interface has a private network`
+    : `${list}, without the uplink ${uplink}`;
 }
 
-/** Who uses an address outside our tunnels: this machine itself, or a prefix of the LAN; null where nobody does. */
+/** What uses an address outside our tunnels: this machine, a prefix of the LAN, or nothing (null). */
 export function takerOf(
   { addresses, lans }: Pick<HostNetwork, "addresses" | "lans">,
   address: string,
@@ -106,8 +106,8 @@ interface Hop {
 }
 
 /**
- * All default routes, the preferred one first: live before dead, IPv4 before IPv6, then by metric. A route over
- * several routers has its interfaces in `nexthops`.
+ * All default routes, in order of preference: live before dead, IPv4 before IPv6, then by metric. A route with several
+ * routers has its interfaces in `nexthops`.
  */
 async function defaultRoutes(
   host: Host,

@@ -1,8 +1,8 @@
 import type { Host, Watch } from "../system/host.ts";
 
 /**
- * What the kernel's events are about. Of the tunnel only losses are told: a link, or null where it may be any.
- * Something of it was deleted, or else the link is down, as each is when it is made.
+ * What a kernel event is about. For the tunnel only losses are reported: of one interface, or null if it may be any.
+ * `deleted` means that a part of it was deleted; otherwise the interface is down, as it is when it is created.
  */
 export type KernelEvent =
   | { of: "firewall" }
@@ -11,7 +11,7 @@ export type KernelEvent =
   | { of: "tunnel"; link: string | null; deleted: boolean }
   | { of: "network" };
 
-/** What of the kernel is the gateway's: its changes are told apart from those of the machine's own network. */
+/** The gateway's own objects in the kernel, to tell their changes from those of the machine's own network. */
 export interface Watched {
   /** Names of the tunnel's interfaces. */
   links: readonly string[];
@@ -21,19 +21,19 @@ export interface Watched {
   firewallTable: string;
 }
 
-/** Between the end of a program that watches and its next start. */
+/** Pause before a monitor that has ended is started again. */
 const RESTART_MS = 1_000;
-/** By then a program that was started listens, on a busy Pi too. */
+/** A monitor listens this long after its start, even on a busy Pi. */
 const LISTENS_AFTER_MS = 500;
 
-/** Calls back when the kernel tells of a change; what changed is for the caller to find out. */
+/** Calls back when the kernel reports a change; the caller finds out what has changed. */
 export function watchKernel(
   host: Host,
   watched: Watched,
   onEvent: (event: KernelEvent) => void,
   signal: AbortSignal,
 ): void {
-  // The text form, unlike the JSON, tells where a transaction ends.
+  // The text form, unlike JSON, shows where a transaction ends.
   const touchedBy = transactions(watched.firewallTable);
   keepWatching(host, ["nft", "monitor"], signal, {
     onLine: (line) => {
@@ -55,7 +55,7 @@ export function watchKernel(
   });
 }
 
-/** What a transaction has touched, at the line of `nft monitor` that ends it; nothing at any other. */
+/** What a transaction has changed, on the line of `nft monitor` that ends it; nothing on other lines. */
 function transactions(table: string): (line: string) => ("firewall" | "other firewalls")[] {
   const touched = new Set<"firewall" | "other firewalls">();
   return (line) => {
@@ -63,13 +63,13 @@ function transactions(table: string): (line: string) => ("firewall" | "other fir
     else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line))
       touched.add("other firewalls");
     if (!line.startsWith("# new generation ")) return [];
-    const told = [...touched];
+    const changed = [...touched];
     touched.clear();
-    return told;
+    return changed;
   };
 }
 
-/** A line of `ip monitor label`; further lines of one message have no label. */
+/** The event in a line of `ip monitor label`; continuation lines have no label. */
 export function kernelEventIn(line: string, { links, routingTable }: Watched): KernelEvent | null {
   if (line.startsWith("[RULE]")) return { of: "rules" };
   if (!/^\[(LINK|ADDR|ROUTE)\]/.test(line)) return null;
@@ -83,7 +83,7 @@ export function kernelEventIn(line: string, { links, routingTable }: Watched): K
   return line.startsWith("[ROUTE]") && !line.includes("default ") ? null : { of: "network" };
 }
 
-/** A program that ends is started again. What happened before one listens nobody tells. */
+/** Restarts a monitor that ends. `onGap` is called once it listens, because earlier changes were not reported. */
 function keepWatching(
   host: Host,
   argv: readonly string[],
@@ -100,7 +100,7 @@ function keepWatching(
       watch = host.watch(argv, onLine, () => after(RESTART_MS, start));
       after(LISTENS_AFTER_MS, onGap);
     } catch {
-      // No memory or no process left for it: what it would have told is found by the look after the start that succeeds.
+      // No memory or process left: `onGap` after the next successful start covers what was missed.
       after(RESTART_MS, start);
     }
   };

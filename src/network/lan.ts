@@ -1,6 +1,6 @@
 import { formatPrefix, isLinkLocal, networkOf, parsePrefix, privateBlockOf } from "../address.ts";
 
-/** A LAN interface, and the prefixes whose hosts are the LAN's. */
+/** A LAN interface, and the prefixes of its hosts. */
 export interface Lan {
   interface: string;
   prefixes: readonly string[];
@@ -12,14 +12,14 @@ export interface Cable {
   isEthernet: boolean;
   /** With their prefix lengths. */
   addresses: readonly string[];
-  /** Of these the ones that somebody else's router has given, for a while. */
+  /** Those of them that another router has leased to this machine. */
   leased?: readonly string[];
 }
 
-/** What interfaces were found to be on a machine whose LAN has an interface of its own. */
+/** Which interface was which, on a machine whose LAN has an interface of its own. */
 export interface Roles {
   lan: readonly string[];
-  /** Those that were the uplink. */
+  /** Interfaces that were the uplink. */
   outside: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export const NO_ROLES: Roles = { lan: [], outside: [] };
 
 /** What decides which interfaces are the LAN's. */
 export interface Outlook {
-  /** The operator's choice; empty leaves it to us. */
+  /** The operator's choice; empty for automatic. */
   named: readonly string[];
   uplink: string | null;
   /** Interfaces with a default route. */
@@ -35,17 +35,17 @@ export interface Outlook {
   roles: Roles;
 }
 
-/** Interfaces that containers, virtual machines and tunnels make; a bridge of Docker's has a number for a name. */
+/** Interfaces of containers, virtual machines and tunnels; Docker names its bridges by number. */
 export const COMES_AND_GOES =
   /^(docker|br-[0-9a-f]{12}$|virbr|veth|vnet|lxcbr|lxdbr|incusbr|podman|cni|wg|tun|tap)/;
 
-/** An address that a machine gives itself says nothing of a cable (RFC 3927). */
+/** An address that a machine assigns itself says nothing about the network (RFC 3927). */
 const SELF_ASSIGNED = /^169\.254\./;
 
-/** Where a neighbour on the cable speaks IPv6 without a router. */
+/** Addresses of neighbours that use IPv6 without a router. */
 const LINK_LOCAL = "fe80::/10";
 
-/** The LAN, and what people should know of how it was found. */
+/** The LAN, and remarks for people on how it was found. */
 export function lanOf(cables: readonly Cable[], outlook: Outlook): { lans: Lan[]; remarks: string[] } {
   const all = cables
     .map((cable) => ({ ...cable, prefixes: prefixesOf(cable) }))
@@ -63,7 +63,7 @@ export function lanOf(cables: readonly Cable[], outlook: Outlook): { lans: Lan[]
   };
 }
 
-/** What is known after a look; a look that is in doubt adds nothing. */
+/** The roles after a look at the network; a doubtful look adds nothing. */
 export function rolesAfter(roles: Roles, lans: readonly Lan[], uplink: string | null): Roles {
   const names = lans.map((lan) => lan.interface);
   if (uplink === null || names.length === 0 || [...names, ...roles.lan].includes(uplink)) return roles;
@@ -72,7 +72,7 @@ export function rolesAfter(roles: Roles, lans: readonly Lan[], uplink: string | 
   return { lan: united(roles.lan, names), outside: united(roles.outside, [uplink]) };
 }
 
-/** The part of an interface's prefix that is private address space; null where the address is public. */
+/** The part of an interface's prefix that is private address space; null if the address is public. */
 export function lanPrefixOf(address: string): string | null {
   const prefix = parsePrefix(address);
   const block = prefix === null ? null : privateBlockOf(prefix.address);
@@ -85,8 +85,8 @@ interface Candidate extends Cable {
 }
 
 /**
- * Who shares the uplink's cable is a stranger, unless that cable is the LAN's, too: no other interface has a private
- * network of its own. Once one had, the uplink never takes its place, for a LAN whose cable is out has no addresses.
+ * Hosts on the uplink's link are strangers unless the uplink is also the LAN, because no other interface has a private
+ * network. Once another interface had one, the uplink never takes its place: a LAN whose cable is out has no addresses.
  */
 function foundAmong(all: readonly Candidate[], { uplink, routed, roles }: Outlook): Candidate[] {
   const likely = all.filter(
@@ -99,7 +99,7 @@ function foundAmong(all: readonly Candidate[], { uplink, routed, roles }: Outloo
   const isUplinks = (one: Candidate) => one.prefixes.some((prefix) => onUplink.includes(prefix));
   const inside = likely.filter((one) => uplink !== one.interface && !roles.outside.includes(one.interface));
   const known = inside.filter((one) => roles.lan.includes(one.interface));
-  // Where it is not known which is the uplink, or a LAN's interface seems to be it, nothing new is a LAN.
+  // If the uplink is unknown or seems to be a LAN interface, nothing new becomes LAN.
   const isDoubtful = roles.lan.length > 0 && (uplink === null || roles.lan.includes(uplink));
   if (isDoubtful) return known;
   if (uplink === null) return likely;
@@ -111,15 +111,15 @@ function foundAmong(all: readonly Candidate[], { uplink, routed, roles }: Outloo
 }
 
 /**
- * Whether the network is this machine's own, and not the one of a telephone, say, that gives an address and is a way to
- * the internet itself. The default route that it names does not show: the gateway's own rules have the kernel refuse it.
+ * Whether the network is this machine's own, and not that of a phone or an LTE stick, which leases an address and is a
+ * way to the internet itself. Its default route does not show, because the gateway's rules make the kernel refuse it.
  */
 function hasOwnNetwork({ addresses, leased = [] }: Cable): boolean {
   const own = addresses.filter((address) => !leased.includes(address) && !SELF_ASSIGNED.test(address));
   return prefixesOf({ addresses: own }).length > 0;
 }
 
-/** The private prefixes on an interface, link-local ones left out. */
+/** The private prefixes on an interface, without link-local ones. */
 export function prefixesOf({ addresses }: Pick<Cable, "addresses">): string[] {
   const prefixes = addresses.filter((address) => !isLinkLocal(address.replace(/\/.*/, ""))).map(lanPrefixOf);
   return [...new Set(prefixes.filter((prefix) => prefix !== null))].sort();
@@ -132,7 +132,7 @@ function cutOff({ interface: name, addresses }: Cable): string[] {
     .filter(({ address, part }) => part !== null && lengthOf(address) < lengthOf(part))
     .map(
       ({ address, part }) =>
-        `${name} has ${address}, and only ${part} of that is taken for LAN: private address space ends there; correct the prefix length, on the gateway or at the DHCP server`,
+        `${name} has ${address}, but only ${part} of it counts as LAN, because private address space ends there; correct the prefix length on the gateway or the DHCP server`,
     );
 }
 
@@ -145,14 +145,14 @@ function namedUplink(
   if (!has(chosen) || has(found) || found.length === 0) return [];
   const better = found.map((one) => one.interface).join(",");
   return [
-    `the uplink ${uplink} is LAN because the settings name it: whoever is on its cable may use the gateway; to leave it out: --lan ${better} (PORTCULLIS_LAN)`,
+    `the uplink ${uplink} is LAN because the settings name it: every host on its network may use the gateway; to exclude it: --lan ${better} (PORTCULLIS_LAN)`,
   ];
 }
 
 function missingLan(chosen: readonly Candidate[], { named, roles }: Outlook): string[] {
   if (chosen.length > 0 || named.length > 0 || roles.lan.length === 0) return [];
   return [
-    `no LAN: ${roles.lan.join(", ")} was the LAN and has no private address now, and the uplink does not take its place; if the LAN is another interface by now, name it: --lan (PORTCULLIS_LAN)`,
+    `no LAN: ${roles.lan.join(", ")} was the LAN and has no private address now, and the uplink does not take its place; if the LAN is on another interface now, name it: --lan (PORTCULLIS_LAN)`,
   ];
 }
 

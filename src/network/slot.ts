@@ -1,29 +1,29 @@
-/** What one tunnel has to itself in the kernel. */
+/** The kernel resources that belong to one tunnel. */
 export interface Slot {
-  /** Two interfaces, so that a switch can dial the next server while the former still carries. */
+  /** Two interfaces, so that a switch can connect to the next server while the previous one still carries traffic. */
   links: readonly [string, string];
-  /** Conntrack zones of the two; never 0, where everything lives that belongs to no tunnel. */
+  /** Conntrack zones of the two; never 0, the zone of everything outside the tunnels. */
   zones: readonly [number, number];
-  /** Number of the routing table that holds the tunnel's routes and nothing else. */
+  /** Number of the routing table with only the tunnel's routes. */
   table: number;
   /** Firewall mark of the tunnel's own packets, in WireGuard's sense, within `MARK_MASK`. */
   mark: number;
 }
 
 /**
- * The bits of a firewall mark that are the gateway's. The others belong to other programs: 0x2000 to the port mapping of
- * CNI, 0x4000 and 0x8000 to Kubernetes, 0xff0000 to Tailscale.
+ * The gateway's bits of a firewall mark. The others belong to other programs: 0x2000 to the port mapping of CNI, 0x4000
+ * and 0x8000 to Kubernetes, 0xff0000 to Tailscale.
  */
 export const MARK_MASK = 0x1fff;
-/** The same bits without the three that tell the slots apart. */
+/** The same bits without the three that distinguish the slots. */
 export const ANY_SLOT_MASK = 0x18ff;
 const FIRST_MARK = 0x104c;
 const SLOT_BIT = 8;
 const FIRST_TABLE = 20556;
 
 /**
- * No slot's: of refusals to a device that came by a public IPv6 address of the LAN's cable. They go back by that cable
- * alone.
+ * Not a slot's: the mark of rejections to a device that used a public IPv6 address of the LAN. They return only to the
+ * LAN.
  */
 export const REFUSAL_MARK = 0x104d;
 

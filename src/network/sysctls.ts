@@ -17,17 +17,17 @@ export function sysctlsFor(network: HostNetwork): Sysctl[] {
       {
         path: `ipv4/conf/${name}/send_redirects`,
         value: "0",
-        why: "no ICMP redirect may lead a client past the gateway",
+        why: "ICMP redirects would lead clients past the gateway",
       },
       {
         path: `ipv4/conf/${name}/accept_redirects`,
         value: "0",
-        why: "no ICMP redirect may lead the gateway astray",
+        why: "ICMP redirects would change the gateway's own routes",
       },
       {
         path: `ipv6/conf/${name}/accept_redirects`,
         value: "0",
-        why: "no ICMP redirect may lead the gateway astray",
+        why: "ICMP redirects would change the gateway's own routes",
       },
     ]),
     {
@@ -35,19 +35,23 @@ export function sysctlsFor(network: HostNetwork): Sysctl[] {
       value: "0",
       why: "the kernel sends redirects if either setting allows it",
     },
-    { path: "ipv4/conf/all/accept_redirects", value: "0", why: "as for the interfaces" },
-    { path: "ipv4/conf/all/arp_ignore", value: "1", why: "the tunnel's address is not announced on the LAN" },
+    { path: "ipv4/conf/all/accept_redirects", value: "0", why: "the same for all interfaces" },
+    {
+      path: "ipv4/conf/all/arp_ignore",
+      value: "1",
+      why: "ARP requests for the tunnel's address are not answered on the LAN",
+    },
     {
       path: "ipv4/conf/all/src_valid_mark",
       value: "1",
-      why: "reverse-path filtering sees the mark of the tunnel's packets",
+      why: "reverse-path filtering uses the mark of the tunnel's packets",
     },
     {
       path: "ipv6/fwmark_reflect",
       value: "1",
-      why: "a refusal goes back by the cable that its packet came by, and WireGuard's route learns its packet size",
+      why: "rejections return on the link that the packet came from, and path MTU discovery works for WireGuard",
     },
-    // With forwarding the kernel stops taking routes from the home router's announcements, unless told 2.
+    // With forwarding the kernel ignores routes in router advertisements unless accept_ra is 2.
     ...(network.uplink
       ? [
           {
@@ -62,7 +66,7 @@ export function sysctlsFor(network: HostNetwork): Sysctl[] {
   ];
 }
 
-/** Sets what differs and returns it, for the log. A setting that the kernel does not have is left out. */
+/** Sets what differs and returns it, for the log. Settings that the kernel does not have are skipped. */
 export async function applySysctls(host: Host, wanted: readonly Sysctl[]): Promise<Sysctl[]> {
   const changed: Sysctl[] = [];
   for (const sysctl of wanted) {
@@ -73,7 +77,7 @@ export async function applySysctls(host: Host, wanted: readonly Sysctl[]): Promi
     try {
       await host.writeSysctl(path, sysctl.value);
     } catch (error) {
-      // Its interface is gone meanwhile.
+      // Its interface has disappeared meanwhile.
       if ((await host.read(path)) === null) continue;
       throw error;
     }

@@ -157,7 +157,9 @@ export class Catalogue {
     const servers = this.stored[provider];
     if (servers.has(server.name)) refuse("name: is taken; remove that server first or choose another name");
     if (servers.size >= MOST_SERVERS)
-      refuse(`name: ${provider} has ${MOST_SERVERS} servers, which is the most there may be; remove some first`);
+      refuse(
+        `name: ${provider} has ${MOST_SERVERS} servers, which is the most there may be; remove some first`,
+      );
     const bytes = this.bytes + sizeOf(server);
     if (bytes > MOST_STORED_BYTES)
       refuse(

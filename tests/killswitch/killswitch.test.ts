@@ -130,7 +130,7 @@ describe("an nft that does not say what it has loaded", () => {
 describe("a routing rule of another program that comes before ours", () => {
   const RULE = "priority 9 to 8.8.8.8/32 lookup main";
   const SENTENCE =
-    "Another program's routing rule comes before the kill switch's, and the firewall blocks alone: 9 to 8.8.8.8/32 lookup main; remove it: ip rule del priority 9";
+    "A routing rule of another program comes before the kill switch's, so only the firewall blocks: 9 to 8.8.8.8/32 lookup main; to remove it: ip rule del priority 9";
 
   claim("is told at once, in health and in status, and stays where it is", async (gateway) => {
     const { host, controller } = gateway;
@@ -181,7 +181,7 @@ describe("a routing rule of another program that comes before ours", () => {
     const { parts } = await controller.inspection();
     expect(parts.filter(({ holds }) => !holds).map(({ found }) => found)).toEqual([
       "another program's rule comes before them: 9 to 8.8.8.8/32 lookup main",
-      "off: LAN clients get nothing",
+      "off: LAN clients are not served",
     ]);
   });
 
@@ -200,7 +200,7 @@ describe("another firewall that begins to drop what is forwarded", () => {
   const filter = (...rules: string[]) =>
     `table ip filter {\n  chain FORWARD {\n    type filter hook forward priority filter; policy drop;\n${rules.map((rule) => `    ${rule}\n`).join("")}  }\n}\n`;
   const SENTENCE =
-    "Another firewall drops what the LAN sends into the tunnel (ip filter FORWARD); let it through: iptables -I FORWARD -o wg+ -j ACCEPT; iptables -I FORWARD -i wg+ -j ACCEPT";
+    "Another firewall drops what the LAN sends into the tunnel (ip filter FORWARD); to let it through: iptables -I FORWARD -o wg+ -j ACCEPT; iptables -I FORWARD -i wg+ -j ACCEPT";
 
   claim("is told in an alert and in status, but is no fault of the kill switch", async (gateway) => {
     const { host, controller } = gateway;
@@ -432,7 +432,7 @@ describe("an nft that refuses", () => {
     await host.pass(3_000);
     expect(gateway.alerts).toEqual(["protection_failed", "protection_restored"]);
     expect(gateway.warnings[0]).toBe(
-      `The kernel may not have a part of the kill switch: ${LOAD} did not finish within 30 s`,
+      `A part of the kill switch may be missing from the kernel: ${LOAD} did not finish within 30 s`,
     );
     expect(await controller.fault()).toBeNull();
   });

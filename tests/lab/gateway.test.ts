@@ -287,9 +287,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     await lab.exec(lab.namespaces.gateway, ["nft", "flush", "ruleset"]);
     await until(() => /security_alert firewall_restored.*\n$/.test(gateway.log()));
     expect(gateway.log()).toContain("security_alert firewall_altered");
-    expect(gateway.log()).toEndWith(
-      "security_alert firewall_restored: The firewall is as it must be again.\n",
-    );
+    expect(gateway.log()).toEndWith("security_alert firewall_restored: The firewall has been restored.\n");
     expect(await status()).toMatchObject({ killswitch_active: true });
     expect((await api("GET", "/health")).status).toBe(200);
   }, 120_000);

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { linksFinder } from "../../src/network/finder.ts";
+import { networkFinder } from "../../src/network/finder.ts";
 import { NO_ROLES, type Roles } from "../../src/network/lan.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { FakeHost } from "../fake/host.ts";
 
-/** Two cards, of which the LAN's may lose its addresses, and a memory that may fail. */
+/** Two interfaces, of which the LAN's may lose its addresses, and a saved state that may fail. */
 function machine(lan = "") {
   const host = new FakeHost();
   const addressesOf = (name: string) => host.links.get(name)?.addresses ?? [];
@@ -26,14 +26,14 @@ function machine(lan = "") {
     },
   };
   const settings = settingsFrom({ interface: "wg", lan });
-  const start = () => linksFinder(host, settings, savedState, { warn: (line) => void said.push(line) });
+  const start = () => networkFinder(host, settings, savedState, { warn: (line) => void said.push(line) });
   return { host, addressesOf, said, savedState, start };
 }
 
 const MISSING =
-  "no LAN: lan0 was the LAN and has no private address now, and the uplink does not take its place; if the LAN is another interface by now, name it: --lan (PORTCULLIS_LAN)";
+  "no LAN: lan0 was the LAN and has no private address now, and the uplink does not take its place; if the LAN is on another interface now, name it: --lan (PORTCULLIS_LAN)";
 
-test("the LAN is remembered while the service runs and after its restart, and what is odd is told once", async () => {
+test("the LAN is remembered while the service runs and after its restart, and a remark is logged once", async () => {
   const { addressesOf, said, savedState, start } = machine();
   const find = start();
   expect((await find()).lans.map((lan) => lan.interface)).toEqual(["lan0"]);
@@ -45,7 +45,7 @@ test("the LAN is remembered while the service runs and after its restart, and wh
   expect(said).toEqual([MISSING, MISSING]);
 });
 
-test("a disk that takes nothing does not make the service forget, and it is told", async () => {
+test("a full disk does not make the service forget the LAN, and is logged", async () => {
   const { addressesOf, said, savedState, start } = machine();
   savedState.isFull = true;
   const find = start();
@@ -53,7 +53,7 @@ test("a disk that takes nothing does not make the service forget, and it is told
   addressesOf("lan0").length = 0;
   expect((await find()).lans).toEqual([]);
   expect(said).toEqual([
-    "after a restart it may not be known which interface is which: the disk is full",
+    "the roles of the interfaces could not be saved and may be unknown after a restart: the disk is full",
     MISSING,
   ]);
 });
@@ -83,7 +83,7 @@ test("a LAN that the operator has named is not remembered", async () => {
   expect(savedState.stored).toEqual(NO_ROLES);
 });
 
-test("a netmask that is too wide is told when it comes, and again when it comes back", async () => {
+test("a netmask that is too wide is logged when it appears, and again when it reappears", async () => {
   const { addressesOf, said, start } = machine();
   const find = start();
   const looks = async (address: string) => {
@@ -93,5 +93,5 @@ test("a netmask that is too wide is told when it comes, and again when it comes 
   };
   for (const address of ["192.168.7.1/8", "192.168.7.1/24", "192.168.7.1/8"]) await looks(address);
   expect(said).toHaveLength(2);
-  expect(said[0]).toContain("only 192.168.0.0/16 of that is taken for LAN");
+  expect(said[0]).toContain("only 192.168.0.0/16 of it counts as LAN");
 });

@@ -60,22 +60,22 @@ describe("a LAN prefix ends where private address space ends", () => {
     );
   }, 60_000);
 
-  test("what is cut off is told, and nothing else is", () => {
+  test("a prefix that is cut off is remarked on, and no other is", () => {
     const told = (...addresses: string[]) => lanOf([cable("eth0", ...addresses)], outlook()).remarks;
     expect(told("192.168.60.2/1", "fe80::1/64")).toEqual([
-      "eth0 has 192.168.60.2/1, and only 192.168.0.0/16 of that is taken for LAN: private address space ends there; correct the prefix length, on the gateway or at the DHCP server",
+      "eth0 has 192.168.60.2/1, but only 192.168.0.0/16 of it counts as LAN, because private address space ends there; correct the prefix length on the gateway or the DHCP server",
     ]);
     expect(told("192.168.60.2/16", "fd00::1/7", "198.51.100.1/1", "fe80::1/1")).toEqual([]);
   });
 });
 
 describe("the uplink", () => {
-  test("is no LAN where another interface has a private network of its own", () => {
+  test("is not LAN if another interface has a private network", () => {
     expect(namesOf([UPLINK, LAN])).toEqual(["eth1"]);
     expect(namesOf([UPLINK, LAN, cable("br-lan", "10.5.0.1/16")])).toEqual(["eth1", "br-lan"]);
   });
 
-  test("is the LAN where there is no other, with all interfaces that are on its cable", () => {
+  test("is the LAN if there is no other, with all interfaces on its network", () => {
     expect(namesOf([UPLINK])).toEqual(["eth0"]);
     expect(namesOf([UPLINK, cable("wlan0", "192.168.1.6/24")], { routed: ["eth0", "wlan0"] })).toEqual([
       "eth0",
@@ -87,15 +87,15 @@ describe("the uplink", () => {
     ["a container's bridge", cable("docker0", "172.17.0.1/16"), ["eth0"]],
     ["a virtual machine's", cable("virbr0", "192.168.122.1/24"), ["eth0"]],
     ["another tunnel", { ...cable("vpn7", "10.6.0.1/24"), isEthernet: false }, ["eth0"]],
-    ["a telephone that is a way to the internet itself", cable("usb0", "192.168.42.9/24"), ["eth0", "usb0"]],
-    ["an address that a machine gave itself", cable("wlan0", "169.254.9.9/16"), ["eth0"]],
-    ["link-local IPv6 alone", cable("wlan0", "fe80::9/64"), ["eth0"]],
+    ["a telephone with a default route", cable("usb0", "192.168.42.9/24"), ["eth0", "usb0"]],
+    ["a self-assigned address", cable("wlan0", "169.254.9.9/16"), ["eth0"]],
+    ["only link-local IPv6", cable("wlan0", "fe80::9/64"), ["eth0"]],
     ["a public address", cable("wlan0", "198.51.100.9/24"), ["eth0"]],
-  ])("stays the LAN beside %s", (_, other, routed) => {
+  ])("stays the LAN next to %s", (_, other, routed) => {
     expect(namesOf([UPLINK, other], { routed })).toEqual(["eth0"]);
   });
 
-  test("stays the LAN beside an address that a telephone gives, for the kernel refuses the route that comes with it", () => {
+  test("stays the LAN next to an address that a phone leases, whose route the kernel refuses", () => {
     const phone = { ...cable("usb0", "192.168.42.9/24", "fe80::9/64"), leased: ["192.168.42.9/24"] };
     expect(namesOf([UPLINK, phone])).toEqual(["eth0"]);
     expect(namesOf([UPLINK, LAN, phone])).toEqual(["eth1"]);
@@ -106,11 +106,11 @@ describe("the uplink", () => {
     expect(namesOf([{ ...UPLINK, leased: leases }])).toEqual(["eth0"]);
   });
 
-  test("is the LAN where the operator says so, and that is told where the gateway would not take it", () => {
+  test("is the LAN if the operator says so, with a remark if the gateway would choose otherwise", () => {
     const { lans, remarks } = lanOf([UPLINK, LAN], outlook({ named: ["eth0", "eth1"] }));
     expect(lans.map((lan) => lan.interface)).toEqual(["eth0", "eth1"]);
     expect(remarks).toEqual([
-      "the uplink eth0 is LAN because the settings name it: whoever is on its cable may use the gateway; to leave it out: --lan eth1 (PORTCULLIS_LAN)",
+      "the uplink eth0 is LAN because the settings name it: every host on its network may use the gateway; to exclude it: --lan eth1 (PORTCULLIS_LAN)",
     ]);
     expect(lanOf([UPLINK], outlook({ named: ["eth0"] })).remarks).toEqual([]);
     expect(lanOf([UPLINK, LAN], outlook({ named: ["eth1"] })).remarks).toEqual([]);
@@ -119,37 +119,32 @@ describe("the uplink", () => {
 
 describe("once the LAN had an interface of its own,", () => {
   const missing =
-    "no LAN: eth1 was the LAN and has no private address now, and the uplink does not take its place; if the LAN is another interface by now, name it: --lan (PORTCULLIS_LAN)";
+    "no LAN: eth1 was the LAN and has no private address now, and the uplink does not take its place; if the LAN is on another interface now, name it: --lan (PORTCULLIS_LAN)";
 
   test.each<[string, Cable[], Partial<Outlook>, string[]]>([
     ["the uplink does not take its place while it has no addresses", [UPLINK, cable("eth1")], {}, []],
     ["nor while it is gone", [UPLINK], {}, []],
-    ["nor while nobody knows which is the uplink", [UPLINK, LAN], { uplink: null, routed: [] }, ["eth1"]],
+    ["nor while the uplink is unknown", [UPLINK, LAN], { uplink: null, routed: [] }, ["eth1"]],
     ["nor with the addresses of the LAN's own network", [cable("eth0", "192.168.7.9/24"), LAN], {}, ["eth1"]],
     [
-      "nor where a route makes the LAN's interface the uplink",
+      "nor if a route makes the LAN's interface the uplink",
       [UPLINK, LAN],
       { uplink: "eth1", routed: ["eth1"] },
       [],
     ],
-    [
-      "nor where a telephone becomes the uplink",
-      [UPLINK, LAN],
-      { uplink: "usb0", routed: ["usb0"] },
-      ["eth1"],
-    ],
+    ["nor if a telephone becomes the uplink", [UPLINK, LAN], { uplink: "usb0", routed: ["usb0"] }, ["eth1"]],
     ["a further LAN is found", [UPLINK, LAN, cable("eth2", "10.2.0.1/16")], {}, ["eth1", "eth2"]],
   ])("%s", (_, cables, change, lans) => {
     expect(namesOf(cables, { roles: KNOWN, ...change })).toEqual(lans);
   });
 
-  test("it is told that there is none", () => {
+  test("a remark says that there is no LAN", () => {
     expect(lanOf([UPLINK], outlook({ roles: KNOWN })).remarks).toEqual([missing]);
     expect(lanOf([UPLINK, LAN], outlook({ roles: KNOWN })).remarks).toEqual([]);
     expect(lanOf([UPLINK], outlook({ roles: KNOWN, named: ["eth0"] })).remarks).toEqual([]);
   });
 
-  test("whatever comes and goes, an interface that was the uplink beside it is never a LAN", () => {
+  test("whatever comes and goes, an interface that was the uplink next to it is never LAN", () => {
     const addresses = fc.constantFrom("192.168.1.5/24", "192.168.7.1/24", "10.0.0.1/8", "198.51.100.1/24");
     const names = ["eth0", "eth1", "usb0"];
     const moment = fc.record({
@@ -181,7 +176,7 @@ describe("once the LAN had an interface of its own,", () => {
 
 describe("what is remembered", () => {
   const lans = [{ interface: "eth1", prefixes: ["192.168.7.0/24"] }];
-  test("is who was the LAN beside which uplink, and nothing of a machine with one cable", () => {
+  test("is which interfaces were LAN and uplink, and nothing on a machine with one cable", () => {
     expect(rolesAfter(NO_ROLES, lans, "eth0")).toEqual(KNOWN);
     expect(rolesAfter(NO_ROLES, lans, "eth1")).toEqual(NO_ROLES);
     expect(rolesAfter(NO_ROLES, lans, null)).toEqual(NO_ROLES);
@@ -190,7 +185,7 @@ describe("what is remembered", () => {
   });
 });
 
-/** A prefix is private where both of its ends are: no block of private space has a gap. */
+/** A prefix is private if both of its ends are: no block of private space has a gap. */
 function isWholly(text: string): boolean {
   const prefix = parsePrefix(text);
   if (prefix === null) return false;

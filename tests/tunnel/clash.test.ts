@@ -16,7 +16,7 @@ const OURS =
 const inLan = (prefix: string) =>
   `is in the LAN ${prefix}, which could then no longer reach the gateway; change the server's address, or the LAN's`;
 const IN_LAN = `10.64.0.1 ${inLan("10.64.0.0/24")}`;
-const SPOOFED = 'comment "CVE-2019-14899: nobody outside talks to the tunnel\'s address"';
+const SPOOFED = 'comment "CVE-2019-14899: only the tunnel may send to the tunnel\'s address"';
 
 function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
   test(text, () => inDirectory(async (directory) => work(await Gateway.started(directory))));

@@ -1,6 +1,6 @@
 import type { AlertCode } from "../../src/alert.ts";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
-import { linksFinder } from "../../src/network/finder.ts";
+import { networkFinder } from "../../src/network/finder.ts";
 import { MAIN_SLOT, slotOf } from "../../src/network/slot.ts";
 import type { Place } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
@@ -149,7 +149,7 @@ export class Gateway {
     return tunnelIn({
       host,
       savedState,
-      findNetwork: linksFinder(host, FAKE_SETTINGS, savedState, { warn: note }),
+      findNetwork: networkFinder(host, FAKE_SETTINGS, savedState, { warn: note }),
       name: "main",
       base: BASE,
       slot: slotOf(MAIN_SLOT, BASE),
