@@ -11,7 +11,7 @@ import { EXEMPTION, FIRST, LOOKUP, NETWORK, POLICIES, SECOND } from "./example.t
 const PATIENCE_MS = 60_000;
 const MINUTE_MS = 60_000;
 
-/** A test with a gateway that is watched; time goes by in `host.pass` alone. */
+/** A test with a gateway that is watched; time passes only in `host.pass`. */
 function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
   test(text, () => inDirectory(async (directory) => work(await Gateway.watched(directory))), PATIENCE_MS);
 }
@@ -65,7 +65,7 @@ const DAMAGES: Damage[] = [
 
 describe.each(DAMAGES)("$what", ({ layer, by }) => {
   describe.each(["blocked", "connected"])("on a gateway that is %s", (how) => {
-    claim("is undone at once, and two alerts tell of it", async (gateway) => {
+    claim("is undone at once, with two alerts", async (gateway) => {
       const { host } = gateway;
       if (how === "connected") await gateway.controller.connect(ONE);
       await host.pass(10_000);
@@ -81,7 +81,7 @@ describe.each(DAMAGES)("$what", ({ layer, by }) => {
     });
   });
 
-  claim("is undone within 5 min where no event tells of it", async (gateway) => {
+  claim("is undone within 5 min without an event", async (gateway) => {
     const { host } = gateway;
     const before = kernelState(host);
     host.mute = true;
@@ -91,7 +91,7 @@ describe.each(DAMAGES)("$what", ({ layer, by }) => {
   });
 });
 
-describe("an nft that does not say what it has loaded", () => {
+describe("an nft that does not echo what it has loaded", () => {
   /** The gateway's table has been loaded by it. */
   function claimSilent(text: string, work: (gateway: Gateway) => Promise<void>): void {
     claim(text, async (gateway) => {
@@ -127,12 +127,12 @@ describe("an nft that does not say what it has loaded", () => {
   });
 });
 
-describe("a routing rule of another program that comes before ours", () => {
+describe("a routing rule of another program before ours", () => {
   const RULE = "priority 9 to 8.8.8.8/32 lookup main";
   const SENTENCE =
     "A routing rule of another program comes before the kill switch's, so only the firewall blocks: 9 to 8.8.8.8/32 lookup main; to remove it: ip rule del priority 9";
 
-  claim("is told at once, in health and in status, and stays where it is", async (gateway) => {
+  claim("is reported at once, in health and in status, and is not removed", async (gateway) => {
     const { host, controller } = gateway;
     await controller.connect(ONE);
     await host.pass(2_000);
@@ -151,7 +151,7 @@ describe("a routing rule of another program that comes before ours", () => {
     expect((await gateway.status()).error).toBeNull();
   });
 
-  claim("has the firewall looked at in that moment, and mended", async (gateway) => {
+  claim("makes the firewall be checked and repaired at once", async (gateway) => {
     const { host } = gateway;
     const before = host.table;
     host.mute = true;
@@ -163,7 +163,7 @@ describe("a routing rule of another program that comes before ours", () => {
     expect(gateway.alerts).toEqual(["foreign_rule", "firewall_altered", "firewall_restored"]);
   });
 
-  claim("is found where no event tells of it, or where it was there before the service", async (gateway) => {
+  claim("is found without an event, and if it was there before the service", async (gateway) => {
     const { host, controller } = gateway;
     host.mute = true;
     host.changeRule("add", "-4", RULE);
@@ -175,7 +175,7 @@ describe("a routing rule of another program that comes before ours", () => {
     expect(await gateway.controller.fault()).toBe(SENTENCE);
   });
 
-  claim("is a part that does not hold, for whoever asks for all parts", async (gateway) => {
+  claim("is a part that does not hold in the report of all parts", async (gateway) => {
     const { host, controller } = gateway;
     host.changeRule("add", "-4", RULE);
     const { parts } = await controller.inspection();
@@ -185,7 +185,7 @@ describe("a routing rule of another program that comes before ours", () => {
     ]);
   });
 
-  claim("is nobody's business where the operator has taken all of ours away", async (gateway) => {
+  claim("is not reported while the kill switch is off without a tunnel", async (gateway) => {
     const { host, controller } = gateway;
     await controller.setKillSwitch(false);
     host.changeRule("add", "-4", RULE);
@@ -202,7 +202,7 @@ describe("another firewall that begins to drop what is forwarded", () => {
   const SENTENCE =
     "Another firewall drops what the LAN sends into the tunnel (ip filter FORWARD); to let it through: iptables -I FORWARD -o wg+ -j ACCEPT; iptables -I FORWARD -i wg+ -j ACCEPT";
 
-  claim("is told in an alert and in status, but is no fault of the kill switch", async (gateway) => {
+  claim("is reported in an alert and in status, but is not a fault of the kill switch", async (gateway) => {
     const { host, controller } = gateway;
     host.setOtherTable("ip filter", filter());
     await host.pass(3_000);
@@ -215,7 +215,7 @@ describe("another firewall that begins to drop what is forwarded", () => {
     expect((await gateway.status()).error).toBeNull();
   });
 
-  claim("is found where no event tells of it, within 5 min", async (gateway) => {
+  claim("is found within 5 min without an event", async (gateway) => {
     const { host } = gateway;
     host.mute = true;
     host.setOtherTable("ip filter", filter());
@@ -223,7 +223,7 @@ describe("another firewall that begins to drop what is forwarded", () => {
     expect(gateway.alerts).toEqual(["forwarding_dropped"]);
   });
 
-  claim("and cannot be read is no reason to doubt the rest", async (gateway) => {
+  claim("and cannot be read does not make the kill switch doubtful", async (gateway) => {
     const { host } = gateway;
     host.fails = () => (host.commands.at(-1) === "nft -j list chains" ? "before" : null);
     host.setOtherTable("ip filter", filter());
@@ -232,7 +232,7 @@ describe("another firewall that begins to drop what is forwarded", () => {
     expect(host.commands.slice(before)).toEqual(["nft -j list chains"]);
   });
 
-  claim("and changes all the time costs two programs in 2 s", async (gateway) => {
+  claim("and changes all the time costs two commands in 2 s", async (gateway) => {
     const { host } = gateway;
     const before = host.commands.length;
     for (let change = 0; change < 100; change++) {
@@ -270,7 +270,7 @@ describe("several owners", () => {
     return [killSwitch, host];
   }
 
-  test("do not erase each other's parts, and one that withdraws leaves the others as they were", async () => {
+  test("do not erase each other's parts, and one that withdraws leaves the others unchanged", async () => {
     const [killSwitch, host] = await raised();
     await Promise.all([killSwitch.update("main", first), killSwitch.update("work", second)]);
     expect(host.table).toBe(loaded(POLICIES.switching));
@@ -284,7 +284,7 @@ describe("several owners", () => {
     expect(host.rules["-4"].filter((rule) => rule.includes("dport 443"))).toEqual([]);
   });
 
-  test("of before the first look at the network are all in the first load", async () => {
+  test("from before the first look at the network are all in the first load", async () => {
     const [, host] = await raised(async (killSwitch) => {
       await killSwitch.update("main", first);
       await killSwitch.update("work", second);
@@ -294,7 +294,7 @@ describe("several owners", () => {
 });
 
 describe("two layers that are damaged together", () => {
-  claim("are both put back, and each has its two alerts", async (gateway) => {
+  claim("are both restored, each with two alerts", async (gateway) => {
     const { host } = gateway;
     const before = kernelState(host);
     host.removeTable();
@@ -310,8 +310,8 @@ describe("two layers that are damaged together", () => {
   });
 });
 
-describe("what changes nothing of ours", () => {
-  claim("brings no alert: a table or a rule of another program", async (gateway) => {
+describe("what changes nothing of the kill switch", () => {
+  claim("causes no alert: a table or a rule of another program", async (gateway) => {
     const { host } = gateway;
     const before = host.commands.length;
     host.changeRule("add", "-4", "priority 5000 to 10.0.0.0/8 lookup main");
@@ -321,7 +321,7 @@ describe("what changes nothing of ours", () => {
     expect(loadsOf(host, before)).toBe(0);
   });
 
-  claim("brings no alert and no load: connects, switches, a lookup and disconnects", async (gateway) => {
+  claim("causes no alert and no load: connects, switches, a lookup and disconnects", async (gateway) => {
     const { host, controller } = gateway;
     for (let round = 0; round < 5; round++) {
       host.toldAfterMs = 20 * round;
@@ -337,7 +337,7 @@ describe("what changes nothing of ours", () => {
 });
 
 describe("a program that undoes each repair", () => {
-  /** Undoes every repair at once, until it is told to stop. */
+  /** Undoes every repair at once, until it is stopped. */
   function fight(host: FakeHost, delayMs: number): () => void {
     let fighting = true;
     const undo = () => {
@@ -359,7 +359,7 @@ describe("a program that undoes each repair", () => {
   }
 
   describe.each([0, 3, 100, 600])("after %d ms", (delayMs) => {
-    claim("is answered once a second, and one alert says so", async (gateway) => {
+    claim("is met with one repair a second and one alert", async (gateway) => {
       const { host } = gateway;
       const before = kernelState(host);
       const stop = fight(host, delayMs);
@@ -378,7 +378,7 @@ describe("a program that undoes each repair", () => {
       expect(gateway.alerts.filter((code) => code === "protection_uncontested")).toHaveLength(1);
     });
 
-    claim("costs no more programs after a quarter of an hour than after a minute", async (gateway) => {
+    claim("costs no more commands after a quarter of an hour than after a minute", async (gateway) => {
       const { host } = gateway;
       const stop = fight(host, delayMs);
       await host.pass(MINUTE_MS);
@@ -392,7 +392,7 @@ describe("a program that undoes each repair", () => {
       stop();
     });
 
-    claim("and gives up is told of again when it comes back after a rest", async (gateway) => {
+    claim("and gives up is reported again when it comes back", async (gateway) => {
       const { host } = gateway;
       const stop = fight(host, delayMs);
       await host.pass(30_000);
@@ -407,7 +407,7 @@ describe("a program that undoes each repair", () => {
 });
 
 describe("an nft that refuses", () => {
-  claim("is a fault and one alert, and another one tells when the kernel takes it", async (gateway) => {
+  claim("is a fault with one alert, and another alert when the kernel accepts the load", async (gateway) => {
     const { host, controller } = gateway;
     const before = kernelState(host);
     refuseTables(host);
@@ -424,21 +424,24 @@ describe("an nft that refuses", () => {
     expect(stoodAlways(host)).toBe(true);
   });
 
-  claim("or does not finish in time is told apart: a time-out is no refusal", async (gateway) => {
-    const { host, controller } = gateway;
-    host.fails = () => (host.commands.at(-1) === LOAD ? "late" : null);
-    await expect(controller.connect(ONE)).rejects.toThrow(`${LOAD} did not finish within 30 s`);
-    host.fails = () => null;
-    await host.pass(3_000);
-    expect(gateway.alerts).toEqual(["protection_failed", "protection_restored"]);
-    expect(gateway.warnings[0]).toBe(
-      `A part of the kill switch may be missing from the kernel: ${LOAD} did not finish within 30 s`,
-    );
-    expect(await controller.fault()).toBeNull();
-  });
+  claim(
+    "or does not finish in time is reported differently: a time-out is not a refusal",
+    async (gateway) => {
+      const { host, controller } = gateway;
+      host.fails = () => (host.commands.at(-1) === LOAD ? "late" : null);
+      await expect(controller.connect(ONE)).rejects.toThrow(`${LOAD} did not finish within 30 s`);
+      host.fails = () => null;
+      await host.pass(3_000);
+      expect(gateway.alerts).toEqual(["protection_failed", "protection_restored"]);
+      expect(gateway.warnings[0]).toBe(
+        `A part of the kill switch may be missing from the kernel: ${LOAD} did not finish within 30 s`,
+      );
+      expect(await controller.fault()).toBeNull();
+    },
+  );
 
   claim(
-    "while someone removes the table tells of the damage once, and mends it when it can",
+    "while the table is removed causes one alert for the damage, and the repair once nft works",
     async (gateway) => {
       const { host, controller } = gateway;
       const before = kernelState(host);
@@ -455,7 +458,7 @@ describe("an nft that refuses", () => {
     },
   );
 
-  claim("to be looked at when an event comes is looked at again soon", async (gateway) => {
+  claim("to read at an event is read again soon", async (gateway) => {
     const { host } = gateway;
     const before = kernelState(host);
     let failures = 2;
@@ -468,7 +471,7 @@ describe("an nft that refuses", () => {
 
 describe("a look at the kernel", () => {
   /** Commands take so many turns, so that a look is under way when the next thing happens. */
-  claim("that is under way during a connect does not bring back the past", async (gateway) => {
+  claim("that is under way during a connect does not restore an earlier state", async (gateway) => {
     const { host, controller, tunnel } = gateway;
     for (let slow = 0; slow < 60; slow += 3) {
       host.turns = (command) => (command.startsWith("nft -s -n list") ? slow : 5);
@@ -488,7 +491,7 @@ describe("a look at the kernel", () => {
     expect(stoodAlways(host)).toBe(true);
   });
 
-  claim("does not take a change that waits its turn for a stranger's", async (gateway) => {
+  claim("does not take a pending change of ours for another program's", async (gateway) => {
     const { host, tunnel } = gateway;
     const { killSwitch } = tunnel;
     for (let slow = 0; slow < 60; slow += 3) {
@@ -506,7 +509,7 @@ describe("a look at the kernel", () => {
     expect(gateway.alerts).toEqual([]);
   });
 
-  claim("by someone who asks for the status during a switch is no alarm", async (gateway) => {
+  claim("for the status during a switch causes no alert", async (gateway) => {
     const { host, controller } = gateway;
     for (let slow = 0; slow < 60; slow += 3) {
       host.turns = (command) => (command.startsWith("nft -s -n list") ? slow : 5);
@@ -519,8 +522,8 @@ describe("a look at the kernel", () => {
   });
 });
 
-describe("the operator who has taken the kill switch down", () => {
-  claim("is not told of damage to a table that is not there", async (gateway) => {
+describe("with the kill switch off", () => {
+  claim("there is no alert about a missing table", async (gateway) => {
     const { host, controller } = gateway;
     await controller.setKillSwitch(false);
     host.tell("nft", '{"delete": {"table": {"family": "inet", "name": "portcullis", "handle": 8}}}');
@@ -529,7 +532,7 @@ describe("the operator who has taken the kill switch down", () => {
     expect(host.table).toBeNull();
   });
 
-  claim("still has a tunnel that is mended", async (gateway) => {
+  claim("a tunnel is still repaired", async (gateway) => {
     const { host, controller } = gateway;
     await controller.setKillSwitch(false);
     await controller.connect(ONE);

@@ -13,8 +13,8 @@ import type { Host } from "../../src/system/host.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
-describe("the kill switch stands", () => {
-  test.each(Object.entries(POLICIES))("in what nft lists of a gateway that is %s", (_, policy) =>
+describe("the final rules are in place", () => {
+  test.each(Object.entries(POLICIES))("in nft's listing of a gateway that is %s", (_, policy) =>
     inNamespace(async (host) => {
       await host.run(["nft", "-f", "-"], { stdin: rulesetOf(policy) });
       expect(finalRulesStand((await listTable(host)) ?? "")).toBe(true);
@@ -22,7 +22,7 @@ describe("the kill switch stands", () => {
   );
 });
 
-describe("what nft echoes of a table that it loads is what it lists", () => {
+describe("nft's echo of a table that it loads equals its listing", () => {
   const reversed: Policy = { ...POLICIES.connected, uplink: "wan0" };
   test.each(Object.entries({ ...POLICIES, "with other names": reversed }))(
     "for a gateway that is %s",
@@ -32,7 +32,7 @@ describe("what nft echoes of a table that it loads is what it lists", () => {
         const listed = chainsListed((await listTable(host)) ?? "");
         expect(echoed.size).toBeGreaterThan(4);
         expect(sameChains(echoed, listed)).toBe(true);
-        // As many rules as in the text: what is not echoed is noticed by that.
+        // As many rules as in the text: this is how a missing echo is noticed.
         expect(sameShape(echoed, chainsListed(rulesetOf(policy)))).toBe(true);
       }),
   );
@@ -44,7 +44,7 @@ describe("what nft echoes of a table that it loads is what it lists", () => {
     ["another policy", ["chain", "inet", "portcullis", "output", "{ policy accept; }"]],
     ["a flushed chain", ["flush", "chain", "inet", "portcullis", "forward"]],
     ["a table that is switched off", ["add", "table", "inet", "portcullis", "{ flags dormant; }"]],
-  ])("and %s is seen", (_, command) =>
+  ])("and %s is detected", (_, command) =>
     inNamespace(async (host) => {
       const echo = await loadTable(host, rulesetOf(POLICIES.connected));
       const withHandles = await host.run(["nft", "-a", "list", "chain", "inet", "portcullis", "input"]);
@@ -55,7 +55,7 @@ describe("what nft echoes of a table that it loads is what it lists", () => {
   );
 });
 
-test("a listing is spelled the same whatever names the machine's files have for numbers", () =>
+test("the spelling of a listing does not depend on the names that the machine's files give to numbers", () =>
   inNamespace(async (host) => {
     await loadTable(host, rulesetOf(POLICIES.connected));
     const without = "mount --bind /dev/null /etc/protocols && mount --bind /dev/null /etc/services";
@@ -71,7 +71,7 @@ test("a listing is spelled the same whatever names the machine's files have for 
   }));
 
 describe("a table that is switched off", () => {
-  test("lets pass what it blocked, is not taken for one that stands, and is whole after the next load", () =>
+  test("lets everything pass, is recognised as switched off, and blocks again after the next load", () =>
     inNamespace(async (host) => {
       const run = (command: string) => host.run(command.split(" "));
       await run("ip link add up0 type veth peer name up1");
@@ -95,26 +95,26 @@ describe("a table that is switched off", () => {
     }));
 });
 
-describe("the kill switch does not stand", () => {
+describe("the final rules are not in place", () => {
   const text = rulesetOf(POLICIES.connected);
 
   test.each([
-    ["where there is no table", ""],
+    ["without a table", ""],
     ["in the open ruleset", openRulesetOf(POLICIES.connected)],
     ["without its input chain", text.replace("chain input {", "chain inpu {")],
     ["without its forward chain", text.replace("chain forward {", "chain forwar {")],
     ["without its output chain", text.replace("chain output {", "chain outpu {")],
     [
-      "where a chain accepts by policy",
+      "if a chain accepts by policy",
       text.replace("output priority filter; policy drop", "output priority filter; policy accept"),
     ],
     [
-      "where a chain is not hooked",
+      "if a chain is not hooked",
       text.replace("    type filter hook forward priority filter; policy drop;\n", ""),
     ],
-    ["where input ends in something else", text.replace(/^ {4}drop comment.*\n/m, "")],
+    ["if input ends in something else", text.replace(/^ {4}drop comment.*\n/m, "")],
     [
-      "where a chain ends in an accept",
+      "if a chain ends in an accept",
       text.replace(/( {4}reject with icmpx admin-prohibited .*\n)/g, "$1    accept\n"),
     ],
   ])("%s", (_, listing) => {
@@ -122,7 +122,7 @@ describe("the kill switch does not stand", () => {
     expect(finalRulesStand(listing)).toBe(false);
   });
 
-  test("where someone flushed a chain", () =>
+  test("if a chain was flushed", () =>
     inNamespace(async (host) => {
       await host.run(["nft", "-f", "-"], { stdin: text });
       await host.run(["nft", "flush", "chain", "inet", "portcullis", "forward"]);

@@ -90,18 +90,18 @@ const REMEDIES: [remedy: string, chain: string, text: string][] = [
   ],
 ];
 
-test.each(REMEDIES)("%s: is what helps where %s drops", (remedy, chain, text) =>
+test.each(REMEDIES)("%s: is the remedy if %s drops", (remedy, chain, text) =>
   inNamespace(async (host) => {
     await host.run(["nft", "-f", "-"], { stdin: text });
     expect(await obstaclesTo(host, PASSAGE)).toEqual([{ chain, remedy }]);
-    // Those of nft itself can be tried here.
+    // Only nft's own remedy can be tried here.
     if (!remedy.startsWith("nft ")) return;
     await host.run(["sh", "-c", remedy]);
     expect(await obstaclesTo(host, PASSAGE)).toEqual([]);
   }),
 );
 
-test("neither the gateway's own table nor one of frames or of another hook is in the way", () =>
+test("the gateway's own table, a bridge's table and another hook are not obstacles", () =>
   inNamespace(async (host) => {
     await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES.connected) });
     for (const [family, hook] of [

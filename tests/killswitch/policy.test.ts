@@ -9,7 +9,7 @@ const PARTS: Record<string, PolicyPart> = {
   main: { endpoints: [FIRST], carrying: [FIRST], lookup: LOOKUP },
 };
 
-/** What the owners need that have spoken, in this order. */
+/** The policy after updates of these owners, in this order. */
 function policyOf(owners: readonly string[]) {
   return mergedPolicy(new Map(owners.map((owner) => [owner, PARTS[owner] ?? {}])), NETWORK);
 }
@@ -42,7 +42,7 @@ describe("the policy of several owners", () => {
     expect(policyOf([])).toEqual(POLICIES.blocked);
   });
 
-  test("leaves out addresses of a tunnel that this machine or the LAN uses by now", () => {
+  test("leaves out a tunnel's addresses that this machine or the LAN uses now", () => {
     const network = { ...NETWORK, addresses: ["fd00:64::2"] };
     const endpoint = { ...FIRST, addresses: ["10.5.0.9", "10.64.0.2", "fd00:64::2"] };
     const policy = mergedPolicy(
@@ -53,7 +53,7 @@ describe("the policy of several owners", () => {
     expect(policy).toEqual({ ...POLICIES.blocked, endpoints: [here], carrying: [here] });
   });
 
-  test("is the same whatever the order in which they have spoken", () => {
+  test("does not depend on the order of their updates", () => {
     const orders = fc.shuffledSubarray(Object.keys(PARTS));
     fc.assert(
       fc.property(orders, (owners) => {

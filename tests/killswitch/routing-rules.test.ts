@@ -27,12 +27,12 @@ const FORMER = [
   "106 unreachable",
 ];
 
-/** Starts a program that sees no names in /etc/protocols. */
+/** Runs a program with an empty /etc/protocols. */
 const HIDE = '[ ! -e /etc/protocols ] || mount --bind /dev/null /etc/protocols; exec "$@"';
 const NAMELESS = ["unshare", "-m", "sh", "-c", HIDE, "sh"];
 
 describe("the changes from one set of rules to another", () => {
-  test("are none where nothing differs", () => {
+  test("are none if nothing differs", () => {
     expect(ruleChanges(RULES, RULES)).toEqual([]);
     expect(ruleChanges(RULES, RULES.toReversed())).toEqual([]);
   });
@@ -47,7 +47,7 @@ describe("the changes from one set of rules to another", () => {
   });
 });
 
-test("a port's mask, as newer kernels tell it, is left out where it is the whole port", async () => {
+test("a port's mask, which newer kernels print, is left out if it is the whole port", async () => {
   const told = (mask: string) => [
     {
       priority: 40,
@@ -100,7 +100,7 @@ describe("a kernel", () => {
     "priority 80 goto 32766",
     "priority 55 lookup main",
     "priority 99 fwmark 0x104c lookup main",
-  ])("is rid of a rule at our priorities that is not ours: %s", (foreign) =>
+  ])("loses a foreign rule at our priorities: %s", (foreign) =>
     inNamespace(async (host) => {
       await applyRules(host, RULES);
       await host.run(["ip", "-4", "rule", "add", ...foreign.split(" ")]);
@@ -121,7 +121,7 @@ describe("a kernel", () => {
     }),
   );
 
-  test("loses the rules of version 0.1, once those of today are in", () =>
+  test("loses the rules of version 0.1 once the current ones are in place", () =>
     inNamespace(async (host) => {
       const batch = FORMER.map((text) => `rule add priority ${text}\n`).join("");
       await host.run(["ip", "-4", "-batch", "-"], { stdin: batch });
@@ -163,7 +163,7 @@ describe("a kernel", () => {
       }
     }));
 
-  test("keeps in what looks like DHCP but is a LAN client's, or is for a server that is not on the cable", () =>
+  test("does not let out what looks like DHCP but is a LAN client's, or is for a server on another link", () =>
     inNamespace(async (host) => {
       for (const [link, v4, v6] of [
         ["up0", "192.168.8.2/24", "fd00:8::2/64"],
@@ -197,7 +197,7 @@ describe("a kernel", () => {
       expect(await leadsTo("fe80::1", "oif", "up0", ...dhcp6)).toBe("up0");
     }));
 
-  test("changes what stands at the same numbers without a moment in which the barrier is away", () =>
+  test("changes rules at the same priorities without removing the final rule for a moment", () =>
     inNamespace(async (host) => {
       const earlier = RULES.map((rule) => ({
         ...rule,
@@ -213,7 +213,7 @@ describe("a kernel", () => {
       expect((await readRules(host)).toSorted(ORDER)).toEqual(RULES.toSorted(ORDER));
     }));
 
-  test("has them where no file names the protocols (Debian without netbase)", () =>
+  test("has them without names of protocols (Debian without netbase)", () =>
     inNamespace(async (host) => {
       const run: Host["run"] = (argv, options) => host.run([...NAMELESS, ...argv], options);
       const nameless: Host = Object.assign(Object.create(host), { run });
@@ -222,7 +222,7 @@ describe("a kernel", () => {
       expect(await applyRules(host, RULES)).toBe(0);
     }));
 
-  test("has the same rules when the uplink's interface goes and comes", () =>
+  test("has the same rules after the uplink's interface was away", () =>
     inNamespace(async (host) => {
       await applyRules(host, RULES);
       await host.run(["ip", "link", "add", "up0", "type", "veth", "peer", "name", "up1"]);

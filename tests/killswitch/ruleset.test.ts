@@ -12,23 +12,23 @@ const TEXTS: Record<string, string> = {
 };
 
 describe.each(Object.entries(TEXTS))("the ruleset of a gateway that is %s", (name, text) => {
-  test("is, to the letter, the one in its file", async () => {
+  test("is exactly the text in its file", async () => {
     expect(text).toBe(await Bun.file(`${import.meta.dir}/${name}.nft`).text());
   });
 
-  test("is understood by nft", async () => {
+  test("is accepted by nft", async () => {
     await inNamespace((host) => host.run(["nft", "-c", "-f", "-"], { stdin: text }));
   });
 });
 
-test("every rule says what it is for", () => {
+test("every rule has a comment", () => {
   for (const text of Object.values(TEXTS)) {
     const rules = text.split("\n").filter((line) => line.startsWith("    ") && !line.includes("policy "));
     expect(rules.filter((rule) => !/comment "[^"]+"$/.test(rule))).toEqual([]);
   }
 });
 
-test("with the kill switch down and no tunnel there is no table", () => {
+test("with the kill switch off and no tunnel there is no table", () => {
   expect(openRulesetOf(POLICIES.blocked)).toBe("add table inet portcullis\ndelete table inet portcullis\n");
 });
 
@@ -44,7 +44,7 @@ test("loading one ruleset over another leaves nothing of the first", () =>
     expect(await list()).toBe(before);
   }));
 
-/** Everything that a policy can be: with no LAN, no uplink, addresses of one family alone, or none. */
+/** Any policy: without LAN, without uplink, with addresses of one family, or with none. */
 const POLICY = fc.record({
   lans: fc.subarray([
     ...POLICIES.blocked.lans,
@@ -87,12 +87,12 @@ function addresses() {
   return fc.subarray(["10.64.0.1", "10.64.0.9", "192.168.7.53", "fd00:64::1", "fd00:64::9"]);
 }
 
-test("whatever the policy, the final rules of the kill switch stand", () => {
+test("whatever the policy, the final rules are in place", () => {
   fc.assert(fc.property(POLICY, (each) => finalRulesStand(rulesetOf(each))));
 });
 
 test(
-  "whatever the policy, nft understands its ruleset",
+  "whatever the policy, nft accepts its ruleset",
   () =>
     inNamespace((host) =>
       fc.assert(

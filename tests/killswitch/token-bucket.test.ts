@@ -5,17 +5,17 @@ import { TokenBucket } from "../../src/killswitch/token-bucket.ts";
 describe("a token bucket", () => {
   const BURST = 5;
   const EVERY_MS = 1_000;
-  /** Pauses between one question and the next. */
+  /** Pauses between calls. */
   const pauses = fc.array(fc.oneof(fc.nat(50), fc.nat(2_500), fc.nat(60_000)), { maxLength: 200 });
 
-  test("allows its burst at once, and then one each second", () => {
+  test("allows its burst at once, and then one a second", () => {
     const bucket = new TokenBucket(BURST, EVERY_MS);
     const allowed = Array.from({ length: 1_000 }, (_, index) => bucket.allows(1e9 + index * 10));
     expect(allowed.slice(0, 6)).toEqual([true, true, true, true, true, false]);
     expect(allowed.filter(Boolean)).toHaveLength(BURST + 9);
   });
 
-  test("bounds what happens in any stretch of time, however the questions come", () => {
+  test("bounds the rate in any period, whatever the pattern of calls", () => {
     fc.assert(
       fc.property(pauses, (waits) => {
         const bucket = new TokenBucket(BURST, EVERY_MS);

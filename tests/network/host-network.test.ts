@@ -16,7 +16,7 @@ interface Machine {
   files?: Record<string, string | null>;
 }
 
-/** What `ip` says of a machine. */
+/** The output of `ip` on a machine. */
 function hostOf({ network, v4 = [], v6 = [], files = {} }: Machine): Host {
   const shown = Object.entries(network).map(
     ([ifname, { addresses = [], flags = BOTH_WAYS, mtu = 1500, type = "ether" }]) => ({
@@ -52,7 +52,7 @@ const HOME: Machine = {
 };
 
 describe("the uplink", () => {
-  test("is the LAN's cable, too, where another interface has nothing but an address for a while", async () => {
+  test("is the LAN as well if another interface has only a leased address", async () => {
     const info = (local: string, more = {}) => ({ local, prefixlen: 24, ...more });
     const link = { mtu: 1500, link_type: "ether", flags: BOTH_WAYS };
     const lansOf = async (more: object) => {
@@ -69,7 +69,7 @@ describe("the uplink", () => {
     expect(await lansOf({ valid_life_time: 4_294_967_295 })).toEqual(["usb0"]);
   });
 
-  test("is the interface of the default route, with the size of packet that it carries", async () => {
+  test("is the interface of the default route, with its MTU", async () => {
     expect(await hostNetworkOf(hostOf(HOME), DEFAULTS)).toEqual({
       lans: [{ interface: "lan0", prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"] }],
       uplink: "up0",
@@ -94,7 +94,7 @@ describe("the uplink", () => {
       "up0",
     ],
     ["of IPv4 before IPv6", [{ dev: "up0", metric: 600 }], [{ dev: "wlan0", metric: 1 }], "up0"],
-    ["of IPv6 where IPv4 has none", [], [{ dev: "wlan0", metric: 1024 }], "wlan0"],
+    ["of IPv6 if IPv4 has none", [], [{ dev: "wlan0", metric: 1024 }], "wlan0"],
     [
       "whose name a ruleset can hold",
       [{ dev: "up*" }, { dev: 'a"b', metric: 1 }, { dev: "up0", metric: 7 }],
@@ -141,7 +141,7 @@ describe("the uplink", () => {
     });
   });
 
-  test("is that of a default route whose cable is out, where there is no other", async () => {
+  test("is that of a default route without a carrier, if there is no other", async () => {
     const found = await hostNetworkOf(
       hostOf({ ...HOME, v4: [{ dev: "up0", flags: ["linkdown"] }] }),
       DEFAULTS,
@@ -156,7 +156,7 @@ describe("the uplink", () => {
     expect(found).toMatchObject({ uplink: "wlan0", uplinkMtu: 1400, online: false });
   });
 
-  test("is none without a default route, and then a packet is as large as on Ethernet", async () => {
+  test("is null without a default route, with the MTU of Ethernet", async () => {
     const found = await hostNetworkOf(hostOf({ network: HOME.network }), DEFAULTS);
     expect(found).toMatchObject({ uplink: null, uplinkMtu: 1500, online: false });
   });
@@ -168,11 +168,11 @@ describe("the gateway is online", () => {
 
   test.each([
     ["with a carrier and a default route", true, ["UP", "LOWER_UP"], [route], []],
-    ["with a default route of IPv6 alone", true, ["UP", "LOWER_UP"], [], [route]],
+    ["with only an IPv6 default route", true, ["UP", "LOWER_UP"], [], [route]],
     ["with one of several routers", true, ["UP"], [{ nexthops: [{ dev: "lan0" }, { dev: "up0" }] }], []],
-    ["not with dead routers alone", false, ["UP"], [{ nexthops: [{ dev: "up0", flags: ["dead"] }] }], []],
+    ["not with only dead routers", false, ["UP"], [{ nexthops: [{ dev: "up0", flags: ["dead"] }] }], []],
     ["not without a carrier", false, ["UP", "NO-CARRIER"], [route], []],
-    ["not where the interface is down", false, [], [route], []],
+    ["not if the interface is down", false, [], [route], []],
     ["not without a default route", false, ["UP", "LOWER_UP"], [], []],
     ["not with a dead route", false, ["UP", "LOWER_UP"], [{ ...route, flags: ["dead"] }], []],
     ["not with a route whose link is down", false, ["UP"], [{ ...route, flags: ["linkdown"] }], []],
@@ -182,7 +182,7 @@ describe("the gateway is online", () => {
     expect((await hostNetworkOf(hostOf({ network, v4, v6 }), named)).online).toBe(online);
   });
 
-  test("not where the uplink's interface is gone", async () => {
+  test("not if the uplink's interface is gone", async () => {
     const { up0: _, ...network } = HOME.network;
     expect(await hostNetworkOf(hostOf({ network, v4: [] }), named)).toMatchObject({
       uplink: "up0",
@@ -202,7 +202,7 @@ describe("the LAN", () => {
     expect(await lansOf({ eth0: { addresses: ["198.51.100.1/24", "fe80::1/64"] } })).toEqual([]);
   });
 
-  test("is each prefix once, sorted, so that the order of addresses is no change", async () => {
+  test("is each prefix once, sorted, so that a new order of addresses is not a change", async () => {
     const addresses = ["192.168.7.1/24", "10.0.0.1/24", "192.168.7.2/24"];
     const expected = [{ interface: "eth0", prefixes: ["10.0.0.0/24", "192.168.7.0/24", "fe80::/10"] }];
     expect(await lansOf({ eth0: { addresses } })).toEqual(expected);
@@ -222,7 +222,7 @@ describe("the LAN", () => {
     expect(lans.map((lan) => lan.interface)).toEqual(["eth0"]);
   });
 
-  test("is not what another tunnel leads to, unless the operator names it", async () => {
+  test("is not the network of another tunnel, unless the operator names it", async () => {
     const network = { ...HOME.network, wg7: { addresses: ["10.6.0.1/24"], type: "none" } };
     const lansOf = async (settings: Settings) =>
       (await hostNetworkOf(hostOf({ ...HOME, network }), settings)).lans.map((lan) => lan.interface);
@@ -235,7 +235,7 @@ describe("the LAN", () => {
     expect((await lansOf(network, "eth1, eth2")).map((lan) => lan.interface)).toEqual(["eth1"]);
   });
 
-  test("is on the uplink too where there is one cable for both", async () => {
+  test("includes the uplink if there is one cable for both", async () => {
     const found = await hostNetworkOf(
       hostOf({ network: { eth0: { addresses: ["192.168.7.1/24"] } }, v4: [{ dev: "eth0" }] }),
       DEFAULTS,
@@ -249,7 +249,7 @@ test.each<[string | null, Ipv6]>([
   ["1\n", "off"],
   ["0\n", "on"],
   [null, "missing"],
-])("IPv6 is as the operator has it: disable_ipv6 %j", async (text, ipv6) => {
+])("IPv6 follows the sysctl: disable_ipv6 %j", async (text, ipv6) => {
   const files = { "/proc/sys/net/ipv6/conf/all/disable_ipv6": text };
   expect((await hostNetworkOf(hostOf({ ...HOME, files }), DEFAULTS)).ipv6).toBe(ipv6);
 });
@@ -260,7 +260,7 @@ test(
     inNamespace(async (host) => {
       const named = settingsFrom({ interface: "wg", uplink: "up0" });
       const ip = (words: string) => host.run(["ip", ...words.split(" ")]);
-      /** The kernel takes its time to tell of a carrier. */
+      /** The kernel reports a carrier with a delay. */
       const becomes = async (online: boolean) => {
         for (let tries = 0; tries < 1_200 && (await hostNetworkOf(host, named)).online !== online; tries++)
           await Bun.sleep(25);

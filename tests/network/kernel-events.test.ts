@@ -15,7 +15,7 @@ const WATCHED: Watched = {
   firewallTable: "inet portcullis",
 };
 
-/** What iproute2 6.1 prints of what is done to a machine with an uplink `up0` and a tunnel `wg0`. */
+/** Output of iproute2 6.1 for changes to a machine with an uplink `up0` and a tunnel `wg0`. */
 type Seen = KernelEvent["of"];
 
 const LINES: [meaning: Seen | null, line: string][] = [
@@ -53,14 +53,14 @@ const LINES: [meaning: Seen | null, line: string][] = [
   [null, ""],
 ];
 
-test.each(LINES)("%s is what is seen in: %s", (meaning, line) => {
+test.each(LINES)("%s is the event in: %s", (meaning, line) => {
   expect(kernelEventIn(line, WATCHED)?.of ?? null).toBe(meaning);
 });
 
-/** Longest that a machine under load may take to tell of a change. */
+/** Longest that a machine under load may take to report a change. */
 const PATIENCE_MS = 60_000;
 
-/** Runs `work` in a namespace of its own that is watched. */
+/** Runs `work` in a watched namespace of its own. */
 function watched(work: (watch: WatchedMachine) => Promise<void>): Promise<void> {
   return inNamespace(async (host) => {
     const watch = new WatchedMachine(host);
@@ -73,7 +73,7 @@ function watched(work: (watch: WatchedMachine) => Promise<void>): Promise<void> 
   });
 }
 
-/** A real machine, what was seen of it since that was last emptied, and the lines that were read. */
+/** A real machine, the events since `seen` was last cleared, and the lines that were read. */
 class WatchedMachine {
   readonly seen = new Set<Seen>();
   private readonly lines: string[] = [];
@@ -104,21 +104,21 @@ class WatchedMachine {
     return this.host.run(command.split(" "), command.endsWith("-f -") ? { stdin: TABLE_TEXT } : {});
   }
 
-  /** Returns once both programs listen, and the gaps before that have been told. */
+  /** Returns once both monitors listen, and the gaps before that have been reported. */
   async listens(): Promise<void> {
     await until(() => this.seen.size === GAPS.length, "the gaps");
-    while (!this.hasTold(await this.mark())) await Bun.sleep(50);
+    while (!this.hasReported(await this.mark())) await Bun.sleep(50);
     await this.caughtUp();
   }
 
-  /** Returns once all that was done before has been told, and forgets it: each program tells in order. */
+  /** Returns once all earlier changes have been reported, and forgets them: each monitor reports in order. */
   async caughtUp(): Promise<void> {
     const mark = await this.mark();
-    await until(() => this.hasTold(mark), "the last change");
+    await until(() => this.hasReported(mark), "the last change");
     this.seen.clear();
   }
 
-  /** Does what no test does, and what both programs tell of. */
+  /** Makes a change that no test makes and both monitors report. */
   private async mark(): Promise<number> {
     this.marks += 1;
     for (const verb of ["add", "delete"]) {
@@ -128,7 +128,7 @@ class WatchedMachine {
     return this.marks;
   }
 
-  private hasTold(mark: number): boolean {
+  private hasReported(mark: number): boolean {
     const table = this.lines.indexOf(`delete table inet mark${mark}`);
     const transaction = this.lines.findIndex(
       (line, at) => at > table && line.startsWith("# new generation "),
@@ -138,14 +138,14 @@ class WatchedMachine {
   }
 }
 
-/** What is told of a program that has only begun to listen. */
+/** What is reported once a monitor begins to listen. */
 const GAPS: Seen[] = ["firewall", "network", "other firewalls", "rules", "tunnel"];
-/** Priorities of rules that mean nothing. */
+/** Priorities of rules without effect. */
 const MARKS_FROM = 10_000;
 
 async function until(met: () => boolean | Promise<boolean>, what: string): Promise<void> {
   for (const deadline = Date.now() + PATIENCE_MS; !(await met()); await Bun.sleep(5)) {
-    if (Date.now() > deadline) throw new Error(`the kernel does not tell of ${what}`);
+    if (Date.now() > deadline) throw new Error(`the kernel does not report ${what}`);
   }
 }
 
@@ -185,7 +185,7 @@ const TABLE_TEXT =
 
 describe("a real kernel", () => {
   test(
-    "tells of each change to firewall, rules, tunnel and network",
+    "reports each change to firewall, rules, tunnel and network",
     () =>
       watched(async (watch) => {
         for (const [command, expected] of CHANGES) {
@@ -198,15 +198,15 @@ describe("a real kernel", () => {
   );
 
   test(
-    "tells of another program's table that it is one, and nothing of a route that is not the default",
+    "reports another program's table as such, and no route but the default",
     () =>
       watched(async (watch) => {
-        // IPv6 would look for duplicates of its addresses, and tell of that in its own time.
+        // IPv6 would report duplicate address detection at unpredictable times.
         await watch.host.writeSysctl("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
         await watch.run("ip link add up0 type veth peer name up1");
         await watch.run("ip link set up0 up");
         await watch.run("ip link set up1 up");
-        // The kernel finds out about the carrier in its own time.
+        // The kernel detects the carrier asynchronously.
         for (const link of ["up0", "up1"]) {
           const state = () => watch.run(`ip -j link show ${link}`);
           await until(async () => JSON.parse(await state())[0].operstate === "UP", `the carrier of ${link}`);
@@ -224,7 +224,7 @@ describe("a real kernel", () => {
   );
 });
 
-/** A machine whose programs that watch may not start; each that does is in `started`. */
+/** A machine whose monitors may fail to start; `started` counts those that do. */
 class Watching extends FakeHost {
   override patient = true;
   started = 0;
@@ -237,7 +237,7 @@ class Watching extends FakeHost {
   }
 }
 
-test("a watch whose program cannot listen tells of a gap again and again, and stops when it is told to", async () => {
+test("a watch whose monitor keeps ending reports a gap each time, and stops when aborted", async () => {
   const gaps: Seen[] = [];
   const stop = new AbortController();
   const host = new Watching();
@@ -254,14 +254,14 @@ test("a watch whose program cannot listen tells of a gap again and again, and st
   expect(host.started).toBe(4);
 });
 
-test("a watch that cannot be started is started again, and its gap is told then", async () => {
+test("a watch that cannot be started is started again, and its gap is reported then", async () => {
   const gaps: Seen[] = [];
   const stop = new AbortController();
   const host = new Watching();
   host.failures = 1;
   watchKernel(host, WATCHED, (event) => gaps.push(event.of), stop.signal);
   await host.pass(500);
-  // That of `ip` alone.
+  // Only that of `ip`.
   expect(gaps.toSorted()).toEqual(["network", "rules", "tunnel"]);
   await host.pass(1_000);
   expect(gaps.toSorted()).toEqual(GAPS);
