@@ -1,9 +1,12 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import { customServer } from "../../src/servers/custom.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
 import { Client } from "../binary/client.ts";
+import { slow } from "../fast.ts";
 import { BODY, CONFIG, PRESHARED } from "../servers/example.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 /** Processor time, so that other programs of the machine do not count. */
 const MOST_WORK_MS = 50;

@@ -10,10 +10,11 @@ import type { Policy } from "../../src/killswitch/policy.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { listTable, loadTable } from "../../src/killswitch/table.ts";
 import type { Host } from "../../src/system/host.ts";
+import { needsRoot } from "../fast.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
-describe("the final rules are in place", () => {
+needsRoot.describe("the final rules are in place", () => {
   test.each(Object.entries(POLICIES))("in nft's listing of a gateway that is %s", (_, policy) =>
     inNamespace(async (host) => {
       await host.run(["nft", "-f", "-"], { stdin: rulesetOf(policy) });
@@ -22,7 +23,7 @@ describe("the final rules are in place", () => {
   );
 });
 
-describe("nft's echo of a table that it loads equals its listing", () => {
+needsRoot.describe("nft's echo of a table that it loads equals its listing", () => {
   const reversed: Policy = { ...POLICIES.connected, uplink: "wan0" };
   test.each(Object.entries({ ...POLICIES, "with other names": reversed }))(
     "for a gateway that is %s",
@@ -55,22 +56,25 @@ describe("nft's echo of a table that it loads equals its listing", () => {
   );
 });
 
-test("the spelling of a listing does not depend on the names that the machine's files give to numbers", () =>
-  inNamespace(async (host) => {
-    await loadTable(host, rulesetOf(POLICIES.connected));
-    const without = "mount --bind /dev/null /etc/protocols && mount --bind /dev/null /etc/services";
-    const named = "mount -t tmpfs none /etc/iproute2 && echo '0x104c vpn' > /etc/iproute2/rt_marks";
-    const listings = [without, named].map((files) => {
-      const run: Host["run"] = (argv) =>
-        host.run(["unshare", "--mount", "sh", "-c", `${files} && exec "$@"`, "sh", ...argv]);
-      return listTable({ run } as Host);
-    });
-    const [here, ...elsewhere] = [await listTable(host), ...(await Promise.all(listings))];
-    expect(here).not.toBeNull();
-    for (const listing of elsewhere) expect(listing).toBe(here);
-  }));
+needsRoot.test(
+  "the spelling of a listing does not depend on the names that the machine's files give to numbers",
+  () =>
+    inNamespace(async (host) => {
+      await loadTable(host, rulesetOf(POLICIES.connected));
+      const without = "mount --bind /dev/null /etc/protocols && mount --bind /dev/null /etc/services";
+      const named = "mount -t tmpfs none /etc/iproute2 && echo '0x104c vpn' > /etc/iproute2/rt_marks";
+      const listings = [without, named].map((files) => {
+        const run: Host["run"] = (argv) =>
+          host.run(["unshare", "--mount", "sh", "-c", `${files} && exec "$@"`, "sh", ...argv]);
+        return listTable({ run } as Host);
+      });
+      const [here, ...elsewhere] = [await listTable(host), ...(await Promise.all(listings))];
+      expect(here).not.toBeNull();
+      for (const listing of elsewhere) expect(listing).toBe(here);
+    }),
+);
 
-describe("a table that is switched off", () => {
+needsRoot.describe("a table that is switched off", () => {
   test("lets everything pass, is recognised as switched off, and blocks again after the next load", () =>
     inNamespace(async (host) => {
       const run = (command: string) => host.run(command.split(" "));
@@ -122,10 +126,11 @@ describe("the final rules are not in place", () => {
     expect(finalRulesStand(listing)).toBe(false);
   });
 
-  test("if a chain was flushed", () =>
+  needsRoot.test("if a chain was flushed", () =>
     inNamespace(async (host) => {
       await host.run(["nft", "-f", "-"], { stdin: text });
       await host.run(["nft", "flush", "chain", "inet", "portcullis", "forward"]);
       expect(finalRulesStand((await listTable(host)) ?? "")).toBe(false);
-    }));
+    }),
+  );
 });

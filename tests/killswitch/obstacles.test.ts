@@ -1,8 +1,11 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { letsThrough, obstaclesTo } from "../../src/killswitch/obstacles.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { needsRoot } from "../fast.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
+
+const { test } = needsRoot;
 
 const PASSAGE = { lans: ["lan0"], base: "wg" };
 

@@ -10,6 +10,7 @@ import {
   withoutBarrier,
 } from "../../src/killswitch/routing-rules.ts";
 import type { Host } from "../../src/system/host.ts";
+import { needsRoot } from "../fast.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
@@ -68,7 +69,7 @@ test("a port's mask, which newer kernels print, is left out if it is the whole p
   expect(await read("0xff")).toEqual(["ipproto 17 sport 68/0xff dport 67/0xff lookup main"]);
 });
 
-describe("a kernel", () => {
+needsRoot.describe("a kernel", () => {
   test.each([
     ["the rules of a gateway with a kill switch", RULES],
     ["the rules during a lookup", [...RULES, ...exceptionRules(POLICIES.lookup)]],

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
 import type { FirewallTunnel, Policy } from "../../src/killswitch/policy.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { needsRoot } from "../fast.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
@@ -16,7 +17,7 @@ describe.each(Object.entries(TEXTS))("the ruleset of a gateway that is %s", (nam
     expect(text).toBe(await Bun.file(`${import.meta.dir}/${name}.nft`).text());
   });
 
-  test("is accepted by nft", async () => {
+  needsRoot.test("is accepted by nft", async () => {
     await inNamespace((host) => host.run(["nft", "-c", "-f", "-"], { stdin: text }));
   });
 });
@@ -32,7 +33,7 @@ test("with the kill switch off and no tunnel there is no table", () => {
   expect(openRulesetOf(POLICIES.blocked)).toBe("add table inet portcullis\ndelete table inet portcullis\n");
 });
 
-test("loading one ruleset over another leaves nothing of the first", () =>
+needsRoot.test("loading one ruleset over another leaves nothing of the first", () =>
   inNamespace(async (host) => {
     const load = (policy: Policy) => host.run(["nft", "-f", "-"], { stdin: rulesetOf(policy) });
     const list = () => host.run(["nft", "-s", "list", "ruleset"]);
@@ -42,7 +43,8 @@ test("loading one ruleset over another leaves nothing of the first", () =>
     expect(await list()).not.toBe(before);
     await load(POLICIES.blocked);
     expect(await list()).toBe(before);
-  }));
+  }),
+);
 
 /** Any policy: without LAN, without uplink, with addresses of one family, or with none. */
 const POLICY = fc.record({
@@ -91,7 +93,7 @@ test("whatever the policy, the final rules are in place", () => {
   fc.assert(fc.property(POLICY, (each) => finalRulesStand(rulesetOf(each))));
 });
 
-test(
+needsRoot.test(
   "whatever the policy, nft accepts its ruleset",
   () =>
     inNamespace((host) =>

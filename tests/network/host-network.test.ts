@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { hostNetworkOf, type Ipv6 } from "../../src/network/host-network.ts";
 import { type Settings, settingsFrom } from "../../src/settings.ts";
 import type { Host } from "../../src/system/host.ts";
+import { needsRoot } from "../fast.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
 
 const DEFAULTS = settingsFrom({ interface: "wg" });
@@ -254,7 +255,7 @@ test.each<[string | null, Ipv6]>([
   expect((await hostNetworkOf(hostOf({ ...HOME, files }), DEFAULTS)).ipv6).toBe(ipv6);
 });
 
-test(
+needsRoot.test(
   "a real kernel's uplink is online with its carrier and its route, and only then",
   () =>
     inNamespace(async (host) => {

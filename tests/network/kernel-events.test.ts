@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   type KernelEvent,
   kernelEventIn,
@@ -7,6 +7,7 @@ import {
 } from "../../src/network/kernel-events.ts";
 import type { Host } from "../../src/system/host.ts";
 import { FakeHost } from "../fake/host.ts";
+import { needsRoot } from "../fast.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
 
 const WATCHED: Watched = {
@@ -183,7 +184,7 @@ const CHANGES: [command: string, seen: Seen | null][] = [
 const TABLE_TEXT =
   "table inet portcullis { chain output { type filter hook output priority 0; policy drop; }; }\n";
 
-describe("a real kernel", () => {
+needsRoot.describe("a real kernel", () => {
   test(
     "reports each change to firewall, rules, tunnel and network",
     () =>

@@ -7,6 +7,7 @@ import { MOST_STORED_BYTES, sizeOfAll } from "../../src/servers/room.ts";
 import type { Provider } from "../../src/servers/schema.ts";
 import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
+import { slow } from "../fast.ts";
 import { BODY, CONFIG, inDirectory, NOW, SERVER } from "./example.ts";
 
 const FILE = formatConfig(CONFIG);
@@ -186,35 +187,39 @@ test("listeners are called for each change with the number of servers, and for n
   });
 });
 
-test("the total size of stored servers is limited, and removing one makes room again, also after a restart", () => {
-  withCatalogue((catalogue, again) => {
-    const allowed = Array.from(
-      { length: 1_024 },
-      (_, at) => `fd00::aaaa:bbbb:cccc:dddd:${(at + 4096).toString(16)}/128`,
-    );
-    const large = { ...BODY, allowed_ips: allowed.join(",") };
-    const full =
-      "name: there is no room for it: custom and imported servers may take 8388608 bytes together; remove some first";
-    let count = 0;
-    const fill = () => {
-      for (;;) {
-        catalogue.addCustom({ ...large, name: `large ${count}` });
-        count += 1;
-      }
-    };
-    expect(fill).toThrow(new GatewayError("bad_request", full));
-    // Far more of the largest servers than anyone has, and a provider's whole archive besides.
-    expect(count).toBeGreaterThan(150);
-    catalogue = again();
-    expect(fill).toThrow(full);
-    expect(() => catalogue.importConfig({ name: "mine", config: formatConfig(configOf(large)) })).toThrow(
-      full,
-    );
-    catalogue.remove("custom", "large 0");
-    catalogue.addCustom({ ...large, name: "large 0" });
-    expect(fill).toThrow(full);
-  });
-}, 60_000);
+slow.test(
+  "the total size of stored servers is limited, and removing one makes room again, also after a restart",
+  () => {
+    withCatalogue((catalogue, again) => {
+      const allowed = Array.from(
+        { length: 1_024 },
+        (_, at) => `fd00::aaaa:bbbb:cccc:dddd:${(at + 4096).toString(16)}/128`,
+      );
+      const large = { ...BODY, allowed_ips: allowed.join(",") };
+      const full =
+        "name: there is no room for it: custom and imported servers may take 8388608 bytes together; remove some first";
+      let count = 0;
+      const fill = () => {
+        for (;;) {
+          catalogue.addCustom({ ...large, name: `large ${count}` });
+          count += 1;
+        }
+      };
+      expect(fill).toThrow(new GatewayError("bad_request", full));
+      // Far more of the largest servers than anyone has, and a provider's whole archive besides.
+      expect(count).toBeGreaterThan(150);
+      catalogue = again();
+      expect(fill).toThrow(full);
+      expect(() => catalogue.importConfig({ name: "mine", config: formatConfig(configOf(large)) })).toThrow(
+        full,
+      );
+      catalogue.remove("custom", "large 0");
+      catalogue.addCustom({ ...large, name: "large 0" });
+      expect(fill).toThrow(full);
+    });
+  },
+  60_000,
+);
 
 test("a thousand usual servers are far below the limit", () => {
   withCatalogue((catalogue) => {

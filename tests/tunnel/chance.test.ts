@@ -1,6 +1,7 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { join } from "node:path";
 import { FakeHost } from "../fake/host.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import {
   freshState,
@@ -13,6 +14,8 @@ import {
   THREE,
   TWO,
 } from "./gateway.ts";
+
+const { test } = slow;
 
 /** Hundreds of gateways in one test. */
 const PATIENCE_MS = 120_000;
