@@ -11,7 +11,7 @@ import { redacted } from "./secrets.ts";
 import { FLAGS, settingsFrom } from "./settings.ts";
 import { notifySystemd } from "./system/notify.ts";
 
-// Each command loads what it needs when it runs: the whole service takes 0.2 s to load, several times that on a Pi.
+// Each command loads what it needs when it runs: the whole service takes 0.2 s to load, and several times that on a Pi.
 const loadServe = () => import("./serve.ts");
 const loadKillSwitch = () => import("./cli/killswitch.ts");
 
@@ -19,9 +19,9 @@ const program = new Command("portcullis")
   .description("A WireGuard VPN gateway with a kill switch.")
   .version(`portcullis ${version}`, "-V, --version")
   .exitOverride()
-  // An option belongs to the command that it stands behind: `servers` and `servers update` both have some.
+  // An option belongs to the command that it follows: `servers` and `servers update` both have some.
   .enablePositionalOptions()
-  // What is wrong is quoted, and may be a secret that somebody has typed in its place.
+  // Usage errors quote what was typed, which may be a secret in the wrong place.
   .configureOutput({ outputError: (text, write) => write(redacted(text)) })
   .showHelpAfterError(false);
 
@@ -29,31 +29,31 @@ withSettings(command("serve", "run the gateway"), async (settings) => {
   const { serve } = await loadServe();
   const service = await serve(settings);
   notifySystemd();
-  // The tunnel and the kill switch outlive the service; only the answering ends.
+  // The tunnel and the kill switch outlive the service; only its answers end.
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => void service.stop().finally(() => process.exit(0)));
   }
 });
 
-command("try", "run the gateway in a box: a whole home and an internet in network namespaces of this machine")
-  .addOption(new Option("--port <number>", "port of the HTTP interface on loopback").default("5000"))
+command("try", "run the gateway in a sandbox: a home and an internet in network namespaces of this machine")
+  .addOption(new Option("--port <number>", "port of the HTTP interface, on loopback").default("5000"))
   .addOption(new Option("--log-level <level>", FLAGS.logLevel.help).default("warn"))
   .action(async (texts: { port: string; logLevel: string }) => {
     const { port, logLevel } = settingsFrom(texts);
     const [{ serve }, { tryGateway }] = await Promise.all([loadServe(), import("./sandbox/try.ts")]);
-    const start = async (box: TrySettings) => (await serve({ ...box, logLevel })).stop;
+    const start = async (sandbox: TrySettings) => (await serve({ ...sandbox, logLevel })).stop;
     process.exit(await tryGateway(start, { port }));
   });
 
 const killswitch = command(
   "killswitch",
-  "take the kill switch down, put it back, or ask for it (on the gateway only)",
+  "turn the kill switch on or off, or show its state (on the gateway only)",
 );
 for (const wanted of ["on", "off"] as const) {
   withInstalledSettings(
     command(
       wanted,
-      wanted === "on" ? "put the kill switch in place" : "take it down: traffic may leave beside the tunnel",
+      wanted === "on" ? "turn the kill switch on" : "turn it off: traffic may leave outside the tunnel",
       killswitch,
     ),
     async (settings) => {
@@ -66,9 +66,9 @@ for (const wanted of ["on", "off"] as const) {
 withInstalledSettings<{ json?: true }>(
   command(
     "status",
-    "say whether it stands, and each of its parts; exit code 0 if so, else 1",
+    "show whether the kill switch is in place, part by part; exit code 0 if it is, else 1",
     killswitch,
-  ).option("--json", "for scripts"),
+  ).option("--json", "print JSON"),
   async (settings, { json }) => {
     const { printKillSwitch } = await loadKillSwitch();
     process.exit(await printKillSwitch(settings, json ? "json" : "text"));
@@ -81,7 +81,7 @@ addBackupCommands(program);
 addInstallCommands(program);
 addCompletion(program);
 
-// Parts of the program that it starts itself, inside a network namespace.
+// Commands that the program runs itself, inside a network namespace.
 command("lookup", "", program, { hidden: true })
   .argument("<name>")
   .argument("<port>")
@@ -104,13 +104,13 @@ command("sandbox-internet", "", program, { hidden: true }).action(async () => {
   await serveInternet();
 });
 
-// Whoever reads has enough (`| head`): that is no failure.
+// The reader closed the pipe (`| head`): not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit();
 });
 
 await program.parseAsync().catch((error: unknown) => {
-  // Commander has printed its own.
+  // Commander has printed its own errors.
   if (!(error instanceof CommanderError)) process.stderr.write(`portcullis: ${messageOf(error)}\n`);
   process.exit(exitCodeOf(error));
 });

@@ -20,11 +20,11 @@ export const Settings = Type.Object(
     interface: Type.String({ pattern: BASE_NAME.source }),
     /** LAN interfaces; if empty, `lanOf` in `network/lan.ts` decides. */
     lan: Type.Array(Interface),
-    /** Interface towards the internet; null means the default route's. */
+    /** Interface towards the internet; null is the default route's. */
     uplink: Type.Union([Interface, Type.Null()]),
     /** Network namespace to serve instead of the machine's own. */
     netns: Type.Union([Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$" }), Type.Null()]),
-    /** File or https address with the managed provider's servers. */
+    /** File or https address of the managed provider's server list. */
     managedList: Type.Union([
       Type.String({ pattern: "^(/|https://[A-Za-z0-9.:\\[\\]-]+(/\\S*)?$)" }),
       Type.Null(),
@@ -35,7 +35,7 @@ export const Settings = Type.Object(
     managedApi: Type.String({ pattern: "^https://[A-Za-z0-9.:\\[\\]-]+(/[A-Za-z0-9._~-]+)*/?$" }),
     /** Tunnel addresses that the managed provider assigned, comma-separated CIDRs. */
     managedAddress: Type.String(),
-    /** Resolvers of the managed provider, comma-separated. */
+    /** The managed provider's resolvers, comma-separated. */
     managedDns: Type.String(),
     /** Whether a start connects to the last server again. */
     autoconnect: Type.Boolean(),
@@ -54,7 +54,7 @@ export type Settings = Static<typeof Settings>;
 
 const settingsSchema = Compile(Settings);
 
-/** The list that Mullvad publishes for everybody. */
+/** Mullvad's public list. */
 const MULLVAD_LIST = "https://api.mullvad.net/www/relays/wireguard/";
 
 /** Every setting's flag, environment variable, default (as text) and help. */
@@ -80,7 +80,7 @@ export const FLAGS = {
     "managed-list",
     "<file|address>",
     MULLVAD_LIST,
-    "JSON with the managed provider's servers: a file or an https address, or nothing",
+    "JSON list of the managed provider's servers: a file or an https address; empty for none",
   ),
   managedKeyFile: flag(
     "managed-key-file",
@@ -121,7 +121,7 @@ function flag(name: string, argument: string, fallback: string, help: string) {
   };
 }
 
-/** Anything else stays text, which the schema refuses. */
+/** Any other text is left for the schema to refuse. */
 function switchIn(text: string): boolean | string {
   return text === "on" ? true : text === "off" ? false : text;
 }
@@ -154,7 +154,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     const key = (fault?.instancePath.split("/")[1] ?? "port") as keyof Settings;
     return refuse(key, fault?.message ?? "not usable");
   }
-  // A name would have to be looked up before there is a network.
+  // A name would have to be looked up before the network is up.
   if (isIP(settings.host) === 0 && settings.host !== "localhost")
     refuse("host", "must be an IP address or localhost");
   return settings;

@@ -12,8 +12,8 @@ import { readSecret } from "./secret.ts";
 import { printable, styled, table } from "./text.ts";
 
 /**
- * Registers the gateway in an account at the named provider, or at the first of the list. What opens the account is
- * typed, or comes on standard input, one line each.
+ * Registers the gateway with an account at the named provider, or at the first of the list. The credentials are typed
+ * at the terminal or read from standard input, one a line.
  */
 export async function logIn(settings: Settings, name: string | null): Promise<Said> {
   asRoot("account login");
@@ -27,7 +27,7 @@ export async function logIn(settings: Settings, name: string | null): Promise<Sa
   });
   const account =
     live?.answer ?? (await offline(settings, (accounts) => accounts.logIn(provider.name, credentials)));
-  return saidOf(account, "Logged in; servers of the managed provider can be connected to.");
+  return saidOf(account, "Logged in. You can now connect to the managed provider's servers.");
 }
 
 export async function showAccount(settings: Settings): Promise<Said> {
@@ -47,7 +47,7 @@ export async function rotateKey(settings: Settings): Promise<Said> {
   asRoot("account rotate-key");
   const live = await askOperator(settings.stateDir, "account/rotate-key", null);
   const account = live?.answer ?? (await offline(settings, (accounts) => accounts.rotateKey()));
-  return saidOf(account, "The device has another key.");
+  return saidOf(account, "The registration has a new key.");
 }
 
 async function offline<T>(settings: Settings, work: (accounts: Accounts) => Promise<T>): Promise<T> {
@@ -64,7 +64,7 @@ function textOf(account: ShownAccount): string {
   const rows = [
     ["Account", number],
     ["Paid until", paidOf(account)],
-    ["Device", `${printable(device)}, since ${dayOf(created)}`],
+    ["Registration", `${printable(device)}, since ${dayOf(created)}`],
     ["Addresses", addresses.join(", ")],
     ["Public key", public_key],
   ].map(([name = "", value = ""]) => [styled("dim", name), value]);
@@ -73,9 +73,9 @@ function textOf(account: ShownAccount): string {
 }
 
 function paidOf({ paid_until }: ShownAccount): string {
-  if (paid_until === null) return "not known";
+  if (paid_until === null) return "unknown";
   const days = Math.floor((Date.parse(paid_until) - host.now()) / DAY_MS);
-  if (days < 0) return styled("red", `${dayOf(paid_until)}: the time is used up, and no server answers`);
+  if (days < 0) return styled("red", `${dayOf(paid_until)}: expired, and no server answers`);
   return `${dayOf(paid_until)} (${days === 1 ? "1 day" : `${days} days`})`;
 }
 
@@ -86,6 +86,6 @@ function dayOf(date: string): string {
 }
 
 function farewell({ device, remains }: LoggedOut): string {
-  const done = `Logged out; the device "${printable(device)}" is ${remains === null ? "removed" : "forgotten here"}.\n`;
+  const done = `Logged out; the registration "${printable(device)}" ${remains === null ? "was removed from the account" : "was removed here only"}.\n`;
   return remains === null ? done : `${done}${styled("yellow", "Note")}: ${printable(remains)}\n`;
 }

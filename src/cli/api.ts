@@ -6,12 +6,12 @@ import type { Host } from "../system/host.ts";
 import { DEFAULT_URL } from "./defaults.ts";
 import { Unreachable } from "./exit.ts";
 
-/** Longest that an answer may take: the gateway itself ends a request that is silent for a minute. */
+/** The gateway itself closes a request that is silent for a minute. */
 const ANSWER_TIMEOUT_MS = 60_000;
-/** Others of the same address may take the places of a second first, but not for ever. */
+/** Other clients of the same address may use up a second's allowance, but not for ever. */
 const MOST_TRIES = 30;
 
-/** The HTTP interface of a gateway, this machine's or another's. */
+/** The HTTP interface of a gateway, on this machine or another. */
 export class Api {
   readonly origin: string;
 
@@ -34,7 +34,7 @@ export class Api {
     return this.ask("DELETE", path, schema);
   }
 
-  /** Throws `GatewayError("unable")` with the gateway's own words where it refuses. */
+  /** Throws `GatewayError("unable")` with the gateway's message if it refuses. */
   private async ask<Schema extends TSchema>(
     method: string,
     path: string,
@@ -47,7 +47,7 @@ export class Api {
     throw new GatewayError("unable", this.read(Refusal, answer).error);
   }
 
-  /** Too many requests is no refusal: what the gateway asks for is to wait. */
+  /** Waits and tries again if there were too many requests. */
   private async patiently(method: string, path: string, body?: object): Promise<Response> {
     for (let tries = 1; ; tries += 1) {
       const response = await this.send(method, path, body);
@@ -61,7 +61,7 @@ export class Api {
       return await fetch(`${this.origin}${path}`, {
         method,
         redirect: "manual",
-        // The gateway is a neighbour, and keys travel to it: not by way of the environment's proxy.
+        // Keys are sent to the gateway, which is on the LAN: the environment's proxy must not see them.
         proxy: false,
         signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
         ...(body && { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
@@ -71,7 +71,7 @@ export class Api {
     }
   }
 
-  /** A newer gateway may say more than this program knows; that is left out. */
+  /** Fields that only a newer gateway sends are left out. */
   private read<Schema extends TSchema>(schema: Schema, answer: unknown): Static<Schema> {
     const known: unknown = Value.Clean(schema, answer);
     if (Value.Check(schema, known)) return known;
@@ -81,7 +81,7 @@ export class Api {
   unreachable(reason: string, cause?: unknown): Unreachable {
     const hint = LOOPBACK.test(this.origin)
       ? "is the service running? systemctl status portcullis, or start it: sudo portcullis serve"
-      : "is the gateway on, and this machine on its LAN?";
+      : "is the gateway on, and is this machine on its LAN?";
     return new Unreachable(`cannot reach the gateway at ${this.origin}: ${reason}; ${hint}`, { cause });
   }
 }
@@ -101,5 +101,5 @@ function reasonOf(cause: unknown): string {
   if (code === "ECONNREFUSED" || code === "ConnectionRefused") return "connection refused";
   if (code === "ENOTFOUND") return "no such host";
   if (name === "TimeoutError") return "no answer in time";
-  return typeof code === "string" ? code : "the connection broke off";
+  return typeof code === "string" ? code : "the connection was lost";
 }

@@ -6,11 +6,11 @@ import type { Api } from "./api.ts";
 import { DEFAULT_URL } from "./defaults.ts";
 import { EXIT, exitCodeOf } from "./exit.ts";
 
-/** What a command has to say: to scripts the gateway's answer, to people a text. */
+/** What a command prints: JSON for scripts, text for people. */
 export interface Said {
   json: unknown;
   text: string;
-  /** Where it is not `EXIT.ok`. */
+  /** The exit code if it is not `EXIT.ok`. */
   code?: number;
 }
 
@@ -25,14 +25,14 @@ export function command(parent: Command, name: string, description: string): Com
     .allowExcessArguments(false);
 }
 
-/** Makes a command ask the gateway; `args` are its operands as typed. */
+/** Makes a command talk to the gateway; `args` are its operands as typed. */
 export function asking<Flags extends object = object>(
   on: Command,
   work: (api: Api, args: readonly string[], flags: Flags & { json?: true }) => Promise<Said>,
 ): void {
   on.addOption(
-    new Option("--url <address>", "the gateway").env("PORTCULLIS_URL").default(DEFAULT_URL),
-  ).option("--json", "for scripts: the gateway's own answer");
+    new Option("--url <address>", "address of the gateway").env("PORTCULLIS_URL").default(DEFAULT_URL),
+  ).option("--json", "print the gateway's answer as JSON");
   on.action(async () => {
     const flags = on.opts<Flags & { url: string; json?: true }>();
     await say(flags.json === true, async () => {
@@ -42,7 +42,7 @@ export function asking<Flags extends object = object>(
   });
 }
 
-/** With --json the outcome is one JSON value on standard output, a failure too. */
+/** With --json the outcome is one JSON value on standard output, even if it is a failure. */
 export async function say(json: boolean, work: () => Promise<Said>): Promise<void> {
   try {
     const said = await work();

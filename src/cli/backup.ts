@@ -29,29 +29,30 @@ export interface RestoreFlags extends Flags {
 
 type Clock = Pick<Host, "now">;
 
-/** Shorter ones are found by trying, whatever a try costs. */
+/** Shorter passphrases can be guessed, however slow each guess is. */
 const LEAST_CHARACTERS = 8;
-/** Some ten times what a full gateway has. */
+/** About ten times what a full gateway has. */
 const MAX_BACKUP_BYTES = 67_108_864;
 
 /** Writes a backup to standard output; keys never travel over the HTTP interface. */
 export async function exportBackup(clock: Clock, flags: ExportFlags): Promise<void> {
   const stateDir = prepare("export", flags);
-  if (process.stdout.isTTY) throw usage("a backup belongs into a file: portcullis export >backup.json");
+  if (process.stdout.isTTY) throw usage("write the backup to a file: portcullis export >backup.json");
   const passphrase = flags.plain ? null : await newPassphrase(flags);
   const contents = (await askOperator(stateDir, "backup", null))?.answer ?? contentsOffline(stateDir, clock);
   const text = passphrase === null ? plain(contents) : await encrypted(contents, passphrase);
   process.stdout.write(text);
-  const what = flags.plain ? "its keys are in plain text" : "encrypted";
+  const what = flags.plain ? "the keys are in plain text" : "encrypted";
   process.stderr.write(`Exported ${partsOf(contents)}; ${what}.\n`);
   if (flags.plain && isOpenToOthers())
-    process.stderr.write("Other users of this machine can read that file: chmod 600 it.\n");
+    process.stderr.write("Other users of this machine can read that file; restrict it with chmod 600.\n");
 }
 
-/** Takes a backup from standard input. */
+/** Reads a backup from standard input. */
 export async function restoreBackup(clock: Clock, flags: RestoreFlags): Promise<Said> {
   const stateDir = prepare("restore", flags);
-  if (process.stdin.isTTY) throw usage("the backup comes on standard input: portcullis restore <backup.json");
+  if (process.stdin.isTTY)
+    throw usage("the backup is read from standard input: portcullis restore <backup.json");
   const text = await standardInput();
   const contents = await checkedContents(await opened(text, () => knownPassphrase(flags)));
   const may = { replace: flags.replace === true, killswitchOff: flags.killswitchOff === true };
@@ -60,7 +61,7 @@ export async function restoreBackup(clock: Clock, flags: RestoreFlags): Promise<
   return { json: { success: true, ...restored }, text: reportOf(restored, contents, live !== null) };
 }
 
-/** Throws where the command cannot work at all; returns the state directory. */
+/** Throws if the command cannot work at all; returns the state directory. */
 function prepare(name: string, { stateDir }: Flags): string {
   asRoot(name);
   return settingsFrom({ stateDir }).stateDir;
@@ -68,7 +69,10 @@ function prepare(name: string, { stateDir }: Flags): string {
 
 function contentsOffline(stateDir: string, clock: Clock): Contents {
   if (!hasDatabase(stateDir))
-    throw new GatewayError("unable", `${stateDir} holds no state of a gateway; another one: --state-dir`);
+    throw new GatewayError(
+      "unable",
+      `${stateDir} holds no gateway state; name another folder with --state-dir`,
+    );
   return withStore(stateDir, clock, (store) => {
     if (store.alert !== null) throw new GatewayError("unable", store.alert);
     return contentsOf(store, clock.now());
@@ -88,8 +92,8 @@ async function newPassphrase(flags: Flags): Promise<string> {
   const passphrase = await knownPassphrase(flags);
   if ([...passphrase].length < LEAST_CHARACTERS)
     throw usage(`Passphrase: must have at least ${LEAST_CHARACTERS} characters`);
-  if (flags.passphraseFile === undefined && askSecret("The same again") !== passphrase)
-    throw usage("Passphrase: the two are not the same");
+  if (flags.passphraseFile === undefined && askSecret("Passphrase again") !== passphrase)
+    throw usage("Passphrase: the two do not match");
   return passphrase;
 }
 
@@ -102,7 +106,7 @@ async function standardInput(): Promise<string> {
   let bytes = 0;
   for await (const chunk of Bun.stdin.stream()) {
     bytes += chunk.length;
-    if (bytes > MAX_BACKUP_BYTES) throw new GatewayError("unable", "this is too large for a backup");
+    if (bytes > MAX_BACKUP_BYTES) throw new GatewayError("unable", "this is too large to be a backup");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
@@ -116,7 +120,7 @@ function isOpenToOthers(): boolean {
 function reportOf({ replaced, killswitch }: Restored, contents: Contents, live: boolean): string {
   const lines = [
     `Restored ${partsOf(contents)}${replaced > 0 ? `; replaced ${counted(replaced)}` : ""}.`,
-    !live && "No service runs on this state; it takes all of it up when it starts.",
+    !live && "No service is running; it will use this state when it starts.",
     contents.settings.killswitch === "off" && KILL_SWITCH[killswitch],
   ];
   return lines
@@ -125,10 +129,10 @@ function reportOf({ replaced, killswitch }: Restored, contents: Contents, live: 
     .join("");
 }
 
-/** Said where the backup was made with the kill switch down. */
+/** If the backup was made while the kill switch was off. */
 const KILL_SWITCH = {
-  on: "The backup was made with the kill switch down; it stays up here. To take it down: portcullis killswitch off",
-  off: "The kill switch is down. To put it up: portcullis killswitch on",
+  on: "The backup was made while the kill switch was off; here it stays on. To turn it off: portcullis killswitch off",
+  off: "The kill switch is off. To turn it on: portcullis killswitch on",
 };
 
 function partsOf({ servers, settings }: Contents): string {

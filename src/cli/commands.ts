@@ -16,56 +16,61 @@ const loadBackup = () => import("./backup.ts");
 const loadAccount = () => import("./account.ts");
 const loadCustom = () => import("./custom.ts");
 
-/** The commands of daily use; they talk to a running gateway. */
+/** Commands for daily use, which talk to a running gateway. */
 export function addDailyCommands(program: Command): void {
   program.commandsGroup("Daily use:");
   addTunnelCommands(program);
   addServerCommands(program);
   addUpdateCommand(program);
-  command(program, "logs", "show the service's log, from the journal of this machine")
-    .option("-f, --follow", "go on with what is written next")
-    .option("-n, --lines <number>", "so many of the latest lines, or all", "100")
-    .option("--json", "for scripts, one object a line")
+  command(program, "logs", "show the service's log from this machine's journal")
+    .option("-f, --follow", "keep printing new lines")
+    .option("-n, --lines <number>", "how many of the latest lines to show, or all", "100")
+    .option("--json", "print JSON, one object a line")
     .action(async (flags: LogFlags) => {
       const { showLogs } = await import("./logs.ts");
       process.exitCode = (await showLogs(host, flags)) === 0 ? EXIT.ok : EXIT.failed;
     });
 }
 
-/** A list may have to be fetched beside the tunnel, so it is the operator who asks for it, on the gateway. */
+/** The list may have to be fetched outside the tunnel, so only root on the gateway can ask for it. */
 function addUpdateCommand(program: Command): void {
   const servers = program.commands.find((each) => each.name() === "servers") ?? program;
   servers.enablePositionalOptions();
   withInstalledSettings<{ force?: true; json?: true }>(
-    command(servers, "update", "fetch the managed provider's list, on the gateway as root")
-      .option("--force", "take it even if less than half of the servers are left")
-      .option("--json", "for scripts"),
+    command(servers, "update", "fetch the managed provider's list (on the gateway, as root)")
+      .option("--force", "accept a list with less than half of the present servers")
+      .option("--json", "print JSON"),
     (settings, { force, json }) =>
       say(json === true, async () => (await import("./update.ts")).updateServers(settings, force === true)),
   );
 }
 
-/** The account's secrets, too, go past the HTTP interface. */
+/** An account's secrets never travel over the HTTP interface. */
 export function addAccountCommands(program: Command): void {
   program.commandsGroup("On the gateway, as root:");
-  const account = command(program, "account", "your account at the managed provider");
-  const login = command(account, "login", "register this gateway in your account; asks for what opens it");
+  const account = command(program, "account", "manage your account at the managed provider");
+  const login = command(
+    account,
+    "login",
+    "register this gateway with your account; asks for the credentials",
+  );
   accountCommand(
-    login.argument("[provider]", "the provider's name; a wrong one lists those that are known"),
+    login.argument("[provider]", "the provider's name; an unknown one lists those that are known"),
     async (settings) => (await loadAccount()).logIn(settings, login.args[0] ?? null),
   );
   accountCommand(
-    command(account, "show", "show the registration, and until when the account is paid for"),
+    command(account, "show", "show the registration, and until when the account is paid"),
     async (settings) => (await loadAccount()).showAccount(settings),
   );
   accountCommand<{ forget?: true }>(
-    command(account, "logout", "remove this gateway from the account, and the account from here").option(
-      "--forget",
-      "forget it here even where the provider cannot be asked",
-    ),
+    command(
+      account,
+      "logout",
+      "remove this gateway from the account, and the account from this gateway",
+    ).option("--forget", "remove the account here even if the provider does not answer"),
     async (settings, { forget }) => (await loadAccount()).logOut(settings, forget === true),
   );
-  accountCommand(command(account, "rotate-key", "give this gateway another key"), async (settings) =>
+  accountCommand(command(account, "rotate-key", "replace this gateway's key"), async (settings) =>
     (await loadAccount()).rotateKey(settings),
   );
 }
@@ -74,21 +79,21 @@ function accountCommand<Options extends object = object>(
   on: Command,
   work: (settings: Settings, options: Options) => Promise<Said>,
 ): void {
-  withInstalledSettings<Options & { json?: true }>(on.option("--json", "for scripts"), (settings, options) =>
+  withInstalledSettings<Options & { json?: true }>(on.option("--json", "print JSON"), (settings, options) =>
     say(options.json === true, () => work(settings, options)),
   );
 }
 
-/** Backups go past the HTTP interface: by the operator's socket, or straight to the database. */
+/** Backups never travel over the HTTP interface: they use the operator's socket, or the database directly. */
 export function addBackupCommands(program: Command): void {
   program.commandsGroup("On the gateway, as root:");
   withPassphrase(command(program, "export", "write servers, keys and settings to standard output, encrypted"))
-    .option("--plain", "not encrypted: whoever reads the file has your keys")
+    .option("--plain", "do not encrypt: anyone who can read the file has your keys")
     .action(async (flags: ExportFlags) => (await loadBackup()).exportBackup(host, flags));
-  withPassphrase(command(program, "restore", "take up what export has written, from standard input"))
-    .option("--replace", "replace servers of the same name")
-    .option("--killswitch-off", "take the kill switch down where the backup was made with it down")
-    .option("--json", "for scripts")
+  withPassphrase(command(program, "restore", "read a backup from standard input"))
+    .option("--replace", "replace servers that have the same name")
+    .option("--killswitch-off", "turn the kill switch off if it was off when the backup was made")
+    .option("--json", "print JSON")
     .action((flags: RestoreFlags) =>
       say(flags.json === true, async () => (await loadBackup()).restoreBackup(host, flags)),
     );
@@ -98,13 +103,13 @@ function withPassphrase(on: Command): Command {
   const { name, argument, help, variable, fallback } = FLAGS.stateDir;
   return on
     .addOption(new Option(`--${name} ${argument}`, help).env(variable).default(fallback))
-    .option("--passphrase-file <file>", "file with the passphrase in its first line (default: asks)");
+    .option("--passphrase-file <file>", "file with the passphrase on its first line (default: ask)");
 }
 
 /** Last, so that it knows all the others. */
 export function addCompletion(program: Command): void {
   program.commandsGroup("Daily use:");
-  command(program, "completion", "print a script that lets a shell complete commands, options and servers")
+  command(program, "completion", "print a completion script for a shell: commands, options and servers")
     .addArgument(new Argument("<shell>").choices(SHELLS))
     .action(async (shell: Shell) => {
       const { completionFor } = await import("./completion/completion.ts");
@@ -114,9 +119,9 @@ export function addCompletion(program: Command): void {
 
 function addTunnelCommands(program: Command): void {
   asking<{ watch?: true }>(
-    command(program, "status", "say how the tunnel and the kill switch are").option(
+    command(program, "status", "show the tunnel and the kill switch").option(
       "-w, --watch",
-      "go on, and show each change",
+      "keep running and show each change",
     ),
     async (api, _, { watch, json }) => {
       if (watch) return (await import("./watch.ts")).watchStatus(api, host, json === true);
@@ -129,11 +134,11 @@ function addTunnelCommands(program: Command): void {
     command(
       program,
       "connect",
-      "connect to a server of the current provider, or to the nearest of a country or city",
+      "connect to a server of the current provider, or to the nearest one of a country or city",
     ).argument("<server>"),
     async (api, [server = ""]) => (await loadTunnel()).connect(api, server),
   );
-  asking(command(program, "disconnect", "end the tunnel; the kill switch stays"), async (api) =>
+  asking(command(program, "disconnect", "end the tunnel; the kill switch stays in place"), async (api) =>
     (await loadTunnel()).disconnect(api),
   );
   asking(command(program, "providers", "list the providers; a star marks the current one"), async (api) =>
@@ -152,8 +157,8 @@ function addServerCommands(program: Command): void {
     command(program, "servers", "list the current provider's servers, by country and city")
       .argument("[country]")
       .argument("[city]")
-      .option("--names", "only their names, one a line")
-      .option("--places", "only the countries and cities, as connect takes them, one a line"),
+      .option("--names", "print only their names, one a line")
+      .option("--places", "print only the countries and cities that connect takes, one a line"),
     async (api, [country, city], { names, places }) => {
       const { namesTextOf, placesTextOf, readServers, treeTextOf } = await import("./servers.ts");
       const found = await readServers(api, country, city);
@@ -168,17 +173,19 @@ function addServerCommands(program: Command): void {
     command(program, "remove", "remove a custom server or an imported configuration")
       .argument("<name>")
       .addOption(
-        new Option("--provider <provider>", "whose it is (default: the current one)").choices(STORED),
+        new Option("--provider <provider>", "the server's provider (default: the current one)").choices(
+          STORED,
+        ),
       ),
     async (api, [name = ""], { provider }) => (await loadCustom()).removeServer(api, name, provider),
   );
   asking<{ name?: string }>(
-    command(program, "import", "import WireGuard configurations: wg-quick files, and .zip archives of them")
+    command(program, "import", "import WireGuard configurations: wg-quick files or .zip archives of them")
       .argument("<file...>")
-      .option("--name <name>", "the server's name, where there is one file (default: the file's name)"),
+      .option("--name <name>", "the server's name, if there is one file (default: the file's name)"),
     async (api, files, { name }) => (await import("./import.ts")).importFiles(api, files, name),
   );
-  asking(command(program, "keypair", "make a new pair of keys; it is kept nowhere"), async (api) =>
+  asking(command(program, "keypair", "print a new key pair, which the gateway does not keep"), async (api) =>
     (await loadTunnel()).makeKeyPair(api),
   );
 }
@@ -187,9 +194,9 @@ function addCommand(program: Command): Command {
   const secret = (flags: string, what: string) =>
     new Option(
       flags,
-      `file with ${what} in its first line; ${STANDARD_INPUT} reads a line of standard input, or asks`,
+      `file with ${what} on its first line; ${STANDARD_INPUT} reads a line of standard input, or asks at a terminal`,
     );
-  return command(program, "add", "add a server of your own; keys are never given on the command line")
+  return command(program, "add", "add a server of your own; keys are read from files or asked for")
     .argument("<name>")
     .requiredOption("--endpoint <host:port>", "the server's address and port; IPv6 in brackets")
     .requiredOption("--public-key <key>", "the server's public key")
@@ -197,8 +204,8 @@ function addCommand(program: Command): Command {
     .addOption(secret("--private-key-file <file>", "your private key").default(STANDARD_INPUT))
     .addOption(secret("--preshared-key-file <file>", "the preshared key"))
     .option("--dns <addresses>", "resolvers, comma-separated")
-    .option("--allowed-ips <CIDRs>", "what the server carries (default: everything)")
-    .option("--location <text>", "City, Country")
-    .option("--persistent-keepalive <seconds>", "0 is off")
-    .option("--mtu <bytes>", "largest packet in the tunnel");
+    .option("--allowed-ips <CIDRs>", "destinations that the server carries (default: all)")
+    .option("--location <text>", "the server's place, as City, Country")
+    .option("--persistent-keepalive <seconds>", "seconds between keepalives; 0 turns them off")
+    .option("--mtu <bytes>", "size of the largest packet in the tunnel");
 }

@@ -21,7 +21,7 @@ export interface AddFlags {
   mtu?: string;
 }
 
-/** Keys come from files, standard input or the terminal: a command line is for all users of the machine to see. */
+/** Keys come from files, standard input or the terminal: all users of the machine can see a command line. */
 export async function addServer(api: Api, name: string, flags: AddFlags): Promise<Said> {
   const server: CustomServer = {
     name,
@@ -44,13 +44,13 @@ export async function addServer(api: Api, name: string, flags: AddFlags): Promis
   return { json, text: `Added ${printable(name)} to the custom servers.\n` };
 }
 
-/** From the current provider where none is given. */
+/** From the current provider if none is given. */
 export async function removeServer(api: Api, name: string, given?: Stored): Promise<Said> {
   const provider = given ?? (await api.get("/api/providers", Providers)).current;
   if (provider === "managed")
     throw new GatewayError(
       "unable",
-      "the current provider is managed, whose servers come from its list; pass --provider custom or --provider imported",
+      "the current provider is managed, and its servers come from a list; pass --provider custom or --provider imported",
     );
   const json = await api.delete(`${REMOVE[provider]}/${encodeURIComponent(name)}`, Success);
   return { json, text: `Removed ${printable(name)}.\n` };

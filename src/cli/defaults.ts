@@ -1,5 +1,5 @@
-/** Where the gateway answers, unless --url or PORTCULLIS_URL says otherwise. */
+/** Where the gateway answers unless --url or PORTCULLIS_URL names another address. */
 export const DEFAULT_URL = "http://127.0.0.1:5000";
 
-/** In the place of a file: a line of standard input, or, at a terminal, an answer that is not shown. */
+/** In place of a file name: a line of standard input or, at a terminal, an answer that is not echoed. */
 export const STANDARD_INPUT = "-";

@@ -1,10 +1,10 @@
 import { CommanderError } from "commander";
 import { GatewayError } from "../errors.ts";
 
-/** What the exit code of every command means; README has the same list. */
+/** The exit codes of all commands; docs/command-line.md has the same list. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3 } as const;
 
-/** Nobody answers, or not as a gateway does; the message says what to do about it. */
+/** Nothing answers, or not as a gateway does; the message says what to do about it. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
 }

@@ -9,16 +9,16 @@ import { EXIT } from "./exit.ts";
 import { printable, styled } from "./text.ts";
 import { filesIn, isZip } from "./zip.ts";
 
-/** The gateway takes no larger body. */
+/** The gateway accepts no larger body. */
 const MAX_CONFIG_BYTES = 65_536;
-/** A provider's archive of all its servers has some 2 MB; a film picked by mistake is not read. */
+/** A provider's archive of all its servers has about 2 MB; a video picked by mistake is not read. */
 const MAX_FILE_BYTES = 67_108_864;
-/** The gateway keeps no more servers, and a provider's archive of all of them has less than a MB of configurations. */
+/** The gateway keeps no more servers, and a provider's archive of all its servers has under 1 MB of configurations. */
 const ARCHIVE = { files: MOST_SERVERS, bytesOfFile: MAX_CONFIG_BYTES, bytesInAll: 16_777_216 };
 
-/** A file, or one of an archive; without a text where it cannot be read. */
+/** A file, or an archive's entry; an error if it cannot be read. */
 interface Config {
-  /** The path, with the place in an archive. */
+  /** The path, and the entry's name in an archive. */
   file: string;
   name: string;
   text: string | GatewayError;
@@ -32,11 +32,11 @@ interface Outcome {
   error?: string;
 }
 
-/** Imports wg-quick files, those in archives too, one after the other; what fails does not hold up the rest. */
+/** Imports wg-quick files and those in archives, one after the other; a failure does not stop the rest. */
 export async function importFiles(api: Api, paths: readonly string[], name?: string): Promise<Said> {
   const configs = paths.flatMap(configsIn);
   if (name !== undefined && configs.length !== 1)
-    throw new GatewayError("bad_request", `--name: is for one file, and here are ${configs.length}`);
+    throw new GatewayError("bad_request", `--name: takes one file, but there are ${configs.length}`);
   const files: Outcome[] = [];
   for (const config of configs) files.push(await importOne(api, { ...config, name: name ?? config.name }));
   const failed = files.filter((each) => !each.success).length;
@@ -53,7 +53,7 @@ async function importOne(api: Api, { file, name, text }: Config): Promise<Outcom
     const { warnings } = await api.post("/api/import", Imported, { name, config: text });
     return { file, name, success: true, ...(warnings && { warnings }) };
   } catch (error) {
-    // Without a gateway there is nothing to report of the other files.
+    // Without a gateway the other files would only fail in the same way.
     if (!(error instanceof GatewayError)) throw error;
     return { file, name, success: false, error: error.message };
   }
@@ -64,7 +64,7 @@ function configsIn(path: string): Config[] {
     const bytes = read(path);
     if (!isZip(bytes)) return [{ file: path, name: nameFor(path), text: decoded(bytes) }];
     const entries = filesIn(bytes, (name) => /[^/]\.conf$/i.test(name), ARCHIVE);
-    if (entries.length === 0) throw new GatewayError("unable", "the archive holds no .conf file");
+    if (entries.length === 0) throw new GatewayError("unable", "the archive holds no .conf files");
     return entries.map(({ name, bytes }) => ({
       file: `${path}: ${name}`,
       name: nameFor(name),
@@ -79,7 +79,7 @@ function configsIn(path: string): Config[] {
 
 function read(path: string): Uint8Array {
   if (statSync(path).size > MAX_FILE_BYTES)
-    throw new GatewayError("unable", "is too large for a configuration or an archive of them");
+    throw new GatewayError("unable", "is too large to be a configuration or an archive of configurations");
   return readFileSync(path);
 }
 
@@ -91,7 +91,7 @@ function decoded(bytes: Uint8Array): string | GatewayError {
   }
 }
 
-/** Some systems keep the names of files decomposed; the gateway wants them composed. */
+/** Some systems store file names in decomposed form; the gateway wants composed form. */
 function nameFor(path: string): string {
   return basename(path)
     .replace(/\.conf$/i, "")

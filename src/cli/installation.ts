@@ -10,13 +10,13 @@ interface UninstallFlags {
   removeState?: boolean;
 }
 
-/** The commands that make a machine a gateway, and take it back. */
+/** The commands that turn a machine into a gateway and back. */
 export function addInstallCommands(program: Command): void {
   program.commandsGroup("On the gateway, as root:");
   const installing = command(
     program,
     "install",
-    "make this machine a gateway from its boot on; again, it upgrades; settings are kept where no flag gives others",
+    "make this machine a gateway from boot on, or upgrade it; settings that no flag changes are kept",
   );
   for (const key of INSTALLABLE) {
     const { name, argument, help } = FLAGS[key];
@@ -24,16 +24,16 @@ export function addInstallCommands(program: Command): void {
   }
   installing
     .option("--dry-run", "show what would be done, and do nothing")
-    .option("--yes", "ask nothing, and go on though this SSH session is cut off")
+    .option("--yes", "ask nothing, and continue even if this cuts off your SSH session")
     .action(async ({ dryRun = false, yes = false, ...given }) => {
       const { install } = await import("../install/install.ts");
       await install(given, { dryRun, yes });
     });
-  command(program, "uninstall", "bring this machine back to what it was before")
+  command(program, "uninstall", "restore this machine to what it was before install")
     .option("--dry-run", "show what would be done, and do nothing")
-    .option("--yes", "ask nothing; servers, keys and settings stay")
-    .option("--keep-state", "servers, keys and settings stay")
-    .addOption(new Option("--remove-state", "servers, keys and settings go, too").conflicts("keepState"))
+    .option("--yes", "ask nothing, and keep servers, keys and settings")
+    .option("--keep-state", "keep servers, keys and settings")
+    .addOption(new Option("--remove-state", "remove servers, keys and settings").conflicts("keepState"))
     .action(async ({ dryRun = false, yes = false, keepState, removeState }: UninstallFlags) => {
       const { uninstall } = await import("../install/uninstall.ts");
       await uninstall({ dryRun, yes, removeState: removeState ? true : keepState ? false : null });

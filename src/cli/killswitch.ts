@@ -6,11 +6,11 @@ import { askOperator } from "../operator/operator.ts";
 import type { Settings } from "../settings.ts";
 import { claimGateway } from "../system/claim.ts";
 
-/** Puts the kill switch up or takes it down: by the running service, or directly where none runs. */
+/** Turns the kill switch on or off: through the running service, or directly if none runs. */
 export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): Promise<void> {
   process.umask(0o077);
   if ((await askOperator(settings.stateDir, `killswitch/${wanted}`, null)) !== null) return;
-  // A service that is just starting or ending has the table in its hands.
+  // A service that is starting or stopping is changing the table.
   await claimGateway(settings, new Log(settings.logLevel));
   const { controller, catalogue, savedState } = await graphOf(settings);
   savedState.saveKillSwitch(wanted === "on");
@@ -18,7 +18,7 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
   savedState.assertSaved();
 }
 
-/** Prints whether the kill switch stands, and each of its parts; returns the exit code. */
+/** Prints whether the kill switch is in place, and each of its parts; returns the exit code. */
 export async function printKillSwitch(settings: Settings, as: "text" | "json" = "text"): Promise<number> {
   const said = await askOperator(settings.stateDir, "killswitch", null);
   const inspection = said?.answer ?? (await inspectOffline(settings));
@@ -26,7 +26,7 @@ export async function printKillSwitch(settings: Settings, as: "text" | "json" = 
   return inspection.stands ? 0 : 1;
 }
 
-/** Where no service runs, nobody remembers what was loaded; all else is in the kernel. */
+/** Without a running service it is unknown what was loaded; everything else is in the kernel. */
 async function inspectOffline(settings: Settings): Promise<Inspection> {
   const { host, findNetwork } = await graphOf(settings);
   const network = await findNetwork();
@@ -45,10 +45,10 @@ function textOf(inspection: Inspection): string {
 
 function verdictOf({ stands, firewall, routing }: Inspection): string {
   if (firewall && routing && !stands)
-    return "The kill switch stands, but not as the tunnel needs it now: the last change failed.";
+    return "The kill switch is in place, but not as the tunnel needs it now: the last change failed.";
   if (firewall && routing)
-    return "The kill switch stands: nothing leaves for the internet beside the tunnel.";
-  if (firewall) return "Half of the kill switch stands: the firewall blocks, but routing would not.";
-  if (routing) return "Half of the kill switch stands: routing blocks, but the firewall would not.";
-  return "The kill switch does not stand: traffic may leave beside the tunnel.";
+    return "The kill switch is in place: nothing reaches the internet outside the tunnel.";
+  if (firewall) return "Half of the kill switch is in place: the firewall blocks, but routing would not.";
+  if (routing) return "Half of the kill switch is in place: routing blocks, but the firewall would not.";
+  return "The kill switch is off: traffic may leave outside the tunnel.";
 }

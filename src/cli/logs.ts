@@ -7,12 +7,12 @@ export interface LogFlags {
   json?: true;
 }
 
-/** The service's part of the journal, as journalctl prints it; resolves with its exit code. */
+/** Prints the service's part of the journal with journalctl; resolves with its exit code. */
 export async function showLogs(host: Pick<LinuxHost, "spawn">, flags: LogFlags): Promise<number> {
   if (!/^([0-9]{1,9}|all)$/.test(flags.lines))
-    throw new GatewayError("bad_request", "--lines: must be a number, or all");
+    throw new GatewayError("bad_request", "--lines: must be a number or all");
   const child = journalIn(host, argvOf(flags));
-  // Ctrl-C reaches both; whoever ends this program alone means the journal's reader, too.
+  // Ctrl-C reaches both processes; SIGTERM to this one must end journalctl too.
   process.once("SIGTERM", () => child.kill("SIGTERM"));
   return child.exited;
 }
@@ -33,8 +33,7 @@ function journalIn(host: Pick<LinuxHost, "spawn">, argv: readonly string[]): Ret
   try {
     return host.spawn(argv);
   } catch (cause) {
-    const message =
-      "there is no journal on this machine; the log is what portcullis serve prints on standard error";
+    const message = "this machine has no journal; portcullis serve prints its log on standard error";
     throw new GatewayError("unable", message, { cause });
   }
 }

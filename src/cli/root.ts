@@ -1,6 +1,6 @@
 import { GatewayError } from "../errors.ts";
 
-/** For a command that reads or writes the gateway's state; what it writes is root's alone. */
+/** For commands that read or write the gateway's state; only root can read what they write. */
 export function asRoot(command: string): void {
   process.umask(0o077);
   if (process.getuid?.() !== 0)

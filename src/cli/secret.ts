@@ -4,7 +4,7 @@ import { ReadStream } from "node:tty";
 import { GatewayError, messageOf } from "../errors.ts";
 import { STANDARD_INPUT } from "./defaults.ts";
 
-/** The first line of a file or the next one of standard input; a person at a terminal is asked, unseen. */
+/** The first line of a file or the next line of standard input; at a terminal, an answer that is not echoed. */
 export async function readSecret(source: string, name: string): Promise<string> {
   const line =
     source !== STANDARD_INPUT
@@ -16,7 +16,7 @@ export async function readSecret(source: string, name: string): Promise<string> 
   return line;
 }
 
-/** Asks at the terminal even where standard input is a file, and shows nothing of the answer. */
+/** Asks at the terminal even if standard input is a file, and does not echo the answer. */
 export function askSecret(name: string): string {
   const fd = openTerminal(name);
   const terminal = new ReadStream(fd);
@@ -35,16 +35,16 @@ function openTerminal(name: string): number {
   try {
     return openSync("/dev/tty", "r+");
   } catch (cause) {
-    throw new GatewayError("bad_request", `${name}: there is no terminal to ask at; give it in a file`, {
+    throw new GatewayError("bad_request", `${name}: there is no terminal to ask at; pass it in a file`, {
       cause,
     });
   }
 }
 
-/** What the keys Enter, Ctrl-D, Ctrl-C and Backspace send. */
+/** What Enter, Ctrl-D, Ctrl-C and Backspace send. */
 const KEYS = { end: "\r\n\x04", interrupt: "\x03", backspace: "\x7f\b" };
 
-/** Waits in the system call: a stream on a terminal would keep the program from ending, destroyed or not. */
+/** Blocks in read(2): a stream on a terminal keeps the program from ending even once it is destroyed. */
 function lineTyped(fd: number): string {
   const decoder = new StringDecoder("utf8");
   const bytes = Buffer.alloc(1_024);
@@ -69,7 +69,7 @@ function firstLineOf(path: string, name: string): string {
   }
 }
 
-/** What standard input holds; read once, for all that come from it. */
+/** The lines of standard input, read once for all secrets that come from it. */
 let piped: Promise<string[]> | null = null;
 
 async function nextLine(): Promise<string> {

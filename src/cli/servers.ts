@@ -10,7 +10,7 @@ interface Found {
   provider: string;
 }
 
-/** The current provider's servers, all or those of one country or city. */
+/** The current provider's servers: all, or those of one country or city. */
 export async function readServers(api: Api, country?: string, city?: string): Promise<Found> {
   const { servers, provider } = await api.get("/api/servers", Servers);
   if (country === undefined) return { servers, provider };
@@ -20,7 +20,7 @@ export async function readServers(api: Api, country?: string, city?: string): Pr
   return { servers: { [land]: { [town]: records } }, provider };
 }
 
-/** Country, city and servers, each level set in. */
+/** Countries, cities and servers, each level indented. */
 export function treeTextOf({ servers, provider }: Found): string {
   const countries = Object.entries(servers);
   if (countries.length === 0) return `The provider ${provider} has no servers; ${WAYS[provider] ?? ""}\n`;
@@ -37,13 +37,13 @@ export function namesTextOf({ servers }: Found): string {
     .join("");
 }
 
-/** What fills an empty provider. */
+/** How to fill an empty provider. */
 const WAYS: Record<string, string> = {
   managed: "fetch its list, on the gateway: sudo portcullis servers update",
   custom: "add one: portcullis add --help",
   imported: "import files: portcullis import *.conf",
 };
-/** For completion: countries, then cities, each with its country where others have one of that name. */
+/** For completion: countries, then cities, each with its country if another country has a city of that name. */
 export function placesTextOf({ servers }: Found): string {
   const countries = Object.keys(servers).filter((country) => country !== UNKNOWN);
   const all = Object.values(servers).flatMap((cities) => Object.keys(cities));

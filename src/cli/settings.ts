@@ -4,7 +4,7 @@ import { type Given, givenIn, settingsWith } from "../install/environment.ts";
 import { PATHS } from "../install/paths.ts";
 import { FLAGS, type Settings } from "../settings.ts";
 
-/** Gives a command a flag for each setting; what it is called with besides comes as `options`. */
+/** Gives a command a flag for each setting; its other flags are passed on as `options`. */
 export function withSettings<Options extends object = object>(
   on: Command,
   action: (settings: Settings, options: Options) => Promise<void>,
@@ -13,7 +13,7 @@ export function withSettings<Options extends object = object>(
   on.action(() => {
     const given = on.opts<Given & Options>();
     const [file, all] = [installed(), settingsIn(given)];
-    // The unit gives the service its file as environment.
+    // The unit passes the installed file to the service as environment variables.
     const isOfFile = (key: keyof Given) => on.getOptionValueSource(key) === "env" && file[key] === all[key];
     const settings = settingsWith(
       part(all, isOfFile),
@@ -23,7 +23,7 @@ export function withSettings<Options extends object = object>(
   });
 }
 
-/** As `withSettings`; what neither flag nor environment says is as the installed service has it. */
+/** Like `withSettings`, but a setting without a flag or an environment variable is the installed service's. */
 export function withInstalledSettings<Options extends object = object>(
   on: Command,
   action: (settings: Settings, options: Options) => Promise<void>,
@@ -55,7 +55,7 @@ function othersIn<Options extends object>(given: Given & Options): Options {
   return Object.fromEntries(Object.entries(given).filter(([key]) => !(key in FLAGS))) as Options;
 }
 
-/** Nothing where there is no installation, or none that this user may read. */
+/** Nothing if there is no installation, or this user may not read its settings. */
 function installed(): Given {
   try {
     return givenIn(readFileSync(PATHS.environment, "utf8"));

@@ -6,7 +6,7 @@ export function readStatus(api: Api): Promise<Status> {
   return api.get("/api/status", Status);
 }
 
-/** A few aligned lines for people; `now` in milliseconds since 1970. */
+/** A few aligned lines for people; `now` is in milliseconds since 1970. */
 export function textOf(status: Status, now: number): string {
   const { server, ip, uptime, latest_handshake, rx_bytes, tx_bytes, error } = status;
   const rows: (readonly [string, string] | false)[] = [
@@ -48,15 +48,15 @@ function stateOf({ state }: Status): string {
 }
 
 function killSwitchOf({ killswitch_active }: Status): string {
-  return killswitch_active ? styled("green", "active") : styled(["red", "bold"], "down");
+  return killswitch_active ? styled("green", "active") : styled(["red", "bold"], "off");
 }
 
-/** The server, and where it is. */
+/** The server and its place. */
 export function placed({ server, location }: Status): string {
   return location === "" ? server : `${server} (${location})`;
 }
 
-/** Two machines' clocks differ: what seems to lie ahead is now. */
+/** Clocks of two machines differ: a time in the future counts as now. */
 function ago(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   return seconds < 120 ? `${seconds} s ago` : `${Math.round(seconds / 60)} min ago`;

@@ -2,17 +2,17 @@ import { styleText } from "node:util";
 
 type Style = Parameters<typeof styleText>[0];
 
-/** In colour where a terminal reads it and nobody said NO_COLOR. */
+/** Coloured if standard output is a terminal and NO_COLOR is not set. */
 export function styled(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stdout });
 }
 
-/** Names and messages are other people's text: nothing in it may move the cursor or turn the line around. */
+/** Names and messages come from others: nothing in them may move the cursor or reverse the text's direction. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, "\uFFFD");
 }
 
-/** Each row on a line of its own, its columns aligned. */
+/** One line a row, with aligned columns. */
 export function table(rows: readonly (readonly string[])[], indent = ""): string {
   const widths: number[] = [];
   for (const row of rows) {

@@ -6,11 +6,11 @@ import { placed, readStatus } from "./status.ts";
 import { printable, styled, table } from "./text.ts";
 
 export async function connect(api: Api, server: string): Promise<Said> {
-  // The handshake may take seconds; a person should know what is waited for.
+  // The handshake may take seconds, so say what is happening.
   if (process.stderr.isTTY) process.stderr.write(`Connecting to ${printable(server)} …\n`);
   const json = await api.post("/api/connect", Success, { server });
   const status = await readStatus(api);
-  // Whom a country or a city has led to; by now the tunnel may be on its way elsewhere.
+  // The server that was chosen for a country or a city; the tunnel may have moved on since.
   const reached = status.server === "" ? server : placed(status);
   return { json, text: `Connected to ${printable(reached)}.\n` };
 }

@@ -6,7 +6,7 @@ import type { Said } from "./asking.ts";
 import { offlineGraph } from "./offline.ts";
 import { asRoot } from "./root.ts";
 
-/** Fetches the managed provider's list: by the running service, or directly where no kill switch stands yet. */
+/** Fetches the managed provider's list: through the running service, or directly if there is no kill switch yet. */
 export async function updateServers(settings: Settings, force: boolean): Promise<Said> {
   asRoot("servers update");
   const live = await askOperator(settings.stateDir, "servers/update", { force });
@@ -20,6 +20,6 @@ async function updateOffline(settings: Settings, force: boolean): Promise<Update
 }
 
 function textOf({ changed, servers, skipped }: Updated): string {
-  const left = skipped === 0 ? "" : ` ${skipped} entries of the list cannot be used and are left out.`;
+  const left = skipped === 0 ? "" : ` ${skipped} unusable entries of the list were skipped.`;
   return `The list of managed servers ${changed ? "is new" : "has not changed"}: ${servers} servers.${left}\n`;
 }

@@ -9,10 +9,10 @@ import { printable, styled } from "./text.ts";
 
 type Clock = Pick<Host, "now">;
 
-/** Between two readings: on a screen the figures move; elsewhere it only shows that the gateway is still there. */
+/** Between two readings of the status: on a screen they update the counters; elsewhere they only detect a lost gateway. */
 const READ_EVERY_MS = { screen: 2_000, lines: 15_000 };
 
-/** Shows the status and each change of it until the gateway is gone, which it throws as `Unreachable`. */
+/** Shows the status and each change of it; throws `Unreachable` once the gateway is gone. */
 export function watchStatus(api: Api, clock: Clock, json: boolean): Promise<never> {
   if (json) return follow(api, READ_EVERY_MS.lines, (event) => print(`${JSON.stringify(event)}\n`));
   if (process.stdout.isTTY !== true)
@@ -41,7 +41,7 @@ async function follow(
   socket.onclose = ({ reason }) => gone.reject(api.unreachable(printable(reason) || "it no longer answers"));
   const reading = setInterval(() => void readStatus(api).then(onReading, gone.reject), readEveryMs);
   try {
-    // Where nobody listens, this says why; the socket would not.
+    // If nothing listens, this error says why; the socket's does not.
     return await Promise.race([gone.promise, readStatus(api).then(() => gone.promise)]);
   } finally {
     clearInterval(reading);
@@ -49,7 +49,7 @@ async function follow(
   }
 }
 
-/** Null for what a newer gateway tells and this program does not know. */
+/** Null for events of a newer gateway that this program does not know. */
 function eventIn(text: string): GatewayEvent | null {
   try {
     const event: unknown = JSON.parse(text);
@@ -78,7 +78,7 @@ function alertOf({ code, message }: SecurityAlert): string {
   return `${styled("yellow", code)}: ${printable(message)}`;
 }
 
-/** The last lines of the terminal, drawn over themselves. */
+/** The last lines of the terminal, redrawn in place. */
 class Screen {
   private rows = 0;
   private status: Status | null = null;

@@ -11,16 +11,16 @@ export interface Entry {
 const LOCAL = 0x04034b50;
 const CENTRAL = 0x02014b50;
 const END = 0x06054b50;
-/** Bytes of the three records before what varies in length. */
+/** Bytes of the fixed part of the three records. */
 const SIZE = { local: 30, central: 46, end: 22 };
-/** An archive's comment, which stands behind everything, has at most so many bytes. */
+/** The longest comment, which is at the end of an archive. */
 const MAX_COMMENT_BYTES = 0xffff;
 
 export function isZip(bytes: Uint8Array): boolean {
   return bytes.length >= SIZE.end && [LOCAL, END].includes(viewOf(bytes).getUint32(0, true));
 }
 
-/** What is taken out of an archive at most; a few KiB of it can say that they are terabytes. */
+/** The most that is unpacked: an archive of a few KiB can claim terabytes. */
 export interface Bounds {
   files: number;
   bytesOfFile: number;
@@ -28,8 +28,8 @@ export interface Bounds {
 }
 
 /**
- * The files of an archive that `wanted` asks for. Only what providers hand out: stored or deflated, without encryption,
- * below 4 GiB.
+ * The files of an archive whose names `wanted` accepts. Supports what providers hand out: stored or deflated entries
+ * without encryption, below 4 GiB.
  */
 export function filesIn(zip: Uint8Array, wanted: (name: string) => boolean, bounds: Bounds): Entry[] {
   try {
@@ -63,7 +63,7 @@ interface Header {
   at: number;
 }
 
-/** The central directory, which alone says what is in an archive. */
+/** The central directory, which alone defines an archive's contents. */
 function headersOf(zip: Uint8Array): Header[] {
   const view = viewOf(zip);
   const end = endOf(view);
@@ -108,10 +108,10 @@ function contentOf(zip: Uint8Array, header: Header, maxBytes: number): Uint8Arra
   return bytes;
 }
 
-/** Whatever an archive says of its sizes, no more than `maxBytes` comes out. */
+/** At most `maxBytes`, whatever sizes the archive claims. */
 function unpacked(packed: Uint8Array, method: number, maxBytes: number): Uint8Array {
   if (method !== 8)
-    throw new GatewayError("unable", "the archive is packed in an unusual way; unpack it first");
+    throw new GatewayError("unable", "the archive uses an unsupported compression; unpack it first");
   return inflateRawSync(packed, { maxOutputLength: maxBytes });
 }
 

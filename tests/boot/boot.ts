@@ -53,7 +53,7 @@ test(
     const shown = await guest.shell("/root/portcullis install --lan eth1 --dry-run");
     expect(shown).toContain("write /etc/systemd/system/portcullis-killswitch.service (mode 644)");
     expect(shown).toContain(
-      `You are logged in from ${LAN.client4}, which is on the LAN: your session stays.`,
+      `You are logged in from ${LAN.client4}, which is on the LAN: your session is kept.`,
     );
     expect(await guest.shell(SNAPSHOT)).toBe(before);
   },
@@ -70,7 +70,7 @@ test(
     await healthy();
     await Bun.sleep(3_000);
     expect(await clean(sniffer)).toEqual([]);
-    expect(await guest.shell("portcullis killswitch status")).toContain("The kill switch stands");
+    expect(await guest.shell("portcullis killswitch status")).toContain("The kill switch is in place");
     note("resident memory", await savedState());
   },
   PATIENCE_MS,

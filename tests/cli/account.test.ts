@@ -14,7 +14,7 @@ import { serveProvider } from "../providers/mullvad/server.ts";
 import { makeCertificate } from "../system/certificate.ts";
 import { atTerminal, run } from "./program.ts";
 
-// Each start of the program takes half a second, and ten times that on a busy machine.
+// Starting the program takes half a second, and ten times that on a busy machine.
 setDefaultTimeout(120_000);
 
 const folder = mkdtempSync(join(tmpdir(), "portcullis-cli-account-"));
@@ -59,20 +59,20 @@ function environment() {
 const account = (env: Record<string, string>, args: string[], stdin = "") =>
   run(1, ["account", ...args], { env, stdin });
 
-describe("where no service runs", () => {
-  test("an account is made, shown, given another key and left, straight in the database", async () => {
+describe("without a running service", () => {
+  test("login, show, rotate-key and logout use the database directly", async () => {
     const env = environment();
     const made = await account(env, ["login"], "1234 5678-9012 3456\n");
     const [device] = provider.devices.values();
     expect(made).toEqual({
       code: 0,
       stderr: "",
-      stdout: `Logged in; servers of the managed provider can be connected to.
-Account     ************3456
-Paid until  ${made.stdout.match(/2027-01-02 \(\d+ days\)/)?.[0]}
-Device      happy otter 50, since 2026-01-02
-Addresses   10.64.0.50/32, fd64::50/128
-Public key  ${device?.pubkey}
+      stdout: `Logged in. You can now connect to the managed provider's servers.
+Account       ************3456
+Paid until    ${made.stdout.match(/2027-01-02 \(\d+ days\)/)?.[0]}
+Registration  happy otter 50, since 2026-01-02
+Addresses     10.64.0.50/32, fd64::50/128
+Public key    ${device?.pubkey}
 `,
     });
     const shown = await account(env, ["show", "--json"]);
@@ -95,7 +95,7 @@ Public key  ${device?.pubkey}
     expect(await account(env, ["logout"])).toEqual({
       code: 0,
       stderr: "",
-      stdout: 'Logged out; the device "happy otter 50" is removed.\n',
+      stdout: 'Logged out; the registration "happy otter 50" was removed from the account.\n',
     });
     expect(provider.devices.size).toBe(0);
     expect(await account(env, ["show"])).toMatchObject({
@@ -104,7 +104,7 @@ Public key  ${device?.pubkey}
     });
   });
 
-  test("the number is never taken from the command line, and none of 15 digits is sent", async () => {
+  test("the number is never read from the command line, and 15 digits are not sent", async () => {
     const env = environment();
     for (const words of [["login", NUMBER], [NUMBER]]) {
       const refused = await account(env, words);
@@ -124,25 +124,25 @@ Public key  ${device?.pubkey}
     expect(refused).toEqual({
       code: 1,
       stdout: "",
-      stderr: "portcullis: the provider does not know this account number; look whether it is mistyped\n",
+      stderr: "portcullis: the provider does not know this account number; check it for typing errors\n",
     });
   });
 
-  test("a provider that does not prove its name gets nothing", async () => {
+  test("a provider without a valid certificate is sent nothing", async () => {
     const env = { ...environment(), NODE_EXTRA_CA_CERTS: "" };
     const refused = await account(env, ["login"], NUMBER);
     expect([refused.code, refused.stdout]).toEqual([1, ""]);
     expect(provider.asked).toEqual([]);
   });
 
-  test("an address without https is refused", async () => {
+  test("an address that is not https is refused", async () => {
     const env = { ...environment(), PORTCULLIS_MANAGED_API: "http://127.0.0.1" };
     const refused = await account(env, ["login"], NUMBER);
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain("--managed-api");
   });
 
-  test("a person at a terminal is asked, and the number is not shown", async () => {
+  test("at a terminal the number is asked for and not echoed", async () => {
     const env = environment();
     const terminal = atTerminal(1, ["account", "login"], env);
     await terminal.shows("Account number: ");
@@ -152,7 +152,7 @@ Public key  ${device?.pubkey}
     expect(terminal.screen()).not.toContain(NUMBER);
   });
 
-  test("a backup carries the account, and puts it back where none is", async () => {
+  test("a backup contains the account, and restores it if there is none", async () => {
     const env = environment();
     await account(env, ["login"], NUMBER);
     const { stdout: backup } = await run(1, ["export", "--plain"], { env });
@@ -167,13 +167,13 @@ Public key  ${device?.pubkey}
     const refused = await restore();
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain(
-      'there already: the account\'s device "happy otter 50"; nothing was changed',
+      'already present: the account\'s registration "happy otter 50"; nothing was changed',
     );
     expect((await restore(["--replace"])).code).toBe(0);
   });
 });
 
-describe("where a service runs, it does the work", () => {
+describe("with a running service, which does the work", () => {
   async function service() {
     const env = environment();
     const stateDir = env.PORTCULLIS_STATE_DIR;
@@ -195,7 +195,7 @@ describe("where a service runs, it does the work", () => {
     return { env: { ...env, PORTCULLIS_MANAGED_API: "https://127.0.0.1:1" }, used };
   }
 
-  test("by all commands", async () => {
+  test("for all commands", async () => {
     const { env, used } = await service();
     expect((await account(env, ["login"], NUMBER)).code).toBe(0);
     expect((await account(env, ["show"])).stdout).toContain("************3456");
@@ -217,14 +217,14 @@ describe("where a service runs, it does the work", () => {
       {
         success: false,
         error:
-          "provider.test cannot be asked: the connection was closed; nothing was changed; with --forget the account is forgotten here alone",
+          "provider.test cannot be asked: the connection was closed; nothing was changed; pass --forget to remove the account here only",
       },
     ]);
     provider.mishap("POST /token", null);
     const forgotten = await account(env, ["logout", "--forget"]);
     expect(forgotten.code).toBe(0);
     expect(forgotten.stdout).toContain(
-      'Logged out; the device "happy otter 50" is forgotten here.\nNote: the device',
+      'Logged out; the registration "happy otter 50" was removed here only.\nNote: the registration',
     );
     expect((await account(env, ["show", "--json"])).code).toBe(1);
   });

@@ -10,7 +10,7 @@ Endpoint = 192.0.2.7:51820
 AllowedIPs = 0.0.0.0/0
 `;
 
-/** As Python's zipfile writes them: a folder with two configurations and a text; one configuration; a text alone. */
+/** Written by Python's zipfile: a folder with two configurations and a text file; one configuration; one text file. */
 export const ARCHIVES = {
   deflated:
     decoded(`UEsDBBQAAAAIAIMYIlwAAAAAAgAAAAAAAAAIAAAAc2VydmVycy8DAFBLAwQUAAAACACDGCJcRX+Xn7wAAADlAAAAEQAA
@@ -37,7 +37,7 @@ export const ARCHIVES = {
     cBEBAAoAAAAAAAAAAAAAAIABAAAAAGxhcmdlLmNvbmZQSwUGAAAAAAEAAQA4AAAAfgAAAAAA`),
 };
 
-/** An archive of one file whose directory lists that file so many times, all at the same place. */
+/** An archive of one file that its directory lists `times` times, at the same offset. */
 export function listedOften(zip: Uint8Array, times: number): Uint8Array {
   const central = Buffer.from(zip).indexOf("PK\x01\x02");
   const end = Buffer.from(zip).indexOf("PK\x05\x06");

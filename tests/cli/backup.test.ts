@@ -7,7 +7,7 @@ import { Store } from "../../src/store/store.ts";
 import { SERVER } from "../servers/example.ts";
 import { run } from "./program.ts";
 
-// Each start of the program takes half a second, and ten times that on a busy machine.
+// Starting the program takes half a second, and ten times that on a busy machine.
 setDefaultTimeout(60_000);
 
 const BACKUP = plain({
@@ -16,7 +16,7 @@ const BACKUP = plain({
   settings: { killswitch: "off" },
 });
 
-test("restore leaves the kill switch up and says so; --killswitch-off takes it down", async () => {
+test("restore leaves the kill switch on and says so; --killswitch-off turns it off", async () => {
   const stateDir = mkdtempSync(join(tmpdir(), "portcullis-cli-backup-"));
   const restore = (...flags: string[]) =>
     run(1, ["restore", "--state-dir", stateDir, ...flags], { stdin: BACKUP });
@@ -26,10 +26,10 @@ test("restore leaves the kill switch up and says so; --killswitch-off takes it d
     store.close();
     return killswitch;
   };
-  const alone = "No service runs on this state; it takes all of it up when it starts.\n";
+  const alone = "No service is running; it will use this state when it starts.\n";
   expect(await restore()).toEqual({
     code: 0,
-    stdout: `Restored 1 server and the settings.\n${alone}The backup was made with the kill switch down; it stays up here. To take it down: portcullis killswitch off\n`,
+    stdout: `Restored 1 server and the settings.\n${alone}The backup was made while the kill switch was off; here it stays on. To turn it off: portcullis killswitch off\n`,
     stderr: "",
   });
   expect(stored()).toBe("on");
@@ -37,7 +37,7 @@ test("restore leaves the kill switch up and says so; --killswitch-off takes it d
   expect(JSON.parse(stdout)).toEqual({ success: true, servers: 1, replaced: 1, killswitch: "off" });
   expect(stored()).toBe("off");
   expect((await restore("--replace")).stdout).toEndWith(
-    "The kill switch is down. To put it up: portcullis killswitch on\n",
+    "The kill switch is off. To turn it on: portcullis killswitch on\n",
   );
   rmSync(stateDir, { recursive: true });
 });

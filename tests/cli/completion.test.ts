@@ -11,7 +11,7 @@ const SHELLS = ["bash", "zsh", "fish"] as const;
 const scripts: Record<string, string> = {};
 let folder: string;
 
-/** A folder with a `portcullis` in it that knows the names above. */
+/** A folder with a `portcullis` that prints the names above. */
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "portcullis-cli-"));
   writeFileSync(join(folder, "names"), NAMES.map((name) => `${name}\n`).join(""));
@@ -39,7 +39,7 @@ function bash(...words: string[]): string[] {
   return stdout.toString().split("\n").slice(0, -1);
 }
 
-test("bash completes commands, commands of commands, options and choices", () => {
+test("bash completes commands, subcommands, options and choices", () => {
   expect(bash("conn")).toEqual(["connect"]);
   expect(bash("killswitch", "")).toEqual(["on", "off", "status"]);
   expect(bash("use", "")).toEqual(["managed", "custom", "imported"]);
@@ -48,12 +48,12 @@ test("bash completes commands, commands of commands, options and choices", () =>
   expect(bash("killswitch", "status", "--j")).toEqual(["--json"]);
   expect(bash("completion", "f")).toEqual(["fish"]);
   expect(bash("remove", "--provider", "")).toEqual(["custom", "imported"]);
-  // What an option takes, and what nobody can guess.
+  // An option's values, and a value that cannot be completed.
   expect(bash("add", "--endpoint", "")).toEqual([]);
   expect(bash("keypair", "")).toEqual([]);
 });
 
-test("bash completes servers by name, quoted, and never one that would be an option", () => {
+test("bash completes servers by name, quoted, except names that look like options", () => {
   expect(bash("connect", "se")).toEqual(["se-1"]);
   expect(bash("connect", "")).toEqual(["se-1", "my\\ wörk", "it\\'s\\ \\$\\(touch\\ pwned\\)\\ \\`x\\`"]);
   expect(bash("connect", "my\\ w")).toEqual(["my\\ wörk"]);
@@ -72,7 +72,7 @@ test("each command and option is in the script of every shell", async () => {
   }
 });
 
-test.each(SHELLS)("%s reads its script without a fault", (shell) => {
+test.each(SHELLS)("%s parses its script without an error", (shell) => {
   if (Bun.which(shell) === null) return;
   const { exitCode, stderr } = Bun.spawnSync([shell, "-n", join(folder, shell)]);
   expect({ exitCode, stderr: stderr.toString() }).toEqual({ exitCode: 0, stderr: "" });

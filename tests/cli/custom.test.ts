@@ -68,14 +68,14 @@ test("without files the keys are lines of standard input", async () => {
 test("at a terminal the private key is asked for and not shown", async () => {
   const terminal = atTerminal(home.port, ["add", "home", ...REQUIRED]);
   await terminal.shows("Private key: ");
-  // A slip and the key that takes it back.
+  // A typing error and a backspace.
   terminal.type(`${PRIVATE}x\x7f\r`);
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).toBe("Private key: \r\nAdded home to the custom servers.\r\n");
   expect(home.graph.catalogue.servers("custom")).toEqual([stored("home")]);
 });
 
-test("a missing or empty key, or a number that is none, is wrong usage and nothing is sent", async () => {
+test("a missing or empty key or an invalid number is a usage error, and nothing is sent", async () => {
   for (const more of [[], ["--private-key-file", join(folder, "none")], ["--mtu", "1e3"]]) {
     const { code, stderr } = await run(home.port, ["add", "home", ...REQUIRED, ...more]);
     expect({ more, code, lines: stderr.trim().split("\n").length }).toEqual({ more, code: 2, lines: 1 });
@@ -109,7 +109,7 @@ test("remove takes nothing from the managed provider", async () => {
     code: 1,
     stdout: "",
     stderr:
-      "portcullis: the current provider is managed, whose servers come from its list; pass --provider custom or --provider imported\n",
+      "portcullis: the current provider is managed, and its servers come from a list; pass --provider custom or --provider imported\n",
   });
   const { code, stderr } = await run(home.port, ["remove", "home", "--provider", "managed"]);
   expect({ code, stderr }).toEqual({
@@ -119,7 +119,7 @@ test("remove takes nothing from the managed provider", async () => {
   expect(namesOf("custom")).toEqual(["home"]);
 });
 
-test("remove takes names that need encoding, and says what the gateway says of one that is not there", async () => {
+test("remove encodes names, and prints the gateway's answer about an unknown one", async () => {
   const name = "my wörk?#%2e";
   home.graph.catalogue.use("custom");
   home.graph.catalogue.addCustom({ name, ...BODY });

@@ -3,7 +3,7 @@ import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { Home } from "../http/home.ts";
 import { run } from "./program.ts";
 
-// Each command is a start of the program, on a machine that may be busy.
+// Each command starts the program, and the machine may be busy.
 setDefaultTimeout(60_000);
 
 let home: Home;
@@ -15,7 +15,7 @@ afterEach(() => home.stop());
 const portcullis = (...args: string[]) => run(home.port, args);
 const ok = (stdout: string) => ({ code: 0, stdout, stderr: "" });
 
-test("status is a few aligned lines for people and the gateway's own answer for scripts; a pipe sees no colours", async () => {
+test("status prints a few aligned lines for people and the gateway's answer for scripts, and no colours into a pipe", async () => {
   expect(await portcullis("status")).toEqual(
     ok("State        disconnected\nKill switch  active\nProvider     managed\n"),
   );
@@ -33,7 +33,7 @@ test("status is a few aligned lines for people and the gateway's own answer for 
   expect(JSON.parse(stdout)).toEqual(await home.gateway.status());
 });
 
-test("providers marks the current one; use changes it, and refuses what is none as wrong usage", async () => {
+test("providers marks the current one; use changes it, and an unknown one is a usage error", async () => {
   expect(await portcullis("use", "custom")).toEqual(ok("The current provider is custom.\n"));
   expect(await portcullis("providers")).toEqual(ok("  managed\n* custom\n  imported\n"));
   const wrong = await portcullis("use", "nonsense");
@@ -41,7 +41,7 @@ test("providers marks the current one; use changes it, and refuses what is none 
   expect(wrong.stderr).toContain("managed, custom, imported");
 });
 
-test("servers are listed by country and city, in any letter case, or by name or place alone", async () => {
+test("servers are listed by country and city in any letter case, or only by name or place", async () => {
   const tree = "Sweden\n  Stockholm\n    se-1  192.0.2.1  Managed\n";
   expect(await portcullis("servers")).toEqual(ok(tree));
   expect(await portcullis("servers", "sweden", "STOCKHOLM")).toEqual(ok(tree));
@@ -56,13 +56,13 @@ test("servers are listed by country and city, in any letter case, or by name or 
   );
 });
 
-test("connect to a place says which server it has led to", async () => {
+test("connect to a place says which server it chose", async () => {
   expect(await portcullis("connect", "Sweden")).toEqual(ok("Connected to se-1 (Stockholm, Sweden).\n"));
   const { stdout } = await portcullis("connect", "Sweden", "--json");
   expect(JSON.parse(stdout)).toEqual({ success: true });
 });
 
-test("connect and disconnect say what happened; a refusal is printed as the gateway gives it, with exit code 1", async () => {
+test("connect and disconnect say what happened; a refusal is printed as the gateway words it, with exit code 1", async () => {
   expect(await portcullis("connect", "se-1")).toEqual(ok("Connected to se-1 (Stockholm, Sweden).\n"));
   expect(await home.gateway.status()).toMatchObject({ connected: true, server: "se-1" });
   expect(await portcullis("disconnect")).toEqual(ok("Disconnected - No internet (kill switch active)\n"));
@@ -89,7 +89,7 @@ test("keypair prints both keys", async () => {
   );
 });
 
-test("without a gateway the exit code is 3 and the message says what to do; --json says it as JSON", async () => {
+test("without a gateway the exit code is 3 and the message says what to do, with --json as JSON", async () => {
   const { code, stdout, stderr } = await portcullis("status", "--url", "http://127.0.0.1:1");
   expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
   expect(stderr).toBe(
@@ -106,7 +106,7 @@ test("without a gateway the exit code is 3 and the message says what to do; --js
   expect(watch.code).toBe(3);
 });
 
-test("what is no gateway is not taken for one, and what a foreign one says cannot move the cursor", async () => {
+test("another HTTP server is not mistaken for a gateway, and text from a malicious one cannot move the cursor", async () => {
   const error = "\x1b[2Jcleared\u202Egnp";
   const other = Bun.serve({
     port: 0,
@@ -127,13 +127,13 @@ test("what is no gateway is not taken for one, and what a foreign one says canno
   }
 });
 
-test("no proxy of the environment hears of it", async () => {
+test("a proxy in the environment is not used", async () => {
   const proxy = "http://127.0.0.1:1";
   const env = { http_proxy: proxy, HTTP_PROXY: proxy, all_proxy: proxy, no_proxy: "example.org" };
   expect((await run(home.port, ["status"], { env })).code).toBe(0);
 });
 
-test("wrong usage exits 2 with one line, and a key in it is not repeated", async () => {
+test("a usage error exits 2 with one line that does not repeat a key", async () => {
   const key = "cHJpdmF0ZSBrZXkgZm9yIHRlc3RzLCAzMiBieXRlcyE=";
   for (const args of [
     ["connect"],

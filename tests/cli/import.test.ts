@@ -36,7 +36,7 @@ function file(name: string, content: string | Uint8Array = CONFIG): string {
   return path;
 }
 
-test("thirty files are imported under their names, though the gateway takes ten requests a second", async () => {
+test("thirty files are imported under their names, although the gateway accepts ten requests a second", async () => {
   const names = Array.from({ length: 30 }, (_, at) => `se-${at}`);
   const { code, stdout } = await run(home.port, ["import", ...names.map((name) => file(`${name}.conf`))]);
   expect(stdout).toBe(`${names.map((name) => `ok    ${name}\n`).join("")}30 imported, 0 failed\n`);
@@ -45,7 +45,7 @@ test("thirty files are imported under their names, though the gateway takes ten 
   expect(home.lines.some((line) => line === "POST /api/import 429")).toBe(true);
 });
 
-test("what fails is named, the rest is imported, and the exit code is 1", async () => {
+test("failures are named, the rest is imported, and the exit code is 1", async () => {
   const broken = file("broken.conf", new Uint8Array([0xff, 0xfe]));
   const missing = join(folder, "missing.conf");
   const good = file("good.conf", CONFIG.replace("\n", "\nTable = off\n"));
@@ -74,7 +74,7 @@ test("--json reports the same per file", async () => {
   });
 });
 
-test("--name names one file, and is wrong usage with several", async () => {
+test("--name names one file, and is a usage error with several", async () => {
   const path = file("wg0.conf");
   expect((await run(home.port, ["import", "--name", "my wörk", path])).code).toBe(0);
   expect(importedNames()).toEqual(["my wörk"]);
@@ -86,7 +86,7 @@ test("without a gateway the import ends with exit code 3", async () => {
   expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
 });
 
-test("an archive gives its .conf files, and nothing else", async () => {
+test("of an archive, only the .conf files are imported", async () => {
   const paths = [file("all.zip", ARCHIVES.deflated), file("one.ZIP", ARCHIVES.stored)];
   const { code, stdout } = await run(home.port, ["import", ...paths]);
   expect(stdout).toBe("ok    se-1\nok    nø-2\nok    se-3\n3 imported, 0 failed\n");
@@ -96,7 +96,7 @@ test("an archive gives its .conf files, and nothing else", async () => {
   expect((await run(home.port, ["import", empty])).stdout).toContain("the archive holds no .conf file");
 });
 
-test("an archive cannot unpack to more than it may, whatever it says of itself", () => {
+test("an archive's entry is never unpacked beyond the limit, whatever size it claims", () => {
   expect(() => filesIn(ARCHIVES.large, () => true, BOUNDS)).toThrow("larger than 65536 bytes");
   const lying = ARCHIVES.large.slice();
   const central = Buffer.from(lying.buffer).indexOf("PK\x01\x02");
@@ -104,7 +104,7 @@ test("an archive cannot unpack to more than it may, whatever it says of itself",
   expect(() => filesIn(lying, () => true, BOUNDS)).toThrow("the archive is damaged");
 });
 
-test("an archive cannot unpack to more in all than it may, however small each file is, nor hold more files", async () => {
+test("an archive is never unpacked beyond the limits on all bytes and on files, however small each file is", async () => {
   const bounds = { files: 100, bytesOfFile: 100_000, bytesInAll: 1_000_000 };
   const all = (times: number) => filesIn(listedOften(ARCHIVES.large, times), () => true, bounds);
   expect(all(14)).toHaveLength(14);
@@ -118,7 +118,7 @@ test("an archive cannot unpack to more in all than it may, however small each fi
   expect([code, importedNames()]).toEqual([1, []]);
 });
 
-test("an archive that is cut short or altered anywhere is refused or gives the same files", () => {
+test("an archive that is truncated or altered anywhere is refused or yields the same files", () => {
   for (const zip of [ARCHIVES.deflated, ARCHIVES.stored]) {
     const whole = filesIn(zip, () => true, BOUNDS);
     for (let at = 0; at < zip.length; at += 1) {

@@ -3,7 +3,7 @@ import { showLogs } from "../../src/cli/logs.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { Child } from "../../src/system/linux.ts";
 
-test("logs is the journal of the service's unit", async () => {
+test("logs shows the journal of the service's unit", async () => {
   const started: (readonly string[])[] = [];
   const spawn = (argv: readonly string[]): Child => {
     started.push(argv);
@@ -18,10 +18,10 @@ test("logs is the journal of the service's unit", async () => {
   ]);
 });
 
-test("a machine without a journal is told where the log is, and a number of lines that is none is refused", async () => {
+test("without a journal the message says where the log is; an invalid number of lines is refused", async () => {
   const spawn = () => {
     throw new GatewayError("unable", "journalctl cannot be started: is it installed?");
   };
-  await expect(showLogs({ spawn }, { lines: "100" })).rejects.toThrow("there is no journal on this machine");
+  await expect(showLogs({ spawn }, { lines: "100" })).rejects.toThrow("this machine has no journal");
   await expect(showLogs({ spawn }, { lines: "1; reboot" })).rejects.toThrow("--lines");
 });

@@ -13,12 +13,12 @@ interface Surroundings {
   env?: Record<string, string>;
 }
 
-/** How to start the program, as a shell would. */
+/** The command that starts the program. */
 export function commandLine(...args: string[]): string[] {
   return [process.execPath, MAIN, ...args];
 }
 
-/** The program with pipes around it, which knows the gateway at `port`. */
+/** Runs the program with pipes, for the gateway at `port`. */
 export async function run(port: number, args: readonly string[], around: Surroundings = {}): Promise<Run> {
   const child = Bun.spawn(commandLine(...args), {
     env: environment(port, around.env),
@@ -30,7 +30,7 @@ export async function run(port: number, args: readonly string[], around: Surroun
   return { code, stdout, stderr };
 }
 
-/** The program at a terminal: what the screen got, and keys to press. */
+/** Runs the program at a terminal; returns what it shows and a way to type. */
 export function atTerminal(port: number, args: readonly string[], env: Record<string, string> = {}) {
   let screen = "";
   const child = Bun.spawn(commandLine(...args), {
@@ -48,7 +48,7 @@ export function atTerminal(port: number, args: readonly string[], env: Record<st
     type: (keys: string) => child.terminal?.write(keys),
     end: () => child.kill("SIGKILL"),
     screen: () => screen,
-    /** Waits until the screen got a text. */
+    /** Waits until the screen shows the text. */
     shows: async (text: string) => {
       while (!screen.includes(text)) {
         if (child.exitCode !== null) throw new Error(`the program ended without ${text}: ${screen}`);

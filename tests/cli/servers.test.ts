@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { placesTextOf } from "../../src/cli/servers.ts";
 
-test("places are spelled as connect takes them: a city of several countries with its country, and none that is unknown", () => {
+test("places are spelled as connect takes them: an ambiguous city with its country, and no unknown places", () => {
   const servers = {
     "Costa Rica": { "San Jose": [] },
     Luxembourg: { Luxembourg: [] },

@@ -33,7 +33,7 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
   }
 }
 
-test("status --watch prints a line for each change into a pipe, and ends with 3 when the gateway does", async () => {
+test("status --watch prints a line for each change into a pipe, and exits 3 when the gateway ends", async () => {
   const { child, next } = watching();
   const stamp = "\\d{4}-\\d\\d-\\d\\dT[0-9:.]+Z  ";
   expect(await next()).toMatch(new RegExp(`^${stamp}disconnected  kill switch active$`));
@@ -56,14 +56,14 @@ test("status --watch prints a line for each change into a pipe, and ends with 3 
   expect(await child.stderr.text()).toContain("the gateway stops");
 });
 
-test("with --json each line is the event as the gateway sends it", async () => {
+test("with --json each line is an event as the gateway sends it", async () => {
   const { child, next } = watching("--json");
   expect(JSON.parse(await next())).toEqual({ type: "status_change", payload: await home.gateway.status() });
   child.kill();
   await child.exited;
 });
 
-test("a reader that goes away ends it without a fuss", async () => {
+test("it ends quietly when its reader closes the pipe", async () => {
   const { child, next, lines } = watching();
   await next();
   await lines.return(undefined);

@@ -335,7 +335,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
     const status0 = await killswitch("status");
     expect(status0.code).toBe(0);
-    expect(status0.stdout).toStartWith("The kill switch stands");
+    expect(status0.stdout).toStartWith("The kill switch is in place");
     expect(status0.stdout).not.toContain("  NO  ");
     await inside("ip", "rule", "add", "priority", "5", "lookup", "main");
     const half = await killswitch("status", "--json");
@@ -346,7 +346,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     expect((await killswitch("off")).code).toBe(0);
     const down = await killswitch("status");
     expect(down.code).toBe(1);
-    expect(down.stdout).toContain("may leave beside the tunnel");
+    expect(down.stdout).toContain("may leave outside the tunnel");
     expect(await client()).toContain(ROUTER.public4);
     expect(await status()).toMatchObject({ killswitch_active: false });
     expect((await api("POST", "/api/disconnect")).body.message).toBe("Disconnected");

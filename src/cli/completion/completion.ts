@@ -11,7 +11,7 @@ const SCRIPTS: Record<Shell, (nodes: readonly Node[]) => string> = {
   fish: fishScript,
 };
 
-/** A script for the shell that completes all commands of the program, their options, and servers by name. */
+/** A script with which the shell completes the program's commands, options and servers. */
 export function completionFor(shell: Shell, program: Command): string {
   return SCRIPTS[shell](nodesOf(program, ""));
 }

@@ -32,7 +32,7 @@ function linesOf(node: Node): string[] {
   return [...commands, ...options, ...(operand === null ? [] : [`${start} ${operand}`])];
 }
 
-/** `-x`: takes a value, and it is no file; `-rF`: it is one. */
+/** `-x`: takes a value that is not a file; `-rF`: takes a file. */
 function valueFlags(value: Candidates | null): string[] {
   if (value === null) return [];
   if (value === "files") return ["-rF"];
@@ -52,7 +52,7 @@ function operandOf(candidates: Candidates): string | null {
   }
 }
 
-/** A text between single quotes, as fish reads it. */
+/** Text in single quotes for fish. */
 function quoted(text: string): string {
   return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 }

@@ -1,9 +1,9 @@
-/** What can stand in one place of a command line. */
+/** What may be typed at one place of a command line. */
 export type Candidates = readonly string[] | "servers" | "files" | "anything";
 
-/** A command as a shell has to know it. */
+/** What a completion script knows of a command. */
 export interface Node {
-  /** The words that lead to it; empty for the program itself. */
+  /** The command's words; empty for the program itself. */
   path: string;
   help: string;
   commands: { name: string; help: string }[];

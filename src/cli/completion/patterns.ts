@@ -1,6 +1,6 @@
 import type { Candidates, Node } from "./node.ts";
 
-/** Each command as `the words before it, a space, its own word`: how the scripts follow a line from left to right. */
+/** Each command as `preceding words, a space, its own word`: the scripts follow a line from left to right. */
 export function patternsOf(nodes: readonly Node[], separator = " | "): string {
   return nodes
     .filter(({ path }) => path !== "")
@@ -8,7 +8,7 @@ export function patternsOf(nodes: readonly Node[], separator = " | "): string {
     .join(separator);
 }
 
-/** Each option that takes such a value, behind its command. */
+/** Each option that takes this kind of value, after its command. */
 export function valuePatternsOf(nodes: readonly Node[], value: Candidates): string {
   return nodes
     .flatMap(({ path, options }) =>
@@ -19,7 +19,7 @@ export function valuePatternsOf(nodes: readonly Node[], value: Candidates): stri
     .join(" | ");
 }
 
-/** Each option that takes one of some words, behind its command, and these words. */
+/** Each option that takes one word of a list, after its command, with the list. */
 export function choicesOf(nodes: readonly Node[]): { pattern: string; words: string }[] {
   return nodes.flatMap(({ path, options }) =>
     options.flatMap(({ names, value }) =>
@@ -30,7 +30,7 @@ export function choicesOf(nodes: readonly Node[]): { pattern: string; words: str
   );
 }
 
-/** A text between single quotes, as zsh reads it. */
+/** Text in single quotes for zsh. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

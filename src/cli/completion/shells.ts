@@ -1,3 +1,3 @@
-/** Those that a completion script can be printed for. */
+/** The shells that `completion` prints a script for. */
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
