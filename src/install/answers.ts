@@ -4,17 +4,18 @@ import { FLAGS, type Settings } from "../settings.ts";
 import type { Given } from "./environment.ts";
 import { PATHS } from "./paths.ts";
 
-/** What a person is asked at a first installation, where no flag says it. */
+/** The settings that a first installation asks for, unless a flag gives them. */
 const ASKED = ["lan", "uplink", "port"] as const;
 
 export function assertSomebody(): void {
-  if (!process.stdin.isTTY) throw new GatewayError("bad_request", "nobody is there to ask: say --yes");
+  if (!process.stdin.isTTY)
+    throw new GatewayError("bad_request", "there is no terminal to ask at; pass --yes");
 }
 
-/** Puts a question, and returns what was typed. */
+/** Asks a question and returns what was typed. */
 export type Ask = (question: string) => string | null;
 
-/** What is given, and what the person answers; nothing typed leaves the gateway to find out by itself. */
+/** The given settings and the answers; an empty answer leaves a setting to the gateway. */
 export function answered(given: Given, { lans, uplink }: HostNetwork, ask: Ask): Given {
   const found = {
     lan: lans.map((lan) => lan.interface).join(", ") || "none yet",
@@ -25,15 +26,15 @@ export function answered(given: Given, { lans, uplink }: HostNetwork, ask: Ask):
   for (const key of ASKED) {
     if (given[key] !== undefined) continue;
     const what = FLAGS[key].help.replace(/ \(default: .*\)$/, "");
-    const answer = ask(`${what}; Enter for ${found[key]}:`)?.trim() ?? "";
+    const answer = ask(`${what} (Enter for ${found[key]}):`)?.trim() ?? "";
     if (answer !== "") all[key] = answer;
   }
   return all;
 }
 
 /**
- * An earlier version wrote down every interface that it found, the uplink's too, though nobody had named it. Asks
- * whether it may stay where the gateway would not take it for LAN.
+ * An earlier version wrote every interface that it found into the settings as LAN, even the uplink. If the gateway would
+ * not choose the uplink as LAN, asks whether to remove it.
  */
 export function repaired(
   given: Given,
@@ -46,6 +47,6 @@ export function repaired(
   if (found.length === 0 || found.includes(uplink)) return given;
   const others = lan.filter((name) => name !== uplink);
   const wanted = (others.length > 0 ? others : found).join(",");
-  const question = `${PATHS.environment} names the uplink ${uplink} as LAN, so whoever is on its cable may use the gateway; an earlier version may have written that unasked. Make the LAN ${wanted} alone?`;
+  const question = `${PATHS.environment} names the uplink ${uplink} as LAN, so anyone on that cable may use the gateway; an earlier version may have written this without asking. Use only ${wanted} as LAN?`;
   return agrees(question) ? { ...given, lan: wanted } : given;
 }

@@ -2,16 +2,16 @@ import { GatewayError, messageOf } from "../errors.ts";
 import { FLAGS, type Settings, settingsFrom } from "../settings.ts";
 import { PATHS } from "./paths.ts";
 
-/** Text of each setting that is given; the others have their default. */
+/** The text of each given setting; the others have their defaults. */
 export type Given = Partial<Record<keyof Settings, string>>;
 
-/** What an installation decides itself. */
+/** Settings that an installation decides itself. */
 const FIXED: readonly (keyof Settings)[] = ["stateDir", "netns"];
 
 /** The settings that `install` takes, in the order of the command line. */
 export const INSTALLABLE = (Object.keys(FLAGS) as (keyof Settings)[]).filter((key) => !FIXED.includes(key));
 
-/** The environment file (systemd.exec(5), EnvironmentFile) with `given` in it; what else `present` says stays. */
+/** The environment file (systemd.exec(5), EnvironmentFile) with `given` in it; the rest of `present` stays. */
 export function environmentWith(present: string | null, given: Given): string {
   let text = present ?? template();
   for (const key of INSTALLABLE) {
@@ -23,7 +23,7 @@ export function environmentWith(present: string | null, given: Given): string {
   return text;
 }
 
-/** What an environment file gives, as systemd reads it: the last line of a variable counts. */
+/** The settings in an environment file, as systemd reads it: a variable's last line counts. */
 export function givenIn(text: string): Given {
   const given: Given = {};
   for (const key of INSTALLABLE) {
@@ -35,7 +35,7 @@ export function givenIn(text: string): Given {
   return given;
 }
 
-/** As `settingsFrom`, with the flags over what the file gives; what is wrong in the file is told with its name. */
+/** Like `settingsFrom`, but flags override the file, and an error in the file names the file. */
 export function settingsWith(file: Given, flags: Given): Settings {
   settingsFrom(flags);
   try {
@@ -45,7 +45,7 @@ export function settingsWith(file: Given, flags: Given): Settings {
   }
 }
 
-/** The base name of the tunnel's interfaces, for the way out: whatever is wrong in the file, nobody is kept by it. */
+/** The base name of the tunnel's interfaces, for uninstalling: errors in the file must not prevent that. */
 export function interfaceIn(text: string): string {
   const { interface: base } = givenIn(text);
   try {
@@ -55,7 +55,7 @@ export function interfaceIn(text: string): string {
   }
 }
 
-/** The line takes the place of all lines of its variable, or of the template's. */
+/** The line replaces all lines of its variable, or the template's line. */
 function withLine(text: string, variable: string, line: string): string {
   const gives = new RegExp(assignmentOf(variable));
   const lines = text.trimEnd().split("\n");
@@ -78,7 +78,7 @@ function template(): string {
   return `# Settings of Portcullis. After a change: sudo systemctl restart portcullis\n\n${entries.join("\n")}`;
 }
 
-/** Systemd takes quotes, backslashes and ends of lines for its own. */
+/** Systemd interprets quotes, backslashes and line ends. */
 function quoted(name: string, value: string): string {
   if (/^[A-Za-z0-9_.,:/@%+-]*$/.test(value)) return value;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.

@@ -13,7 +13,7 @@ interface Listed {
   rule?: { family: string; table: string; chain: string };
 }
 
-/** Who else on this machine has packets forwarded, as far as that shows: interfaces and chains, in words. */
+/** Signs of other programs that forward packets on this machine: interfaces and chains, as text. */
 export async function forwardersOn(host: Host, base: string): Promise<string[]> {
   const network = JSON.parse(await host.run(["ip", "-d", "-j", "link", "show"])) as Link[];
   const legacy = (await host.read("/proc/net/ip_tables_names"))?.split("\n").includes("nat");
@@ -27,7 +27,7 @@ export async function forwardersOn(host: Host, base: string): Promise<string[]> 
   ];
 }
 
-/** Debian's own nftables.conf has a chain for what is forwarded, and no rule in it. */
+/** Only chains with rules: Debian's own nftables.conf has an empty forward chain. */
 async function forwardingChains(host: Host): Promise<string[]> {
   const json = await host.run(["nft", "-j", "list", "ruleset"]).catch(() => "");
   const { nftables } = JSON.parse(json || '{"nftables":[]}') as { nftables: Listed[] };

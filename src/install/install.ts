@@ -18,18 +18,18 @@ import { headOf, type Plan, textOf } from "./step.ts";
 
 export interface Choices {
   dryRun: boolean;
-  /** Asks nothing. */
+  /** Do not ask. */
   yes: boolean;
 }
 
-/** What is to be installed, and where. */
+/** The machine, and the settings to install on it. */
 interface Survey {
   machine: Machine;
   settings: Settings;
   given: Given;
 }
 
-/** Makes this machine a gateway that stands again after each boot; run again, it upgrades what is there. */
+/** Makes this machine a gateway that comes back at each boot; run again, upgrades it. */
 export async function install(flags: Given, choices: Choices): Promise<void> {
   const host = new LinuxHost();
   const { machine: found, settings, given } = await survey(host, flags, choices);
@@ -38,18 +38,18 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
     if (!choices.yes) assertNotCutOff(found);
     await ensurePrograms(host, agreement(choices));
   }
-  // With the programs there may be more to see: other firewalls, and what carries a tunnel.
+  // The programs may reveal more: other firewalls, and WireGuard.
   const machine = await machineOf(host, settings);
   const plan = installPlan({ machine, given, program: ownProgram(), packages: await packagesLine(host) });
   say(`${summaryOf(machine, settings)}\n${sshLine(machine)}`);
   for (const warning of warningsFor(machine, settings)) say(`Warning: ${warning}`);
   if (choices.dryRun) {
-    say(`Nothing is done now. This would be done:\n\n${textOf(plan)}`);
+    say(`Dry run: nothing is changed. This would be done:\n\n${textOf(plan)}`);
     return;
   }
   if (!choices.yes) agree(plan);
   await carryOut(plan, { host, root: "", say }).catch((cause: unknown) => {
-    const ways = "what was done stays; run install again, or take it back: sudo portcullis uninstall";
+    const ways = "completed steps stay; run install again, or undo it: sudo portcullis uninstall";
     throw new GatewayError("unable", `${messageOf(cause)}; ${ways}`, { cause });
   });
   const { network } = machine;
@@ -63,12 +63,12 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
 
 async function survey(host: Host, given: Given, choices: Choices): Promise<Survey> {
   const environment = await host.read(PATHS.environment);
-  // Wrong settings are told before anything is asked or done.
+  // Report wrong settings before anything is asked or done.
   const settings = settingsWith(givenIn(environment ?? ""), given);
   const isAsking = !choices.dryRun && !choices.yes;
   if (isAsking) assertSomebody();
   assertAdministrator();
-  // Without it nothing can be known of the machine.
+  // Without it the machine cannot be examined.
   if (Bun.which("ip") === null) await ensurePrograms(host, agreement(choices));
   const machine = await machineOf(host, settings);
   if (!isAsking) return { machine, settings, given };
@@ -81,52 +81,54 @@ async function survey(host: Host, given: Given, choices: Choices): Promise<Surve
   return { machine: await machineOf(host, wanted), settings: wanted, given: all };
 }
 
-/** What the LAN would be if the settings did not name it. */
+/** The network if the settings did not name the LAN. */
 async function byDefault(host: Host, settings: Settings): Promise<HostNetwork> {
   return hostNetworkOf(host, { ...settings, lan: [] });
 }
 
-/** Whether a command that installs packages may run. */
+/** Asks whether a command that installs packages may run. */
 function agreement({ dryRun, yes }: Choices): (line: string) => boolean {
-  return (line) => !dryRun && (yes || confirm(`Missing. Run ${line}?`));
+  return (line) => !dryRun && (yes || confirm(`Packages are missing. Run ${line}?`));
 }
 
 function agree(plan: Plan): void {
   const heads = plan.map((step) => `  ${headOf(step)}\n`).join("");
-  say(`This is done now (word for word: --dry-run):\n\n${heads}`);
-  if (!confirm("Go on?")) throw new GatewayError("unable", "nothing was done");
+  say(`These steps follow (--dry-run shows them in full):\n\n${heads}`);
+  if (!confirm("Continue?")) throw new GatewayError("unable", "nothing was changed");
 }
 
 function sshLine({ network, sshClient }: Machine): string {
   if (sshClient === null) return "";
   return isOnLan(sshClient, network)
-    ? `You are logged in from ${sshClient}, which is on the LAN: your session stays.\n`
-    : `You are logged in from ${sshClient}, which is NOT on the LAN: your session ends when the kill switch stands.\n`;
+    ? `You are logged in from ${sshClient}, which is on the LAN: your session is kept.\n`
+    : `You are logged in from ${sshClient}, which is NOT on the LAN: your session ends when the kill switch is in place.\n`;
 }
 
 function summaryOf({ network, wireguard }: Machine, settings: Settings): string {
   return [
     `LAN:       ${lanText(network, settings)}`,
     `Uplink:    ${network.uplink}`,
-    `WireGuard: ${wireguard === "kernel" ? "the kernel's" : "a program, for the kernel has none"}`,
+    `WireGuard: ${wireguard === "kernel" ? "in the kernel" : "a userspace program, because the kernel has none"}`,
   ].join("\n");
 }
 
-/** What there is now. Either layer of the kill switch keeps its promise; the operator has taken both down, or none. */
+/** The result. Either layer of the kill switch is enough: the operator turns off both or none. */
 export function closingWords({ firewall, routing }: Inspection, { port }: Pick<Settings, "port">): string {
   return [
     firewall || routing
-      ? "Portcullis runs and the kill switch stands, now and from the start of each boot.\nNothing reaches the internet but through a tunnel."
-      : "Portcullis runs, and the kill switch is off: traffic may leave beside the tunnel. On with it: sudo portcullis killswitch on",
-    `State: http://<this machine>:${port}/api/status`,
+      ? "Portcullis is running and the kill switch is in place, now and from the start of each boot.\nNothing reaches the internet except through a tunnel."
+      : "Portcullis is running, but the kill switch is off: traffic may leave outside the tunnel. To turn it on: sudo portcullis killswitch on",
+    `Status:    http://<this machine>:${port}/api/status`,
     ...(`${port}` === FLAGS.port.fallback
       ? []
-      : [`For the commands: export PORTCULLIS_URL=http://127.0.0.1:${port}`]),
-    `The log: journalctl -u portcullis. Settings: ${PATHS.environment}. Away with it: sudo portcullis uninstall`,
+      : [`Commands:  export PORTCULLIS_URL=http://127.0.0.1:${port}`]),
+    `Log:       portcullis logs`,
+    `Settings:  ${PATHS.environment}`,
+    `Uninstall: sudo portcullis uninstall`,
   ].join("\n");
 }
 
-/** The file of the compiled program. */
+/** The path of the compiled program. */
 function ownProgram(): string {
   const [program = "", ...main] = SELF_COMMAND;
   if (main.length === 0) return program;

@@ -10,35 +10,35 @@ import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { PATHS } from "./paths.ts";
 
-/** What an installation must know of the machine. */
+/** What an installation needs to know about the machine. */
 export interface Machine {
-  /** Debian's name for what its programs are made for; null where that is not known. */
+  /** Debian's name of the architecture; null if unknown. */
   architecture: string | null;
   /** Names of all network interfaces. */
   interfaces: readonly string[];
   network: HostNetwork;
-  /** What carries a tunnel here; null where nothing does. */
+  /** The implementation of WireGuard; null if there is none. */
   wireguard: "kernel" | "userspace" | null;
   systemd: boolean;
-  /** Folders of an installation that are made anew at each boot. */
+  /** Folders of an installation whose contents are lost at each boot. */
   forgetful: readonly string[];
-  /** Rules of other programs at the priorities of the gateway's, in words. */
+  /** Other programs' rules at the gateway's priorities, as text. */
   foreignRules: readonly string[];
-  /** Chains of other programs that may drop what the gateway lets pass. */
+  /** Other programs' chains that may drop what the gateway accepts. */
   droppingChains: readonly string[];
-  /** From where the person who types is logged in over SSH; null at the machine itself. */
+  /** The address from which the user is logged in over SSH; null at the machine itself. */
   sshClient: string | null;
   /** Settings below /proc/sys/net that the gateway changes, as they are now. */
   sysctls: readonly { path: string; value: string }[];
-  /** What `sysctlsBefore` and `environment` hold; null where there is no such file. */
+  /** Contents of `PATHS.sysctlsBefore` and `PATHS.environment`; null if there is no such file. */
   sysctlsBefore: string | null;
   environment: string | null;
 }
 
-/** statfs(2): tmpfs, and the overlay that raspi-config lays over a card that is only read. */
+/** statfs(2): tmpfs, and the overlay that raspi-config puts over a read-only SD card. */
 const IN_MEMORY = new Set([0x01021994, 0x794c7630]);
 
-/** What there is of an installation besides its files. */
+/** The remains of an installation, except its files. */
 export interface Remains {
   /** The units that systemd knows. */
   units: readonly string[];
@@ -96,7 +96,6 @@ async function namesOfLinks(host: Host): Promise<string[]> {
   return network.map(({ ifname }) => ifname);
 }
 
-/** What carries a tunnel here. */
 export async function wireguardOf(host: Host): Promise<Machine["wireguard"]> {
   const known =
     existsSync("/sys/module/wireguard") || (await succeeds(host, ["modprobe", "-nq", "wireguard"]));
@@ -112,7 +111,7 @@ function succeeds(host: Host, argv: readonly string[]): Promise<boolean> {
   );
 }
 
-/** `sudo` takes SSH_CONNECTION away, so the processes above are asked, up to the login. */
+/** `sudo` removes SSH_CONNECTION, so this reads the environment of each parent process up to the login. */
 function sshClientOf(pid: number): string | null {
   for (let next = pid; next > 1; next = parentOf(next)) {
     const found = /(?:^|\0)SSH_CONNECTION=(\S+) /.exec(contentOf(`/proc/${next}/environ`))?.[1];

@@ -1,10 +1,10 @@
-/** Where an installation has its files. */
+/** The files of an installation. */
 export const PATHS = {
   program: "/usr/local/bin/portcullis",
   environment: "/etc/portcullis/portcullis.env",
   managedList: "/etc/portcullis/managed.json",
   managedKey: "/etc/portcullis/managed.key",
-  /** What the kernel's settings were before. */
+  /** The sysctls before the installation. */
   sysctlsBefore: "/etc/portcullis/sysctls-before",
   sysctls: "/etc/sysctl.d/90-portcullis.conf",
   modules: "/etc/modules-load.d/portcullis.conf",
@@ -17,5 +17,5 @@ export const PATHS = {
 
 export const KILL_SWITCH_UNIT = "portcullis-killswitch.service";
 export const SERVICE_UNIT = "portcullis.service";
-/** Both, as a pattern. */
+/** A pattern for both. */
 export const UNITS = "portcullis*.service";

@@ -10,13 +10,13 @@ import { killSwitchUnit, NFTABLES_DROP_IN, serviceUnit } from "./units.ts";
 interface Installation {
   machine: Machine;
   given: Given;
-  /** This program's file. */
+  /** The path of this program. */
   program: string;
-  /** The command that installs the programs that are missing; empty where none is. */
+  /** The command that installs missing programs; empty if none is missing. */
   packages: readonly string[];
 }
 
-/** Public to every program of the machine, or root's alone. */
+/** Readable by everyone, or by root only. */
 const PUBLIC = 0o644;
 const SECRET = 0o600;
 
@@ -28,7 +28,7 @@ export function installPlan({ machine, given, program, packages }: Installation)
     { do: "copy", from: program, path: PATHS.program, mode: 0o755 },
     ...copies,
     write(PATHS.environment, environmentWith(machine.environment, kept), SECRET),
-    // Before the first start of the service, for that changes them.
+    // Before the service's first start, which changes them.
     write(PATHS.sysctlsBefore, sysctlsBefore(machine)),
     write(PATHS.sysctls, sysctlsText(machine)),
     write(PATHS.modules, modulesText(machine)),
@@ -39,14 +39,14 @@ export function installPlan({ machine, given, program, packages }: Installation)
     ),
     write(PATHS.killSwitchUnit, killSwitchUnit()),
     write(PATHS.serviceUnit, serviceUnit()),
-    // For now; without it the kernel loads them when they are first asked for.
+    // So that they are loaded now; otherwise the kernel loads them on first use.
     { do: "run", argv: ["systemctl", "restart", "systemd-modules-load.service"], mayFail: true },
     ...[
-      // A kernel that refuses the rules is found before anything is enabled.
+      // Find out whether the kernel refuses the rules before enabling anything.
       ["nft", "-c", "-f", join(PATHS.state, BOOT_FOLDER, BOOT_FILES.firewall)],
       ["systemctl", "daemon-reload"],
       ["systemctl", "enable", KILL_SWITCH_UNIT, SERVICE_UNIT],
-      // Nothing where it has run: it would replace the rules that let the tunnel's packets pass.
+      // No effect if it has run: running again would remove the rules that accept the tunnel's packets.
       ["systemctl", "start", KILL_SWITCH_UNIT],
       ["systemctl", "restart", SERVICE_UNIT],
     ].map((argv): Step => ({ do: "run", argv })),
@@ -54,8 +54,8 @@ export function installPlan({ machine, given, program, packages }: Installation)
 }
 
 /**
- * LAN and uplink as they are now, where nothing else says which. At boot the service starts before the network: it
- * would know of no uplink, and without its routing rule the kernel refuses the default route that DHCP brings.
+ * The present LAN and uplink, unless settings name them. At boot the service starts before the network and would know no
+ * uplink; without the uplink's routing rule the kernel refuses the default route that DHCP brings.
  */
 function foundOn({ network, environment }: Machine, given: Given): Given {
   const known = { ...givenIn(environment ?? ""), ...given };
@@ -65,7 +65,7 @@ function foundOn({ network, environment }: Machine, given: Given): Given {
   };
 }
 
-/** The service sees no home folder: what the settings name is copied to where it looks. */
+/** The service cannot read home folders, so files that the settings name are copied to where it can. */
 function keptFiles(given: Given): { kept: Given; copies: Step[] } {
   const kept = { ...given };
   const copies: Step[] = [];
@@ -74,7 +74,7 @@ function keptFiles(given: Given): { kept: Given; copies: Step[] } {
     ["managedKeyFile", PATHS.managedKey],
   ] as const) {
     const from = given[key];
-    // An address is where it is.
+    // An https address is not copied.
     if (!from?.startsWith("/")) continue;
     kept[key] = path;
     if (from !== path) copies.push({ do: "copy", from, path, mode: SECRET });
@@ -82,19 +82,19 @@ function keptFiles(given: Given): { kept: Given; copies: Step[] } {
   return { kept, copies };
 }
 
-/** What the firewall's table needs of the kernel, in any state of the tunnel. */
+/** Kernel modules that the firewall table needs in any state of the tunnel. */
 export const FIREWALL_MODULES: readonly string[] = [
   ...["nf_tables", "nft_ct", "nft_fib_inet", "nft_reject_inet"],
   ...["nft_chain_nat", "nft_nat", "nft_masq", "nft_socket"],
 ];
 
-/** The kernel would load them when they are first asked for, and the first `nft` would wait for that. */
+/** Otherwise the kernel loads them on first use, and the first `nft` waits for it. */
 function modulesText({ wireguard }: Machine): string {
   const modules = [...FIREWALL_MODULES, wireguard === "kernel" ? "wireguard" : "tun"];
-  return `# Before anything asks for them (modules-load.d(5)).\n${modules.join("\n")}\n`;
+  return `# Loaded early, so that nft does not wait for them at boot (modules-load.d(5)).\n${modules.join("\n")}\n`;
 }
 
-const NETWORKD_TEXT = `# systemd-networkd would remove the routing rules and routes of others when it starts (networkd.conf(5)).
+const NETWORKD_TEXT = `# By default, systemd-networkd removes other programs' routing rules and routes when it starts (networkd.conf(5)).
 [Network]
 ManageForeignRoutingPolicyRules=no
 ManageForeignRoutes=no

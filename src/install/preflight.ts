@@ -6,21 +6,21 @@ import type { Given } from "./environment.ts";
 import { isOnLan, type Machine } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 
-/** Debian's name for the processor that this program is made for. */
+/** Debian's name of the architecture that this program is built for. */
 const OWN_ARCHITECTURE = process.arch === "x64" ? "amd64" : process.arch;
 
-/** Throws what keeps this machine from being a gateway, and what to do about it; `given` is what flags say. */
+/** Throws if this machine cannot be a gateway, and says what to do about it; `given` are the flags. */
 export function assertFit(machine: Machine, settings: Settings, given: Given): void {
   const { architecture, systemd, network, forgetful, foreignRules } = machine;
   if (architecture !== null && architecture !== OWN_ARCHITECTURE) {
     throw unable(
-      `this program is made for ${OWN_ARCHITECTURE}, and this system is ${architecture}; a 64-bit system is needed, and the program that ./scripts/build makes for it`,
+      `this program is built for ${OWN_ARCHITECTURE}, but this system is ${architecture}; use a 64-bit system and the program that ./scripts/build makes for it`,
     );
   }
-  if (!systemd) throw unable("this machine does not run systemd; use: portcullis serve");
+  if (!systemd) throw unable("this machine does not run systemd; run the gateway with: portcullis serve");
   if (forgetful.length > 0) {
     throw unable(
-      `${forgetful.join(", ")}: this would be gone after a reboot: turn the overlay file system off first (raspi-config)`,
+      `changes in ${forgetful.join(" and ")} would be lost at the next reboot; turn off the overlay file system first (raspi-config)`,
     );
   }
   if (foreignRules.length > 0) {
@@ -31,12 +31,12 @@ export function assertFit(machine: Machine, settings: Settings, given: Given): v
   assertInterfaces(machine, settings, given);
   if (!isComplete(network)) {
     throw unable(
-      "no network yet: at boot the kill switch must know the LAN and the uplink; connect the cable, or name them with --lan and --uplink",
+      "no network yet: the kill switch must know the LAN and the uplink at boot; connect the cable, or name them with --lan and --uplink",
     );
   }
 }
 
-/** What keeps no machine from being a gateway, and may make it a poor one. */
+/** Problems that do not prevent an installation. */
 export function warningsFor({ droppingChains, interfaces, network }: Machine, { lan }: Settings): string[] {
   const missing = lan.filter((name) => !interfaces.includes(name));
   return [
@@ -44,18 +44,18 @@ export function warningsFor({ droppingChains, interfaces, network }: Machine, { 
     ...(droppingChains.length === 0
       ? []
       : [
-          `another firewall drops by policy (${droppingChains.join(", ")}): the LAN may get nothing until it lets the LAN through.`,
+          `another firewall drops packets by policy (${droppingChains.join(", ")}): LAN clients may have no connection until it accepts them.`,
         ]),
-    ...missing.map((name) => `there is no interface ${name}, which ${PATHS.environment} has for a LAN.`),
+    ...missing.map((name) => `there is no interface ${name}, which ${PATHS.environment} names as LAN.`),
   ];
 }
 
 export function assertNotCutOff({ network, sshClient }: Machine): void {
   if (sshClient === null || isOnLan(sshClient, network)) return;
-  throw unable("this would cut your SSH session off, and keep you out; come from the LAN, or say --yes");
+  throw unable("this would cut off your SSH session and lock you out; log in from the LAN, or pass --yes");
 }
 
-/** A mistyped name must not become a kill switch that knows no way out at all; a card that was taken out since is no mistake. */
+/** A mistyped name must not become a kill switch without an uplink; a LAN card that was removed later is no error. */
 function assertInterfaces({ interfaces, network }: Machine, { lan, uplink }: Settings, given: Given): void {
   const named = [
     ...lan.map((name) => ["lan", name] as const),

@@ -10,28 +10,28 @@ import { parseSysctls } from "./sysctls.ts";
 export interface Removal {
   machine: Pick<Machine, "sysctlsBefore">;
   remains: Remains;
-  /** Who else needs forwarding, in words. */
+  /** Others that need forwarding, as text. */
   forwarders: readonly string[];
   keepState: boolean;
 }
 
-/** The settings without which nothing is forwarded. */
+/** The sysctls that turn forwarding on. */
 const FORWARDING = ["ipv4/ip_forward", "ipv6/conf/all/forwarding"];
 
-/** Brings the machine back to what it was. The tunnel goes first, and the kill switch last of what is in the kernel. */
+/** Restores the machine. Of what is in the kernel, the tunnel is removed first and the kill switch last. */
 export function uninstallPlan({ remains, ...rest }: Removal): Plan {
   return [...stopPlan(remains.units), ...networkPlan(remains), ...filesPlan(rest)];
 }
 
-/** What stays though it was not so before, and why; empty where nothing does. */
+/** What is not restored, and why; empty if everything is. */
 export function staysText({ machine, forwarders }: Pick<Removal, "machine" | "forwarders">): string {
   const kept = sysctlsIn(machine).filter((one) => isKept(one, forwarders));
   if (kept.length === 0) return "";
   const names = kept.map(({ path }) => `net.${path.replaceAll("/", ".")}`);
-  return `Forwarding stays on, for others on this machine may need it (${forwarders.join(", ")}). Off with it: sudo sysctl -w ${names.map((name) => `${name}=0`).join(" ")}`;
+  return `Forwarding stays on because other programs may need it (${forwarders.join(", ")}). To turn it off: sudo sysctl -w ${names.map((name) => `${name}=0`).join(" ")}`;
 }
 
-/** Reversed, for forwarding comes last when they are set: it changes some of the others. */
+/** In reverse order: forwarding was set last, because it changes some of the others. */
 function sysctlsIn({ sysctlsBefore }: Removal["machine"]) {
   return parseSysctls(sysctlsBefore ?? "").toReversed();
 }
@@ -40,12 +40,12 @@ function isKept({ path, value }: { path: string; value: string }, forwarders: re
   return value === "0" && FORWARDING.includes(path) && forwarders.length > 0;
 }
 
-/** Before all else: a service that runs changes what there is to be removed. */
+/** First of all: a running service changes what is to be removed. */
 export function stopPlan(units: Remains["units"]): Plan {
   return units.length === 0 ? [] : [run(["systemctl", "disable", "--now", ...units])];
 }
 
-/** What is gone meanwhile is no failure. */
+/** It is not a failure if something is already gone. */
 export function networkPlan({ network, rules, table }: Remains): Plan {
   const unrule = ([4, 6] as const).flatMap((family) => {
     const lines = ruleChanges(
@@ -62,7 +62,7 @@ export function networkPlan({ network, rules, table }: Remains): Plan {
   ];
 }
 
-/** The program goes last: until then it can be told to go on. */
+/** The program is removed last, so that until then it can be run again. */
 export function filesPlan({ machine, forwarders, keepState }: Omit<Removal, "remains">): Plan {
   const before = sysctlsIn(machine).filter((one) => !isKept(one, forwarders));
   return [
@@ -78,12 +78,12 @@ export function filesPlan({ machine, forwarders, keepState }: Omit<Removal, "rem
       join(PATHS.state, BOOT_FOLDER),
       ...(keepState ? [] : [PATHS.environment, PATHS.managedList, PATHS.managedKey, PATHS.state]),
     ].map((path): Step => ({ do: "remove", path })),
-    // Folders that the installation may have made.
+    // Folders that the installation may have created.
     ...[PATHS.environment, PATHS.networkd, PATHS.nftables].map(
       (path): Step => ({ do: "remove empty", path: dirname(path) }),
     ),
     run(["systemctl", "daemon-reload"]),
-    // A unit that has failed is remembered without its file; a pattern is content with none.
+    // Systemd remembers a failed unit without its file; a pattern that matches nothing is not an error.
     run(["systemctl", "reset-failed", UNITS]),
     { do: "remove", path: PATHS.program },
   ];

@@ -3,17 +3,17 @@ import { placeCopy, placeText, remove, removeEmpty } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { headOf, type Plan, type Step } from "./step.ts";
 
-/** Longest for one command; the unit gives the service 300 s to start. */
+/** For one command; the unit gives the service 300 s to start. */
 const COMMAND_TIMEOUT_MS = 310_000;
 
 export interface Surroundings {
   host: Host;
-  /** Folder that the files go below; empty for the machine itself. */
+  /** Root folder for all files; empty for the machine's own. */
   root: string;
   say: (line: string) => void;
 }
 
-/** Does one step after the other, says each, and stops at the first that fails. */
+/** Carries out the steps in order, reports each, and stops at the first failure. */
 export async function carryOut(plan: Plan, surroundings: Surroundings): Promise<void> {
   for (const step of plan) {
     const outcome = await doStep(step, surroundings);
@@ -33,7 +33,7 @@ async function doStep(step: Step, { host, root }: Surroundings): Promise<string>
       return removeEmpty(join(root, step.path));
     case "sysctl": {
       const path = `/proc/sys/net/${step.path}`;
-      // An interface that is gone has no settings.
+      // An interface that is gone has no sysctls.
       if ((await host.read(path)) === null) return "unchanged";
       await host.writeSysctl(path, step.value);
       return "set";

@@ -1,4 +1,4 @@
-/** One thing that is done to the machine; doing it twice is doing it once. */
+/** One change to the machine; applying it twice has the same effect as once. */
 export type Step =
   | { do: "copy"; from: string; path: string; mode: number }
   | { do: "write"; path: string; mode: number; text: string }
@@ -7,7 +7,7 @@ export type Step =
   | { do: "sysctl"; path: string; value: string }
   | { do: "run"; argv: readonly string[]; stdin?: string; mayFail?: true };
 
-/** What will be done, in order; a value, so that it can be shown and compared before anything happens. */
+/** The steps in order; a value, so that it can be shown and compared before anything is done. */
 export type Plan = readonly Step[];
 
 /** The plan for people, with the whole text of each file. */
@@ -15,7 +15,7 @@ export function textOf(plan: Plan): string {
   return plan.map((step) => `${headOf(step)}\n${bodyOf(step)}`).join("");
 }
 
-/** One line: what is done to what. */
+/** The step in one line. */
 export function headOf(step: Step): string {
   switch (step.do) {
     case "copy":

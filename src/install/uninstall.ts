@@ -13,13 +13,13 @@ import { textOf } from "./step.ts";
 
 export interface Farewell {
   dryRun: boolean;
-  /** Asks nothing. */
+  /** Do not ask. */
   yes: boolean;
-  /** Whether servers, keys and settings go, too; null asks. */
+  /** Whether to remove servers, keys and settings too; null asks. */
   removeState: boolean | null;
 }
 
-/** Brings the machine back to what it was before `install`. */
+/** Restores the machine to what it was before `install`. */
 export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise<void> {
   assertMachine(null);
   const host = new LinuxHost();
@@ -30,26 +30,26 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
   const base = interfaceIn(environment ?? "");
   const remains = await remainsIn(host, base);
   if (!dryRun && !yes)
-    agree("Without the kill switch this machine and its LAN reach the internet unprotected. Go on?");
+    agree("Without the kill switch, this machine and its LAN reach the internet unprotected. Continue?");
   const goes =
-    removeState ?? (!dryRun && !yes && agreesTo(`Remove servers, keys and settings (${PATHS.state}), too?`));
+    removeState ?? (!dryRun && !yes && agreesTo(`Remove servers, keys and settings (${PATHS.state}) too?`));
   const forwarders = await forwardersOn(host, base);
   const removal: Removal = { machine: { sysctlsBefore }, remains, forwarders, keepState: !goes };
   const stays = staysText(removal);
   if (stays !== "") say(stays);
   if (dryRun) {
-    say(`Nothing is done now. This would be done:\n\n${textOf(uninstallPlan(removal))}`);
+    say(`Dry run: nothing is changed. This would be done:\n\n${textOf(uninstallPlan(removal))}`);
     return;
   }
   await takeBack(removal, base, { host, root: "", say });
   say(
     goes
-      ? "Portcullis is gone."
-      : `Portcullis is gone; servers, keys and settings stay in ${PATHS.state} and /etc/portcullis.`,
+      ? "Portcullis is uninstalled."
+      : `Portcullis is uninstalled; servers, keys and settings are kept in ${PATHS.state} and /etc/portcullis.`,
   );
 }
 
-/** Does what `uninstallPlan` shows, to what there is once the service has ended. */
+/** Carries out what `uninstallPlan` shows, on what remains once the service has ended. */
 export async function takeBack(removal: Removal, base: string, surroundings: Surroundings): Promise<void> {
   const { host } = surroundings;
   try {
@@ -58,7 +58,7 @@ export async function takeBack(removal: Removal, base: string, surroundings: Sur
     assertGone(await remainsIn(host, base));
     await carryOut(filesPlan(removal), surroundings);
   } catch (cause) {
-    const way = "what was done stays; run it again: sudo portcullis uninstall";
+    const way = "completed steps stay; run it again: sudo portcullis uninstall";
     throw new GatewayError("unable", `${messageOf(cause)}; ${way}`, { cause });
   }
 }
@@ -69,12 +69,12 @@ function assertGone({ network, rules, table }: Remains): void {
     ...rules.map(({ priority, text }) => `ip rule ${priority} ${text}`),
     ...(table ? [`table ${TABLE}`] : []),
   ];
-  if (left.length > 0) throw new GatewayError("unable", `still there: ${left.join(", ")}`);
+  if (left.length > 0) throw new GatewayError("unable", `not removed: ${left.join(", ")}`);
 }
 
 function agree(question: string): void {
   assertSomebody();
-  if (!agreesTo(question)) throw new GatewayError("unable", "nothing was done");
+  if (!agreesTo(question)) throw new GatewayError("unable", "nothing was changed");
 }
 
 function agreesTo(question: string): boolean {

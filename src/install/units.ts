@@ -4,8 +4,8 @@ import { TABLE } from "../killswitch/ruleset.ts";
 import { KILL_SWITCH_UNIT, PATHS } from "./paths.ts";
 
 /**
- * A table for a boot without its file: nothing gets out at all, for without the file nobody knows which cable is the
- * LAN's. Its chains are those of the table that replaces it.
+ * The table for a boot whose ruleset file is missing or broken. It lets nothing out at all, because only the file says
+ * which interface is the LAN. Its chains have the names of those in the ruleset that replaces it.
  */
 const WITHOUT_FILE = [
   `add table ${TABLE}`,
@@ -15,27 +15,27 @@ const WITHOUT_FILE = [
   `add rule ${TABLE} output oifname "lo" accept`,
 ].join("; ");
 
-/** Raises the kill switch before the network is up, with `nft` and `ip` alone. Stopping it takes nothing down. */
+/** Puts the kill switch in place before the network is up, with `nft` and `ip` alone. Stopping the unit removes nothing. */
 export function killSwitchUnit(): string {
   const file = (name: string) => join(PATHS.state, BOOT_FOLDER, name);
   return `[Unit]
-Description=Portcullis kill switch: from before the network is up nothing leaves beside the tunnel
+Description=Portcullis kill switch: nothing leaves outside the tunnel, even before the network is up
 DefaultDependencies=no
-# The state directory may be a file system of its own. The others flush all tables when they start.
+# The state directory may be on a file system of its own. The two firewall services flush all tables when they start.
 After=local-fs.target nftables.service netfilter-persistent.service
-# It loads what nft would wait for.
+# It loads the kernel modules that nft would otherwise wait for.
 After=systemd-modules-load.service
 Wants=network-pre.target
-# dhcpcd of older systems does not wait for network-pre.target.
+# On older systems, dhcpcd does not wait for network-pre.target.
 Before=network-pre.target networking.service dhcpcd.service
 
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-# Routing first, for a kernel that refuses the firewall ends the list. A rule that is there already is no error to us.
+# Routing comes first: if the kernel refuses the firewall, the list ends there. A rule that exists is not an error.
 ExecStart=-/usr/sbin/ip -4 -force -batch ${file(BOOT_FILES.rules4)}
 ExecStart=-/usr/sbin/ip -6 -force -batch ${file(BOOT_FILES.rules6)}
-# Holds whatever is wrong with the file below.
+# Blocks everything even if the file below is missing or broken.
 ExecStart=/usr/sbin/nft '${WITHOUT_FILE}'
 ExecStart=/usr/sbin/nft -f ${file(BOOT_FILES.firewall)}
 NoNewPrivileges=yes
@@ -46,13 +46,13 @@ WantedBy=sysinit.target
 `;
 }
 
-/** For Debian's own unit, which starts from a file that flushes, too; the kill switch comes after that. */
-export const NFTABLES_DROP_IN = `# When it stops, as at each shutdown, it would flush all tables, the kill switch's too; links may still be up then.
+/** For Debian's own unit, which also flushes all tables when it starts; the kill switch comes after that. */
+export const NFTABLES_DROP_IN = `# By default, this unit flushes all tables when it stops, the kill switch's too. At a shutdown, links may still be up.
 [Service]
 ExecStop=
 `;
 
-/** The service, with no more rights than it needs. */
+/** The service, confined to the rights that it needs. */
 export function serviceUnit(): string {
   return `[Unit]
 Description=Portcullis, a WireGuard VPN gateway with a kill switch
@@ -62,30 +62,30 @@ StartLimitIntervalSec=0
 
 [Service]
 Type=notify
-# The words come from systemd-notify, a process of its own.
+# Notifications come from systemd-notify, a process of its own.
 NotifyAccess=all
-# A busy Pi needs seconds; what stands meanwhile is the kill switch.
+# A busy Pi needs many seconds; the kill switch is in place meanwhile.
 TimeoutStartSec=300
 EnvironmentFile=${PATHS.environment}
 ExecStart=${PATHS.program} serve
 Restart=always
 RestartSec=1
-# Wrong settings do not get right by another try.
+# Restarting does not help if the settings are wrong.
 RestartPreventExitStatus=2
 WatchdogSec=120
-# Where the kernel has no WireGuard, a program carries the tunnel; it lives on while the service restarts.
+# If the kernel has no WireGuard, a userspace program carries the tunnel and must survive restarts of the service.
 KillMode=process
 StateDirectory=portcullis
 StateDirectoryMode=0700
-# Where that program listens.
+# For the socket of that program.
 RuntimeDirectory=wireguard
 RuntimeDirectoryMode=0700
 RuntimeDirectoryPreserve=yes
 UMask=0077
-# A dump of the memory would hold private keys.
+# A core dump would contain private keys.
 LimitCORE=0
 
-# The second for a port below 1024, which the operator may choose at any time.
+# CAP_NET_BIND_SERVICE is for ports below 1024, which the operator may choose at any time.
 CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE
 NoNewPrivileges=yes
 ProtectSystem=strict
@@ -98,7 +98,7 @@ ProtectClock=yes
 ProtectControlGroups=yes
 ProtectHostname=yes
 ProtectKernelLogs=yes
-# The kernel loads what nft and ip ask for by itself.
+# The kernel itself loads the modules that nft and ip need.
 ProtectKernelModules=yes
 ProtectProc=invisible
 RemoveIPC=yes
@@ -112,8 +112,8 @@ SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources @keyring
 SystemCallErrorNumber=EPERM
-# Not ProtectKernelTunables: the service sets ip_forward and its like. Not MemoryDenyWriteExecute: JavaScript is
-# compiled while it runs.
+# Not ProtectKernelTunables: the service sets ip_forward and other sysctls. Not MemoryDenyWriteExecute: JavaScript is
+# compiled at run time.
 
 [Install]
 WantedBy=multi-user.target

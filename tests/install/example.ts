@@ -49,7 +49,7 @@ export const TWO_CABLES: Machine = {
     { path: "ipv6/conf/eth0/accept_ra", value: "0" },
     { path: "ipv4/ip_forward", value: "1" },
   ],
-  // What an earlier installation, with one LAN, has left.
+  // From an earlier installation with one LAN.
   sysctlsBefore: "# noted\nnet/ipv4/ip_forward = 0\n",
   environment: "# mine\nPORTCULLIS_PORT=443\nOTHER=kept\n",
 };

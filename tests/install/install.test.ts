@@ -4,14 +4,16 @@ import { closingWords } from "../../src/install/install.ts";
 const STANDS = { stands: true, firewall: true, routing: true, parts: [] };
 const OFF = { stands: false, firewall: false, routing: false, parts: [] };
 
-test("the closing words say that the kill switch stands where it does, and only there", () => {
-  expect(closingWords(STANDS, { port: 5000 })).toContain("the kill switch stands, now and from the start");
+test("the closing words say that the kill switch is in place only if it is", () => {
+  expect(closingWords(STANDS, { port: 5000 })).toContain(
+    "the kill switch is in place, now and from the start",
+  );
   const off = closingWords(OFF, { port: 5000 });
   expect(off).toContain("the kill switch is off");
-  expect(off).not.toMatch(/stands|Nothing reaches/);
+  expect(off).not.toMatch(/in place|Nothing reaches/);
 });
 
-test("where the port is another one the closing words say how the commands find it", () => {
+test("if the port is not the default, the closing words say how the commands find it", () => {
   expect(closingWords(STANDS, { port: 5000 })).not.toContain("PORTCULLIS_URL");
   expect(closingWords(STANDS, { port: 8080 })).toContain("export PORTCULLIS_URL=http://127.0.0.1:8080\n");
 });

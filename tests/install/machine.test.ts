@@ -1,25 +1,26 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { forwardersOn } from "../../src/install/forwarders.ts";
 import { isOnLan, machineOf } from "../../src/install/machine.ts";
 import { droppingChains } from "../../src/killswitch/table.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
+import { needsRoot } from "../fast.ts";
 import { ONE_CABLE } from "./example.ts";
 
-test("an SSH session stays where it comes from the LAN or from the machine itself, and nowhere else", () => {
+test("an SSH session is kept only if it comes from the LAN or from the machine itself", () => {
   const stays = ["192.168.7.20", "fd00:7::20", "fe80::1%eth0", "127.0.0.1", "::1"];
   const ends = ["192.168.8.20", "203.0.113.5", "2001:db8::1", "fd00:8::1", "fe80::1%eth1", "fe80::1", ""];
   expect(stays.filter((client) => !isOnLan(client, ONE_CABLE.network))).toEqual([]);
   expect(ends.filter((client) => isOnLan(client, ONE_CABLE.network))).toEqual([]);
 });
 
-describe("of a machine", () => {
+needsRoot.describe("on a machine", () => {
   const name = `pc-machine-${process.pid}`;
   const host = new LinuxHost(name);
   beforeAll(() => new LinuxHost().run(["ip", "netns", "add", name]));
   afterAll(() => new LinuxHost().run(["ip", "netns", "del", name]));
 
-  test("chains of others that drop what is forwarded or comes in are found, and no other chains", async () => {
+  test("other programs' chains that drop forwarded or incoming packets are found, and no other chains", async () => {
     const chain = (family: string, hook: string, policy: string) =>
       `add table ${family}; add chain ${family} ${hook} { type filter hook ${hook} priority 0; policy ${policy}; }\n`;
     expect(await droppingChains(host)).toEqual([]);
@@ -33,7 +34,7 @@ describe("of a machine", () => {
     expect(await droppingChains(host)).toEqual(["ip filter forward"]);
   });
 
-  test("whoever else has packets forwarded is found, and our own tunnel and Debian's empty chain are not", async () => {
+  test("others that forward packets are found; the gateway's tunnel and Debian's empty chain do not count", async () => {
     const found = () => forwardersOn(host, "portcullis");
     const load = (text: string) => host.run(["nft", "-f", "-"], { stdin: text });
     const ip = (...words: string[]) => host.run(["ip", ...words]);
@@ -50,7 +51,7 @@ describe("of a machine", () => {
     expect(await found()).toEqual(["docker0", "inet filter forward", "ip nat post"]);
   });
 
-  test("rules of others where the gateway's go are found, and its own are none", async () => {
+  test("other programs' rules at the gateway's priorities are found, and the gateway's own do not count", async () => {
     const foreign = async () => (await machineOf(host, settingsFrom({}))).foreignRules;
     const add = (priority: string, ...words: string[]) =>
       host.run(["ip", "rule", "add", "priority", priority, ...words]);

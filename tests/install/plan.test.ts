@@ -22,7 +22,7 @@ test("a first installation on a Pi with one cable: every file and command, word 
   expect(textOf(plan(ONE_CABLE, {}))).toBe(await golden("one-cable.plan"));
 });
 
-test("an upgrade with new settings keeps what was noted and written before, and copies the account's files", async () => {
+test("an upgrade with new settings keeps earlier notes and settings, and copies the account's files", async () => {
   const given: Given = {
     lan: "eth1,br-lan.5",
     managedKeyFile: "/home/pi/key",
@@ -37,20 +37,20 @@ test("the plan never shows a key: files with keys are copied, not written", () =
   expect(text).toContain("PORTCULLIS_MANAGED_KEY_FILE=/etc/portcullis/managed.key");
 });
 
-test("where programs are missing, the plan begins with the one line that installs them", () => {
+test("if programs are missing, the plan starts with the command that installs them", () => {
   const packages = ["apt-get", "install", "nftables"];
   const [first] = installPlan({ machine: ONE_CABLE, given: {}, program: "/home/pi/portcullis", packages });
   expect(first).toEqual({ do: "run", argv: packages });
 });
 
-test("a list at an address is not copied, and a file is", () => {
+test("a list file is copied, and a list address is not", () => {
   const copied = (managedList: string) =>
     plan(ONE_CABLE, { managedList }).flatMap((step) => (step.do === "copy" ? [step.path] : []));
   expect(copied("https://example.com/list.json?all")).toEqual(["/usr/local/bin/portcullis"]);
   expect(copied("/home/pi/list.json")).toEqual(["/usr/local/bin/portcullis", "/etc/portcullis/managed.json"]);
 });
 
-test("LAN and uplink are written down as found, unless a flag or an earlier installation says which", () => {
+test("LAN and uplink are written as found, unless a flag or an earlier installation names them", () => {
   const environmentOf = (environment: string | null, given: Given) => {
     const steps = plan({ ...ONE_CABLE, environment }, given);
     const file = steps.find((step) => step.do === "write" && step.path.endsWith("portcullis.env"));
@@ -64,7 +64,7 @@ test("LAN and uplink are written down as found, unless a flag or an earlier inst
   ]);
 });
 
-test("an uninstallation takes everything back, the tunnel first and the kill switch after it", async () => {
+test("an uninstallation undoes everything, the tunnel first and then the kill switch", async () => {
   const removal = uninstallPlan({
     machine: { sysctlsBefore: "net/ipv4/conf/eth0/send_redirects = 1\nnet/ipv4/ip_forward = 0\n" },
     remains: {
@@ -79,7 +79,7 @@ test("an uninstallation takes everything back, the tunnel first and the kill swi
   expect(textOf(removal)).toBe(await golden("uninstall.plan"));
 });
 
-test("forwarding stays where another program needs it, and that is said with the way to end it", () => {
+test("forwarding stays on if another program needs it, and the message says how to turn it off", () => {
   const sysctlsBefore =
     "net/ipv4/conf/eth0/send_redirects = 1\nnet/ipv4/ip_forward = 0\nnet/ipv6/conf/all/forwarding = 0\n";
   const remains = { units: [], network: [], table: false, rules: [] };
@@ -93,7 +93,7 @@ test("forwarding stays where another program needs it, and that is said with the
     uninstallPlan(one).flatMap((step) => (step.do === "sysctl" ? [`${step.path} = ${step.value}`] : []));
   expect(set(removal(["docker0"]))).toEqual(["ipv4/conf/eth0/send_redirects = 1"]);
   expect(staysText(removal(["docker0", "ip nat POSTROUTING"]))).toBe(
-    "Forwarding stays on, for others on this machine may need it (docker0, ip nat POSTROUTING). Off with it: sudo sysctl -w net.ipv6.conf.all.forwarding=0 net.ipv4.ip_forward=0",
+    "Forwarding stays on because other programs may need it (docker0, ip nat POSTROUTING). To turn it off: sudo sysctl -w net.ipv6.conf.all.forwarding=0 net.ipv4.ip_forward=0",
   );
   expect(set(removal([]))).toContain("ipv4/ip_forward = 0");
   expect(staysText(removal([]))).toBe("");
@@ -111,7 +111,7 @@ test("an uninstallation that keeps the state removes no file with servers, keys 
   expect(kept).not.toMatch(/remove \/var\/lib\/portcullis$/m);
 });
 
-test("every file that an installation makes, an uninstallation removes", () => {
+test("an uninstallation removes every file that an installation creates", () => {
   const given: Given = { managedKeyFile: "/home/pi/key", managedList: "/home/pi/list" };
   const made = plan(ONE_CABLE, given).flatMap((step) => ("path" in step ? [step.path] : []));
   const remains = { units: [], network: [], table: false, rules: [] };
@@ -125,7 +125,7 @@ test("every file that an installation makes, an uninstallation removes", () => {
   expect(left).toEqual([]);
 });
 
-/** Modules by what they are for in a ruleset; `nf_tables` itself knows the rest. */
+/** Modules by the expressions of a ruleset that need them; `nf_tables` itself has the rest. */
 const USES: Record<string, RegExp> = {
   nft_ct: /\bct (state|status|zone)\b/,
   nft_fib_inet: /\bfib\b/,
@@ -143,7 +143,7 @@ const USES: Record<string, RegExp> = {
   nft_tproxy: /\btproxy\b/,
 };
 
-test("the kernel modules that a boot loads are what the largest ruleset uses, and no others", () => {
+test("a boot loads exactly the kernel modules that the largest ruleset uses", () => {
   const ruleset = rulesetOf(POLICIES.switching).replace(/ comment "[^"]*"/g, "");
   const used = Object.keys(USES).filter((name) => USES[name]?.test(ruleset));
   expect(FIREWALL_MODULES.toSorted()).toEqual(["nf_tables", ...used].sort());

@@ -18,20 +18,20 @@ function refusal(work: () => void): string {
   return "";
 }
 
-test("a machine that can be a gateway is not refused", () => {
+test("a suitable machine is not refused", () => {
   const own = process.arch === "x64" ? "amd64" : process.arch;
   expect(refusal(() => assertFit({ ...ONE_CABLE, architecture: own }, DEFAULTS, {}))).toBe("");
 });
 
-test("a system for another processor, one without systemd and one without a network are refused with what to do", () => {
+test("another architecture, no systemd and no network are refused, and the message says what to do", () => {
   const refused = (change: Partial<typeof ONE_CABLE>) =>
     refusal(() => assertFit({ ...ONE_CABLE, ...change }, DEFAULTS, {}));
-  expect(refused({ architecture: "armhf" })).toContain("this system is armhf; a 64-bit system is needed");
-  expect(refused({ systemd: false })).toContain("use: portcullis serve");
+  expect(refused({ architecture: "armhf" })).toContain("this system is armhf; use a 64-bit system");
+  expect(refused({ systemd: false })).toContain("run the gateway with: portcullis serve");
   expect(refused({ network: { ...ONE_CABLE.network, lans: [] } })).toContain("connect the cable");
 });
 
-test("a machine that forgets at each boot, and one whose rules another program has, are refused with what to do", () => {
+test("an overlay file system and conflicting rules are refused, and the message says what to do", () => {
   const refused = (change: Partial<typeof ONE_CABLE>) =>
     refusal(() => assertFit({ ...ONE_CABLE, ...change }, DEFAULTS, {}));
   expect(refused({ forgetful: ["/etc"] })).toContain("turn the overlay file system off first");
@@ -40,13 +40,15 @@ test("a machine that forgets at each boot, and one whose rules another program h
   );
 });
 
-test("another firewall is no reason to refuse, and it is told of", () => {
+test("another firewall only causes a warning", () => {
   expect(warningsFor(ONE_CABLE, DEFAULTS)).toEqual([]);
   const warned = warningsFor({ ...ONE_CABLE, droppingChains: ["ip filter FORWARD"] }, DEFAULTS);
-  expect(warned).toEqual([expect.stringContaining("(ip filter FORWARD): the LAN may get nothing")]);
+  expect(warned).toEqual([
+    expect.stringContaining("(ip filter FORWARD): LAN clients may have no connection"),
+  ]);
 });
 
-test("an interface that is not there is wrong usage, and the answer names those that are", () => {
+test("an unknown interface is a usage error, and the message names those that exist", () => {
   const refused = (given: { lan?: string; uplink?: string }) =>
     refusal(() => assertFit(ONE_CABLE, settingsFrom(given), given));
   expect(refused({ uplink: "eht0" })).toBe(
@@ -56,22 +58,22 @@ test("an interface that is not there is wrong usage, and the answer names those 
   expect(refused({ lan: "eth0,wlan0" })).toContain("wlan0 has no private address yet");
 });
 
-test("a LAN of the settings file whose card was taken out is told of, and does not keep from an upgrade", () => {
+test("a LAN in the settings file whose card was removed causes a warning, and does not prevent an upgrade", () => {
   const settings = settingsFrom({ lan: "eth0,eth1" });
   expect(refusal(() => assertFit(ONE_CABLE, settings, {}))).toBe("");
   expect(warningsFor(ONE_CABLE, settings)).toEqual([
-    "there is no interface eth1, which /etc/portcullis/portcullis.env has for a LAN.",
+    "there is no interface eth1, which /etc/portcullis/portcullis.env names as LAN.",
   ]);
 });
 
-test("who is logged in from beyond the LAN would be cut off, and is told so", () => {
+test("an SSH session from outside the LAN is refused, because it would be cut off", () => {
   const refused = (sshClient: string | null) => refusal(() => assertNotCutOff({ ...ONE_CABLE, sshClient }));
-  expect(refused("203.0.113.5")).toContain("would cut your SSH session off");
+  expect(refused("203.0.113.5")).toContain("would cut off your SSH session");
   expect(refused("192.168.7.20")).toBe("");
   expect(refused(null)).toBe("");
 });
 
-test("a person is asked for what no flag says, with what was found; Enter leaves it to the gateway", () => {
+test("settings without a flag are asked for, with what was found; Enter leaves them to the gateway", () => {
   const asked: string[] = [];
   const answers = ["", " 8080 "];
   const given = answered({ lan: "eth0" }, ONE_CABLE.network, (question) => {
@@ -80,8 +82,8 @@ test("a person is asked for what no flag says, with what was found; Enter leaves
   });
   expect(given).toEqual({ lan: "eth0", port: "8080" });
   expect(asked).toEqual([
-    "interface towards the internet; Enter for eth0:",
-    "port of the HTTP interface; Enter for 5000:",
+    "interface towards the internet (Enter for eth0):",
+    "port of the HTTP interface (Enter for 5000):",
   ]);
 });
 
@@ -95,18 +97,18 @@ describe("a settings file that names the uplink as LAN", () => {
       return agrees;
     });
 
-  test("is repaired where the person agrees, and told what it does", () => {
+  test("is repaired if the user agrees, and the question says why", () => {
     expect(repairedBy("eth0,eth1", {})).toEqual({ lan: "eth1" });
     expect(repairedBy("eth0", {})).toEqual({ lan: "eth1" });
     expect(repairedBy("eth0,eth1", {}, beside, false)).toEqual({});
     expect(asked).toEqual(
       Array(3).fill(
-        "/etc/portcullis/portcullis.env names the uplink eth0 as LAN, so whoever is on its cable may use the gateway; an earlier version may have written that unasked. Make the LAN eth1 alone?",
+        "/etc/portcullis/portcullis.env names the uplink eth0 as LAN, so anyone on that cable may use the gateway; an earlier version may have written this without asking. Use only eth1 as LAN?",
       ),
     );
   });
 
-  test("is not asked about where it is right: one cable, another LAN, or a flag that says so", () => {
+  test("causes no question if it is right: one cable, another LAN, or a flag", () => {
     asked.length = 0;
     repairedBy("eth0", {}, ONE_CABLE.network);
     repairedBy("eth1", {});
@@ -114,7 +116,7 @@ describe("a settings file that names the uplink as LAN", () => {
     expect(asked).toEqual([]);
   });
 
-  test("is warned of where nobody can be asked", () => {
+  test("causes a warning if nobody can be asked", () => {
     const remarks = ["the uplink eth0 is LAN because the settings name it"];
     expect(warningsFor({ ...ONE_CABLE, network: { ...network, remarks } }, DEFAULTS)).toEqual([
       "the uplink eth0 is LAN because the settings name it.",

@@ -23,7 +23,7 @@ import { ONE_CABLE, TWO_CABLES } from "./example.ts";
 const folder = mkdtempSync(join(tmpdir(), "portcullis-install-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Systemd is not there; what would be said to it is noted. */
+/** There is no systemd; commands to it are recorded. */
 class Machine extends FakeHost {
   override async run(argv: readonly string[]): Promise<string> {
     this.commands.push(argv.join(" "));
@@ -49,7 +49,7 @@ async function doneIn(root: string, plan: Parameters<typeof carryOut>[0], host =
   return { said, host };
 }
 
-test("an installation puts every file in its place with its mode, then starts the kill switch and the service", async () => {
+test("an installation writes every file with its mode, then starts the kill switch and the service", async () => {
   const { root, program } = rootWithProgram("first");
   const { host } = await doneIn(root, planFor(program));
   const mode = (path: string) => statSync(join(root, path)).mode & 0o7777;
@@ -69,7 +69,7 @@ test("an installation puts every file in its place with its mode, then starts th
   ]);
 });
 
-test("a second installation of the same changes no file and leaves none beside them", async () => {
+test("a second installation changes no file and leaves no temporary files", async () => {
   const { root, program } = rootWithProgram("twice");
   await doneIn(root, planFor(program));
   const before = readdirSync(root, { recursive: true }).toSorted();
@@ -78,7 +78,7 @@ test("a second installation of the same changes no file and leaves none beside t
   expect(readdirSync(root, { recursive: true }).toSorted()).toEqual(before);
 });
 
-test("an upgrade replaces the program's file, and leaves the running one's as it was", async () => {
+test("an upgrade replaces the program's file without changing the running one", async () => {
   const { root, program } = rootWithProgram("upgrade");
   await doneIn(root, planFor(program));
   const placed = join(root, "/usr/local/bin/portcullis");
@@ -89,7 +89,7 @@ test("an upgrade replaces the program's file, and leaves the running one's as it
   expect(statSync(placed).ino).not.toBe(running);
 });
 
-test("an uninstallation leaves no file behind, and sets the kernel's settings that there still are as they were", async () => {
+test("an uninstallation leaves no file behind, and restores the sysctls that still exist", async () => {
   const { root, program } = rootWithProgram("removal");
   await doneIn(root, planFor(program));
   const sysctlsBefore = readFileSync(join(root, "/etc/portcullis/sysctls-before"), "utf8");
@@ -113,7 +113,7 @@ test("an uninstallation leaves no file behind, and sets the kernel's settings th
   expect(host.files.has("/proc/sys/net/ipv6/conf/eth0/accept_ra")).toBe(false);
 });
 
-test("a kernel that refuses the firewall's rules ends the installation before anything is enabled or started", async () => {
+test("if the kernel refuses the ruleset, the installation ends before anything is enabled or started", async () => {
   const { root, program } = rootWithProgram("refusal");
   const host = new Machine();
   host.run = async (argv) => {
@@ -124,7 +124,7 @@ test("a kernel that refuses the firewall's rules ends the installation before an
   expect(host.commands).toEqual(["systemctl restart systemd-modules-load.service"]);
 });
 
-test("a step that may fail stops nothing, and any other does", async () => {
+test("a step that may fail does not stop the plan, and any other does", async () => {
   const { root } = rootWithProgram("failing");
   const host = new Machine();
   host.run = () => Promise.reject(new Error("it is gone"));
@@ -137,7 +137,7 @@ test("a step that may fail stops nothing, and any other does", async () => {
 describe("the service keeps what the next boot needs", () => {
   const [saved] = bootFilesFor(TWO_CABLES.network);
 
-  /** A service with its state in a folder; `settle` is the time that passes. */
+  /** A service with its state in a folder; `settle` lets time pass. */
   function service(installed: boolean) {
     const state = mkdtempSync(join(folder, "state-"));
     if (installed) mkdirSync(join(state, "boot"));
@@ -148,7 +148,7 @@ describe("the service keeps what the next boot needs", () => {
   }
   const firewallIn = (state: string) => readFileSync(join(state, "boot/firewall.nft"), "utf8");
 
-  test("where it is installed", async () => {
+  test("if it is installed", async () => {
     const { state, settle, note } = service(true);
     note(TWO_CABLES.network);
     await settle();
@@ -172,7 +172,7 @@ describe("the service keeps what the next boot needs", () => {
     expect(firewallIn(state)).toBe(saved?.text ?? "");
   });
 
-  test("once it has settled, and not what it was for a moment on the way", async () => {
+  test("once it has settled, and not in between", async () => {
     const { state, settle, note } = service(true);
     note(ONE_CABLE.network);
     note(TWO_CABLES.network);

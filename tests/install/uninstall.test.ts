@@ -8,7 +8,7 @@ import { FakeHost } from "../fake/host.ts";
 const root = mkdtempSync(join(tmpdir(), "portcullis-uninstall-"));
 afterAll(() => rmSync(root, { recursive: true }));
 
-/** A kernel with the tunnel's link, until the service is told to end; `stubborn` is a table that stays. */
+/** A kernel with the tunnel's link until the service stops; if `stubborn`, the table cannot be removed. */
 class Machine extends FakeHost {
   readonly said: string[] = [];
   ended = false;
@@ -34,17 +34,17 @@ function takenBack(machine: Machine): Promise<void> {
   return takeBack(removal, "portcullis", { host: machine, root, say: () => {} });
 }
 
-test("what there is to remove is looked for after the service has ended, for it takes some of it along", async () => {
+test("what to remove is determined after the service has ended, because it removes some of it", async () => {
   const machine = new Machine(false);
   await takenBack(machine);
   expect(machine.said[0]).toBe("systemctl disable --now portcullis.service");
   expect(machine.said).not.toContain("ip link del dev portcullis0");
 });
 
-test("what cannot be removed is named with the way to go on, and no file goes before", async () => {
+test("what cannot be removed is named, with what to do next, and no file is removed before it", async () => {
   const machine = new Machine(true);
   await expect(takenBack(machine)).rejects.toThrow(
-    "still there: table inet portcullis; what was done stays; run it again: sudo portcullis uninstall",
+    "not removed: table inet portcullis; completed steps stay; run it again: sudo portcullis uninstall",
   );
   expect(machine.said).not.toContain("systemctl daemon-reload");
 });

@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { killSwitchUnit, NFTABLES_DROP_IN, serviceUnit } from "../../src/install/units.ts";
 
-/** Of 10; what is left is the network administration that the service is there for, and root's name. */
+/** Of 10; the rest is network administration, which the service needs, and running as root. */
 const MOST_EXPOSURE = 3;
 
 const folder = mkdtempSync(join(tmpdir(), "portcullis-units-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** As Debian has it, where it matters. */
+/** The relevant part of Debian's unit. */
 const DEBIANS_NFTABLES = `[Service]
 Type=oneshot
 RemainAfterExit=yes
@@ -18,7 +18,7 @@ ExecStart=/usr/sbin/nft -f /etc/nftables.conf
 ExecStop=/usr/sbin/nft flush ruleset
 `;
 
-/** The units in a root of their own, with the programs that they start. */
+/** A root folder with the units and the programs that they start. */
 function rootWithUnits(): string {
   const put = (path: string, text: string, mode = 0o644) => {
     const file = join(folder, path);
@@ -44,14 +44,14 @@ function analyze(...args: string[]) {
   return { exitCode, text: `${stdout}${stderr}` };
 }
 
-test("systemd understands every line of the units, and of the drop-in that keeps the tables at shutdown", () => {
+test("systemd understands every line of the units and of the drop-in that keeps the tables at shutdown", () => {
   const root = rootWithUnits();
   for (const unit of ["portcullis-killswitch.service", "portcullis.service", "nftables.service"]) {
     expect(analyze("verify", `--root=${root}`, unit)).toEqual({ exitCode: 0, text: "" });
   }
 });
 
-test("the service is confined: systemd counts little that it could do to the machine", () => {
+test("the service is confined: systemd-analyze gives it a low exposure", () => {
   const root = rootWithUnits();
   const { text } = analyze("security", "--offline=yes", `--root=${root}`, "--no-pager", "portcullis.service");
   const exposure = Number(/Overall exposure level for portcullis\.service: ([0-9.]+)/.exec(text)?.[1]);
@@ -64,11 +64,11 @@ test("the check of the units finds a line that systemd does not understand", () 
   expect(analyze("verify", `--root=${root}`, "portcullis.service").text).toContain("Wrong");
 });
 
-test("a port below 1024 that is written into the settings later can be had after a restart", () => {
+test("a port below 1024 that is set later works after a restart", () => {
   expect(serviceUnit()).toContain("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE\n");
 });
 
-test("routing blocks at boot whatever becomes of the firewall: its lines come first, and their failure stops nothing", () => {
+test("routing blocks at boot even if the firewall fails: its lines come first, and their failure stops nothing", () => {
   const lines = killSwitchUnit().match(/(?<=^ExecStart=)\S+/gm);
   expect(lines).toEqual(["-/usr/sbin/ip", "-/usr/sbin/ip", "/usr/sbin/nft", "/usr/sbin/nft"]);
 });
