@@ -1,7 +1,7 @@
 import { lines } from "./lines.ts";
 import { type Arms, INTERNET, LAN, type Namespaces, ROUTER, TUNNEL, UPLINK, VPN } from "./topology.ts";
 
-/** What `ip -n NAMESPACE -batch` does in each namespace once the cables are there. */
+/** The `ip -batch` text for each namespace, once the cables exist. */
 export function addressesOf(ns: Namespaces, arms: Arms): [namespace: string, batch: string][] {
   return [
     [ns.client, clientAddresses()],
@@ -49,7 +49,7 @@ function gatewayAddresses(arms: Arms): string {
     `address add ${LAN.gateway6}/64 dev lan0 nodad`,
     "link set lan0 up",
     ...uplink,
-    // As DHCP gives it: with the interface, by which the kernel finds the router under the gateway's routing rules too.
+    // As DHCP does, with the interface: the kernel then finds the router under the gateway's routing rules too.
     `route add default via ${router.v4} dev ${arms === 1 ? "lan0" : "wan0"}`,
     `route add default via ${router.v6} dev ${arms === 1 ? "lan0" : "wan0"}`,
   ]);
@@ -111,10 +111,10 @@ function switchPorts(arms: Arms): string {
     `link set dev ${port} up`,
   ]);
   return lines([
-    // Long enough that the switch never forgets who is where and floods one port's frames to another.
+    // Long enough that the switch never forgets a port's addresses and floods frames to other ports.
     "link add name switch type bridge mcast_snooping 0 ageing_time 100000000",
     ...ports,
-    // A frame for the gateway or the client never shows at the router's port, where the sniffer listens.
+    // Frames for the gateway or the client never appear at the router's port, where the sniffer listens.
     "link set dev router type bridge_slave flood off",
     "link set dev switch up",
   ]);

@@ -4,7 +4,7 @@ import type { Arms, Namespaces } from "./topology.ts";
 /** One cable: a link in one namespace, and its other end in another. */
 type Cable = [namespace: string, link: string, otherNamespace: string, otherLink: string];
 
-/** What `ip -batch` does once for the whole box. */
+/** The `ip -batch` text that creates all cables of the sandbox. */
 export function cableText(ns: Namespaces, arms: Arms): string {
   return lines(
     cablesOf(ns, arms).map(

@@ -10,10 +10,10 @@ import { HOST_NAMES } from "./topology.ts";
 
 /** RFC 1035, section 4.1.1: the name does not exist. */
 const NXDOMAIN = 3;
-/** Seconds: nothing may remember an answer, for the tests ask again after each change. */
+/** Seconds: answers must not be cached, because the tests ask again after each change. */
 const TTL = 0;
 
-/** The answer to one DNS message, or null where it is none; `whoami.test` tells who asks. */
+/** The answer to a DNS message, or null if it is malformed; `whoami.test` resolves to the asker's address. */
 export function answerFor(message: Uint8Array, asker: string): Uint8Array | null {
   const query = decodeQuery(message);
   const question = query?.questions?.[0];

@@ -4,7 +4,7 @@ import type { VpnServer } from "./server.ts";
 
 /** Ready-made files for `curl --data @` and for the gateway's settings. */
 export interface SandboxFiles {
-  /** The managed provider's list. */
+  /** The managed provider's server list. */
   managedList: string;
   managedKey: string;
   /** Body of POST /api/custom/add, for the first VPN server. */
@@ -15,7 +15,7 @@ export interface SandboxFiles {
   importBody: string;
 }
 
-/** Writes them for root alone, for they hold private keys. */
+/** Writes them readable by root only, because they contain private keys. */
 export function writeFiles(
   directory: string,
   servers: readonly [VpnServer, VpnServer],

@@ -9,7 +9,7 @@ const NAMES: Readonly<Record<string, string>> = {
   [VPN.vpn2.v6]: "VPN server 2",
 };
 
-/** Is the internet, inside its namespace, until it is killed; prints `ready` once everything listens. */
+/** Serves as the internet, in its namespace, until it is killed; prints `ready` once everything listens. */
 export async function serveInternet(): Promise<void> {
   Bun.serve({
     hostname: "::",
@@ -32,7 +32,7 @@ function page(request: Request, address = ""): Response {
   return new Response(`You come from ${visitor} (${NAMES[visitor] ?? "outside the tunnel"})\n`);
 }
 
-/** An address of its own for each socket: one on every address would answer from another than was asked. */
+/** One socket for each address: a socket on all addresses could answer from another address than was asked. */
 async function serveNames(hostname: string): Promise<void> {
   await Bun.udpSocket({
     hostname,
@@ -52,7 +52,7 @@ async function serveNames(hostname: string): Promise<void> {
       open(socket) {
         socket.data = { received: Buffer.alloc(0) };
       },
-      // RFC 1035, section 4.2.2: over TCP two bytes of length precede each message.
+      // RFC 1035, section 4.2.2: over TCP, a length of two bytes precedes each message.
       data(socket, chunk) {
         const received = Buffer.concat([socket.data.received, chunk]);
         socket.data.received = received;
@@ -90,5 +90,5 @@ async function serveEcho(hostname: string): Promise<void> {
   });
 }
 
-/** Bun reports the ICMP errors of visitors that have left, and ends the program where nobody listens to them. */
+/** Bun reports ICMP errors for clients that have gone, and exits if there is no handler. */
 function outlive(): void {}

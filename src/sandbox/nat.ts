@@ -1,7 +1,7 @@
 import { lines } from "./lines.ts";
 import { type Arms, INTERNET, ROUTER, TUNNEL } from "./topology.ts";
 
-/** A home router: hides IPv4 behind its public address, routes IPv6 as it is, and forwards questions for names. */
+/** A home router: masquerades IPv4, routes IPv6 unchanged, and forwards DNS queries. */
 export function routerRules(arms: Arms): string {
   const own = ROUTER.lan[arms];
   return natTable(
@@ -13,7 +13,7 @@ export function routerRules(arms: Arms): string {
   );
 }
 
-/** A VPN server: its customers share its public addresses, and its tunnel address answers for names. */
+/** A VPN server: masquerades its customers, and answers DNS on its tunnel address. */
 export function vpnRules(link: string): string {
   return natTable(
     [

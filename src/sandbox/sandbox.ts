@@ -16,7 +16,7 @@ import { type Arms, LAN, type Namespaces, namespacesOf, ROUTER } from "./topolog
 /** Starting the program takes 0.1 to 0.4 s; a Pi under load takes twenty times that. */
 const INTERNET_START_MS = 30_000;
 
-/** The kernel looks once a second; busy, it takes somewhat longer. */
+/** The kernel checks once a second; under load it takes longer. */
 const CARRIER_MS = 15_000;
 
 export interface SandboxOptions {
@@ -26,12 +26,12 @@ export interface SandboxOptions {
 /** A home with a gateway, two VPN servers and an internet, in network namespaces of their own. */
 export class Sandbox {
   readonly namespaces: Namespaces;
-  /** Base name for the gateway's tunnel; the machine's WireGuard sockets share one folder, so it is unique. */
+  /** Base name of the gateway's tunnel; unique, because all WireGuard sockets of a machine share one folder. */
   readonly interface: string;
   readonly lan = "lan0";
   readonly uplink: "lan0" | "wan0";
   readonly servers: readonly [VpnServer, VpnServer];
-  /** Where the servers' tunnels end, by namespace. */
+  /** The servers' ends of the tunnels, by namespace. */
   readonly serverInterfaces: { readonly vpn1: string; readonly vpn2: string };
   readonly managedAddress: string;
   readonly managedDns: string;
@@ -69,7 +69,7 @@ export class Sandbox {
     }
   }
 
-  /** Leaves nothing; twice is once. */
+  /** Removes everything; may be called twice. */
   async close(): Promise<void> {
     this.internet?.stop();
     this.internet = null;
@@ -84,9 +84,9 @@ export class Sandbox {
     await Promise.all(
       sysctlsOf(ns).map(([name, settings]) => this.inside(name, ["sysctl", "-qw", ...settings])),
     );
-    // It takes longest to start, and its namespace lets it listen on addresses that are yet to come.
+    // Starts first because it takes longest; its namespace lets it listen on addresses that do not exist yet.
     const internet = this.startInternet([...selfCommand(), "sandbox-internet"]);
-    // Awaited below, but a failure of another step comes first.
+    // Awaited below; until then another step may fail first.
     internet.catch(() => {});
     await this.batch(cableText(ns, arms));
     await Promise.all([
@@ -102,8 +102,8 @@ export class Sandbox {
   }
 
   /**
-   * The kernel may take a second to notice that a cable has two ends now, and loses packets until then; being
-   * asked for the carrier makes it look at once (Linux 6.7).
+   * The kernel may take a second to notice that a cable now has two ends, and drops packets until then. Reading the
+   * carrier makes it check at once (Linux 6.7).
    */
   private async awaitCarriers(namespace: string, links: readonly string[]): Promise<void> {
     const files = ["carrier", "operstate"].flatMap((file) =>
@@ -118,7 +118,7 @@ export class Sandbox {
   }
 
   private async startServer(namespace: string, link: string, server: VpnServer): Promise<void> {
-    // Where the kernel has no WireGuard, the program in Go does the same work.
+    // If the kernel has no WireGuard, use wireguard-go.
     await this.host
       .run(["ip", "-n", namespace, "link", "add", link, "type", "wireguard"])
       .catch(() => this.inside(namespace, ["wireguard-go", link]));
@@ -143,7 +143,7 @@ export class Sandbox {
     await ready.promise.finally(() => clearTimeout(timer));
   }
 
-  /** `ip netns exec` shows these as /etc/resolv.conf: what DHCP would have written. */
+  /** `ip netns exec` mounts these files as /etc/resolv.conf, as DHCP would have written them. */
   private writeResolvers(): void {
     const resolvers = [
       [this.namespaces.client, LAN.gateway4],
@@ -166,7 +166,7 @@ export class Sandbox {
   }
 }
 
-/** How to start this program again, also from a test of the repository. */
+/** The command that starts this program, also when it runs from source in a test. */
 function selfCommand(): readonly string[] {
   const compiled = Bun.main.startsWith("/$bunfs/");
   return compiled ? [process.execPath] : [process.execPath, join(import.meta.dir, "../main.ts")];

@@ -2,17 +2,17 @@ import type { CustomServer, ImportedConfig } from "../servers/schema.ts";
 import { generateKeyPair, type KeyPair } from "../wireguard/key.ts";
 import { TUNNEL, VPN, VPN_PORT } from "./topology.ts";
 
-/** What one customer of one VPN server gets. */
+/** One customer's configuration at one VPN server. */
 export interface Customer extends KeyPair {
   /** CIDRs inside the tunnel, comma-separated. */
   address: string;
   /** Resolver inside the tunnel. */
   dns: string;
-  /** Empty where there is none. */
+  /** Empty if there is none. */
   presharedKey: string;
 }
 
-/** A VPN server as its provider describes it, with the accounts that it knows. */
+/** A VPN server as its provider describes it, with its customers. */
 export interface VpnServer {
   hostname: string;
   country: string;
@@ -38,12 +38,12 @@ const PLACES = {
   vpn2: { hostname: "box-vpn-2", country: "Netherlands", city: "Amsterdam" },
 } as const;
 
-/** Makes the two servers of the box; both know the one managed account, as the servers of one provider do. */
+/** Makes the two servers of the sandbox. Both accept the managed account's key, as all servers of a provider do. */
 export function makeServers(account: KeyPair): [VpnServer, VpnServer] {
   return [makeServer("vpn1", 1, account), makeServer("vpn2", 2, account)];
 }
 
-/** What `wg setconf` reads at a server. */
+/** The text for `wg setconf` on a server. */
 export function serverConfig(server: VpnServer): string {
   const peers = [server.managed, server.custom, server.imported].map((customer) =>
     [

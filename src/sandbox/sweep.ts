@@ -7,15 +7,15 @@ import type { Host } from "../system/host.ts";
 const NETNS = "/run/netns";
 const NETNS_FILES = "/etc/netns";
 const WIREGUARD_SOCKETS = "/var/run/wireguard";
-/** `pc<owner's process>-<number>`, then a role, an interface or a random end. */
+/** `pc<process id of the owner>-<number>`, then a role, an interface or a random suffix. */
 const OWN_NAME = /^pc(\d+)-\d+/;
-/** A process that was sent SIGKILL is gone at once unless the kernel is busy closing its devices. */
+/** SIGKILL ends a process at once unless the kernel is busy closing its files. */
 const DEATH_MS = 15_000;
 
 /** The sandboxes that this process has open. */
 const open = new Set<string>();
 
-/** Takes a name that no other sandbox on this machine has. */
+/** Claims a name that no other sandbox on this machine has. */
 export function claimId(): string {
   for (let number = 1; ; number += 1) {
     const id = `pc${process.pid}-${number}`;
@@ -25,7 +25,7 @@ export function claimId(): string {
   }
 }
 
-/** Removes what sandboxes left whose owner died; those of living owners stay. */
+/** Removes the remains of sandboxes whose owner has died. */
 export async function sweep(host: Host): Promise<void> {
   const dead = new Set<string>();
   for (const folder of [NETNS, NETNS_FILES, WIREGUARD_SOCKETS, tmpdir()]) {
@@ -37,7 +37,7 @@ export async function sweep(host: Host): Promise<void> {
   for (const id of dead) await remove(host, id);
 }
 
-/** Leaves nothing of one sandbox: processes, namespaces, their files, sockets, temporary files. */
+/** Removes all of one sandbox: processes, namespaces, their files, sockets, temporary files. */
 export async function remove(host: Host, id: string): Promise<void> {
   const own = (name: string) => OWN_NAME.exec(name)?.[0] === id;
   const namespaces = list(NETNS).filter(own);
@@ -45,7 +45,7 @@ export async function remove(host: Host, id: string): Promise<void> {
   for (const name of namespaces) rmSync(lockFileOf(inodeOf(join(NETNS, name))), { force: true });
   const deletions = namespaces.map((name) => `netns delete ${name}\n`).join("");
   if (deletions !== "") {
-    // Another process may sweep the same remains; what counts is that they are gone.
+    // Another process may be removing the same remains; it only matters that they are gone.
     await host.run(["ip", "-force", "-batch", "-"], { stdin: deletions }).catch((error: unknown) => {
       if (list(NETNS).some(own)) throw error;
     });
@@ -57,8 +57,8 @@ export async function remove(host: Host, id: string): Promise<void> {
 }
 
 function lives(id: string, owner: number): boolean {
-  // Numbers of processes come again: one's own may have been a dead owner's.
-  // A killed process that nobody has waited for is still listed, but has no namespaces any more.
+  // Process ids are reused: this process may have the id of a dead owner.
+  // A killed process that was not waited for is still listed, but has no namespaces any more.
   return owner === process.pid ? open.has(id) : namespaceOf(owner) !== "";
 }
 
@@ -97,11 +97,11 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }
 
-/** Anyone may make a file in /tmp with such a name; only root's own is removed. */
+/** Any user may create such a name in /tmp; only files of this user are removed. */
 function removeOwn(path: string): void {
   const status = lstatSync(path, { throwIfNoEntry: false });
   if (status?.uid === process.getuid?.()) rmSync(path, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 import type { Namespaces } from "./topology.ts";
 
-/** Settings below /proc/sys, made before the links exist, so that links start with them. */
+/** Sysctls that are set before the links exist, so that links start with them. */
 export function sysctlsOf(ns: Namespaces): [namespace: string, settings: string[]][] {
   // Duplicate address detection keeps an IPv6 address unusable for its first second.
   const quick = "net.ipv6.conf.default.accept_dad=0";

@@ -1,6 +1,6 @@
 /**
- * The addresses of the box. Public ones come from the ranges reserved for documentation (RFC 5737, RFC 3849),
- * private ones from RFC 1918 and RFC 4193, so none of them means anything outside.
+ * The addresses of the sandbox. Public ones come from the ranges reserved for documentation (RFC 5737, RFC 3849),
+ * private ones from RFC 1918 and RFC 4193, so none of them is used on the real internet.
  */
 
 /** One network card: LAN and uplink are the same interface. Two: each has its own. */
@@ -42,7 +42,7 @@ export const VPN = {
   vpn2: { v4: "203.0.113.12", v6: "2001:db8:113::12" },
 } as const;
 
-/** Inside each tunnel; both servers use the same, as the servers of one provider do. */
+/** Inside each tunnel; the same at both servers, as at all servers of a provider. */
 export const TUNNEL = {
   prefix4: "10.64.0.0/24",
   prefix6: "fd64::/64",
@@ -50,7 +50,7 @@ export const TUNNEL = {
   server6: "fd64::1",
 } as const;
 
-/** The port that WireGuard's own examples use. */
+/** The port of WireGuard's own examples. */
 export const VPN_PORT = 51820;
 
 export const HOST_NAMES: Readonly<Record<string, { v4: string; v6: string }>> = {
@@ -66,7 +66,7 @@ export interface Namespaces {
   readonly vpn1: string;
   readonly vpn2: string;
   readonly internet: string;
-  /** The Ethernet switch between gateway and router; with one network card the client is on it too. */
+  /** The Ethernet switch between gateway and router; with one network card the client is connected to it too. */
   readonly switch: string;
 }
 

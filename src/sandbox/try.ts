@@ -3,7 +3,7 @@ import { FLAGS, type Settings } from "../settings.ts";
 import { Sandbox } from "./sandbox.ts";
 import { screenOf } from "./screen.ts";
 
-/** All that the gateway needs to serve the sandbox; how much it logs is for the caller to say. */
+/** The gateway's settings for the sandbox; the caller chooses the log level. */
 export type TrySettings = Omit<Settings, "logLevel">;
 
 export interface TryOptions {
@@ -14,8 +14,8 @@ export interface TryOptions {
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * Puts the gateway into a sandbox, says what to type next, and stays until a signal comes; then nothing is left.
- * `start` runs the service with the settings and returns what stops it. Returns the exit code.
+ * Runs the gateway in a sandbox, prints what to type next, waits for a signal, and removes everything. `start` runs the
+ * service and returns a function that stops it. Returns the exit code.
  */
 export async function tryGateway(
   start: (settings: TrySettings) => Promise<() => Promise<void>>,
@@ -62,7 +62,7 @@ function settingsFor(sandbox: Sandbox, port: number): TrySettings {
   };
 }
 
-/** Listens from the first moment and to the last, so that no signal ends the program with a sandbox left. */
+/** The handlers stay installed, so that no signal ends the program before the sandbox is removed. */
 function signal(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   for (const name of SIGNALS) process.on(name, () => resolve());
