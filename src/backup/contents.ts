@@ -11,7 +11,7 @@ import { type Store, StoredServer } from "../store/store.ts";
 import { connectionIn } from "../tunnel/saved-state.ts";
 import { formatConfig, parseConfig } from "../wireguard/config.ts";
 
-/** What a backup holds: custom and imported servers, keys included, and the settings that outlive the service. */
+/** What a backup holds: custom and imported servers with their keys, and the settings that survive a restart. */
 export const Contents = Type.Object(
   {
     /** ISO 8601. */
@@ -25,7 +25,7 @@ export type Contents = Static<typeof Contents>;
 
 const contentsSchema = Compile(Contents);
 
-/** The settings of a backup and what each may be; each has a default, so that it may be missing. */
+/** The settings of a backup and their checks; each has a default, so it may be missing. */
 const SETTINGS: Record<string, (value: string) => boolean> = {
   provider: (value) => Value.Check(Provider, value),
   killswitch: (value) => value === "on" || value === "off",
@@ -33,10 +33,10 @@ const SETTINGS: Record<string, (value: string) => boolean> = {
 };
 export const SETTING_NAMES = Object.keys(SETTINGS);
 
-/** And the last known address of each server that is reached by name. */
+/** The last known address of a server that is reached by name. */
 const ADDRESS = /^address [0-9a-z.-]{1,253}$/;
 
-/** What the store holds now, in milliseconds since 1970. */
+/** What the store holds; `now` is in milliseconds since 1970. */
 export function contentsOf(store: Store, now: number): Contents {
   const settings = Object.entries(store.settings()).filter(([key, value]) => isSetting(key, value));
   return {
@@ -59,7 +59,7 @@ export async function checkedContents(value: unknown): Promise<Contents> {
     await nextTurn();
   }
   for (const [key, setting] of Object.entries(value.settings)) {
-    if (!isSetting(key, setting)) damaged(`the setting ${JSON.stringify(key.slice(0, 100))} is not usable`);
+    if (!isSetting(key, setting)) damaged(`the setting ${JSON.stringify(key.slice(0, 100))} is invalid`);
   }
   return value;
 }
@@ -74,7 +74,7 @@ function isSetting(key: string, value: string): boolean {
 function checkServer({ name, provider, label, country, city, location, config }: Server): void {
   try {
     nameIn("name", name);
-    // The fields' own rules are those of a file that is imported.
+    // The fields follow the rules of an imported file.
     const { config: again } = parseConfig(formatConfig(config));
     const shown = [label, country, city, location].every(
       (text) => text.length <= 256 && !/\p{Cc}/u.test(text),
@@ -83,7 +83,7 @@ function checkServer({ name, provider, label, country, city, location, config }:
   } catch (error) {
     damaged(`the server ${JSON.stringify(name.slice(0, 100))}: ${messageOf(error)}`);
   }
-  damaged(`the server ${JSON.stringify(name.slice(0, 100))} is not as the gateway writes it`);
+  damaged(`the server ${JSON.stringify(name.slice(0, 100))} is not in the form that the gateway writes`);
 }
 
 function damaged(why: string): never {

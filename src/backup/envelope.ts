@@ -4,16 +4,17 @@ import { Value } from "typebox/value";
 import { GatewayError } from "../errors.ts";
 
 /**
- * 128 MiB and some 0.4 s of a PC's processor, a few seconds of a Pi's, for each passphrase that somebody tries
- * (OWASP Password Storage Cheat Sheet, the first choice for scrypt).
+ * Each guess of a passphrase costs 128 MiB and about 0.4 s on a PC, a few seconds on a Pi (OWASP Password Storage Cheat
+ * Sheet, the first choice for scrypt).
  */
 const KDF = { name: "scrypt", N: 131_072, r: 8, p: 1 } as const;
-/** NIST SP 800-38D, section 5.2.1.1: the nonce that AES-GCM is made for. */
+/** NIST SP 800-38D, section 5.2.1.1: the recommended nonce for AES-GCM. */
 const NONCE_BYTES = 12;
 const SALT_BYTES = 16;
 
 const FORMAT = "portcullis-backup";
 const VERSION = 1;
+/** Part of the format, so it cannot change. */
 const WARNING = "This file holds private keys in plain text: whoever reads it can use your VPN accounts.";
 
 const Encrypted = Type.Object(
@@ -47,14 +48,14 @@ const Plain = Type.Object(
     format: Type.Literal(FORMAT),
     version: Type.Literal(VERSION),
     keys: Type.Literal("plain"),
-    /** Of the contents: a key with one wrong letter would still look like a key. */
+    /** Of the contents: a key with one wrong character would still look like a key. */
     sha256: Type.String(),
     contents: Type.Unknown(),
   },
   { additionalProperties: false },
 );
 
-/** The text of a backup that only who knows the passphrase can read, and nobody can alter unseen. */
+/** The text of a backup that can only be read with the passphrase; any change to it is detected. */
 export async function encrypted(contents: object, passphrase: string): Promise<string> {
   const salt = crypto.getRandomValues(new Uint8Array(SALT_BYTES));
   const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
@@ -67,13 +68,13 @@ export async function encrypted(contents: object, passphrase: string): Promise<s
   return textOf({ ...header, data: new Uint8Array(data).toBase64() });
 }
 
-/** The text of a backup that everyone can read; its first line says so. */
+/** The text of a backup that anyone can read; its first line says so. */
 export function plain(contents: object): string {
   const sha256 = digestOf(contents);
   return textOf({ warning: WARNING, format: FORMAT, version: VERSION, keys: "plain", sha256, contents });
 }
 
-/** What is in a backup; `passphrase` is asked only where it is encrypted. */
+/** The contents of a backup; calls `passphrase` only if it is encrypted. */
 export async function opened(text: string, passphrase: () => Promise<string>): Promise<unknown> {
   const envelope = envelopeIn(text);
   if (Value.Check(Encrypted, envelope)) return decrypted(envelope, await passphrase());
@@ -92,7 +93,7 @@ async function decrypted({ kdf, cipher, data }: Encrypted, passphrase: string): 
     );
     return JSON.parse(new TextDecoder().decode(text));
   } catch (cause) {
-    // AES-GCM cannot tell the one from the other.
+    // AES-GCM cannot tell these apart.
     throw new GatewayError("unable", "wrong passphrase, or the backup was altered; nothing was changed", {
       cause,
     });
@@ -103,9 +104,12 @@ function envelopeIn(text: string): unknown {
   const envelope = jsonIn(text);
   const { format, version } = (envelope ?? {}) as { format?: unknown; version?: unknown };
   if (format !== FORMAT)
-    throw new GatewayError("unable", "this is no backup of Portcullis, or a damaged one");
+    throw new GatewayError("unable", "this is not a Portcullis backup, or it is damaged");
   if (version !== VERSION)
-    throw new GatewayError("unable", "the backup is of a newer Portcullis, or damaged; nothing was changed");
+    throw new GatewayError(
+      "unable",
+      "the backup was made by a newer Portcullis, or it is damaged; nothing was changed",
+    );
   return envelope;
 }
 
@@ -117,7 +121,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** What is not secret is authenticated too, in this very order. */
+/** The part that is not secret; it is authenticated too, in exactly this order. */
 function headerOf(salt: string, nonce: string): Omit<Encrypted, "data"> {
   return {
     format: FORMAT,
@@ -128,7 +132,7 @@ function headerOf(salt: string, nonce: string): Omit<Encrypted, "data"> {
   };
 }
 
-/** Keyboards write an accented letter in more than one way. */
+/** Keyboards produce accented letters in more than one Unicode form. */
 function keyFor(passphrase: string, salt: Uint8Array): Promise<CryptoKey> {
   const { N, r, p } = KDF;
   const key = scryptSync(passphrase.normalize("NFC"), salt, 32, { N, r, p, maxmem: 256 * N * r });

@@ -13,7 +13,7 @@ interface Deps {
   controller: Controller;
   savedState: SavedState;
   host: Pick<Host, "now">;
-  /** Makes managed servers use the account that is in the store now. */
+  /** Makes managed servers use the account in the store. */
   takeUpAccount: () => Promise<void>;
 }
 
@@ -31,9 +31,12 @@ export function liveBackup(deps: Deps): LiveBackup {
       const checked = await checkedContents(contents);
       // The tunnel must not lose the server that it was made of, nor the memory of it.
       if (!["disconnected", "failed"].includes(controller.state.name))
-        throw new GatewayError("unable", "there is a tunnel; disconnect first: portcullis disconnect");
+        throw new GatewayError(
+          "unable",
+          "a tunnel is up or being brought up; disconnect first: portcullis disconnect",
+        );
       const before = savedState.killSwitchWanted();
-      // What waits to be saved would be written over what is restored.
+      // State that is still unsaved would later overwrite what is restored.
       savedState.save();
       savedState.assertSaved();
       const restored = restoreInto(store, checked, may);

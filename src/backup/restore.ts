@@ -7,20 +7,20 @@ import { type Contents, SETTING_NAMES } from "./contents.ts";
 
 export interface Restored {
   servers: number;
-  /** How many of them took the place of one of the same name. */
+  /** How many of them replaced one of the same name. */
   replaced: number;
-  /** Whether the operator wants the kill switch from now on. */
+  /** What the operator wants from now on. */
   killswitch: "on" | "off";
 }
 
-/** What a restore may do that cannot be undone or lets traffic out, where the operator says so. */
+/** What a restore may only do if the operator says so: it cannot be undone, or lets traffic out. */
 export interface Permissions {
   replace: boolean;
-  /** Where the backup has the kill switch down. */
+  /** Turn the kill switch off if the backup says so. */
   killswitchOff: boolean;
 }
 
-/** Puts a backup into the store, all of it or nothing; other servers of the store stay. */
+/** Puts a backup into the store, completely or not at all; the store's other servers stay. */
 export function restoreInto(
   store: Store,
   contents: Contents,
@@ -37,9 +37,9 @@ export function restoreInto(
   store.atomically(() => {
     for (const { provider, name } of taken) store.remove(provider, name);
     for (const server of contents.servers) store.insert(server);
-    // What the backup does not say had its default, and has it again. Only an account stays: it is known to a provider.
+    // Settings that the backup leaves out had their defaults. Only an account stays: a provider knows it.
     for (const name of SETTING_NAMES) store.forget(name);
-    // There is one account at a time, whichever provider it is at.
+    // There is one account at a time, at whichever provider.
     if (holdsAccount(contents)) for (const name of ACCOUNT_SETTINGS) store.forget(name);
     for (const [key, value] of Object.entries(settings)) store.write(key, value);
   });
@@ -54,7 +54,7 @@ function refuseTaken(taken: readonly string[]): void {
   const rest = taken.length > MOST_NAMES ? ` and ${taken.length - MOST_NAMES} more` : "";
   throw new GatewayError(
     "unable",
-    `there already: ${names.join(", ")}${rest}; nothing was changed; with --replace they are replaced`,
+    `already present: ${names.join(", ")}${rest}; nothing was changed; pass --replace to replace them`,
   );
 }
 
@@ -62,32 +62,35 @@ function titleOf({ provider, name }: Server): string {
   return `${JSON.stringify(name)} (${provider})`;
 }
 
-/** Whether the operator's account at a provider is in a backup. */
+/** Whether a backup contains the operator's account at a provider. */
 export function holdsAccount({ settings }: Pick<Contents, "settings">): boolean {
   return ACCOUNT_SETTINGS.some((name) => settings[name] !== undefined);
 }
 
-/** Another registration, or another key of the same one, must not be lost unasked. */
+/** Another registration, or another key of the same one, must not be lost without permission. */
 function accountTaken(store: Store, contents: Contents): string[] {
   const { provider, registration = "damaged" } = new Registrations(store).current() ?? {};
   if (provider === undefined || registration === "damaged" || !holdsAccount(contents)) return [];
   const [here, there] = [store.read(provider.setting), contents.settings[provider.setting]];
   if (Bun.deepEquals(JSON.parse(here ?? "null"), JSON.parse(there ?? "null"))) return [];
-  return [`the account's device ${JSON.stringify(registration.name)}`];
+  return [`the account's registration ${JSON.stringify(registration.name)}`];
 }
 
-/** So many names tell a person which backup this is. */
+/** Enough names to recognize the backup. */
 const MOST_NAMES = 5;
 
 function refuseTooMany(servers: readonly Server[]): void {
   if (sizeOfAll(servers) > MOST_STORED_BYTES)
     throw new GatewayError(
       "unable",
-      `the servers take more than ${MOST_STORED_BYTES} bytes; nothing was changed`,
+      `the servers would take more than ${MOST_STORED_BYTES} bytes; nothing was changed`,
     );
   for (const provider of PROVIDERS) {
     if (servers.filter((server) => server.provider === provider).length > MOST_SERVERS)
-      throw new GatewayError("unable", `more than ${MOST_SERVERS} ${provider} servers; nothing was changed`);
+      throw new GatewayError(
+        "unable",
+        `there would be more than ${MOST_SERVERS} ${provider} servers; nothing was changed`,
+      );
   }
 }
 

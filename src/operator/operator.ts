@@ -10,9 +10,9 @@ import type { Host } from "../system/host.ts";
 import { type Answers, answerOn, askOn } from "./socket.ts";
 
 /**
- * What only the operator may ask of the running service, each with what is given and what comes back. The kill switch
- * is taken down here and nowhere else, and keys and credentials go this way alone, so that no browser and no LAN
- * client can reach any of it.
+ * Requests that only the operator may send to the running service, each with its argument and its answer. The kill
+ * switch is turned off here and nowhere else, and keys and credentials only travel this way, out of reach of browsers
+ * and LAN clients.
  */
 // A type, not an interface: only a type fits the socket's record of requests.
 export type OperatorRequests = {
@@ -23,7 +23,7 @@ export type OperatorRequests = {
   restore: [{ contents: unknown; may: Permissions }, Restored];
   "servers/update": [{ force: boolean }, Updated];
   account: [null, ShownAccount];
-  /** The provider's name, or null for the first of the list; what was typed for each of its credentials. */
+  /** The provider's name, or null for the first of the list; and its credentials as typed. */
   "account/login": [{ provider: string | null; credentials: readonly string[] }, ShownAccount];
   "account/logout": [{ forget: boolean }, LoggedOut];
   "account/rotate-key": [null, ShownAccount];
@@ -34,8 +34,8 @@ export type OperatorAnswers = Answers<OperatorRequests>;
 const TRY_AGAIN_MS = 5_000;
 
 /**
- * Answers on a socket in the state directory that only root may open. Where it cannot be made, on a read-only disk for
- * example, it is tried again until it can.
+ * Answers on a socket in the state directory that only root may open. If it cannot be created, for example on a
+ * read-only disk, tries again until it can.
  */
 export function answerOperator(
   stateDir: string,
@@ -56,7 +56,7 @@ export function answerOperator(
   return { stop: () => stopping.abort() };
 }
 
-/** Asks the running service; null where none runs. Throws what the service says. */
+/** Sends a request to the running service; null if none runs. Throws the service's error. */
 export function askOperator<Name extends keyof OperatorRequests>(
   stateDir: string,
   name: Name,

@@ -1,26 +1,26 @@
 import { existsSync, unlinkSync } from "node:fs";
 import { codeNamed, codeOf, GatewayError, messageOf } from "../errors.ts";
 
-/** What may be asked over a socket: by name, what is given and what comes back. */
+/** The requests of a socket by name, with argument and answer. */
 export type Requests = Record<string, [given: unknown, answer: unknown]>;
 
 export type Answers<Known extends Requests> = {
   [Name in keyof Known]: (given: Known[Name][0]) => Promise<Known[Name][1]>;
 };
 
-/** Answers on a socket file, which only those may use who may write to it, until the signal aborts. */
+/** Answers on a socket file, open to those with write permission on it, until the signal aborts. */
 export function answerOn<Known extends Requests>(
   path: string,
   answers: Answers<Known>,
   signal: AbortSignal,
 ): void {
-  // What a killed service left behind: the state directory is claimed, so nobody answers there.
+  // A killed service left it behind: this process has claimed the state directory, so no other answers there.
   if (existsSync(path)) unlinkSync(path);
   const routes = Object.entries(answers).map(([name, answer]) => [
     `/${name}`,
     {
       POST: (request: Request, server: Bun.Server<undefined>) => {
-        // The internet may be asked meanwhile, and it may be slow.
+        // The answer may depend on a slow server on the internet.
         server.timeout(request, 0);
         return answered(answer, request);
       },
@@ -40,7 +40,7 @@ export function answerOn<Known extends Requests>(
   });
 }
 
-/** Asks whoever answers on the socket; null where nobody does. Throws what the answer's error says. */
+/** Sends a request to the socket; null if nothing answers there. Throws the error that the answer carries. */
 export async function askOn<Known extends Requests, Name extends keyof Known & string>(
   unix: string,
   name: Name,

@@ -49,24 +49,24 @@ test("the check of many servers lets other work go on", async () => {
   expect(turns).toBeGreaterThanOrEqual(servers.length);
 });
 
-describe("contents that do not validate are refused with what is wrong:", () => {
+describe("invalid contents are refused, and the message says what is wrong:", () => {
   const server = (change: object) => ({ ...CONTENTS, servers: [{ ...SERVER, ...change }] });
   const setting = (key: string, value: unknown) => ({ ...CONTENTS, settings: { [key]: value } });
-  const odd = '"home" is not as the gateway writes it';
+  const odd = '"home" is not in the form that the gateway writes';
   const { config } = SERVER;
 
   test.each<[what: string, contents: unknown, why: string]>([
-    ["nothing", null, "it does not fit its schema"],
-    ["a list", [CONTENTS], "it does not fit its schema"],
-    ["no servers", { ...CONTENTS, servers: undefined }, "it does not fit its schema"],
-    ["a field too many", { ...CONTENTS, more: 1 }, "it does not fit its schema"],
-    ["a server without keys", server({ config: {} }), "it does not fit its schema"],
-    ["a provider that nobody knows", server({ provider: "other" }), "it does not fit its schema"],
-    ["a setting that is a number", setting("provider", 1), "it does not fit its schema"],
+    ["nothing", null, "it does not match its schema"],
+    ["a list", [CONTENTS], "it does not match its schema"],
+    ["no servers", { ...CONTENTS, servers: undefined }, "it does not match its schema"],
+    ["a field too many", { ...CONTENTS, more: 1 }, "it does not match its schema"],
+    ["a server without keys", server({ config: {} }), "it does not match its schema"],
+    ["a provider that nobody knows", server({ provider: "other" }), "it does not match its schema"],
+    ["a setting that is a number", setting("provider", 1), "it does not match its schema"],
     [
       "two servers of one name",
       { ...CONTENTS, servers: [SERVER, SERVER] },
-      "it holds two servers of one name",
+      "it contains two servers of the same name",
     ],
     ["a managed server", server({ provider: "managed" }), `the server ${odd}`],
     ["a label that moves the cursor", server({ label: "a\u001b[2J" }), `the server ${odd}`],
@@ -76,20 +76,20 @@ describe("contents that do not validate are refused with what is wrong:", () => 
       server({ config: { ...config, interface: { ...config.interface, addresses: ["fd00:0::1/128"] } } }),
       `the server ${odd}`,
     ],
-    ["a setting of another version", setting("colour", "red"), 'the setting "colour" is not usable'],
-    ["an odd kill switch", setting("killswitch", "maybe"), 'the setting "killswitch" is not usable'],
-    ["an odd provider", setting("provider", "__proto__"), 'the setting "provider" is not usable'],
-    ["an odd connection", setting("connection", "{}"), 'the setting "connection" is not usable'],
-    ["an odd account", setting("account", "{}"), 'the setting "account" is not usable'],
+    ["a setting of another version", setting("colour", "red"), 'the setting "colour" is invalid'],
+    ["an odd kill switch", setting("killswitch", "maybe"), 'the setting "killswitch" is invalid'],
+    ["an odd provider", setting("provider", "__proto__"), 'the setting "provider" is invalid'],
+    ["an odd connection", setting("connection", "{}"), 'the setting "connection" is invalid'],
+    ["an odd account", setting("account", "{}"), 'the setting "account" is invalid'],
     [
       "an inherited name",
       JSON.parse('{"created":"","servers":[],"settings":{"constructor":"x"}}'),
-      'the setting "constructor" is not usable',
+      'the setting "constructor" is invalid',
     ],
     [
       "an address that is none",
       setting("address a.example", "; flush"),
-      'the setting "address a.example" is not usable',
+      'the setting "address a.example" is invalid',
     ],
   ])("%s", async (_, contents, why) => {
     await expect(checkedContents(contents)).rejects.toThrow(

@@ -1,18 +1,19 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { encrypted, opened, plain } from "../../src/backup/envelope.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { slow } from "../fast.ts";
 import { PRIVATE } from "../servers/example.ts";
 
-// Each try of a passphrase takes half a second, and ten times that on a busy machine.
+// Each passphrase takes half a second to try, and ten times that on a busy machine.
 setDefaultTimeout(120_000);
 
 const CONTENTS = { created: "2026-01-02T03:04:05.006Z", servers: [{ key: PRIVATE }], settings: { a: "ü" } };
 const PASSPHRASE = "correct horse battery";
 
-const NO_BACKUP = new GatewayError("unable", "this is no backup of Portcullis, or a damaged one");
+const NO_BACKUP = new GatewayError("unable", "this is not a Portcullis backup, or it is damaged");
 const NEWER = new GatewayError(
   "unable",
-  "the backup is of a newer Portcullis, or damaged; nothing was changed",
+  "the backup was made by a newer Portcullis, or it is damaged; nothing was changed",
 );
 const DAMAGED = new GatewayError("unable", "the backup is damaged; nothing was changed");
 const WRONG = new GatewayError("unable", "wrong passphrase, or the backup was altered; nothing was changed");
@@ -26,7 +27,7 @@ const unasked = (text: string) =>
     throw new Error("nobody is to be asked");
   });
 
-/** The envelope with another value of one field, in an object of it where the path has a dot; undefined removes it. */
+/** The envelope with another value of one field, given by a dotted path; undefined removes the field. */
 function altered(text: string, path: string, to: (value: string) => unknown): string {
   const envelope = JSON.parse(text);
   const [first = "", second] = path.split(".");
@@ -35,7 +36,7 @@ function altered(text: string, path: string, to: (value: string) => unknown): st
   return JSON.stringify(envelope);
 }
 
-/** Another byte at a place in base64; from the end where it is negative. */
+/** Changes one byte in base64; a negative place counts from the end. */
 function flipped(base64: string, at: number): string {
   const bytes = Uint8Array.fromBase64(base64);
   const index = (at + bytes.length) % bytes.length;
@@ -47,14 +48,14 @@ function cut(base64: string, length: number): string {
   return Uint8Array.fromBase64(base64).subarray(0, length).toBase64();
 }
 
-describe("an encrypted backup", () => {
-  test("comes back with its passphrase, however the keyboard writes an accent", async () => {
+slow.describe("an encrypted backup", () => {
+  test("opens with its passphrase, however the keyboard encodes an accent", async () => {
     expect(await open(TEXT)).toEqual(CONTENTS);
     const accented = await encrypted(CONTENTS, "caf\u00e9 au lait");
     expect(await open(accented, "cafe\u0301 au lait")).toEqual(CONTENTS);
   });
 
-  test("shows nothing of its contents, and is another one each time", async () => {
+  test("reveals nothing of its contents, and differs each time", async () => {
     expect(TEXT).not.toContain(PRIVATE);
     const [one, two] = [JSON.parse(TEXT), JSON.parse(await encrypted(CONTENTS, PASSPHRASE))];
     expect(one.kdf.salt).not.toBe(two.kdf.salt);
@@ -67,13 +68,13 @@ describe("an encrypted backup", () => {
     (passphrase) => expect(open(TEXT, passphrase)).rejects.toThrow(WRONG),
   );
 
-  test("that is cut short anywhere is no backup, and nobody is asked for a passphrase", async () => {
+  test("that is truncated anywhere is refused, without asking for a passphrase", async () => {
     const whole = TEXT.trimEnd().length;
     for (let length = 0; length < whole; length += 1)
       await expect(unasked(TEXT.slice(0, length))).rejects.toThrow(NO_BACKUP);
   });
 
-  test.each([0, 1, 15, 16, 17, -1])("whose data is cut to %i bytes does not open", (length) => {
+  test.each([0, 1, 15, 16, 17, -1])("whose data is truncated to %i bytes does not open", (length) => {
     const text = altered(TEXT, "data", (data) => cut(data, length));
     return expect(open(text)).rejects.toThrow(WRONG);
   });
@@ -98,24 +99,24 @@ describe("an encrypted backup", () => {
     ["keys of another kind", "keys", "plain"],
     ["no data", "data", undefined],
     ["a field that nobody knows", "more", 1],
-  ])("with %s is damaged, and nobody is asked for a passphrase", (_, path, value) =>
+  ])("with %s is damaged, and no passphrase is asked for", (_, path, value) =>
     expect(unasked(altered(TEXT, path, () => value))).rejects.toThrow(DAMAGED),
   );
 });
 
 describe("a backup in plain text", () => {
-  test("comes back, and says in its first line what it is", async () => {
+  test("opens, and its first line says what it is", async () => {
     expect(await unasked(PLAIN)).toEqual(CONTENTS);
     expect(PLAIN.split("\n")[1]).toContain("private keys in plain text");
   });
 
-  test("that is cut short anywhere is no backup", async () => {
+  test("that is truncated anywhere is refused", async () => {
     const whole = PLAIN.trimEnd().length;
     for (let length = 0; length < whole; length += 1)
       await expect(unasked(PLAIN.slice(0, length))).rejects.toThrow(NO_BACKUP);
   });
 
-  test("with another byte anywhere is refused, or means the same", async () => {
+  test("with a changed byte anywhere is refused, or means the same", async () => {
     for (let at = 0; at < PLAIN.length; at += 1) {
       const other = String.fromCharCode(PLAIN.charCodeAt(at) ^ 1);
       const outcome = await unasked(PLAIN.slice(0, at) + other + PLAIN.slice(at + 1)).catch((error) => error);
@@ -126,13 +127,13 @@ describe("a backup in plain text", () => {
   });
 });
 
-test.each([0, 2, "1", null, undefined])("a backup of version %p is not taken", async (version) => {
+test.each([0, 2, "1", null, undefined])("a backup of version %p is refused", async (version) => {
   for (const text of [TEXT, PLAIN]) {
     await expect(unasked(altered(text, "version", () => version))).rejects.toThrow(NEWER);
   }
 });
 
 test.each(["", "null", "[]", "1", '"portcullis-backup"', "PK\x03\x04", "[Interface]\n"])(
-  "%j is no backup",
+  "%j is not a backup",
   (text) => expect(unasked(text)).rejects.toThrow(NO_BACKUP),
 );

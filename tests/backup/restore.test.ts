@@ -27,11 +27,11 @@ function withStore(work: (store: Store) => void): void {
   });
 }
 
-/** All that a restore can change. */
+/** Everything that a restore can change. */
 const all = (store: Store) => ({ servers: store.servers(), settings: store.settings() });
 
 describe("a restore", () => {
-  test("puts servers and settings in place; what the backup does not say has its default again", () => {
+  test("puts servers and settings in place; settings that the backup leaves out get their defaults again", () => {
     withStore((store) => {
       store.insert({ ...SERVER, name: "stays" });
       store.write("connection", "null");
@@ -47,14 +47,14 @@ describe("a restore", () => {
     });
   });
 
-  test("replaces a server only where that is allowed", () => {
+  test("replaces a server only if that is permitted", () => {
     withStore((store) => {
       store.insert(OTHER);
       const before = all(store);
       expect(() => restoreInto(store, contents({}), CAREFUL)).toThrow(
         new GatewayError(
           "unable",
-          'there already: "home" (custom); nothing was changed; with --replace they are replaced',
+          'already present: "home" (custom); nothing was changed; pass --replace to replace them',
         ),
       );
       expect(all(store)).toEqual(before);
@@ -63,11 +63,11 @@ describe("a restore", () => {
     });
   });
 
-  test("of more servers than there is room for changes nothing", () => {
+  test("with too many servers changes nothing", () => {
     withStore((store) => {
       const many = Array.from({ length: MOST_SERVERS + 1 }, (_, n) => ({ ...SERVER, name: `${n}` }));
       expect(() => restoreInto(store, contents({}, many), CAREFUL)).toThrow(
-        `more than ${MOST_SERVERS} custom servers; nothing was changed`,
+        `there would be more than ${MOST_SERVERS} custom servers; nothing was changed`,
       );
       expect(store.servers()).toEqual([]);
     });
@@ -141,7 +141,7 @@ describe("a restore while the service runs", () => {
     return { gateway, catalogue, backup };
   }
 
-  test("takes the kill switch down only where that is allowed", () =>
+  test("turns the kill switch off only if that is permitted", () =>
     inTunnelDirectory(async (directory) => {
       const { gateway, catalogue, backup } = await live(directory);
       const stands = async () => (await gateway.status()).killswitch_active;
@@ -156,19 +156,19 @@ describe("a restore while the service runs", () => {
       expect(await stands()).toBe(true);
     }));
 
-  test("is refused while there is a tunnel, and where contents do not validate", () =>
+  test("is refused while there is a tunnel, and if its contents are invalid", () =>
     inTunnelDirectory(async (directory) => {
       const { gateway, backup } = await live(directory);
       const odd = { ...contents({}), servers: [{}] };
       await expect(backup.restore(odd, CAREFUL)).rejects.toThrow("the backup is damaged");
       await gateway.controller.connect(ONE);
       await expect(backup.restore(contents({}), CAREFUL)).rejects.toThrow(
-        "there is a tunnel; disconnect first: portcullis disconnect",
+        "a tunnel is up or being brought up; disconnect first: portcullis disconnect",
       );
       expect(gateway.store.servers()).toEqual([]);
     }));
 
-  test("is not undone by what could not be saved before it", () =>
+  test("is not undone by state that could not be saved before it", () =>
     inTunnelDirectory(async (directory) => {
       const { gateway, backup } = await live(directory);
       const { database } = gateway.store as unknown as { database: Database };
