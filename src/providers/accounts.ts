@@ -13,20 +13,20 @@ interface Deps {
   store: Pick<Store, "scrub">;
   registrations: Registrations;
   send: Send;
-  /** Whether a tunnel of the managed provider is up, or is to come back. */
+  /** Whether a tunnel of the managed provider is up, or will come back. */
   inUse: () => boolean;
-  /** Makes managed servers use the registration that is in the store now. */
+  /** Makes managed servers use the registration in the store. */
   takeUp: () => Promise<void>;
 }
 
-/** The operator's account, at whichever provider it is. */
+/** The operator's account, at whichever provider. */
 export class Accounts {
   /** One thing at a time: each reads the store, asks the provider and writes the store. */
   private readonly queue = new Queue();
 
   constructor(private readonly deps: Deps) {}
 
-  /** `provider` is its name; null is the first of the list. */
+  /** `provider` is a name; null is the first of the list. */
   logIn(provider: string | null, credentials: readonly string[]): Promise<ShownAccount> {
     return this.queue.add(async () => {
       const { registrations } = this.deps;
@@ -63,7 +63,7 @@ export class Accounts {
       slot: registrations.slotOf(provider),
       assertUnused: () => this.assertUnused(),
       changed: () => {
-        // No copy of a former key stays in the file.
+        // Leave no copy of a former key in the file.
         store.scrub();
         return takeUp();
       },
@@ -84,13 +84,12 @@ export class Accounts {
   }
 }
 
-const OVERRULED =
-  "the settings name another account, which is used instead: --managed-key-file and --managed-address";
+const OVERRULED = "the account in the settings is used instead: --managed-key-file and --managed-address";
 
-/** Null is the first. Throws `bad_request` for a name that none has. */
+/** Null is the first. Throws `bad_request` for an unknown name. */
 export function providerNamed(providers: readonly VpnProvider[], name: string | null): VpnProvider {
   const found = name === null ? providers[0] : providers.find((each) => each.name === name);
   if (found !== undefined) return found;
   const known = providers.map((each) => `${each.name} (${each.label})`).join(", ");
-  throw new GatewayError("bad_request", `provider: there is none of this name; known are: ${known}`);
+  throw new GatewayError("bad_request", `provider: unknown name; known providers: ${known}`);
 }

@@ -2,9 +2,9 @@ import { FLAGS, type Settings } from "../settings.ts";
 import { VPN_PROVIDERS } from "./list.ts";
 import type { VpnProvider } from "./provider.ts";
 
-// The settings' defaults are the first provider's addresses: what differs from them, the operator has chosen.
+// The settings' defaults are the first provider's addresses: anything else was chosen by the operator.
 
-/** Where the managed servers' list is: a file or an https address; null where there is none. */
+/** The file or https address of the managed servers' list; null if there is none. */
 export function listSourceOf(
   { managedList }: Pick<Settings, "managedList">,
   { list }: VpnProvider = VPN_PROVIDERS[0],

@@ -7,12 +7,12 @@ interface Deps {
   savedState: Pick<SavedState, "connection">;
 }
 
-/** Whether a tunnel to a managed server is up, is to be, or comes back after a restart. */
+/** Whether a tunnel to a managed server is up, is being brought up, or comes back after a restart. */
 export function isManagedInUse({ controller, savedState }: Deps): boolean {
   return [providerOf(controller), savedState.connection()?.provider].includes("managed");
 }
 
-/** The provider of the server that there is a tunnel to, or is to be one. */
+/** The provider of the server that the tunnel uses or will use. */
 function providerOf({ state }: Deps["controller"]): Provider | null {
   switch (state.name) {
     case "disconnected":

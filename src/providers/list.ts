@@ -1,5 +1,5 @@
 import { mullvad } from "./mullvad/mullvad.ts";
 import type { VpnProvider } from "./provider.ts";
 
-/** Every provider with accounts. Without a word of the operator's it is the first. */
+/** All providers with accounts. The first is the default. */
 export const VPN_PROVIDERS: readonly [VpnProvider, ...VpnProvider[]] = [mullvad];

@@ -10,8 +10,8 @@ import type { Registered } from "./registrations.ts";
 type OwnEndSettings = Pick<Settings, "managedKeyFile" | "managedAddress" | "managedDns">;
 
 /**
- * The own end of every tunnel to a managed server. What the settings give wins over the registration that
- * `portcullis account login` has stored. A fault is told to whoever wants to connect.
+ * This side of every tunnel to a managed server. The settings take precedence over the registration that `portcullis
+ * account login` has stored. `missing` is shown when a connect is refused.
  */
 export async function ownEndOf(
   host: Pick<Host, "read">,
@@ -22,10 +22,10 @@ export async function ownEndOf(
   if (!isGiven(settings)) return registeredEnd(registered, dns);
   if (file === null || address.trim() === "") {
     const unset = file === null ? "--managed-key-file" : "--managed-address";
-    return { missing: `the account is not given in full: set ${unset} too` };
+    return { missing: `the account in the settings is incomplete: set ${unset} too` };
   }
   const key = await host.read(file).catch(() => null);
-  if (key === null) return { missing: `the key file that --managed-key-file names, ${file}, cannot be read` };
+  if (key === null) return { missing: `the key file ${file} (--managed-key-file) cannot be read` };
   return interfaceOf({
     privateKey: [fieldOf(key.trim(), "--managed-key-file")],
     addresses: [fieldOf(address, "--managed-address")],
@@ -33,7 +33,7 @@ export async function ownEndOf(
   });
 }
 
-/** Whether the settings give the own end, or a part of it. */
+/** Whether the settings give this side of the tunnel, or a part of it. */
 export function isGiven({ managedKeyFile, managedAddress }: OwnEndSettings): boolean {
   return managedKeyFile !== null || managedAddress.trim() !== "";
 }
@@ -41,7 +41,7 @@ export function isGiven({ managedKeyFile, managedAddress }: OwnEndSettings): boo
 function registeredEnd(registered: Registered | null, dns: string): OwnEnd {
   if (registered === null) return { missing: `${LOG_IN}, or set --managed-key-file and --managed-address` };
   const { registration } = registered;
-  if (registration === "damaged") return { missing: `the one that is stored cannot be read; ${LOG_IN}` };
+  if (registration === "damaged") return { missing: `the stored registration cannot be read; ${LOG_IN}` };
   return interfaceOf({
     privateKey: [fieldOf(registration.privateKey, "account")],
     addresses: [fieldOf(registration.addresses.join(","), "account")],

@@ -1,32 +1,32 @@
 import type { Send } from "../system/host.ts";
 
-/** A company at which people have VPN accounts. All that is particular to it is in the folder of its name. */
+/** A company that sells VPN accounts. Everything specific to it is in the folder of its name. */
 export interface VpnProvider {
-  /** As people type it. */
+  /** As the operator types it. */
   readonly name: string;
   readonly label: string;
-  /** What opens an account, in the order in which `account login` asks for it. */
+  /** The secrets that `account login` asks for, in this order. */
   readonly credentials: readonly Credential[];
-  /** The https address of the list of its servers, in one of the formats of `servers/lists`. */
+  /** The https address of its server list, in one of the formats of `servers/lists`. */
   readonly list: string;
   /** The https address of its interface for accounts. */
   readonly api: string;
-  /** The setting of the store, and of a backup, that keeps the registration. */
+  /** The setting that holds the registration, in the store and in backups. */
   readonly setting: string;
-  /** Null where the text is damaged. What is in a registration reaches the kernel's tools. */
+  /** Null if the text is damaged. A registration's contents reach the kernel's tools. */
   registrationIn(text: string): Registration | null;
   accountWith(deps: AccountDeps): Account;
 }
 
 /** One secret that opens an account. */
 export interface Credential {
-  /** As the provider calls it: the prompt. */
+  /** The provider's term for it, used as the prompt. */
   readonly name: string;
-  /** The secret as the provider wants it. Throws `bad_request`, without repeating the text, where it cannot be one. */
+  /** The secret as the provider wants it. Throws `bad_request` if the text is malformed, without repeating it. */
   parse(text: string): string;
 }
 
-/** This gateway as a provider knows it, as far as the tunnel's own end is made of it. */
+/** The part of this gateway's registration with a provider from which tunnels are configured. */
 export interface Registration {
   /** The provider's name for it. */
   name: string;
@@ -37,48 +37,48 @@ export interface Registration {
   dns: readonly string[];
 }
 
-/** The operator's account at one provider, and this gateway's registration there. */
+/** The operator's account at one provider, and this gateway's registration with it. */
 export interface Account {
-  /** The credentials as their `parse` returned them. */
+  /** `credentials` are as their `parse` returned them. */
   logIn(credentials: readonly string[]): Promise<ShownAccount>;
   show(): Promise<ShownAccount>;
-  /** The registration keeps its place in the account. */
+  /** The registration itself stays in the account. */
   rotateKey(): Promise<ShownAccount>;
-  /** With `forget` also where the provider cannot be asked or refuses. */
+  /** With `forget`, even if the provider does not answer or refuses. */
   logOut(forget: boolean): Promise<LoggedOut>;
 }
 
-/** What an account works with. Its methods are called one at a time. */
+/** What an account needs. Its methods are called one at a time. */
 export interface AccountDeps {
-  /** Its interface's https address: the settings may name another than the provider's own. */
+  /** The https address of the provider's interface; the settings may override it. */
   api: string;
   send: Send;
   slot: RegistrationSlot;
-  /** Throws while a tunnel uses the account, and where one will after a restart. */
+  /** Throws while a tunnel uses the account, or if one will after a restart. */
   assertUnused(): void;
-  /** To be called when the slot has changed for good: managed servers take up what it holds. */
+  /** Must be called once the slot has changed for good: managed servers then use what it holds. */
   changed(): Promise<void>;
 }
 
-/** Where the text of a provider's registration is kept, secrets included. */
+/** Stores the text of a provider's registration, secrets included. */
 export interface RegistrationSlot {
   read(): string | null;
-  /** Throws where a registration of any provider is kept already, unless it is damaged. */
+  /** Throws if a registration with any provider is already stored, unless that is damaged. */
   saveFirst(text: string): void;
   save(text: string): void;
   forget(): void;
 }
 
-/** What the operator is told of the account; no secret is in it. */
+/** What the operator is shown of the account; contains no secret. */
 export interface ShownAccount {
-  /** All but its end hidden. */
+  /** All but the last digits are masked. */
   number: string;
   /** The provider's name for this gateway. */
   device: string;
   public_key: string;
   addresses: string[];
   created: string;
-  /** ISO 8601; null where the provider could not be asked. */
+  /** ISO 8601; null if the provider did not answer. */
   paid_until: string | null;
   /** One sentence each. */
   warnings: string[];
@@ -87,6 +87,6 @@ export interface ShownAccount {
 export interface LoggedOut {
   /** The provider's name for this gateway. */
   device: string;
-  /** One sentence where the provider still has the registration. */
+  /** A sentence if the provider still has the registration. */
   remains: string | null;
 }

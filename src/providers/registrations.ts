@@ -3,20 +3,20 @@ import type { Store } from "../store/store.ts";
 import { VPN_PROVIDERS } from "./list.ts";
 import type { Registration, RegistrationSlot, VpnProvider } from "./provider.ts";
 
-/** Damaged: there is a text that is no registration. It counts as none, but whoever asks is told. */
+/** `damaged`: the stored text is not a registration. It counts as none, but the operator is told. */
 export interface Registered {
   provider: VpnProvider;
   registration: Registration | "damaged";
 }
 
-/** This gateway's registrations in the store. At most one counts: there is one managed provider at a time. */
+/** This gateway's registrations in the store. At most one is used: there is one managed provider at a time. */
 export class Registrations {
   constructor(
     private readonly store: Pick<Store, "read" | "write" | "forget" | "atomically">,
     readonly providers: readonly VpnProvider[] = VPN_PROVIDERS,
   ) {}
 
-  /** Null where nobody has logged in. */
+  /** Null if nobody has logged in. */
   current(): Registered | null {
     const all = this.providers.flatMap((provider) => {
       const text = this.store.read(provider.setting);
@@ -30,7 +30,7 @@ export class Registrations {
     return {
       read: () => this.store.read(setting),
       saveFirst: (text) =>
-        // Another process may have logged in meanwhile.
+        // Another process may have logged in at the same time.
         this.store.atomically(() => {
           this.assertNone();
           save(text);
@@ -45,7 +45,7 @@ export class Registrations {
     if (registration === DAMAGED) return;
     throw new GatewayError(
       "unable",
-      `there is an account here already, with the device "${registration.name}"; log out first: portcullis account logout`,
+      `there already is an account here, with the registration "${registration.name}"; log out first: portcullis account logout`,
     );
   }
 }

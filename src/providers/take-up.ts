@@ -14,7 +14,7 @@ interface Deps {
   updates: Pick<Updates, "useSource">;
 }
 
-/** Makes managed servers those of the account that is in the store now: with its own end, and from its provider's list. */
+/** Makes managed servers use the account in the store: its side of the tunnel, and its provider's list. */
 export async function takeUpAccount(deps: Deps): Promise<void> {
   const { settings, host, registrations, managed, updates } = deps;
   const registered = registrations.current();

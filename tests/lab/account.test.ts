@@ -162,7 +162,7 @@ test("a wrong number is refused by the provider in one sentence", async () => {
   expect(await logIn("0000 0000 0000 0000\n")).toEqual({
     code: 1,
     success: false,
-    error: "the provider does not know this account number; look whether it is mistyped",
+    error: "the provider does not know this account number; check it for typing errors",
   });
 }, 120_000);
 

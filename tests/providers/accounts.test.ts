@@ -61,7 +61,7 @@ class Scene {
     return this.managed.servers()[0]?.config.interface.addresses;
   }
 
-  /** The whole internet: Mullvad's interface, and the second provider's. */
+  /** The whole internet: the interfaces of Mullvad and of the second provider. */
   async send(request: HttpsRequest) {
     this.asked.push(request.url);
     const { url } = request;
@@ -85,7 +85,7 @@ function scene(
   });
 }
 
-test("managed servers take up the registration, and are without one after logging out", () =>
+test("managed servers use the registration, and have none after a logout", () =>
   scene(async ({ accounts, managed }) => {
     const { addresses } = await accounts.logIn(null, [NUMBER]);
     expect(managed.servers()[0]?.config.interface).toMatchObject({ addresses, dns: ["10.64.0.1"] });
@@ -93,19 +93,19 @@ test("managed servers take up the registration, and are without one after loggin
     expect([managed.servers(), managed.listed()]).toMatchObject([[], [{ name: "mullvad-1" }]]);
   }));
 
-test("an account that the settings give stays in use, and whoever logs in is told", () =>
+test("an account in the settings stays in use, and a login says so", () =>
   scene(
     async (home) => {
       expect((await home.accounts.logIn(null, [NUMBER])).warnings).toEqual([
-        "the settings name another account, which is used instead: --managed-key-file and --managed-address",
+        "the account in the settings is used instead: --managed-key-file and --managed-address",
       ]);
       expect(home.ownAddresses()).toEqual(["192.0.2.7/32"]);
     },
     { managedKeyFile: "/key", managedAddress: "192.0.2.7/32" },
   ));
 
-describe("a second provider needs its folder and its line in the list, and nothing else", () => {
-  test("its account is logged in to, used with its own list, and left", () =>
+describe("a second provider needs a folder and a line in the list, and nothing else", () => {
+  test("its account can be logged in to, used with its own list, and logged out of", () =>
     scene(async (home) => {
       const { accounts, registrations, updates } = home;
       const shown = await accounts.logIn("second", [" me ", "secret"]);
@@ -128,7 +128,7 @@ describe("a second provider needs its folder and its line in the list, and nothi
       expect(home.asked).toEqual(["https://api.second.test/login", "https://second.test/servers"]);
     }));
 
-  test("an address in the settings is asked instead of its own, and lists instead of its own", () =>
+  test("addresses in the settings replace its own", () =>
     scene(
       async (home) => {
         await home.accounts.logIn("second", ["me", "secret"]);
@@ -138,16 +138,16 @@ describe("a second provider needs its folder and its line in the list, and nothi
       { managedApi: "https://other.second.test", managedList: "/list.json" },
     ));
 
-  test("while there is an account at one, none is made at the other", () =>
+  test("with an account at one provider, a login at the other is refused", () =>
     scene(async ({ accounts, registrations }) => {
       await accounts.logIn("mullvad", [NUMBER]);
       await expect(accounts.logIn("second", ["me", "secret"])).rejects.toThrow(
-        'there is an account here already, with the device "happy otter 50"; log out first',
+        'there already is an account here, with the registration "happy otter 50"; log out first',
       );
       expect(registrations.current()?.provider.name).toBe("mullvad");
     }));
 
-  test("a damaged registration at one does not hide the sound one at the other", () =>
+  test("a damaged registration with one provider does not hide a valid one with the other", () =>
     scene(async ({ accounts, store, registrations }) => {
       store.write("account", "{");
       expect(registrations.current()).toEqual({ provider: VPN_PROVIDERS[0], registration: "damaged" });
@@ -155,15 +155,15 @@ describe("a second provider needs its folder and its line in the list, and nothi
       expect(registrations.current()?.provider).toBe(second);
     }));
 
-  test("a name that no provider has is refused with those that are known, and is not repeated", () =>
+  test("an unknown provider is refused with the known names, and is not repeated", () =>
     scene(async ({ accounts }) => {
       await expect(accounts.logIn(NUMBER, [])).rejects.toThrow(
-        "provider: there is none of this name; known are: mullvad (Mullvad), second (Second VPN)",
+        "provider: unknown name; known providers: mullvad (Mullvad), second (Second VPN)",
       );
     }));
 });
 
-describe("the account is in use where a managed tunnel is, is to be, or comes back", () => {
+describe("the account is in use while a managed tunnel is up, is being brought up, or will come back", () => {
   const managed = { ...SERVER, provider: "managed" as const };
   const connected = (server: typeof SERVER) =>
     ({ name: "connected", since: 0, session: { server } }) as unknown as State;

@@ -16,7 +16,7 @@ const REGISTERED = {
   },
 };
 
-test("the own end is the registration's, with the provider's resolver", async () => {
+test("this side of the tunnel is the registration's, with the provider's resolver", async () => {
   expect(await ownEndOf(host, UNSET, REGISTERED)).toEqual({
     interface: {
       privateKey: PRIVATE,
@@ -27,20 +27,20 @@ test("the own end is the registration's, with the provider's resolver", async ()
   });
 });
 
-test("the operator's resolver wins over the provider's", async () => {
+test("the operator's resolver overrides the provider's", async () => {
   const ownEnd = await ownEndOf(host, { ...UNSET, managedDns: "192.0.2.53" }, REGISTERED);
   expect(ownEnd).toMatchObject({ interface: { privateKey: PRIVATE, dns: ["192.0.2.53"] } });
 });
 
-test("an own end in the settings wins over the registration", async () => {
+test("an account in the settings overrides the registration", async () => {
   const given = { ...UNSET, managedKeyFile: "/key", managedAddress: "192.0.2.7/32" };
   expect(await ownEndOf(host, given, REGISTERED)).toEqual({
     interface: { privateKey: PRESHARED, addresses: ["192.0.2.7/32"], dns: [], searchDomains: [] },
   });
 });
 
-test("a damaged registration makes none, and the sentence says what to type", async () => {
+test("a damaged registration is not used, and the message says what to type", async () => {
   expect(await ownEndOf(host, UNSET, { provider: second, registration: "damaged" })).toEqual({
-    missing: "the one that is stored cannot be read; type: sudo portcullis account login",
+    missing: "the stored registration cannot be read; type: sudo portcullis account login",
   });
 });

@@ -1,7 +1,7 @@
 import type { Account, AccountDeps, Registration, VpnProvider } from "../../src/providers/provider.ts";
 import { PRESHARED, PUBLIC } from "../servers/example.ts";
 
-/** A provider as a newcomer would add it: two credentials, a resolver and a list of its own. */
+/** A second provider with two credentials, its own resolver and its own list. */
 export const second: VpnProvider = {
   name: "second",
   label: "Second VPN",

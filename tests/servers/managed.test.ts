@@ -79,17 +79,25 @@ test("the tree needs no account, and a record without a label is Managed", async
 
 describe("without a usable account, connecting says what is missing", () => {
   test.each([
-    ["no key file", { managedKeyFile: null }, "the account is not given in full: set --managed-key-file too"],
+    [
+      "no key file",
+      { managedKeyFile: null },
+      "the account in the settings is incomplete: set --managed-key-file too",
+    ],
     [
       "nothing at all",
       { managedKeyFile: null, managedAddress: " " },
       "type: sudo portcullis account login, or set --managed-key-file and --managed-address",
     ],
-    ["no address", { managedAddress: "" }, "the account is not given in full: set --managed-address too"],
+    [
+      "no address",
+      { managedAddress: "" },
+      "the account in the settings is incomplete: set --managed-address too",
+    ],
     [
       "a file that is not there",
       { managedKeyFile: "/no" },
-      "the key file that --managed-key-file names, /no, cannot be read",
+      "the key file /no (--managed-key-file) cannot be read",
     ],
     [
       "a file without a key",

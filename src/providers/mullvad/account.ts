@@ -11,7 +11,7 @@ interface Deps extends Pick<AccountDeps, "slot" | "assertUnused" | "changed"> {
   api: MullvadApi;
 }
 
-/** The gateway's registration in the operator's account: made, shown, given another key, removed. */
+/** The gateway's registration with the operator's account. */
 export class MullvadAccount implements Account {
   constructor(private readonly deps: Deps) {}
 
@@ -36,13 +36,11 @@ export class MullvadAccount implements Account {
     assertUnused();
     const { number, id, name } = registration;
     const session = await outcome(api.open(number));
-    // Somebody may have connected meanwhile.
+    // A connect may have come in between.
     assertUnused();
     const failure = session instanceof Error ? session : await outcome(session.remove(id));
     if (failure instanceof Error && !forget)
-      throw unable(
-        `${failure.message}; nothing was changed; with --forget the account is forgotten here alone`,
-      );
+      throw unable(`${failure.message}; nothing was changed; pass --forget to remove the account here only`);
     slot.forget();
     await changed();
     return { device: name, remains: failure instanceof Error ? remainsOf(registration, failure) : null };
@@ -59,7 +57,7 @@ export class MullvadAccount implements Account {
     return fresh(session, next);
   }
 
-  /** What fails after the provider has been asked for a device leaves none behind. */
+  /** A failure after the request to the provider leaves no registration behind. */
   private async register(session: MullvadSession, number: string): Promise<MullvadRegistration> {
     const { privateKey, publicKey } = generateKeyPair();
     try {
@@ -73,7 +71,7 @@ export class MullvadAccount implements Account {
     }
   }
 
-  /** Settles on the way which of two keys the provider has. */
+  /** Also finds out which of two keys the provider has. */
   private async shown(session: MullvadSession, registration: MullvadRegistration): Promise<ShownAccount> {
     const paid = await outcome(session.paidUntil());
     const device = await outcome(session.device(registration.id));
@@ -97,7 +95,7 @@ export class MullvadAccount implements Account {
   }
 }
 
-const DAMAGED = `the account that is stored cannot be read and is not used; log in anew, which makes another device, and remove the former one at ${DEVICES_PAGE}`;
+const DAMAGED = `the stored account cannot be read and is not used; log in again, which makes a new registration, and remove the old one at ${DEVICES_PAGE}`;
 
 /** As the provider has just confirmed it. */
 async function fresh(session: MullvadSession, registration: MullvadRegistration): Promise<ShownAccount> {
@@ -105,19 +103,19 @@ async function fresh(session: MullvadSession, registration: MullvadRegistration)
   return shownAccount(registration, await outcome(session.paidUntil()), device);
 }
 
-/** The error, once the device that nobody knows of is removed at the provider; or what is left to do. */
+/** The error, once the new registration is removed at the provider again; or what is left to do. */
 async function withoutDevice(session: MullvadSession, publicKey: string, error: unknown): Promise<unknown> {
   try {
     const devices = await session.devices();
     for (const { id, pubkey } of devices) if (pubkey === publicKey) await session.remove(id);
     return error;
   } catch {
-    return unable(`${messageOf(error)}; a device of no use may be left in the account: ${DEVICES_PAGE}`);
+    return unable(`${messageOf(error)}; an unused registration may be left in the account: ${DEVICES_PAGE}`);
   }
 }
 
 function remainsOf({ name }: MullvadRegistration, { message }: Error): string {
-  return `the device "${name}" is still in the account, because ${message}; remove it at ${DEVICES_PAGE}`;
+  return `the registration "${name}" is still in the account, because ${message}; remove it at ${DEVICES_PAGE}`;
 }
 
 function outcome<T>(work: Promise<T>): Promise<Outcome<T>> {

@@ -4,16 +4,16 @@ import { formatPrefix, parsePrefix } from "../../address.ts";
 import { GatewayError } from "../../errors.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
 
-// What the provider may add to its answers is of no interest: no `additionalProperties: false` here.
+// The provider may add fields to its answers, so there is no `additionalProperties: false` here.
 
-/** It goes into a header. */
+/** It is sent in a header. */
 const Token = Type.Object({ access_token: Type.String({ pattern: "^[\\x21-\\x7e]{1,4096}$" }) });
 
 const Me = Type.Object({ expiry: Type.String({ maxLength: 64 }) });
 
-/** A UUID today. It goes into paths. */
+/** A UUID today. It is sent in paths. */
 export const DeviceId = Type.String({ pattern: "^[A-Za-z0-9-]{1,64}$" });
-/** Two words today; it goes to terminals. */
+/** Two words today. It is printed to terminals. */
 export const DeviceName = Type.String({ pattern: "^[^\\p{Cc}\\p{Cf}]{1,64}$" });
 
 const Key = Type.String({ pattern: "^[A-Za-z0-9+/]{43}=$" });
@@ -29,7 +29,7 @@ const DeviceAnswer = Type.Object({
 
 const Listed = Type.Object({ id: DeviceId, pubkey: Key });
 
-/** A device as the provider has it. */
+/** A registration, which Mullvad calls a device. */
 export interface MullvadDevice {
   id: string;
   name: string;
@@ -42,7 +42,7 @@ export interface MullvadDevice {
 
 export type ListedDevice = Static<typeof Listed>;
 
-/** Hundreds of times what any answer has. */
+/** Hundreds of times the size of any real answer. */
 const MOST_CHARACTERS = 262_144;
 
 const token = Compile(Token);
@@ -60,7 +60,7 @@ export function expiryIn(answer: HttpsAnswer): string {
   return dateIn(checked(answer, me, "account").expiry, "account");
 }
 
-/** Other devices of the account may be anything. */
+/** Malformed entries are skipped: other devices of the account do not matter. */
 export function devicesIn(answer: HttpsAnswer): ListedDevice[] {
   return checked(answer, list, "list of devices").filter((each) => listed.Check(each));
 }
@@ -76,7 +76,7 @@ export function deviceIn(answer: HttpsAnswer): MullvadDevice {
   };
 }
 
-/** What the text holds as JSON, or undefined. */
+/** The parsed JSON, or undefined. */
 export function jsonIn({ body }: HttpsAnswer): unknown {
   if (body.length > MOST_CHARACTERS) return undefined;
   try {
@@ -106,5 +106,5 @@ function dateIn(text: string, what: string): string {
 }
 
 function malformed(what: string): never {
-  throw new GatewayError("unable", `the provider's answer holds no usable ${what}; try again later`);
+  throw new GatewayError("unable", `the provider's answer contains no usable ${what}; try again later`);
 }

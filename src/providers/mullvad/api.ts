@@ -3,7 +3,7 @@ import type { HttpsAnswer, HttpsRequest, Send } from "../../system/host.ts";
 import { deviceIn, devicesIn, expiryIn, type ListedDevice, type MullvadDevice, tokenIn } from "./answers.ts";
 import { Refusal, refusalIn } from "./refusal.ts";
 
-/** Mullvad's interface for accounts and their devices, which its own apps use. */
+/** Mullvad's interface for accounts and devices, as its own apps use it. */
 export class MullvadApi {
   /** `base` is an https address. */
   constructor(
@@ -11,7 +11,7 @@ export class MullvadApi {
     private readonly send: Send,
   ) {}
 
-  /** Throws a `Refusal` where the provider knows no such account. */
+  /** Throws a `Refusal` if the provider does not know the account. */
   async open(number: string): Promise<MullvadSession> {
     const answer = await this.ask("POST", "/auth/v1/token", { body: { account_number: number } });
     const token = tokenIn(succeeded(answer));
@@ -40,11 +40,11 @@ export class MullvadApi {
 
 type Ask = (method: HttpsRequest["method"], path: string, body?: object) => Promise<HttpsAnswer>;
 
-/** An account that has been opened with its number, for as long as its token lasts: a day. */
+/** Access to an account; its token is valid for a day. */
 export class MullvadSession {
   constructor(private readonly ask: Ask) {}
 
-  /** Until when it is paid for, ISO 8601. */
+  /** Until when the account is paid, ISO 8601. */
   async paidUntil(): Promise<string> {
     return expiryIn(succeeded(await this.ask("GET", "/accounts/me")));
   }
@@ -53,19 +53,19 @@ export class MullvadSession {
     return devicesIn(succeeded(await this.ask("GET", "/devices")));
   }
 
-  /** Null where the account has no such device. */
+  /** Null if the account has no such device. */
   async device(id: string): Promise<MullvadDevice | null> {
     const answer = await this.ask("GET", `/devices/${encodeURIComponent(id)}`);
     return isGone(answer) ? null : deviceIn(succeeded(answer));
   }
 
-  /** Without `hijack_dns`: the gateway leads DNS into the tunnel itself. */
+  /** Without `hijack_dns`: the gateway sends DNS into the tunnel itself. */
   async add(publicKey: string): Promise<MullvadDevice> {
     const body = { pubkey: publicKey, hijack_dns: false };
     return withKey(publicKey, succeeded(await this.ask("POST", "/devices", body)));
   }
 
-  /** A device that is gone already is removed. */
+  /** Succeeds if the device is already gone. */
   async remove(id: string): Promise<void> {
     const answer = await this.ask("DELETE", `/devices/${encodeURIComponent(id)}`);
     if (!isGone(answer)) succeeded(answer);
@@ -93,6 +93,6 @@ function withKey(publicKey: string, answer: HttpsAnswer): MullvadDevice {
   if (device.publicKey === publicKey) return device;
   throw new GatewayError(
     "unable",
-    "the provider answers with another key than it was given; try again later",
+    "the provider's answer contains another key than the request; try again later",
   );
 }

@@ -5,7 +5,7 @@ import { MullvadApi } from "./api.ts";
 import { accountNumberIn } from "./number.ts";
 import { registrationFrom } from "./registration.ts";
 
-/** Inside every tunnel of Mullvad's; its app's server list names the same. */
+/** The resolver in every Mullvad tunnel, as in the app's server list. */
 const RESOLVER = "10.64.0.1";
 
 export const mullvad: VpnProvider = {

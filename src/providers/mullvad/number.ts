@@ -1,6 +1,6 @@
 import { GatewayError } from "../../errors.ts";
 
-/** An account number as people write it: 16 digits, with blanks or dashes between. The message does not repeat it. */
+/** An account number as people write it: 16 digits with spaces or dashes. The error does not repeat it. */
 export function accountNumberIn(text: string): string {
   const digits = text.replace(/[\s-]/g, "");
   if (/^[0-9]{16}$/.test(digits)) return digits;

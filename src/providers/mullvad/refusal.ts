@@ -4,7 +4,7 @@ import { GatewayError } from "../../errors.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
 import { jsonIn } from "./answers.ts";
 
-/** The provider's own word for why it does not do something. */
+/** The provider refused; `reason` is its own code. */
 export class Refusal extends GatewayError {
   constructor(
     readonly reason: string,
@@ -14,37 +14,36 @@ export class Refusal extends GatewayError {
   }
 }
 
-/** Whether the provider has said no, and so has changed nothing. A key "in use" may be this very one, sent twice. */
+/** Whether the provider refused and so changed nothing. A key "in use" may be this one, sent twice. */
 export function isFinal(error: unknown): boolean {
   return error instanceof Refusal && error.reason !== "PUBKEY_IN_USE";
 }
 
-/** Where somebody sees and removes the devices of an account. */
+/** Lists and removes the registrations of an account. */
 export const DEVICES_PAGE = "https://mullvad.net/account/devices";
 
-/** What each of the provider's codes means to a person, and what to do about it. */
+/** What each of the provider's codes means, and what to do about it. */
 const SENTENCES: Readonly<Record<string, string>> = {
-  INVALID_ACCOUNT: "the provider does not know this account number; look whether it is mistyped",
-  MAX_DEVICES_REACHED: `the account has all the devices that it may have; remove one at ${DEVICES_PAGE}, then try again`,
-  PUBKEY_IN_USE: "the provider knows the new key already; try again, which makes another one",
-  DEVICE_NOT_FOUND:
-    "the provider no longer has this device, somebody has removed it; log out, then log in again",
-  INVALID_ACCESS_TOKEN: "the provider does not accept the access that it has just given; try again later",
+  INVALID_ACCOUNT: "the provider does not know this account number; check it for typing errors",
+  MAX_DEVICES_REACHED: `the account has as many registrations as it may have; remove one at ${DEVICES_PAGE}, then try again`,
+  PUBKEY_IN_USE: "the provider already knows the new key; try again, which makes another one",
+  DEVICE_NOT_FOUND: "the registration was removed from the account; log out, then log in again",
+  INVALID_ACCESS_TOKEN: "the provider does not accept the access token that it just issued; try again later",
 };
 
-/** The error that an answer without success is. */
+/** The error for an unsuccessful answer. */
 export function refusalIn(answer: HttpsAnswer): GatewayError {
   const { status } = answer;
   if (status === 429) return new Refusal("TOO_MANY_REQUESTS", `too many attempts; ${waitIn(answer)}`);
-  if (status >= 500) return unable(`the provider has trouble of its own (HTTP ${status}); try again later`);
+  if (status >= 500) return unable(`the provider has an internal problem (HTTP ${status}); try again later`);
   const reason = reasonIn(answer);
   if (status < 400 || reason === null)
-    return unable(`the provider's answer makes no sense (HTTP ${status}); look at --managed-api`);
+    return unable(`the provider's answer is not understood (HTTP ${status}); check --managed-api`);
   const sentence = Object.hasOwn(SENTENCES, reason) ? SENTENCES[reason] : undefined;
-  return new Refusal(reason, sentence ?? `the provider refuses: ${reason} (HTTP ${status})`);
+  return new Refusal(reason, sentence ?? `the provider refused: ${reason} (HTTP ${status})`);
 }
 
-/** `code` is what it says today; `type` is its successor in `application/problem+json` (RFC 9457). Never free text. */
+/** `code` is used today; `type` is its successor in `application/problem+json` (RFC 9457). Neither is free text. */
 const Word = Type.String({ pattern: "^[A-Za-z0-9_:./-]{1,64}$" });
 const coded = Compile(Type.Object({ code: Word }));
 const typed = Compile(Type.Object({ type: Word }));
@@ -57,7 +56,7 @@ function reasonIn(answer: HttpsAnswer): string | null {
 
 function waitIn({ headers }: HttpsAnswer): string {
   const seconds = headers["retry-after"] ?? "";
-  return /^[1-9][0-9]{0,4}$/.test(seconds) ? `try again in ${seconds} seconds` : "wait some minutes";
+  return /^[1-9][0-9]{0,4}$/.test(seconds) ? `try again in ${seconds} seconds` : "try again in a few minutes";
 }
 
 function unable(message: string): GatewayError {

@@ -7,14 +7,14 @@ import { DeviceId, DeviceName } from "./answers.ts";
 
 const { privateKey: Key, addresses: Addresses } = Config.properties.interface.properties;
 
-/** The gateway as Mullvad knows it: a device. Number and keys are secrets: they are kept in the store and nowhere else. */
+/** This gateway's registration with Mullvad. Number and keys are secrets, kept in the store and nowhere else. */
 const MullvadRegistration = Type.Object(
   {
     number: Type.String({ pattern: "^[0-9]{16}$" }),
     id: DeviceId,
     name: DeviceName,
     privateKey: Key,
-    /** A key that was on its way to the provider when something failed; the provider has this one or the other. */
+    /** A key that was being sent to the provider when something failed; the provider has either key. */
     newKey: Type.Optional(Key),
     addresses: Addresses,
     /** ISO 8601. */
@@ -26,7 +26,7 @@ export type MullvadRegistration = Static<typeof MullvadRegistration>;
 
 const schema = Compile(MullvadRegistration);
 
-/** Null where the text is none. */
+/** Null if the text is not a registration. */
 export function registrationFrom(text: string): MullvadRegistration | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -36,7 +36,7 @@ export function registrationFrom(text: string): MullvadRegistration | null {
   }
 }
 
-/** What is in it reaches the kernel's tools. */
+/** Its contents reach the kernel's tools. */
 function isSound({ privateKey, newKey = privateKey, addresses }: MullvadRegistration): boolean {
   const canonical = addresses.every((text) => {
     const prefix = parsePrefix(text);

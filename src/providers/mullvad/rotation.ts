@@ -9,8 +9,8 @@ import { GONE } from "./shown.ts";
 type Save = (registration: MullvadRegistration) => void;
 
 /**
- * Gives the registration another key. That key is saved before the provider hears of it: whatever fails in between,
- * the key that the provider has is here, and the next rotation finds out which one it is.
+ * Gives the registration a new key. The key is saved before it is sent: whatever fails in between, the provider's key is
+ * stored here, and the next rotation finds out which one that is.
  */
 export async function rotated(
   session: MullvadSession,
@@ -31,7 +31,7 @@ export async function rotated(
   return next;
 }
 
-/** The registration with the key, the name and the addresses that the provider has; a new key that it has not is dropped. */
+/** The registration with the provider's key, name and addresses; a new key that the provider does not have is dropped. */
 export function settled(
   { newKey, ...registration }: MullvadRegistration,
   device: MullvadDevice,
@@ -41,7 +41,7 @@ export function settled(
   return { ...registration, name, addresses, ...(taken && { privateKey: newKey }) };
 }
 
-/** After a failure that leaves open whether the provider has taken the key, it is asked which one it has. */
+/** If a failure leaves open whether the provider took the key, asks it which one it has. */
 async function replaced(
   session: MullvadSession,
   { id, newKey = "" }: MullvadRegistration,
@@ -67,6 +67,6 @@ async function present(session: MullvadSession, id: string): Promise<MullvadDevi
 function undecided(error: unknown): never {
   throw new GatewayError(
     "unable",
-    `${messageOf(error)}; which key the provider has now is not known, and connecting may fail: try again`,
+    `${messageOf(error)}; it is unknown which key the provider has, and connecting may fail; try again`,
   );
 }

@@ -3,10 +3,10 @@ import type { ShownAccount } from "../provider.ts";
 import type { MullvadDevice } from "./answers.ts";
 import type { MullvadRegistration } from "./registration.ts";
 
-/** Of what was asked of the provider: the answer, or why there is none. */
+/** An answer of the provider, or why there is none. */
 export type Outcome<T> = T | Error;
 
-/** What the provider has for the registration's key; null where the account no longer has the device. */
+/** The provider's key for the registration; null if the account no longer has it. */
 type Provided = Pick<MullvadDevice, "publicKey"> | null;
 
 export function shownAccount(
@@ -26,23 +26,23 @@ export function shownAccount(
   };
 }
 
-export const GONE =
-  "the provider no longer has this device, somebody has removed it; log out, then log in again";
+export const GONE = "the registration was removed from the account; log out, then log in again";
 
-/** Enough to tell two accounts apart, and of no use to anybody else. */
+/** Enough to tell two accounts apart, and useless to anyone else. */
 const SHOWN_DIGITS = 4;
 
 function unknown(...outcomes: Outcome<unknown>[]): string[] {
   const failed = outcomes.find((each) => each instanceof Error);
-  return failed === undefined ? [] : [`not all is known: ${failed.message}`];
+  return failed === undefined ? [] : [`incomplete: ${failed.message}`];
 }
 
 function differing({ privateKey, newKey }: MullvadRegistration, provided: Outcome<Provided>): string[] {
-  if (newKey !== undefined) return ["a change of the key is not finished: portcullis account rotate-key"];
+  if (newKey !== undefined)
+    return ["a key rotation is unfinished; finish it with: portcullis account rotate-key"];
   if (provided instanceof Error) return [];
   if (provided === null) return [GONE];
   if (provided.publicKey === publicKeyOf(privateKey)) return [];
   return [
-    "the provider has another key for this device, and connecting fails: portcullis account rotate-key",
+    "the provider has another key for this registration, so connecting fails; replace it with: portcullis account rotate-key",
   ];
 }

@@ -46,13 +46,13 @@ function registration({ stored }: Gateway): MullvadRegistration {
   return found;
 }
 
-/** The one device of the account, as the provider has it. */
+/** The account's only device, as the provider has it. */
 function provided({ provider }: Gateway) {
   expect(provider.devices.size).toBe(1);
   return [...provider.devices.values()][0] as NonNullable<ReturnType<FakeProvider["put"]>>;
 }
 
-/** Whether the provider has the key that the gateway would connect with. */
+/** Whether the provider has the gateway's key. */
 function agrees(on: Gateway): boolean {
   return provided(on).pubkey === publicKeyOf(registration(on).privateKey);
 }
@@ -65,7 +65,7 @@ async function loggedIn(options = {}): Promise<Gateway> {
 }
 
 describe("logging in", () => {
-  test("makes a device whose key the provider has, and says what it is without a secret", async () => {
+  test("registers a key with the provider, and shows the registration without secrets", async () => {
     const all = gateway();
     const shown = await all.account.logIn(NUMBER);
     expect(agrees(all)).toBe(true);
@@ -82,23 +82,23 @@ describe("logging in", () => {
     expect(JSON.stringify(shown)).not.toContain(registration(all).privateKey);
   });
 
-  test("a second time is refused before the provider is asked", async () => {
+  test("a second time is refused without a request to the provider", async () => {
     const all = await loggedIn();
     const before = registration(all);
     await expect(all.account.logIn(NUMBER)).rejects.toThrow(
-      'there is an account here already, with the device "happy otter 50"; log out first',
+      'there already is an account here, with the registration "happy otter 50"; log out first',
     );
     expect([all.provider.asked, registration(all)]).toEqual([[], before]);
   });
 
-  test("twice at once makes one device", async () => {
+  test("twice at once makes one registration", async () => {
     const all = gateway();
     const both = await Promise.allSettled([all.account.logIn(NUMBER), all.account.logIn(NUMBER)]);
     expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
     expect(agrees(all)).toBe(true);
   });
 
-  test("in two processes at once leaves the device of one, here and at the provider", async () => {
+  test("in two processes at once leaves one registration, here and at the provider", async () => {
     const all = gateway();
     const other = mullvadAccount(Store.open(all.directory, NOW), all.provider.send);
     const both = await Promise.allSettled([all.account.logIn(NUMBER), other.logIn(NUMBER)]);
@@ -106,10 +106,10 @@ describe("logging in", () => {
     expect(agrees(all)).toBe(true);
   });
 
-  test("what the provider refuses is stored nowhere", async () => {
+  test("that the provider refuses stores nothing", async () => {
     const all = gateway();
     all.provider.maxDevices = 0;
-    await expect(all.account.logIn(NUMBER)).rejects.toThrow("all the devices that it may have");
+    await expect(all.account.logIn(NUMBER)).rejects.toThrow("as many registrations as it may have");
     await expect(all.account.logIn("0000000000000000")).rejects.toThrow("does not know this account");
     expect([all.stored(), all.changes(), all.provider.devices.size]).toEqual([null, 0, 0]);
   });
@@ -118,14 +118,14 @@ describe("logging in", () => {
     ["an answer that is lost", null],
     ["an answer that is cut", { status: 201, body: '{"id":' }],
     ["trouble at the provider", { status: 502, body: "<html>" }],
-  ])("%s leaves no device that nobody knows of", async (_, answer) => {
+  ])("%s leaves no unknown registration", async (_, answer) => {
     const all = gateway();
     all.provider.mishap("POST /devices", answer, true);
     await expect(all.account.logIn(NUMBER)).rejects.toThrow("provider");
     expect([all.stored(), all.provider.devices.size]).toEqual([null, 0]);
   });
 
-  test("a device that cannot be stored is removed again; those of others stay", async () => {
+  test("a registration that cannot be stored is removed again; other devices stay", async () => {
     const all = gateway();
     const other = all.provider.put("someone else's");
     all.store.write = () => {
@@ -135,17 +135,17 @@ describe("logging in", () => {
     expect([...all.provider.devices.keys()]).toEqual([other.id]);
   });
 
-  test("where not even that can be done, the message says where to look", async () => {
+  test("if not even that is possible, the message says where to look", async () => {
     const all = gateway();
     all.provider.mishap("POST /devices", null, true);
     all.provider.mishap("GET /devices", null);
     await expect(all.account.logIn(NUMBER)).rejects.toThrow(
-      "provider.test cannot be asked: the connection was closed; a device of no use may be left in the account: https://mullvad.net/account/devices",
+      "provider.test cannot be asked: the connection was closed; an unused registration may be left in the account: https://mullvad.net/account/devices",
     );
     expect(all.stored()).toBeNull();
   });
 
-  test("a stored value that is no device is none", async () => {
+  test("a stored value that is not a registration counts as none", async () => {
     const all = gateway();
     all.store.write("account", '{"number":"1"}');
     await expect(all.account.show()).rejects.toThrow("cannot be read and is not used");
@@ -155,41 +155,39 @@ describe("logging in", () => {
 });
 
 describe("showing", () => {
-  test("without an account says how to get one", async () => {
+  test("without an account says how to log in", async () => {
     await expect(gateway().account.show()).rejects.toThrow(
       "there is no account here; log in with: portcullis account login",
     );
   });
 
-  test("without an answer shows what is known, and says so", async () => {
+  test("without an answer from the provider shows what is known, and says so", async () => {
     const all = await loggedIn();
     all.provider.mishap("POST /token", null);
     expect(await all.account.show()).toMatchObject({
       device: "happy otter 50",
       paid_until: null,
-      warnings: ["not all is known: provider.test cannot be asked: the connection was closed"],
+      warnings: ["incomplete: provider.test cannot be asked: the connection was closed"],
     });
   });
 
-  test("a device that somebody has removed is told", async () => {
+  test("reports a registration that was removed", async () => {
     const all = await loggedIn();
     all.provider.devices.clear();
     const { paid_until, warnings } = await all.account.show();
     expect(paid_until).toBe(EXPIRY);
-    expect(warnings).toEqual([
-      "the provider no longer has this device, somebody has removed it; log out, then log in again",
-    ]);
+    expect(warnings).toEqual(["the registration was removed from the account; log out, then log in again"]);
   });
 
-  test("a key that somebody else has put there is told", async () => {
+  test("reports a key that was replaced at the provider", async () => {
     const all = await loggedIn();
     provided(all).pubkey = "xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=";
     expect((await all.account.show()).warnings).toEqual([
-      "the provider has another key for this device, and connecting fails: portcullis account rotate-key",
+      "the provider has another key for this registration, so connecting fails; replace it with: portcullis account rotate-key",
     ]);
   });
 
-  test("another address or name at the provider is taken up", async () => {
+  test("adopts the provider's new address or name", async () => {
     const all = await loggedIn();
     provided(all).ipv4_address = "10.64.0.99/32";
     expect((await all.account.show()).addresses).toEqual(["10.64.0.99/32", "fd64::50/128"]);
@@ -198,7 +196,7 @@ describe("showing", () => {
 });
 
 describe("logging out", () => {
-  test("removes the device at the provider and every trace of it here", async () => {
+  test("removes the registration at the provider and every trace of it here", async () => {
     const all = await loggedIn();
     const { privateKey, id } = registration(all);
     expect(await all.account.logOut(false)).toEqual({ device: "happy otter 50", remains: null });
@@ -209,7 +207,7 @@ describe("logging out", () => {
     }
   });
 
-  test("of a device that is gone already succeeds", async () => {
+  test("of a registration that is already gone succeeds", async () => {
     const all = await loggedIn();
     all.provider.devices.clear();
     expect(await all.account.logOut(false)).toEqual({ device: "happy otter 50", remains: null });
@@ -220,23 +218,23 @@ describe("logging out", () => {
     const all = await loggedIn();
     all.provider.mishap(on === "DELETE" ? `DELETE /${registration(all).id}` : on, null);
     await expect(all.account.logOut(false)).rejects.toThrow(
-      "provider.test cannot be asked: the connection was closed; nothing was changed; with --forget the account is forgotten here alone",
+      "provider.test cannot be asked: the connection was closed; nothing was changed; pass --forget to remove the account here only",
     );
     expect(agrees(all)).toBe(true);
   });
 
-  test("with --forget it needs no answer, and says what remains", async () => {
+  test("with --forget needs no answer, and says what remains", async () => {
     const all = await loggedIn();
     all.provider.mishap("POST /token", null);
     expect(await all.account.logOut(true)).toEqual({
       device: "happy otter 50",
       remains:
-        'the device "happy otter 50" is still in the account, because provider.test cannot be asked: the connection was closed; remove it at https://mullvad.net/account/devices',
+        'the registration "happy otter 50" is still in the account, because provider.test cannot be asked: the connection was closed; remove it at https://mullvad.net/account/devices',
     });
     expect([all.stored(), all.provider.devices.size]).toEqual([null, 1]);
   });
 
-  test("under a tunnel that uses the account is refused, with --forget too", async () => {
+  test("while a tunnel uses the account is refused, with --forget too", async () => {
     const all = await loggedIn();
     all.used.inUse = true;
     for (const forget of [false, true])
@@ -253,7 +251,7 @@ describe("logging out", () => {
 });
 
 describe("another key", () => {
-  test("takes the place of the former one in the same device", async () => {
+  test("replaces the former one in the same registration", async () => {
     const all = await loggedIn();
     const before = registration(all);
     const shown = await all.account.rotateKey();
@@ -267,13 +265,13 @@ describe("another key", () => {
       expect(readFileSync(join(all.directory, file), "latin1")).not.toContain(before.privateKey);
   });
 
-  test("brings the addresses that the provider gives with it", async () => {
+  test("comes with the addresses that the provider assigns to it", async () => {
     const all = await loggedIn();
     provided(all).ipv4_address = "10.64.0.99/32";
     expect((await all.account.rotateKey()).addresses[0]).toBe("10.64.0.99/32");
   });
 
-  test("under a tunnel that uses the account is refused", async () => {
+  test("while a tunnel uses the account is refused", async () => {
     const all = await loggedIn();
     all.used.inUse = true;
     await expect(all.account.rotateKey()).rejects.toThrow("disconnect first");
@@ -288,7 +286,7 @@ describe("another key", () => {
     expect([registration(all), agrees(all)]).toEqual([before, true]);
   });
 
-  test.each([true, false])("that may have arrived (%p) is found out at once", async (arrived) => {
+  test.each([true, false])("that may have arrived (%p) is clarified at once", async (arrived) => {
     const all = await loggedIn();
     const before = registration(all);
     all.provider.mishap("PUT /pubkey", null, arrived);
@@ -302,22 +300,25 @@ describe("another key", () => {
     expect(registration(all)).not.toHaveProperty("newKey");
   });
 
-  test.each([true, false])("that may have arrived (%p) waits where the provider is gone", async (arrived) => {
-    const all = await loggedIn();
-    all.provider.mishap("PUT /pubkey", null, arrived);
-    all.provider.mishap(`GET /${registration(all).id}`, null);
-    await expect(all.account.rotateKey()).rejects.toThrow(
-      "which key the provider has now is not known, and connecting may fail: try again",
-    );
-    expect(registration(all)).toHaveProperty("newKey");
-    all.provider.mishap("POST /token", null);
-    expect((await all.account.show()).warnings).toContain(
-      "a change of the key is not finished: portcullis account rotate-key",
-    );
-    expect((await all.account.show()).warnings).toEqual([]);
-    expect(agrees(all)).toBe(true);
-    expect(registration(all)).not.toHaveProperty("newKey");
-  });
+  test.each([true, false])(
+    "that may have arrived (%p) stays open while the provider does not answer",
+    async (arrived) => {
+      const all = await loggedIn();
+      all.provider.mishap("PUT /pubkey", null, arrived);
+      all.provider.mishap(`GET /${registration(all).id}`, null);
+      await expect(all.account.rotateKey()).rejects.toThrow(
+        "it is unknown which key the provider has, and connecting may fail; try again",
+      );
+      expect(registration(all)).toHaveProperty("newKey");
+      all.provider.mishap("POST /token", null);
+      expect((await all.account.show()).warnings).toContain(
+        "a key rotation is unfinished; finish it with: portcullis account rotate-key",
+      );
+      expect((await all.account.show()).warnings).toEqual([]);
+      expect(agrees(all)).toBe(true);
+      expect(registration(all)).not.toHaveProperty("newKey");
+    },
+  );
 
   test.each([true, false])("is finished by the next rotation (arrived: %p)", async (arrived) => {
     const all = await loggedIn();
@@ -331,7 +332,7 @@ describe("another key", () => {
     expect(registration(all)).not.toHaveProperty("newKey");
   });
 
-  test("that the provider took but the disk did not is still here after a crash", async () => {
+  test("that the provider accepted but the disk did not is still here after a crash", async () => {
     const all = await loggedIn();
     const write = all.store.write.bind(all.store);
     let writes = 0;
@@ -346,7 +347,7 @@ describe("another key", () => {
     expect(agrees(all)).toBe(true);
   });
 
-  test("of a device that is gone says so, and keeps what it had", async () => {
+  test("of a registration that is gone says so, and keeps what it had", async () => {
     const all = await loggedIn();
     const before = registration(all);
     all.provider.devices.clear();
@@ -356,7 +357,7 @@ describe("another key", () => {
 });
 
 test.each([200, 302, 400, 401, 404, 429, 500])(
-  "nothing that is said after HTTP %d holds the number, a key or the token",
+  "no message after HTTP %d contains the number, a key or the token",
   async (status) => {
     for (const on of ["POST /token", "GET /accounts/me", "PUT /pubkey", "POST /devices", "DELETE"]) {
       const all = await loggedIn();

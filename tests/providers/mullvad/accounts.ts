@@ -10,7 +10,7 @@ interface Surroundings {
   takeUp?: () => Promise<void>;
 }
 
-/** An account at Mullvad, as a gateway with this store has it. */
+/** The Mullvad account of a gateway with this store. */
 export function mullvadAccount(store: Store, send: Send, surroundings: Surroundings = {}) {
   const settings = settingsFrom({ managedApi: BASE });
   const { inUse = () => false, takeUp = async () => {} } = surroundings;

@@ -9,7 +9,7 @@ function opened(provider: FakeProvider) {
   return new MullvadApi(BASE, provider.send).open(NUMBER);
 }
 
-test("an account is opened, and its device made, shown, given another key and removed", async () => {
+test("an account can be opened, and its device added, shown, given another key and removed", async () => {
   const provider = new FakeProvider();
   const account = await opened(provider);
   const made = await account.add(KEY);
@@ -45,33 +45,33 @@ test("a base address may have a path and end in a slash", async () => {
   expect(urls).toEqual(["https://provider.test/mirror/auth/v1/token"]);
 });
 
-describe("each refusal is a sentence that says what to do, and repeats nothing of what was sent", () => {
+describe("each refusal says what to do, and repeats nothing of the request", () => {
   test.each([
-    [400, "INVALID_ACCOUNT", "the provider does not know this account number; look whether it is mistyped"],
+    [400, "INVALID_ACCOUNT", "the provider does not know this account number; check it for typing errors"],
     [
       400,
       "MAX_DEVICES_REACHED",
-      "the account has all the devices that it may have; remove one at https://mullvad.net/account/devices, then try again",
+      "the account has as many registrations as it may have; remove one at https://mullvad.net/account/devices, then try again",
     ],
-    [400, "PUBKEY_IN_USE", "the provider knows the new key already; try again, which makes another one"],
+    [400, "PUBKEY_IN_USE", "the provider already knows the new key; try again, which makes another one"],
     [
       401,
       "INVALID_ACCESS_TOKEN",
-      "the provider does not accept the access that it has just given; try again later",
+      "the provider does not accept the access token that it just issued; try again later",
     ],
-    [429, "THROTTLED", "too many attempts; wait some minutes"],
-    [418, "TEAPOT", "the provider refuses: TEAPOT (HTTP 418)"],
-    [418, "constructor", "the provider refuses: constructor (HTTP 418)"],
-    [400, "a\u001b[2J", "the provider's answer makes no sense (HTTP 400); look at --managed-api"],
-    [503, "SERVICE_UNAVAILABLE", "the provider has trouble of its own (HTTP 503); try again later"],
-    [302, "MOVED", "the provider's answer makes no sense (HTTP 302); look at --managed-api"],
+    [429, "THROTTLED", "too many attempts; try again in a few minutes"],
+    [418, "TEAPOT", "the provider refused: TEAPOT (HTTP 418)"],
+    [418, "constructor", "the provider refused: constructor (HTTP 418)"],
+    [400, "a\u001b[2J", "the provider's answer is not understood (HTTP 400); check --managed-api"],
+    [503, "SERVICE_UNAVAILABLE", "the provider has an internal problem (HTTP 503); try again later"],
+    [302, "MOVED", "the provider's answer is not understood (HTTP 302); check --managed-api"],
   ])("%d %s", async (status, code, sentence) => {
     const provider = new FakeProvider();
     provider.refuse("POST /token", status, code);
     expect(await opened(provider).catch((error: Error) => error.message)).toBe(sentence);
   });
 
-  test("whoever is told how long to wait passes it on", async () => {
+  test("a wait that the provider asks for is passed on", async () => {
     const provider = new FakeProvider();
     provider.refuse("POST /token", 429, "THROTTLED", { "retry-after": "90" });
     await expect(opened(provider)).rejects.toThrow("too many attempts; try again in 90 seconds");
@@ -87,7 +87,7 @@ describe("each refusal is a sentence that says what to do, and repeats nothing o
     await expect(opened(provider)).rejects.toThrow("the provider does not know this account number");
   });
 
-  test("no answer is told with its reason", async () => {
+  test("a missing answer is reported with its reason", async () => {
     const provider = new FakeProvider();
     provider.mishap("POST /token", null);
     await expect(opened(provider)).rejects.toThrow(
@@ -96,7 +96,7 @@ describe("each refusal is a sentence that says what to do, and repeats nothing o
   });
 });
 
-describe("an answer that is not as documented is refused", () => {
+describe("an undocumented answer is refused", () => {
   const device = {
     id: "6a1f1e1c-0000-4000-8000-000000000000",
     name: "happy otter",
@@ -121,7 +121,7 @@ describe("an answer that is not as documented is refused", () => {
     const provider = new FakeProvider();
     provider.mishap("POST /token", { body });
     await expect(opened(provider)).rejects.toThrow(
-      "the provider's answer holds no usable access token; try again later",
+      "the provider's answer contains no usable access token; try again later",
     );
   });
 
@@ -148,7 +148,7 @@ describe("an answer that is not as documented is refused", () => {
       () => null,
       (error: Error) => error.message,
     );
-    expect(made).toBe(fault && `the provider's answer holds no usable ${fault}; try again later`);
+    expect(made).toBe(fault && `the provider's answer contains no usable ${fault}; try again later`);
   });
 
   test("another device than was asked for", async () => {
@@ -156,22 +156,22 @@ describe("an answer that is not as documented is refused", () => {
     const account = await opened(provider);
     const other = { ...device, pubkey: generateKeyPair().publicKey };
     provider.mishap("POST /devices", { status: 201, body: JSON.stringify(other) });
-    await expect(account.add(KEY)).rejects.toThrow("another key than it was given");
+    await expect(account.add(KEY)).rejects.toThrow("another key than the request");
   });
 
   test("an account and a list of devices", async () => {
     const provider = new FakeProvider();
     const account = await opened(provider);
     provider.mishap("GET /accounts/me", { body: '{"expiry":"one day"}' });
-    await expect(account.paidUntil()).rejects.toThrow("holds no usable account");
+    await expect(account.paidUntil()).rejects.toThrow("contains no usable account");
     provider.mishap("GET /devices", { body: '{"devices":[]}' });
-    await expect(account.devices()).rejects.toThrow("holds no usable list of devices");
+    await expect(account.devices()).rejects.toThrow("contains no usable list of devices");
   });
 
-  test("a page that is not there is no device that is gone", async () => {
+  test("an unknown path is not taken for a device that is gone", async () => {
     const provider = new FakeProvider();
     const account = await opened(provider);
     provider.mishap("DELETE /x", { status: 404, body: "<html>not found</html>" });
-    await expect(account.remove("x")).rejects.toThrow("makes no sense (HTTP 404)");
+    await expect(account.remove("x")).rejects.toThrow("is not understood (HTTP 404)");
   });
 });

@@ -16,19 +16,19 @@ export interface FakeDevice {
   ipv6_address: string;
 }
 
-/** What happens in the place of the next request to a method and the end of a path. */
+/** What happens to the next request with a method and a path that ends so. */
 interface Mishap {
   on: string;
-  /** In the place of the provider's answer; null is none. */
+  /** Replaces the provider's answer; null is no answer. */
   answer: HttpsAnswer | null;
-  /** The provider does what it was asked to, but its answer is lost. */
+  /** The provider carries out the request, but its answer is lost. */
   done: boolean;
 }
 
-/** A provider that speaks Mullvad's documented interface, in memory. */
+/** A provider in memory that speaks Mullvad's documented interface. */
 export class FakeProvider {
   readonly devices = new Map<string, FakeDevice>();
-  /** Every request, its method and path. */
+  /** The method and path of every request. */
   readonly asked: string[] = [];
   maxDevices = 5;
   number = NUMBER;

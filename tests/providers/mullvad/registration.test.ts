@@ -17,7 +17,7 @@ test("a registration is read back as it was written, with a new key or without",
     expect(registrationFrom(JSON.stringify(registration))).toEqual(registration);
 });
 
-describe("what the kernel's tools or a terminal could stumble over is no registration", () => {
+describe("values that are unsafe for the kernel's tools or a terminal are not a registration", () => {
   test.each([
     ["no JSON", "{"],
     ["null", "null"],

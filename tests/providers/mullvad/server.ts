@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { HttpsRequest, Send } from "../../../src/system/host.ts";
 
-/** Serves what `send` answers; where that throws, the connection ends without an answer. */
+/** Serves what `send` answers; if it throws, closes the connection without an answer. */
 export function serveProvider(send: Send): RequestListener {
   return (request, response) => {
     void answer(send, request, response).catch(() => request.socket.destroy());
