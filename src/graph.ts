@@ -23,7 +23,7 @@ import { assertMachine } from "./system/machine.ts";
 import { SavedState } from "./tunnel/saved-state.ts";
 import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
 
-/** The parts of a gateway, put together; nothing has touched the kernel yet. */
+/** The parts of a gateway, wired together; nothing has touched the kernel yet. */
 export interface Graph extends Tunnel {
   settings: Settings;
   store: Store;
@@ -34,15 +34,15 @@ export interface Graph extends Tunnel {
   host: Host;
   findNetwork: () => Promise<HostNetwork>;
   events: EventBus;
-  /** The operator's account at a provider, which is asked by way of `send`. */
+  /** The operator's account at a provider, which is contacted through `send`. */
   accountsBy: (send: Send) => Accounts;
-  /** Makes managed servers use the account that is in the store now. */
+  /** Makes managed servers use the account in the store. */
   takeUpAccount: () => Promise<void>;
-  /** What was found damaged, for an alert once somebody listens. */
+  /** What was found damaged, for alerts once there are listeners. */
   damages: [AlertCode, string][];
 }
 
-/** `note` is told the machine's network each time that it is looked up. */
+/** `note` gets the machine's network each time it is looked up. */
 export async function graphOf(
   settings: Settings,
   note: (network: HostNetwork) => void = () => {},

@@ -21,20 +21,20 @@ import type { Host } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
 
-/** What is under way ends within milliseconds; systemd waits for 90 s. */
+/** Work in progress ends within milliseconds; systemd waits for 90 s. */
 const STOP_WITHIN_MS = 5_000;
-/** An address that comes with a cable is awaited by people. */
+/** People wait for an address that comes with a cable. */
 const LISTEN_AGAIN_MS = 1_000;
 
 export interface Service {
   port: number;
-  /** Stops answering; what stands in the kernel stays. */
+  /** Stops answering; the kernel's state stays as it is. */
   stop(): Promise<void>;
 }
 
-/** Raises the kill switch, then answers on the HTTP interface. */
+/** Puts the kill switch in place, then answers on the HTTP interface. */
 export async function serve(settings: Settings): Promise<Service> {
-  // The database and the operator's socket are nobody else's business.
+  // Only root may use the database and the operator's socket.
   process.umask(0o077);
   assertMachine(settings.netns);
   await claimGateway(settings, new Log(settings.logLevel));
@@ -48,21 +48,21 @@ export async function serve(settings: Settings): Promise<Service> {
     if (graph.savedState.killSwitchWanted()) await raiseKillSwitch(settings, graph.findNetwork);
     throw error;
   });
-  // What a long server list was parsed from is twice the list itself, and a Pi has better use for that memory.
+  // The text of a long server list takes twice the memory of the list itself, which a Pi needs for other things.
   Bun.gc(true);
   if (controller.lans.length === 0)
-    log.warn("no LAN interface with a private address: only this machine can reach the gateway");
+    log.warn("no LAN interface has a private address: only this machine can reach the gateway");
   else log.info(`LAN: ${lanText(graph.killSwitch.network, settings)}`);
   const operator = answerOperator(settings.stateDir, answersOf(graph), { clock: graph.host, log });
   const gateway = gatewayOf({ ...graph, clock: graph.host });
   for (const [code, message] of graph.damages) graph.events.alarm(code, message);
   graph.savedState.save();
-  // Of the namespace that this process listens in.
+  // In the namespace in which this process listens.
   const peers = new Peers(new LinuxHost());
   const app = createApp(gateway, {
     names: [hostname()],
     lan: () => controller.lans.flatMap((lan) => lan.prefixes),
-    // Those of another namespace are no interfaces that anyone comes in by here.
+    // Requests never arrive on the interfaces of another namespace.
     interfaces: () => (settings.netns === null ? controller.lans.map((lan) => lan.interface) : []),
     interfaceOf: (address, port) => peers.interfaceOf(address, port),
     clock: graph.host,
@@ -71,11 +71,11 @@ export async function serve(settings: Settings): Promise<Service> {
   });
   if (updates.isFetched && catalogue.managed.listed().length === 0)
     log.info(
-      "the provider managed has no servers yet; its list comes with the first tunnel, or: portcullis servers update",
+      "the provider managed has no servers yet; its list is fetched through the first tunnel, or by: portcullis servers update",
     );
   const stopping = new AbortController();
   const http = listenWhenThere(app, graph, stopping.signal);
-  const killSwitch = graph.savedState.killSwitchWanted() ? "stands" : "is down, as the operator wants it";
+  const killSwitch = graph.savedState.killSwitchWanted() ? "is in place" : "is off, as the operator wants it";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
   void supervisor.watch(stopping.signal);
   void graph.savedState.keepSaving(graph.host, stopping.signal);
@@ -116,7 +116,7 @@ function answersOf(graph: Graph): OperatorAnswers {
   };
 }
 
-/** What is left to do where the service cannot start: without its state nobody knows that the operator wants the switch down. */
+/** If the service cannot start, it cannot know that the operator wants the kill switch off: puts it in place. */
 async function raiseKillSwitch(
   settings: Settings,
   findNetwork: (host: Host) => Promise<HostNetwork>,
@@ -131,7 +131,7 @@ async function raiseKillSwitch(
   await killSwitch.updateNetwork(await findNetwork(host));
 }
 
-/** On an address that this machine does not have now, as that of a LAN whose cable is out, as soon as it has it. */
+/** Waits for an address that this machine does not have yet, such as that of a LAN whose cable is out. */
 function listenWhenThere(app: App, { settings, host, log, killSwitch }: Graph, signal: AbortSignal) {
   let http = listenOn(app, settings, killSwitch.network.ipv6);
   const tryAgain = async (): Promise<void> => {
@@ -139,19 +139,21 @@ function listenWhenThere(app: App, { settings, host, log, killSwitch }: Graph, s
     if (signal.aborted) return;
     http = listenOn(app, settings, killSwitch.network.ipv6);
     if (http === null) return tryAgain();
-    log.info(`${settings.host} is there: Portcullis answers`);
+    log.info(`${settings.host} is now an address of this machine: Portcullis answers there`);
   };
   if (http === null) {
-    log.warn(`${settings.host} is no address of this machine now: Portcullis answers there as soon as it is`);
+    log.warn(
+      `${settings.host} is not an address of this machine yet: Portcullis will answer there as soon as it is`,
+    );
     void tryAgain().catch((error) => log.error(messageOf(error)));
   }
   return { port: http?.port ?? settings.port, stop: async () => http?.stop() };
 }
 
-/** Null where the address is not there. */
+/** Null if this machine does not have the address. */
 function listenOn(app: App, { host, port }: Settings, ipv6: Ipv6): ReturnType<typeof listen> | null {
   try {
-    // "Every address" is the old family's alone on a kernel without IPv6.
+    // On a kernel without IPv6, "every address" is IPv4's.
     return listen(app, host === "::" && ipv6 === "missing" ? "0.0.0.0" : host, port);
   } catch (cause) {
     if (isIP(host) !== 0 && (cause as NodeJS.ErrnoException).code === "EADDRNOTAVAIL") return null;

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What `scripts/build` leaves; `scripts/test` builds it first. */
+/** Built by `scripts/build`, which `scripts/test` runs first. */
 const BINARY = join(import.meta.dir, "../../dist/portcullis");
 const PORT = 20_000 + (process.pid % 10_000);
 let folder: string;
@@ -38,7 +38,7 @@ test("--help and --version answer for the program and for each command", async (
   }
 }, 120_000);
 
-test("wrong usage exits 2 with one line that names what is wrong", async () => {
+test("a usage error exits 2 with one line that names what is wrong", async () => {
   for (const args of [
     ["fly"],
     ["serve", "--port", "0"],
@@ -55,7 +55,7 @@ test("wrong usage exits 2 with one line that names what is wrong", async () => {
   }
 });
 
-test("a namespace that does not exist is a clear refusal", async () => {
+test("a namespace that does not exist is refused with a clear message", async () => {
   const { code, stderr } = await run(
     "serve",
     "--netns",
@@ -67,7 +67,7 @@ test("a namespace that does not exist is a clear refusal", async () => {
   expect(stderr).toContain("ip netns add no-such-namespace");
 });
 
-test("without ip, wg and nft it says which packages to install; without root, that root is needed", async () => {
+test("without ip, wg and nft it says which packages to install; without root, that it needs root", async () => {
   const none = await spawned([BINARY, "serve"], { PATH: folder });
   expect(none.code).toBe(1);
   expect(none.stderr).toContain(
@@ -79,14 +79,14 @@ test("without ip, wg and nft it says which packages to install; without root, th
   expect(unprivileged.stderr).toContain("run as root");
 });
 
-/** What the boot's unit raises where its files cannot be read. */
+/** The table of the boot unit if its files cannot be read. */
 const HALF = "add chain inet portcullis output { type filter hook output priority filter; policy drop; }";
 
 test.each([
   ["no kill switch", "add table inet other"],
   ["half of one", `add table inet portcullis; ${HALF}`],
 ])(
-  "with a state directory that cannot be opened it refuses to serve, and where there was %s leaves a whole one",
+  "if the state directory cannot be opened it refuses to serve, and leaves a complete kill switch where there was %s",
   async (_, before) => {
     const netns = `pcbinary${process.pid}`;
     await spawned(["ip", "netns", "add", netns]);
@@ -117,21 +117,21 @@ test.each([
   },
 );
 
-test("the binary reads no .env and no bunfig.toml of the folder it is started in", async () => {
+test("the binary reads neither .env nor bunfig.toml of the folder in which it is started", async () => {
   writeFileSync(join(folder, ".env"), "PORTCULLIS_PORT=wrong\n");
   writeFileSync(join(folder, "bunfig.toml"), 'preload = ["./missing.ts"]\n');
   const { stderr } = await run("serve", "--netns", "no-such-namespace");
   expect(stderr).toContain("no network namespace");
 });
 
-test("try: the box answers, connects, and leaves nothing behind; what a killed one left, the next removes", async () => {
+test("try: the sandbox answers, connects, and leaves nothing behind; the next one removes what a killed one left", async () => {
   const api = `http://127.0.0.1:${PORT}`;
-  const killed = await box();
+  const killed = await started();
   killed.kill("SIGKILL");
   await killed.exited;
   expect(remains(killed.pid)).not.toEqual([]);
 
-  const second = await box();
+  const second = await started();
   expect(remains(killed.pid)).toEqual([]);
   const connected = await fetch(`${api}/api/connect`, {
     method: "POST",
@@ -148,7 +148,7 @@ test("try: the box answers, connects, and leaves nothing behind; what a killed o
   expect(await second.exited).toBe(0);
   expect(remains(second.pid)).toEqual([]);
 
-  async function box() {
+  async function started() {
     const child = Bun.spawn([BINARY, "try", "--port", `${PORT}`], {
       cwd: folder,
       stdout: "ignore",
@@ -162,11 +162,11 @@ test("try: the box answers, connects, and leaves nothing behind; what a killed o
       if (answer === "healthy") return child;
       await Bun.sleep(50);
     }
-    throw new Error("the box does not answer");
+    throw new Error("the sandbox does not answer");
   }
 }, 120_000);
 
-/** Namespaces, files, sockets and processes' folders that carry the name of a box of that process. */
+/** Namespaces, files, sockets and temporary folders with the name of a sandbox of that process. */
 function remains(pid: number): string[] {
   return ["/run/netns", "/etc/netns", "/var/run/wireguard", tmpdir()]
     .filter(existsSync)

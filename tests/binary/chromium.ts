@@ -4,17 +4,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 
-/** A browser without a window takes a second to start, and one to draw all; a busy machine takes many times that. */
+/** A headless browser takes a second to start and another to render; a busy machine takes many times that. */
 const ANSWERS_WITHIN_MS = 120_000;
 
 type Parameters = Record<string, unknown>;
 
-// biome-ignore lint/suspicious/noExplicitAny: what the browser says is for the test to judge
+// biome-ignore lint/suspicious/noExplicitAny: the tests check what the browser sends
 type Message = any;
 
-/** A browser in a network namespace, driven over a pair of pipes, so that it needs no port of its own. */
+/** A browser in a network namespace, driven over pipes, so that it needs no port. */
 export class Chromium {
-  /** What the page has asked for, and what its console says. */
+  /** The page's requests and console messages. */
   readonly urls: string[] = [];
   readonly complaints: string[] = [];
   private readonly waiting = new Map<number, (message: Message) => void>();
@@ -52,7 +52,7 @@ export class Chromium {
     return this.send("Page.navigate", { url });
   }
 
-  /** The value of an expression in the page; a promise is awaited. */
+  /** Evaluates an expression in the page; a promise is awaited. */
   async evaluate(expression: string): Promise<Message> {
     const options = { expression, returnByValue: true, awaitPromise: true };
     const { result, exceptionDetails } = await this.send("Runtime.evaluate", options);
@@ -69,7 +69,7 @@ export class Chromium {
     }
   }
 
-  /** A PNG of what the window shows. */
+  /** A PNG screenshot. */
   async screenshot(): Promise<Uint8Array> {
     const { data } = await this.send("Page.captureScreenshot");
     return Uint8Array.fromBase64(data);
@@ -80,7 +80,7 @@ export class Chromium {
     this.child.once("exit", () => resolve());
     this.child.kill("SIGKILL");
     await promise;
-    // Its helpers die with it, and may write until they do.
+    // Its child processes end with it, and may write until they do.
     rmSync(this.profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   }
 

@@ -2,15 +2,15 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { type Answer, answerFrom, request } from "../http/wire.ts";
 
-/** What `scripts/build` leaves; `scripts/test` builds it first. */
+/** Built by `scripts/build`, which `scripts/test` runs first. */
 export const BINARY = join(import.meta.dir, "../../dist/portcullis");
 
-/** A connect waits 10 s for the handshake, and for another connect's before its own. */
+/** A connect waits 10 s for the handshake, after another connect's 10 s. */
 const ANSWERS_WITHIN_MS = 60_000;
 
 let count = 0;
 
-/** Talks to the interface from a loopback address of its own, and so has limits of its own. */
+/** Uses a loopback address of its own, so it has rate limits of its own. */
 export class Client {
   readonly address: string;
 
@@ -28,7 +28,7 @@ export class Client {
     return this.raw(request(method, path, body, headers));
   }
 
-  /** The status and the body of a request as a program sends it. */
+  /** Sends a request as programs do; returns the status and the body. */
   async ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: Answer["json"] }> {
     const { status, json, text } = await this.send(
       method,
@@ -38,7 +38,7 @@ export class Client {
     return { status, body: json ?? text };
   }
 
-  /** Sends bytes and collects what comes until the server closes; status 0 where nothing came. */
+  /** Sends bytes and reads until the server closes the connection; status 0 if nothing was received. */
   async raw(bytes: string | Uint8Array): Promise<Answer> {
     const received: Uint8Array[] = [];
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -46,7 +46,7 @@ export class Client {
     const timer = setTimeout(() => reject(new Error("no answer in time")), ANSWERS_WITHIN_MS);
     socket.on("data", (chunk: Uint8Array) => received.push(chunk));
     socket.on("close", () => resolve());
-    // A server that has refused the head does not read the body.
+    // A server that refuses the head does not read the body.
     socket.on("error", (error: NodeJS.ErrnoException) =>
       ["ECONNRESET", "EPIPE"].includes(error.code ?? "") ? resolve() : reject(error),
     );
@@ -58,7 +58,7 @@ export class Client {
     return answerFrom(Buffer.concat(received).toString());
   }
 
-  /** A connection that is the caller's to write to and to close. */
+  /** An open connection, which the caller must close. */
   open(): Socket {
     return connect({ host: "127.0.0.1", port: this.port, localAddress: this.address });
   }

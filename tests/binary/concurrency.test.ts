@@ -4,7 +4,7 @@ import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
 import { BINARY, Client } from "./client.ts";
 import { type Observed, outcomeOf } from "./order.ts";
 
-/** One run after another finds other things; FUZZ_SEED=… repeats one, as far as time lets it. */
+/** Each run is different; FUZZ_SEED=… repeats one, as far as timing allows. */
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
 const CLIENTS = 50;
 const DURATION_MS = 15_000;
@@ -48,11 +48,11 @@ const actions = fc.record({
   name: fc.constantFrom(...NAMES),
   exit: fc.constantFrom("box-vpn-1", "box-vpn-2", ...NAMES),
   provider: fc.constantFrom("managed", "custom", "imported"),
-  // Five a second may connect, disconnect or choose a provider.
+  // The rate limit for connect, disconnect and provider is five a second.
   pause: fc.integer({ min: 210, max: 300 }),
 });
 
-/** What each name was seen to go through, in each of the two lists. */
+/** The observed history of each name, in each of the two lists. */
 class Records {
   readonly custom = new Map<string, Observed[]>();
   readonly imported = new Map<string, Observed[]>();
@@ -82,7 +82,7 @@ test(
   TIMEOUT_MS,
 );
 
-/** What the gateway is for still goes. */
+/** The gateway still works. */
 async function expectWorking(client: Client): Promise<void> {
   const ask = (method: string, path: string, body?: unknown) => client.ask(method, path, body);
   expect((await ask("GET", "/api/status")).body).toMatchObject({ connected: false, killswitch_active: true });
@@ -119,7 +119,7 @@ async function act(index: number, until: number, records: Records): Promise<void
         break;
       case "remove":
       case "unimport":
-        // 400: the tunnel uses it, so it is there.
+        // 400: the tunnel uses it, so it exists.
         expectOne(told, [200, 400, 404]);
         records.note(action === "remove" ? "custom" : "imported", name, {
           ...seen,

@@ -5,16 +5,16 @@ import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
 import { BINARY, Client } from "./client.ts";
 import { type Block, blocksIn, commandsIn, patternOf, rowsIn } from "./page.ts";
 
-/** Network namespaces and a connect for each row on a busy machine. */
+/** Network namespaces, and a connect for each row, on a busy machine. */
 const TIMEOUT_MS = 240_000;
-/** The command line has one address, and its connection endpoints five requests a second. */
+/** The command line uses one address, which may send five connection requests a second. */
 const PACE_MS = 250;
 const ROOT = join(import.meta.dir, "../..");
 const PAGES = ["README.md", ...new Bun.Glob("docs/*.md").scanSync(ROOT), "CONTRIBUTING.md"].toSorted();
 const texts = new Map(
   await Promise.all(PAGES.map(async (page) => [page, await Bun.file(join(ROOT, page)).text()] as const)),
 );
-/** Blocks that this very suite and the sandbox's tests carry out. */
+/** Blocks that this suite and the sandbox's tests run themselves. */
 const CARRIED_OUT_ELSEWHERE = /^\.\/scripts\/(start|test|build)\b|^\S*\bbun test\b/;
 
 let lab: Lab;
@@ -41,10 +41,10 @@ interface Typed {
   stderr: string;
 }
 
-/** What a person types, in a shell that knows the gateway of the lab as the pages know the sandbox's. */
+/** Runs a command in a shell in which the lab's gateway replaces the sandbox's. */
 async function typed(script: string): Promise<Typed> {
   const { address } = new Client(gateway.port);
-  // Each curl comes from an address of its own, so that no limit is in the way.
+  // Each curl uses an address of its own, so that no rate limit applies.
   writeFileSync(join(folder, ".curlrc"), `interface = ${address}\n`);
   const around = `sudo() { "$@"; }\nportcullis() { ${BINARY} "$@"; }\n`;
   const child = Bun.spawn(["bash", "-c", around + script.replaceAll(":5000", `:${gateway.port}`)], {
@@ -64,7 +64,7 @@ async function typed(script: string): Promise<Typed> {
   return { code, stdout, stderr };
 }
 
-/** As the sandbox is when it is used for the first time. */
+/** The state of a new sandbox. */
 async function asAtFirst(): Promise<void> {
   const client = new Client(gateway.port);
   await client.ask("POST", "/api/provider/managed");

@@ -13,7 +13,7 @@ const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
 const TIMEOUT_MS = 240_000;
 
 let lab: Lab;
-/** Keeps a mount namespace in which the state directory is a small disk of its own. */
+/** Holds a mount namespace in which the state directory is a small disk of its own. */
 let disk: Bun.Subprocess;
 let gateway: Gateway;
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
   gateway = await lab.startGateway({ program: ["nsenter", "-t", `${disk.pid}`, "-m", BINARY] });
 }, TIMEOUT_MS);
 afterEach(async () => {
-  // Whatever stopped the service or keeps it from starting: nothing of the LAN gets out.
+  // Whatever stops the service or prevents its start, nothing from the LAN gets out.
   expect(await lab.fetchFrom(lab.namespaces.client, `http://${INTERNET.host4}/`)).toBeNull();
 }, TIMEOUT_MS);
 afterAll(async () => {
@@ -92,7 +92,7 @@ test(
 );
 
 test(
-  "what is under way when the service is killed is there as a whole or not at all",
+  "a change that is in progress when the service is killed is stored completely or not at all",
   async () => {
     const before = await names();
     const asked = Array.from({ length: 20 }, (_, index) => `under way ${index}`);
@@ -122,7 +122,7 @@ const page = () => lab.fetchFrom(lab.namespaces.client, `http://${INTERNET.host4
 const DONE = { status: 200, body: { success: true } };
 
 test(
-  "on a full disk nothing is taken and nothing is lost, the tunnel needs none, and it goes on when there is room",
+  "on a full disk changes are refused and nothing is lost, the tunnel works, and saving resumes when there is room",
   async () => {
     const before = await names();
     expect((await fresh().ask("POST", "/api/provider/managed")).status).toBe(200);
@@ -137,7 +137,7 @@ test(
     expect((await disconnect()).status).toBe(200);
     await expectKillSwitch();
     await gateway.kill("SIGTERM");
-    // The end of the service has given room back: what its log took.
+    // Stopping the service has freed the space of the database's log.
     await fill();
     await gateway.start();
     await expectTable();
@@ -158,18 +158,18 @@ test(
   TIMEOUT_MS,
 );
 
-/** Leaves not a byte. */
+/** Fills the disk to the last byte. */
 async function fill(): Promise<void> {
   const file = 'file=$(mktemp "$1/filling-XXXXXX"); dd if=/dev/zero of="$file" bs=512 2>/dev/null;';
   await onDisk(`${file} ! echo more 2>/dev/null >"$file-more"`);
 }
 
 test(
-  "with a read-only state directory it starts and connects, and says so; it saves as soon as it can",
+  "with a read-only state directory it starts, connects and reports it; it saves as soon as it can",
   async () => {
     const before = await names();
     expect((await fresh().ask("POST", "/api/provider/managed")).status).toBe(200);
-    // What was stored last is in the database's log alone.
+    // The latest changes are only in the database's log.
     await gateway.kill("SIGKILL");
     await onDisk('mount -o remount,ro "$1"');
     await gateway.start();
@@ -203,7 +203,7 @@ async function expectTable(): Promise<void> {
 }
 
 test(
-  "a damaged database is kept aside, an empty one is in its place, and the status says so",
+  "a damaged database is set aside, an empty one replaces it, and the status says so",
   async () => {
     await gateway.kill("SIGKILL");
     await onDisk('rm -f "$1"/*-wal "$1"/*-shm');
@@ -222,7 +222,7 @@ test(
   TIMEOUT_MS,
 );
 
-/** Writes over the middle of the database; returns what it is then. */
+/** Overwrites the middle of the database; returns the result. */
 function damage(): Buffer {
   const file = inside("portcullis.db");
   const descriptor = openSync(file, "r+");

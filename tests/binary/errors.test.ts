@@ -16,7 +16,7 @@ beforeAll(async () => {
 }, TIMEOUT_MS);
 afterAll(() => lab?.close(), TIMEOUT_MS);
 
-/** A client of its own, so that no limit is in the way. */
+/** A new client, so that no rate limit applies. */
 const fresh = () => new Client(gateway.port);
 
 function seen({ status, headers, json, text }: Answer) {
@@ -92,7 +92,7 @@ const BODIES: [request: string, body: string | Uint8Array, error: string][] = [
   ],
 ];
 
-test("what is wrong with a body is said: 400, JSON, the field's name", async () => {
+test("an invalid body is a 400 in JSON that names the field", async () => {
   const got = await Promise.all(
     BODIES.map(async ([request, body]) => [request, body, seen(await send(request, body))]),
   );
@@ -108,7 +108,7 @@ const TYPE = "Content-Type must be application/json";
 const LARGE = "body is too large: at most 65536 bytes";
 const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 
-test("a body of another type, of none, or of too many bytes is a 400, however it is sent", async () => {
+test("a body of another type, of no type, or of too many bytes is a 400, however it is sent", async () => {
   const types = ["text/plain", "", "application/json; charset=latin1", "multipart/form-data; boundary=x"];
   for (const type of types) {
     expect(seen(await send(CONNECT, "{}", { "Content-Type": type }))).toEqual(refusal(400, TYPE));
@@ -158,7 +158,7 @@ const PATHS: [request: string, status: number, error: string][] = [
   ["OPTIONS /api/connect", 404, "not found: OPTIONS /api/connect"],
 ];
 
-test("a path, a name or a method that is not ours is said, too", async () => {
+test("unknown paths, names and methods are reported too", async () => {
   const got = await Promise.all(PATHS.map(async ([request]) => [request, seen(await send(request))]));
   expect(got).toEqual(PATHS.map(([request, status, error]) => [request, refusal(status, error)]));
   const unknown = seen(await send(CONNECT, '{"server":"constructor"}'));
@@ -168,7 +168,7 @@ test("a path, a name or a method that is not ours is said, too", async () => {
 });
 
 test(
-  "what the kernel refuses, and a server that does not answer, are a 500 that says so",
+  "a refusal by the kernel and a server that does not answer are a 500 that says so",
   async () => {
     const client = fresh();
     for (const [name, address] of [
@@ -180,7 +180,7 @@ test(
     }
     await client.ask("POST", "/api/provider/custom");
     const connect = (server: string) => client.send("POST", "/api/connect", JSON.stringify({ server }));
-    // No interface can have a multicast address; the words are the kernel's.
+    // No interface can have a multicast address; the message is the kernel's.
     const refused = await connect("refused");
     expect([refused.status, refused.json.error]).toEqual([
       500,
@@ -195,7 +195,7 @@ test(
   TIMEOUT_MS,
 );
 
-test("who asks too often, and who sends from a page of another site, is refused like everyone else", async () => {
+test("too many requests and requests from another site's page are refused in the same form", async () => {
   const client = fresh();
   const answers = await Promise.all(Array.from({ length: 11 }, () => client.send("GET", "/api/nope")));
   const [last, ...others] = answers.filter(({ status }) => status === 429);
@@ -214,7 +214,7 @@ const HOST = "Host: localhost\r\n";
 const CLOSE = `${HOST}Connection: close\r\n`;
 const BODY = `POST /api/connect HTTP/1.1\r\n${CLOSE}Content-Type: application/json\r\n`;
 
-test("odd requests that are HTTP have our answers", async () => {
+test("unusual but valid HTTP gets our answers", async () => {
   const raw = async (bytes: string) => seen(await fresh().raw(bytes));
   const healthy = { status: 200, type: "text/plain; charset=utf-8", body: "healthy" };
   const foreign = refusal(403, "Host must be this gateway's address or name");
@@ -235,7 +235,7 @@ test("odd requests that are HTTP have our answers", async () => {
   expect(await raw(`GET /health HTTP/1.1\r\n${CLOSE}Content-Length: 5\r\n\r\nhello`)).toEqual(healthy);
 });
 
-test("requests that are sent without waiting get their answers in order, or the connection is closed", async () => {
+test("pipelined requests are answered in order, or the connection is closed", async () => {
   const head = (path: string, last = false) => `GET ${path} HTTP/1.1\r\n${last ? CLOSE : HOST}\r\n`;
   const statuses = async (bytes: string) => {
     const { status, rest } = await fresh().raw(bytes);
@@ -244,14 +244,14 @@ test("requests that are sent without waiting get their answers in order, or the 
   expect(await statuses(head("/nope") + head("/api/providers") + head("/api/nope", true))).toEqual([
     404, 200, 404,
   ]);
-  // Bun does not let a request wait for the answer to the one before it; no client in use sends such.
+  // Bun does not queue pipelined requests; no client in use sends them.
   expect(await statuses(head("/nope") + head("/api/status") + head("/nope", true))).toEqual([404]);
 });
 
 const HEAD = `GET /health HTTP/1.1\r\n${HOST}`;
 const CHUNKS = `${BODY}Transfer-Encoding: chunked\r\n`;
 
-/** What is no HTTP, or none that is served: Bun's parser refuses it, and no code of ours sees it. */
+/** Malformed or unsupported HTTP: Bun's parser refuses it before any code of ours. */
 const BROKEN: [what: string, bytes: string, status: number][] = [
   ["no Host", "GET /health HTTP/1.1\r\n\r\n", 400],
   ["no version", "GET /health\r\n\r\n", 505],
@@ -274,7 +274,7 @@ const BROKEN: [what: string, bytes: string, status: number][] = [
   ["TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400],
 ];
 
-test("what is no HTTP is refused with an empty answer, and the next request is served", async () => {
+test("malformed HTTP is refused with an empty answer, and the next request is served", async () => {
   for (const [what, bytes, wanted] of BROKEN) {
     const { status, text } = await fresh().raw(bytes);
     expect({ what, status, text }).toEqual({ what, status: wanted, text: "" });

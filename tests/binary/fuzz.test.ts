@@ -5,13 +5,13 @@ import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
 import { BINARY, Client } from "./client.ts";
 import { beginnings, bytes, nameOf, type Shot, shots } from "./shots.ts";
 
-/** One run after another finds other things; FUZZ_SEED=… repeats one. */
+/** Each run is different; FUZZ_SEED=… repeats one. */
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
 const CLIENTS = 200;
 const SHOTS_EACH = 6;
 const HALF_OPEN = 300;
 const RAW = 300;
-/** What it took here was 26 MiB; a leak of a few KiB a request would be ten times that. */
+/** Measured: 26 MiB; a leak of a few KiB a request would be ten times that. */
 const MORE_MIB = 100;
 const TIMEOUT_MS = 240_000;
 
@@ -29,7 +29,7 @@ afterAll(() => lab?.close(), TIMEOUT_MS);
 interface Usage {
   /** Memory, in MiB. */
   rss: number;
-  /** Files and sockets that are open. */
+  /** Open files and sockets. */
   descriptors: number;
 }
 
@@ -59,7 +59,7 @@ test(
   TIMEOUT_MS,
 );
 
-/** The state is what the accepted requests made it, and the kill switch stands. */
+/** The state is the result of the accepted requests, and the kill switch is in place. */
 async function expectState(kept: readonly Names[]): Promise<void> {
   const client = new Client(gateway.port);
   await client.ask("POST", "/api/disconnect");
@@ -67,7 +67,7 @@ async function expectState(kept: readonly Names[]): Promise<void> {
   expect(await listed(client, "imported")).toEqual(kept.flatMap(({ imported }) => [...imported]).sort());
   const { body } = await client.ask("GET", "/api/status");
   expect(body).toMatchObject({ connected: false, provider: "imported", killswitch_active: true });
-  // No fault of our own, of which the log would show the stack.
+  // No internal error: the log would show its stack.
   expect(gateway.log()).not.toContain("    at ");
 }
 
@@ -76,7 +76,7 @@ interface Names {
   imported: Set<string>;
 }
 
-/** One client's requests, one after another; returns the names that the accepted ones leave. */
+/** Sends one client's requests in order; returns the names that the accepted ones leave behind. */
 async function fire(index: number): Promise<Names> {
   const client = new Client(gateway.port);
   const names: Names = { custom: new Set(), imported: new Set() };
@@ -93,7 +93,7 @@ async function fire(index: number): Promise<Names> {
   return names;
 }
 
-/** What an accepted request changes. A name that is there cannot be added, and one that is not cannot go. */
+/** What an accepted request changes. A name that exists cannot be added, and one that does not cannot be removed. */
 function accept(shot: Shot, { custom, imported }: Names, told: object): void {
   const name = nameOf(shot);
   if (name === null) return;
@@ -104,7 +104,7 @@ function accept(shot: Shot, { custom, imported }: Names, told: object): void {
   else list.delete(name);
 }
 
-/** A connection that begins a request and does not end it. */
+/** A connection with an unfinished request. */
 function half(beginning: Uint8Array) {
   const socket = new Client(gateway.port).open();
   socket.on("error", () => {});
@@ -141,7 +141,7 @@ async function inBatches<T>(
   for (let at = 0; at < items.length; at += size) await Promise.all(items.slice(at, at + size).map(work));
 }
 
-/** Asks for health again and again until it is stopped, and looks at what the process takes. */
+/** Polls health until it is stopped, and records what the process uses. */
 function watchHealth() {
   let stopped = false;
   let answers = 0;

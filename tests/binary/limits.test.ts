@@ -17,13 +17,13 @@ beforeAll(async () => {
 }, TIMEOUT_MS);
 afterAll(() => lab?.close(), TIMEOUT_MS);
 
-/** Time that the process has had a processor, in milliseconds; the kernel counts in hundredths of a second. */
+/** The process's CPU time in milliseconds; the kernel counts in hundredths of a second. */
 function processorMs(): number {
   const fields = readFileSync(`/proc/${gateway.pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-/** Sends the same request again and again on some connections at once; returns how often each status came. */
+/** Sends the same request repeatedly on several connections; returns how often each status was received. */
 async function flood(client: Client, path: string, count: number): Promise<Map<number, number>> {
   const statuses = new Map<number, number>();
   const bytes = `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
@@ -33,7 +33,7 @@ async function flood(client: Client, path: string, count: number): Promise<Map<n
     const socket = client.open().on("error", reject).on("close", resolve);
     const next = () => (left-- > 0 ? socket.write(bytes) : socket.destroy());
     socket.on("data", (chunk: Buffer) => {
-      // Answers are short, so each comes in one piece.
+      // Answers are short, so each arrives in one piece.
       const status = Number(/^HTTP\/1\.1 (\d+)/.exec(chunk.toString("latin1"))?.[1]);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       next();
@@ -46,7 +46,7 @@ async function flood(client: Client, path: string, count: number): Promise<Map<n
 }
 
 test(
-  "a client that floods gets what is its due and no more, and another one does not notice",
+  "a client that floods gets its allowance and no more, and other clients do not notice",
   async () => {
     const start = performance.now();
     let flooding = true;
@@ -71,7 +71,7 @@ test(
 );
 
 test(
-  "to refuse takes a fraction of what it takes to serve",
+  "a refusal costs a fraction of an answer",
   async () => {
     const client = new Client(gateway.port);
     await flood(client, "/api/nope", 50);

@@ -9,7 +9,7 @@ const change = (there: boolean, start: number, end: number): Observed => ({
 });
 const look = (there: boolean, start: number, end: number): Observed => ({ start, end, kind: "look", there });
 
-test("answers that one client gets one after another fit", () => {
+test("sequential answers fit an order", () => {
   expect(outcomeOf([])).toBe(false);
   expect(outcomeOf([change(true, 0, 1), look(true, 2, 3)])).toBe(true);
   expect(outcomeOf([look(false, 0, 1), change(true, 2, 3), change(false, 4, 5), look(false, 6, 7)])).toBe(
@@ -17,14 +17,14 @@ test("answers that one client gets one after another fit", () => {
   );
 });
 
-test("the same name added twice, or found after it went, fits no order", () => {
+test("a name added twice, or found after its removal, fits no order", () => {
   expect(outcomeOf([change(true, 0, 9), change(true, 0, 9)])).toBeNull();
   expect(outcomeOf([change(true, 0, 1), change(false, 2, 3), look(true, 4, 5)])).toBeNull();
   expect(outcomeOf([look(true, 0, 1), change(true, 2, 3)])).toBeNull();
   expect(outcomeOf([change(true, 0, 1), look(false, 2, 3)])).toBeNull();
 });
 
-test("answers that overlap may have taken effect in either order", () => {
+test("overlapping answers may have taken effect in either order", () => {
   expect(outcomeOf([look(true, 0, 5), change(true, 1, 6), look(false, 0, 7)])).toBe(true);
   expect(outcomeOf([change(false, 0, 5), change(true, 1, 9)])).toBe(false);
   expect(outcomeOf([change(true, 0, 9), change(true, 0, 9), change(false, 0, 9)])).toBe(true);

@@ -1,4 +1,4 @@
-/** A fenced block of a Markdown page. `sh` is run as it stands, `console` is for another machine. */
+/** A fenced block of a Markdown page. `sh` is run as it is, `console` is for another machine. */
 export interface Block {
   language: "sh" | "console" | "ts" | "json" | "";
   text: string;
@@ -11,7 +11,7 @@ export function blocksIn(page: string): Block[] {
   }));
 }
 
-/** The commands of a block, continued lines joined, comments left out. */
+/** The commands of a block, with continued lines joined and without comments. */
 export function commandsIn(block: string): string[] {
   return block
     .replaceAll("\\\n", " ")
@@ -20,14 +20,14 @@ export function commandsIn(block: string): string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** The rows of a table of `curl` commands: what to type, and what comes. */
+/** The rows of a table of `curl` commands: the command and its answer. */
 export function rowsIn(page: string): { command: string; answer: string }[] {
   return [...page.matchAll(/^\| `(curl [^|]*)` \| `([^`]*)`.*\|$/gm)].map(
     ([, command = "", answer = ""]) => ({ command, answer }),
   );
 }
 
-/** An answer on a page may leave things out with … */
+/** An answer on a page may be abbreviated with … */
 export function patternOf(answer: string): RegExp {
   return new RegExp(`^${answer.split("…").map(RegExp.escape).join("[^]*")}$`);
 }

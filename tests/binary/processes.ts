@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Looks at all processes again and again: what stands on their command lines and in their environments. */
+/** Collects the command lines and environments of all processes, over and over. */
 export class Processes {
   /** Each text once. */
   readonly commandLines = new Set<string>();
@@ -18,7 +18,7 @@ export class Processes {
   }
 
   private async watch(): Promise<void> {
-    // Programs that the service starts live for some milliseconds, so there is no pause between two looks.
+    // The service's child processes live for a few milliseconds, so there is no pause.
     for (; this.watching; await new Promise((resolve) => setImmediate(resolve))) {
       for (const pid of readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name))) {
         this.commandLines.add(read(`/proc/${pid}/cmdline`).replaceAll("\0", " "));
@@ -28,7 +28,7 @@ export class Processes {
   }
 }
 
-/** Empty where the process has gone meanwhile. */
+/** Empty if the process has ended. */
 function read(path: string): string {
   try {
     return readFileSync(path, "latin1");

@@ -13,7 +13,7 @@ let gateway: Gateway;
 let processes: Processes;
 /** The whole text of each answer. */
 const answers: string[] = [];
-/** Private and preshared keys that went in. */
+/** The private and preshared keys that were sent. */
 let secrets: string[];
 /** The private key of GET /api/keypair, and its answer. */
 let fresh: { key: string; answer: string };
@@ -48,7 +48,7 @@ async function send(method: string, path: string, body?: unknown): Promise<{ sta
   return { status, text };
 }
 
-/** All that clients do, and much that they do wrong. */
+/** Everything that clients do, and many of their mistakes. */
 async function session(): Promise<void> {
   const [first, second] = lab.sandbox.servers;
   const ok = async (...request: Parameters<typeof send>) => {
@@ -90,7 +90,7 @@ async function session(): Promise<void> {
   }
   await ok("POST", "/api/provider/custom");
   await ok("GET", "/api/servers");
-  // The server does not know this preshared key: no handshake, and the log says why.
+  // The server does not know this preshared key, so the handshake fails and the log says why.
   expect((await send("POST", "/api/connect", { server: "custom-1" })).status).toBe(500);
   await ok("POST", "/api/disconnect");
   await ok("DELETE", "/api/custom/remove/custom-2");
@@ -99,7 +99,7 @@ async function session(): Promise<void> {
   for (const path of ["/health", "/swagger", "/swagger/json", "/metrics", "/nope"]) await send("GET", path);
 }
 
-/** As they are written, and as WireGuard's socket has them. */
+/** In base64, and in the form of WireGuard's socket. */
 function spellings(keys: readonly string[]): string[] {
   return keys.flatMap((key) => [key, Uint8Array.fromBase64(key).toHex()]);
 }
@@ -109,29 +109,29 @@ function found(texts: Iterable<string>, keys: readonly string[]): string[] {
   return [...texts].filter((text) => words.some((word) => text.includes(word)));
 }
 
-test("no answer holds a private or preshared key, but for the one that makes a pair", () => {
+test("no answer contains a private or preshared key, except the one that makes a key pair", () => {
   expect(answers.length).toBeGreaterThan(60);
   expect(found(answers, secrets)).toEqual([]);
   expect(found(answers, [fresh.key])).toHaveLength(1);
 });
 
-test("the log holds no key; of a request it has method, path, status and time", () => {
+test("the log contains no key; of a request it has method, path, status and time", () => {
   const log = gateway.log();
-  // What a client puts into a path is the client's; none did here.
+  // A client could put a key into a path; none does here.
   expect(found([log], [...secrets, fresh.key])).toEqual([]);
   const requests = log.split("\n").filter((line) => line.startsWith("debug: "));
   expect(requests.length).toBeGreaterThan(60);
   expect(requests.filter((line) => !/^debug: [A-Z]+ \/\S* \d{3} [0-9.]+ ms$/.test(line))).toEqual([]);
 });
 
-test("no key is on a command line or in an environment, of no process at any time", () => {
-  // The look is quick enough to see the programs that bring a tunnel up.
+test("no key is ever on a command line or in an environment of any process", () => {
+  // Positive control: the collection is fast enough to see the programs that bring a tunnel up.
   expect([...processes.commandLines].some((line) => line.includes("wireguard-go"))).toBe(true);
   expect(found(processes.commandLines, [...secrets, fresh.key])).toEqual([]);
   expect(found(processes.environments, [...secrets, fresh.key])).toEqual([]);
 });
 
-test("on the disk keys are in the database alone, which is root's alone", () => {
+test("on disk, keys are only in the database, which only root can read", () => {
   const folder = join(lab.sandbox.directory, "state");
   expect(statSync(folder).mode & 0o777).toBe(0o700);
   const files = readdirSync(folder);
@@ -147,7 +147,7 @@ test("on the disk keys are in the database alone, which is root's alone", () => 
   expect(others.filter((path) => found([readFileSync(path, "latin1")], secrets).length > 0)).toEqual([]);
 });
 
-test("a pair is kept nowhere, and the key of a server that was removed is gone from the database", async () => {
+test("a key pair is not kept, and the key of a removed server is gone from the database", async () => {
   await gateway.kill("SIGTERM");
   const folder = join(lab.sandbox.directory, "state");
   const database = readdirSync(folder)

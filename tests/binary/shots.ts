@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { CUSTOM_EXAMPLE, IMPORT_EXAMPLE } from "../../src/http/examples.ts";
 import { request } from "../http/wire.ts";
 
-/** A request that a client sends; whatever it holds, its head is HTTP. */
+/** A request with a valid HTTP head and any contents. */
 export interface Shot {
   method: string;
   path: string;
@@ -26,7 +26,7 @@ const PATHS = [
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "PROPFIND"];
 const NAMES = ["a", "b", "é", "__proto__", "..", "%2e", "a b", "x".repeat(40), "漢字", "null"];
 
-/** What clients send; names begin with the prefix, so that no two clients have one in common. */
+/** Requests of a client; names begin with the prefix, so that clients share none. */
 export function shots(prefix: string): fc.Arbitrary<Shot> {
   const name = fc.constantFrom(...NAMES).map((each) => prefix + each);
   const add = name.map((each) => ({ ...CUSTOM_EXAMPLE, name: each }));
@@ -62,7 +62,7 @@ export function nameOf({ method, path, body }: Shot): string | null {
   return adds ? JSON.parse(Buffer.from(body ?? "").toString()).name : null;
 }
 
-/** Bytes that are hardly HTTP: noise, and requests that change nothing with a few of their bytes altered. */
+/** Mostly malformed HTTP: noise, and harmless requests with a few bytes altered. */
 export const bytes: fc.Arbitrary<Uint8Array> = fc.oneof(
   fc.uint8Array({ maxLength: 400 }),
   fc
@@ -84,7 +84,7 @@ export const bytes: fc.Arbitrary<Uint8Array> = fc.oneof(
     }),
 );
 
-/** Beginnings of requests that never end. */
+/** Unfinished requests. */
 export const beginnings: fc.Arbitrary<Uint8Array> = fc
   .tuple(
     fc.constantFrom(
@@ -133,7 +133,7 @@ function altered<T extends { name: string }>(body: fc.Arbitrary<T>, prefix: stri
     }));
 }
 
-/** Some text cut out of the JSON, and some put in. */
+/** JSON with some text removed and some inserted. */
 function brokenText(body: fc.Arbitrary<object>): fc.Arbitrary<string> {
   return fc
     .tuple(body, fc.nat(300), fc.nat(20), fc.string({ maxLength: 20 }))

@@ -12,7 +12,7 @@ let browser: Chromium;
 
 beforeAll(async () => {
   lab = await createLab({ arms: 2 });
-  // No tunnel is up, so the kill switch cuts the browser off from everything but the gateway.
+  // No tunnel is up, so the kill switch blocks the browser from everything except the gateway.
   gateway = await lab.startGateway({ inNamespace: true, program: [BINARY] });
   browser = await Chromium.start(lab.namespaces.gateway);
 }, TIMEOUT_MS);
@@ -22,7 +22,7 @@ afterAll(async () => {
 }, TIMEOUT_MS);
 
 test(
-  "the page of the docs shows every operation, asks no other host, and breaks no rule of its own",
+  "the documentation page shows every operation, contacts no other host, and obeys its own security policy",
   async () => {
     const origin = `http://127.0.0.1:${gateway.port}`;
     await browser.open(`${origin}/swagger`);
@@ -39,7 +39,7 @@ test(
       const fits = (text: string) => text.replaceAll("\u200b", "").startsWith(`${name} `);
       expect({ name, shown: shown.some(fits) }).toEqual({ name, shown: true });
     }
-    // Each one opened, so that everything that the page draws was drawn.
+    // Open each one, so that the page renders everything.
     await browser.evaluate(
       "document.querySelectorAll('.opblock-summary-control').forEach((each) => each.click())",
     );
@@ -74,7 +74,7 @@ test(
 );
 
 test(
-  "the browser would have noticed: what the page must not load, and script in its text, is refused and told",
+  "positive control: the browser refuses and reports a forbidden load and an inline script",
   async () => {
     await browser.evaluate(`fetch("http://203.0.113.80/").catch(() => {})`);
     expect(browser.complaints.join()).toContain("connect-src 'self'");
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  "each request in the document succeeds as its example has it",
+  "each example request in the document succeeds",
   async () => {
     const { paths } = (await gateway.api("GET", "/swagger/json")).body;
     let bodies = 0;
@@ -102,10 +102,10 @@ test(
           path,
         );
         const { status, body } = await gateway.api(method.toUpperCase(), filled, example);
-        // A plain request is no WebSocket handshake.
+        // A plain request is not a WebSocket handshake.
         const expected = path === "/ws" ? 426 : 200;
         expect({ method, filled, status, body }).toMatchObject({ method, filled, status: expected });
-        // Five of them a second are not too many.
+        // Five a second are within the rate limit.
         await Bun.sleep(250);
       }
     }
