@@ -220,7 +220,10 @@ test("an address to listen on that its cable has yet to bring keeps no service f
   try {
     await takeDown(lab, "lan0");
     gateway.launch();
-    await until(() => gateway.log().includes(`${LAN.gateway4} is not an address of this machine yet`), 60_000);
+    await until(
+      () => gateway.log().includes(`${LAN.gateway4} is not an address of this machine yet`),
+      60_000,
+    );
     await bringUp(lab, "lan0");
     const asks = () => lab.fetchFrom(lab.namespaces.client, `http://${LAN.gateway4}:${gateway.port}/health`);
     await until(async () => (await asks()) === "healthy", BACK_WITHIN_MS);
