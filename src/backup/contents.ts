@@ -51,9 +51,9 @@ export function contentsOf(store: Store, now: number): Contents {
  * servers that there can be take a Pi ten seconds, in which the service must go on.
  */
 export async function checkedContents(value: unknown): Promise<Contents> {
-  if (!contentsSchema.Check(value)) return damaged("it does not fit its schema");
+  if (!contentsSchema.Check(value)) return damaged("it does not match its schema");
   const keys = value.servers.map(({ provider, name }) => `${provider} ${name}`);
-  if (new Set(keys).size < keys.length) damaged("it holds two servers of one name");
+  if (new Set(keys).size < keys.length) damaged("it contains two servers of the same name");
   for (const server of value.servers) {
     checkServer(server);
     await nextTurn();

@@ -26,7 +26,7 @@ test("status prints a few aligned lines for people and the gateway's answer for 
   expect(connected).toEqual(
     ok(
       "State        connected\nServer       se-1 (Stockholm, Sweden)\nAddress      192.0.2.1\nUptime       0h 0m\n" +
-        `Handshake    ${ago}\nTraffic      92 B received, 148 B sent\nKill switch  down\nProvider     managed\n`,
+        `Handshake    ${ago}\nTraffic      92 B received, 180 B sent\nKill switch  off\nProvider     managed\n`,
     ),
   );
   const { stdout } = await portcullis("status", "--json");

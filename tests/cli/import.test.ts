@@ -55,7 +55,7 @@ test("failures are named, the rest is imported, and the exit code is 1", async (
     `FAIL  ${broken}: is not UTF-8 text`,
     expect.stringContaining(`FAIL  ${missing}: ENOENT`),
     "ok    good",
-    "      line 2: Table: has no effect, the gateway sees to this itself",
+    "      line 2: Table: has no effect; the gateway sets this itself",
     "1 imported, 2 failed",
     "",
   ]);

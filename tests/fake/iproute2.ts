@@ -48,7 +48,8 @@ export class Iproute2 {
   }
 
   addLink(name: string, userspace: boolean): string {
-    if (this.links.has(name)) fail("File exists");
+    // A program that makes the interface is not a kernel tool.
+    if (this.links.has(name)) fail("File exists", userspace ? "unable" : "kernel_refused");
     const device = { privateKey: "", fwmark: 0, peer: null, others: [] };
     this.links.set(name, newLink({ mtu: 1420, userspace, device }));
     this.tell(`[LINK]9: ${name}: <POINTOPOINT,NOARP> mtu 1420 qdisc noop state DOWN`);

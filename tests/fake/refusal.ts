@@ -1,8 +1,8 @@
-import { GatewayError } from "../../src/errors.ts";
+import { type Code, GatewayError } from "../../src/errors.ts";
 
 /** The kernel refuses, in the words of the program that asked it. */
-export function fail(message: string): never {
-  throw new GatewayError("kernel_refused", message);
+export function fail(message: string, code: Code = "kernel_refused"): never {
+  throw new GatewayError(code, message);
 }
 
 /** The gateway has never sent this before: teach the fake what the real kernel does with it. */

@@ -34,7 +34,7 @@ test("another architecture, no systemd and no network are refused, and the messa
 test("an overlay file system and conflicting rules are refused, and the message says what to do", () => {
   const refused = (change: Partial<typeof ONE_CABLE>) =>
     refusal(() => assertFit({ ...ONE_CABLE, ...change }, DEFAULTS, {}));
-  expect(refused({ forgetful: ["/etc"] })).toContain("turn the overlay file system off first");
+  expect(refused({ forgetful: ["/etc"] })).toContain("turn off the overlay file system first");
   expect(refused({ foreignRules: ["50 fwmark 0x1 lookup 100"] })).toContain(
     "another program has some there: 50 fwmark 0x1 lookup 100",
   );
