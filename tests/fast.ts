@@ -7,5 +7,5 @@ const left = { test: test.skipIf(FAST), describe: describe.skipIf(FAST) };
 
 /** For tests that need root, such as those in a network namespace: `needsRoot.test("…")`. */
 export const needsRoot = left;
-/** For tests that take more than two seconds, or that measure time. */
+/** For tests that take seconds, because they try many cases or start the program, and for those that measure time. */
 export const slow = left;

@@ -1,11 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type Server, type TLSSocket } from "node:tls";
 import type { HttpsAnswer, PinnedRequest } from "../../src/system/host.ts";
+import { slow } from "../fast.ts";
 import { makeCertificate } from "./certificate.ts";
 
+const { test } = slow;
 const MAIN = join(import.meta.dir, "../../src/main.ts");
 
 let folder: string;
