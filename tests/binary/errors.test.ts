@@ -172,7 +172,7 @@ test(
   async () => {
     const client = fresh();
     for (const [name, address] of [
-      ["refused", "ff02::1/128"],
+      ["refused", "10.64.0.98/32, fd00:64::98/128"],
       ["silent", "10.64.0.99/32"],
     ]) {
       const { status } = await client.send("POST", "/api/custom/add", custom({ name, address }));
@@ -180,11 +180,15 @@ test(
     }
     await client.ask("POST", "/api/provider/custom");
     const connect = (server: string) => client.send("POST", "/api/connect", JSON.stringify({ server }));
-    // No interface can have a multicast address; the message is the kernel's.
+    const ipv6OnNewLinks = (value: 0 | 1) =>
+      lab.exec(lab.namespaces.gateway, ["sysctl", "-w", `net.ipv6.conf.default.disable_ipv6=${value}`]);
+    // The tunnel's interface then takes no IPv6 address; the message is the kernel's.
+    await ipv6OnNewLinks(1);
     const refused = await connect("refused");
+    await ipv6OnNewLinks(0);
     expect([refused.status, refused.json.error]).toEqual([
       500,
-      expect.stringMatching(/^ip -batch failed: .*multicast/),
+      expect.stringMatching(/^ip -batch failed: .*IPv6 is disabled/),
     ]);
     const silent =
       "silent did not answer the WireGuard handshake within 10 s: is it up, and are the keys right?";
