@@ -559,6 +559,7 @@ function ruleJson(text: string): unknown {
     src: "all",
     ...(dst === undefined ? {} : { dst, ...(dstlen === undefined ? {} : { dstlen: Number(dstlen) }) }),
     ...(after("fwmark") === undefined ? {} : { fwmark: after("fwmark") }),
+    ...(after("iif") === undefined ? {} : { iif: after("iif") }),
     ...(after("oif") === undefined ? {} : { oif: after("oif") }),
     ...(after("suppress_prefixlength") === undefined
       ? {}

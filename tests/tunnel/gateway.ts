@@ -177,7 +177,7 @@ export function kernelState(host: FakeHost): string {
   );
   const second = host.links.has(`${BASE}1`) && !host.links.has(`${BASE}0`);
   if (!second) return text;
-  return text.replaceAll(`${BASE}1`, `${BASE}0`).replaceAll(/(zone set|ct zone) 2/g, "$1 1");
+  return text.replaceAll(`${BASE}1`, `${BASE}0`).replaceAll(/(zone set|ct zone|ct zone !=) 2/g, "$1 1");
 }
 
 /** The kernel of a gateway that was started and then led straight to where `status` is. */

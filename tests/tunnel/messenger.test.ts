@@ -62,8 +62,8 @@ claim(
           `oifname "up0" ip6 daddr { 2001:db8::7 } tcp sport ${port} tcp dport 443 accept`,
         ],
         rules: [
-          `priority 102 to 198.51.100.7/32 ipproto 6 sport ${port} dport 443 lookup main`,
-          `priority 102 to 2001:db8::7/128 ipproto 6 sport ${port} dport 443 lookup main`,
+          `priority 102 to 198.51.100.7/32 ipproto 6 iif lo sport ${port} dport 443 lookup main`,
+          `priority 102 to 2001:db8::7/128 ipproto 6 iif lo sport ${port} dport 443 lookup main`,
         ],
       },
     ]);

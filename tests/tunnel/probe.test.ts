@@ -246,7 +246,7 @@ describe("a probe", () => {
     await controller.connect({ ...M4, provider: "custom", name: "mine", country: "Unknown" });
     const seen = watchConfigurations(host);
     await controller.connect(SWEDEN);
-    expect(seen[0]?.table.match(/ip daddr 192\.0\.2\.4 /g)).toHaveLength(1);
+    expect(seen[0]?.table.match(/ip daddr 192\.0\.2\.4 udp /g)).toHaveLength(1);
     expect(await current(gateway)).not.toBe("m4");
   });
 });
