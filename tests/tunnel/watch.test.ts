@@ -9,8 +9,8 @@ const LINKS = ["wg0", "wg1"];
 type Seen = Sighting["of"];
 
 const LINES: [meaning: Seen | null, line: string][] = [
-  ["rules", "[RULE]100:\tfrom all fwmark 0x504c lookup main"],
-  ["rules", "[RULE]Deleted 100:\tfrom all fwmark 0x504c lookup main"],
+  ["rules", "[RULE]100:\tfrom all fwmark 0x504c iif lo lookup main"],
+  ["rules", "[RULE]Deleted 100:\tfrom all fwmark 0x504c iif lo lookup main"],
   ["rules", "[RULE]106:\tfrom all unreachable"],
   ["tunnel", "[LINK]4: wg0: <POINTOPOINT,MULTICAST,NOARP> mtu 1420 qdisc noop state DOWN group default "],
   [null, "[LINK]4: wg1@NONE: <POINTOPOINT,NOARP,UP,LOWER_UP> mtu 1420 qdisc noqueue state UNKNOWN "],
