@@ -126,7 +126,7 @@ async function table(stage: Stage): Promise<string> {
 function asOneTunnel(listing: string, base: string): string {
   return listing
     .replaceAll(`${base}1`, `${base}0`)
-    .replace(/ct zone (set )?[12]/g, "ct zone $1N")
+    .replace(/ct zone (set |!= )?[12]/g, "ct zone $1N")
     .replace(/\{ ([^{}\n]*) \}/g, (_, elements: string) => elements.split(", ").sort().join(", "));
 }
 
