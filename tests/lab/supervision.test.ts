@@ -136,6 +136,7 @@ describe("a tunnel that takes care of itself", () => {
     await until(async () => (await status()).error === null);
     expect(await client()).toContain(VPN.vpn1.v4);
     await inside("nft", "delete", "table", "ip", "filter");
+    await gateway.api("POST", "/api/disconnect");
   }, 60_000);
 
   test("the socket tells of each change of state in order, and of each repair", async () => {
