@@ -118,28 +118,6 @@ describe("a tunnel that takes care of itself", () => {
     expect(await client()).toBeNull();
   }, 90_000);
 
-  test("a rule ahead of the gateway's and a firewall that drops are told while they last, and the LAN is served again after them", async () => {
-    await connected();
-    const health = async () => (await gateway.api("GET", "/health")).body;
-    await inside("ip", "rule", "add", "not", "fwmark", "0xca6c", "lookup", "main");
-    await until(async () => String(await health()).includes(": 99 not fwmark 0xca6c lookup main; "));
-    expect((await status()).error).toBe(await health());
-    await inside("ip", "rule", "del", "priority", "99");
-    await until(async () => (await health()) === "healthy");
-    const chain = "chain FORWARD { type filter hook forward priority 0; policy drop; }";
-    await lab.exec(lab.namespaces.gateway, ["nft", "-f", "-"], `table ip filter {\n${chain}\n}\n`);
-    await until(async () => String((await status()).error).includes("(ip filter FORWARD)"));
-    expect(await client()).toBeNull();
-    expect(await health()).toBe("healthy");
-    for (const way of ["iifname", "oifname"]) {
-      const name = `"${lab.sandbox.interface}*"`;
-      await inside("nft", "insert", "rule", "ip", "filter", "FORWARD", way, name, "accept");
-    }
-    await until(async () => (await status()).error === null);
-    expect(await client()).toContain(VPN.vpn1.v4);
-    await inside("nft", "delete", "table", "ip", "filter");
-  }, 60_000);
-
   test("the socket tells of each change of state in order, and of each repair", async () => {
     const socket = new WebSocket(`ws://127.0.0.1:${gateway.port}/ws`);
     const told: string[] = [];
@@ -162,5 +140,27 @@ describe("a tunnel that takes care of itself", () => {
       "firewall_restored",
       "disconnected",
     ]);
+  }, 60_000);
+
+  test("a rule ahead of the gateway's and a firewall that drops are told while they last, and the LAN is served again after them", async () => {
+    await connected();
+    const health = async () => (await gateway.api("GET", "/health")).body;
+    await inside("ip", "rule", "add", "not", "fwmark", "0xca6c", "lookup", "main");
+    await until(async () => String(await health()).includes(": 99 not fwmark 0xca6c lookup main; "));
+    expect((await status()).error).toBe(await health());
+    await inside("ip", "rule", "del", "priority", "99");
+    await until(async () => (await health()) === "healthy");
+    const chain = "chain FORWARD { type filter hook forward priority 0; policy drop; }";
+    await lab.exec(lab.namespaces.gateway, ["nft", "-f", "-"], `table ip filter {\n${chain}\n}\n`);
+    await until(async () => String((await status()).error).includes("(ip filter FORWARD)"));
+    expect(await client()).toBeNull();
+    expect(await health()).toBe("healthy");
+    for (const way of ["iifname", "oifname"]) {
+      const name = `"${lab.sandbox.interface}*"`;
+      await inside("nft", "insert", "rule", "ip", "filter", "FORWARD", way, name, "accept");
+    }
+    await until(async () => (await status()).error === null);
+    expect(await client()).toContain(VPN.vpn1.v4);
+    await inside("nft", "delete", "table", "ip", "filter");
   }, 60_000);
 });
