@@ -22,8 +22,10 @@ export class OtherFirewalls {
   }
 
   async look({ lans, ipv6 }: Links): Promise<void> {
-    const names = lans.map((lan) => lan.interface);
-    const found = names.length === 0 ? [] : await obstaclesTo(this.host, { lans: names, base: this.base });
+    const passage = { lans: lans.map((lan) => lan.interface), base: this.base };
+    // Where it cannot be found out, as when a table goes meanwhile, the next look says more.
+    const found = lans.length === 0 ? [] : await obstaclesTo(this.host, passage).catch(() => null);
+    if (found === null) return;
     const obstacles = found.filter(({ chain }) => ipv6 === "on" || !chain.startsWith("ip6 "));
     this.notice.set(obstacles.length === 0 ? null : sentenceOf(obstacles));
   }

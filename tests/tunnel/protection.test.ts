@@ -217,6 +217,15 @@ describe("another firewall that begins to drop what is forwarded", () => {
     expect(gateway.alerts).toEqual(["forwarding_dropped"]);
   });
 
+  claim("and cannot be read is no reason to doubt the rest", async (gateway) => {
+    const { host } = gateway;
+    host.fails = () => (host.commands.at(-1) === "nft -j list chains" ? "before" : null);
+    host.setOtherTable("ip filter", filter());
+    const before = host.commands.length;
+    await host.pass(MINUTE_MS);
+    expect(host.commands.slice(before)).toEqual(["nft -j list chains"]);
+  });
+
   claim("and changes all the time costs two programs in 2 s", async (gateway) => {
     const { host } = gateway;
     const before = host.commands.length;
