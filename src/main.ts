@@ -53,7 +53,9 @@ for (const wanted of ["on", "off"] as const) {
   withInstalledSettings(
     command(
       wanted,
-      wanted === "on" ? "turn the kill switch on" : "turn it off: traffic may leave outside the tunnel",
+      wanted === "on"
+        ? "turn the kill switch on"
+        : "turn the kill switch off: traffic may leave outside the tunnel",
       killswitch,
     ),
     async (settings) => {
