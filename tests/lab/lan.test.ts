@@ -135,7 +135,7 @@ describe("two cards, and nobody has said which is the LAN's", () => {
       expect(await asks(router, host)).toBeNull();
     }
     expect(gateway.log()).toContain(
-      "LAN: lan0 (192.168.77.0/24, fd77::/64, fe80::/10), and not the uplink wan0",
+      "LAN: lan0 (192.168.77.0/24, fd77::/64, fe80::/10), without the uplink wan0",
     );
   }, 30_000);
 
@@ -205,9 +205,12 @@ test("a link-local address to listen on, with its cable, may come after the star
   const gateway = new Gateway(lab, { inNamespace: true, flags: ["--host", "fe80::77%lan0"] });
   try {
     gateway.launch();
-    await until(() => gateway.log().includes("fe80::77%lan0 is no address of this machine now"), 60_000);
+    await until(() => gateway.log().includes("fe80::77%lan0 is not an address of this machine yet"), 60_000);
     await ip(lab, "address add fe80::77/64 dev lan0 nodad");
-    await until(() => gateway.log().includes("fe80::77%lan0 is there: Portcullis answers"), BACK_WITHIN_MS);
+    await until(
+      () => gateway.log().includes("fe80::77%lan0 is now an address of this machine"),
+      BACK_WITHIN_MS,
+    );
   } finally {
     await gateway.kill("SIGKILL");
     await lab.close();
@@ -277,7 +280,7 @@ describe.each([2, 1] as const)(
         await lease(1);
         await ip(lab, `address del ${own}/24 dev ${lab.sandbox.uplink}`);
         await until(
-          () => arms === 2 || gateway.log().includes("only 192.168.0.0/16 of that is taken"),
+          () => arms === 2 || gateway.log().includes("only 192.168.0.0/16 of it counts as LAN"),
           10_000,
         );
         for (const address of ["198.51.100.9", INTERNET.host4, "129.1.1.1"]) {
