@@ -1,6 +1,6 @@
 import { describe, test } from "bun:test";
 
-/** `scripts/test --fast` sets it: no root, no build, and an answer within 20 seconds. */
+/** `scripts/test --fast` sets it: no root, no build, and an answer within half a minute. */
 const FAST = process.env.PORTCULLIS_TEST_FAST === "1";
 
 const left = { test: test.skipIf(FAST), describe: describe.skipIf(FAST) };
