@@ -1,16 +1,27 @@
 import { isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 
-/** A CIDR prefix; `address` may have host bits. */
-export interface Prefix {
-  /** Canonical text. */
-  address: string;
-  length: number;
-  family: 4 | 6;
+declare const KIND: unique symbol;
+/** Text that only the parsers below make, so it is valid and canonical. */
+type Parsed<Kind> = string & { readonly [KIND]: Kind };
+
+type Ipv4 = Parsed<"IPv4">;
+type Ipv6 = Parsed<"IPv6">;
+/** As the kernel's tools print it; IPv6 according to RFC 5952, without a zone. */
+export type Address = Ipv4 | Ipv6;
+/** CIDR: an address, which may have host bits, and a length. */
+export type Prefix = Parsed<"prefix">;
+/** In lower case if `parseHostName` made it. */
+export type HostName = Parsed<"host name">;
+
+/** Where a WireGuard server receives packets. */
+export interface Endpoint {
+  address: Address;
+  port: number;
 }
 
-/** Four plain decimal octets. */
-export function isIpv4(text: string): boolean {
+/** Four plain decimal octets, which is the only form of an IPv4 address that is accepted. */
+export function isIpv4(text: string): text is Ipv4 {
   return text.length <= LONGEST_ADDRESS && isIPv4(text);
 }
 
@@ -22,90 +33,122 @@ export function isIpv6(text: string): boolean {
 /** Eight groups of which the last two are an IPv4 address (INET6_ADDRSTRLEN, without its NUL). */
 const LONGEST_ADDRESS = 45;
 
-/** The family of an address or a prefix that is known to be valid. */
-export function familyOf(text: string): 4 | 6 {
-  return text.includes(":") ? 6 : 4;
+export function familyOf(value: Address | Prefix): 4 | 6 {
+  return value.includes(":") ? 6 : 4;
 }
 
-/** The canonical text of an address (RFC 5952, as the kernel's tools print it), or null. */
-export function parseIp(text: string): string | null {
-  if (isIpv4(text)) return text;
+/** Null if the text is not an address. */
+export function parseAddress(text: string): Address | null {
+  if (isIpv4(text) || isMapped(text)) return text;
   if (!isIpv6(text)) return null;
   const address = ipaddr.IPv6.parse(withoutDots(text));
   // RFC 5952 section 5: mixed notation if the prefix says that it contains an IPv4 address.
-  return address.isIPv4MappedAddress() ? `::ffff:${address.toIPv4Address()}` : address.toRFC5952String();
+  const canonical = address.isIPv4MappedAddress()
+    ? `::ffff:${address.toIPv4Address()}`
+    : address.toRFC5952String();
+  return canonical as Ipv6;
 }
 
 /** A CIDR with its host bits kept; a bare address is the prefix of itself alone. Null if the text is neither. */
 export function parsePrefix(text: string): Prefix | null {
   const slash = text.indexOf("/");
-  const address = parseIp(slash < 0 ? text : text.slice(0, slash));
+  const address = parseAddress(slash < 0 ? text : text.slice(0, slash));
   if (address === null) return null;
-  const family = isIpv4(address) ? 4 : 6;
-  const longest = family === 4 ? 32 : 128;
-  const digits = slash < 0 ? String(longest) : text.slice(slash + 1);
-  if (!/^(0|[1-9][0-9]{0,2})$/.test(digits) || Number(digits) > longest) return null;
-  return { address, length: Number(digits), family };
+  if (slash < 0) return prefixOf(address);
+  const digits = text.slice(slash + 1);
+  if (!/^(0|[1-9][0-9]{0,2})$/.test(digits) || Number(digits) > longestFor(address)) return null;
+  return withLength(address, Number(digits));
 }
 
-export function formatPrefix(prefix: Prefix): string {
-  return `${prefix.address}/${prefix.length}`;
+/** Whether it is a prefix as `parsePrefix` writes it. */
+export function isPrefix(text: string): text is Prefix {
+  return parsePrefix(text) === text;
 }
 
-/** The prefix with its host bits cleared. */
-export function networkOf(prefix: Prefix): Prefix {
-  const bytes = ipaddr.parse(prefix.address).toByteArray();
-  const network = bytes.map(
-    (byte, index) => byte & (0xff00 >> Math.min(8, bitsInByte(prefix.length, index))),
-  );
-  return { ...prefix, address: parseIp(ipaddr.fromByteArray(network).toString()) ?? prefix.address };
+/** For constants. Throws if the text is not an address. */
+export function mustParseAddress(text: string): Address {
+  return parseAddress(text) ?? refuse(text);
+}
+
+/** For constants. Throws if the text is not a prefix. */
+export function mustParsePrefix(text: string): Prefix {
+  return parsePrefix(text) ?? refuse(text);
+}
+
+/** The prefix of an address alone. */
+export function prefixOf(address: Address): Prefix {
+  return withLength(address, longestFor(address));
+}
+
+/** The address of a prefix, with its host bits. */
+export function addressOf(prefix: Prefix): Address {
+  return prefix.slice(0, prefix.indexOf("/")) as Address;
+}
+
+export function lengthOf(prefix: Prefix): number {
+  return Number(prefix.slice(prefix.indexOf("/") + 1));
+}
+
+/** The network of this length that the prefix's address is in: host bits are cleared. */
+export function networkOf(prefix: Prefix, length = lengthOf(prefix)): Prefix {
+  const bytes = ipaddr.parse(addressOf(prefix)).toByteArray();
+  const network = bytes.map((byte, index) => byte & (0xff00 >> Math.min(8, bitsInByte(length, index))));
+  return mustParsePrefix(`${ipaddr.fromByteArray(network)}/${length}`);
 }
 
 /** Whether the address lies in the prefix; `::ffff:a.b.c.d` counts as `a.b.c.d`. */
-export function contains(prefix: Prefix, ip: string): boolean {
-  const address = parseIp(ip);
-  if (address === null) return false;
+export function contains(prefix: Prefix, address: Address): boolean {
   const plain = ipaddr.parse(unmapped(address));
-  const range = ipaddr.parse(prefix.address);
-  return plain.kind() === range.kind() && plain.match(range, prefix.length);
+  const range = ipaddr.parse(addressOf(prefix));
+  return plain.kind() === range.kind() && plain.match(range, lengthOf(prefix));
 }
 
 /** Whether one host can have the address: it is not unspecified, loopback, multicast or broadcast. */
-export function isHostAddress(ip: string): boolean {
-  return !NO_HOSTS.some((block) => contains(block, ip));
+export function isHostAddress(address: Address): boolean {
+  return !NO_HOSTS.some((block) => contains(block, address));
 }
 
 /** RFC 1918, RFC 4193 and link-local: the addresses of a LAN. */
-export function isPrivate(ip: string): boolean {
-  return privateBlockOf(ip) !== null;
+export function isPrivate(address: Address): boolean {
+  return privateBlockOf(address) !== null;
 }
 
 /** IPv6 link-local (RFC 4291, section 2.5.6): an address is unique only within its link. */
-export function isLinkLocal(ip: string): boolean {
-  return /^fe[89ab][0-9a-f]:/i.test(ip);
+export function isLinkLocal(address: Address): boolean {
+  return /^fe[89ab][0-9a-f]:/.test(address);
 }
 
 /** The block of private address space that the address lies in; null if it is public. */
-export function privateBlockOf(ip: string): Prefix | null {
-  return PRIVATE.find((block) => contains(block, ip)) ?? null;
+export function privateBlockOf(address: Address): Prefix | null {
+  return PRIVATE.find((block) => contains(block, address)) ?? null;
 }
 
 /** `::ffff:a.b.c.d` as `a.b.c.d`, which is how a dual-stack socket names an IPv4 peer; other addresses unchanged. */
-export function unmapped(ip: string): string {
-  // The kernel's spelling, which is all that most callers have.
-  const [, ipv4 = ""] = /^::ffff:([0-9.]+)$/.exec(ip) ?? [];
-  if (isIpv4(ipv4)) return ipv4;
-  return parseIp(ip)?.match(/^::ffff:([0-9.]+)$/)?.[1] ?? ip;
+export function unmapped(address: Address): Address {
+  const ipv4 = address.slice(MAPPED.length);
+  return address.startsWith(MAPPED) && isIpv4(ipv4) ? ipv4 : address;
+}
+
+const MAPPED = "::ffff:";
+
+/** Whether it is the canonical text of such an address: a quick answer for the many that a dual-stack socket names. */
+function isMapped(text: string): text is Ipv6 {
+  return text.startsWith(MAPPED) && isIpv4(text.slice(MAPPED.length));
 }
 
 /**
  * A DNS host name: ASCII letters, digits and hyphens (RFC 1123). A last label that is a number, decimal or
  * hexadecimal, is refused: resolvers would parse such a name as an IPv4 address (WHATWG URL, "ends in a number").
  */
-export function isHostName(text: string): boolean {
+export function isHostName(text: string): text is HostName {
   if (text.length > 253) return false;
   const labels = text.split(".");
   return labels.every((label) => LABEL.test(label)) && !/^([0-9]+|0x[0-9a-f]*)$/i.test(labels.at(-1) ?? "");
+}
+
+/** The name in lower case, or null if the text is not one. */
+export function parseHostName(text: string): HostName | null {
+  return isHostName(text) ? (text.toLowerCase() as HostName) : null;
 }
 
 /** The last four bytes in hexadecimal: ipaddr.js would read `::192.0.2.1` as `::ffff:192.0.2.1`. */
@@ -118,25 +161,37 @@ function withoutDots(ipv6: string): string {
 
 const LABEL = /^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 
-/** RFC 6890: "this network", loopback, multicast, limited broadcast. */
-const NO_HOSTS: readonly Prefix[] = [
-  { address: "0.0.0.0", length: 8, family: 4 },
-  { address: "127.0.0.0", length: 8, family: 4 },
-  { address: "224.0.0.0", length: 4, family: 4 },
-  { address: "255.255.255.255", length: 32, family: 4 },
-  { address: "::", length: 127, family: 6 },
-  { address: "ff00::", length: 8, family: 6 },
-];
+function longestFor(address: Address): 32 | 128 {
+  return familyOf(address) === 4 ? 32 : 128;
+}
 
-const PRIVATE: readonly Prefix[] = [
-  { address: "10.0.0.0", length: 8, family: 4 },
-  { address: "172.16.0.0", length: 12, family: 4 },
-  { address: "192.168.0.0", length: 16, family: 4 },
-  { address: "169.254.0.0", length: 16, family: 4 },
-  { address: "fc00::", length: 7, family: 6 },
-  { address: "fe80::", length: 10, family: 6 },
-];
+function withLength(address: Address, length: number): Prefix {
+  return `${address}/${length}` as Prefix;
+}
 
 function bitsInByte(length: number, index: number): number {
   return Math.max(0, length - 8 * index);
 }
+
+function refuse(text: string): never {
+  throw new Error(`"${text}" is not an address or prefix`);
+}
+
+/** RFC 6890: "this network", loopback, multicast, limited broadcast. */
+const NO_HOSTS: readonly Prefix[] = [
+  "0.0.0.0/8",
+  "127.0.0.0/8",
+  "224.0.0.0/4",
+  "255.255.255.255/32",
+  "::/127",
+  "ff00::/8",
+].map(mustParsePrefix);
+
+const PRIVATE: readonly Prefix[] = [
+  "10.0.0.0/8",
+  "172.16.0.0/12",
+  "192.168.0.0/16",
+  "169.254.0.0/16",
+  "fc00::/7",
+  "fe80::/10",
+].map(mustParsePrefix);

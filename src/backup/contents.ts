@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { Value } from "typebox/value";
-import { parseIp } from "../address.ts";
+import { parseAddress } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { nameIn } from "../name.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
@@ -12,7 +12,7 @@ import { connectionIn } from "../tunnel/saved-state.ts";
 import { formatConfig, parseConfig } from "../wireguard/config.ts";
 
 /** What a backup holds: custom and imported servers with their keys, and the settings that survive a restart. */
-export const Contents = Type.Object(
+const StoredContents = Type.Object(
   {
     /** ISO 8601. */
     created: Type.String(),
@@ -21,9 +21,9 @@ export const Contents = Type.Object(
   },
   { additionalProperties: false },
 );
-export type Contents = Static<typeof Contents>;
+export type Contents = Omit<Static<typeof StoredContents>, "servers"> & { servers: Server[] };
 
-const contentsSchema = Compile(Contents);
+const contentsSchema = Compile(StoredContents);
 
 /** The settings of a backup and their checks; each has a default, so it may be missing. */
 const SETTINGS: Record<string, (value: string) => boolean> = {
@@ -54,36 +54,41 @@ export async function checkedContents(value: unknown): Promise<Contents> {
   if (!contentsSchema.Check(value)) return damaged("it does not match its schema");
   const keys = value.servers.map(({ provider, name }) => `${provider} ${name}`);
   if (new Set(keys).size < keys.length) damaged("it contains two servers of the same name");
+  const servers: Server[] = [];
   for (const server of value.servers) {
-    checkServer(server);
+    servers.push(checkedServer(server));
     await nextTurn();
   }
   for (const [key, setting] of Object.entries(value.settings)) {
     if (!isSetting(key, setting)) damaged(`the setting ${JSON.stringify(key.slice(0, 100))} is invalid`);
   }
-  return value;
+  return { ...value, servers };
 }
 
 function isSetting(key: string, value: string): boolean {
-  if (ADDRESS.test(key)) return parseIp(value) === value;
+  if (ADDRESS.test(key)) return parseAddress(value) === value;
   const provider = VPN_PROVIDERS.find(({ setting }) => setting === key);
   if (provider !== undefined) return provider.registrationIn(value) !== null;
   return Object.hasOwn(SETTINGS, key) && SETTINGS[key]?.(value) === true;
 }
 
-function checkServer({ name, provider, label, country, city, location, config }: Server): void {
+function checkedServer(server: Static<typeof StoredServer>): Server {
+  const { name, provider, label, country, city, location, config } = server;
   try {
     nameIn("name", name);
     // The fields follow the rules of an imported file.
-    const { config: again } = parseConfig(formatConfig(config));
+    const { config: parsed } = parseConfig(formatConfig(config));
     const shown = [label, country, city, location].every(
       (text) => text.length <= 256 && !/\p{Cc}/u.test(text),
     );
-    if (provider !== "managed" && shown && Bun.deepEquals(again, config)) return;
+    if (provider !== "managed" && shown && Bun.deepEquals(parsed, config))
+      return { ...server, config: parsed };
   } catch (error) {
     damaged(`the server ${JSON.stringify(name.slice(0, 100))}: ${messageOf(error)}`);
   }
-  damaged(`the server ${JSON.stringify(name.slice(0, 100))} is not in the form that the gateway writes`);
+  return damaged(
+    `the server ${JSON.stringify(name.slice(0, 100))} is not in the form that the gateway writes`,
+  );
 }
 
 function damaged(why: string): never {

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { isLinkLocal } from "../address.ts";
+import { isLinkLocal, parseAddress } from "../address.ts";
 import { docsRoutes } from "./docs.ts";
 import { answerTo } from "./errors.ts";
 import { EventSockets } from "./event-sockets.ts";
@@ -52,7 +52,8 @@ const IDLE_SECONDS = 60;
 
 /** The peer's address; a link-local one with its interface, because it is unique only on its link. */
 async function peerOf(found: Bun.SocketAddress | null, { interfaceOf }: Options): Promise<string | null> {
-  if (found === null || !isLinkLocal(found.address)) return found?.address ?? null;
+  const address = parseAddress(found?.address ?? "");
+  if (found === null || address === null || !isLinkLocal(address)) return found?.address ?? null;
   return `${found.address}%${(await interfaceOf(found.address, found.port)) ?? ""}`;
 }
 

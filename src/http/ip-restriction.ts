@@ -1,10 +1,10 @@
-import { contains, isLinkLocal, parsePrefix, unmapped } from "../address.ts";
+import { contains, isLinkLocal, mustParsePrefix, type Prefix, parseAddress, unmapped } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 
 /** The networks whose clients are served besides this machine itself. */
 export interface LocalNetwork {
-  /** The networks of the LAN, in CIDR form, as they are now. */
-  lan: () => readonly string[];
+  /** The networks of the LAN as they are now. */
+  lan: () => readonly Prefix[];
   /** The interfaces of the LAN: the same link-local prefix is on every interface. */
   interfaces: () => readonly string[];
 }
@@ -38,14 +38,13 @@ export class IpRestriction {
   }
 }
 
-function isIn(peer: string, lan: readonly string[], interfaces: readonly string[]): boolean {
+function isIn(peer: string, lan: readonly Prefix[], interfaces: readonly string[]): boolean {
   const [bare = "", ...zone] = peer.split("%");
-  const address = unmapped(bare);
+  const parsed = parseAddress(bare);
+  if (parsed === null) return false;
+  const address = unmapped(parsed);
   if (isLinkLocal(address)) return interfaces.includes(zone.join("%"));
-  return [...LOOPBACK, ...lan].some((cidr) => {
-    const prefix = parsePrefix(cidr);
-    return prefix !== null && contains(prefix, address);
-  });
+  return [...LOOPBACK, ...lan].some((prefix) => contains(prefix, address));
 }
 
-const LOOPBACK = ["127.0.0.0/8", "::1/128"];
+const LOOPBACK: readonly Prefix[] = ["127.0.0.0/8", "::1/128"].map(mustParsePrefix);

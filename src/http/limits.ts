@@ -1,4 +1,4 @@
-import { networkOf, parsePrefix, unmapped } from "../address.ts";
+import { addressOf, familyOf, networkOf, parseAddress, prefixOf, unmapped } from "../address.ts";
 
 /** A request to a connection endpoint counts against the connection limit and the general one. */
 export type Endpoint = "connection" | "general";
@@ -110,8 +110,9 @@ function recent(times: readonly number[], now: number): readonly number[] {
 
 /** A device can take addresses from a whole /64 (RFC 4291, section 2.5.4), so a /64 counts as one client. */
 export function clientOf(address: string): string {
-  const plain = unmapped(address.replace(/%.*$/, ""));
-  if (!plain.includes(":")) return plain;
-  const network = parsePrefix(`${plain}/64`);
-  return network === null ? plain : networkOf(network).address;
+  const bare = address.replace(/%.*$/, "");
+  const parsed = parseAddress(bare);
+  if (parsed === null) return bare;
+  const plain = unmapped(parsed);
+  return familyOf(plain) === 4 ? plain : addressOf(networkOf(prefixOf(plain), 64));
 }

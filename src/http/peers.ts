@@ -1,4 +1,4 @@
-import { parseIp } from "../address.ts";
+import { parseAddress } from "../address.ts";
 import type { Host } from "../system/host.ts";
 import { shared } from "./single-flight.ts";
 
@@ -41,5 +41,5 @@ function listingOf(text: string): Listing {
 }
 
 function nameOf(address: string, port: number): string {
-  return `${parseIp(address)} ${port}`;
+  return `${parseAddress(address)} ${port}`;
 }

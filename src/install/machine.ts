@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { basename } from "node:path";
-import { contains, isIpv4, isLinkLocal, parsePrefix } from "../address.ts";
+import { contains, isIpv4, isLinkLocal, parseAddress } from "../address.ts";
 import { foreignAmong, type Rule, readRules } from "../killswitch/routing-rules.ts";
 import { droppingChains, listTable } from "../killswitch/table.ts";
 import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
@@ -84,11 +84,12 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
 
 /** Whether the address is served whatever the tunnel does. */
 export function isOnLan(client: string, { lans }: HostNetwork): boolean {
-  const [address = "", zone = ""] = client.split("%");
+  const [text = "", zone = ""] = client.split("%");
+  const address = parseAddress(text);
+  if (address === null) return false;
   if (isLinkLocal(address)) return lans.some((lan) => lan.interface === zone);
   if (address === "::1" || (isIpv4(address) && address.startsWith("127."))) return true;
-  const prefixes = lans.flatMap((lan) => lan.prefixes).map(parsePrefix);
-  return prefixes.some((prefix) => prefix !== null && contains(prefix, address));
+  return lans.flatMap((lan) => lan.prefixes).some((prefix) => contains(prefix, address));
 }
 
 async function namesOfLinks(host: Host): Promise<string[]> {

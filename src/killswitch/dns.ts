@@ -1,4 +1,4 @@
-import { contains, familyOf, parsePrefix } from "../address.ts";
+import { type Address, contains, familyOf } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
 import { among, byFamily, chain, headerOf, namesOf, set } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
@@ -83,9 +83,7 @@ function redirect(tunnel: FirewallTunnel, lans: readonly Lan[], match: string): 
 }
 
 /** Without those that have an address of the LAN: they would be queried in clear text, outside the tunnel. */
-function resolversInside({ resolvers }: FirewallTunnel, lans: readonly Lan[]): string[] {
-  const prefixes = lans.flatMap((lan) => lan.prefixes).map(parsePrefix);
-  return resolvers.filter(
-    (resolver) => !prefixes.some((prefix) => prefix !== null && contains(prefix, resolver)),
-  );
+function resolversInside({ resolvers }: FirewallTunnel, lans: readonly Lan[]): Address[] {
+  const prefixes = lans.flatMap((lan) => lan.prefixes);
+  return resolvers.filter((resolver) => !prefixes.some((prefix) => contains(prefix, resolver)));
 }

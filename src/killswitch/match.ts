@@ -1,4 +1,4 @@
-import { familyOf } from "../address.ts";
+import { type Address, familyOf, type Prefix } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
 import { MARK_MASK } from "../network/slot.ts";
 
@@ -7,7 +7,7 @@ export function chain(name: string, head: string, rules: readonly string[]): str
 }
 
 /** One match for each family that occurs: `ip saddr { … }`, `ip6 saddr { … }`. */
-export function byFamily(field: "saddr" | "daddr", addresses: readonly string[]): string[] {
+export function byFamily(field: "saddr" | "daddr", addresses: readonly (Address | Prefix)[]): string[] {
   return ([4, 6] as const).flatMap((family) => {
     const some = addresses.filter((address) => familyOf(address) === family);
     return some.length === 0 ? [] : [`${headerOf(family)} ${field} { ${some.join(", ")} }`];
@@ -15,7 +15,7 @@ export function byFamily(field: "saddr" | "daddr", addresses: readonly string[])
 }
 
 /** One match for each family, for all addresses but these. */
-export function outsideOf(field: "saddr" | "daddr", addresses: readonly string[]): string[] {
+export function outsideOf(field: "saddr" | "daddr", addresses: readonly (Address | Prefix)[]): string[] {
   return ([4, 6] as const).map((family) => {
     const [match] = byFamily(
       field,
@@ -31,14 +31,14 @@ export function fromHosts(lan: Lan, to = ""): string[] {
 }
 
 /** What arrives by the interface from these addresses; nothing without an interface. */
-export function fromEach(name: string | null, addresses: readonly string[]): string[] {
+export function fromEach(name: string | null, addresses: readonly (Address | Prefix)[]): string[] {
   return on("iifname", name).flatMap((from) =>
     byFamily("saddr", addresses).map((source) => `${from} ${source}`),
   );
 }
 
 /** What leaves by the interface to these addresses; nothing without an interface. */
-export function toEach(name: string | null, addresses: readonly string[]): string[] {
+export function toEach(name: string | null, addresses: readonly (Address | Prefix)[]): string[] {
   return on("oifname", name).flatMap((to) =>
     byFamily("daddr", addresses).map((destination) => `${to} ${destination}`),
   );

@@ -1,3 +1,4 @@
+import type { Address, Endpoint, Prefix } from "../address.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
 
@@ -10,7 +11,7 @@ export interface Policy {
   /** The interface to the internet, or null. */
   uplink: string | null;
   /** The private prefixes of the uplink: a DHCP server with such an address may be sent unicast requests. */
-  uplinkPrefixes: readonly string[];
+  uplinkPrefixes: readonly Prefix[];
   /** Tunnels that may exchange WireGuard packets with their endpoint. */
   endpoints: readonly FirewallTunnel[];
   /** Tunnels that carry the traffic of the LAN and the gateway. The first is the current one. */
@@ -74,22 +75,22 @@ export interface FirewallTunnel {
   mark: number;
   /** Conntrack zone: keeps the connections of one tunnel apart from those of another. */
   zone: number;
-  endpoint: { address: string; port: number };
+  endpoint: Endpoint;
   /** The gateway's own addresses inside the tunnel, without prefix length. */
-  addresses: readonly string[];
-  resolvers: readonly string[];
+  addresses: readonly Address[];
+  resolvers: readonly Address[];
 }
 
 /** The lookup of a server's name, by the system's resolvers. */
 export interface Lookup {
-  resolvers: readonly string[];
+  resolvers: readonly Address[];
   /** UDP source port that the service holds during the lookup. */
   sourcePort: number;
 }
 
 /** One HTTPS connection outside the tunnel that the operator has requested. */
 export interface Exemption {
-  addresses: readonly string[];
+  addresses: readonly Address[];
   port: number;
   /** TCP source port that the service holds meanwhile, so that no other program can use the exemption. */
   sourcePort: number;

@@ -1,4 +1,4 @@
-import { familyOf } from "../address.ts";
+import { type Address, familyOf, type Prefix, prefixOf } from "../address.ts";
 import { type HostNetwork, type Ipv6, ipv6Of } from "../network/host-network.ts";
 import { ANY_SLOT_MASK, MAIN_SLOT, MARK_MASK, markOf, REFUSAL_MARK, tableOf } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
@@ -81,7 +81,7 @@ const REFUSALS: Rule = {
 };
 
 /** To servers on the uplink's link. A broadcast needs no route, and leases of servers elsewhere are renewed by broadcast. */
-function dhcpRules(uplinkPrefixes: readonly string[], lanPrefixes: readonly string[]): Rule[] {
+function dhcpRules(uplinkPrefixes: readonly Prefix[], lanPrefixes: readonly Prefix[]): Rule[] {
   const prefixes = uplinkPrefixes.filter((prefix) => familyOf(prefix) === 4 && !lanPrefixes.includes(prefix));
   const ports = { 4: "sport 68 dport 67", 6: "sport 546 dport 547" };
   const rule = (family: 4 | 6, to: string): Rule => ({
@@ -132,10 +132,9 @@ function exemptionRules({ addresses, port, sourcePort }: Exemption): Rule[] {
   );
 }
 
-function exceptionFor(address: string, packets: string): Rule {
-  const family = familyOf(address);
-  const to = `${address}/${family === 6 ? 128 : 32}`;
-  return { family, priority: PRIORITY.exception, text: `to ${to} ${packets} lookup main` };
+function exceptionFor(address: Address, packets: string): Rule {
+  const text = `to ${prefixOf(address)} ${packets} lookup main`;
+  return { family: familyOf(address), priority: PRIORITY.exception, text };
 }
 
 /** Our rules in the kernel, in the form of `rulesFor`. */

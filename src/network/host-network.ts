@@ -1,4 +1,4 @@
-import { contains, type Prefix, parsePrefix } from "../address.ts";
+import { type Address, contains, isLinkLocal, type Prefix, parseAddress, parsePrefix } from "../address.ts";
 import { INTERFACE_NAME } from "../interface-name.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
@@ -10,11 +10,11 @@ export interface HostNetwork {
   lans: readonly Lan[];
   uplink: string | null;
   /** The uplink's own addresses: the source addresses of the tunnel's packets. */
-  uplinkAddresses: string[];
+  uplinkAddresses: Address[];
   /** All of the machine's own addresses except link-local ones and those of our tunnels. */
-  addresses: string[];
+  addresses: Address[];
   /** The private prefixes of the uplink. */
-  uplinkPrefixes: string[];
+  uplinkPrefixes: Prefix[];
   /** In bytes. */
   uplinkMtu: number;
   ipv6: Ipv6;
@@ -29,12 +29,13 @@ export type Ipv6 = "on" | "off" | "missing";
 
 const ETHERNET_MTU = 1500;
 
-interface Address {
+/** A link with its addresses, as `ip` shows it. */
+interface ShownLink {
   ifname: string;
   mtu: number;
   /** `none` for tunnels of other programs, such as a VPN that the operator connects through. */
   link_type: string;
-  /** As `ip` shows them: `UP`, `NO-CARRIER`. */
+  /** `UP`, `NO-CARRIER`. */
   flags: string[];
   /** `dynamic` where it has an end. */
   addr_info: { local?: string; prefixlen: number; dynamic?: boolean }[];
@@ -49,7 +50,7 @@ export async function hostNetworkOf(
   settings: Settings,
   roles: Roles = NO_ROLES,
 ): Promise<HostNetwork> {
-  const addresses = JSON.parse(await host.run(["ip", "-j", "address", "show"])) as Address[];
+  const addresses = JSON.parse(await host.run(["ip", "-j", "address", "show"])) as ShownLink[];
   const tunnels = slotOf(MAIN_SLOT, settings.interface).links;
   const own = new Set(["lo", ...tunnels]);
   const network = addresses.filter(({ ifname }) => !own.has(ifname) && INTERFACE_NAME.test(ifname));
@@ -60,7 +61,7 @@ export async function hostNetworkOf(
   return {
     ...lanOf(network.map(cableOf), { named: settings.lan, uplink, routed, roles }),
     uplink,
-    uplinkAddresses: (found?.addr_info ?? []).map(({ local = "" }) => local).sort(),
+    uplinkAddresses: found === undefined ? [] : localsOf(found).sort(),
     addresses: addressesOf(addresses.filter((link) => !tunnels.includes(link.ifname))),
     uplinkPrefixes: found === undefined ? [] : prefixesOf(cableOf(found)),
     uplinkMtu: found?.mtu ?? ETHERNET_MTU,
@@ -83,11 +84,10 @@ export function lanText({ lans, uplink }: HostNetwork, { lan }: Pick<Settings, "
 /** What uses an address outside our tunnels: this machine, a prefix of the LAN, or nothing (null). */
 export function takerOf(
   { addresses, lans }: Pick<HostNetwork, "addresses" | "lans">,
-  address: string,
+  address: Address,
 ): "machine" | Prefix | null {
   if (addresses.includes(address)) return "machine";
-  const prefixes = lans.flatMap((lan) => lan.prefixes).map(parsePrefix);
-  return prefixes.find((prefix) => prefix !== null && contains(prefix, address)) ?? null;
+  return lans.flatMap((lan) => lan.prefixes).find((prefix) => contains(prefix, address)) ?? null;
 }
 
 export async function ipv6Of(host: Pick<Host, "read">): Promise<Ipv6> {
@@ -96,7 +96,7 @@ export async function ipv6Of(host: Pick<Host, "read">): Promise<Ipv6> {
   return disabled.trim() === "1" ? "off" : "on";
 }
 
-function hasCarrier(link: Address | undefined): boolean {
+function hasCarrier(link: ShownLink | undefined): boolean {
   return link?.flags.includes("UP") === true && !link.flags.includes("NO-CARRIER");
 }
 
@@ -130,18 +130,22 @@ async function defaultRoutes(
     .sort((a, b) => Number(b.isLive) - Number(a.isLive));
 }
 
-function addressesOf(links: readonly Address[]): string[] {
-  const addresses = links.flatMap((link) => link.addr_info.map(({ local = "" }) => local));
-  return addresses.filter((address) => address !== "" && !address.startsWith("fe80:")).sort();
+function addressesOf(links: readonly ShownLink[]): Address[] {
+  const addresses = links.flatMap(localsOf);
+  return addresses.filter((address) => !isLinkLocal(address)).sort();
 }
 
-function cableOf({ ifname, link_type, addr_info }: Address): Cable {
-  const textsOf = (info: Address["addr_info"]) =>
-    info.flatMap(({ local, prefixlen }) => (local === undefined ? [] : [`${local}/${prefixlen}`]));
+function localsOf({ addr_info }: ShownLink): Address[] {
+  return addr_info.flatMap(({ local = "" }) => parseAddress(local) ?? []);
+}
+
+function cableOf({ ifname, link_type, addr_info }: ShownLink): Cable {
+  const prefixesIn = (info: ShownLink["addr_info"]) =>
+    info.flatMap(({ local = "", prefixlen }) => parsePrefix(`${local}/${prefixlen}`) ?? []);
   return {
     interface: ifname,
     isEthernet: link_type === "ether",
-    addresses: textsOf(addr_info),
-    leased: textsOf(addr_info.filter(({ dynamic }) => dynamic === true)),
+    addresses: prefixesIn(addr_info),
+    leased: prefixesIn(addr_info.filter(({ dynamic }) => dynamic === true)),
   };
 }

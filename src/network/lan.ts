@@ -1,9 +1,18 @@
-import { formatPrefix, isLinkLocal, networkOf, parsePrefix, privateBlockOf } from "../address.ts";
+import {
+  addressOf,
+  familyOf,
+  isLinkLocal,
+  lengthOf,
+  mustParsePrefix,
+  networkOf,
+  type Prefix,
+  privateBlockOf,
+} from "../address.ts";
 
 /** A LAN interface, and the prefixes of its hosts. */
 export interface Lan {
   interface: string;
-  prefixes: readonly string[];
+  prefixes: readonly Prefix[];
 }
 
 /** One interface, as the kernel shows it. */
@@ -11,9 +20,9 @@ export interface Cable {
   interface: string;
   isEthernet: boolean;
   /** With their prefix lengths. */
-  addresses: readonly string[];
+  addresses: readonly Prefix[];
   /** Those of them that another router has leased to this machine. */
-  leased?: readonly string[];
+  leased?: readonly Prefix[];
 }
 
 /** Which interface was which, on a machine whose LAN has an interface of its own. */
@@ -43,7 +52,7 @@ export const COMES_AND_GOES =
 const SELF_ASSIGNED = /^169\.254\./;
 
 /** Addresses of neighbours that use IPv6 without a router. */
-const LINK_LOCAL = "fe80::/10";
+const LINK_LOCAL = mustParsePrefix("fe80::/10");
 
 /** The LAN, and remarks for people on how it was found. */
 export function lanOf(cables: readonly Cable[], outlook: Outlook): { lans: Lan[]; remarks: string[] } {
@@ -73,15 +82,14 @@ export function rolesAfter(roles: Roles, lans: readonly Lan[], uplink: string | 
 }
 
 /** The part of an interface's prefix that is private address space; null if the address is public. */
-export function lanPrefixOf(address: string): string | null {
-  const prefix = parsePrefix(address);
-  const block = prefix === null ? null : privateBlockOf(prefix.address);
-  if (prefix === null || block?.family !== prefix.family) return null;
-  return formatPrefix(networkOf({ ...prefix, length: Math.max(prefix.length, block.length) }));
+export function lanPrefixOf(prefix: Prefix): Prefix | null {
+  const block = privateBlockOf(addressOf(prefix));
+  if (block === null || familyOf(block) !== familyOf(prefix)) return null;
+  return networkOf(prefix, Math.max(lengthOf(prefix), lengthOf(block)));
 }
 
 interface Candidate extends Cable {
-  prefixes: readonly string[];
+  prefixes: readonly Prefix[];
 }
 
 /**
@@ -120,14 +128,14 @@ function hasOwnNetwork({ addresses, leased = [] }: Cable): boolean {
 }
 
 /** The private prefixes on an interface, without link-local ones. */
-export function prefixesOf({ addresses }: Pick<Cable, "addresses">): string[] {
-  const prefixes = addresses.filter((address) => !isLinkLocal(address.replace(/\/.*/, ""))).map(lanPrefixOf);
+export function prefixesOf({ addresses }: Pick<Cable, "addresses">): Prefix[] {
+  const prefixes = addresses.filter((address) => !isLinkLocal(addressOf(address))).map(lanPrefixOf);
   return [...new Set(prefixes.filter((prefix) => prefix !== null))].sort();
 }
 
 function cutOff({ interface: name, addresses }: Cable): string[] {
   return addresses
-    .filter((address) => !isLinkLocal(address.replace(/\/.*/, "")))
+    .filter((address) => !isLinkLocal(addressOf(address)))
     .map((address) => ({ address, part: lanPrefixOf(address) }))
     .filter(({ address, part }) => part !== null && lengthOf(address) < lengthOf(part))
     .map(
@@ -154,8 +162,4 @@ function missingLan(chosen: readonly Candidate[], { named, roles }: Outlook): st
   return [
     `no LAN: ${roles.lan.join(", ")} was the LAN and has no private address now, and the uplink does not take its place; if the LAN is on another interface now, name it: --lan (PORTCULLIS_LAN)`,
   ];
-}
-
-function lengthOf(prefix: string): number {
-  return Number(prefix.split("/")[1]);
 }

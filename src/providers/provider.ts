@@ -1,3 +1,4 @@
+import type { Address, Prefix } from "../address.ts";
 import type { Send } from "../system/host.ts";
 
 /** A company that sells VPN accounts. Everything specific to it is in the folder of its name. */
@@ -31,10 +32,9 @@ export interface Registration {
   /** The provider's name for it. */
   name: string;
   privateKey: string;
-  /** CIDRs. */
-  addresses: readonly string[];
+  addresses: readonly Prefix[];
   /** The resolvers inside the tunnel. */
-  dns: readonly string[];
+  dns: readonly Address[];
 }
 
 /** The operator's account at one provider, and this gateway's registration with it. */

@@ -1,3 +1,4 @@
+import type { Address } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { Host } from "../system/host.ts";
 import { EVERYTHING } from "../wireguard/fieldset.ts";
@@ -14,7 +15,7 @@ export type OwnEnd = { interface: Config["interface"] } | { missing: string };
 /** The servers of the managed provider's list, and the gateway's own end, which is needed to connect to them. */
 export class ManagedList {
   private byName: ReadonlyMap<string, ListedServer> = new Map();
-  private resolver: string | undefined;
+  private resolver: Address | undefined;
   /** One sentence if the list could not be read completely. */
   alert: string | null = null;
 

@@ -3,7 +3,7 @@ import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { Provider, type Server } from "../servers/schema.ts";
 import type { Storage, StoredList } from "../servers/storage.ts";
-import { Config } from "../wireguard/schema.ts";
+import { Config, configIn } from "../wireguard/schema.ts";
 import { databaseIn, forgetDeleted, keepCopy, readOnlyCopyOf, reopened, unableTo } from "./database.ts";
 
 /** A row of the servers, with its configuration decoded. */
@@ -205,7 +205,9 @@ function decoded(stored: unknown): Server | null {
   const { config, ...rest } = stored as { config: string };
   try {
     const server: unknown = { ...rest, config: JSON.parse(config) };
-    return row.Check(server) ? server : null;
+    if (!row.Check(server)) return null;
+    const parsed = configIn(server.config);
+    return parsed && { ...server, config: parsed };
   } catch {
     return null;
   }

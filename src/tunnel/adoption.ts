@@ -9,7 +9,7 @@ import { publicKeyOf } from "../wireguard/key.ts";
 import { SESSION_ENDS_MS } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
 import type { SavedState } from "./saved-state.ts";
-import { type Session, sessionOn, usableOn } from "./session.ts";
+import { sessionOn, usableOn } from "./session.ts";
 import type { State } from "./state.ts";
 
 interface Deps {
@@ -41,14 +41,13 @@ export async function adopted(
     const server =
       candidates.find((one) => one.provider === remembered?.provider && one.name === remembered.name) ??
       candidates[0];
-    const endpoint = endpointIn(device?.peer?.endpoint ?? "");
-    if (server === undefined || endpoint === null || device?.peer == null) continue;
+    if (server === undefined || device?.peer?.endpoint == null) continue;
     const began =
       remembered?.name === server.name ? remembered.since : device.peer.latestHandshake || host.now();
     const since = host.monotonic() - Math.max(0, host.now() - began);
     const usable = usableNow(network, server, log);
     if (usable === null) continue;
-    const session = sessionOn(slot, link === slot.links[0] ? 0 : 1, usable, endpoint);
+    const session = sessionOn(slot, link === slot.links[0] ? 0 : 1, usable, device.peer.endpoint);
     return network.online && host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
       ? { name: "connected", session, since }
       : { name: "reconnecting", server, session, since };
@@ -73,9 +72,4 @@ function isServerOf(device: Interface, { config }: Server, { mark }: Slot): bool
     device.peer?.publicKey === config.peer.publicKey &&
     device.publicKey === publicKeyOf(config.interface.privateKey)
   );
-}
-
-function endpointIn(text: string): Session["endpoint"] | null {
-  const match = /^\[?([0-9a-f.:]+?)\]?:([0-9]+)$/.exec(text);
-  return match?.[1] === undefined ? null : { address: match[1], port: Number(match[2]) };
 }

@@ -1,4 +1,4 @@
-import { contains, familyOf, isIpv4, isIpv6, parsePrefix } from "../address.ts";
+import { type Address, contains, familyOf, type Prefix, parseAddress } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Log } from "../log.ts";
@@ -71,15 +71,12 @@ export class HttpsClient {
   }
 }
 
-function carries({ server }: Session, address: string): boolean {
+function carries({ server }: Session, address: Address): boolean {
   const { interface: own, peer } = server.config;
-  const isOfFamily = (other: string) => familyOf(other) === familyOf(address);
+  const isOfFamily = (other: Prefix) => familyOf(other) === familyOf(address);
   return (
     own.addresses.some(isOfFamily) &&
-    peer.allowedIps.filter(isOfFamily).some((text) => {
-      const prefix = parsePrefix(text);
-      return prefix !== null && contains(prefix, address);
-    })
+    peer.allowedIps.filter(isOfFamily).some((prefix) => contains(prefix, address))
   );
 }
 
@@ -88,7 +85,7 @@ export function sendUnguarded(host: Host): Send {
   return async (request) => {
     const name = hostOf(request);
     const addresses =
-      isIpv4(name) || isIpv6(name) ? [name] : await host.lookup(name, await resolversOf(host), ownPort());
+      parseAddress(name) === null ? await host.lookup(name, await resolversOf(host), ownPort()) : [name];
     return host.https({ ...request, addresses });
   };
 }

@@ -1,3 +1,4 @@
+import { type Prefix, parsePrefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
@@ -91,7 +92,7 @@ export class Kernel {
       addr_info: { local: string; prefixlen: number }[];
     }[];
     if (found === undefined) return ["link"];
-    const present = found.addr_info.map(({ local, prefixlen }) => `${local}/${prefixlen}`);
+    const present = found.addr_info.map(({ local, prefixlen }) => parsePrefix(`${local}/${prefixlen}`));
     const addresses = server.config.interface.addresses.every((address) => present.includes(address));
     const routed = routedPrefixes(server.config).every((prefix) =>
       routes.some((route) => route.prefix === prefix && route.dev === link),
@@ -222,7 +223,7 @@ export class Kernel {
     return this.host.run(["wg", "show", link, "dump"], { secret: true }).catch(() => null);
   }
 
-  private async routes(): Promise<{ prefix: string; dev: string }[]> {
+  private async routes(): Promise<{ prefix: Prefix | null; dev: string }[]> {
     const shown = await Promise.all(
       ["-4", "-6"].map((family) =>
         // A routing table that never had a route does not exist.
@@ -232,8 +233,9 @@ export class Kernel {
       ),
     );
     return shown.flatMap((text, index) =>
+      // `ip` writes the whole address space as `default`, and a single address without its length.
       (JSON.parse(text || "[]") as { dst: string; dev?: string }[]).map(({ dst, dev }) => ({
-        prefix: prefixOf(dst, index === 0 ? 4 : 6),
+        prefix: parsePrefix(dst === "default" ? (index === 0 ? "0.0.0.0/0" : "::/0") : dst),
         dev: dev ?? "",
       })),
     );
@@ -247,11 +249,4 @@ export class Kernel {
 
 function socketOf(link: string): string {
   return `${SOCKET_FOLDER}/${link}.sock`;
-}
-
-/** `ip` writes the whole address space as `default`, and a single address without its length. */
-function prefixOf(shown: string, family: 4 | 6): string {
-  if (shown === "default") return family === 4 ? "0.0.0.0/0" : "::/0";
-  if (shown.includes("/")) return shown;
-  return `${shown}/${family === 4 ? 32 : 128}`;
 }

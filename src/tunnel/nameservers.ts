@@ -1,4 +1,4 @@
-import { parseIp } from "../address.ts";
+import { type Address, parseAddress } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { Host } from "../system/host.ts";
 
@@ -10,7 +10,7 @@ const FILES = [
 ];
 
 /** The resolvers outside this machine that the system uses (resolv.conf(5)). */
-export async function resolversOf(host: Host): Promise<string[]> {
+export async function resolversOf(host: Host): Promise<Address[]> {
   for (const file of FILES) {
     const resolvers = nameserversIn((await host.read(file)) ?? "");
     if (resolvers.length > 0) return resolvers;
@@ -21,9 +21,9 @@ export async function resolversOf(host: Host): Promise<string[]> {
   );
 }
 
-function nameserversIn(text: string): string[] {
+function nameserversIn(text: string): Address[] {
   return text
     .split("\n")
-    .map((line) => /^nameserver\s+(\S+)/.exec(line)?.[1] ?? "")
-    .filter((address) => parseIp(address) !== null && !address.startsWith("127.") && address !== "::1");
+    .flatMap((line) => parseAddress(/^nameserver\s+(\S+)/.exec(line)?.[1] ?? "") ?? [])
+    .filter((address) => !address.startsWith("127.") && address !== "::1");
 }

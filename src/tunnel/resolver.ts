@@ -1,4 +1,4 @@
-import { isIpv4, isIpv6, parseIp } from "../address.ts";
+import { type Address, parseAddress } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
@@ -28,8 +28,9 @@ export class Resolver {
    * The addresses of a name, at least one. Outside the tunnel, one source port may send the query until the owner's next
    * update of the kill switch. If the lookup fails, returns the last known address.
    */
-  async resolve(name: string, way: Way, signal: AbortSignal): Promise<[string, ...string[]]> {
-    if (isIpv4(name) || isIpv6(name)) return [name];
+  async resolve(name: string, way: Way, signal: AbortSignal): Promise<[Address, ...Address[]]> {
+    const address = parseAddress(name);
+    if (address !== null) return [address];
     const { savedState, log } = this.deps;
     try {
       const [first, ...others] = usable(await this.ask(name, way, signal));
@@ -60,8 +61,8 @@ export class Resolver {
 const MOST_ADDRESSES = 8;
 
 /** Each once, as the kernel writes it. An IPv4-mapped IPv6 address cannot be an endpoint. */
-function usable(addresses: readonly string[]): string[] {
-  const known = addresses.map(parseIp).filter((address) => address !== null);
+function usable(addresses: readonly string[]): Address[] {
+  const known = addresses.map(parseAddress).filter((address) => address !== null);
   return [...new Set(known)].filter((address) => !address.startsWith("::ffff:")).slice(0, MOST_ADDRESSES);
 }
 

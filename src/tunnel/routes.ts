@@ -1,4 +1,4 @@
-import { familyOf } from "../address.ts";
+import { familyOf, type Prefix } from "../address.ts";
 import type { Config } from "../wireguard/schema.ts";
 
 /** What WireGuard adds around a packet over IPv6: 40 + 8 + 32 bytes. */
@@ -27,7 +27,7 @@ export function routeLines(link: string, config: Config, table: number): string[
   return routedPrefixes(config).map((prefix) => `route replace ${prefix} dev ${link} table ${table}`);
 }
 
-export function routedPrefixes({ interface: { addresses }, peer }: Config): string[] {
+export function routedPrefixes({ interface: { addresses }, peer }: Config): Prefix[] {
   const families = new Set(addresses.map(familyOf));
   return peer.allowedIps.filter((prefix) => families.has(familyOf(prefix)));
 }

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
+import { type Address, parseAddress } from "../address.ts";
 import { codeOf, GatewayError, messageOf } from "../errors.ts";
 import { INTERFACE_NAME } from "../interface-name.ts";
 import type { Alarm } from "../killswitch/repairs.ts";
@@ -111,11 +112,11 @@ export class SavedState {
   }
 
   /** The last address that a name resolved to. */
-  address(name: string): string | null {
-    return this.values[`address ${name}`] ?? null;
+  address(name: string): Address | null {
+    return parseAddress(this.values[`address ${name}`] ?? "");
   }
 
-  saveAddress(name: string, address: string): void {
+  saveAddress(name: string, address: Address): void {
     if (this.address(name) === address) return;
     const key = `address ${name}`;
     const others = Object.keys(this.values).filter((each) => each.startsWith("address ") && each !== key);

@@ -1,4 +1,4 @@
-import { familyOf, formatPrefix, parsePrefix } from "../address.ts";
+import { type Address, addressOf, type Endpoint, familyOf } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { FirewallTunnel, PolicyPart } from "../killswitch/policy.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
@@ -13,20 +13,15 @@ export interface Session {
   /** Conntrack zone. */
   zone: number;
   mark: number;
-  endpoint: { address: string; port: number };
+  endpoint: Endpoint;
 }
 
 /** A new session on whichever of the slot's two interfaces `other` does not use. */
-export function sessionFor(
-  slot: Slot,
-  server: Server,
-  endpoint: Session["endpoint"],
-  other: Session | null,
-): Session {
+export function sessionFor(slot: Slot, server: Server, endpoint: Endpoint, other: Session | null): Session {
   return sessionOn(slot, other?.link === slot.links[0] ? 1 : 0, server, endpoint);
 }
 
-export function sessionOn(slot: Slot, which: 0 | 1, server: Server, endpoint: Session["endpoint"]): Session {
+export function sessionOn(slot: Slot, which: 0 | 1, server: Server, endpoint: Endpoint): Session {
   return { server, link: slot.links[which], zone: slot.zones[which], mark: slot.mark, endpoint };
 }
 
@@ -94,15 +89,15 @@ export function clashOf(network: HostNetwork, config: Config): string | null {
 }
 
 /** Who uses an address outside the tunnel, and what to do about it, as the end of a sentence; null if nobody does. */
-function userOf(network: HostNetwork, address: string): string | null {
+function userOf(network: HostNetwork, address: Address): string | null {
   const taker = takerOf(network, address);
   if (taker === null) return null;
   return taker === "machine"
     ? "is an address of this machine, which could then no longer be reached there; end the other tunnel that has it, or change the server's address"
-    : `is in the LAN ${formatPrefix(taker)}, which could then no longer reach the gateway; change the server's address, or the LAN's`;
+    : `is in the LAN ${taker}, which could then no longer reach the gateway; change the server's address, or the LAN's`;
 }
 
 /** The tunnel's own addresses, without prefix length. */
-function addressesOf(config: Config): string[] {
-  return config.interface.addresses.map((address) => parsePrefix(address)?.address ?? address);
+function addressesOf(config: Config): Address[] {
+  return config.interface.addresses.map(addressOf);
 }

@@ -1,4 +1,4 @@
-import { familyOf } from "../address.ts";
+import { type Address, familyOf } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
@@ -209,7 +209,7 @@ export class Supervisor {
   }
 
   /** Whether the tunnel's packets may have left from one of these addresses. */
-  private mayUse(addresses: readonly string[]): boolean {
+  private mayUse(addresses: readonly Address[]): boolean {
     const { state } = this.deps.controller;
     if (state.name !== "connected") return false;
     return addresses.some((address) => familyOf(address) === familyOf(state.session.endpoint.address));

@@ -3,7 +3,7 @@ import { type Field, refuse } from "./fields.ts";
 import { configFrom, EVERYTHING, type FieldName } from "./fieldset.ts";
 import { inertIn, isHook, isInert, isOfAmneziaWg } from "./foreign.ts";
 import { type Line, linesOf, lowerCased, shown } from "./ini.ts";
-import { type Config, LONGEST_KEEPALIVE_SECONDS } from "./schema.ts";
+import { type Config, LONGEST_KEEPALIVE_SECONDS, type StoredConfig } from "./schema.ts";
 
 type Section = "Interface" | "Peer";
 
@@ -51,7 +51,7 @@ export function parseConfig(text: string): { config: Config; warnings: string[] 
 }
 
 /** The wg-quick file of a configuration; `parseConfig` returns the same configuration. */
-export function formatConfig(config: Config): string {
+export function formatConfig(config: StoredConfig): string {
   const { interface: own, peer } = config;
   return lines([
     "[Interface]",

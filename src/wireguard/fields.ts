@@ -1,12 +1,14 @@
 import {
-  formatPrefix,
+  type Address,
+  addressOf,
+  type HostName,
   isHostAddress,
-  isHostName,
   isIpv4,
   isIpv6,
   networkOf,
   type Prefix,
-  parseIp,
+  parseAddress,
+  parseHostName,
   parsePrefix,
 } from "../address.ts";
 import { GatewayError } from "../errors.ts";
@@ -54,25 +56,22 @@ export function entriesIn({ text, where }: Field): Field[] {
 }
 
 /** One of the interface's own addresses, host bits kept. */
-export function addressIn(entry: Field): string {
+export function addressIn(entry: Field): Prefix {
   const prefix = prefixIn(entry);
-  if (!isHostAddress(prefix.address))
+  if (!isHostAddress(addressOf(prefix)))
     refuse(entry.where, "must be addresses that a host can have: no loopback, multicast or broadcast ones");
-  return formatPrefix(prefix);
+  return prefix;
 }
 
 /** A prefix that may use the tunnel, host bits cleared as WireGuard does. */
-export function allowedIpIn(entry: Field): string {
-  return formatPrefix(networkOf(prefixIn(entry)));
+export function allowedIpIn(entry: Field): Prefix {
+  return networkOf(prefixIn(entry));
 }
 
 /** A resolver, as its canonical address, or a search domain, in lower case. */
-export function dnsIn({ text, where }: Field): string {
-  const resolver = parseIp(text);
-  if (resolver === null && !isHostName(text)) {
-    refuse(where, "must be IP addresses and search domains, separated by commas");
-  }
-  return resolver ?? text.toLowerCase();
+export function dnsIn({ text, where }: Field): Address | HostName {
+  const entry = parseAddress(text) ?? parseHostName(text);
+  return entry ?? refuse(where, "must be IP addresses and search domains, separated by commas");
 }
 
 /** Every IPv4 host must accept 576 bytes (RFC 791). */
@@ -120,12 +119,11 @@ function prefixIn({ text, where }: Field): Prefix {
 }
 
 function hostIn(host: string, where: string): string {
-  if (!isIpv4(host) && !isHostName(host))
-    refuse(where, "the host must be an IPv4 address, [an IPv6 address] or a DNS name");
-  return host.toLowerCase();
+  const known = isIpv4(host) ? host : parseHostName(host);
+  return known ?? refuse(where, "the host must be an IPv4 address, [an IPv6 address] or a DNS name");
 }
 
 function ipv6In(host: string, where: string): string {
-  if (!isIpv6(host)) refuse(where, "brackets may only contain an IPv6 address without a zone");
-  return parseIp(host) ?? host;
+  const address = isIpv6(host) ? parseAddress(host) : null;
+  return address ?? refuse(where, "brackets may only contain an IPv6 address without a zone");
 }

@@ -1,4 +1,4 @@
-import { isHostName, isIpv4 } from "../address.ts";
+import { familyOf, isHostName, mustParsePrefix, type Prefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import {
   addressIn,
@@ -38,7 +38,7 @@ type Names = Record<FieldName, string>;
 const MOST = { addresses: 16, dns: 16, allowedIps: 1024 };
 
 /** The default of AllowedIPs: the peer carries everything. */
-export const EVERYTHING: readonly string[] = ["0.0.0.0/0", "::/0"];
+export const EVERYTHING: readonly Prefix[] = ["0.0.0.0/0", "::/0"].map(mustParsePrefix);
 
 /**
  * The configuration that the fields describe. Import and custom/add both use it, so that one cannot accept what the
@@ -84,9 +84,9 @@ function missing(name: string): never {
 }
 
 /** RFC 8200 section 5: a link that carries IPv6 must carry packets of 1280 bytes. */
-function mtuFor(addresses: readonly string[], fields: readonly Field[] | undefined): number | undefined {
+function mtuFor(addresses: readonly Prefix[], fields: readonly Field[] | undefined): number | undefined {
   const mtu = last(fields, mtuIn);
-  const ipv6 = addresses.some((address) => !isIpv4(address.slice(0, address.indexOf("/"))));
+  const ipv6 = addresses.some((address) => familyOf(address) === 6);
   if (mtu !== undefined && mtu < 1280 && ipv6) {
     refuse(fields?.at(-1)?.where ?? "mtu", "the MTU must be at least 1280 if an IPv6 address is configured");
   }
@@ -99,11 +99,11 @@ function last<T>(fields: readonly Field[] | undefined, parse: (field: Field) => 
 }
 
 /** The entries of all lists in order, without duplicates. */
-function every(
+function every<T extends string>(
   fields: readonly Field[] | undefined,
   most: number,
-  parse: (entry: Field) => string,
-): string[] {
+  parse: (entry: Field) => T,
+): T[] {
   const entries = fields?.flatMap(entriesIn) ?? [];
   const surplus = entries[most];
   if (surplus !== undefined) refuse(surplus.where, `has more than ${most} entries`);

@@ -1,4 +1,4 @@
-import { parseIp } from "../address.ts";
+import { type Endpoint, parseAddress } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import { formatEndpoint, lines } from "./config.ts";
 import { publicKeyOf } from "./key.ts";
@@ -14,8 +14,8 @@ export interface Interface {
 
 export interface InterfacePeer {
   publicKey: string;
-  /** `address:port` or `[IPv6]:port`. */
-  endpoint: string | null;
+  /** Null if there is none, or if it is link-local: its address alone does not lead to it. */
+  endpoint: Endpoint | null;
   /** Milliseconds since 1970, with fractions if WireGuard reports them; 0 if there was none yet. */
   latestHandshake: number;
   rxBytes: number;
@@ -26,7 +26,7 @@ export interface InterfacePeer {
 export interface Peer {
   config: Config["peer"];
   /** The current address of the endpoint's host. */
-  endpoint: { address: string; port: number };
+  endpoint: Endpoint;
   /** Seconds; 0 means off. */
   keepalive: number;
 }
@@ -113,7 +113,7 @@ function dumped(text: string): Omit<Interface, "peer"> & { peers: InterfacePeer[
     fwmark: fwmark === "off" ? 0 : numberIn(fwmark),
     peers: peers.map(([publicKey = "", , endpoint = "", , handshake = "", rx = "", tx = ""]) => ({
       publicKey,
-      endpoint: canonical(unless("(none)", endpoint)),
+      endpoint: endpointIn(endpoint),
       latestHandshake: numberIn(handshake) * 1000,
       rxBytes: numberIn(rx),
       txBytes: numberIn(tx),
@@ -138,7 +138,7 @@ function uapiPeer(peer: ReadonlyMap<string, string>): InterfacePeer {
   const nanoseconds = numberIn(peer.get("last_handshake_time_nsec") ?? "0");
   return {
     publicKey: base64Of(peer.get("public_key")),
-    endpoint: canonical(peer.get("endpoint") ?? null),
+    endpoint: endpointIn(peer.get("endpoint") ?? ""),
     latestHandshake: seconds * 1000 + nanoseconds / 1_000_000,
     rxBytes: numberIn(peer.get("rx_bytes") ?? "0"),
     txBytes: numberIn(peer.get("tx_bytes") ?? "0"),
@@ -156,10 +156,10 @@ function onlyOne(peers: InterfacePeer[]): InterfacePeer | null {
 }
 
 /** C and Go spell some IPv6 addresses differently (`::0.1.0.0`, `::1:0`); here both have one spelling. */
-function canonical(endpoint: string | null): string | null {
-  const [, host = "", port] = /^\[?([^\]]*)\]?:([0-9]+)$/.exec(endpoint ?? "") ?? [];
-  const address = parseIp(host);
-  return address === null ? endpoint : formatEndpoint(address, Number(port));
+function endpointIn(text: string): Endpoint | null {
+  const [, host = "", port] = /^\[?([^\]]*)\]?:([0-9]+)$/.exec(text) ?? [];
+  const address = parseAddress(host);
+  return address === null ? null : { address, port: Number(port) };
 }
 
 function unless(none: string, text: string): string | null {

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { type Address, type Prefix, parseAddress, parsePrefix } from "../address.ts";
 
 /** Canonical base64 of 32 bytes; see `isKey`. */
 const Key = Type.String({ pattern: "^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$" });
@@ -53,4 +54,25 @@ export const Config = Type.Object(
   },
   { additionalProperties: false },
 );
-export type Config = Static<typeof Config>;
+/** A configuration as it is stored: its addresses are text. */
+export type StoredConfig = Static<typeof Config>;
+
+/** A configuration with its addresses parsed. */
+export interface Config {
+  interface: Omit<StoredConfig["interface"], "addresses" | "dns"> & { addresses: Prefix[]; dns: Address[] };
+  peer: Omit<StoredConfig["peer"], "allowedIps"> & { allowedIps: Prefix[] };
+}
+
+/** Null if an address is malformed. */
+export function configIn({ interface: own, peer }: StoredConfig): Config | null {
+  const addresses = allIn(own.addresses, parsePrefix);
+  const dns = allIn(own.dns, parseAddress);
+  const allowedIps = allIn(peer.allowedIps, parsePrefix);
+  if (addresses === null || dns === null || allowedIps === null) return null;
+  return { interface: { ...own, addresses, dns }, peer: { ...peer, allowedIps } };
+}
+
+function allIn<T>(texts: readonly string[], parse: (text: string) => T | null): T[] | null {
+  const values = texts.map(parse);
+  return values.every((value) => value !== null) ? values : null;
+}

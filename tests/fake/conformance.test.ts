@@ -12,6 +12,7 @@ import { type Own, type Peer, parseUapi, setconfText, uapiText } from "../../src
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { until } from "../lab/until.ts";
+import { cidr, cidrs, ip } from "./address.ts";
 import { Both, ROUTER } from "./both.ts";
 
 const PATIENCE_MS = 120_000;
@@ -196,9 +197,9 @@ const PEERS: Peer[] = [
     config: {
       publicKey: publicKeyOf(KEY(128)),
       endpoint: { host: "192.0.2.1", port: 51820 },
-      allowedIps: ["0.0.0.0/0", "::/0"],
+      allowedIps: cidrs("0.0.0.0/0", "::/0"),
     },
-    endpoint: { address: "192.0.2.1", port: 51820 },
+    endpoint: { address: ip("192.0.2.1"), port: 51820 },
     keepalive: 25,
   },
   {
@@ -208,7 +209,7 @@ const PEERS: Peer[] = [
       endpoint: { host: "2001:db8::1", port: 443 },
       allowedIps: [],
     },
-    endpoint: { address: "2001:db8::1", port: 443 },
+    endpoint: { address: ip("2001:db8::1"), port: 443 },
     keepalive: 0,
   },
 ];
@@ -257,9 +258,9 @@ describe("a server that answers", () => {
       config: {
         publicKey: publicKeyOf(KEY(128)),
         endpoint: { host: ROUTER, port: 51820 },
-        allowedIps: ["0.0.0.0/0"],
+        allowedIps: [cidr("0.0.0.0/0")],
       },
-      endpoint: { address: ROUTER, port: 51820 },
+      endpoint: { address: ip(ROUTER), port: 51820 },
       keepalive: 25,
     };
     await both.serve(KEY(128), 51820, publicKeyOf(OWN.privateKey));

@@ -1,12 +1,14 @@
 import { expect, test } from "bun:test";
+import type { Prefix } from "../../src/address.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { IpRestriction } from "../../src/http/ip-restriction.ts";
+import { cidrs } from "../fake/address.ts";
 
 // As the ruleset needs it, the LAN's prefixes include the link-local one.
-const LAN = ["192.168.1.0/24", "fd00:1::/64", "fe80::/10"];
+const LAN = cidrs("192.168.1.0/24", "fd00:1::/64", "fe80::/10");
 const INTERFACES = ["eth1", "eth1.5"];
 
-function restrictionFor(lan: readonly string[], interfaces: readonly string[] = []) {
+function restrictionFor(lan: readonly Prefix[], interfaces: readonly string[] = []) {
   return new IpRestriction({ lan: () => lan, interfaces: () => interfaces });
 }
 
@@ -58,24 +60,20 @@ test("a peer without a known address is refused", () => {
   expect(() => restrictionFor(LAN).refuseRemote(null)).toThrow("only the local network is served");
 });
 
-test("a malformed LAN prefix includes no address", () => {
-  expect(restrictionFor(["", "nonsense", "8.8.8.8/33"]).isLocal("8.8.8.8")).toBe(false);
-});
-
 test("a cached answer does not outlive a change of the LAN", () => {
-  let lan = ["192.168.1.0/24"];
+  let lan = cidrs("192.168.1.0/24");
   let interfaces = ["eth1"];
   const restriction = new IpRestriction({ lan: () => lan, interfaces: () => interfaces });
   const locals = () => ["192.168.1.7", "10.1.2.3", "fe80::1%eth1"].map((peer) => restriction.isLocal(peer));
   expect(locals()).toEqual([true, false, true]);
   expect(locals()).toEqual([true, false, true]);
-  lan = ["10.0.0.0/8"];
+  lan = cidrs("10.0.0.0/8");
   interfaces = ["eth0"];
   expect(locals()).toEqual([false, true, false]);
 });
 
 test("answers stay right when more clients come than are cached", () => {
-  const restriction = restrictionFor(["10.0.0.0/9"]);
+  const restriction = restrictionFor(cidrs("10.0.0.0/9"));
   for (let i = 0; i < 3_000; i++) {
     const [high, low] = [i >> 8, i & 255];
     expect(restriction.isLocal(`10.0.${high}.${low}`)).toBe(true);

@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
 import { type PipelineOptions, pipelineFor } from "../../src/http/pipeline.ts";
+import { cidrs } from "../fake/address.ts";
 
 function doorWith(options: Partial<PipelineOptions> = {}) {
   const lines: string[] = [];
   const door = pipelineFor({
     names: [],
-    lan: () => ["192.168.1.0/24"],
+    lan: () => cidrs("192.168.1.0/24"),
     interfaces: () => ["eth1"],
     clock: { now: () => 0, monotonic: () => 0 },
     log: (method, path, status) => lines.push(`${method} ${path} ${status}`),
@@ -32,11 +33,11 @@ test("who is not near is refused before the routes, with the limits in the answe
 });
 
 test("the LAN is asked for at each request, for its prefixes may change", async () => {
-  let lan = ["192.168.1.0/24"];
+  let lan = cidrs("192.168.1.0/24");
   const { door } = doorWith({ lan: () => lan });
   const statusFor = async (peer: string) => (await door(asked("/health"), peer, served)).status;
   expect(await statusFor("192.168.1.7")).toBe(200);
-  lan = ["10.0.0.0/8"];
+  lan = cidrs("10.0.0.0/8");
   expect(await statusFor("192.168.1.7")).toBe(403);
   expect(await statusFor("10.1.2.3")).toBe(200);
 });

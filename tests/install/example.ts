@@ -1,15 +1,16 @@
 import type { Machine } from "../../src/install/machine.ts";
+import { cidr, cidrs, ip } from "../fake/address.ts";
 
 /** A Pi with one cable, as it is before the first installation. */
 export const ONE_CABLE: Machine = {
   architecture: null,
   interfaces: ["eth0", "wlan0"],
   network: {
-    lans: [{ interface: "eth0", prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"] }],
+    lans: [{ interface: "eth0", prefixes: cidrs("192.168.7.0/24", "fd00:7::/64", "fe80::/10") }],
     uplink: "eth0",
-    uplinkAddresses: ["192.168.7.2"],
-    addresses: ["192.168.7.2"],
-    uplinkPrefixes: ["192.168.7.0/24"],
+    uplinkAddresses: [ip("192.168.7.2")],
+    addresses: [ip("192.168.7.2")],
+    uplinkPrefixes: [cidr("192.168.7.0/24")],
     uplinkMtu: 1500,
     ipv6: "on",
     online: true,
@@ -36,11 +37,11 @@ export const TWO_CABLES: Machine = {
   interfaces: ["eth0", "eth1", "br-lan.5"],
   network: {
     ...ONE_CABLE.network,
-    uplinkAddresses: ["192.168.8.2"],
-    uplinkPrefixes: ["192.168.8.0/24"],
+    uplinkAddresses: [ip("192.168.8.2")],
+    uplinkPrefixes: [cidr("192.168.8.0/24")],
     lans: [
-      { interface: "eth1", prefixes: ["192.168.7.0/24", "fe80::/10"] },
-      { interface: "br-lan.5", prefixes: ["10.5.0.0/16", "fe80::/10"] },
+      { interface: "eth1", prefixes: cidrs("192.168.7.0/24", "fe80::/10") },
+      { interface: "br-lan.5", prefixes: cidrs("10.5.0.0/16", "fe80::/10") },
     ],
   },
   wireguard: "userspace",

@@ -4,6 +4,7 @@ import { answered, repaired } from "../../src/install/answers.ts";
 import { assertFit, assertNotCutOff, warningsFor } from "../../src/install/preflight.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
 import { settingsFrom } from "../../src/settings.ts";
+import { cidrs } from "../fake/address.ts";
 import { ONE_CABLE } from "./example.ts";
 
 const DEFAULTS = settingsFrom({});
@@ -89,7 +90,7 @@ test("settings without a flag are asked for, with what was found; Enter leaves t
 
 describe("a settings file that names the uplink as LAN", () => {
   const network = { ...ONE_CABLE.network, uplink: "eth0" };
-  const beside = { ...network, lans: [{ interface: "eth1", prefixes: ["192.168.8.0/24"] }] };
+  const beside = { ...network, lans: [{ interface: "eth1", prefixes: cidrs("192.168.8.0/24") }] };
   const asked: string[] = [];
   const repairedBy = (lan: string, given: { lan?: string }, byDefault: HostNetwork = beside, agrees = true) =>
     repaired(given, settingsFrom({ lan }), { network, byDefault }, (question) => {

@@ -6,42 +6,43 @@ import {
   type Policy,
 } from "../../src/killswitch/policy.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
+import { cidr, cidrs, ip, ips } from "../fake/address.ts";
 
 export const FIRST: FirewallTunnel = {
   interface: "wg0",
   mark: 0x104c,
   zone: 1,
-  endpoint: { address: "192.0.2.1", port: 51820 },
-  addresses: ["10.64.0.2", "fd00:64::2"],
-  resolvers: ["10.64.0.1", "fd00:64::1"],
+  endpoint: { address: ip("192.0.2.1"), port: 51820 },
+  addresses: ips("10.64.0.2", "fd00:64::2"),
+  resolvers: ips("10.64.0.1", "fd00:64::1"),
 };
 
 export const SECOND: FirewallTunnel = {
   interface: "wg1",
   mark: 0x104c,
   zone: 2,
-  endpoint: { address: "2001:db8::1", port: 443 },
-  addresses: ["10.65.0.2"],
-  resolvers: ["10.65.0.1"],
+  endpoint: { address: ip("2001:db8::1"), port: 443 },
+  addresses: [ip("10.65.0.2")],
+  resolvers: [ip("10.65.0.1")],
 };
 
-export const LOOKUP: Lookup = { resolvers: ["192.168.7.254", "2001:db8::53"], sourcePort: 20053 };
+export const LOOKUP: Lookup = { resolvers: ips("192.168.7.254", "2001:db8::53"), sourcePort: 20053 };
 
 export const EXEMPTION: Exemption = {
-  addresses: ["192.0.2.80", "2001:db8::80"],
+  addresses: ips("192.0.2.80", "2001:db8::80"),
   port: 443,
   sourcePort: 20443,
 };
 
 export const NETWORK: HostNetwork = {
   lans: [
-    { interface: "lan0", prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"] },
-    { interface: "br-lan.5", prefixes: ["10.5.0.0/16", "fe80::/10"] },
+    { interface: "lan0", prefixes: cidrs("192.168.7.0/24", "fd00:7::/64", "fe80::/10") },
+    { interface: "br-lan.5", prefixes: cidrs("10.5.0.0/16", "fe80::/10") },
   ],
   uplink: "up0",
-  uplinkAddresses: ["192.168.8.2"],
-  addresses: ["192.168.7.1", "192.168.8.2"],
-  uplinkPrefixes: ["192.168.8.0/24", "fd00:8::/64"],
+  uplinkAddresses: [ip("192.168.8.2")],
+  addresses: ips("192.168.7.1", "192.168.8.2"),
+  uplinkPrefixes: cidrs("192.168.8.0/24", "fd00:8::/64"),
   uplinkMtu: 1500,
   ipv6: "on",
   online: true,
@@ -59,9 +60,9 @@ export const POLICIES = {
   /** One cable: the LAN and the way to the internet are the same interface. */
   "one-armed-connected": {
     ...BLOCKED,
-    lans: [{ interface: "eth0", prefixes: ["192.168.7.0/24", "fe80::/10"] }],
+    lans: [{ interface: "eth0", prefixes: cidrs("192.168.7.0/24", "fe80::/10") }],
     uplink: "eth0",
-    uplinkPrefixes: ["192.168.7.0/24"],
+    uplinkPrefixes: [cidr("192.168.7.0/24")],
     endpoints: [FIRST],
     carrying: [FIRST],
   },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { mergedPolicy, type PolicyPart } from "../../src/killswitch/policy.ts";
+import { ips } from "../fake/address.ts";
 import { EXEMPTION, FIRST, LOOKUP, NETWORK, POLICIES, SECOND } from "./example.ts";
 
 const PARTS: Record<string, PolicyPart> = {
@@ -43,13 +44,13 @@ describe("the policy of several owners", () => {
   });
 
   test("leaves out a tunnel's addresses that this machine or the LAN uses now", () => {
-    const network = { ...NETWORK, addresses: ["fd00:64::2"] };
-    const endpoint = { ...FIRST, addresses: ["10.5.0.9", "10.64.0.2", "fd00:64::2"] };
+    const network = { ...NETWORK, addresses: ips("fd00:64::2") };
+    const endpoint = { ...FIRST, addresses: ips("10.5.0.9", "10.64.0.2", "fd00:64::2") };
     const policy = mergedPolicy(
       new Map([["main", { endpoints: [endpoint], carrying: [endpoint] }]]),
       network,
     );
-    const here = { ...FIRST, addresses: ["10.64.0.2"] };
+    const here = { ...FIRST, addresses: ips("10.64.0.2") };
     expect(policy).toEqual({ ...POLICIES.blocked, endpoints: [here], carrying: [here] });
   });
 

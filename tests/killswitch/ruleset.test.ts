@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
 import type { FirewallTunnel, Policy } from "../../src/killswitch/policy.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { cidrs, ips } from "../fake/address.ts";
 import { needsRoot } from "../fast.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
@@ -50,13 +51,13 @@ needsRoot.test("loading one ruleset over another leaves nothing of the first", (
 const POLICY = fc.record({
   lans: fc.subarray([
     ...POLICIES.blocked.lans,
-    { interface: "lan4", prefixes: ["192.168.0.0/16", "192.168.7.0/24"] },
-    { interface: "lan6", prefixes: ["fd06::/64", "fd06::/48"] },
+    { interface: "lan4", prefixes: cidrs("192.168.0.0/16", "192.168.7.0/24") },
+    { interface: "lan6", prefixes: cidrs("fd06::/64", "fd06::/48") },
     { interface: "empty", prefixes: [] },
-    { interface: "up0", prefixes: ["192.168.8.0/24", "fe80::/10"] },
+    { interface: "up0", prefixes: cidrs("192.168.8.0/24", "fe80::/10") },
   ]),
   uplink: fc.constantFrom("up0", null),
-  uplinkPrefixes: fc.subarray(["192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64"]),
+  uplinkPrefixes: fc.subarray(cidrs("192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64")),
   ...{ endpoints: tunnels(), carrying: tunnels() },
   lookups: fc.array(fc.record({ resolvers: addresses(), sourcePort: fc.constantFrom(20053, 20054) }), {
     maxLength: 2,
@@ -86,7 +87,7 @@ function tunnels() {
 }
 
 function addresses() {
-  return fc.subarray(["10.64.0.1", "10.64.0.9", "192.168.7.53", "fd00:64::1", "fd00:64::9"]);
+  return fc.subarray(ips("10.64.0.1", "10.64.0.9", "192.168.7.53", "fd00:64::1", "fd00:64::9"));
 }
 
 test("whatever the policy, the final rules are in place", () => {

@@ -1,5 +1,6 @@
 import ipaddr from "ipaddr.js";
 import { isPrivate } from "../../src/address.ts";
+import { ip } from "../fake/address.ts";
 
 export interface WireguardEndpoint {
   address: string;
@@ -69,7 +70,7 @@ function isWireguard(udp: DataView): boolean {
 /** On the cable: what looks like it and is for the internet is a leak as any other. */
 function isDhcp({ from, to }: Packet, source: number, target: number): boolean {
   const ports = [source, target].sort((a, b) => a - b).join();
-  if (!from.includes(":")) return ports === "67,68" && (to === "255.255.255.255" || isPrivate(to));
+  if (!from.includes(":")) return ports === "67,68" && (to === "255.255.255.255" || isPrivate(ip(to)));
   return ports === "546,547" && from.startsWith("fe80:") && /^(fe80:|ff02:)/.test(to);
 }
 

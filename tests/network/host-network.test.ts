@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { hostNetworkOf, type Ipv6 } from "../../src/network/host-network.ts";
 import { type Settings, settingsFrom } from "../../src/settings.ts";
 import type { Host } from "../../src/system/host.ts";
+import { cidrs, ip, ips } from "../fake/address.ts";
 import { needsRoot } from "../fast.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
 
@@ -72,10 +73,10 @@ describe("the uplink", () => {
 
   test("is the interface of the default route, with its MTU", async () => {
     expect(await hostNetworkOf(hostOf(HOME), DEFAULTS)).toEqual({
-      lans: [{ interface: "lan0", prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"] }],
+      lans: [{ interface: "lan0", prefixes: cidrs("192.168.7.0/24", "fd00:7::/64", "fe80::/10") }],
       uplink: "up0",
-      uplinkAddresses: ["203.0.113.7"],
-      addresses: ["127.0.0.1", "192.168.7.1", "203.0.113.7", "fd00:7::1"],
+      uplinkAddresses: [ip("203.0.113.7")],
+      addresses: ips("127.0.0.1", "192.168.7.1", "203.0.113.7", "fd00:7::1"),
       uplinkPrefixes: [],
       uplinkMtu: 1492,
       ipv6: "on",
@@ -199,13 +200,13 @@ describe("the LAN", () => {
   test("is the private prefixes, and never a public one", async () => {
     expect(
       await lansOf({ eth0: { addresses: ["10.1.2.3/8", "198.51.100.1/24", "2001:db8::1/64"] } }),
-    ).toEqual([{ interface: "eth0", prefixes: ["10.0.0.0/8", "fe80::/10"] }]);
+    ).toEqual([{ interface: "eth0", prefixes: cidrs("10.0.0.0/8", "fe80::/10") }]);
     expect(await lansOf({ eth0: { addresses: ["198.51.100.1/24", "fe80::1/64"] } })).toEqual([]);
   });
 
   test("is each prefix once, sorted, so that a new order of addresses is not a change", async () => {
     const addresses = ["192.168.7.1/24", "10.0.0.1/24", "192.168.7.2/24"];
-    const expected = [{ interface: "eth0", prefixes: ["10.0.0.0/24", "192.168.7.0/24", "fe80::/10"] }];
+    const expected = [{ interface: "eth0", prefixes: cidrs("10.0.0.0/24", "192.168.7.0/24", "fe80::/10") }];
     expect(await lansOf({ eth0: { addresses } })).toEqual(expected);
     expect(await lansOf({ eth0: { addresses: addresses.toReversed() } })).toEqual(expected);
   });
@@ -242,7 +243,7 @@ describe("the LAN", () => {
       DEFAULTS,
     );
     expect(found).toMatchObject({ uplink: "eth0", online: true });
-    expect(found.lans).toEqual([{ interface: "eth0", prefixes: ["192.168.7.0/24", "fe80::/10"] }]);
+    expect(found.lans).toEqual([{ interface: "eth0", prefixes: cidrs("192.168.7.0/24", "fe80::/10") }]);
   });
 });
 
@@ -277,7 +278,7 @@ needsRoot.test(
       await becomes(true);
       const found = await hostNetworkOf(host, DEFAULTS);
       expect(found.uplink).toBe("up0");
-      expect(found.lans).toEqual([{ interface: "up0", prefixes: ["192.168.9.0/24", "fe80::/10"] }]);
+      expect(found.lans).toEqual([{ interface: "up0", prefixes: cidrs("192.168.9.0/24", "fe80::/10") }]);
       await ip("link set up1 down");
       await becomes(false);
       await ip("link set up1 up");

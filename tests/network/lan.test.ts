@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { contains, isPrivate, parsePrefix } from "../../src/address.ts";
+import { addressOf, contains, isPrivate, lengthOf, type Prefix } from "../../src/address.ts";
 import { rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { type Cable, lanOf, lanPrefixOf, NO_ROLES, type Outlook, rolesAfter } from "../../src/network/lan.ts";
+import { cidr, cidrs } from "../fake/address.ts";
 
 function cable(name: string, ...addresses: string[]): Cable {
-  return { interface: name, isEthernet: true, addresses };
+  return { interface: name, isEthernet: true, addresses: cidrs(...addresses) };
 }
 
 function outlook(change: Partial<Outlook> = {}): Outlook {
@@ -35,7 +36,7 @@ describe("a LAN prefix ends where private address space ends", () => {
     ["2001:db8::1/0", null],
     ["::ffff:10.0.0.1/96", null],
   ])("%s: %p", (address, prefix) => {
-    expect(lanPrefixOf(address)).toBe(prefix);
+    expect(lanPrefixOf(cidr(address))).toBe(prefix === null ? null : cidr(prefix));
   });
 
   const address = fc.oneof(
@@ -54,7 +55,7 @@ describe("a LAN prefix ends where private address space ends", () => {
         const routed = rulesFor({ lans, uplink: "eth0", uplinkPrefixes: [], ipv6: "on" }).filter(({ text }) =>
           /^to /.test(text),
         );
-        for (const { text } of routed) expect(isWholly(text.split(" ")[1] ?? "")).toBe(true);
+        for (const { text } of routed) expect(isWholly(cidr(text.split(" ")[1] ?? ""))).toBe(true);
       }),
       { numRuns: 1_000 },
     );
@@ -96,11 +97,11 @@ describe("the uplink", () => {
   });
 
   test("stays the LAN next to an address that a phone leases, whose route the kernel refuses", () => {
-    const phone = { ...cable("usb0", "192.168.42.9/24", "fe80::9/64"), leased: ["192.168.42.9/24"] };
+    const phone = { ...cable("usb0", "192.168.42.9/24", "fe80::9/64"), leased: cidrs("192.168.42.9/24") };
     expect(namesOf([UPLINK, phone])).toEqual(["eth0"]);
     expect(namesOf([UPLINK, LAN, phone])).toEqual(["eth1"]);
     expect(namesOf([UPLINK, cable("eth1", "192.168.7.1/24", "fd05::9/64")])).toEqual(["eth1"]);
-    const leases = ["fd05::9/64", "192.168.1.5/24"];
+    const leases = cidrs("fd05::9/64", "192.168.1.5/24");
     const own = { ...cable("eth1", "192.168.7.1/24", "fd05::9/64"), leased: leases };
     expect(namesOf([{ ...UPLINK, leased: leases }, own])).toEqual(["eth1"]);
     expect(namesOf([{ ...UPLINK, leased: leases }])).toEqual(["eth0"]);
@@ -145,7 +146,9 @@ describe("once the LAN had an interface of its own,", () => {
   });
 
   test("whatever comes and goes, an interface that was the uplink next to it is never LAN", () => {
-    const addresses = fc.constantFrom("192.168.1.5/24", "192.168.7.1/24", "10.0.0.1/8", "198.51.100.1/24");
+    const addresses = fc.constantFrom(
+      ...cidrs("192.168.1.5/24", "192.168.7.1/24", "10.0.0.1/8", "198.51.100.1/24"),
+    );
     const names = ["eth0", "eth1", "usb0"];
     const moment = fc.record({
       cables: fc.array(
@@ -175,7 +178,7 @@ describe("once the LAN had an interface of its own,", () => {
 });
 
 describe("what is remembered", () => {
-  const lans = [{ interface: "eth1", prefixes: ["192.168.7.0/24"] }];
+  const lans = [{ interface: "eth1", prefixes: cidrs("192.168.7.0/24") }];
   test("is which interfaces were LAN and uplink, and nothing on a machine with one cable", () => {
     expect(rolesAfter(NO_ROLES, lans, "eth0")).toEqual(KNOWN);
     expect(rolesAfter(NO_ROLES, lans, "eth1")).toEqual(NO_ROLES);
@@ -186,15 +189,18 @@ describe("what is remembered", () => {
 });
 
 /** A prefix is private if both of its ends are: no block of private space has a gap. */
-function isWholly(text: string): boolean {
-  const prefix = parsePrefix(text);
-  if (prefix === null) return false;
-  const blocks = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "fc00::/7", "fe80::/10"];
+function isWholly(prefix: Prefix): boolean {
+  const address = addressOf(prefix);
+  const blocks = cidrs(
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "169.254.0.0/16",
+    "fc00::/7",
+    "fe80::/10",
+  );
   return (
-    isPrivate(prefix.address) &&
-    blocks.some((block) => {
-      const outer = parsePrefix(block);
-      return outer !== null && outer.length <= prefix.length && contains(outer, prefix.address);
-    })
+    isPrivate(address) &&
+    blocks.some((block) => lengthOf(block) <= lengthOf(prefix) && contains(block, address))
   );
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { ownEndOf } from "../../src/providers/own-end.ts";
 import { settingsFrom } from "../../src/settings.ts";
+import { cidrs, ips } from "../fake/address.ts";
 import { PRESHARED, PRIVATE } from "../servers/example.ts";
 import { second } from "./second.ts";
 
@@ -11,8 +12,8 @@ const REGISTERED = {
   registration: {
     name: "home",
     privateKey: PRIVATE,
-    addresses: ["10.64.0.9/32", "fc00::9/128"],
-    dns: ["10.64.0.1"],
+    addresses: cidrs("10.64.0.9/32", "fc00::9/128"),
+    dns: ips("10.64.0.1"),
   },
 };
 
@@ -20,8 +21,8 @@ test("this side of the tunnel is the registration's, with the provider's resolve
   expect(await ownEndOf(host, UNSET, REGISTERED)).toEqual({
     interface: {
       privateKey: PRIVATE,
-      addresses: ["10.64.0.9/32", "fc00::9/128"],
-      dns: ["10.64.0.1"],
+      addresses: cidrs("10.64.0.9/32", "fc00::9/128"),
+      dns: ips("10.64.0.1"),
       searchDomains: [],
     },
   });
@@ -35,7 +36,7 @@ test("the operator's resolver overrides the provider's", async () => {
 test("an account in the settings overrides the registration", async () => {
   const given = { ...UNSET, managedKeyFile: "/key", managedAddress: "192.0.2.7/32" };
   expect(await ownEndOf(host, given, REGISTERED)).toEqual({
-    interface: { privateKey: PRESHARED, addresses: ["192.0.2.7/32"], dns: [], searchDomains: [] },
+    interface: { privateKey: PRESHARED, addresses: cidrs("192.0.2.7/32"), dns: [], searchDomains: [] },
   });
 });
 

@@ -1,4 +1,5 @@
 import type { Account, AccountDeps, Registration, VpnProvider } from "../../src/providers/provider.ts";
+import { cidr, ip } from "../fake/address.ts";
 import { PRESHARED, PUBLIC } from "../servers/example.ts";
 
 /** A second provider with two credentials, its own resolver and its own list. */
@@ -19,8 +20,8 @@ export const second: VpnProvider = {
 const REGISTRATION: Registration = {
   name: "gateway-1",
   privateKey: PRESHARED,
-  addresses: ["10.5.0.2/32"],
-  dns: ["10.5.0.1"],
+  addresses: [cidr("10.5.0.2/32")],
+  dns: [ip("10.5.0.1")],
 };
 
 class SecondAccount implements Account {

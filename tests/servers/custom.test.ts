@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { GatewayError } from "../../src/errors.ts";
 import { configOf, customServer, FIELDS } from "../../src/servers/custom.ts";
 import { parseConfig } from "../../src/wireguard/config.ts";
+import { cidr, cidrs, ip } from "../fake/address.ts";
 import { BODY, CONFIG, PRESHARED, PRIVATE, PUBLIC, SERVER } from "./example.ts";
 
 test("five fields make a server, and all traffic goes through it", () => {
@@ -28,15 +29,15 @@ test("every field is used", () => {
     config: {
       interface: {
         privateKey: PRIVATE,
-        addresses: ["10.64.0.2/32", "fd00::2/64"],
-        dns: ["10.64.0.1"],
+        addresses: cidrs("10.64.0.2/32", "fd00::2/64"),
+        dns: [ip("10.64.0.1")],
         searchDomains: ["corp.example"],
         mtu: 1280,
       },
       peer: {
         ...CONFIG.peer,
         presharedKey: PRESHARED,
-        allowedIps: ["10.0.0.0/8"],
+        allowedIps: [cidr("10.0.0.0/8")],
         persistentKeepalive: 0,
       },
     },

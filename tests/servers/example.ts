@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CustomServer, Server } from "../../src/servers/schema.ts";
 import type { Config } from "../../src/wireguard/schema.ts";
+import { cidr, cidrs } from "../fake/address.ts";
 
 export const PRIVATE = "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=";
 export const PUBLIC = "xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=";
@@ -17,11 +18,11 @@ export const BODY: CustomServer = {
 };
 
 export const CONFIG: Config = {
-  interface: { privateKey: PRIVATE, addresses: ["10.64.0.2/32"], dns: [], searchDomains: [] },
+  interface: { privateKey: PRIVATE, addresses: [cidr("10.64.0.2/32")], dns: [], searchDomains: [] },
   peer: {
     publicKey: PUBLIC,
     endpoint: { host: "192.0.2.1", port: 51820 },
-    allowedIps: ["0.0.0.0/0", "::/0"],
+    allowedIps: cidrs("0.0.0.0/0", "::/0"),
   },
 };
 

@@ -5,6 +5,7 @@ import { ownEndOf } from "../../src/providers/own-end.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { treeOf } from "../../src/servers/tree.ts";
 import { type Settings, settingsFrom } from "../../src/settings.ts";
+import { cidrs, ip, ips } from "../fake/address.ts";
 import { PRIVATE, PUBLIC } from "./example.ts";
 
 const SE1 = {
@@ -55,14 +56,14 @@ test("with a list and an account there are servers that can be connected to", as
     config: {
       interface: {
         privateKey: PRIVATE,
-        addresses: ["10.64.0.2/32", "fd00::2/128"],
-        dns: ["10.64.0.1"],
+        addresses: cidrs("10.64.0.2/32", "fd00::2/128"),
+        dns: ips("10.64.0.1"),
         searchDomains: [],
       },
       peer: {
         publicKey: PUBLIC,
         endpoint: { host: "192.0.2.1", port: 51820 },
-        allowedIps: ["0.0.0.0/0", "::/0"],
+        allowedIps: cidrs("0.0.0.0/0", "::/0"),
       },
     },
   });
@@ -195,8 +196,8 @@ describe("a list in a provider's own format", () => {
   });
 
   test("gives the tunnel's resolver unless the operator names one", async () => {
-    expect(dnsOf(await read({ managedDns: "" }, files))).toEqual(["10.64.0.1"]);
-    expect(dnsOf(await read({ managedDns: "10.0.0.53" }, files))).toEqual(["10.0.0.53"]);
+    expect(dnsOf(await read({ managedDns: "" }, files))).toEqual([ip("10.64.0.1")]);
+    expect(dnsOf(await read({ managedDns: "10.0.0.53" }, files))).toEqual([ip("10.0.0.53")]);
     expect((await read({ managedDns: "" })).find("se-1")?.config.interface.dns).toEqual([]);
   });
 });

@@ -6,6 +6,7 @@ import { MOST_ASKED, type Place, spotNamed, spread } from "../../src/servers/pla
 import type { Server } from "../../src/servers/schema.ts";
 import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
+import { ip } from "../fake/address.ts";
 import { BODY, CONFIG, inDirectory, NOW, PUBLIC } from "./example.ts";
 
 /** `Country/City/name`. */
@@ -165,7 +166,7 @@ function withCatalogue(
 function managedList(count: number, ownEnd: OwnEnd = { interface: CONFIG.interface }): ManagedList {
   const servers = Array.from({ length: count }, (_, index) => ({
     ...{ name: `${index}`, label: "Mullvad", country: `Land ${index % 20}`, city: `Town ${index % 60}` },
-    ...{ ipv4: "192.0.2.1", port: 51820, publicKey: PUBLIC },
+    ...{ ipv4: ip("192.0.2.1"), port: 51820, publicKey: PUBLIC },
   }));
   const managed = new ManagedList(ownEnd);
   managed.take({ servers, skipped: 0 });

@@ -259,6 +259,7 @@ test.each([
   ["not JSON", "{"],
   ["JSON of something else", "[]"],
   ["a key that would end its line", JSON.stringify(SERVER.config).replace("yAnz", "\\nAn")],
+  ["one with an address that is none", JSON.stringify(SERVER.config).replace("/32", "/33")],
 ])("a row whose configuration is %s is dropped, the others stay, and a copy is kept", (_, config) => {
   withStored((directory) => {
     change(fileOf(directory), `INSERT INTO servers VALUES ('custom', 'odd', '', '', '', '', '${config}')`);
@@ -274,6 +275,14 @@ test.each([
     const copy = new Database(join(directory, ASIDE), { readonly: true });
     expect(copy.query("SELECT name FROM servers").values()).toEqual([["home"], ["odd"]]);
     copy.close();
+  });
+});
+
+test("an address in another spelling is read in its canonical one", () => {
+  withStored((directory) => {
+    const config = JSON.stringify(SERVER.config).replace('"::/0"', '"0:0::0/0"');
+    change(fileOf(directory), `UPDATE servers SET config = '${config}'`);
+    expect(opened(directory, (store) => store.servers())).toEqual([SERVER]);
   });
 });
 

@@ -11,6 +11,7 @@ import { SavedState } from "../../src/tunnel/saved-state.ts";
 import type { Status } from "../../src/tunnel/schema.ts";
 import { type Tunnel, tunnelIn } from "../../src/tunnel/tunnel.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
+import { cidrs, ips } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
 
 const BASE = "wg";
@@ -27,14 +28,14 @@ export function server(name: string, number: number, change: Partial<Server["con
     config: {
       interface: {
         privateKey: key(8 * number),
-        addresses: [`10.64.0.${number}/32`, `fd00:64::${number}/128`],
-        dns: [`10.64.0.${number + 100}`],
+        addresses: cidrs(`10.64.0.${number}/32`, `fd00:64::${number}/128`),
+        dns: ips(`10.64.0.${number + 100}`),
         searchDomains: [],
       },
       peer: {
         publicKey: publicKeyOf(key(8 * number + 128)),
         endpoint: { host: `192.0.2.${number}`, port: 51820 },
-        allowedIps: ["0.0.0.0/0", "::/0"],
+        allowedIps: cidrs("0.0.0.0/0", "::/0"),
         ...change,
       },
     },
@@ -42,7 +43,10 @@ export function server(name: string, number: number, change: Partial<Server["con
 }
 
 export const ONE = server("one", 1);
-export const TWO = server("two", 2, { persistentKeepalive: 0, allowedIps: ["0.0.0.0/0", "192.0.0.0/8"] });
+export const TWO = server("two", 2, {
+  persistentKeepalive: 0,
+  allowedIps: cidrs("0.0.0.0/0", "192.0.0.0/8"),
+});
 export const THREE = server("three", 3, { persistentKeepalive: 15 });
 export const SERVERS = [ONE, TWO, THREE];
 

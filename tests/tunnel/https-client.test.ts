@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { cidrs } from "../fake/address.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, server, stoodAlways } from "./gateway.ts";
 
@@ -107,7 +108,7 @@ claim("what is asked while a tunnel is on its way goes through it once it is up"
 });
 
 claim("a tunnel that does not lead to the server carries nothing to it", async () => {
-  await gateway.controller.connect(server("home", 5, { allowedIps: ["10.0.0.0/8", "::/0"] }));
+  await gateway.controller.connect(server("home", 5, { allowedIps: cidrs("10.0.0.0/8", "::/0") }));
   await gateway.tunnel.httpsClient.send(LIST);
   expect(asked.map(({ event }) => event)).toEqual([
     "https https://list.test/servers at 2001:db8::7 from any port",

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { Resolver } from "../../src/tunnel/resolver.ts";
+import { ip } from "../fake/address.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway } from "./gateway.ts";
 
@@ -23,7 +24,7 @@ test("a lookup leaves nothing on the signal that may end it, which lives as long
       listeners.delete(listener);
       removeEventListener.call(signal, type, listener);
     };
-    expect(await names.resolve("vpn.example", INSIDE, signal)).toEqual(["192.0.2.1"]);
+    expect(await names.resolve("vpn.example", INSIDE, signal)).toEqual([ip("192.0.2.1")]);
     await expect(names.resolve("nowhere.example", INSIDE, signal)).rejects.toThrow("no resolver answered");
     expect(listeners.size).toBe(0);
   }));

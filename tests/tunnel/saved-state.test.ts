@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { ip } from "../fake/address.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, stoodAlways, TWO } from "./gateway.ts";
 
@@ -47,8 +48,8 @@ describe("on a disk that takes nothing", () => {
     inDirectory(async (directory) => {
       const gateway = await Gateway.started(directory);
       disk(gateway, "nothing");
-      gateway.savedState.saveAddress("vpn.example.net", "192.0.2.9");
-      expect(gateway.savedState.address("vpn.example.net")).toBe("192.0.2.9");
+      gateway.savedState.saveAddress("vpn.example.net", ip("192.0.2.9"));
+      expect(gateway.savedState.address("vpn.example.net")).toBe(ip("192.0.2.9"));
       disk(gateway, "all");
       gateway.savedState.save();
       expect(gateway.store.read("address vpn.example.net")).toBe("192.0.2.9");
@@ -88,12 +89,12 @@ describe("on a disk that takes nothing", () => {
 test("of the addresses of names the latest thousand are remembered", () =>
   inDirectory(async (directory) => {
     const { savedState, store } = await Gateway.started(directory);
-    for (let at = 0; at < 1_003; at++) savedState.saveAddress(`vpn${at}.example.net`, "192.0.2.9");
+    for (let at = 0; at < 1_003; at++) savedState.saveAddress(`vpn${at}.example.net`, ip("192.0.2.9"));
     const known = Object.keys(store.settings()).filter((key) => key.startsWith("address "));
     expect(known).toHaveLength(1_000);
     expect([2, 3, 1_002].map((at) => savedState.address(`vpn${at}.example.net`))).toEqual([
       null,
-      "192.0.2.9",
-      "192.0.2.9",
+      ip("192.0.2.9"),
+      ip("192.0.2.9"),
     ]);
   }));

@@ -8,6 +8,7 @@ import {
   type State,
   transition,
 } from "../../src/tunnel/state.ts";
+import { ip } from "../fake/address.ts";
 import { ONE, TWO } from "./gateway.ts";
 
 const FIRST: Session = {
@@ -15,14 +16,14 @@ const FIRST: Session = {
   link: "wg0",
   zone: 1,
   mark: 0x104c,
-  endpoint: { address: "192.0.2.1", port: 51820 },
+  endpoint: { address: ip("192.0.2.1"), port: 51820 },
 };
 const SECOND: Session = {
   server: TWO,
   link: "wg1",
   zone: 2,
   mark: 0x104c,
-  endpoint: { address: "192.0.2.2", port: 51820 },
+  endpoint: { address: ip("192.0.2.2"), port: 51820 },
 };
 
 const CONNECTED: Connected = { name: "connected", session: FIRST, since: 7 };

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Session } from "../../src/tunnel/session.ts";
 import { type Observed, statusOf } from "../../src/tunnel/status.ts";
+import { ip } from "../fake/address.ts";
 import { NOW, SERVER } from "../servers/example.ts";
 
 const SESSION: Session = {
@@ -8,7 +9,7 @@ const SESSION: Session = {
   link: "wg0",
   zone: 1,
   mark: 0x104c,
-  endpoint: { address: "192.0.2.1", port: 51820 },
+  endpoint: { address: ip("192.0.2.1"), port: 51820 },
 };
 
 const OBSERVED: Observed = { provider: "custom", device: null, killSwitch: true, error: null, now: NOW };
@@ -53,7 +54,7 @@ test("a connected gateway shows server, uptime and counters", () => {
 });
 
 test("an IPv6 endpoint leaves `ip` empty", () => {
-  const session = { ...SESSION, endpoint: { address: "2001:db8::1", port: 1 } };
+  const session = { ...SESSION, endpoint: { address: ip("2001:db8::1"), port: 1 } };
   expect(statusOf({ name: "connected", session, since: NOW }, OBSERVED).ip).toBe("");
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Server } from "../../src/servers/schema.ts";
+import { cidr } from "../fake/address.ts";
 import type { FakeHost } from "../fake/host.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, server, stoodAlways, TWO } from "./gateway.ts";
@@ -450,7 +451,7 @@ describe("the tunnel's interface", () => {
     );
   }
 
-  const OTHER: Server = server("other", 3, { allowedIps: ["0.0.0.0/0"] });
+  const OTHER: Server = server("other", 3, { allowedIps: [cidr("0.0.0.0/0")] });
 
   claim("that is deleted does not hinder a connect to a server with fewer allowed IPs", async (gateway) => {
     const { host, controller } = gateway;

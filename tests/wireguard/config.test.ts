@@ -3,6 +3,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { formatConfig, parseConfig } from "../../src/wireguard/config.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import type { Config } from "../../src/wireguard/schema.ts";
+import { cidr, cidrs, ips } from "../fake/address.ts";
 
 const PRIVATE = "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=";
 const PUBLIC = "xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=";
@@ -20,11 +21,11 @@ Endpoint = 192.0.2.1:51820
 `;
 
 const PLAIN_CONFIG: Config = {
-  interface: { privateKey: PRIVATE, addresses: ["10.64.0.2/32"], dns: [], searchDomains: [] },
+  interface: { privateKey: PRIVATE, addresses: [cidr("10.64.0.2/32")], dns: [], searchDomains: [] },
   peer: {
     publicKey: PUBLIC,
     endpoint: { host: "192.0.2.1", port: 51820 },
-    allowedIps: ["0.0.0.0/0", "::/0"],
+    allowedIps: cidrs("0.0.0.0/0", "::/0"),
   },
 };
 
@@ -45,8 +46,8 @@ PersistentKeepalive = 25
 const FULL_CONFIG: Config = {
   interface: {
     privateKey: PRIVATE,
-    addresses: ["10.64.0.2/24", "fd00::2/64"],
-    dns: ["10.64.0.1", "fd00::1"],
+    addresses: cidrs("10.64.0.2/24", "fd00::2/64"),
+    dns: ips("10.64.0.1", "fd00::1"),
     searchDomains: ["corp.example"],
     mtu: 1380,
   },
@@ -54,7 +55,7 @@ const FULL_CONFIG: Config = {
     publicKey: PUBLIC,
     presharedKey: PRESHARED,
     endpoint: { host: "2001:db8::1", port: 443 },
-    allowedIps: ["10.0.0.0/8", "::/0"],
+    allowedIps: cidrs("10.0.0.0/8", "::/0"),
     persistentKeepalive: 25,
   },
 };
@@ -137,16 +138,14 @@ describe("spelling that does not matter", () => {
 
 describe("values that are accepted", () => {
   test("a bare address is a prefix of itself alone", () => {
-    expect(own("Address = 10.0.0.1, FD00:0::1").addresses).toEqual([
-      "10.64.0.2/32",
-      "10.0.0.1/32",
-      "fd00::1/128",
-    ]);
+    expect(own("Address = 10.0.0.1, FD00:0::1").addresses).toEqual(
+      cidrs("10.64.0.2/32", "10.0.0.1/32", "fd00::1/128"),
+    );
   });
 
   test("addresses keep their host bits, allowed IPs lose them", () => {
-    expect(own("Address = 10.1.2.3/8").addresses[1]).toBe("10.1.2.3/8");
-    expect(peer("AllowedIPs = 10.1.2.3/8").allowedIps[2]).toBe("10.0.0.0/8");
+    expect(own("Address = 10.1.2.3/8").addresses[1]).toBe(cidr("10.1.2.3/8"));
+    expect(peer("AllowedIPs = 10.1.2.3/8").allowedIps[2]).toBe(cidr("10.0.0.0/8"));
   });
 
   test("the last of a repeated single value wins", () => {
@@ -183,7 +182,7 @@ describe("values that are accepted", () => {
     const { config, warnings } = parseConfig(
       inInterface("DNS = 9.9.9.9, Corp.Example\nDNS = 2620:FE::FE, lan"),
     );
-    expect(config.interface.dns).toEqual(["9.9.9.9", "2620:fe::fe"]);
+    expect(config.interface.dns).toEqual(ips("9.9.9.9", "2620:fe::fe"));
     expect(config.interface.searchDomains).toEqual(["corp.example", "lan"]);
     expect(warnings).toEqual([
       "line 5: DNS: search domains have no effect; the gateway only redirects queries",

@@ -12,6 +12,7 @@ import {
 } from "../../src/wireguard/interface.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import type { Config } from "../../src/wireguard/schema.ts";
+import { cidr, cidrs, ip } from "../fake/address.ts";
 
 const PRIVATE = "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=";
 const PUBLIC = "xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=";
@@ -21,8 +22,8 @@ const hex = (key: string) => Uint8Array.fromBase64(key).toHex();
 const CONFIG: Config = {
   interface: {
     privateKey: PRIVATE,
-    addresses: ["10.64.0.2/32"],
-    dns: ["10.64.0.1"],
+    addresses: [cidr("10.64.0.2/32")],
+    dns: [ip("10.64.0.1")],
     searchDomains: ["lan"],
     mtu: 1420,
   },
@@ -30,7 +31,7 @@ const CONFIG: Config = {
     publicKey: PUBLIC,
     presharedKey: PRESHARED,
     endpoint: { host: "vpn.example", port: 51820 },
-    allowedIps: ["0.0.0.0/0", "::/0"],
+    allowedIps: cidrs("0.0.0.0/0", "::/0"),
     persistentKeepalive: 7,
   },
 };
@@ -38,13 +39,13 @@ const CONFIG: Config = {
 const OWN = { privateKey: PRIVATE, fwmark: 51820 };
 const PEER: Peer = {
   config: CONFIG.peer,
-  endpoint: { address: "2001:db8::1", port: 51820 },
+  endpoint: { address: ip("2001:db8::1"), port: 51820 },
   keepalive: 25,
 };
 const { presharedKey: _, ...withoutPreshared } = CONFIG.peer;
 const OTHER: Peer = {
   config: { ...withoutPreshared, publicKey: publicKeyOf(PRIVATE), allowedIps: [] },
-  endpoint: { address: "192.0.2.1", port: 443 },
+  endpoint: { address: ip("192.0.2.1"), port: 443 },
   keepalive: 0,
 };
 
@@ -100,7 +101,7 @@ const INTERFACE = {
   fwmark: 0xca6c,
   peer: {
     publicKey: PUBLIC,
-    endpoint: "[2001:db8::1]:51820",
+    endpoint: { address: ip("2001:db8::1"), port: 51820 },
     latestHandshake: 1_700_000_000_000,
     rxBytes: 123,
     txBytes: 4_294_967_296,
@@ -139,15 +140,16 @@ describe("the output of wg show dump", () => {
   });
 });
 
-test("both formats give the same spelling of an IPv6 endpoint, and leave one with a zone as it is", () => {
+test("both formats give the same endpoint, whatever the spelling, and none for one with a zone", () => {
   const dump = (endpoint: string) =>
     parseDump(`(none)\t(none)\t0\toff\n${PUBLIC}\t(none)\t${endpoint}\t(none)\t0\t0\t0\toff\n`).peer
       ?.endpoint;
   const go = (endpoint: string) =>
     parseUapi(`public_key=${hex(PUBLIC)}\nendpoint=${endpoint}\nerrno=0\n\n`).peer?.endpoint;
-  expect([dump("[::0.1.0.0]:1"), go("[::1:0]:1")]).toEqual(["[::1:0]:1", "[::1:0]:1"]);
-  expect([dump("192.0.2.1:1"), go("192.0.2.1:1")]).toEqual(["192.0.2.1:1", "192.0.2.1:1"]);
-  expect([dump("[fe80::1%2]:1"), go("[fe80::1%eth0]:1")]).toEqual(["[fe80::1%2]:1", "[fe80::1%eth0]:1"]);
+  const at = (address: string) => ({ address: ip(address), port: 1 });
+  expect([dump("[::0.1.0.0]:1"), go("[::1:0]:1")]).toEqual([at("::1:0"), at("::1:0")]);
+  expect([dump("192.0.2.1:1"), go("192.0.2.1:1")]).toEqual([at("192.0.2.1"), at("192.0.2.1")]);
+  expect([dump("[fe80::1%2]:1"), go("[fe80::1%eth0]:1")]).toEqual([null, null]);
 });
 
 test("all peers of an interface with several are read", () => {

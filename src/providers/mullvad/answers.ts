@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
-import { formatPrefix, parsePrefix } from "../../address.ts";
+import { familyOf, type Prefix, parsePrefix } from "../../address.ts";
 import { GatewayError } from "../../errors.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
 
@@ -34,8 +34,8 @@ export interface MullvadDevice {
   id: string;
   name: string;
   publicKey: string;
-  /** Canonical CIDRs, IPv4 first. */
-  addresses: string[];
+  /** IPv4 first. */
+  addresses: Prefix[];
   /** ISO 8601. */
   created: string;
 }
@@ -95,9 +95,9 @@ function checked<T extends TSchema>(
   return schema.Check(value) ? value : malformed(what);
 }
 
-function cidrIn(text: string, family: 4 | 6): string {
+function cidrIn(text: string, family: 4 | 6): Prefix {
   const prefix = text.includes("/") ? parsePrefix(text) : null;
-  return prefix?.family === family ? formatPrefix(prefix) : malformed("device");
+  return prefix !== null && familyOf(prefix) === family ? prefix : malformed("device");
 }
 
 function dateIn(text: string, what: string): string {

@@ -1,3 +1,4 @@
+import { mustParseAddress } from "../../address.ts";
 import { FLAGS } from "../../settings.ts";
 import type { VpnProvider } from "../provider.ts";
 import { MullvadAccount } from "./account.ts";
@@ -6,7 +7,7 @@ import { accountNumberIn } from "./number.ts";
 import { registrationFrom } from "./registration.ts";
 
 /** The resolver in every Mullvad tunnel, as in the app's server list. */
-const RESOLVER = "10.64.0.1";
+const RESOLVER = mustParseAddress("10.64.0.1");
 
 export const mullvad: VpnProvider = {
   name: "mullvad",

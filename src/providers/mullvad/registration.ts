@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
-import { formatPrefix, parsePrefix } from "../../address.ts";
+import { isPrefix, type Prefix } from "../../address.ts";
 import { isKey } from "../../wireguard/key.ts";
 import { Config } from "../../wireguard/schema.ts";
 import { DeviceId, DeviceName } from "./answers.ts";
@@ -8,7 +8,7 @@ import { DeviceId, DeviceName } from "./answers.ts";
 const { privateKey: Key, addresses: Addresses } = Config.properties.interface.properties;
 
 /** This gateway's registration with Mullvad. Number and keys are secrets, kept in the store and nowhere else. */
-const MullvadRegistration = Type.Object(
+const StoredRegistration = Type.Object(
   {
     number: Type.String({ pattern: "^[0-9]{16}$" }),
     id: DeviceId,
@@ -22,25 +22,23 @@ const MullvadRegistration = Type.Object(
   },
   { additionalProperties: false },
 );
-export type MullvadRegistration = Static<typeof MullvadRegistration>;
+type StoredRegistration = Static<typeof StoredRegistration>;
+export type MullvadRegistration = Omit<StoredRegistration, "addresses"> & { addresses: Prefix[] };
 
-const schema = Compile(MullvadRegistration);
+const schema = Compile(StoredRegistration);
 
 /** Null if the text is not a registration. */
 export function registrationFrom(text: string): MullvadRegistration | null {
   try {
     const value: unknown = JSON.parse(text);
-    return schema.Check(value) && isSound(value) ? value : null;
+    return schema.Check(value) ? sound(value) : null;
   } catch {
     return null;
   }
 }
 
-/** Its contents reach the kernel's tools. */
-function isSound({ privateKey, newKey = privateKey, addresses }: MullvadRegistration): boolean {
-  const canonical = addresses.every((text) => {
-    const prefix = parsePrefix(text);
-    return prefix !== null && formatPrefix(prefix) === text;
-  });
-  return canonical && isKey(privateKey) && isKey(newKey);
+/** Null if a part of it is malformed: its contents reach the kernel's tools. */
+function sound(stored: StoredRegistration): MullvadRegistration | null {
+  const { privateKey, newKey = privateKey, addresses } = stored;
+  return addresses.every(isPrefix) && isKey(privateKey) && isKey(newKey) ? { ...stored, addresses } : null;
 }

@@ -1,4 +1,4 @@
-import { isIpv4 } from "../../address.ts";
+import { type Address, isIpv4 } from "../../address.ts";
 import { isName } from "../../name.ts";
 import { isKey } from "../../wireguard/key.ts";
 
@@ -9,10 +9,13 @@ export interface ListedServer {
   label: string;
   country: string;
   city: string;
-  ipv4: string;
+  ipv4: Address;
   port: number;
   publicKey: string;
 }
+
+/** The same as the list has it. */
+export type UncheckedServer = Omit<ListedServer, "ipv4"> & { ipv4: string };
 
 /** What an adapter reads from a document in its format. */
 export interface Reading {
@@ -20,7 +23,7 @@ export interface Reading {
   /** The number of malformed entries. */
   skipped: number;
   /** The provider's resolver inside the tunnel, if the list names one. */
-  resolver?: string;
+  resolver?: Address;
 }
 
 /** Null if the document is not in the adapter's format. */
@@ -43,7 +46,7 @@ export function readingOf<Entry>(entries: readonly Entry[], outcomeOf: (entry: E
 }
 
 /** Checks the entries of every format: the author of a list chooses these texts, and clients print them. */
-export function checked(server: ListedServer): ListedServer | "malformed" {
+export function checked(server: UncheckedServer): ListedServer | "malformed" {
   const { name, ipv4, port, publicKey } = server;
   const places = { label: tidied(server.label), country: tidied(server.country), city: tidied(server.city) };
   const named = [name, ...Object.values(places)].every((text) => isName(text) && isVisible(text));
@@ -62,6 +65,6 @@ function isVisible(text: string): boolean {
 }
 
 /** Refuses "this host" (RFC 1122), loopback, link-local, multicast and reserved addresses: no server has one. */
-function isServerAddress(ipv4: string): boolean {
+function isServerAddress(ipv4: string): ipv4 is Address {
   return isIpv4(ipv4) && !/^(0|127|22[4-9]|2[3-5][0-9])\.|^169\.254\./.test(ipv4);
 }

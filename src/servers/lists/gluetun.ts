@@ -1,7 +1,14 @@
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { isIpv4 } from "../../address.ts";
-import { checked, type ListedServer, type Outcome, type Reading, readingOf } from "./entry.ts";
+import {
+  checked,
+  type ListedServer,
+  type Outcome,
+  type Reading,
+  readingOf,
+  type UncheckedServer,
+} from "./entry.ts";
 import { providerOfHosts, providerOfKey, type Shared } from "./gluetun-providers.ts";
 
 const providerFile = Compile(Type.Object({ servers: Type.Array(Type.Unknown()) }));
@@ -71,7 +78,7 @@ function readingOfParts(parts: readonly Part[]): Reading {
 }
 
 /** Uses the first IPv4 address: all addresses of an entry have the same host name and key. */
-function serverOf(entry: WireGuardServer, { label, port }: Shared): ListedServer {
+function serverOf(entry: WireGuardServer, { label, port }: Shared): UncheckedServer {
   const { hostname, country, region, city, wgpubkey, ips } = entry;
   return {
     name: hostname,

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
-import { isIpv4, isPrivate } from "../../address.ts";
+import { type Address, isIpv4, isPrivate } from "../../address.ts";
 import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
 
 const list = Compile(
@@ -65,6 +65,6 @@ function portIn(ranges: unknown): number {
 }
 
 /** A public address cannot be the gateway inside a tunnel. */
-function isResolver(gateway: unknown): gateway is string {
+function isResolver(gateway: unknown): gateway is Address {
   return typeof gateway === "string" && isIpv4(gateway) && isPrivate(gateway);
 }

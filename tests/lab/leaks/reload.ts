@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { blocked, type FirewallTunnel, type Policy } from "../../../src/killswitch/policy.ts";
 import { rulesetOf, TABLE } from "../../../src/killswitch/ruleset.ts";
 import { INTERNET, LAN, VPN, VPN_PORT } from "../../../src/sandbox/topology.ts";
+import { cidrs, ip, ips } from "../../fake/address.ts";
 import { Flood } from "../flood.ts";
 import type { Fresh, FreshScenario } from "./fresh.ts";
 
@@ -58,11 +59,11 @@ function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
     interface: `${sandbox.interface}0`,
     zone: 1,
     mark: 0x104c,
-    endpoint: { address: VPN.vpn1.v4, port: VPN_PORT },
-    addresses: ["10.64.0.2", "fd64::2"],
-    resolvers: ["10.64.0.1"],
+    endpoint: { address: ip(VPN.vpn1.v4), port: VPN_PORT },
+    addresses: ips("10.64.0.2", "fd64::2"),
+    resolvers: [ip("10.64.0.1")],
   };
-  const lans = [{ interface: sandbox.lan, prefixes: [LAN.prefix4, LAN.prefix6, "fe80::/10"] }];
+  const lans = [{ interface: sandbox.lan, prefixes: cidrs(LAN.prefix4, LAN.prefix6, "fe80::/10") }];
   const closed = blocked({ lans, uplink: sandbox.uplink, uplinkPrefixes: [], addresses: [] });
   return [closed, { ...closed, endpoints: [exit] }, { ...closed, endpoints: [exit], carrying: [exit] }];
 }

@@ -6,6 +6,7 @@ import { GatewayError } from "../../../src/errors.ts";
 import { type MullvadRegistration, registrationFrom } from "../../../src/providers/mullvad/registration.ts";
 import { Store } from "../../../src/store/store.ts";
 import { publicKeyOf } from "../../../src/wireguard/key.ts";
+import { cidr } from "../../fake/address.ts";
 import { mullvadAccount } from "./accounts.ts";
 import { EXPIRY, FakeProvider, NUMBER } from "./provider.ts";
 
@@ -191,7 +192,7 @@ describe("showing", () => {
     const all = await loggedIn();
     provided(all).ipv4_address = "10.64.0.99/32";
     expect((await all.account.show()).addresses).toEqual(["10.64.0.99/32", "fd64::50/128"]);
-    expect([registration(all).addresses[0], all.changes()]).toEqual(["10.64.0.99/32", 2]);
+    expect([registration(all).addresses[0], all.changes()]).toEqual([cidr("10.64.0.99/32"), 2]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { MullvadApi } from "../../../src/providers/mullvad/api.ts";
 import { generateKeyPair } from "../../../src/wireguard/key.ts";
+import { cidrs } from "../../fake/address.ts";
 import { BASE, EXPIRY, FakeProvider, NUMBER } from "./provider.ts";
 
 const KEY = generateKeyPair().publicKey;
@@ -17,7 +18,7 @@ test("an account can be opened, and its device added, shown, given another key a
     id: made.id,
     name: "happy otter 50",
     publicKey: KEY,
-    addresses: ["10.64.0.50/32", "fd64::50/128"],
+    addresses: cidrs("10.64.0.50/32", "fd64::50/128"),
     created: "2026-01-02T03:04:05.000Z",
   });
   expect(await account.device(made.id)).toEqual(made);

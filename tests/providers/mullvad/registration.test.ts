@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type MullvadRegistration, registrationFrom } from "../../../src/providers/mullvad/registration.ts";
+import { cidrs } from "../../fake/address.ts";
 import { PRESHARED, PRIVATE } from "../../servers/example.ts";
 import { NUMBER } from "./provider.ts";
 
@@ -8,7 +9,7 @@ const REGISTRATION: MullvadRegistration = {
   id: "6a1f1e1c-0000-4000-8000-000000000000",
   name: "happy otter",
   privateKey: PRIVATE,
-  addresses: ["10.64.0.9/32", "fc00::9/128"],
+  addresses: cidrs("10.64.0.9/32", "fc00::9/128"),
   created: "2026-01-02T03:04:05.000Z",
 };
 

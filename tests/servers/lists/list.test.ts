@@ -4,6 +4,7 @@ import { GatewayError } from "../../../src/errors.ts";
 import { nameIn } from "../../../src/name.ts";
 import { checked } from "../../../src/servers/lists/entry.ts";
 import { readList } from "../../../src/servers/lists/list.ts";
+import { ip } from "../../fake/address.ts";
 import { PUBLIC } from "../example.ts";
 import { fixture, lineOf } from "./fixture.ts";
 
@@ -12,7 +13,7 @@ const SERVER = {
   label: "Mullvad",
   country: "Sweden",
   city: "Malmö",
-  ipv4: "192.0.2.1",
+  ipv4: ip("192.0.2.1"),
   port: 51820,
   publicKey: PUBLIC,
 };
@@ -149,7 +150,7 @@ describe("the check that every entry passes", () => {
     "192.168.1.1",
     "223.255.255.254",
   ])("%s may be one", (ipv4) => {
-    expect(checked({ ...SERVER, ipv4 })).toEqual({ ...SERVER, ipv4 });
+    expect(checked({ ...SERVER, ipv4 })).toEqual({ ...SERVER, ipv4: ip(ipv4) });
   });
 
   test.each([

@@ -1,0 +1,12 @@
+import { type Address, mustParseAddress, mustParsePrefix, type Prefix } from "../../src/address.ts";
+
+export const ip = mustParseAddress;
+export const cidr = mustParsePrefix;
+
+export function ips(...texts: string[]): Address[] {
+  return texts.map(ip);
+}
+
+export function cidrs(...texts: string[]): Prefix[] {
+  return texts.map(cidr);
+}
