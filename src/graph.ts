@@ -1,9 +1,6 @@
 import type { AlertCode } from "./alert.ts";
-import { EventBus } from "./http/event-bus.ts";
+import { type Ground, groundOn } from "./ground.ts";
 import { MAIN } from "./killswitch/policy.ts";
-import { Log } from "./log.ts";
-import { networkFinder } from "./network/finder.ts";
-import type { HostNetwork } from "./network/host-network.ts";
 import { MAIN_SLOT, slotOf } from "./network/slot.ts";
 import { Accounts } from "./providers/accounts.ts";
 import { listSourceOf } from "./providers/addresses.ts";
@@ -16,24 +13,17 @@ import { Catalogue } from "./servers/catalogue.ts";
 import { ManagedList } from "./servers/managed.ts";
 import { Updates } from "./servers/updates.ts";
 import type { Settings } from "./settings.ts";
-import { Store } from "./store/store.ts";
 import type { Host, Send } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
-import { SavedState } from "./tunnel/saved-state.ts";
 import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
 
 /** The parts of a gateway, wired together; nothing has touched the kernel yet. */
-export interface Graph extends Tunnel {
+export interface Graph extends Tunnel, Ground {
   settings: Settings;
-  store: Store;
   catalogue: Catalogue;
   updates: Updates;
-  savedState: SavedState;
-  log: Log;
   host: Host;
-  findNetwork: () => Promise<HostNetwork>;
-  events: EventBus;
   /** The operator's account at a provider, which is contacted through `send`. */
   accountsBy: (send: Send) => Accounts;
   /** Makes managed servers use the account in the store. */
@@ -42,41 +32,27 @@ export interface Graph extends Tunnel {
   damages: [AlertCode, string][];
 }
 
-/** `note` gets the machine's network each time it is looked up. */
-export async function graphOf(
-  settings: Settings,
-  note: (network: HostNetwork) => void = () => {},
-): Promise<Graph> {
+export async function graphOf(settings: Settings): Promise<Graph> {
   assertMachine(settings.netns);
-  return graphOn(new LinuxHost(settings.netns), settings, note);
+  return graphOn(new LinuxHost(settings.netns), settings);
 }
 
 /** The same on a given machine. */
 export async function graphOn(
   host: Host,
   settings: Settings,
-  note: (network: HostNetwork) => void = () => {},
+  ground = groundOn(host, settings),
 ): Promise<Graph> {
-  const log = new Log(settings.logLevel);
-  const store = Store.open(settings.stateDir, host.now());
+  const { log, store, events, savedState } = ground;
   const registrations = new Registrations(store);
   const registered = registrations.current();
   const source = listSourceOf(settings, registered?.provider);
   const managed = new ManagedList(await ownEndOf(host, settings, registered));
   await managed.load(host, source, store);
-  const events = new EventBus(host, log);
-  const savedState = new SavedState(store, (code, message) => events.alarm(code, message));
   const catalogue = new Catalogue(store, managed);
-  const find = networkFinder(host, settings, savedState, log);
-  const findNetwork = async () => {
-    const network = await find();
-    note(network);
-    return network;
-  };
   const tunnel = tunnelIn({
+    ...ground,
     host,
-    savedState,
-    findNetwork,
     name: MAIN,
     base: settings.interface,
     slot: slotOf(MAIN_SLOT, settings.interface),
@@ -84,7 +60,6 @@ export async function graphOn(
     autoconnect: settings.autoconnect,
     latest: ({ provider, name }) => catalogue.server(provider, name),
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
-    log,
     alarm: (code, message) => events.alarm(code, message),
   });
   const onShrunk = (message: string) => events.alarm("list_shrunk", message);
@@ -95,18 +70,13 @@ export async function graphOn(
   const damages: [AlertCode, string][] = [];
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
   if (registered?.registration === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);
-  if (managed.alert !== null) damages.push(["list_damaged", managed.alert]);
   return {
+    ...ground,
     ...tunnel,
     settings,
-    store,
     catalogue,
     updates,
-    savedState,
-    log,
     host,
-    findNetwork,
-    events,
     accountsBy,
     takeUpAccount: takeUp,
     damages,

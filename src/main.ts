@@ -1,9 +1,7 @@
 #!/usr/bin/env bun
 import { Command, CommanderError, Option } from "commander";
 import { version } from "../package.json";
-import { addAccountCommands, addBackupCommands, addCompletion, addDailyCommands } from "./cli/commands.ts";
 import { exitCodeOf } from "./cli/exit.ts";
-import { addInstallCommands } from "./cli/installation.ts";
 import { withInstalledSettings, withSettings } from "./cli/settings.ts";
 import { messageOf } from "./errors.ts";
 import type { TrySettings } from "./sandbox/try.ts";
@@ -11,7 +9,7 @@ import { redacted } from "./secrets.ts";
 import { FLAGS, settingsFrom } from "./settings.ts";
 import { notifySystemd } from "./system/notify.ts";
 
-// Each command loads what it needs when it runs: the whole service takes 0.2 s to load, and several times that on a Pi.
+// Each command loads what it needs when it runs.
 const loadServe = () => import("./serve.ts");
 const loadKillSwitch = () => import("./cli/killswitch.ts");
 
@@ -35,76 +33,8 @@ withSettings(command("serve", "run the gateway"), async (settings) => {
   }
 });
 
-command("try", "run the gateway in a sandbox: a home and an internet in network namespaces of this machine")
-  .addOption(new Option("--port <number>", "port of the HTTP interface, on loopback").default("5000"))
-  .addOption(new Option("--log-level <level>", FLAGS.logLevel.help).default("warn"))
-  .action(async (texts: { port: string; logLevel: string }) => {
-    const { port, logLevel } = settingsFrom(texts);
-    const [{ serve }, { tryGateway }] = await Promise.all([loadServe(), import("./sandbox/try.ts")]);
-    const start = async (sandbox: TrySettings) => (await serve({ ...sandbox, logLevel })).stop;
-    process.exit(await tryGateway(start, { port }));
-  });
-
-const killswitch = command(
-  "killswitch",
-  "turn the kill switch on or off, or show its state (on the gateway only)",
-);
-for (const wanted of ["on", "off"] as const) {
-  withInstalledSettings(
-    command(
-      wanted,
-      wanted === "on"
-        ? "turn the kill switch on"
-        : "turn the kill switch off: traffic may leave outside the tunnel",
-      killswitch,
-    ),
-    async (settings) => {
-      const { printKillSwitch, setKillSwitch } = await loadKillSwitch();
-      await setKillSwitch(settings, wanted);
-      process.exit(await printKillSwitch(settings).then((code) => (wanted === "on" ? code : 0)));
-    },
-  );
-}
-withInstalledSettings<{ json?: true }>(
-  command(
-    "status",
-    "show whether the kill switch is in place, part by part; exit code 0 if it is, else 1",
-    killswitch,
-  ).option("--json", "print JSON"),
-  async (settings, { json }) => {
-    const { printKillSwitch } = await loadKillSwitch();
-    process.exit(await printKillSwitch(settings, json ? "json" : "text"));
-  },
-);
-
-addDailyCommands(program);
-addAccountCommands(program);
-addBackupCommands(program);
-addInstallCommands(program);
-addCompletion(program);
-
-// Commands that the program runs itself, inside a network namespace.
-command("lookup", "", program, { hidden: true })
-  .argument("<name>")
-  .argument("<port>")
-  .argument("<resolvers...>")
-  .action(async (name: string, port: string, resolvers: string[]) => {
-    const { lookup } = await import("./system/lookup.ts");
-    process.stdout.write(`${(await lookup(name, resolvers, Number(port))).join("\n")}\n`);
-    process.exit(0);
-  });
-command("https", "", program, { hidden: true }).action(async () => {
-  const { ask } = await import("./system/https.ts");
-  const outcome = await ask(JSON.parse(await Bun.stdin.text())).then(
-    (answer) => ({ answer }),
-    (error: unknown) => ({ fault: messageOf(error) }),
-  );
-  process.stdout.write(JSON.stringify(outcome));
-});
-command("sandbox-internet", "", program, { hidden: true }).action(async () => {
-  const { serveInternet } = await import("./sandbox/internet.ts");
-  await serveInternet();
-});
+// A start does not wait for the definitions of the other commands.
+if (process.argv[2] !== "serve") await addOtherCommands();
 
 // The reader closed the pipe (`| head`): not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -116,6 +46,86 @@ await program.parseAsync().catch((error: unknown) => {
   if (!(error instanceof CommanderError)) process.stderr.write(`portcullis: ${messageOf(error)}\n`);
   process.exit(exitCodeOf(error));
 });
+
+async function addOtherCommands(): Promise<void> {
+  command("try", "run the gateway in a sandbox: a home and an internet in network namespaces of this machine")
+    .addOption(new Option("--port <number>", "port of the HTTP interface, on loopback").default("5000"))
+    .addOption(new Option("--log-level <level>", FLAGS.logLevel.help).default("warn"))
+    .action(async (texts: { port: string; logLevel: string }) => {
+      const { port, logLevel } = settingsFrom(texts);
+      const [{ serve }, { tryGateway }] = await Promise.all([loadServe(), import("./sandbox/try.ts")]);
+      const start = async (sandbox: TrySettings) => (await serve({ ...sandbox, logLevel })).stop;
+      process.exit(await tryGateway(start, { port }));
+    });
+  addKillSwitchCommands();
+  const daily = await import("./cli/commands.ts");
+  const { addInstallCommands } = await import("./cli/installation.ts");
+  daily.addDailyCommands(program);
+  daily.addAccountCommands(program);
+  daily.addBackupCommands(program);
+  addInstallCommands(program);
+  daily.addCompletion(program);
+  addInnerCommands();
+}
+
+function addKillSwitchCommands(): void {
+  const killswitch = command(
+    "killswitch",
+    "turn the kill switch on or off, or show its state (on the gateway only)",
+  );
+  for (const wanted of ["on", "off"] as const) {
+    withInstalledSettings(
+      command(
+        wanted,
+        wanted === "on"
+          ? "turn the kill switch on"
+          : "turn the kill switch off: traffic may leave outside the tunnel",
+        killswitch,
+      ),
+      async (settings) => {
+        const { printKillSwitch, setKillSwitch } = await loadKillSwitch();
+        await setKillSwitch(settings, wanted);
+        process.exit(await printKillSwitch(settings).then((code) => (wanted === "on" ? code : 0)));
+      },
+    );
+  }
+  withInstalledSettings<{ json?: true }>(
+    command(
+      "status",
+      "show whether the kill switch is in place, part by part; exit code 0 if it is, else 1",
+      killswitch,
+    ).option("--json", "print JSON"),
+    async (settings, { json }) => {
+      const { printKillSwitch } = await loadKillSwitch();
+      process.exit(await printKillSwitch(settings, json ? "json" : "text"));
+    },
+  );
+}
+
+/** Commands that the program runs itself, inside a network namespace. */
+function addInnerCommands(): void {
+  command("lookup", "", program, { hidden: true })
+    .argument("<name>")
+    .argument("<port>")
+    .argument("<resolvers...>")
+    .action(async (name: string, port: string, resolvers: string[]) => {
+      const { lookup } = await import("./system/lookup.ts");
+      process.stdout.write(`${(await lookup(name, resolvers, Number(port))).join("\n")}\n`);
+      process.exit(0);
+    });
+  command("https", "", program, { hidden: true }).action(async () => {
+    const { ask } = await import("./system/https.ts");
+    const outcome = await ask(JSON.parse(await Bun.stdin.text())).then(
+      (answer) => ({ answer }),
+      (error: unknown) => ({ fault: messageOf(error) }),
+    );
+    process.stdout.write(JSON.stringify(outcome));
+  });
+  command("sandbox-internet", "", program, { hidden: true }).action(async () => {
+    const { serveInternet } = await import("./sandbox/internet.ts");
+    await serveInternet();
+  });
+}
 
 function command(name: string, description: string, parent = program, options = {}): Command {
   return parent

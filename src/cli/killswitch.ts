@@ -14,7 +14,7 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
   await claimGateway(settings, new Log(settings.logLevel));
   const { controller, catalogue, savedState } = await graphOf(settings);
   savedState.saveKillSwitch(wanted === "on");
-  await controller.start(catalogue.all());
+  await controller.start(catalogue);
   savedState.assertSaved();
 }
 

@@ -1,4 +1,3 @@
-import { swagger } from "@elysiajs/swagger";
 import { Elysia } from "elysia";
 import { version } from "../../package.json";
 import { EVENTS } from "./event.ts";
@@ -25,6 +24,8 @@ export function docsRoutes(gateway: Gateway, eventSockets: EventSockets) {
  * loads scripts from a CDN, and no page of the gateway may depend on the internet.
  */
 async function documentOf(gateway: Gateway, eventSockets: EventSockets): Promise<OpenApi> {
+  // Few ask for it, and it takes as long to load as all other routes.
+  const { swagger } = await import("@elysiajs/swagger");
   const described = new Elysia()
     .use(swagger({ documentation: { info: INFO } }))
     .use(routesOf(gateway, eventSockets));

@@ -2,7 +2,7 @@ import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
-import { type HostNetwork, hostNetworkOf } from "./host-network.ts";
+import { type HostNetwork, networkIn, type Reading, readNetwork } from "./host-network.ts";
 import { type Roles, rolesAfter } from "./lan.ts";
 
 /** Keeps the interfaces' roles across restarts. */
@@ -14,6 +14,9 @@ export interface SavedRoles {
   saveUplink(uplink: string): void;
 }
 
+/** Reads the machine's own network, or finds it in what was read before. */
+export type FindNetwork = (reading?: Reading) => Promise<HostNetwork>;
+
 /**
  * Reads the machine's own network, remembers which interfaces are the LAN's and which is the uplink, and logs new remarks
  * about it.
@@ -23,7 +26,7 @@ export function networkFinder(
   settings: Settings,
   savedState: SavedRoles,
   log: Pick<Log, "warn">,
-): () => Promise<HostNetwork> {
+): FindNetwork {
   let roles = savedState.roles();
   let lastUplink = savedState.uplink();
   let logged: readonly string[] = [];
@@ -46,8 +49,9 @@ export function networkFinder(
     roles = after;
     savedState.saveRoles(after);
   };
-  return async () => {
-    let network = await hostNetworkOf(host, settings, roles);
+  return async (read) => {
+    const reading = read ?? (await readNetwork(host));
+    let network = networkIn(reading, settings, roles);
     try {
       remember(network);
     } catch (error) {
@@ -57,7 +61,7 @@ export function networkFinder(
     }
     // The kernel accepts a returning default route only by the rules of a known uplink.
     if (network.uplink === null && lastUplink !== null)
-      network = await hostNetworkOf(host, { ...settings, uplink: lastUplink }, roles);
+      network = networkIn(reading, { ...settings, uplink: lastUplink }, roles);
     for (const remark of network.remarks) if (!logged.includes(remark)) log.warn(remark);
     logged = network.remarks;
     return network;

@@ -41,6 +41,30 @@ interface ShownLink {
   addr_info: { local?: string; prefixlen: number; dynamic?: boolean }[];
 }
 
+/** What the kernel says of the machine's network. */
+export interface Reading {
+  addresses: readonly ShownLink[];
+  /** Default routes, in order of preference. */
+  routes: readonly DefaultRoute[];
+  ipv6: Ipv6;
+}
+
+/** Reads only. */
+export async function readNetwork(host: Host): Promise<Reading> {
+  const [addresses, routes, ipv6] = await Promise.all([
+    host.run(["ip", "-j", "address", "show"]),
+    defaultRoutes(host),
+    ipv6Of(host),
+  ]);
+  return { addresses: JSON.parse(addresses) as ShownLink[], routes, ipv6 };
+}
+
+/** Whether an earlier process has left an interface of a tunnel. */
+export function hasTunnel({ addresses }: Reading, { interface: base }: Pick<Settings, "interface">): boolean {
+  const { links } = slotOf(MAIN_SLOT, base);
+  return addresses.some(({ ifname }) => links.includes(ifname));
+}
+
 /**
  * The LAN is the private prefixes on the LAN interfaces, never every private address and never every connected
  * route: a public prefix that appears on an interface must not become an exception.
@@ -50,11 +74,19 @@ export async function hostNetworkOf(
   settings: Settings,
   roles: Roles = NO_ROLES,
 ): Promise<HostNetwork> {
-  const addresses = JSON.parse(await host.run(["ip", "-j", "address", "show"])) as ShownLink[];
+  return networkIn(await readNetwork(host), settings, roles);
+}
+
+/** The same, from what has been read. */
+export function networkIn(
+  { addresses, routes: all, ipv6 }: Reading,
+  settings: Pick<Settings, "interface" | "lan" | "uplink">,
+  roles: Roles = NO_ROLES,
+): HostNetwork {
   const tunnels = slotOf(MAIN_SLOT, settings.interface).links;
   const own = new Set(["lo", ...tunnels]);
   const network = addresses.filter(({ ifname }) => !own.has(ifname) && INTERFACE_NAME.test(ifname));
-  const routes = await defaultRoutes(host, own);
+  const routes = all.filter(({ dev }) => !own.has(dev) && INTERFACE_NAME.test(dev));
   const routed = routes.map(({ dev }) => dev);
   const uplink = settings.uplink ?? routed[0] ?? null;
   const found = network.find((link) => link.ifname === uplink);
@@ -65,7 +97,7 @@ export async function hostNetworkOf(
     addresses: addressesOf(addresses.filter((link) => !tunnels.includes(link.ifname))),
     uplinkPrefixes: found === undefined ? [] : prefixesOf(cableOf(found)),
     uplinkMtu: found?.mtu ?? ETHERNET_MTU,
-    ipv6: await ipv6Of(host),
+    ipv6,
     online: hasCarrier(found) && routes.some(({ dev, isLive }) => isLive && dev === uplink),
   };
 }
@@ -100,6 +132,11 @@ function hasCarrier(link: ShownLink | undefined): boolean {
   return link?.flags.includes("UP") === true && !link.flags.includes("NO-CARRIER");
 }
 
+interface DefaultRoute {
+  dev: string;
+  isLive: boolean;
+}
+
 interface Hop {
   dev?: string;
   flags?: string[];
@@ -109,10 +146,7 @@ interface Hop {
  * All default routes, in order of preference: live before dead, IPv4 before IPv6, then by metric. A route with several
  * routers has its interfaces in `nexthops`.
  */
-async function defaultRoutes(
-  host: Host,
-  own: ReadonlySet<string>,
-): Promise<{ dev: string; isLive: boolean }[]> {
+async function defaultRoutes(host: Host): Promise<DefaultRoute[]> {
   const families = await Promise.all(
     ["-4", "-6"].map((family) => host.run(["ip", "-j", family, "route", "show", "default"])),
   );
@@ -123,9 +157,7 @@ async function defaultRoutes(
         .flatMap((route) => route.nexthops ?? [route]),
     )
     .flatMap(({ dev, flags = [] }) =>
-      dev === undefined || own.has(dev) || !INTERFACE_NAME.test(dev)
-        ? []
-        : [{ dev, isLive: !flags.includes("dead") && !flags.includes("linkdown") }],
+      dev === undefined ? [] : [{ dev, isLive: !flags.includes("dead") && !flags.includes("linkdown") }],
     )
     .sort((a, b) => Number(b.isLive) - Number(a.isLive));
 }

@@ -12,38 +12,45 @@ import type { Listed } from "./tree.ts";
 /** The gateway's own end of every tunnel to a managed server, or a sentence that says what is missing for it. */
 export type OwnEnd = { interface: Config["interface"] } | { missing: string };
 
+/** A list as it is used. */
+interface Contents {
+  byName: ReadonlyMap<string, ListedServer>;
+  resolver: Address | undefined;
+  /** One sentence if the list could not be read completely. */
+  alert: string | null;
+}
+
 /** The servers of the managed provider's list, and the gateway's own end, which is needed to connect to them. */
 export class ManagedList {
-  private byName: ReadonlyMap<string, ListedServer> = new Map();
-  private resolver: Address | undefined;
-  /** One sentence if the list could not be read completely. */
-  alert: string | null = null;
+  /** A function until the list is needed: 20,000 servers take 0.1 s to read, which a start does not wait for. */
+  private contents: Contents | (() => Contents) = NOTHING;
 
   constructor(private ownEnd: OwnEnd) {}
 
   /**
-   * Reads the list from its file, or as it was last fetched from its address. A list that is missing or unusable does
+   * Takes the list from its file, or as it was last fetched from its address. A list that is missing or unusable does
    * not throw: the provider then has no servers, and `alert` says why.
    */
   async load(host: Pick<Host, "read">, source: string | null, store: Pick<Storage, "list">): Promise<void> {
-    this.take(NOTHING);
-    if (source === null) return;
-    try {
-      const text = isAddress(source) ? store.list(source)?.content : await textIn(host, source);
-      if (text !== undefined) this.take(readList(text));
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error;
-      // An address may contain a password.
-      this.alert = faultSentence(isAddress(source) ? `of ${new URL(source).host}` : source, error);
+    if (source === null) {
+      this.contents = NOTHING;
+    } else if (isAddress(source)) {
+      this.contents = () => contentsOf(store.list(source)?.content, `of ${new URL(source).host}`);
+    } else {
+      const text = await textIn(host, source);
+      this.contents = () => contentsOf(text, source);
     }
   }
 
+  /** One sentence if the list could not be read completely. */
+  get alert(): string | null {
+    return this.read().alert;
+  }
+
   /** Replaces the list; false if the servers are the same. */
-  take({ servers, resolver, skipped }: Omit<List, "format">): boolean {
-    const changed = !Bun.deepEquals(servers, [...this.byName.values()]);
-    this.byName = new Map(servers.map((server) => [server.name, server]));
-    this.resolver = resolver;
-    this.alert = skippedSentence(skipped);
+  take(list: Omit<List, "format">): boolean {
+    const changed = !Bun.deepEquals(list.servers, this.listed());
+    this.contents = contentsIn(list);
     return changed;
   }
 
@@ -54,24 +61,24 @@ export class ManagedList {
 
   /** The servers as clients see them; needs no account. */
   listed(): Listed[] {
-    return [...this.byName.values()];
+    return [...this.read().byName.values()];
   }
 
   /** The servers that can be connected to; none without an account. */
   servers(): Server[] {
     const own = this.own();
-    return own === null ? [] : [...this.byName.values()].map((server) => serverOf(server, own));
+    return own === null ? [] : [...this.read().byName.values()].map((server) => serverOf(server, own));
   }
 
   /** Null if the list has no such server, or if there is no account. */
   server(name: string): Server | null {
-    const [server, own] = [this.byName.get(name), this.own()];
+    const [server, own] = [this.read().byName.get(name), this.own()];
     return server === undefined || own === null ? null : serverOf(server, own);
   }
 
   /** Null if the list has no such server. Throws `bad_request` without an account. */
   find(name: string): Server | null {
-    const server = this.byName.get(name);
+    const server = this.read().byName.get(name);
     if (server === undefined) return null;
     if ("missing" in this.ownEnd) {
       throw new GatewayError(
@@ -86,11 +93,33 @@ export class ManagedList {
   private own(): Config["interface"] | null {
     if ("missing" in this.ownEnd) return null;
     const own = this.ownEnd.interface;
-    return this.resolver === undefined || own.dns.length > 0 ? own : { ...own, dns: [this.resolver] };
+    const { resolver } = this.read();
+    return resolver === undefined || own.dns.length > 0 ? own : { ...own, dns: [resolver] };
+  }
+
+  private read(): Contents {
+    if (typeof this.contents === "function") this.contents = this.contents();
+    return this.contents;
   }
 }
 
-const NOTHING = { servers: [], skipped: 0 };
+const NOTHING: Contents = { byName: new Map(), resolver: undefined, alert: null };
+
+function contentsIn({ servers, resolver, skipped }: Omit<List, "format">): Contents {
+  const byName = new Map(servers.map((server) => [server.name, server]));
+  return { byName, resolver, alert: skippedSentence(skipped) };
+}
+
+/** `place` names the list in the alert; an address may contain a password. */
+function contentsOf(text: string | undefined, place: string): Contents {
+  if (text === undefined) return NOTHING;
+  try {
+    return contentsIn(readList(text));
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return { ...NOTHING, alert: faultSentence(place, error) };
+  }
+}
 
 /** Whether a list is fetched instead of read from a file. */
 export function isAddress(source: string): boolean {
@@ -101,9 +130,9 @@ async function textIn(host: Pick<Host, "read">, path: string): Promise<string> {
   return (await host.read(path).catch(() => null)) ?? "";
 }
 
-function faultSentence(path: string, { code, message }: GatewayError): string {
+function faultSentence(place: string, { code, message }: GatewayError): string {
   const fault =
-    code === "unable" ? `${path} cannot be used: ${message}` : `${path} is missing or cannot be read`;
+    code === "unable" ? `${place} cannot be used: ${message}` : `${place} is missing or cannot be read`;
   return `The list of managed servers ${fault}; the provider is empty.`;
 }
 

@@ -2,6 +2,7 @@ import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { MARK_MASK, type Slot } from "../network/slot.ts";
+import type { Catalogue } from "../servers/catalogue.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Interface } from "../wireguard/interface.ts";
@@ -11,6 +12,9 @@ import type { Kernel } from "./kernel.ts";
 import type { SavedState } from "./saved-state.ts";
 import { sessionOn, usableOn } from "./session.ts";
 import type { State } from "./state.ts";
+
+/** The servers, which are looked up only if a tunnel is found or was up before: a provider may have thousands. */
+export type Known = Pick<Catalogue, "all" | "server">;
 
 interface Deps {
   host: Host;
@@ -24,23 +28,22 @@ interface Deps {
 interface Found {
   /** The tunnel's interfaces that exist. */
   present: readonly string[];
-  servers: readonly Server[];
+  known: Known;
   network: HostNetwork;
 }
 
 /** The state of an earlier process's tunnel, if routes lead to its interface and its server is known; else null. */
 export async function adopted(
   { host, kernel, savedState, slot, log }: Deps,
-  { present, servers, network }: Found,
+  { present, known, network }: Found,
 ): Promise<State | null> {
   const routed = await kernel.routedLinks();
   const remembered = savedState.connection();
   for (const link of present.filter((name) => routed.includes(name))) {
     const device = await kernel.device(link);
-    const candidates = device === null ? [] : servers.filter((server) => isServerOf(device, server, slot));
-    const server =
-      candidates.find((one) => one.provider === remembered?.provider && one.name === remembered.name) ??
-      candidates[0];
+    const isServer = (server: Server) => device !== null && isServerOf(device, server, slot);
+    const last = remembered === null ? null : known.server(remembered.provider, remembered.name);
+    const server = last !== null && isServer(last) ? last : known.all().find(isServer);
     if (server === undefined || device?.peer?.endpoint == null) continue;
     const began =
       remembered?.name === server.name ? remembered.since : device.peer.latestHandshake || host.now();

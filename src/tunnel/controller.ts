@@ -11,7 +11,7 @@ import { applySysctls, sysctlsFor } from "../network/sysctls.ts";
 import { Queue } from "../queue.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
-import { adopted } from "./adoption.ts";
+import { adopted, type Known } from "./adoption.ts";
 import { type Dialer, type Former, together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Probe } from "./probe.ts";
@@ -77,12 +77,15 @@ export class Controller {
     this.listeners.add(listener);
   }
 
-  /** Turns the kill switch on; adopts the tunnel in the kernel, or removes it and reconnects to the last server. */
-  async start(known: readonly Server[]): Promise<void> {
+  /**
+   * Turns the kill switch on; adopts the tunnel in the kernel, or removes it and reconnects to the last server. `seen` is
+   * the machine's network if it is known that there is no tunnel.
+   */
+  async start(known: Known, seen: HostNetwork | null = null): Promise<void> {
     const { kernel, killSwitch, savedState, slot, autoconnect, host, log, findNetwork } = this.deps;
-    const network = await findNetwork();
-    const present = (await kernel.links()).filter((link) => slot.links.includes(link));
-    const found = { present, servers: known, network };
+    const network = seen ?? (await findNetwork());
+    const present = seen === null ? (await kernel.links()).filter((link) => slot.links.includes(link)) : [];
+    const found = { present, known, network };
     this.current = (present.length === 0 ? null : await adopted(this.deps, found)) ?? this.current;
     await this.updateKillSwitch();
     await killSwitch.updateNetwork(network);
@@ -91,8 +94,9 @@ export class Controller {
     for (const link of present) if (link !== kept?.link) await kernel.close(link);
     if (kept !== null) log.info(`the tunnel to ${kept.server.name} is up already: adopting it`);
     const saved = savedState.connection();
-    const server = known.find((one) => one.provider === saved?.provider && one.name === saved.name);
-    if (kept === null && autoconnect && server !== undefined) {
+    const server =
+      kept === null && autoconnect && saved !== null ? known.server(saved.provider, saved.name) : null;
+    if (server !== null) {
       log.info(`reconnecting to ${server.name}, as before the restart`);
       this.enter({ type: "resume", server, since: host.monotonic() });
     }

@@ -1,6 +1,6 @@
-import { KillSwitch } from "../killswitch/killswitch.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
-import { type Alarm, Repairs } from "../killswitch/repairs.ts";
+import type { Alarm, Repairs } from "../killswitch/repairs.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
@@ -20,6 +20,8 @@ import { Supervisor } from "./supervisor.ts";
 export interface Surroundings {
   host: Host;
   savedState: SavedState;
+  killSwitch: KillSwitch;
+  repairs: Repairs;
   /** The machine's own network, as it is now. */
   findNetwork: () => Promise<HostNetwork>;
   /** The tunnel's name: the owner of its part of the kill switch. */
@@ -53,17 +55,14 @@ export interface Tunnel {
 
 /** Puts the parts of a tunnel together; nothing has touched the kernel yet. */
 export function tunnelIn(surroundings: Surroundings): Tunnel {
-  const { host, savedState, base, slot, alarm, userspace } = surroundings;
-  const repairs = new Repairs(host, alarm);
+  const { host, killSwitch, base, slot, alarm, userspace } = surroundings;
   const kernel = new Kernel(host, slot, userspace);
-  const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
-  const resolver = new Resolver({ ...surroundings, killSwitch });
-  const dialer = new Dialer({ ...surroundings, kernel, killSwitch, resolver });
-  const probe = new Probe({ ...surroundings, kernel, killSwitch, resolver });
+  const resolver = new Resolver(surroundings);
+  const dialer = new Dialer({ ...surroundings, kernel, resolver });
+  const probe = new Probe({ ...surroundings, kernel, resolver });
   const otherFirewalls = new OtherFirewalls(host, alarm, base);
-  const tampering = { killSwitch, otherFirewalls };
-  const controller = new Controller({ ...surroundings, ...tampering, kernel, dialer, probe, repairs });
-  const supervisor = new Supervisor({ ...surroundings, ...tampering, controller, kernel });
-  const httpsClient = new HttpsClient({ ...surroundings, controller, killSwitch, resolver });
+  const controller = new Controller({ ...surroundings, otherFirewalls, kernel, dialer, probe });
+  const supervisor = new Supervisor({ ...surroundings, otherFirewalls, controller, kernel });
+  const httpsClient = new HttpsClient({ ...surroundings, controller, resolver });
   return { controller, supervisor, killSwitch, httpsClient, roundTrips: probe.roundTrips };
 }

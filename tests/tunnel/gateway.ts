@@ -1,11 +1,14 @@
 import type { AlertCode } from "../../src/alert.ts";
+import { KillSwitch } from "../../src/killswitch/killswitch.ts";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
+import { type Alarm, Repairs } from "../../src/killswitch/repairs.ts";
 import { networkFinder } from "../../src/network/finder.ts";
 import { MAIN_SLOT, slotOf } from "../../src/network/slot.ts";
 import type { Place } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { type Settings, settingsFrom } from "../../src/settings.ts";
 import { Store } from "../../src/store/store.ts";
+import type { Known } from "../../src/tunnel/adoption.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
 import { SavedState } from "../../src/tunnel/saved-state.ts";
 import type { Status } from "../../src/tunnel/schema.ts";
@@ -49,6 +52,10 @@ export const TWO = server("two", 2, {
 });
 export const THREE = server("three", 3, { persistentKeepalive: 15 });
 export const SERVERS = [ONE, TWO, THREE];
+const KNOWN: Known = {
+  all: () => SERVERS,
+  server: (provider, name) => SERVERS.find((one) => one.provider === provider && one.name === name) ?? null,
+};
 
 /** A place with these servers, of the first one's country. */
 export function placeOf(servers: readonly Server[]): Place {
@@ -94,7 +101,7 @@ export class Gateway {
 
   static async started(directory: string, host = new FakeHost()): Promise<Gateway> {
     const gateway = Gateway.in(directory, host);
-    await gateway.controller.start(SERVERS);
+    await gateway.controller.start(KNOWN);
     return gateway;
   }
 
@@ -114,7 +121,7 @@ export class Gateway {
   /** The process ends, whatever it was doing, and a new one starts. */
   async restart(): Promise<void> {
     this.reborn();
-    await this.controller.start(SERVERS);
+    await this.controller.start(KNOWN);
   }
 
   reborn(): void {
@@ -150,9 +157,16 @@ export class Gateway {
   private newTunnel(): Tunnel {
     const { host, savedState, log, alerts, warnings } = this;
     const note = (message: string) => void log.push(message);
+    const alarm: Alarm = (code, message) => {
+      alerts.push(code);
+      warnings.push(message);
+    };
+    const repairs = new Repairs(host, alarm);
     return tunnelIn({
       host,
       savedState,
+      repairs,
+      killSwitch: new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm),
       findNetwork: networkFinder(host, FAKE_SETTINGS, savedState, { warn: note }),
       name: "main",
       base: BASE,
@@ -162,10 +176,7 @@ export class Gateway {
       latest: (server) => this.changed.find(({ name }) => name === server.name) ?? server,
       alternatives: () => this.alternatives,
       log: { info: note, warn: note },
-      alarm: (code, message) => {
-        alerts.push(code);
-        warnings.push(message);
-      },
+      alarm,
     });
   }
 }

@@ -1,0 +1,43 @@
+import { EventBus } from "./http/event-bus.ts";
+import { KillSwitch } from "./killswitch/killswitch.ts";
+import { Repairs } from "./killswitch/repairs.ts";
+import { Log } from "./log.ts";
+import { type FindNetwork, networkFinder } from "./network/finder.ts";
+import type { HostNetwork } from "./network/host-network.ts";
+import type { Settings } from "./settings.ts";
+import { Store } from "./store/store.ts";
+import type { Host } from "./system/host.ts";
+import { SavedState } from "./tunnel/saved-state.ts";
+
+/** The parts that the kill switch needs, wired together. A start loads the others while the kernel is at work. */
+export interface Ground {
+  log: Log;
+  store: Store;
+  events: EventBus;
+  savedState: SavedState;
+  findNetwork: FindNetwork;
+  repairs: Repairs;
+  killSwitch: KillSwitch;
+}
+
+/** Nothing has touched the kernel yet. `note` gets the machine's network each time it is looked up. */
+export function groundOn(
+  host: Host,
+  settings: Settings,
+  note: (network: HostNetwork) => void = () => {},
+): Ground {
+  const log = new Log(settings.logLevel);
+  const store = Store.open(settings.stateDir, host.now());
+  const events = new EventBus(host, log);
+  const alarm: EventBus["alarm"] = (code, message) => events.alarm(code, message);
+  const savedState = new SavedState(store, alarm);
+  const find = networkFinder(host, settings, savedState, log);
+  const findNetwork: FindNetwork = async (reading) => {
+    const network = await find(reading);
+    note(network);
+    return network;
+  };
+  const repairs = new Repairs(host, alarm);
+  const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
+  return { log, store, events, savedState, findNetwork, repairs, killSwitch };
+}

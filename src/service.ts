@@ -1,0 +1,144 @@
+import { isIP } from "node:net";
+import { hostname } from "node:os";
+import { liveBackup } from "./backup/live.ts";
+import { GatewayError, messageOf } from "./errors.ts";
+import { gatewayOf } from "./gateway.ts";
+import type { Graph } from "./graph.ts";
+import { type App, createApp, listen } from "./http/app.ts";
+import { Peers } from "./http/peers.ts";
+import { type Ipv6, lanText } from "./network/host-network.ts";
+import { answerOperator, type OperatorAnswers } from "./operator/operator.ts";
+import type { Settings } from "./settings.ts";
+import { LinuxHost } from "./system/linux.ts";
+
+/** Work in progress ends within milliseconds; systemd waits for 90 s. */
+const STOP_WITHIN_MS = 5_000;
+/** People wait for an address that comes with a cable. */
+const LISTEN_AGAIN_MS = 1_000;
+/** By then whoever waited for the start has had an answer: a long list takes the processor for 0.1 s. */
+const READ_LIST_AFTER_MS = 1_000;
+
+export interface Service {
+  port: number;
+  /** Stops answering; the kernel's state stays as it is. */
+  stop(): Promise<void>;
+}
+
+/** Answers on the HTTP interface for a gateway whose kill switch is in place. */
+export function answerFor(graph: Graph): Service {
+  const { settings, controller, supervisor, updates, httpsClient, log } = graph;
+  if (controller.lans.length === 0)
+    log.warn("no LAN interface has a private address: only this machine can reach the gateway");
+  else log.info(`LAN: ${lanText(graph.killSwitch.network, settings)}`);
+  const operator = answerOperator(settings.stateDir, answersOf(graph), { clock: graph.host, log });
+  const gateway = gatewayOf({ ...graph, clock: graph.host });
+  for (const [code, message] of graph.damages) graph.events.alarm(code, message);
+  graph.savedState.save();
+  // In the namespace in which this process listens.
+  const peers = new Peers(new LinuxHost());
+  const app = createApp(gateway, {
+    names: [hostname()],
+    lan: () => controller.lans.flatMap((lan) => lan.prefixes),
+    // Requests never arrive on the interfaces of another namespace.
+    interfaces: () => (settings.netns === null ? controller.lans.map((lan) => lan.interface) : []),
+    interfaceOf: (address, port) => peers.interfaceOf(address, port),
+    clock: graph.host,
+    log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
+    fault: (message) => log.error(message),
+  });
+  const stopping = new AbortController();
+  const http = listenWhenThere(app, graph, stopping.signal);
+  const killSwitch = graph.savedState.killSwitchWanted() ? "is in place" : "is off, as the operator wants it";
+  log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
+  void supervisor.watch(stopping.signal);
+  void reportList(graph, stopping.signal);
+  void graph.savedState.keepSaving(graph.host, stopping.signal);
+  void graph.store.keepScrubbed(graph.host, stopping.signal);
+  const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
+  controller.onChange(keepFresh);
+  keepFresh();
+  return {
+    port: http.port,
+    stop: async () => {
+      stopping.abort();
+      await Promise.race([controller.stop(), graph.host.sleep(STOP_WITHIN_MS)]);
+      operator.stop();
+      await http.stop();
+    },
+  };
+}
+
+/** Reads the managed provider's list, unless that was needed before, and says what is wrong with it. */
+async function reportList(
+  { catalogue, updates, events, host, log }: Graph,
+  signal: AbortSignal,
+): Promise<void> {
+  await host.sleep(READ_LIST_AFTER_MS, signal);
+  if (signal.aborted) return;
+  const { managed } = catalogue;
+  if (managed.alert !== null) events.alarm("list_damaged", managed.alert);
+  if (updates.isFetched && managed.listed().length === 0)
+    log.info(
+      "the provider managed has no servers yet; its list is fetched through the first tunnel, or by: portcullis servers update",
+    );
+  // The text of a long list takes twice the memory of the list itself, which a Pi needs for other things.
+  Bun.gc(true);
+}
+
+function answersOf(graph: Graph): OperatorAnswers {
+  const { controller, updates, httpsClient } = graph;
+  const backup = liveBackup(graph);
+  const account = graph.accountsBy(httpsClient.send);
+  const turn = async (wanted: boolean) => {
+    await controller.setKillSwitch(wanted);
+    return null;
+  };
+  return {
+    killswitch: () => controller.inspection(),
+    "killswitch/on": () => turn(true),
+    "killswitch/off": () => turn(false),
+    backup: async () => backup.take(),
+    restore: ({ contents, may }) => backup.restore(contents, may),
+    "servers/update": (options) => updates.update(httpsClient.send, options),
+    account: () => account.show(),
+    "account/login": ({ provider, credentials }) => account.logIn(provider, credentials),
+    "account/logout": ({ forget }) => account.logOut(forget),
+    "account/rotate-key": () => account.rotateKey(),
+  };
+}
+
+/** Waits for an address that this machine does not have yet, such as that of a LAN whose cable is out. */
+function listenWhenThere(app: App, { settings, host, log, killSwitch }: Graph, signal: AbortSignal) {
+  let http = listenOn(app, settings, killSwitch.network.ipv6);
+  const tryAgain = async (): Promise<void> => {
+    await host.sleep(LISTEN_AGAIN_MS, signal);
+    if (signal.aborted) return;
+    http = listenOn(app, settings, killSwitch.network.ipv6);
+    if (http === null) return tryAgain();
+    log.info(`${settings.host} is now an address of this machine: Portcullis answers there`);
+  };
+  if (http === null) {
+    log.warn(
+      `${settings.host} is not an address of this machine yet: Portcullis will answer there as soon as it is`,
+    );
+    void tryAgain().catch((error) => log.error(messageOf(error)));
+  }
+  return { port: http?.port ?? settings.port, stop: async () => http?.stop() };
+}
+
+/** Null if this machine does not have the address. */
+function listenOn(app: App, { host, port }: Settings, ipv6: Ipv6): ReturnType<typeof listen> | null {
+  try {
+    // On a kernel without IPv6, "every address" is IPv4's.
+    return listen(app, host === "::" && ipv6 === "missing" ? "0.0.0.0" : host, port);
+  } catch (cause) {
+    if (isIP(host) !== 0 && (cause as NodeJS.ErrnoException).code === "EADDRNOTAVAIL") return null;
+    throw new GatewayError(
+      "unable",
+      `cannot listen on ${host} port ${port}: ${messageOf(cause)}; choose another with --host or --port`,
+      {
+        cause,
+      },
+    );
+  }
+}
