@@ -22,8 +22,10 @@ import type { Host } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
 
-// Everything but the kill switch is loaded while the kernel's tools are at work on it.
+// Everything but the kill switch is loaded while the kernel's tools are at work on it, in parts of some milliseconds.
+const loadTunnel = () => import("./tunnel/tunnel.ts");
 const loadGraph = () => import("./graph.ts");
+const loadApp = () => import("./http/app.ts");
 const loadService = () => import("./service.ts");
 
 /** Puts the kill switch in place, then answers on the HTTP interface. */
@@ -39,12 +41,14 @@ export async function serve(settings: Settings): Promise<Service> {
     await raiseKillSwitch(settings, (machine) => hostNetworkOf(machine, settings));
     throw error;
   });
-  await graph.controller.start(graph.catalogue, seen).catch(async (error: unknown) => {
+  const { answer, appFor } = await loadService();
+  const started = graph.controller.start(graph.catalogue, seen).catch(async (error: unknown) => {
     if (graph.savedState.killSwitchWanted()) await raiseKillSwitch(settings, () => graph.findNetwork());
     throw error;
   });
-  const { answerFor } = await loadService();
-  return answerFor(graph);
+  const app = appFor(graph);
+  await started;
+  return answer(graph, app);
 }
 
 /**
@@ -62,10 +66,16 @@ async function raisedGraph(
   const seen = read === null || hasTunnel(read, settings) ? null : await ground.findNetwork(read);
   // If this fails, the controller's start tries it again, and reports it.
   const raised = seen === null ? null : ground.killSwitch.updateNetwork(seen).catch(() => {});
-  // Loading takes the processor until it is done: the kernel's tools start first.
-  await nextTurn();
-  const [{ graphOn }] = await Promise.all([loadGraph(), loadService()]);
-  const graph = await graphOn(host, settings, ground).finally(() => raised);
+  for (const load of [loadTunnel, loadGraph, loadApp, loadService]) {
+    // What the kernel's tools say comes first.
+    await nextTurn();
+    await load();
+  }
+  const { graphOn } = await loadGraph();
+  const graph = await graphOn(host, settings, ground).catch(async (error: unknown) => {
+    await raised;
+    throw error;
+  });
   return { graph, seen };
 }
 

@@ -24,28 +24,32 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** Answers on the HTTP interface for a gateway whose kill switch is in place. */
-export function answerFor(graph: Graph): Service {
-  const { settings, controller, supervisor, updates, httpsClient, log } = graph;
-  if (controller.lans.length === 0)
-    log.warn("no LAN interface has a private address: only this machine can reach the gateway");
-  else log.info(`LAN: ${lanText(graph.killSwitch.network, settings)}`);
-  const operator = answerOperator(settings.stateDir, answersOf(graph), { clock: graph.host, log });
-  const gateway = gatewayOf({ ...graph, clock: graph.host });
-  for (const [code, message] of graph.damages) graph.events.alarm(code, message);
-  graph.savedState.save();
+/** The HTTP interface to a gateway, which does not listen yet. */
+export function appFor(graph: Graph): App {
+  const { settings, controller, host, log } = graph;
   // In the namespace in which this process listens.
   const peers = new Peers(new LinuxHost());
-  const app = createApp(gateway, {
+  return createApp(gatewayOf({ ...graph, clock: host }), {
     names: [hostname()],
     lan: () => controller.lans.flatMap((lan) => lan.prefixes),
     // Requests never arrive on the interfaces of another namespace.
     interfaces: () => (settings.netns === null ? controller.lans.map((lan) => lan.interface) : []),
     interfaceOf: (address, port) => peers.interfaceOf(address, port),
-    clock: graph.host,
+    clock: host,
     log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
     fault: (message) => log.error(message),
   });
+}
+
+/** Answers for a gateway whose kill switch is in place. */
+export function answer(graph: Graph, app: App): Service {
+  const { settings, controller, supervisor, updates, httpsClient, log } = graph;
+  if (controller.lans.length === 0)
+    log.warn("no LAN interface has a private address: only this machine can reach the gateway");
+  else log.info(`LAN: ${lanText(graph.killSwitch.network, settings)}`);
+  const operator = answerOperator(settings.stateDir, answersOf(graph), { clock: graph.host, log });
+  for (const [code, message] of graph.damages) graph.events.alarm(code, message);
+  graph.savedState.save();
   const stopping = new AbortController();
   const http = listenWhenThere(app, graph, stopping.signal);
   const killSwitch = graph.savedState.killSwitchWanted() ? "is in place" : "is off, as the operator wants it";

@@ -7,6 +7,7 @@ const SRC = join(import.meta.dir, "../src");
 /** What every room may import; among themselves in this order. */
 const BASICS = [
   "secrets.ts",
+  "checker.ts",
   "errors.ts",
   "queue.ts",
   "address.ts",

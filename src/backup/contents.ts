@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
-import { Compile } from "typebox/compile";
 import { Value } from "typebox/value";
 import { parseAddress } from "../address.ts";
+import { checkerOf } from "../checker.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { nameIn } from "../name.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
@@ -23,7 +23,7 @@ const StoredContents = Type.Object(
 );
 export type Contents = Omit<Static<typeof StoredContents>, "servers"> & { servers: Server[] };
 
-const contentsSchema = Compile(StoredContents);
+const contentsSchema = checkerOf(StoredContents);
 
 /** The settings of a backup and their checks; each has a default, so it may be missing. */
 const SETTINGS: Record<string, (value: string) => boolean> = {

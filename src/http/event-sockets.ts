@@ -1,4 +1,4 @@
-import { Compile } from "typebox/compile";
+import { checkerOf } from "../checker.ts";
 import { describe, type Fault } from "./errors.ts";
 import { GatewayEvent } from "./event.ts";
 import type { Gateway } from "./gateway.ts";
@@ -19,7 +19,7 @@ const CLOSE = { goingAway: 1001, policyViolation: 1008, internalError: 1011 };
 
 const TOPIC = "events";
 
-const eventSchema = Compile(GatewayEvent);
+const eventSchema = checkerOf(GatewayEvent);
 
 /** What Bun keeps with each socket: its client, as `clientOf` names it. */
 export interface SocketData {

@@ -1,5 +1,5 @@
 import type { Static, TSchema } from "typebox";
-import { Compile } from "typebox/compile";
+import { checkerOf } from "../checker.ts";
 import { sentenceFor } from "./validation.ts";
 
 /** The interface that Elysia validates with; see https://standardschema.dev. */
@@ -20,7 +20,7 @@ export function standardSchema<Schema extends TSchema>(
   schema: Schema,
   whole = "body",
 ): Schema & StandardSchema<Static<Schema>> {
-  const validator = Compile(schema);
+  const validator = checkerOf(schema);
   const validate = (value: unknown) =>
     validator.Check(value)
       ? { value }

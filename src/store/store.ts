@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { Type } from "typebox";
-import { Compile } from "typebox/compile";
+import { checkerOf } from "../checker.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import type { Storage, StoredList } from "../servers/storage.ts";
 import { Config, configIn } from "../wireguard/schema.ts";
@@ -20,7 +20,7 @@ export const StoredServer = Type.Object(
   { additionalProperties: false },
 );
 
-const row = Compile(StoredServer);
+const row = checkerOf(StoredServer);
 
 /** Rewriting the whole file blocks the process, for seconds on a slow card with a full store. */
 const SCRUB_EVERY_MS = 60_000;

@@ -1,8 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Host, HttpsAnswer, PinnedRequest, RunOptions, Watch } from "./host.ts";
-import { ask, LONGEST_MS } from "./https.ts";
-import { lookup } from "./lookup.ts";
 import { reasonIn } from "./reason.ts";
 
 /**
@@ -17,6 +15,9 @@ const KILLED_WITHIN_MS = 1_000;
 const EXCHANGE_TIMEOUT_MS = 1_000;
 /** Programs that hand a change to the kernel; `tee` writes a sysctl. */
 const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
+// Not needed at a start.
+const loadHttps = () => import("./https.ts");
+const loadLookup = () => import("./lookup.ts");
 /** Children do not inherit the service's environment: no settings, no secrets, and messages in English. */
 const CHILD_ENV = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -169,13 +170,14 @@ export class LinuxHost implements Host {
   }
 
   async lookup(name: string, resolvers: readonly string[], sourcePort: number): Promise<string[]> {
-    if (this.netns === null) return lookup(name, resolvers, sourcePort);
+    if (this.netns === null) return (await loadLookup()).lookup(name, resolvers, sourcePort);
     // A socket belongs to the namespace of the process that opens it, so the lookup runs in a program inside it.
     const answer = await this.run([...SELF_COMMAND, "lookup", name, String(sourcePort), ...resolvers]);
     return answer.split("\n").filter((line) => line !== "");
   }
 
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
+    const { ask, LONGEST_MS } = await loadHttps();
     if (this.netns === null) return ask(request, signal);
     // As with a lookup. Bodies may contain keys, so they are passed on standard input.
     const outcome = JSON.parse(

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
-import { Compile } from "typebox/compile";
 import { type Address, parseAddress } from "../address.ts";
+import { checkerOf } from "../checker.ts";
 import { codeOf, GatewayError, messageOf } from "../errors.ts";
 import { INTERFACE_NAME } from "../interface-name.ts";
 import type { Alarm } from "../killswitch/repairs.ts";
@@ -16,9 +16,9 @@ const Connection = Type.Object({
   since: Type.Number(),
 });
 type Connection = Static<typeof Connection>;
-const connectionSchema = Compile(Connection);
+const connectionSchema = checkerOf(Connection);
 
-const rolesSchema = Compile(
+const rolesSchema = checkerOf(
   Type.Object({ lan: Type.Array(Type.String()), outside: Type.Array(Type.String()) }),
 );
 

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "typebox";
-import { Compile, type Validator } from "typebox/compile";
 import { familyOf, type Prefix, parsePrefix } from "../../address.ts";
+import { type Checker, checkerOf } from "../../checker.ts";
 import { GatewayError } from "../../errors.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
 
@@ -45,11 +45,11 @@ export type ListedDevice = Static<typeof Listed>;
 /** Hundreds of times the size of any real answer. */
 const MOST_CHARACTERS = 262_144;
 
-const token = Compile(Token);
-const me = Compile(Me);
-const device = Compile(DeviceAnswer);
-const list = Compile(Type.Array(Type.Unknown()));
-const listed = Compile(Listed);
+const token = checkerOf(Token);
+const me = checkerOf(Me);
+const device = checkerOf(DeviceAnswer);
+const list = checkerOf(Type.Array(Type.Unknown()));
+const listed = checkerOf(Listed);
 
 export function tokenIn(answer: HttpsAnswer): string {
   return checked(answer, token, "access token").access_token;
@@ -86,11 +86,7 @@ export function jsonIn({ body }: HttpsAnswer): unknown {
   }
 }
 
-function checked<T extends TSchema>(
-  answer: HttpsAnswer,
-  schema: Validator<Record<string, never>, T>,
-  what: string,
-): Static<T> {
+function checked<T extends TSchema>(answer: HttpsAnswer, schema: Checker<T>, what: string): Static<T> {
   const value = jsonIn(answer);
   return schema.Check(value) ? value : malformed(what);
 }

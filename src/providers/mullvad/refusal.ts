@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { Compile } from "typebox/compile";
+import { checkerOf } from "../../checker.ts";
 import { GatewayError } from "../../errors.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
 import { jsonIn } from "./answers.ts";
@@ -45,8 +45,8 @@ export function refusalIn(answer: HttpsAnswer): GatewayError {
 
 /** `code` is used today; `type` is its successor in `application/problem+json` (RFC 9457). Neither is free text. */
 const Word = Type.String({ pattern: "^[A-Za-z0-9_:./-]{1,64}$" });
-const coded = Compile(Type.Object({ code: Word }));
-const typed = Compile(Type.Object({ type: Word }));
+const coded = checkerOf(Type.Object({ code: Word }));
+const typed = checkerOf(Type.Object({ type: Word }));
 
 function reasonIn(answer: HttpsAnswer): string | null {
   const value = jsonIn(answer);

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
-import { Compile } from "typebox/compile";
 import { isPrefix, type Prefix } from "../../address.ts";
+import { checkerOf } from "../../checker.ts";
 import { isKey } from "../../wireguard/key.ts";
 import { Config } from "../../wireguard/schema.ts";
 import { DeviceId, DeviceName } from "./answers.ts";
@@ -25,7 +25,7 @@ const StoredRegistration = Type.Object(
 type StoredRegistration = Static<typeof StoredRegistration>;
 export type MullvadRegistration = Omit<StoredRegistration, "addresses"> & { addresses: Prefix[] };
 
-const schema = Compile(StoredRegistration);
+const schema = checkerOf(StoredRegistration);
 
 /** Null if the text is not a registration. */
 export function registrationFrom(text: string): MullvadRegistration | null {

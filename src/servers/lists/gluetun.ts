@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
-import { Compile } from "typebox/compile";
 import { isIpv4 } from "../../address.ts";
+import { checkerOf } from "../../checker.ts";
 import {
   checked,
   type ListedServer,
@@ -11,11 +11,11 @@ import {
 } from "./entry.ts";
 import { providerOfHosts, providerOfKey, type Shared } from "./gluetun-providers.ts";
 
-const providerFile = Compile(Type.Object({ servers: Type.Array(Type.Unknown()) }));
-const contentsEntry = Compile(Type.Object({ filepath: Type.String() }));
+const providerFile = checkerOf(Type.Object({ servers: Type.Array(Type.Unknown()) }));
+const contentsEntry = checkerOf(Type.Object({ filepath: Type.String() }));
 
 /** Distinguishes gluetun's entries, OpenVPN ones included, from those of other lists with `servers`. */
-const anyServer = Compile(
+const anyServer = checkerOf(
   Type.Object({ hostname: Type.Optional(Type.String()), ips: Type.Array(Type.Unknown()) }),
 );
 
@@ -31,10 +31,10 @@ const WireGuardServer = Type.Object({
 });
 type WireGuardServer = Static<typeof WireGuardServer>;
 
-const wireguardServer = Compile(WireGuardServer);
+const wireguardServer = checkerOf(WireGuardServer);
 
 /** gluetun treats an entry without `vpn` as OpenVPN. */
-const otherKind = Compile(Type.Object({ vpn: Type.Optional(Type.String({ pattern: "^(?!wireguard$)" })) }));
+const otherKind = checkerOf(Type.Object({ vpn: Type.Optional(Type.String({ pattern: "^(?!wireguard$)" })) }));
 
 /** The entries of one provider. */
 interface Part {

@@ -1,9 +1,9 @@
 import { Type } from "typebox";
-import { Compile } from "typebox/compile";
 import { type Address, isIpv4, isPrivate } from "../../address.ts";
+import { checkerOf } from "../../checker.ts";
 import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
 
-const list = Compile(
+const list = checkerOf(
   Type.Object({
     locations: Type.Record(Type.String(), Type.Unknown()),
     wireguard: Type.Object({
@@ -14,9 +14,9 @@ const list = Compile(
   }),
 );
 
-const place = Compile(Type.Object({ country: Type.String(), city: Type.String() }));
+const place = checkerOf(Type.Object({ country: Type.String(), city: Type.String() }));
 
-const relay = Compile(
+const relay = checkerOf(
   Type.Object({
     hostname: Type.String(),
     location: Type.String(),
@@ -26,7 +26,7 @@ const relay = Compile(
   }),
 );
 
-const range = Compile(Type.Tuple([Type.Integer({ minimum: 1 }), Type.Integer({ maximum: 65535 })]));
+const range = checkerOf(Type.Tuple([Type.Integer({ minimum: 1 }), Type.Integer({ maximum: 65535 })]));
 
 /** WireGuard's usual port, which the app prefers too. */
 const PREFERRED_PORT = 51820;

@@ -1,11 +1,11 @@
 import { Type } from "typebox";
-import { Compile } from "typebox/compile";
+import { checkerOf } from "../../checker.ts";
 import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
 
 /** Distinguishes this list from other arrays. */
-const relay = Compile(Type.Object({ hostname: Type.String(), ipv4_addr_in: Type.String() }));
+const relay = checkerOf(Type.Object({ hostname: Type.String(), ipv4_addr_in: Type.String() }));
 
-const wireguard = Compile(
+const wireguard = checkerOf(
   Type.Object({
     hostname: Type.String(),
     country_name: Type.String(),
@@ -16,7 +16,7 @@ const wireguard = Compile(
   }),
 );
 
-const otherKind = Compile(
+const otherKind = checkerOf(
   Type.Object({ type: Type.Union([Type.Literal("openvpn"), Type.Literal("bridge")]) }),
 );
 

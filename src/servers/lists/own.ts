@@ -1,11 +1,11 @@
 import { Type } from "typebox";
-import { Compile } from "typebox/compile";
 import { isIpv6 } from "../../address.ts";
+import { checkerOf } from "../../checker.ts";
 import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
 
-const list = Compile(Type.Object({ servers: Type.Array(Type.Unknown()) }));
+const list = checkerOf(Type.Object({ servers: Type.Array(Type.Unknown()) }));
 
-const server = Compile(
+const server = checkerOf(
   Type.Object({
     hostname: Type.String(),
     country: Type.String(),
