@@ -173,9 +173,9 @@ function isSound(database: Database): boolean {
   const same = Bun.deepEquals(schemaOf(database), tablesOf(VERSION));
   const check = database.query("PRAGMA quick_check(1)").values().flat();
   if (!same || versionOf(database) !== VERSION || !Bun.deepEquals(check, ["ok"])) return false;
-  // A damaged header can make the database read-only, which only the begin of a write reveals. The write itself would
-  // wait for the disk.
-  database.run("BEGIN IMMEDIATE");
+  // A damaged header can make the database read-only, which only a write reveals. Undone, it does not wait for the disk.
+  database.run("BEGIN");
+  database.run(`PRAGMA user_version = ${VERSION}`);
   database.run("ROLLBACK");
   return true;
 }
