@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { comparisonOf, type Result } from "./compare.ts";
 import { Contest } from "./contest.ts";
+import { type Machine, machine } from "./machine.ts";
 import { atMost, measurementOf, ratioAtMost } from "./measure.ts";
+import { measureStart } from "./start.ts";
 import { measureSwitch } from "./switch.ts";
 import { tableOf } from "./table.ts";
 import { executionsIn, traceOf } from "./trace.ts";
@@ -28,6 +31,20 @@ describe.skipIf(process.getuid?.() !== 0)("the comparison with wg-quick", () => 
       expect(programs).toContain("/usr/bin/wireguard-go");
     }
   }, 40_000);
+
+  test("sees the kill switch come at each start, on a machine that had none", async () => {
+    const { portcullis } = contest;
+    const started = await measureStart(portcullis, 2, 100);
+    expect(started.map(({ name }) => name)).toEqual([
+      "start to the kill switch, at the LAN",
+      "start to the kill switch, at the LAN, with 100 managed servers",
+      "start to the first answer on /health",
+      "start to the first answer on /health, with 100 managed servers",
+    ]);
+    // A runtime takes some milliseconds to load: a refusal before that is that of a kill switch that was left.
+    for (const { rounds } of started) for (const ms of rounds.portcullis) expect(ms).toBeGreaterThan(5);
+    expect(started.map(({ rounds }) => rounds.portcullis.length)).toEqual([2, 2, 2, 2]);
+  }, 60_000);
 });
 
 test("a trace counts the programs that started, and not the search for them", () => {
@@ -57,4 +74,49 @@ connect   20 ms       26 ms     52 ms   0.50  ratio ≤ 0.4  NOT MET
 programs                  4                   ≤ 6          met
 `,
   );
+});
+
+const MACHINE: Machine = { program: "1.0 abc", cores: 2, processor: "Chip", kernel: "6.1", load: 0.5 };
+
+function resultOf(measurements: Result["measurements"]): Result {
+  return { machine: { before: MACHINE, after: { ...MACHINE, load: 1 } }, effort: {}, measurements };
+}
+
+test("two results are compared by medians, and a change within the noise is none", () => {
+  const of = (name: string, unit: string, portcullis: number[]) => measurementOf({ name, unit, portcullis });
+  const a = resultOf([
+    of("start", "ms", [100, 101, 102, 103, 150]),
+    of("noisy", "ms", [100, 140, 180]),
+    of("stream", "Mbit/s", [500, 501, 502]),
+    of("memory", "MiB", [67]),
+    of("former", "ms", [1]),
+  ]);
+  const b = resultOf([
+    of("start", "ms", [70, 71, 72, 73, 120]),
+    of("noisy", "ms", [130, 170, 210]),
+    of("stream", "Mbit/s", [400, 401, 402]),
+    of("memory", "MiB", [68]),
+    of("new", "ms", [2]),
+  ]);
+  expect(comparisonOf(a, b)).toBe(`A: 1.0 abc, on 2 × Chip, Linux 6.1, load 0.50 to 1.00
+B: 1.0 abc, on 2 × Chip, Linux 6.1, load 0.50 to 1.00
+
+        RTT           A           B   B/A
+start            102 ms       72 ms  0.71  better
+noisy            140 ms      170 ms  1.21
+stream       501 Mbit/s  401 Mbit/s  0.80  worse
+memory           67 MiB      68 MiB  1.01
+former             1 ms                    only in one
+new                            2 ms        only in one
+`);
+});
+
+test("a result says on which machine it was measured, and of which program", () => {
+  expect(machine()).toEqual({
+    program: expect.stringMatching(/^\d+\.\d+\.\d+/),
+    cores: expect.any(Number),
+    processor: expect.any(String),
+    kernel: expect.stringMatching(/^\d+\./),
+    load: expect.any(Number),
+  });
 });

@@ -1,6 +1,8 @@
 import { parseArgs } from "node:util";
+import type { Result } from "./compare.ts";
 import { measureConnect } from "./connect.ts";
 import { Contest, type ContestOptions } from "./contest.ts";
+import { machine } from "./machine.ts";
 import type { Measurement } from "./measure.ts";
 import { measureMemory } from "./memory.ts";
 import { measurePrograms } from "./programs.ts";
@@ -42,6 +44,7 @@ const { values } = parseArgs({
 const effort = values.quick ? QUICK : FULL;
 const program = values.program === undefined ? {} : { program: [values.program] };
 const measurements: Measurement[] = [];
+const before = machine();
 
 await withContest(program, async (contest) => {
   for (const delayMs of [0, DELAY_MS]) {
@@ -58,9 +61,8 @@ await withContest(program, async (contest) => {
 await withContest({ ...program, traced: true }, async (contest) => {
   await step("programs", () => measurePrograms(contest, effort.traces, effort.idleMs));
 });
-process.stdout.write(
-  values.json ? `${JSON.stringify({ effort, measurements }, null, 2)}\n` : tableOf(measurements),
-);
+const result: Result = { machine: { before, after: machine() }, effort, measurements };
+process.stdout.write(values.json ? `${JSON.stringify(result, null, 2)}\n` : tableOf(measurements));
 process.exit(0);
 
 async function step(name: string, measure: () => Promise<Measurement[]>): Promise<void> {
