@@ -197,6 +197,31 @@ test("no two files import each other, by whatever way round", () => {
   expect(circles).toEqual([]);
 });
 
+test("until the kill switch is under way, a start loads no library that it does not need", () => {
+  const transpiler = new Bun.Transpiler({ loader: "ts" });
+  const loaded = new Set<string>();
+  const load = (file: string) => {
+    loaded.add(file);
+    // Without the imports of types only, and those that are made later.
+    const text = (TEXTS.get(file) ?? "").replace(/^#!.*/, "");
+    const imports = transpiler.scanImports(text);
+    for (const { path } of imports.filter(({ kind }) => kind === "import-statement")) {
+      const target = path.startsWith(".") ? relative(SRC, join(SRC, dirname(file), path)) : path;
+      if (!loaded.has(target)) load(target);
+    }
+  };
+  for (const file of ["main.ts", "serve.ts"]) load(file);
+  const libraries = [...loaded].filter((each) => !/^(node|bun):|\.(ts|json)$/.test(each));
+  expect(libraries.toSorted()).toEqual([
+    "commander",
+    "ipaddr.js",
+    "typebox",
+    "typebox/compile",
+    "typebox/value",
+  ]);
+  expect(loaded.size).toBeGreaterThan(30);
+});
+
 test("a provider is named in the list of providers, and nowhere else outside its folder", () => {
   const naming = INNER.filter(
     ({ file, target }) => roomOf(target) === "providers/*" && dirname(file) !== dirname(target),

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { networkFinder } from "../../src/network/finder.ts";
+import { readNetwork } from "../../src/network/host-network.ts";
 import { NO_ROLES, type Roles } from "../../src/network/lan.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -94,4 +95,13 @@ test("a netmask that is too wide is logged when it appears, and again when it re
   for (const address of ["192.168.7.1/8", "192.168.7.1/24", "192.168.7.1/8"]) await looks(address);
   expect(said).toHaveLength(2);
   expect(said[0]).toContain("only 192.168.0.0/16 of it counts as LAN");
+});
+
+test("what was read before is not read again, and the roles are remembered", async () => {
+  const { host, savedState, start } = machine();
+  const reading = await readNetwork(host);
+  const commands = host.commands.length;
+  expect((await start()(reading)).lans.map((lan) => lan.interface)).toEqual(["lan0"]);
+  expect(savedState.stored).toEqual({ lan: ["lan0"], outside: ["up0"] });
+  expect(host.commands.slice(commands)).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { hostNetworkOf, type Ipv6 } from "../../src/network/host-network.ts";
+import { hasTunnel, hostNetworkOf, type Ipv6, readNetwork } from "../../src/network/host-network.ts";
 import { type Settings, settingsFrom } from "../../src/settings.ts";
 import type { Host } from "../../src/system/host.ts";
 import { cidrs, ip, ips } from "../fake/address.ts";
@@ -52,6 +52,15 @@ const HOME: Machine = {
   },
   v4: [{ dst: "default", dev: "up0" }],
 };
+
+test.each([
+  ["no other interface", {}, false],
+  ["one of another program", { tun0: { addresses: ["10.0.0.2/32"] } }, false],
+  ["one of an earlier process", { wg1: { addresses: ["10.64.0.1/32"] } }, true],
+])("with %s, whether there is a tunnel already is known", async (_, more, found) => {
+  const reading = await readNetwork(hostOf({ ...HOME, network: { ...HOME.network, ...more } }));
+  expect(hasTunnel(reading, DEFAULTS)).toBe(found);
+});
 
 describe("the uplink", () => {
   test("is the LAN as well if another interface has only a leased address", async () => {

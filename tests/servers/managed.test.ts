@@ -120,6 +120,22 @@ describe("without a usable account, connecting says what is missing", () => {
 });
 
 describe("lists", () => {
+  test("a stored list is read when it is first needed, and once", async () => {
+    let reads = 0;
+    const content = JSON.stringify({ servers: [SE1, NO1] });
+    const store = {
+      list: () => {
+        reads += 1;
+        return { etag: "", fetched: 0, content };
+      },
+    };
+    const managed = new ManagedList({ missing: "there is none" });
+    await managed.load({ read: async () => null }, "https://lists.example/list", store);
+    expect(reads).toBe(0);
+    expect([managed.alert, managed.listed().length, managed.server("se-1")]).toEqual([null, 2, null]);
+    expect(reads).toBe(1);
+  });
+
   test("without a list the provider is empty, and there is no alert", async () => {
     const managed = await read({ managedList: null });
     expect([managed.listed(), managed.alert]).toEqual([[], null]);
