@@ -154,10 +154,10 @@ export class FakeHost implements Host, Internet {
     this.watchers.clear();
   }
 
-  /** The programs that watch end, as when the kernel has more to tell than they can read. */
-  endWatches(): void {
-    const ended = [...this.watchers];
-    this.watchers.clear();
+  /** The programs that watch end, or one of them. */
+  endWatches(only?: "nft" | "ip"): void {
+    const ended = [...this.watchers].filter(({ program }) => only === undefined || program === only);
+    for (const watcher of ended) this.watchers.delete(watcher);
     for (const { onExit } of ended) onExit();
   }
 
