@@ -157,10 +157,10 @@ export class Controller {
     const { trouble } = this;
     if (trouble !== null) return `the network could not be configured: ${trouble}`;
     if (!savedState.killSwitchWanted()) return null;
-    if (!(await killSwitch.stands()))
+    const { firewall, stands, parts } = await killSwitch.inspection(this.trouble);
+    if (!firewall)
       return "the kill switch's rules are not in the kernel, or another program has altered them";
     if (killSwitch.foreignRule.message !== null) return killSwitch.foreignRule.message;
-    const { stands, parts } = await killSwitch.inspection(this.trouble);
     const broken = parts.find((part) => !part.holds);
     return stands ? null : `a part of the kill switch is not in place: ${broken?.name}: ${broken?.found}`;
   }

@@ -176,6 +176,11 @@ export class FakeHost implements Host, Internet {
     this.nftables.insertRule(chain, rule);
   }
 
+  /** Another program puts a rule in the place of another. */
+  replaceRule(rule: string, other: string): void {
+    this.nftables.replaceRule(rule, other);
+  }
+
   /** Another program loads a table of its own, or removes it. */
   setOtherTable(name: string, listing: string | null): void {
     this.nftables.setOtherTable(name, listing);
