@@ -8,7 +8,6 @@ const LISTING = "nft -s -n list table inet portcullis";
 const RULES = ["ip -j -4 rule show", "ip -j -6 rule show"];
 const LOAD = "nft -e -s -n -f -";
 const DUMP = "wg show wg0 dump";
-const FORWARDING = "/proc/sys/net/ipv4/ip_forward";
 const ALTERED = "the kill switch's rules are not in the kernel, or another program has altered them";
 /** A monitor that has ended is started again, and listens. */
 const LISTENS_AGAIN_MS = 1_500;
@@ -82,6 +81,17 @@ describe.each(["the kernel's", "a program's"])("with %s WireGuard", (whose) => {
 });
 
 describe("the next question reads again", () => {
+  claim("after another session has taken the interface", async (gateway) => {
+    const { host, controller } = gateway;
+    const { latest_handshake: before } = await gateway.status();
+    await controller.disconnect();
+    const connecting = controller.connect(ONE);
+    await host.pass(100);
+    await connecting;
+    const { latest_handshake: after } = await gateway.status();
+    expect(Date.parse(after ?? "")).toBeGreaterThan(Date.parse(before ?? ""));
+  });
+
   claim("after an event of either layer", async (gateway) => {
     const { host } = gateway;
     const events = {
@@ -138,10 +148,9 @@ describe("the next question reads again", () => {
 
   claim("each second for sysctls, which have no event", async (gateway) => {
     const { host } = gateway;
-    host.files.set(FORWARDING, "0\n");
+    host.files.set("/proc/sys/net/ipv4/conf/all/send_redirects", "1\n");
     await host.pass(1_000);
-    const { parts } = await gateway.tunnel.killSwitch.inspection(null);
-    expect(parts.at(-1)?.found).toBe("off: LAN clients are not served");
+    expect((await ask(gateway)).fault).toContain("net.ipv4.conf.all.send_redirects is 1");
   });
 
   claim("of the operator, each time", async (gateway) => {
