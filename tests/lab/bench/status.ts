@@ -52,6 +52,9 @@ async function whileConnected(side: Portcullis, work: (computer: Computer) => Pr
   try {
     await side.connect(0);
     await Bun.sleep(SETTLED_MS);
+    // The first question after the connect reads what the connect has changed.
+    const once = { port: side.gateway.port, perSecond: PER_SECOND, count: 1 };
+    for (const path of PATHS) await computer.ask({ ...once, path });
     await work(computer);
     await side.disconnect();
   } finally {
