@@ -40,7 +40,7 @@ export function gatewayOf({
   // Every state is published, in order, although reading the rest of a status may take longer than the state lasts.
   let publishing: Promise<unknown> = Promise.resolve();
   controller.onChange((state) => {
-    // Reading a status starts a program.
+    // Reading a status after a change starts programs.
     if (!events.hasListeners) return;
     publishing = publishing
       .then(async () => events.publish({ type: "status_change", payload: await status(state) }))

@@ -2,8 +2,8 @@ import { nextTurn, Queue } from "../queue.ts";
 import type { Gateway } from "./gateway.ts";
 
 /**
- * A gateway that many clients can use at once. Reading the kernel's state starts programs, so concurrent requests
- * share one reading. A write to the disk blocks the whole process, so writes run one after the other, with other
+ * A gateway that many clients can use at once. Reading the kernel's state may start programs, so concurrent
+ * requests share one reading. A write to the disk blocks the whole process, so writes run one after the other, with other
  * work between them.
  */
 export function singleFlight(gateway: Gateway): Gateway {

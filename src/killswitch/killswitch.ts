@@ -2,6 +2,7 @@ import { GatewayError, messageOf } from "../errors.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { Queue } from "../queue.ts";
 import type { Host } from "../system/host.ts";
+import { Reading } from "../system/reading.ts";
 import {
   type Chains,
   chainsEchoed,
@@ -13,7 +14,16 @@ import {
 import { Notice } from "./notice.ts";
 import { mergedPolicy, type PolicyPart } from "./policy.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
-import { type Inspection, inspect } from "./report.ts";
+import {
+  allHold,
+  type Inspection,
+  inspectionOf,
+  type Part,
+  readSysctls,
+  ruleParts,
+  type SysctlParts,
+  tableParts,
+} from "./report.ts";
 import {
   applyRules,
   exceptionRules,
@@ -23,6 +33,7 @@ import {
   ruleDifferences,
   rulesFor,
   rulesOn,
+  type ShownRules,
   withoutBarrier,
 } from "./routing-rules.ts";
 import { openRulesetOf, rulesetOf } from "./ruleset.ts";
@@ -33,6 +44,16 @@ interface Wanted {
   rules: readonly Rule[];
 }
 
+/** What was read last, and what it says for people. */
+interface Found {
+  table: { listing: string | null; asLoaded: boolean; parts: readonly Part[] };
+  rules: ShownRules & { parts: readonly Part[] };
+}
+
+/** For a monitor that has lost an event or hangs. */
+const READING_EXPIRES_MS = 30_000;
+/** The kernel reports no change of a sysctl; with `--netns` a program has to read each. */
+const SYSCTLS_EXPIRE_MS = 1_000;
 /** The kernel reports a change within 4 ms, later on a busy Pi. */
 const REPORTED_WITHIN_MS = 1_000;
 
@@ -70,6 +91,11 @@ export class KillSwitch {
   /** Our changes to the table that the kernel has not reported yet. */
   private readonly unreported = new Set<symbol>();
   private readonly queue = new Queue();
+  private readonly table: Reading<Found["table"]>;
+  private readonly rules: Reading<Found["rules"]>;
+  private readonly sysctls: Reading<SysctlParts>;
+  /** Whether the kernel's changes are reported to `changed`. */
+  private watched = false;
 
   constructor(
     private readonly host: Host,
@@ -83,6 +109,9 @@ export class KillSwitch {
       ends: "foreign_rule_gone",
       over: "No routing rule of another program comes before the kill switch's now.",
     });
+    this.table = new Reading(host, READING_EXPIRES_MS);
+    this.rules = new Reading(host, READING_EXPIRES_MS);
+    this.sysctls = new Reading(host, SYSCTLS_EXPIRE_MS);
   }
 
   /** The machine's own network, which both layers are made for. */
@@ -117,17 +146,58 @@ export class KillSwitch {
     return false;
   }
 
+  /** To be called when the kernel reports a change of either layer, ours included: what was read before is not used again. */
+  changed(): void {
+    this.table.forget();
+    this.rules.forget();
+    this.sysctls.forget();
+  }
+
+  /** Whether every change is reported from now on. While it is not, each question reads the kernel again. */
+  setWatched(watched: boolean): void {
+    this.watched = watched;
+    this.changed();
+  }
+
   private readonly repairLater = () => void this.mend().catch(() => {});
 
   /** Whether the kernel has the blocking firewall, unaltered. If not, a repair is scheduled. */
   async stands(): Promise<boolean> {
-    // In turn: otherwise our own replacement of the table would look like an alteration.
-    const [listing, asLoaded] = await this.queue.add(async () => {
-      const found = await listTable(this.host);
-      return [found, this.isAsLoaded(found)] as const;
+    if (!this.watched) this.changed();
+    return allHold((await this.tableFound()).parts);
+  }
+
+  /** Each part as the kernel has it. */
+  async inspection(fault: string | null): Promise<Inspection> {
+    if (!this.watched) this.changed();
+    const [table, rules, sysctls] = await Promise.all([
+      this.tableFound(),
+      this.rules.get(() => this.queue.add(() => this.readRules())),
+      this.sysctls.get(() => readSysctls(this.host, this.network)),
+    ]);
+    return inspectionOf({ table: table.parts, rules: rules.parts, sysctls }, fault);
+  }
+
+  /** Reads in turn: otherwise our own replacement of the table would look like an alteration. */
+  private tableFound(): Promise<Found["table"]> {
+    return this.table.get(async () => {
+      const found = await this.queue.add(() => this.readTable());
+      if (!found.asLoaded) this.repairLater();
+      return found;
     });
-    if (!asLoaded) this.repairLater();
-    return asLoaded && listing !== null && finalRulesStand(listing);
+  }
+
+  private async readTable(): Promise<Found["table"]> {
+    const listing = await listTable(this.host);
+    const asLoaded = this.isAsLoaded(listing);
+    return { listing, asLoaded, parts: tableParts(listing, () => asLoaded) };
+  }
+
+  private async readRules(): Promise<Found["rules"]> {
+    const shown = await readAllRules(this.host);
+    // What is wanted may still wait for its turn.
+    const rules = this.ruled ?? this.wanted?.rules ?? [];
+    return { ...shown, parts: ruleParts(shown, { rules, network: this.network }) };
   }
 
   /** Whether a listing of the table is what was loaded; true if that is unknown. */
@@ -135,18 +205,6 @@ export class KillSwitch {
     if (this.loaded === null) return true;
     const { chains } = this.loaded;
     return listing === null ? chains.size === 0 : sameChains(chainsListed(listing), chains);
-  }
-
-  /** Each part as the kernel has it. In turn, so that a change in progress is not reported as damage. */
-  inspection(fault: string | null): Promise<Inspection> {
-    return this.queue.add(() =>
-      inspect(this.host, {
-        network: this.network,
-        rules: this.wanted?.rules ?? [],
-        isAsLoaded: (listing) => this.isAsLoaded(listing),
-        fault,
-      }),
-    );
   }
 
   private load(network: HostNetwork): Promise<void> {
@@ -178,6 +236,8 @@ export class KillSwitch {
       this.fault = messageOf(error);
       if (first) this.alarm("protection_failed", `${whatFailed(error)}: ${this.fault}`);
       throw error;
+    } finally {
+      this.changed();
     }
   }
 
@@ -223,17 +283,20 @@ export class KillSwitch {
       this.loaded = null;
       this.ruled = null;
       await this.apply();
-      await this.assertComparable();
     };
     await this.repairs.repair(damages, work, this.repairLater);
   }
 
   /** Compares the kernel with what was loaded last; what is wanted may still wait for its turn. */
   private async damages(): Promise<Damage[]> {
-    const [listing, { ours, ahead }] = await Promise.all([listTable(this.host), readAllRules(this.host)]);
+    // Questions that come meanwhile share this look: they see the damage, instead of waiting for its repair.
+    const [{ listing, asLoaded }, { ours, ahead }] = await Promise.all([
+      this.table.renew(() => this.readTable()),
+      this.rules.renew(() => this.readRules()),
+    ]);
     this.foreignRule.set(this.wanted?.rules.length === 0 ? null : bypassIn(ahead));
     const damages: Damage[] = [];
-    if (!this.isAsLoaded(listing)) {
+    if (!asLoaded) {
       const what = listing === null ? "removed" : "altered";
       damages.push({ layer: "firewall", message: `Another program has ${what} the firewall's table.` });
     }

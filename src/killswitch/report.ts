@@ -1,7 +1,7 @@
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { chainsListed, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
-import { OWN_NUMBERS, type Rule, readAllRules, ruleDifferences } from "./routing-rules.ts";
+import { OWN_NUMBERS, type Rule, readAllRules, ruleDifferences, type ShownRules } from "./routing-rules.ts";
 import { listTable } from "./table.ts";
 
 /** One part of the kill switch, as the kernel has it. */
@@ -31,18 +31,43 @@ export interface Expectation {
   fault: string | null;
 }
 
+/** The parts, by where in the kernel they are. */
+export interface Found {
+  table: readonly Part[];
+  rules: readonly Part[];
+  sysctls: SysctlParts;
+}
+
+export interface SysctlParts {
+  redirects: Part;
+  forwarding: Part;
+}
+
 /** Reads every part of the kill switch from the kernel. */
 export async function inspect(host: Host, expected: Expectation): Promise<Inspection> {
-  const ofFirewall = firewallParts(await listTable(host), expected.isAsLoaded);
-  const ofRouting = [...(await routingParts(host, expected)), await redirectsPart(host, expected.network)];
-  const firewall = ofFirewall.every((part) => part.holds);
-  const routing = ofRouting.every((part) => part.holds);
-  const last = part("last change", expected.fault === null, "is in the kernel", `failed: ${expected.fault}`);
-  const parts = [...ofFirewall, ...ofRouting, last, await forwardingPart(host)];
+  const [listing, rules, sysctls] = await Promise.all([
+    listTable(host),
+    readAllRules(host),
+    readSysctls(host, expected.network),
+  ]);
+  const table = tableParts(listing, expected.isAsLoaded);
+  return inspectionOf({ table, rules: ruleParts(rules, expected), sysctls }, expected.fault);
+}
+
+export function inspectionOf({ table, rules, sysctls }: Found, fault: string | null): Inspection {
+  const { redirects, forwarding } = sysctls;
+  const firewall = allHold(table);
+  const routing = allHold(rules) && redirects.holds;
+  const last = part("last change", fault === null, "is in the kernel", `failed: ${fault}`);
+  const parts = [...table, ...rules, redirects, last, forwarding];
   return { stands: firewall && routing && last.holds, firewall, routing, parts };
 }
 
-function firewallParts(listing: string | null, isAsLoaded: Expectation["isAsLoaded"]): Part[] {
+export function allHold(parts: readonly Part[]): boolean {
+  return parts.every((part) => part.holds);
+}
+
+export function tableParts(listing: string | null, isAsLoaded: Expectation["isAsLoaded"]): Part[] {
   const chains = chainsListed(listing ?? "");
   const trouble = listing === null ? "is missing" : "is switched off (flags dormant)";
   const awake = listing !== null && !isDormant(chains);
@@ -62,8 +87,10 @@ function firewallParts(listing: string | null, isAsLoaded: Expectation["isAsLoad
   return [table, ...refusals, unaltered];
 }
 
-async function routingParts(host: Host, { rules: wanted, network }: Expectation): Promise<Part[]> {
-  const { ours: present, ahead } = await readAllRules(host);
+export function ruleParts(
+  { ours: present, ahead }: ShownRules,
+  { rules: wanted, network }: Pick<Expectation, "rules" | "network">,
+): Part[] {
   const families = ([4, 6] as const).map((family) => {
     const ours = (rules: readonly Rule[]) => rules.filter((rule) => rule.family === family);
     const differences = ruleDifferences(ours(present), ours(wanted));
@@ -81,6 +108,11 @@ async function routingParts(host: Host, { rules: wanted, network }: Expectation)
     `another program's rule comes before them: ${ahead[0]?.priority} ${ahead[0]?.text}`,
   );
   return [...families, first];
+}
+
+export async function readSysctls(host: Host, network: HostNetwork): Promise<SysctlParts> {
+  const [redirects, forwarding] = await Promise.all([redirectsPart(host, network), forwardingPart(host)]);
+  return { redirects, forwarding };
 }
 
 async function redirectsPart(host: Host, { lans, uplink }: HostNetwork): Promise<Part> {

@@ -143,7 +143,12 @@ export async function readRules(host: Host): Promise<Rule[]> {
 }
 
 /** Our rules, and those of other programs before them, without the kernel's own first rule for local addresses. */
-export async function readAllRules(host: Host): Promise<{ ours: Rule[]; ahead: Rule[] }> {
+export interface ShownRules {
+  ours: Rule[];
+  ahead: Rule[];
+}
+
+export async function readAllRules(host: Host): Promise<ShownRules> {
   const [v4, v6] = await Promise.all([shownRules(host, 4), shownRules(host, 6)]);
   return {
     ours: [...oursOf(4, v4), ...oursOf(6, v6)],

@@ -26,34 +26,64 @@ const RESTART_MS = 1_000;
 /** A monitor listens this long after its start, even on a busy Pi. */
 const LISTENS_AFTER_MS = 500;
 
-/** Calls back when the kernel reports a change; the caller finds out what has changed. */
+export interface KernelListener {
+  /** The kernel reports a change; the caller finds out what has changed. */
+  onEvent: (event: KernelEvent) => void;
+  /** Whether every change is reported from now on: only while both monitors listen. */
+  onWatching: (watching: boolean) => void;
+}
+
+/** Reports the kernel's changes until `signal` aborts. */
 export function watchKernel(
   host: Host,
   watched: Watched,
-  onEvent: (event: KernelEvent) => void,
+  { onEvent, onWatching }: KernelListener,
   signal: AbortSignal,
 ): void {
   // The text form, unlike JSON, shows where a transaction ends.
   const touchedBy = transactions(watched.firewallTable);
-  keepWatching(host, ["nft", "monitor"], signal, {
-    onLine: (line) => {
-      for (const of of touchedBy(line)) onEvent({ of });
+  const monitors: Monitor[] = [
+    {
+      argv: ["nft", "monitor"],
+      onLine: (line) => {
+        for (const of of touchedBy(line)) onEvent({ of });
+      },
+      onGap: () => {
+        for (const of of ["firewall", "other firewalls"] as const) onEvent({ of });
+      },
     },
-    onGap: () => {
-      for (const of of ["firewall", "other firewalls"] as const) onEvent({ of });
+    {
+      argv: ["ip", "monitor", "label", "link", "address", "route", "rule"],
+      onLine: (line) => {
+        const event = kernelEventIn(line, watched);
+        if (event !== null) onEvent(event);
+      },
+      onGap: () => {
+        for (const of of ["rules", "network"] as const) onEvent({ of });
+        onEvent({ of: "tunnel", link: null, deleted: true });
+      },
     },
-  });
-  keepWatching(host, ["ip", "monitor", "label", "link", "address", "route", "rule"], signal, {
-    onLine: (line) => {
-      const event = kernelEventIn(line, watched);
-      if (event !== null) onEvent(event);
-    },
-    onGap: () => {
-      for (const of of ["rules", "network"] as const) onEvent({ of });
-      onEvent({ of: "tunnel", link: null, deleted: true });
-    },
-  });
+  ];
+  const listening = new Set<Monitor>();
+  for (const monitor of monitors) {
+    keepWatching(host, monitor, signal, (listens) => {
+      if (listens) listening.add(monitor);
+      else listening.delete(monitor);
+      onWatching(listening.size === monitors.length);
+    });
+  }
 }
+
+/** A program that prints the kernel's events. */
+interface Monitor {
+  argv: readonly string[];
+  onLine: (line: string) => void;
+  /** Changes were not reported: before the monitor listened, or because there were more than it could read. */
+  onGap: () => void;
+}
+
+/** What `nft` and `ip` print when the kernel has dropped events for them (ENOBUFS); both go on. */
+const LOST_EVENTS = /^(# ERROR: |netlink receive error )/;
 
 /** What a transaction has changed, on the line of `nft monitor` that ends it; nothing on other lines. */
 function transactions(table: string): (line: string) => ("firewall" | "other firewalls")[] {
@@ -83,27 +113,41 @@ export function kernelEventIn(line: string, { links, routingTable }: Watched): K
   return line.startsWith("[ROUTE]") && !line.includes("default ") ? null : { of: "network" };
 }
 
-/** Restarts a monitor that ends. `onGap` is called once it listens, because earlier changes were not reported. */
+/** Restarts a monitor that ends. */
 function keepWatching(
   host: Host,
-  argv: readonly string[],
+  { argv, onLine, onGap }: Monitor,
   signal: AbortSignal,
-  { onLine, onGap }: { onLine: (line: string) => void; onGap: () => void },
+  onListening: (listens: boolean) => void,
 ): void {
   let watch: Watch | null = null;
   const after = (ms: number, work: () => void) =>
     void host.sleep(ms, signal).then(() => {
       if (!signal.aborted) work();
     });
+  const ended = () => {
+    watch = null;
+    onListening(false);
+    after(RESTART_MS, start);
+  };
   const start = () => {
     try {
-      watch = host.watch(argv, onLine, () => after(RESTART_MS, start));
-      after(LISTENS_AFTER_MS, onGap);
+      const started = host.watch(argv, (line) => (LOST_EVENTS.test(line) ? onGap() : onLine(line)), ended);
+      watch = started;
+      after(LISTENS_AFTER_MS, () => {
+        if (watch !== started) return;
+        onListening(true);
+        onGap();
+      });
     } catch {
       // No memory or process left: `onGap` after the next successful start covers what was missed.
       after(RESTART_MS, start);
     }
   };
+  const stop = () => {
+    watch?.stop();
+    onListening(false);
+  };
   start();
-  signal.addEventListener("abort", () => watch?.stop(), { once: true });
+  signal.addEventListener("abort", stop, { once: true });
 }

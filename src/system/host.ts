@@ -10,7 +10,7 @@ export interface Host {
    * quotes the reason that it gave.
    */
   run(argv: readonly string[], options?: RunOptions): Promise<string>;
-  /** Starts a program that prints events, and calls back for each line until `stop` is called. */
+  /** Starts a program that prints events, and calls back for each line, of errors too, until `stop` is called. */
   watch(argv: readonly string[], onLine: (line: string) => void, onExit: () => void): Watch;
   /** The text of a file, or null if it cannot be read. `/proc/sys` is that of the served namespace. */
   read(path: string): Promise<string | null>;

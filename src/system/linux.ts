@@ -83,18 +83,21 @@ export class LinuxHost implements Host {
         env: CHILD_ENV,
         stdin: "ignore",
         stdout: "pipe",
-        stderr: "ignore",
+        stderr: "pipe",
       }),
     );
     let stopped = false;
-    void (async () => {
+    const readLines = async (stream: AsyncIterable<Uint8Array>) => {
       let rest = "";
       const decoder = new TextDecoder();
-      for await (const chunk of child.stdout) {
+      for await (const chunk of stream) {
         const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
         rest = lines.pop() ?? "";
         for (const line of lines) if (!stopped) onLine(line);
       }
+    };
+    void (async () => {
+      await Promise.all([readLines(child.stdout), readLines(child.stderr)]);
       await child.exited;
       if (!stopped) onExit();
     })();

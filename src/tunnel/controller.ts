@@ -161,17 +161,19 @@ export class Controller {
     const { trouble } = this;
     if (trouble !== null) return `the network could not be configured: ${trouble}`;
     if (!savedState.killSwitchWanted()) return null;
-    if (!(await killSwitch.stands()))
+    const { firewall, stands, parts } = await killSwitch.inspection(this.trouble);
+    if (!firewall)
       return "the kill switch's rules are not in the kernel, or another program has altered them";
     if (killSwitch.foreignRule.message !== null) return killSwitch.foreignRule.message;
-    const { stands, parts } = await this.inspection();
     const broken = parts.find((part) => !part.holds);
     return stands ? null : `a part of the kill switch is not in place: ${broken?.name}: ${broken?.found}`;
   }
 
-  /** Each part of the kill switch, as it is in the kernel. */
+  /** Each part of the kill switch, read from the kernel now, whatever its events say. */
   inspection(): Promise<Inspection> {
-    return this.deps.killSwitch.inspection(this.trouble);
+    const { killSwitch } = this.deps;
+    killSwitch.changed();
+    return killSwitch.inspection(this.trouble);
   }
 
   private get trouble(): string | null {
@@ -185,7 +187,7 @@ export class Controller {
     const error = troubles.filter((trouble) => trouble !== null).join("; ") || null;
     const session = carriedBy(state);
     const [device, stands] = await Promise.all([
-      session === null ? null : kernel.device(session.link),
+      session === null ? null : kernel.shown(session.link),
       killSwitch.stands(),
     ]);
     return statusOf(state, { provider, device, killSwitch: stands, error, now: host.monotonic() });

@@ -2,6 +2,7 @@ import { type Prefix, parsePrefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
+import { Reading } from "../system/reading.ts";
 import {
   type Interface,
   parseDump,
@@ -22,17 +23,28 @@ const SOCKET_FOLDER = "/var/run/wireguard";
 const PROGRAM_ENDS_WITHIN_MS = 3_000;
 const PROGRAM_POLL_MS = 10;
 
+/** The supervisor looks no more often while packets pass. */
+const SHOWN_EXPIRES_MS = 1_000;
+
+/** Counters of a kernel interface. */
+type Packets = NonNullable<Sample["packets"]>;
+
 /** The tunnel's interfaces and routes in the kernel. */
 export class Kernel {
   /** Whether this kernel supports WireGuard; null until the first attempt to create an interface. */
   private native: boolean | null = null;
+  /** For `shown`: when it was read and the counters just before. */
+  private readonly reading: Reading<Interface | null>;
+  private last: { link: string; at: number; packets: Packets | null } | null = null;
 
   constructor(
     private readonly host: Host,
     private readonly slot: Slot,
     /** The program that provides WireGuard interfaces if the kernel does not. */
     private readonly userspace: string,
-  ) {}
+  ) {
+    this.reading = new Reading(host, Number.POSITIVE_INFINITY);
+  }
 
   /** Brings up the session's interface, still without a peer. */
   async open({ link, server }: Session, uplinkMtu: number): Promise<void> {
@@ -109,6 +121,23 @@ export class Kernel {
     if (answer !== null) return parseUapi(answer);
     const dump = await this.dump(link);
     return dump === null ? null : parseDump(dump);
+  }
+
+  /**
+   * The same for a status, which may be asked for many times a second. A userspace program answers each time without
+   * a new process; `wg` runs only if packets have passed since it last ran, and once a second at most.
+   */
+  async shown(link: string): Promise<Interface | null> {
+    const packets = await this.packets(link);
+    if (!this.native) return this.device(link);
+    const { last } = this;
+    const at = this.host.monotonic();
+    const idle = packets !== null && Bun.deepEquals(packets, last?.packets);
+    if (last === null || last.link !== link || !(idle || at - last.at < SHOWN_EXPIRES_MS)) {
+      this.last = { link, at, packets };
+      this.reading.forget();
+    }
+    return this.reading.get(() => this.device(link));
   }
 
   /**
@@ -212,10 +241,9 @@ export class Kernel {
     if (answer !== null) {
       throw new GatewayError("kernel_refused", `WireGuard refused the configuration of ${link}`);
     }
-    await this.host.run(["wg", "setconf", link, "/dev/stdin"], {
-      stdin: setconfText(own, peers),
-      secret: true,
-    });
+    await this.host
+      .run(["wg", "setconf", link, "/dev/stdin"], { stdin: setconfText(own, peers), secret: true })
+      .finally(() => this.reading.forget());
   }
 
   private async dump(link: string): Promise<string | null> {

@@ -84,7 +84,11 @@ export class Supervisor {
       if (state.name === "connected") this.arrived(state.session, signal);
     });
     const watched = { links: slot.links, routingTable: slot.table, firewallTable: TABLE };
-    watchKernel(host, watched, (event) => void this.saw(event, signal), signal);
+    const listener = {
+      onEvent: (event: KernelEvent) => void this.saw(event, signal),
+      onWatching: (watching: boolean) => killSwitch.setWatched(watching),
+    };
+    watchKernel(host, watched, listener, signal);
     // For what happened before the programs that report events were listening.
     void host
       .sleep(WATCHING_AFTER_MS, signal)
@@ -133,6 +137,7 @@ export class Supervisor {
   /** Handles the kernel's events; those of one kind that come in before they are handled are handled once. */
   private async saw(event: KernelEvent, signal: AbortSignal): Promise<void> {
     const { host, killSwitch } = this.deps;
+    if (event.of === "firewall" || event.of === "rules") killSwitch.changed();
     if (event.of === "firewall" && killSwitch.isOwnChange()) return;
     if (event.of === "tunnel" && !this.isOfCurrent(event)) return;
     if (this.waiting.has(event.of)) return;

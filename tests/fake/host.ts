@@ -154,10 +154,10 @@ export class FakeHost implements Host, Internet {
     this.watchers.clear();
   }
 
-  /** The programs that watch end, as when the kernel has more to tell than they can read. */
-  endWatches(): void {
-    const ended = [...this.watchers];
-    this.watchers.clear();
+  /** The programs that watch end, or one of them. */
+  endWatches(only?: "nft" | "ip"): void {
+    const ended = [...this.watchers].filter(({ program }) => only === undefined || program === only);
+    for (const watcher of ended) this.watchers.delete(watcher);
     for (const { onExit } of ended) onExit();
   }
 
@@ -174,6 +174,11 @@ export class FakeHost implements Host, Internet {
   /** Another program puts a rule in front of a chain. */
   insertRule(chain: string, rule: string): void {
     this.nftables.insertRule(chain, rule);
+  }
+
+  /** Another program puts a rule in the place of another. */
+  replaceRule(rule: string, other: string): void {
+    this.nftables.replaceRule(rule, other);
   }
 
   /** Another program loads a table of its own, or removes it. */

@@ -43,6 +43,12 @@ export class Nftables {
     this.tell("insert rule inet portcullis output accept");
   }
 
+  /** Another program puts a rule in the place of another. */
+  replaceRule(rule: string, other: string): void {
+    this.table = this.table?.replace(rule, other) ?? null;
+    this.tell("replace rule inet portcullis output handle 8 accept");
+  }
+
   /** Another program takes the rules out of all chains; the chains and their policies stay. */
   flushTable(): void {
     this.table = this.table?.replaceAll(/^ {4}(?!type ).*\n/gm, "") ?? null;

@@ -91,6 +91,22 @@ describe.each(DAMAGES)("$what", ({ layer, by }) => {
   });
 });
 
+claim("a rule that is altered right after a repair is put back, too", async (gateway) => {
+  const { host } = gateway;
+  const before = kernelState(host);
+  const run = host.run.bind(host);
+  let alterations = 1;
+  host.run = async (argv, options) => {
+    const answer = await run(argv, options);
+    if (argv.join(" ") === LOAD && alterations-- > 0) host.replaceRule('oifname "lo" accept', "accept");
+    return answer;
+  };
+  host.removeTable();
+  await host.pass(MINUTE_MS);
+  expect(alterations).toBeLessThan(1);
+  expect(kernelState(host)).toBe(before);
+});
+
 describe("an nft that does not echo what it has loaded", () => {
   /** The gateway's table has been loaded by it. */
   function claimSilent(text: string, work: (gateway: Gateway) => Promise<void>): void {

@@ -94,7 +94,8 @@ class WatchedMachine {
           onExit,
         ),
     };
-    watchKernel(overheard as Host, WATCHED, (event) => this.seen.add(event.of), this.stopping.signal);
+    const listener = { onEvent: (event: KernelEvent) => void this.seen.add(event.of), onWatching: () => {} };
+    watchKernel(overheard as Host, WATCHED, listener, this.stopping.signal);
   }
 
   stop(): void {
@@ -238,11 +239,21 @@ class Watching extends FakeHost {
   }
 }
 
-test("a watch whose monitor keeps ending reports a gap each time, and stops when aborted", async () => {
+/** The events of a watch, and whether it reports every change. */
+function watching(host: Watching) {
   const gaps: Seen[] = [];
   const stop = new AbortController();
+  const watch = { gaps, stop, complete: false };
+  const onWatching = (complete: boolean) => {
+    watch.complete = complete;
+  };
+  watchKernel(host, WATCHED, { onEvent: ({ of }) => gaps.push(of), onWatching }, stop.signal);
+  return watch;
+}
+
+test("a watch whose monitor keeps ending reports a gap each time, and stops when aborted", async () => {
   const host = new Watching();
-  watchKernel(host, WATCHED, (event) => gaps.push(event.of), stop.signal);
+  const { gaps, stop } = watching(host);
   await host.pass(500);
   expect(gaps.toSorted()).toEqual(GAPS);
   host.endWatches();
@@ -256,11 +267,9 @@ test("a watch whose monitor keeps ending reports a gap each time, and stops when
 });
 
 test("a watch that cannot be started is started again, and its gap is reported then", async () => {
-  const gaps: Seen[] = [];
-  const stop = new AbortController();
   const host = new Watching();
   host.failures = 1;
-  watchKernel(host, WATCHED, (event) => gaps.push(event.of), stop.signal);
+  const { gaps, stop } = watching(host);
   await host.pass(500);
   // Only that of `ip`.
   expect(gaps.toSorted()).toEqual(["network", "rules", "tunnel"]);
@@ -273,5 +282,40 @@ test("a watch that cannot be started is started again, and its gap is reported t
   expect(gaps).toEqual([]);
   await host.pass(10_000);
   expect(gaps.toSorted()).toEqual(GAPS);
+  stop.abort();
+});
+
+test("a watch is complete only while both monitors listen", async () => {
+  const host = new Watching();
+  const watch = watching(host);
+  await host.pass(499);
+  expect(watch.complete).toBe(false);
+  await host.pass(1);
+  expect(watch.complete).toBe(true);
+  for (const program of ["nft", "ip"] as const) {
+    host.endWatches(program);
+    expect(watch.complete).toBe(false);
+    // It ends before it listens.
+    await host.pass(1_400);
+    host.endWatches(program);
+    await host.pass(1_499);
+    expect(watch.complete).toBe(false);
+    await host.pass(1);
+    expect(watch.complete).toBe(true);
+  }
+  watch.stop.abort();
+  expect(watch.complete).toBe(false);
+});
+
+test("events that the kernel dropped for a monitor are a gap", async () => {
+  const host = new Watching();
+  const { gaps, stop } = watching(host);
+  await host.pass(500);
+  gaps.length = 0;
+  host.tell("nft", "# ERROR: We lost some netlink events!");
+  expect(gaps).toEqual(["firewall", "other firewalls"]);
+  gaps.length = 0;
+  host.tell("ip", "netlink receive error No buffer space available (105)");
+  expect(gaps.toSorted()).toEqual(["network", "rules", "tunnel"]);
   stop.abort();
 });

@@ -21,6 +21,15 @@ test("a sleep ends when its signal is aborted, or at once if it already was", as
   expect(host.monotonic() - began).toBeLessThan(30_000);
 });
 
+test("a program that prints events is heard on both outputs, and its end is reported after them", async () => {
+  const lines: string[] = [];
+  const ended = Promise.withResolvers<void>();
+  const script = "echo an event; echo an error >&2";
+  new LinuxHost().watch(["sh", "-c", script], (line) => lines.push(line), ended.resolve);
+  await ended.promise;
+  expect(lines.toSorted()).toEqual(["an error", "an event"]);
+});
+
 /** Code and message of the error, or what the program printed. */
 async function failureOf(argv: readonly string[], timeoutMs = 60_000): Promise<string> {
   const error: unknown = await new LinuxHost().run(argv, { timeoutMs }).catch((thrown: unknown) => thrown);

@@ -7,6 +7,7 @@ import type { Measurement } from "./measure.ts";
 import { measureMemory } from "./memory.ts";
 import { measurePrograms } from "./programs.ts";
 import { measureStart } from "./start.ts";
+import { measureStatus, measureStatusPrograms } from "./status.ts";
 import { measureSwitch } from "./switch.ts";
 import { tableOf } from "./table.ts";
 import { measureThroughput } from "./throughput.ts";
@@ -19,15 +20,16 @@ interface Effort {
   starts: number;
   traces: number;
   idleMs: number;
+  questions: number;
   load: { switches: number; requests: number };
 }
 
 const FULL: Effort = {
-  ...{ connects: 11, switches: 5, streams: 20, starts: 7, traces: 3, idleMs: 30_000 },
+  ...{ connects: 11, switches: 5, streams: 20, starts: 7, traces: 3, idleMs: 30_000, questions: 5_000 },
   load: { switches: 100, requests: 10_000 },
 };
 const QUICK: Effort = {
-  ...{ connects: 3, switches: 1, streams: 4, starts: 3, traces: 1, idleMs: 10_000 },
+  ...{ connects: 3, switches: 1, streams: 4, starts: 3, traces: 1, idleMs: 10_000, questions: 1_000 },
   load: { switches: 10, requests: 500 },
 };
 /** One way: half of the round trip that the issue of slow links is shown with. */
@@ -55,10 +57,12 @@ await withContest(program, async (contest) => {
   }
   await contest.delay(0);
   await step("throughput", () => measureThroughput(contest, effort.streams));
+  await step("status", () => measureStatus(contest.portcullis, effort.questions));
   await step("start", () => measureStart(contest.portcullis, effort.starts));
   await step("memory", () => measureMemory(contest.portcullis, effort.load));
 });
 await withContest({ ...program, traced: true }, async (contest) => {
+  await step("status", () => measureStatusPrograms(contest.portcullis, effort.questions));
   await step("programs", () => measurePrograms(contest, effort.traces, effort.idleMs));
 });
 const result: Result = { machine: { before, after: machine() }, effort, measurements };

@@ -2,6 +2,7 @@ import dgram from "node:dgram";
 import { join } from "node:path";
 import { INTERNET } from "../../../src/sandbox/topology.ts";
 import { now } from "./clock.ts";
+import { askQuestions, type Questions } from "./questions.ts";
 
 /** What a computer at home sees of the internet: an answer, or an error that comes back by itself. */
 export type Sight = "answer" | "refusal";
@@ -16,7 +17,8 @@ export interface Called {
 type Order =
   | { do: "look"; until: Sight }
   | { do: "call"; method: string; url: string; body?: unknown }
-  | { do: "call until 200"; url: string };
+  | { do: "call until 200"; url: string }
+  | { do: "ask"; questions: Questions };
 
 /** Between two questions to the internet: bounds how exactly a moment is known. */
 const LOOK_INTERVAL_MS = 1;
@@ -56,6 +58,11 @@ export class Computer {
   /** When the address first answered with 200. */
   callUntil200(url: string): Promise<number> {
     return this.order<number>({ do: "call until 200", url });
+  }
+
+  /** The milliseconds that each answer took. */
+  ask(questions: Questions): Promise<number[]> {
+    return this.order<number[]>({ do: "ask", questions });
   }
 
   stop(): void {
@@ -130,6 +137,8 @@ function obey(order: Order): Promise<unknown> {
       return call(order.method, order.url, order.body);
     case "call until 200":
       return callUntil200(order.url);
+    case "ask":
+      return askQuestions(order.questions);
   }
 }
 

@@ -54,6 +54,12 @@ export function median(values: readonly number[]): number {
   return low === undefined || high === undefined ? Number.NaN : (low + high) / 2;
 }
 
+/** The value that `part` of a hundred values do not exceed. */
+export function percentile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil((sorted.length * part) / 100) - 1)] ?? Number.NaN;
+}
+
 export function ratioAtMost(limit: number): Aim {
   return { text: `ratio ≤ ${limit}`, met: (_, ratio) => ratio <= limit };
 }

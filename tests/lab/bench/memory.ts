@@ -9,7 +9,7 @@ export interface Load {
 
 /** The interface allows five connection requests a second. */
 const SWITCH_INTERVAL_MS = 250;
-/** Neither path has a limit; `/health` asks the kernel by a program each time, which is slow on a busy machine. */
+/** Neither path has a limit. */
 const HEALTH_EVERY = 5;
 /** After work, for the runtime to give memory back, if it does. */
 const REST_MS = 3_000;
