@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
+import { PROGRAM } from "../program.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { TokenBucket } from "./leaks/pace.ts";
 import type { Traffic } from "./traffic.ts";
@@ -326,10 +327,10 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
       lab.sandbox.uplink,
     ];
     const killswitch = async (...words: string[]) => {
-      const child = Bun.spawn(
-        [process.execPath, `${import.meta.dir}/../../src/main.ts`, "killswitch", ...words, ...flags],
-        { stdout: "pipe", stderr: "pipe" },
-      );
+      const child = Bun.spawn([...PROGRAM, "killswitch", ...words, ...flags], {
+        stdout: "pipe",
+        stderr: "pipe",
+      });
       return { code: await child.exited, stdout: await child.stdout.text() };
     };
     const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);

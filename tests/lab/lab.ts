@@ -2,16 +2,13 @@ import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { type Arms, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
-
 import { commandIn } from "../../src/system/linux.ts";
-
+import { PROGRAM } from "../program.ts";
 import { DelayLine, type Port } from "./delay.ts";
-
 import type { WireguardEndpoint } from "./frame.ts";
 import { Sniffer } from "./sniffer.ts";
 import { Traffic, type TrafficOptions } from "./traffic.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
 /** Starting Bun with the whole service takes 0.3 s, and fifty times that where forty programs want two processors. */
 const HEALTHY_WITHIN_MS = 60_000;
 
@@ -43,7 +40,7 @@ export interface GatewayOptions {
   starter?: readonly string[];
   /** Environment variables beside the machine's own. */
   environment?: Record<string, string>;
-  /** What serves: the sources, unless a test judges the compiled binary. */
+  /** What serves, unless it is what all tests start. */
   program?: readonly string[];
 }
 
@@ -166,7 +163,7 @@ export class Gateway {
 
   /** A command of the operator's, for this service. */
   operate(...words: string[]): Promise<Ran> {
-    const program = this.options.program ?? [process.execPath, MAIN];
+    const program = this.options.program ?? PROGRAM;
     return this.lab.outside([...program, ...words, "--state-dir", this.stateDir]);
   }
 
@@ -210,7 +207,7 @@ export class Gateway {
   private command(): string[] {
     const { sandbox } = this.lab;
     return [
-      ...(this.options.program ?? [process.execPath, MAIN]),
+      ...(this.options.program ?? PROGRAM),
       ...["serve", "--port", `${this.port}`, "--host", "127.0.0.1"],
       ...(this.options.inNamespace ? [] : ["--netns", sandbox.namespaces.gateway]),
       ...["--state-dir", this.stateDir, "--interface", sandbox.interface],

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { addressesOf } from "../../../src/sandbox/addresses.ts";
 import { ROUTER, VPN } from "../../../src/sandbox/topology.ts";
+import { PROGRAM } from "../../program.ts";
 import type { Fresh, FreshScenario } from "./fresh.ts";
 
-const MAIN = join(import.meta.dir, "../../../src/main.ts");
 /** Long enough for a hundred packets of each sender. */
 const MOMENT_MS = 500;
 /** A connect right after the cable is in may meet a kernel that has not noticed it yet. */
@@ -78,7 +78,7 @@ async function network(fresh: Fresh, state: "up" | "down"): Promise<void> {
 async function killSwitchOn({ lab: { sandbox } }: Fresh): Promise<void> {
   const flags = ["--netns", sandbox.namespaces.gateway, "--state-dir", join(sandbox.directory, "state")];
   const names = ["--interface", sandbox.interface, "--lan", sandbox.lan, "--uplink", sandbox.uplink];
-  const child = Bun.spawn([process.execPath, MAIN, "killswitch", "on", ...flags, ...names], {
+  const child = Bun.spawn([...PROGRAM, "killswitch", "on", ...flags, ...names], {
     stdout: "ignore",
     stderr: "pipe",
   });
