@@ -1,6 +1,4 @@
-import { join } from "node:path";
-
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+import { PROGRAM } from "../program.ts";
 
 export interface Run {
   code: number;
@@ -15,7 +13,7 @@ interface Surroundings {
 
 /** The command that starts the program. */
 export function commandLine(...args: string[]): string[] {
-  return [process.execPath, MAIN, ...args];
+  return [...PROGRAM, ...args];
 }
 
 /** Runs the program with pipes, for the gateway at `port`. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { applyRules, exceptionRules, readRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
@@ -10,18 +10,17 @@ import type { Host } from "../../src/system/host.ts";
 import { formatEndpoint } from "../../src/wireguard/config.ts";
 import { type Own, type Peer, parseUapi, setconfText, uapiText } from "../../src/wireguard/interface.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
+import { needsRoot } from "../fast.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { until } from "../lab/until.ts";
 import { cidr, cidrs, ip } from "./address.ts";
 import { Both, ROUTER } from "./both.ts";
 
 const PATIENCE_MS = 120_000;
-const PROGRAMS = ["ip", "nft", "wg", "wireguard-go"];
-const possible = process.getuid?.() === 0 && PROGRAMS.every((program) => Bun.which(program));
 
 /** A claim about what the fake and the real kernel do alike. */
 function alike(claim: string, work: (both: Both) => Promise<void>): void {
-  test.skipIf(!possible)(claim, () => Both.do(work), PATIENCE_MS);
+  needsRoot.test(claim, () => Both.do(work), PATIENCE_MS);
 }
 
 const FAMILIES = ["-4", "-6"];

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import { version } from "../../package.json";
 import { expositionOf } from "../../src/http/exposition.ts";
+import { slow } from "../fast.ts";
 import { PUBLIC } from "../servers/example.ts";
 import { parseExposition } from "./exposition.ts";
 import { Home } from "./home.ts";
@@ -138,7 +139,7 @@ test("connected and kill switch are 1 or 0, and exactly one state is 1", async (
   await expectFigures("failed", 0);
 });
 
-test("whatever is in a label or in a help text is read back as it was", () => {
+slow.test("whatever is in a label or in a help text is read back as it was", () => {
   const text = fc.oneof(fc.string({ unit: "binary" }), fc.stringMatching(/^[\\"\n,={} n]*$/));
   fc.assert(
     fc.property(text, text, (label, tail) => {

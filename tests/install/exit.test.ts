@@ -1,6 +1,6 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { join } from "node:path";
-import { needsRoot } from "../fast.ts";
+import { needsRoot, slow } from "../fast.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
 /** Starting a program takes seconds on a busy machine. */
@@ -11,7 +11,7 @@ function ran(...args: string[]) {
   return { code: exitCode, said: `${stdout}${stderr}` };
 }
 
-test(
+slow.test(
   "wrong flags are a usage error, and nothing is done",
   () => {
     expect(ran("install", "--port", "many")).toMatchObject({
@@ -24,7 +24,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+slow.test(
   "without a terminal, install does nothing unless --yes is passed",
   () => {
     expect(ran("install")).toMatchObject({ code: 2, said: expect.stringContaining("pass --yes") });

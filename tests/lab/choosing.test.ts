@@ -136,7 +136,7 @@ describe("a connect to a country", () => {
     const asking = api("POST", "/api/connect", { server: "Nowhere" });
     await until(async () => (await status()).state === "connecting");
     const links = async () => (await lab.exec(lab.namespaces.gateway, ["ip", "-o", "link", "show"])).stdout;
-    // The one for the asking, beside the live tunnel's.
+    // The one for the probes, in addition to the live tunnel's.
     await until(async () => (await links()).split(lab.sandbox.interface).length > 2);
     await request("/api/disconnect");
     expect((await asking).body.error).toBe("interrupted by a disconnect");
@@ -153,7 +153,7 @@ describe("a connect to a country", () => {
   });
 });
 
-/** Both of the box's servers in one country, with one that is not there; and a country of such. */
+/** Both of the sandbox's servers in one country, with one that does not exist; and a country of such. */
 function listOf({ sandbox }: Lab): string {
   const [one, two] = sandbox.servers;
   const real = [one, two].map(({ hostname, ipv4, port, publicKey }, index) => ({

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
+import { PROGRAM } from "../program.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { TokenBucket } from "./leaks/pace.ts";
 import type { Traffic } from "./traffic.ts";
@@ -44,17 +45,17 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   /** Returns once each sender has asked so often that a leak would show. */
   const asked = (senders: Traffic[]) => Promise.all(senders.map((sender) => sender.sends(ENOUGH)));
 
-  test("positive control: without the service the client's packets leave beside any tunnel, and the sniffer sees them", async () => {
+  test("positive control: without the service the client's packets leave outside any tunnel, and the sniffer sees them", async () => {
     expect(await client()).toContain(ROUTER.public4);
     const leaks = await leaksDuring(asked);
     expect(leaks.length).toBeGreaterThan(50);
-    // With one card the plain router has told the client of the shorter way (ICMP redirect), and the client remembers.
+    // With one card the plain router has sent the client an ICMP redirect, and the client remembers it.
     for (const family of ["-4", "-6"]) {
       await lab.exec(lab.namespaces.client, ["ip", family, "route", "flush", "cache"]);
     }
   }, 120_000);
 
-  test("from the first moment the client and the gateway are refused, and do not wait", async () => {
+  test("from the first moment the client and the gateway are refused at once", async () => {
     gateway = await lab.startGateway({ starter: ["unshare", "--mount"] });
     for (const namespace of [lab.namespaces.client, lab.namespaces.gateway]) {
       expect(await lab.isRefused(namespace, PAGE)).toBe(true);
@@ -96,7 +97,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     }
   }, 120_000);
 
-  test("a resolver of the gateway's own on port 53 stays in charge", async () => {
+  test("a resolver of the gateway's own on port 53 keeps answering", async () => {
     const script = `const s=require("dgram").createSocket("udp4");s.on("message",(m,r)=>{const a=Buffer.from(m);a[2]|=0x80;a[3]=5;s.send(a,r.port,r.address)});s.bind(53,"${LAN.gateway4}",()=>console.log("ready"))`;
     const child = Bun.spawn(["ip", "netns", "exec", lab.namespaces.gateway, process.execPath, "-e", script], {
       stdout: "pipe",
@@ -105,7 +106,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     const ask = `const d=require("dns").promises;const r=new d.Resolver({timeout:20000,tries:1});r.setServers(["${LAN.gateway4}"]);console.log(await r.resolve("whoami.test","TXT").then(String,e=>e.code));process.exit()`;
     const { stdout } = await lab.exec(lab.namespaces.client, [process.execPath, "-e", ask]);
     child.kill("SIGKILL");
-    // REFUSED is what this resolver says; the tunnel's would have given an address.
+    // This resolver answers REFUSED; the tunnel's would give an address.
     expect(stdout.trim()).toBe("EREFUSED");
   }, 120_000);
 
@@ -130,7 +131,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     }
   }, 120_000);
 
-  test("connect, switch there and back, disconnect: not one packet leaves beside the tunnel", async () => {
+  test("connect, switch there and back, disconnect: not one packet leaves outside the tunnel", async () => {
     const leaks = await leaksDuring(async (senders) => {
       for (const server of ["box-vpn-2", "box-vpn-1", "box-vpn-2"]) {
         expect((await connect(server)).status).toBe(200);
@@ -145,7 +146,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     expect(leaks).toEqual([]);
   }, 120_000);
 
-  test("custom and imported servers, with a preshared key, are as good as managed ones", async () => {
+  test("custom and imported servers, with a preshared key, work like managed ones", async () => {
     const [first, second] = lab.sandbox.servers;
     expect((await api("POST", "/api/custom/add", first.customBody)).body).toEqual({ success: true });
     expect((await api("POST", "/api/import", second.importBody)).body).toMatchObject({
@@ -175,7 +176,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     const reached = async () => (await lab.exec(lab.namespaces.client, ping)).code === 0;
     const change = (verb: string) =>
       lab.exec(lab.namespaces.gateway, ["ip", "address", verb, `${address}/24`, "dev", "lan0"]);
-    // As long as it is the tunnel's alone, nobody outside talks to it.
+    // While only the tunnel has it, it cannot be reached from outside.
     expect(await reached()).toBe(false);
     const leaks = await leaksDuring(async () => {
       await change("add");
@@ -231,7 +232,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
       expect(await client()).toBeNull();
       expect(await status()).toMatchObject({ connected: false, state: "failed", killswitch_active: true });
     });
-    // The handshakes with the endpoint that is not there are what was asked for.
+    // The handshakes with the dead endpoint are allowed.
     expect(leaks.filter((leak) => !/> 203\.0\.113\.99 UDP \d+ > 51820, 148 bytes$/.test(leak))).toEqual([]);
   }, 120_000);
 
@@ -239,7 +240,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     const connecting = connect("dead");
     await until(async () => (await status()).state === "connecting");
     expect((await api("POST", "/api/disconnect")).status).toBe(200);
-    // Nobody has waited for the handshake to fail.
+    // Before the handshake has failed.
     expect((await connecting).body).toEqual({ success: false, error: "interrupted by a disconnect" });
     expect(await status()).toMatchObject({ connected: false, state: "disconnected" });
   }, 120_000);
@@ -283,7 +284,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     await gateway.restart();
   }, 120_000);
 
-  test("a flushed table is noticed, told and put back by the service itself", async () => {
+  test("a flushed table is noticed, reported and put back by the service itself", async () => {
     await lab.exec(lab.namespaces.gateway, ["nft", "flush", "ruleset"]);
     await until(() => /security_alert firewall_restored.*\n$/.test(gateway.log()));
     expect(gateway.log()).toContain("security_alert firewall_altered");
@@ -292,7 +293,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     expect((await api("GET", "/health")).status).toBe(200);
   }, 120_000);
 
-  test("an nft that refuses is told by /health, and nothing leaks until it works again", async () => {
+  test("an nft that refuses is reported by /health, and nothing leaks until it works again", async () => {
     const inService = ["nsenter", "-t", `${gateway.pid}`, "-m"];
     const sh = (...argv: string[]) => Bun.spawn([...inService, ...argv], { stderr: "pipe" }).exited;
     const leaks = await leaksDuring(async () => {
@@ -312,7 +313,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     expect(leaks).toEqual([]);
   }, 120_000);
 
-  test("the operator alone takes the kill switch down, and puts it back", async () => {
+  test("only the operator turns the kill switch off, and on again", async () => {
     const flags = [
       "--netns",
       lab.namespaces.gateway,
@@ -326,10 +327,10 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
       lab.sandbox.uplink,
     ];
     const killswitch = async (...words: string[]) => {
-      const child = Bun.spawn(
-        [process.execPath, `${import.meta.dir}/../../src/main.ts`, "killswitch", ...words, ...flags],
-        { stdout: "pipe", stderr: "pipe" },
-      );
+      const child = Bun.spawn([...PROGRAM, "killswitch", ...words, ...flags], {
+        stdout: "pipe",
+        stderr: "pipe",
+      });
       return { code: await child.exited, stdout: await child.stdout.text() };
     };
     const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);

@@ -2,17 +2,14 @@ import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { type Arms, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
-
 import { commandIn } from "../../src/system/linux.ts";
-
+import { PROGRAM } from "../program.ts";
 import { DelayLine, type Port } from "./delay.ts";
-
 import type { WireguardEndpoint } from "./frame.ts";
 import { Sniffer } from "./sniffer.ts";
 import { Traffic, type TrafficOptions } from "./traffic.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
-/** Starting Bun with the whole service takes 0.3 s, and fifty times that where forty programs want two processors. */
+/** Starting the service takes 0.3 s, and fifty times that if forty programs share two processors. */
 const HEALTHY_WITHIN_MS = 60_000;
 
 const COULD_NOT_CONNECT = 7;
@@ -30,7 +27,7 @@ export interface Ran {
 
 export interface Answer {
   status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: a test says by its expectations what it finds in there.
+  // biome-ignore lint/suspicious/noExplicitAny: the test's expectations say what is in it.
   body: any;
 }
 
@@ -41,9 +38,9 @@ export interface GatewayOptions {
   flags?: readonly string[];
   /** A program that starts the service in its own place, with the service's command line as arguments. */
   starter?: readonly string[];
-  /** Environment variables beside the machine's own. */
+  /** Environment variables in addition to the machine's own. */
   environment?: Record<string, string>;
-  /** What serves: the sources, unless a test judges the compiled binary. */
+  /** What serves, unless it is what all tests start. */
   program?: readonly string[];
 }
 
@@ -51,7 +48,7 @@ export async function createLab(options: { arms: Arms }): Promise<Lab> {
   return new Lab(await Sandbox.create(options));
 }
 
-/** The sandbox with tools to look at it and to break it. */
+/** The sandbox, with tools to observe it and to break it. */
 export class Lab {
   private gateways: Gateway[] = [];
   private delayLine: DelayLine | null = null;
@@ -81,19 +78,19 @@ export class Lab {
     return { code, stdout, stderr };
   }
 
-  /** The page's text, or null where it cannot be had within two seconds. */
+  /** The page's text, or null if it does not arrive within two seconds. */
   async fetchFrom(namespace: string, url: string): Promise<string | null> {
     const { code, stdout } = await this.exec(namespace, ["curl", "-gsf", "-m", "2", url]);
     return code === 0 ? stdout.trim() : null;
   }
 
-  /** Whether the page is refused by an answer, and not by silence; curl(1) has the exit codes. */
+  /** Whether the page is refused by an answer, not by silence; curl(1) lists the exit codes. */
   async isRefused(namespace: string, url: string): Promise<boolean> {
     const { code } = await this.exec(namespace, ["curl", "-gsf", "-m", "30", url]);
     return code === COULD_NOT_CONNECT;
   }
 
-  /** Listens at the router's port for what comes from the gateway, and with one network card from the client. */
+  /** Captures what reaches the router's port from the gateway and, with one network card, from the client. */
   sniff(): Promise<Sniffer> {
     return Sniffer.start(this.namespaces.router, "lan0", { endpoints: ENDPOINTS, direction: "in" });
   }
@@ -102,7 +99,7 @@ export class Lab {
     return Traffic.start(namespace, options);
   }
 
-  /** Takes the gateway's cable out of the switch: its uplink loses the carrier and keeps its addresses. */
+  /** Unplugs the gateway's cable at the switch: its uplink loses the carrier and keeps its addresses. */
   async unplug(): Promise<void> {
     await this.exec(this.namespaces.switch, ["ip", "link", "set", "dev", "gateway", "down"]);
   }
@@ -111,7 +108,7 @@ export class Lab {
     await this.exec(this.namespaces.switch, ["ip", "link", "set", "dev", "gateway", "up"]);
   }
 
-  /** Makes one cable, the home router's unless told, so long that a round trip takes twice `ms` longer; the last is short again. */
+  /** Delays one cable, by default the home router's, by `ms` each way; the cable delayed before is fast again. */
   async delay(ms: number, port: Port = "router"): Promise<void> {
     await this.delayLine?.remove();
     this.delayLine = ms === 0 ? null : await DelayLine.insert(this, ms, port);
@@ -150,7 +147,7 @@ export class Gateway {
     await this.healthy();
   }
 
-  /** Starts the process and waits for nothing. */
+  /** Starts the process and does not wait for it. */
   launch(): void {
     const log = openSync(this.logFile, "a", 0o600);
     const inside = ["ip", "netns", "exec", this.lab.namespaces.gateway];
@@ -164,9 +161,9 @@ export class Gateway {
     closeSync(log);
   }
 
-  /** A command of the operator's, for this service. */
+  /** Runs an operator's command for this service. */
   operate(...words: string[]): Promise<Ran> {
-    const program = this.options.program ?? [process.execPath, MAIN];
+    const program = this.options.program ?? PROGRAM;
     return this.lab.outside([...program, ...words, "--state-dir", this.stateDir]);
   }
 
@@ -210,7 +207,7 @@ export class Gateway {
   private command(): string[] {
     const { sandbox } = this.lab;
     return [
-      ...(this.options.program ?? [process.execPath, MAIN]),
+      ...(this.options.program ?? PROGRAM),
       ...["serve", "--port", `${this.port}`, "--host", "127.0.0.1"],
       ...(this.options.inNamespace ? [] : ["--netns", sandbox.namespaces.gateway]),
       ...["--state-dir", this.stateDir, "--interface", sandbox.interface],
@@ -221,7 +218,7 @@ export class Gateway {
     ];
   }
 
-  /** From outside a socket of the namespace is out of reach: `curl` asks from within. */
+  /** A socket in the namespace cannot be reached from outside, so `curl` asks from inside. */
   private async apiInside(method: string, url: string, body?: unknown): Promise<Answer> {
     const data = body === undefined ? [] : ["-H", "content-type: application/json", "--data-binary", "@-"];
     const argv = ["curl", "-s", "-m", "30", "-X", method, "-w", "\n%{http_code}", ...data, url];
@@ -240,7 +237,7 @@ export class Gateway {
       const ended = this.child?.exitCode ?? this.child?.signalCode ?? null;
       if (ended !== null || performance.now() > deadline) {
         throw new Error(
-          `the gateway does not get healthy (${answer?.body ?? ended ?? "silent"}):\n${this.log()}`,
+          `the gateway does not become healthy (${answer?.body ?? ended ?? "silent"}):\n${this.log()}`,
         );
       }
       await Bun.sleep(10);

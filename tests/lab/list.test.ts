@@ -10,7 +10,7 @@ const SOURCE = "https://internet.test/list";
 let lab: Lab;
 let website: Website;
 let gateway: Gateway;
-/** The box's own list, which the website shows. */
+/** The sandbox's own list, which the website shows. */
 let list: string;
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ const update = async (...flags: string[]) => {
   return JSON.parse(stdout || JSON.stringify(stderr));
 };
 const connect = (server: string) => gateway.api("POST", "/api/connect", { server });
-const holes = async () => {
+const exemptions = async () => {
   const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
   const [table, rules] = await Promise.all([inside("nft", "list", "ruleset"), inside("ip", "rule", "show")]);
   return [...table.stdout.split("\n"), ...rules.stdout.split("\n")].filter((line) =>
@@ -39,7 +39,7 @@ const holes = async () => {
   );
 };
 
-test("without a tunnel the operator's update leaves by a hole for it alone, and nothing else does", async () => {
+test("without a tunnel only the operator's update leaves, by an exemption of its own", async () => {
   expect((await gateway.api("GET", "/api/servers")).body).toEqual({ servers: {}, provider: "managed" });
   const sniffer = await lab.sniff();
   const [client, own] = await Promise.all([
@@ -48,8 +48,8 @@ test("without a tunnel the operator's update leaves by a hole for it alone, and 
   ]);
   website.dawdle(1_500);
   const updating = update();
-  await until(async () => (await holes()).length > 0);
-  // Another program of the gateway, to the very same server and port, while the hole is open.
+  await until(async () => (await exemptions()).length > 0);
+  // Another program of the gateway, to the same server and port, during the exemption.
   const other = await lab.exec(lab.namespaces.gateway, [
     "curl",
     "-ksm",
@@ -59,7 +59,7 @@ test("without a tunnel the operator's update leaves by a hole for it alone, and 
   expect(other.code).not.toBe(0);
   expect(await updating).toEqual({ success: true, changed: true, servers: 2, skipped: 0 });
   website.dawdle(0);
-  expect(await holes()).toEqual([]);
+  expect(await exemptions()).toEqual([]);
   await Promise.all([client.stop(), own.stop()]);
   expect(website.visits()).toEqual([{ path: "list", from: ROUTER.public4, etag: null, status: 200 }]);
   const { leaks, missed } = await sniffer.stop();
@@ -80,7 +80,7 @@ test("the list is used, and is there after a restart without anyone to ask", asy
   expect(await connect("box-vpn-1")).toEqual({ status: 200, body: { success: true } });
 });
 
-test("with a tunnel the list is updated through it, and nothing leaves beside it", async () => {
+test("with a tunnel the list is updated through it, and nothing leaves outside it", async () => {
   await gateway.restart();
   const sniffer = await lab.sniff();
   const { servers } = JSON.parse(list);
@@ -95,18 +95,18 @@ test("with a tunnel the list is updated through it, and nothing leaves beside it
   expect((await sniffer.stop()).leaks).toEqual([]);
 });
 
-test("a service that is killed on its errand leaves a hole for nobody, and its next start closes it", async () => {
+test("the exemption of a service that is killed lets no other program out, and the next start removes it", async () => {
   await gateway.api("POST", "/api/disconnect");
   website.dawdle(20_000);
   const updating = update();
   updating.catch(() => {});
-  await until(async () => (await holes()).some((line) => line.includes("tcp")));
+  await until(async () => (await exemptions()).some((line) => line.includes("tcp")));
   await gateway.kill("SIGKILL");
   const traffic = await lab.traffic(lab.namespaces.gateway);
   const sniffer = await lab.sniff();
   await traffic.sends(100);
   await gateway.start();
-  expect(await holes()).toEqual([]);
+  expect(await exemptions()).toEqual([]);
   await traffic.stop();
   const own = (frame: string) => / TCP 2\d{4} > 443/.test(frame);
   expect((await sniffer.stop()).leaks.filter((frame) => !own(frame))).toEqual([]);

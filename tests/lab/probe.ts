@@ -1,5 +1,7 @@
 import dgram from "node:dgram";
 import { commandIn } from "../../src/system/linux.ts";
+import { linesOf } from "./lines.ts";
+import { until } from "./until.ts";
 
 /** One thing that a probe sends again and again; `payload` is hexadecimal. */
 export interface Target {
@@ -13,6 +15,7 @@ export interface Target {
 
 /** What came of one target. */
 export interface Outcome {
+  target: Target;
   sent: number;
   answered: number;
   /** Errors that came by themselves: resets, ICMP, EPERM. */
@@ -25,7 +28,7 @@ export interface Outcome {
 export class Probe {
   private constructor(
     private readonly child: Bun.Subprocess<"pipe", "pipe", "inherit">,
-    private readonly output: AsyncIterator<Uint8Array>,
+    private readonly lines: AsyncIterator<string>,
   ) {}
 
   /** Returns once everything has been sent a first time. */
@@ -36,24 +39,49 @@ export class Probe {
       stdout: "pipe",
       stderr: "inherit",
     });
-    const output = child.stdout[Symbol.asyncIterator]();
-    await output.next();
-    return new Probe(child, output);
+    const probe = new Probe(child, linesOf(child.stdout));
+    await probe.lines.next();
+    return probe;
+  }
+
+  /** Returns once each target has an outcome as wanted, however busy the machine is. */
+  async until(wanted: (outcome: Outcome) => boolean): Promise<void> {
+    let others: Outcome[] = [];
+    const met = async () => {
+      others = (await this.count()).filter((outcome) => !wanted(outcome));
+      return others.length === 0;
+    };
+    await until(met, WANTED_WITHIN_MS, LOOK_MS).catch((cause) => {
+      throw new Error(`not as wanted: ${JSON.stringify(others)}`, { cause });
+    });
+  }
+
+  /** Returns once each has been sent so often: some 300 ms if nothing else runs. */
+  sends(udp = 30, tcp = 6): Promise<void> {
+    return this.until(({ target, sent }) => sent >= (target.protocol === "udp" ? udp : tcp));
   }
 
   /** Sends no more, waits for the answers under way; outcomes are in the targets' order. */
   async stop(): Promise<Outcome[]> {
     this.child.stdin.end();
-    let text = "";
-    const decoder = new TextDecoder();
-    for (;;) {
-      const { value, done } = await this.output.next();
-      if (done) return JSON.parse(text);
-      text += decoder.decode(value, { stream: true });
-    }
+    return this.outcomes();
+  }
+
+  private async count(): Promise<Outcome[]> {
+    this.child.stdin.write("count\n");
+    await this.child.stdin.flush();
+    return this.outcomes();
+  }
+
+  private async outcomes(): Promise<Outcome[]> {
+    return JSON.parse((await this.lines.next()).value ?? "[]");
   }
 }
 
+/** What takes a moment if nothing else runs has come by then. */
+const WANTED_WITHIN_MS = 60_000;
+/** Between two looks at the outcomes. */
+const LOOK_MS = 30;
 const UDP_INTERVAL_MS = 10;
 /** A connection costs a socket and is left to time out where nobody answers. */
 const TCP_INTERVAL_MS = 50;
@@ -61,7 +89,9 @@ const TCP_INTERVAL_MS = 50;
 const GRACE_MS = 200;
 
 async function run(targets: readonly Target[]): Promise<void> {
-  const outcomes = targets.map((): Outcome => ({ sent: 0, answered: 0, refused: 0, answer: "" }));
+  const outcomes = targets.map(
+    (target): Outcome => ({ target, sent: 0, answered: 0, refused: 0, answer: "" }),
+  );
   const stops = targets.map((target, index) => {
     const outcome = outcomes[index];
     if (outcome === undefined) return () => {};
@@ -69,11 +99,12 @@ async function run(targets: readonly Target[]): Promise<void> {
   });
   console.log("ready");
   const stop = Promise.withResolvers<void>();
-  process.stdin.on("end", () => stop.resolve()).resume();
+  const text = () => `${JSON.stringify(outcomes)}\n`;
+  process.stdin.on("end", () => stop.resolve()).on("data", () => process.stdout.write(text()));
   await stop.promise;
   for (const end of stops) end();
   await Bun.sleep(GRACE_MS);
-  process.stdout.write(JSON.stringify(outcomes), () => process.exit(0));
+  process.stdout.write(text(), () => process.exit(0));
 }
 
 function datagrams({ address, port, payload, sourcePort }: Target, outcome: Outcome): () => void {

@@ -26,7 +26,7 @@ for (const arms of [1, 2] as const) {
     }, 60_000);
     afterAll(() => lab.close(), 60_000);
 
-    test("stands within ten times what the program itself takes to start", async () => {
+    test("is ready within ten times what the program itself takes to start", async () => {
       const took = async (work: () => Promise<unknown>) => {
         const start = performance.now();
         await work();
@@ -151,7 +151,7 @@ for (const arms of [1, 2] as const) {
 describe.skipIf(!ROOT)("the remains of sandboxes", () => {
   afterEach(() => sweep(new LinuxHost(null)));
 
-  test("are none after close, though programs still ran inside", async () => {
+  test("do not exist after close, though programs still ran inside", async () => {
     const lab = await createLab({ arms: 1 });
     const { id } = lab.sandbox;
     const [first] = lab.sandbox.servers;
@@ -179,7 +179,7 @@ describe.skipIf(!ROOT)("the remains of sandboxes", () => {
     expect(remainsOf(id)).toEqual([]);
   });
 
-  test("of one sandbox are not those of another that runs beside it", async () => {
+  test("of one sandbox are not those of another that runs at the same time", async () => {
     const arms: Arms[] = [1, 2];
     const [one, two] = await Promise.all(arms.map((number) => createLab({ arms: number })));
     if (one === undefined || two === undefined) throw new Error("no lab");
@@ -217,7 +217,7 @@ function commandsWith(id: string): string[] {
 
 type Server = Lab["sandbox"]["servers"][number];
 
-/** What the gateway will do later, by hand: all traffic into the tunnel, the endpoint beside it. */
+/** What the gateway will do later, by hand: all traffic into the tunnel, except to its endpoint. */
 async function handmadeTunnel(lab: Lab, server: Server, endpoint: string): Promise<void> {
   const { gateway } = lab.namespaces;
   const link = `${lab.sandbox.interface}0`;

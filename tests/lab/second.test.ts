@@ -25,7 +25,7 @@ const connect = (server: string) => gateway.api("POST", "/api/connect", { server
 const page = () => lab.fetchFrom(lab.namespaces.client, `http://${INTERNET.host4}/`);
 const otherState = () => join(lab.sandbox.directory, "other");
 const refusal = (what: string) =>
-  `the gateway does not get healthy (1):\nportcullis: another portcullis already serves ${what}\n`;
+  `the gateway does not become healthy (1):\nportcullis: another portcullis already serves ${what}\n`;
 
 /** All that a gateway has in the kernel. */
 async function kernel(): Promise<string> {
@@ -82,7 +82,7 @@ for (const { title, options, says } of SECONDS) {
 }
 
 test(
-  "a second service leaves alone what the first is dialling",
+  "a second service does not disturb what the first is dialling",
   async () => {
     expect((await gateway.api("POST", "/api/custom/add", DEAD)).status).toBe(200);
     expect((await gateway.api("POST", "/api/provider/custom")).status).toBe(200);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
 import { commandIn } from "../../src/system/linux.ts";
+import { linesOf } from "./lines.ts";
 import { until } from "./until.ts";
 
 export const KINDS = ["udp", "udp6", "flow", "web", "dns", "ping"] as const;
@@ -22,20 +23,30 @@ export interface TrafficOptions {
   resolver?: string;
 }
 
-export interface Tally {
+/** What was counted so far of traffic that goes on. */
+export interface Progress {
   sent: number;
   answered: number;
   /** Errors that came by themselves: resets, ICMP, EPERM. */
   refused: number;
-  /** Between two answers. */
-  longestGapMs: number;
-  /** Sequence numbers, from 1, that no answer came for. */
-  lost: number[];
   /** From which addresses the internet saw this traffic, where it says so, and how often. */
   seenAs: Record<string, number>;
 }
 
+export interface Tally extends Progress {
+  /** Between two answers. */
+  longestGapMs: number;
+  /** Sequence numbers, from 1, that no answer came for. */
+  lost: number[];
+}
+
+export type TrafficProgress = Partial<Record<Kind, Progress>>;
 export type TrafficReport = Partial<Record<Kind, Tally>>;
+
+/** A hundred datagrams take half a second, and much longer on a busy machine. */
+const SENT_WITHIN_MS = 60_000;
+/** Between two looks at what was sent. */
+const LOOK_MS = 30;
 
 /** Constant traffic out of one namespace. */
 export class Traffic {
@@ -54,8 +65,8 @@ export class Traffic {
     return traffic;
   }
 
-  /** What was counted since the start; the traffic goes on, so what is under way counts as lost. */
-  async count(): Promise<TrafficReport> {
+  /** What was counted since the start; the traffic goes on. */
+  async count(): Promise<TrafficProgress> {
     this.child.stdin.write("count\n");
     await this.child.stdin.flush();
     const line = await this.lines.next();
@@ -66,7 +77,7 @@ export class Traffic {
   async sends(more: number): Promise<void> {
     const sent = async () => (await this.count()).udp?.sent ?? 0;
     const before = await sent();
-    await until(async () => (await sent()) >= before + more);
+    await until(async () => (await sent()) >= before + more, SENT_WITHIN_MS, LOOK_MS);
   }
 
   /** Sends no more, waits for the answers under way, and counts. */
@@ -116,9 +127,13 @@ class Counter {
     return this.open.size === 0;
   }
 
-  tally(): Tally {
+  progress(): Progress {
     const { sent, answered, refused, seenAs } = this;
-    return { sent, answered, refused, longestGapMs: Math.round(this.gap), lost: [...this.open], seenAs };
+    return { sent, answered, refused, seenAs };
+  }
+
+  tally(): Tally {
+    return { ...this.progress(), longestGapMs: Math.round(this.gap), lost: [...this.open] };
   }
 }
 
@@ -265,26 +280,18 @@ function every(ms: number, action: () => unknown): () => void {
   return () => clearInterval(timer);
 }
 
-async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of stream) {
-    const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = parts.pop() ?? "";
-    yield* parts;
-  }
-}
-
 async function run(given: TrafficOptions): Promise<void> {
   const intervalMs = given.intervalMs ?? 5;
   const options = { kinds: KINDS, rarelyMs: intervalMs * 10, resolver: TUNNEL.server4, ...given, intervalMs };
   const counters = new Map(options.kinds.map((kind) => [kind, new Counter()]));
   const stops = [...counters].map(([kind, counter]) => SOURCES[kind](counter, options));
-  const report = () =>
-    JSON.stringify(Object.fromEntries([...counters].map(([kind, counter]) => [kind, counter.tally()])));
+  const text = (of: (counter: Counter) => Progress) =>
+    `${JSON.stringify(Object.fromEntries([...counters].map(([kind, counter]) => [kind, of(counter)])))}\n`;
   const stop = Promise.withResolvers<void>();
   process.on("SIGTERM", () => stop.resolve());
-  process.stdin.on("end", () => stop.resolve()).on("data", () => process.stdout.write(`${report()}\n`));
+  process.stdin
+    .on("end", () => stop.resolve())
+    .on("data", () => process.stdout.write(text((counter) => counter.progress())));
   console.log("ready");
   await stop.promise;
   for (const end of stops) end();
@@ -292,7 +299,10 @@ async function run(given: TrafficOptions): Promise<void> {
   const waited = () => performance.now() - ended;
   const isComplete = () => [...counters.values()].every((counter) => counter.complete);
   while (waited() < GRACE_MS.shortest || (waited() < GRACE_MS.longest && !isComplete())) await Bun.sleep(20);
-  process.stdout.write(`${report()}\n`, () => process.exit(0));
+  process.stdout.write(
+    text((counter) => counter.tally()),
+    () => process.exit(0),
+  );
 }
 
 if (import.meta.main) await run(JSON.parse(process.argv[2] ?? "{}"));

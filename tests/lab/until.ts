@@ -1,14 +1,18 @@
-/** Between two looks; the interface answers ten requests a second. */
+/** Between two checks; the interface answers ten requests a second. */
 const PAUSE_MS = 150;
-/** What takes a second where nothing else runs has come by then, however busy the machine is. */
+/** Enough on a busy machine for what takes a second on an idle one. */
 const PATIENCE_MS = 60_000;
 
-/** Waits for something to become true; throws where it does not within `ms`. Returns the milliseconds that it took. */
-export async function until(met: () => boolean | Promise<boolean>, ms = PATIENCE_MS): Promise<number> {
+/** Waits for something to become true; throws if it does not within `ms`. Returns the milliseconds that it took. */
+export async function until(
+  met: () => boolean | Promise<boolean>,
+  ms = PATIENCE_MS,
+  pauseMs = PAUSE_MS,
+): Promise<number> {
   const start = performance.now();
   while (!(await met())) {
-    if (performance.now() - start > ms) throw new Error(`it does not come to that within ${ms} ms`);
-    await Bun.sleep(PAUSE_MS);
+    if (performance.now() - start > ms) throw new Error(`still not so after ${ms} ms`);
+    await Bun.sleep(pauseMs);
   }
   return performance.now() - start;
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "../../src/tunnel/health.ts";
 import { FakeHost } from "../fake/host.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, server } from "./gateway.ts";
 
@@ -205,7 +206,7 @@ describe.each(DOORS)("a tunnel made by %s", (_, native) => {
     PATIENCE_MS,
   );
 
-  test(
+  slow.test(
     "that is idle is lost at the latest 180 s and two looks after the server's last word: one that hears it, and one that finds it old",
     () =>
       onGateway(native, 0, async ({ gateway, host, losses }) => {

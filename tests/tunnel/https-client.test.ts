@@ -118,42 +118,38 @@ claim("a tunnel that does not lead to the server carries nothing to it", async (
   await expect(gateway.tunnel.httpsClient.send(LIST)).rejects.toThrow(why);
 });
 
-claim("addresses go into the hole once each, in the kernel's spelling, and not by the hundred", async () => {
-  const odd = ["2001::1:0:0:0:1", "2001:0:0:1::1", "198.51.100.7", "198.51.100.7", "::ffff:198.51.100.9"];
-  const many = Array.from({ length: 300 }, (_, index) => `198.51.100.${index % 250}`);
-  gateway.host.names.set("list.test", [...odd, ...many]);
-  await gateway.tunnel.httpsClient.send(LIST);
-  const [first, second, ...others] = asked[0]?.rules.map((rule) => rule.split(" ")[3]) ?? [];
-  expect(asked[0]?.rules).toHaveLength(8);
-  expect([first, second, others.length]).toEqual(["198.51.100.7/32", "198.51.100.0/32", 6]);
-  expect(asked[0]?.rules.at(-1)).toContain("to 2001:0:0:1::1/128 ");
-});
+claim(
+  "addresses go into the exemption once each, in the kernel's spelling, and not by the hundred",
+  async () => {
+    const odd = ["2001::1:0:0:0:1", "2001:0:0:1::1", "198.51.100.7", "198.51.100.7", "::ffff:198.51.100.9"];
+    const many = Array.from({ length: 300 }, (_, index) => `198.51.100.${index % 250}`);
+    gateway.host.names.set("list.test", [...odd, ...many]);
+    await gateway.tunnel.httpsClient.send(LIST);
+    const [first, second, ...others] = asked[0]?.rules.map((rule) => rule.split(" ")[3]) ?? [];
+    expect(asked[0]?.rules).toHaveLength(8);
+    expect([first, second, others.length]).toEqual(["198.51.100.7/32", "198.51.100.0/32", 6]);
+    expect(asked[0]?.rules.at(-1)).toContain("to 2001:0:0:1::1/128 ");
+  },
+);
 
-claim("a service that stops closes the hole of an errand that nobody answers", async () => {
-  const before = kernelState(gateway.host);
-  gateway.host.pages.clear();
-  const sent = gateway.tunnel.httpsClient.send(LIST);
-  sent.catch(() => {});
-  await gateway.host.pass(0);
-  expect(asked).toHaveLength(1);
-  await gateway.controller.stop();
-  await expect(sent).rejects.toThrow("the service stops");
-  expect(kernelState(gateway.host)).toBe(before);
-});
+for (const [what, end, why] of [
+  ["a stop of the service", () => gateway.controller.stop(), "the service stops"],
+  ["a disconnect", () => gateway.controller.disconnect(), "interrupted by a disconnect"],
+] as const) {
+  claim(`${what} ends a request that nobody answers, and removes its exemption`, async () => {
+    const before = kernelState(gateway.host);
+    gateway.host.pages.clear();
+    const sent = gateway.tunnel.httpsClient.send(LIST);
+    sent.catch(() => {});
+    await gateway.host.pass(0);
+    expect(asked).toHaveLength(1);
+    await end();
+    await expect(sent).rejects.toThrow(why);
+    expect(kernelState(gateway.host)).toBe(before);
+  });
+}
 
-claim("a wish interrupts an errand that nobody answers, and the hole is closed", async () => {
-  const before = kernelState(gateway.host);
-  gateway.host.pages.clear();
-  const sent = gateway.tunnel.httpsClient.send(LIST);
-  sent.catch(() => {});
-  await gateway.host.pass(0);
-  expect(asked).toHaveLength(1);
-  await gateway.controller.disconnect();
-  await expect(sent).rejects.toThrow("interrupted by a disconnect");
-  expect(kernelState(gateway.host)).toBe(before);
-});
-
-claim("an errand whose hole the kernel refuses is not sent", async () => {
+claim("a request whose exemption the kernel refuses is not sent", async () => {
   gateway.host.fails = () => (gateway.host.commands.at(-1)?.startsWith("nft -e") ? "before" : null);
   await expect(gateway.tunnel.httpsClient.send(LIST)).rejects.toThrow();
   expect(asked).toEqual([]);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import fc from "fast-check";
@@ -6,10 +6,9 @@ import { parsePrefix } from "../../src/address.ts";
 import { parseDump, parseUapi, setconfText, uapiText } from "../../src/wireguard/interface.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { ip } from "../fake/address.ts";
+import { needsRoot } from "../fast.ts";
 import { config } from "./arbitrary.ts";
 
-const possible =
-  process.getuid?.() === 0 && ["ip", "wg", "wireguard-go"].every((program) => Bun.which(program));
 const NAMESPACE = `w${process.pid}`;
 const INTERFACE = `wt${process.pid}`;
 const SOCKET = `/var/run/wireguard/${INTERFACE}.sock`;
@@ -23,7 +22,7 @@ const link = fc.record({
   keepalive: fc.nat(65535),
 });
 
-describe.skipIf(!possible)("a real WireGuard interface in a namespace of its own", () => {
+needsRoot.describe("a real WireGuard interface in a namespace of its own", () => {
   let daemon: ReturnType<typeof Bun.spawn>;
 
   beforeAll(async () => {

@@ -2,11 +2,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { addressesOf } from "../../../src/sandbox/addresses.ts";
 import { ROUTER, VPN } from "../../../src/sandbox/topology.ts";
+import { PROGRAM } from "../../program.ts";
 import type { Fresh, FreshScenario } from "./fresh.ts";
 
-const MAIN = join(import.meta.dir, "../../../src/main.ts");
-/** Long enough for a hundred packets of each sender. */
-const MOMENT_MS = 500;
 /** A connect right after the cable is in may meet a kernel that has not noticed it yet. */
 const CONNECTED_WITHIN_MS = 60_000;
 
@@ -21,7 +19,7 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
       await killSwitchOn(fresh);
       await fresh.guarded(async () => {
         await network(fresh, "up");
-        await Bun.sleep(MOMENT_MS);
+        await fresh.observe();
         assert.equal(await fresh.browse(), null);
       });
     },
@@ -35,7 +33,7 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
       const gateway = await fresh.lab.startGateway();
       await fresh.guarded(async () => {
         await network(fresh, "up");
-        await Bun.sleep(MOMENT_MS);
+        await fresh.observe();
         assert.equal(await fresh.browse(), null);
         // What came up is the gateway's network as if it had been there from the start.
         await connects(() => gateway.api("POST", "/api/connect", { server: "box-vpn-1" }));
@@ -51,7 +49,7 @@ async function control(fresh: Fresh): Promise<void> {
   await fresh.startTraffic();
   await fresh.control(async () => {
     await network(fresh, "up");
-    await Bun.sleep(MOMENT_MS);
+    await fresh.observe();
   });
   assert.match((await fresh.browse()) ?? "nothing", new RegExp(ROUTER.public4));
 }
@@ -78,7 +76,7 @@ async function network(fresh: Fresh, state: "up" | "down"): Promise<void> {
 async function killSwitchOn({ lab: { sandbox } }: Fresh): Promise<void> {
   const flags = ["--netns", sandbox.namespaces.gateway, "--state-dir", join(sandbox.directory, "state")];
   const names = ["--interface", sandbox.interface, "--lan", sandbox.lan, "--uplink", sandbox.uplink];
-  const child = Bun.spawn([process.execPath, MAIN, "killswitch", "on", ...flags, ...names], {
+  const child = Bun.spawn([...PROGRAM, "killswitch", "on", ...flags, ...names], {
     stdout: "ignore",
     stderr: "pipe",
   });

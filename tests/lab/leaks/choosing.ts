@@ -3,10 +3,7 @@ import { DEAD, isHandshakeWithDead, succeeds } from "./connections.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
 
-/** Long enough for fifty datagrams of each sender. */
-const MOMENT_MS = 250;
-
-/** A few servers of a place are asked for their round trip before one of them is dialled. */
+/** Several servers of a place are probed for their round trip before one of them is dialled. */
 export const CHOOSING: readonly Scenario[] = (["blocked", "connected"] as const).map((from) => ({
   name: `connect to a country of several servers while ${from}`,
   arms: [2, 1],
@@ -16,7 +13,7 @@ export const CHOOSING: readonly Scenario[] = (["blocked", "connected"] as const)
     const country = `Land of the ${from}`;
     await settle(stage, country);
     await succeeds(stage.connect(country));
-    await Bun.sleep(MOMENT_MS);
+    await stage.observe();
     const { server, location } = await stage.status();
     assert.equal(location, country);
     await stage.sees(
@@ -25,7 +22,7 @@ export const CHOOSING: readonly Scenario[] = (["blocked", "connected"] as const)
   },
 }));
 
-/** The box's two servers, and one that never answers. */
+/** The sandbox's two servers, and one that never answers. */
 async function settle(stage: Stage, location: string): Promise<void> {
   const [one, two] = stage.lab.sandbox.servers.map(({ customBody }) => customBody);
   const bodies = [one, two, { ...one, endpoint: `${DEAD}:51820` }];

@@ -4,13 +4,11 @@ import { generateKeyPair } from "../../../src/wireguard/key.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
 
-/** Long enough for fifty datagrams of each sender. */
-const MOMENT_MS = 250;
-/** An address of the internet's where nobody is. */
+/** An address on the internet that no host has. */
 export const DEAD = "203.0.113.99";
 const SWITCHES = 30;
 
-/** What is asked for over the interface, and goes well or not. */
+/** Requests over the interface, which succeed or fail. */
 export const CONNECTIONS: readonly Scenario[] = [
   {
     name: "connect",
@@ -18,7 +16,7 @@ export const CONNECTIONS: readonly Scenario[] = [
     from: "blocked",
     run: async (stage) => {
       await succeeds(stage.connect());
-      await Bun.sleep(MOMENT_MS);
+      await stage.observe();
       await stage.sees(VPN.vpn1.v4);
     },
   },
@@ -28,7 +26,7 @@ export const CONNECTIONS: readonly Scenario[] = [
     from: "connected",
     run: async (stage) => {
       await succeeds(stage.connect("box-vpn-2"));
-      await Bun.sleep(MOMENT_MS);
+      await stage.observe();
       await stage.sees(VPN.vpn2.v4);
     },
   },
@@ -49,7 +47,7 @@ export const CONNECTIONS: readonly Scenario[] = [
     from: "connected",
     run: async (stage) => {
       await succeeds(stage.disconnect());
-      await Bun.sleep(MOMENT_MS);
+      await stage.observe();
       await stage.sees(null);
     },
   },
@@ -61,10 +59,10 @@ export const CONNECTIONS: readonly Scenario[] = [
     run: async (stage) => {
       await add(stage, "silent", { endpoint: `${DEAD}:51820` });
       const connecting = stage.connect("silent");
-      await Bun.sleep(MOMENT_MS);
+      await stage.observe();
       await succeeds(stage.disconnect());
       assert.equal((await connecting).body.success, false);
-      await Bun.sleep(MOMENT_MS);
+      await stage.observe();
       await stage.sees(null);
     },
   },
@@ -99,7 +97,7 @@ export const CONNECTIONS: readonly Scenario[] = [
     run: async (stage) => {
       await add(stage, "nameless", { endpoint: "nowhere.test:51820" });
       assert.match((await stage.connect("nameless")).body.error, /resolve|lookup|name/);
-      await Bun.sleep(MOMENT_MS);
+      await stage.observe();
       await stage.sees(null);
     },
   },
@@ -110,7 +108,7 @@ export async function succeeds(answer: ReturnType<Stage["connect"]>): Promise<vo
   assert.equal(status, 200, body.error);
 }
 
-/** A server of the user's own, like the first of the box but for what `differs`. */
+/** Adds a custom server like the sandbox's first, except for what `differs`. */
 async function add(stage: Stage, name: string, differs: Record<string, string>): Promise<void> {
   const body = { ...stage.lab.sandbox.servers[0].customBody, ...differs, name };
   await succeeds(stage.request("/api/custom/add", body));

@@ -2,9 +2,6 @@ import assert from "node:assert/strict";
 import { ROUTER, VPN } from "../../../src/sandbox/topology.ts";
 import type { FreshScenario } from "./fresh.ts";
 
-/** Long enough for a hundred packets of each flow. */
-const MOMENT_MS = 500;
-
 /**
  * TCP and UDP flows, from client and gateway, that began while the gateway was a plain router: the kernel knows
  * them, and would go on with them as they were.
@@ -14,17 +11,17 @@ export const FLOWS_BEFORE_THE_SERVICE: FreshScenario = {
   arms: [2, 1],
   run: async (fresh) => {
     await fresh.startTraffic();
-    await fresh.control(() => Bun.sleep(MOMENT_MS));
+    await fresh.control(() => fresh.observe());
     assert.match((await fresh.browse()) ?? "nothing", new RegExp(ROUTER.public4));
     const gateway = await fresh.lab.startGateway();
     await fresh.forgetRedirects();
-    await fresh.guarded(() => Bun.sleep(MOMENT_MS));
+    await fresh.guarded(() => fresh.observe());
     await fresh.guarded(async () => {
       assert.equal((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status, 200);
-      await Bun.sleep(MOMENT_MS);
+      await fresh.observe();
       assert.match((await fresh.browse()) ?? "nothing", new RegExp(VPN.vpn1.v4));
       await gateway.api("POST", "/api/disconnect");
-      await Bun.sleep(MOMENT_MS);
+      await fresh.observe();
     });
   },
 };

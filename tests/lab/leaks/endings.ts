@@ -3,8 +3,6 @@ import { randomFrom } from "./random.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
 
-/** Long enough for fifty datagrams of each sender. */
-const MOMENT_MS = 250;
 /** With two labs 42 moments in all: both play each action seven times, at moments of their own. */
 const MOMENTS = 7;
 
@@ -52,7 +50,7 @@ export const ENDINGS: readonly Scenario[] = [
         run: async (stage) => {
           const before = await stage.browse();
           await stage.gateway.kill(signal);
-          await Bun.sleep(MOMENT_MS);
+          await stage.observe();
           assert.equal(await stage.browse(), before);
           await stage.gateway.start();
           await stage.mended();

@@ -5,12 +5,10 @@ import { Wiretap } from "../wiretap.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
 
-/** Long enough for thirty packets of each kind. */
-const MOMENT_MS = 400;
 /** Source ports by which the sniffer tells the probes' packets from WireGuard's own. */
 const FIRST_PORT = 40_100;
 
-/** WireGuard's four messages with nothing true in them, and one that is none, in hexadecimal. */
+/** WireGuard's four messages with invalid contents, and a payload that is not WireGuard, in hexadecimal. */
 const PAYLOADS = [
   `01000000${"a5".repeat(144)}`,
   `02000000${"a5".repeat(88)}`,
@@ -19,7 +17,7 @@ const PAYLOADS = [
   Buffer.from("none of WireGuard's").toHex(),
 ];
 
-/** The one address that may be reached beside the tunnel is for the tunnel's own packets alone. */
+/** The endpoint may be reached outside the tunnel, but only by the tunnel's own packets. */
 export const ENDPOINT_SCENARIOS: readonly Scenario[] = (["connected", "blocked"] as const).map((from) => ({
   name: `client and gateway send to the VPN server's own address while ${from}`,
   arms: [2, 1],
@@ -37,7 +35,7 @@ export const ENDPOINT_SCENARIOS: readonly Scenario[] = (["connected", "blocked"]
 async function probesOf({ lab }: Stage): Promise<Outcome[]> {
   const { client, gateway } = lab.namespaces;
   const probes = await Promise.all([client, gateway].map((from) => Probe.start(from, targets())));
-  await Bun.sleep(MOMENT_MS);
+  await Promise.all(probes.map((probe) => probe.sends()));
   return (await Promise.all(probes.map((probe) => probe.stop()))).flat();
 }
 

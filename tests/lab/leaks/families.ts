@@ -4,12 +4,10 @@ import type { CustomServer } from "../../../src/servers/schema.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
 
-/** Long enough for fifty packets of each family. */
-const MOMENT_MS = 300;
 const URLS = { 4: `http://${INTERNET.host4}/`, 6: `http://[${INTERNET.host6}]/` } as const;
 const SEEN_AS = { 4: VPN.vpn1.v4, 6: VPN.vpn1.v6 } as const;
 
-/** A tunnel of one family carries that one; the other is refused, and does not pass beside the tunnel. */
+/** A tunnel of one family carries that one; the other is refused, and does not pass outside the tunnel. */
 export const FAMILY_SCENARIOS: readonly Scenario[] = [
   {
     name: "a tunnel with an IPv4 address alone",
@@ -38,7 +36,7 @@ async function oneFamily(stage: Stage, carried: 4 | 6, server: Partial<CustomSer
   await stage.request("/api/custom/add", { ...customBody, ...server });
   await stage.request("/api/provider/custom");
   assert.deepEqual((await stage.connect(server.name)).body, { success: true });
-  await Bun.sleep(MOMENT_MS);
+  await stage.observe();
   const refused = carried === 4 ? 6 : 4;
   const { client, gateway } = stage.lab.namespaces;
   for (const namespace of [client, gateway]) {

@@ -4,14 +4,14 @@ import type { Sniffer } from "../sniffer.ts";
 import type { Traffic } from "../traffic.ts";
 import { type Count, measured, type Row } from "./row.ts";
 
-/** Leaks show within milliseconds, later where other tests run beside. */
+/** Leaks show within milliseconds, and later if other tests run at the same time. */
 const CONTROL_WITHIN_MS = 60_000;
 
 /** A scenario that begins before there is a gateway, or needs one without its service: it has a lab of its own. */
 export interface FreshScenario {
   name: string;
   arms: readonly Arms[];
-  /** Proves its detector on the way; throws where what it observes is wrong. */
+  /** Proves its detector on the way; throws if what it observes is wrong. */
   run(fresh: Fresh): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export async function playFresh(scenario: FreshScenario, arms: Arms): Promise<Ro
 
 type Measured = ReturnType<typeof measured>;
 
-/** A lab where the gateway is a plain router, with a sniffer, and traffic once it is asked for. */
+/** A lab in which the gateway is a plain router, with a sniffer, and with traffic once it is started. */
 export class Fresh {
   readonly total: Measured = { sent: 0, tunnelled: 0, refused: 0, leaked: 0, leaks: [], missed: 0 };
   private traffics: Traffic[] = [];
@@ -55,7 +55,7 @@ export class Fresh {
     return this.lab.sandbox.arms;
   }
 
-  /** A command in the gateway's namespace; throws where it fails. */
+  /** A command in the gateway's namespace; throws if it fails. */
   async inside(argv: readonly string[], stdin?: string): Promise<string> {
     const ran = await this.lab.exec(this.lab.namespaces.gateway, argv, stdin);
     if (ran.code !== 0) throw new Error(`${argv.join(" ")}: ${ran.stderr}`);
@@ -73,6 +73,11 @@ export class Fresh {
     this.traffics = await Promise.all([client, gateway].map((sender) => this.lab.traffic(sender)));
   }
 
+  /** Returns once the client and the gateway have each sent a hundred more datagrams: 500 ms if nothing else runs. */
+  async observe(): Promise<void> {
+    await Promise.all(this.traffics.map((traffic) => traffic.sends(100)));
+  }
+
   /** Nothing may leak while `work` is done. */
   async guarded(work: () => Promise<unknown>): Promise<void> {
     const before = await this.count();
@@ -83,18 +88,19 @@ export class Fresh {
     total.leaks.push(...part.leaks);
   }
 
-  /** The positive control: from the start of `work` the same sniffer sees leaks, and before long, or this throws. */
+  /** The positive control: throws unless the same sniffer sees leaks soon after the start of `work`. */
   async control(work: () => Promise<unknown>): Promise<void> {
     const before = await this.count();
     await work();
     const deadline = performance.now() + CONTROL_WITHIN_MS;
     while (measured(before, await this.count()).leaked === 0) {
-      if (performance.now() > deadline) throw new Error("positive control: no leak where there must be some");
+      if (performance.now() > deadline)
+        throw new Error("positive control: no leak, though there must be some");
       await Bun.sleep(50);
     }
   }
 
-  /** With one card the plain router tells the client of the shorter way, and the client remembers for minutes. */
+  /** With one card the plain router sends the client an ICMP redirect, which the client remembers for minutes. */
   async forgetRedirects(): Promise<void> {
     for (const family of ["-4", "-6"]) {
       await this.lab.exec(this.lab.namespaces.client, ["ip", family, "route", "flush", "cache"]);

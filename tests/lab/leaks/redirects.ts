@@ -5,8 +5,8 @@ import { Wiretap } from "../wiretap.ts";
 import type { FreshScenario } from "./fresh.ts";
 import type { Scenario } from "./scenario.ts";
 
-/** Long enough for sixty packets of the client's, each of which a plain router would answer with a redirect. */
-const MOMENT_MS = 300;
+/** Of the client, each of which a plain router would answer with a redirect. */
+const PACKETS = 60;
 /** The kernel allows one a second to each client. */
 const QUIET_MS = 1_200;
 const REDIRECTS = "icmp[icmptype] == icmp-redirect or (icmp6 and ip6[40] == 137)";
@@ -19,10 +19,11 @@ export const REDIRECT_SCENARIOS: readonly Scenario[] = (["connected", "blocked"]
   name: `no ICMP redirect is sent, and the client's routes stay, while ${from}`,
   arms: [1],
   from,
-  run: async ({ lab }) => {
+  run: async (stage) => {
+    const { lab } = stage;
     const gateway6 = await useLinkAddresses(lab);
     try {
-      assert.deepEqual(await redirectsDuring(lab, () => Bun.sleep(MOMENT_MS)), []);
+      assert.deepEqual(await redirectsDuring(lab, () => stage.observe(PACKETS)), []);
       assert.deepEqual(await waysOf(lab), [LAN.gateway4, gateway6]);
     } finally {
       await defaultRoute(lab, lab.namespaces.client, LAN.gateway6);

@@ -1,37 +1,37 @@
 import type { Arms } from "../../../src/sandbox/topology.ts";
 import { VPN } from "../../../src/sandbox/topology.ts";
 import type { Catch } from "../sniffer.ts";
-import type { TrafficReport } from "../traffic.ts";
+import type { TrafficProgress } from "../traffic.ts";
 import type { Layer } from "./layer.ts";
 import type { Allowance } from "./scenario.ts";
 
-/** What a scenario came to. Numbers are packets or questions, of the LAN client and of the gateway together. */
+/** The result of a scenario. Numbers are packets or questions of the LAN client and the gateway together. */
 export interface Row {
   scenario: string;
   arms: Arms;
   layer: Layer;
   sent: number;
-  /** Answered, and where the internet says whom it saw, it saw a VPN server. */
+  /** Answered; if the internet says whom it saw, it saw a VPN server. */
   tunnelled: number;
-  /** Told at once that there is no way. */
+  /** Refused at once. */
   refused: number;
-  /** Frames on the uplink beside the tunnel, or, where more, questions that the internet saw come from elsewhere. */
+  /** Frames on the uplink outside the tunnel or, if more, questions that reached the internet outside it. */
   leaked: number;
   /** The first few of them, in words. */
   leaks: string[];
   /** Frames that the sniffer did not get: a proof needs 0. */
   missed: number;
-  /** What the scenario found wrong beside leaks, or null. */
+  /** What else the scenario found wrong, or null. */
   failure: string | null;
 }
 
 /** All that was counted until one moment. */
 export interface Count {
   caught: Catch;
-  traffic: readonly TrafficReport[];
+  traffic: readonly TrafficProgress[];
 }
 
-/** So many leaks are shown in words. */
+/** The number of leaks that are shown in words. */
 const SHOWN = 5;
 const VPN_ADDRESSES: readonly string[] = Object.values(VPN).flatMap(({ v4, v6 }) => [v4, v6]);
 
@@ -55,7 +55,7 @@ export function measured(
   };
 }
 
-function sums(reports: readonly TrafficReport[]) {
+function sums(reports: readonly TrafficProgress[]) {
   const tallies = reports.flatMap((report) => Object.values(report));
   const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
   const outside = tallies

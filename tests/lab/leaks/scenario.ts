@@ -1,7 +1,7 @@
 import type { Arms } from "../../../src/sandbox/topology.ts";
 import type { Stage } from "./stage.ts";
 
-/** What may leave the uplink in a scenario beside WireGuard, ARP, NDP and DHCP, judged by the sniffer's line for it. */
+/** What else than WireGuard, ARP, NDP and DHCP may leave the uplink in a scenario, judged by the sniffer's line. */
 export type Allowance = (leak: string) => boolean;
 
 /**
@@ -14,10 +14,10 @@ export interface Scenario {
   arms: readonly Arms[];
   from: "blocked" | "connected";
   /**
-   * Runs while the sniffer and the traffic run; throws where what it observes is wrong. `node:assert` and not the
-   * test runner's `expect`, for the report plays it too.
+   * Runs while the sniffer and the traffic run; throws if what it observes is wrong. It uses `node:assert`, not the
+   * test runner's `expect`, because the report plays it too.
    */
   run(stage: Stage): Promise<void>;
-  /** Packets that are asked for: the handshakes to an endpoint that is not there, the lookup of a name. */
+  /** Packets that the scenario causes: handshakes to a dead endpoint, the lookup of a name. */
   allowed?: Allowance;
 }

@@ -13,12 +13,12 @@ const RARELY_MS = 100;
 const SERVER = "box-vpn-1";
 const PAGE = `http://${INTERNET.host4}/`;
 const PAGE6 = `http://[${INTERNET.host6}]/`;
-/** A dead tunnel is noticed within 5 s and dialled anew, each slower while tests run beside. */
+/** A dead tunnel is noticed within 5 s and dialled again; both are slower if other tests run at the same time. */
 const MENDED_WITHIN_MS = 60_000;
-/** What mends at once does so by then; the rest is what the stage mends itself, by a restart. */
+/** What the service repairs at once is repaired by then; the stage repairs the rest itself, by a restart. */
 const MENDED_SOON_MS = 400;
 
-/** What a sniffer has caught before its first frame. */
+/** The catch of a sniffer before its first frame. */
 const NOTHING = { frames: 0, wireguard: 0, arp: 0, ndp: 0, dhcp: 0, leaks: [], missed: 0 };
 
 /**
@@ -61,7 +61,7 @@ export class Stage {
     return this.lab.sandbox.arms;
   }
 
-  /** Scenarios play one after the other, whoever asks. */
+  /** Scenarios play one after the other, even if they are started together. */
   play(scenario: Scenario): Promise<Row> {
     const row = this.turn.then(() => this.playNow(scenario));
     this.turn = row.catch(() => {});
@@ -107,6 +107,11 @@ export class Stage {
     if (!right) throw new Error(`the client should be seen as ${address}, but the page is ${page}`);
   }
 
+  /** Returns once the client and the gateway have each sent so many more datagrams: 250 ms if nothing else runs. */
+  async observe(datagrams = 50): Promise<void> {
+    await Promise.all(this.traffics.map((traffic) => traffic.sends(datagrams)));
+  }
+
   /** Brings the gateway into a state from which scenarios begin; connected is connected over IPv4 and IPv6. */
   async bring(state: Scenario["from"]): Promise<void> {
     const body = await this.status();
@@ -121,13 +126,13 @@ export class Stage {
     if (answer.status !== 200) throw new Error(`cannot connect before a scenario: ${answer.body.error}`);
   }
 
-  /** Returns once the service itself has repaired everything; throws where it does not. */
+  /** Returns once the service itself has repaired everything; throws if it does not. */
   async mended(): Promise<void> {
     const broken = await this.brokenAfter(MENDED_WITHIN_MS);
-    if (broken !== null) throw new Error(`the service does not mend what was broken: ${broken}`);
+    if (broken !== null) throw new Error(`the service does not repair what was broken: ${broken}`);
   }
 
-  /** Throws where the sniffer has not seen all. */
+  /** Throws if the sniffer missed frames. */
   async close(): Promise<void> {
     try {
       await Promise.all(this.traffics.map((traffic) => traffic.stop()));
@@ -147,7 +152,7 @@ export class Stage {
     );
     await this.restore();
     const end = await this.count();
-    // What leaked between the last scenario and this one is of this one.
+    // What leaked since the last scenario counts in this one.
     const before = { ...begin, caught: this.last.caught };
     this.last = end;
     const { arms, layer } = this;
@@ -176,7 +181,7 @@ export class Stage {
     }
   }
 
-  /** What is not as it has to be, as far as this stage has the layers; null where all is. */
+  /** What is wrong, as far as this stage has the layers, or null. */
   private async broken(): Promise<string | null> {
     if (!(await this.network.rulesStand())) return "the routing rules are not as they were";
     const health = await this.gateway.api("GET", "/health").catch(() => null);

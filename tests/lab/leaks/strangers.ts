@@ -23,7 +23,7 @@ const UNLIMITED = [
   "net.ipv4.icmp_msgs_per_sec=100000",
   "net.ipv6.icmp.ratelimit=0",
 ];
-/** Long enough for fifty packets, and for what a tunnel's two programs have before them. */
+/** For answers, and for what waits in front of a tunnel's two programs. */
 const MOMENT_MS = 500;
 const DHCP = { 4: { sourcePort: 68, port: 67 }, 6: { sourcePort: 546, port: 547 } } as const;
 
@@ -51,7 +51,7 @@ export const STRANGER_SCENARIOS: readonly Scenario[] = [
       const switches = async () => {
         for (const server of ["box-vpn-2", "box-vpn-1"]) {
           assert.equal((await stage.connect(server)).status, 200);
-          await Bun.sleep(MOMENT_MS);
+          await stage.observe(100);
         }
       };
       assert.deepEqual(await untranslated(stage.lab, switches), []);
@@ -163,7 +163,9 @@ async function publicNeighbour({ lab }: Stage): Promise<void> {
     { protocol: "tcp", address: PUBLIC.gateway, port: PORT, payload },
     { protocol: "udp", address: PUBLIC.gateway, port: PORT, payload },
   ]);
-  await Bun.sleep(MOMENT_MS);
+  await probe.until(
+    ({ target, answered, refused }) => (target.address === LAN.gateway6 ? answered : refused) > 0,
+  );
   const [inside, ...refused] = await probe.stop();
   const heard = await listener.stop();
   const beyond = await answersToStrangers(lab, [PUBLIC.gateway]);
@@ -191,7 +193,7 @@ async function shapedLikeDhcp({ lab }: Stage): Promise<void> {
   const tap = await Wiretap.start(router, "lan0", `udp and src port 68 and dst host ${home.v4}`);
   for (const targets of [forInternet, [{ ...packet, ...DHCP[4], address: home.v4 }]]) {
     const probes = await Promise.all([client, gateway].map((namespace) => Probe.start(namespace, targets)));
-    await Bun.sleep(MOMENT_MS);
+    await Promise.all(probes.map((probe) => probe.sends()));
     await Promise.all(probes.map((probe) => probe.stop()));
   }
   const own = lab.sandbox.arms === 2 ? UPLINK.gateway4 : LAN.gateway4;

@@ -5,8 +5,6 @@ import { INTERNET } from "../../../src/sandbox/topology.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
 
-/** Long enough for fifty datagrams of each sender. */
-const MOMENT_MS = 250;
 /** Between two removals, so that each is seen alone. */
 const STEP_MS = 50;
 /** A repair takes some 50 ms, and much longer on a machine with other work; what is not repaired by then never is. */
@@ -78,7 +76,7 @@ export const TAMPERING: readonly Scenario[] = [
       for (const [family = "", ...selector] of rules) {
         await stage.inside("ip", family, "rule", "add", ...selector, "lookup", "main");
       }
-      await Bun.sleep(MOMENT_MS);
+      await stage.observe();
       for (const [family = "", ...selector] of rules) {
         await stage.inside("ip", family, "rule", "del", ...selector, "lookup", "main");
       }
@@ -92,18 +90,18 @@ export const TAMPERING: readonly Scenario[] = [
   ]),
 ];
 
-/** The service itself has both layers, tunnel included, back as they were. */
+/** The service itself restores both layers and the tunnel. */
 function tampering(name: string, from: Scenario["from"], tamper: (stage: Stage) => Promise<void>): Scenario {
   const run = async (stage: Stage) => {
     const { interface: base } = stage.lab.sandbox;
-    // A tunnel that was dialled just now has its former one beside it for a moment.
+    // For a moment a new tunnel exists next to the former one.
     await until("the former tunnel ends", async () => {
       const listing = await table(stage);
       return !(listing.includes(`${base}0`) && listing.includes(`${base}1`));
     });
     const before = asOneTunnel(await table(stage), base);
     await tamper(stage);
-    await Bun.sleep(MOMENT_MS);
+    await stage.observe();
     await until("the table is as it was", async () => asOneTunnel(await table(stage), base) === before);
     await stage.mended();
   };
@@ -113,7 +111,7 @@ function tampering(name: string, from: Scenario["from"], tamper: (stage: Stage) 
 async function until(claim: string, met: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + REPAIRED_WITHIN_MS;
   while (!(await met())) {
-    assert.ok(performance.now() < deadline, `it does not come to that: ${claim}`);
+    assert.ok(performance.now() < deadline, `still not so: ${claim}`);
     await Bun.sleep(STEP_MS);
   }
 }

@@ -3,8 +3,6 @@ import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topolog
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
 
-/** Long enough for fifty packets of each sender. */
-const MOMENT_MS = 250;
 /** A tunnel whose uplink was away is live again with its next packet; busy, somewhat later. */
 const BACK_WITHIN_MS = 60_000;
 
@@ -16,7 +14,7 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
     from: "connected",
     run: async (stage) => {
       await stage.lab.unplug();
-      await Bun.sleep(MOMENT_MS);
+      await stage.observe();
       await stage.lab.plug();
       await seeCarrier(stage);
       await tunnelIsBack(stage);
@@ -49,10 +47,10 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
       const [own, other] =
         stage.arms === 1 ? [LAN.gateway4, "192.168.77.3"] : [UPLINK.gateway4, "192.168.88.3"];
       await ip(stage, `address del ${own}/24 dev ${uplink}`);
-      await Bun.sleep(MOMENT_MS / 2);
+      await stage.observe(25);
       await ip(stage, `address add ${other}/24 dev ${uplink}`);
       await defaultRoutes(stage);
-      await Bun.sleep(2 * MOMENT_MS);
+      await stage.observe(100);
       // wireguard-go sends from the former address until its handshake is renewed, 15 s later.
       await stage.disconnect();
     },
@@ -65,7 +63,7 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
       const { lan } = stage.lab.sandbox;
       await ip(stage, `route replace default via ${LAN.client4} dev ${lan}`);
       await ip(stage, `-6 route replace default via ${LAN.client6} dev ${lan}`);
-      await Bun.sleep(2 * MOMENT_MS);
+      await stage.observe(100);
       await defaultRoutes(stage);
       await tunnelIsBack(stage);
     },
@@ -91,7 +89,7 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
 async function downAndUp(stage: Stage): Promise<void> {
   const { uplink } = stage.lab.sandbox;
   await ip(stage, `link set ${uplink} down`);
-  await Bun.sleep(MOMENT_MS);
+  await stage.observe();
   await ip(stage, `link set ${uplink} up`);
   await seeCarrier(stage);
   // The kernel has dropped the routes and IPv6 addresses; DHCP and router advertisements would bring them back.
@@ -108,7 +106,7 @@ async function injectRoutes(stage: Stage, from: Scenario["from"]): Promise<void>
   const ways6 = [`${INTERNET.host6}/128`, "2001:db8:113::/64", "::/1", "8000::/1", "fd64::/64"];
   for (const prefix of ways4) await ip(stage, `route add ${prefix} via ${router.v4} dev ${uplink}`);
   for (const prefix of ways6) await ip(stage, `-6 route add ${prefix} via ${router.v6} dev ${uplink}`);
-  await Bun.sleep(2 * MOMENT_MS);
+  await stage.observe(100);
   await stage.sees(from === "connected" ? VPN.vpn1.v4 : null);
   for (const prefix of ways4) await ip(stage, `route del ${prefix} dev ${uplink}`);
   for (const prefix of ways6) await ip(stage, `-6 route del ${prefix} dev ${uplink}`);
@@ -138,7 +136,7 @@ async function addPublicPrefix(stage: Stage, from: Scenario["from"]): Promise<vo
   await proxy(true);
   await ip(stage, `address add 203.0.113.200/24 dev ${uplink}`);
   await ip(stage, `address add 2001:db8:113::200/64 dev ${uplink} nodad`);
-  await Bun.sleep(2 * MOMENT_MS);
+  await stage.observe(100);
   await ip(stage, `address del 203.0.113.200/24 dev ${uplink}`);
   await ip(stage, `address del 2001:db8:113::200/64 dev ${uplink}`);
   await proxy(false);
