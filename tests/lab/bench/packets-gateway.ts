@@ -1,11 +1,12 @@
-import { applyRules, rulesFor } from "../../../src/killswitch/routing-rules.ts";
 import { blocked, type FirewallTunnel, type Policy } from "../../../src/killswitch/policy.ts";
+import { applyRules, rulesFor } from "../../../src/killswitch/routing-rules.ts";
 import { rulesetOf } from "../../../src/killswitch/ruleset.ts";
 import { markOf, slotOf, tableOf } from "../../../src/network/slot.ts";
 import { applySysctls, sysctlsFor } from "../../../src/network/sysctls.ts";
 import { LinuxHost } from "../../../src/system/linux.ts";
-import { datagramFrame, type Datagram } from "../packet.ts";
-import type { Order } from "./packets-sender.ts";
+import { cidrs, ip, ips } from "../../fake/address.ts";
+import { type Datagram, datagramFrame } from "../packet.ts";
+import { Sender } from "./packets-sender.ts";
 
 /**
  * How a gateway treats its packets: by the product's rules, by the few rules of a router that does NAT, or by none.
@@ -117,12 +118,20 @@ export class PacketGateway {
       host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
     await own.run(["sysctl", "-qw", `net.ipv4.conf.all.rp_filter=${RP_FILTER}`]);
     await batch(own, ["link set lo up", ...this.cables()]);
-    await batch(ofHome, this.lans().map((_, number) => `link set home${number} up`));
-    await batch(ofFar, this.tunnels().map((_, number) => `link set far${number} up`));
+    await batch(
+      ofHome,
+      this.lans().map((_, number) => `link set home${number} up`),
+    );
+    await batch(
+      ofFar,
+      this.tunnels().map((_, number) => `link set far${number} up`),
+    );
     await batch(own, this.addresses());
     await applySysctls(own, sysctlsFor({ ...NETWORK, lans: this.lans() }));
     await ofFar.run(["nft", "-f", "-"], { stdin: this.counting("far0", "saddr", "up") });
-    await ofHome.run(["nft", "-f", "-"], { stdin: this.counting(`home${this.size.lans - 1}`, "daddr", "down") });
+    await ofHome.run(["nft", "-f", "-"], {
+      stdin: this.counting(`home${this.size.lans - 1}`, "daddr", "down"),
+    });
     if (this.kind === "portcullis") await this.protect(own);
     if (this.kind === "minimal") await own.run(["nft", "-f", "-"], { stdin: this.minimalRules() });
   }
@@ -221,7 +230,7 @@ export class PacketGateway {
   private lans() {
     return Array.from({ length: this.size.lans }, (_, number) => ({
       interface: `lan${number}`,
-      prefixes: [`192.168.${number}.0/24`, `fd00:${number}::/64`, "fe80::/10"],
+      prefixes: cidrs(`192.168.${number}.0/24`, `fd00:${number}::/64`, "fe80::/10"),
     }));
   }
 
@@ -232,9 +241,9 @@ export class PacketGateway {
         interface: links[0],
         mark: markOf(number),
         zone: zones[0],
-        endpoint: { address: `198.51.100.${number + 1}`, port: 51820 },
-        addresses: [tunnelAddress(number, 4), tunnelAddress(number, 6)],
-        resolvers: [`10.64.${number}.1`, `fd64:${number}::1`],
+        endpoint: { address: ip(`198.51.100.${number + 1}`), port: 51820 },
+        addresses: ips(tunnelAddress(number, 4), tunnelAddress(number, 6)),
+        resolvers: ips(`10.64.${number}.1`, `fd64:${number}::1`),
       };
     });
   }
@@ -253,9 +262,9 @@ export function connections(count: number, client = 1): Connection[] {
 const NETWORK = {
   lans: [],
   uplink: "up0",
-  uplinkAddresses: ["192.168.99.2"],
-  addresses: [],
-  uplinkPrefixes: ["192.168.99.0/24"],
+  uplinkAddresses: ips("192.168.99.2"),
+  addresses: ips("192.168.99.2"),
+  uplinkPrefixes: cidrs("192.168.99.0/24"),
   uplinkMtu: 1500,
   ipv6: "on",
   online: true,
@@ -273,54 +282,4 @@ function tunnelAddress(tunnel: number, family: Family): string {
 
 function colons(mac: string): string {
   return mac.replace(/(..)(?=.)/g, "$1:");
-}
-
-/** A program that puts frames on one link. No other program interrupts it, so that a busy machine can measure too. */
-class Sender {
-  private readonly lines: AsyncIterator<string>;
-
-  private constructor(private readonly child: Bun.Subprocess<"pipe", "pipe", "inherit">) {
-    this.lines = linesOf(child.stdout);
-  }
-
-  static async start(namespace: string, link: string, processor: number): Promise<Sender> {
-    const program = [process.execPath, new URL("./packets-sender.ts", import.meta.url).pathname, link];
-    const alone = ["chrt", "--fifo", "1", "taskset", "-c", String(processor)];
-    const sender = new Sender(
-      Bun.spawn([...alone, "ip", "netns", "exec", namespace, ...program], {
-        stdin: "pipe",
-        stdout: "pipe",
-        stderr: "inherit",
-      }),
-    );
-    await sender.answer();
-    return sender;
-  }
-
-  order(order: Order): Promise<number> {
-    this.child.stdin.write(`${JSON.stringify(order)}\n`);
-    this.child.stdin.flush();
-    return this.answer();
-  }
-
-  async stop(): Promise<void> {
-    this.child.kill("SIGKILL");
-    await this.child.exited;
-  }
-
-  private async answer(): Promise<number> {
-    const { value, done } = await this.lines.next();
-    if (done) throw new Error("the program that sends frames has ended");
-    return Number(value);
-  }
-}
-
-async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of stream) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
-  }
 }

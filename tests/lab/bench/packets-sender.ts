@@ -28,10 +28,60 @@ const { symbols: libc } = dlopen("libc.so.6", {
 });
 
 /** What a sender is told, one JSON object a line. Each is answered with a number on a line of its own. */
-export type Order =
+type Order =
   | { do: "send"; frames: readonly string[]; times: number }
   /** The connections that the kernel of this namespace knows. */
   | { do: "forget connections" };
+
+/** A program that puts frames on one link. No other program interrupts it, so that a busy machine can measure too. */
+export class Sender {
+  private readonly lines: AsyncIterator<string>;
+
+  private constructor(private readonly child: Bun.Subprocess<"pipe", "pipe", "inherit">) {
+    this.lines = linesOf(child.stdout);
+  }
+
+  static async start(namespace: string, link: string, processor: number): Promise<Sender> {
+    const program = [process.execPath, import.meta.path, link];
+    const alone = ["chrt", "--fifo", "1", "taskset", "-c", String(processor)];
+    const sender = new Sender(
+      Bun.spawn([...alone, "ip", "netns", "exec", namespace, ...program], {
+        stdin: "pipe",
+        stdout: "pipe",
+        stderr: "inherit",
+      }),
+    );
+    await sender.answer();
+    return sender;
+  }
+
+  order(order: Order): Promise<number> {
+    this.child.stdin.write(`${JSON.stringify(order)}\n`);
+    this.child.stdin.flush();
+    return this.answer();
+  }
+
+  async stop(): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.child.exited;
+  }
+
+  private async answer(): Promise<number> {
+    const { value, done } = await this.lines.next();
+    if (done) throw new Error("the program that sends frames has ended");
+    return Number(value);
+  }
+}
+
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
 
 /** Nanoseconds from the first frame to the last. A cable between namespaces has no queue: by then each has arrived. */
 function send(socket: number, frames: readonly Uint8Array[], times: number): number {

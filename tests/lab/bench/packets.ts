@@ -1,6 +1,13 @@
 import { availableParallelism } from "node:os";
 import { type Measurement, measurementOf, median, ratioAtMost } from "./measure.ts";
-import { connections, type Direction, type Family, type Kind, PacketGateway, type Size } from "./packets-gateway.ts";
+import {
+  connections,
+  type Direction,
+  type Family,
+  type Kind,
+  PacketGateway,
+  type Size,
+} from "./packets-gateway.ts";
 
 /** Of the whole way of a packet, against the minimal gateway. */
 const LIMITS = { established: 1.1, new: 1.15 };
@@ -20,10 +27,7 @@ type Samples = Record<Kind, number[]>;
  * What the kernel needs for one packet of the LAN's, in nanoseconds, on one processor: with the product's rules, with a
  * minimal NAT gateway's, and with none. Instead of tunnels there are cables, so that no encryption is measured.
  */
-export async function measurePackets(
-  turns: number,
-  sizes: readonly Size[] = SIZES,
-): Promise<Measurement[]> {
+export async function measurePackets(turns: number, sizes: readonly Size[] = SIZES): Promise<Measurement[]> {
   const measurements: Measurement[] = [];
   for (const size of sizes) {
     const gateways: PacketGateway[] = [];
@@ -56,7 +60,8 @@ async function established(
   const measurements: Measurement[] = [];
   for (const kind of KINDS) {
     await sides[kind].forgetConnections();
-    for (const direction of ["up", "down", "up"] as const) await sides[kind].send(direction, of(direction, kind), 1);
+    for (const direction of ["up", "down", "up"] as const)
+      await sides[kind].send(direction, of(direction, kind), 1);
   }
   for (const direction of ["up", "down"] as const) {
     const samples = await inTurns(turns, async (kind) => {
@@ -72,7 +77,7 @@ async function established(
         ...{ name, unit: "ns", portcullis: samples.portcullis, wgQuick: samples.minimal },
         aim: ratioAtMost(LIMITS.established),
       }),
-      beyond(name, samples),
+      beyond(samples),
     );
   }
   return measurements;
@@ -105,11 +110,15 @@ async function opened(sides: Sides, size: Size, turns: number): Promise<Measurem
 }
 
 /** What the rules and the routing cost beyond forwarding alone. */
-function beyond(name: string, { portcullis, minimal, forwarding }: Samples): Measurement {
+function beyond({ portcullis, minimal, forwarding }: Samples): Measurement {
   const alone = median(forwarding);
   return measurementOf({
     name: `… more than forwarding alone (${alone.toFixed(0)} ns)`,
-    ...{ unit: "ns", portcullis: portcullis.map((ns) => ns - alone), wgQuick: minimal.map((ns) => ns - alone) },
+    ...{
+      unit: "ns",
+      portcullis: portcullis.map((ns) => ns - alone),
+      wgQuick: minimal.map((ns) => ns - alone),
+    },
   });
 }
 
@@ -129,5 +138,9 @@ function assertArrived(kind: Kind, arrived: number, sent: number): void {
 
 function nameOf({ lans, tunnels }: Size, flows?: number): string {
   const count = (number: number, word: string) => `${number} ${word}${number === 1 ? "" : "s"}`;
-  return [...(flows === undefined ? [] : [count(flows, "flow")]), count(lans, "LAN"), count(tunnels, "tunnel")].join(", ");
+  return [
+    ...(flows === undefined ? [] : [count(flows, "flow")]),
+    count(lans, "LAN"),
+    count(tunnels, "tunnel"),
+  ].join(", ");
 }
