@@ -205,7 +205,13 @@ export class PacketGateway {
 
   private policy(): Policy {
     const tunnels = this.tunnels();
-    return { ...blocked({ ...NETWORK, lans: this.lans() }), endpoints: tunnels, carrying: tunnels };
+    const own = this.lans().map((_, number) => clientAddress(number, 4, 0));
+    const addresses = [...NETWORK.addresses, ...ips(...own)];
+    return {
+      ...blocked({ ...NETWORK, lans: this.lans(), addresses }),
+      endpoints: tunnels,
+      carrying: tunnels,
+    };
   }
 
   /** Interface pairs and masquerade, in the fewest rules. */
