@@ -8,23 +8,30 @@ export function chain(name: string, head: string | null, rules: readonly string[
   return `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join("")}  }\n`;
 }
 
-/** A look-up in a map takes as long as so many comparisons. */
-const FEW_INTERFACES = 4;
+/** A look-up in a set or a map takes as long as so many comparisons. */
+const FEW = 4;
 
 /** Rules that give each interface its verdict, the most travelled first. */
 export function byInterface(
   field: "iifname" | "oifname",
   verdicts: readonly (readonly [string, string])[],
 ): string[] {
-  if (verdicts.length <= FEW_INTERFACES) {
+  if (verdicts.length <= FEW) {
     return verdicts.map(([name, verdict]) => `${field} "${name}" ${verdict}`);
   }
   return [`${field} vmap { ${verdicts.map(([name, verdict]) => `"${name}" : ${verdict}`).join(", ")} }`];
 }
 
+/** Matches for what is sent to one of these addresses. */
+export function toOneOf(family: 4 | 6, addresses: readonly Address[]): string[] {
+  const some = addresses.filter((address) => familyOf(address) === family);
+  const field = `${headerOf(family)} daddr`;
+  return some.length <= FEW ? some.map((address) => `${field} ${address}`) : [`${field} ${anyOf(some)}`];
+}
+
 /** The same for pairs of the interface that a packet arrives by and the one that it leaves by. */
 export function byPair(verdicts: readonly (readonly [string, string, string])[]): string[] {
-  if (2 * verdicts.length <= FEW_INTERFACES) {
+  if (2 * verdicts.length <= FEW) {
     return verdicts.map(([from, to, verdict]) => `iifname "${from}" oifname "${to}" ${verdict}`);
   }
   const elements = verdicts.map(([from, to, verdict]) => `"${from}" . "${to}" : ${verdict}`);
@@ -46,7 +53,11 @@ export function outsideOf(
   addresses: readonly (Address | Prefix)[],
 ): string {
   const some = addresses.filter((address) => familyOf(address) === family);
-  return some.length === 0 ? `meta nfproto ipv${family}` : `${headerOf(family)} ${field} != ${anyOf(some)}`;
+  if (some.length === 0) return `meta nfproto ipv${family}`;
+  const outside = `${headerOf(family)} ${field} !=`;
+  return some.length <= FEW
+    ? some.map((address) => `${outside} ${address}`).join(" ")
+    : `${outside} ${anyOf(some)}`;
 }
 
 /** One match for each family of the LAN's hosts. */

@@ -1,8 +1,7 @@
-import { type Address, familyOf } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
 import { REFUSAL_MARK } from "../network/slot.ts";
 import { DNS } from "./dns.ts";
-import { byFamily, byInterface, chain, headerOf, isMarked } from "./match.ts";
+import { byInterface, chain, isMarked, toOneOf } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 import { dropForwarded, dropOtherAddressees, dropStrangers, markPublic } from "./strangers.ts";
 import { markReplies } from "./uplink.ts";
@@ -51,9 +50,10 @@ function fromLan(policy: Policy, lan: Lan, blocks: boolean): string[] {
     ...(blocks ? dropStrangers(lan, family) : []),
     ...(blocks && family === 6 ? markPublic() : []),
     ...(lan.interface === uplink ? markReplies(policy, family) : []),
+    ...dropToTunnels(endpoints, family),
     ...(carrying.length === 0
-      ? dropToTunnels(addressesOf(endpoints, family))
-      : [...byDestination(policy, family), ...inZoneOfLan(carrying, family, blocks)]),
+      ? []
+      : [...forGateway(policy, family), ...inZoneOfLan(carrying, family, blocks)]),
   ]);
 }
 
@@ -70,24 +70,16 @@ function fromUplink(policy: Policy, blocks: boolean): string[] {
 }
 
 function fromOutside(endpoints: readonly FirewallTunnel[], blocks: boolean): string[] {
-  const addresses = ([4, 6] as const).flatMap((family) => addressesOf(endpoints, family));
-  return [...dropToTunnels(addresses), ...(blocks ? [dropForwarded()] : [])];
+  const drops = ([4, 6] as const).flatMap((family) => dropToTunnels(endpoints, family));
+  return [...drops, ...(blocks ? [dropForwarded()] : [])];
 }
 
 /** What is for the gateway itself keeps the zone of everything outside the tunnels. */
-function byDestination({ endpoints, addresses }: Policy, family: 4 | 6): string[] {
-  const tunnels = addressesOf(endpoints, family);
-  const own = addresses.filter((address) => familyOf(address) === family && !tunnels.includes(address));
-  const verdicts = [
-    ...tunnels.map((address) => `${address} : drop`),
-    ...[...own, ...(family === 6 ? LINK_LOCAL_AND_MULTICAST : [])].map(
-      (address) => `${address} : goto ${TO_GATEWAY}`,
-    ),
-  ];
-  if (verdicts.length === 0) return [];
-  return [
-    `${headerOf(family)} daddr vmap { ${verdicts.join(", ")} } comment "CVE-2019-14899: only the tunnel may send to the tunnel's address"`,
-  ];
+function forGateway({ addresses }: Policy, family: 4 | 6): string[] {
+  const link = family === 4 ? [] : LINK_LOCAL_AND_MULTICAST.map((prefix) => `ip6 daddr ${prefix}`);
+  return [...toOneOf(family, addresses), ...link].map(
+    (to) => `${to} goto ${TO_GATEWAY} comment "the gateway's own connections are in no tunnel"`,
+  );
 }
 
 function toGateway({ carrying: [current] }: Policy): string {
@@ -97,13 +89,9 @@ function toGateway({ carrying: [current] }: Policy): string {
   ]);
 }
 
-function dropToTunnels(addresses: readonly Address[]): string[] {
-  return byFamily("daddr", addresses).map(
+function dropToTunnels(endpoints: readonly FirewallTunnel[], family: 4 | 6): string[] {
+  const addresses = new Set(endpoints.flatMap((tunnel) => tunnel.addresses));
+  return toOneOf(family, [...addresses]).map(
     (to) => `${to} drop comment "CVE-2019-14899: only the tunnel may send to the tunnel's address"`,
   );
-}
-
-function addressesOf(endpoints: readonly FirewallTunnel[], family: 4 | 6): Address[] {
-  const addresses = new Set(endpoints.flatMap((tunnel) => tunnel.addresses));
-  return [...addresses].filter((address) => familyOf(address) === family);
 }

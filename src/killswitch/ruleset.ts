@@ -15,7 +15,7 @@ const REPLACE = `add table ${TABLE}\ndelete table ${TABLE}\n`;
 export function rulesetOf(policy: Policy): string {
   return tableOf([
     ...prerouting(policy),
-    refuseUnrouted(policy),
+    ...refuseUnrouted(policy),
     ...tunnelChains(policy),
     input(policy),
     ...forward(policy),

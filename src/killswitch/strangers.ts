@@ -33,22 +33,23 @@ export function dropOtherAddressees(tunnel: FirewallTunnel): string[] {
  * Routing rejects with ICMP only, at a few packets a second; a client with many connections would see time-outs. While
  * a tunnel carries traffic, a NAT chain sees the first packet of each connection, and no other can be without a route.
  */
-export function refuseUnrouted({ lans, carrying }: Policy): string {
+export function refuseUnrouted({ lans, carrying }: Policy): string[] {
   const hook =
     carrying.length === 0
       ? "filter hook prerouting priority filter"
       : `nat hook prerouting priority ${BEFORE_REDIRECTION}`;
   // A destination without a route is "unicast" for IPv4 and "unreachable" for IPv6.
-  const elsewhere = "fib daddr oif missing fib daddr type { unicast, unreachable }";
+  const unrouted = "fib daddr oif missing fib daddr type { unicast, unreachable }";
   const comment = 'comment "no tunnel has a route to this destination"';
-  return chain(
-    "refuse_unrouted",
-    `type ${hook}; policy accept;`,
-    among("iifname", namesOf(lans)).flatMap((from) => [
-      `${from} ${elsewhere} meta l4proto tcp reject with tcp reset ${comment}`,
-      `${from} ${elsewhere} reject with icmpx admin-prohibited ${comment}`,
+  return among("iifname", namesOf(lans)).flatMap((from) => [
+    chain("refuse_unrouted", `type ${hook}; policy accept;`, [
+      `${from} ${unrouted} goto unrouted ${comment}`,
     ]),
-  );
+    chain("unrouted", null, [
+      `meta l4proto tcp reject with tcp reset ${comment}`,
+      `reject with icmpx admin-prohibited ${comment}`,
+    ]),
+  ]);
 }
 
 /**
