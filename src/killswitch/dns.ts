@@ -1,6 +1,6 @@
 import { type Address, contains, familyOf } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
-import { among, byFamily, chain, headerOf, namesOf, set } from "./match.ts";
+import { among, byFamily, chain, headerOf, namesOf } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 
 export const DNS = "meta l4proto { tcp, udp } th dport 53";
@@ -14,6 +14,7 @@ export function dnsChains({ lans, carrying, lookups }: Policy): string[] {
   const current = carrying.slice(0, 1);
   return [
     chain("redirect_dns", "type nat hook prerouting priority dstnat; policy accept;", [
+      'th dport != 53 accept comment "the others are DNS queries"',
       `${DNS} fib daddr type local socket wildcard { 0, 1 } return comment "queries to a resolver on the gateway are not redirected"`,
       ...fromLans.flatMap((from) =>
         carrying.flatMap((tunnel) => redirect(tunnel, lans, `${from} ct zone ${tunnel.zone} ${DNS}`)),
@@ -27,11 +28,15 @@ export function dnsChains({ lans, carrying, lookups }: Policy): string[] {
       ...carrying.flatMap((tunnel) => redirect(tunnel, lans, `oifname "${tunnel.interface}" ${OWN_QUERY}`)),
       ...toLans.flatMap((to) => current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${DNS}`))),
     ]),
-    chain("keep_dns_inside", "type filter hook postrouting priority filter; policy accept;", [
-      // The output chain still sees the interface from before the redirection; this chain sees the actual one.
-      `oifname != ${set(["lo", ...carrying.map((tunnel) => tunnel.interface)])} ct status dnat ${DNS} drop comment "redirected DNS queries leave only through the tunnel"`,
-    ]),
   ];
+}
+
+/**
+ * The output chain still sees the interface from before the redirection, and NAT the actual one. It sees the first
+ * packet; the kernel drops a later one that leaves by another interface than the one it was masqueraded for.
+ */
+export function keepDnsInside(): string {
+  return `oifname != "lo" ct status dnat ${DNS} drop comment "redirected DNS queries leave only through the tunnel"`;
 }
 
 /** Queries that were meant for a resolver on the LAN: the output chain still sees the LAN's interface. */
@@ -63,7 +68,7 @@ export function refuseUnansweredDns(
 ): string[] {
   const families = new Set(resolversInside(tunnel, lans).map(familyOf));
   if (families.size !== 1) return [];
-  const match = `oifname "${tunnel.interface}" meta nfproto ${families.has(4) ? "ipv6" : "ipv4"}`;
+  const match = `meta nfproto ${families.has(4) ? "ipv6" : "ipv4"}`;
   const comment = 'comment "the tunnel has no resolver for this address family"';
   return [
     `${match} tcp dport 53 reject with tcp reset ${comment}`,

@@ -12,6 +12,8 @@ export interface Policy {
   uplink: string | null;
   /** The private prefixes of the uplink: a DHCP server with such an address may be sent unicast requests. */
   uplinkPrefixes: readonly Prefix[];
+  /** The gateway's own addresses outside the tunnels, except link-local ones. */
+  addresses: readonly Address[];
   /** Tunnels that may exchange WireGuard packets with their endpoint. */
   endpoints: readonly FirewallTunnel[];
   /** Tunnels that carry the traffic of the LAN and the gateway. The first is the current one. */
@@ -36,13 +38,14 @@ type Network = Pick<HostNetwork, "lans" | "uplink" | "uplinkPrefixes" | "address
 
 /** The policy that meets the needs of all owners, in any order. */
 export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Network): Policy {
-  const { lans, uplink, uplinkPrefixes } = network;
+  const { lans, uplink, uplinkPrefixes, addresses } = network;
   const here = (tunnel: FirewallTunnel) => withoutTaken(tunnel, network);
   const sorted = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1)).map(([, part]) => part);
   return {
     lans,
     uplink,
     uplinkPrefixes,
+    addresses,
     endpoints: sorted.flatMap(({ endpoints = [] }) => endpoints.map(here)),
     carrying: sorted.flatMap(({ carrying = [] }) => carrying.map(here)),
     lookups: sorted.flatMap(({ lookup = [] }) => lookup),

@@ -26,6 +26,16 @@ export const SECOND: FirewallTunnel = {
   resolvers: [ip("10.65.0.1")],
 };
 
+/** Of another slot than the first two, as a tunnel for some devices is. */
+const FURTHER: FirewallTunnel = {
+  interface: "wg2",
+  mark: 0x114c,
+  zone: 3,
+  endpoint: { address: ip("192.0.2.3"), port: 51820 },
+  addresses: ips("10.66.0.2", "fd00:66::2"),
+  resolvers: ips("10.66.0.1", "fd00:66::1"),
+};
+
 export const LOOKUP: Lookup = { resolvers: ips("192.168.7.254", "2001:db8::53"), sourcePort: 20053 };
 
 export const EXEMPTION: Exemption = {
@@ -57,6 +67,7 @@ export const POLICIES = {
   connecting: { ...BLOCKED, endpoints: [FIRST] },
   connected: { ...BLOCKED, endpoints: [FIRST], carrying: [FIRST] },
   switching: { ...BLOCKED, endpoints: [FIRST, SECOND], carrying: [FIRST, SECOND] },
+  "two-tunnels": { ...BLOCKED, endpoints: [FIRST, FURTHER], carrying: [FIRST, FURTHER] },
   /** One cable: the LAN and the way to the internet are the same interface. */
   "one-armed-connected": {
     ...BLOCKED,

@@ -21,6 +21,7 @@ describe("the policy of several owners", () => {
       lans: NETWORK.lans,
       uplink: "up0",
       uplinkPrefixes: NETWORK.uplinkPrefixes,
+      addresses: NETWORK.addresses,
       endpoints: [FIRST, SECOND],
       carrying: [FIRST],
       lookups: [LOOKUP],
@@ -51,7 +52,12 @@ describe("the policy of several owners", () => {
       network,
     );
     const here = { ...FIRST, addresses: ips("10.64.0.2") };
-    expect(policy).toEqual({ ...POLICIES.blocked, endpoints: [here], carrying: [here] });
+    expect(policy).toEqual({
+      ...POLICIES.blocked,
+      addresses: network.addresses,
+      endpoints: [here],
+      carrying: [here],
+    });
   });
 
   test("does not depend on the order of their updates", () => {

@@ -58,6 +58,7 @@ const POLICY = fc.record({
   ]),
   uplink: fc.constantFrom("up0", null),
   uplinkPrefixes: fc.subarray(cidrs("192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64")),
+  addresses: addresses(),
   ...{ endpoints: tunnels(), carrying: tunnels() },
   lookups: fc.array(fc.record({ resolvers: addresses(), sourcePort: fc.constantFrom(20053, 20054) }), {
     maxLength: 2,

@@ -57,10 +57,10 @@ claim(
       {
         event: `https https://list.test/servers at 198.51.100.7,2001:db8::7 from ${port}`,
         firewall: [
-          `iifname "up0" ip saddr { 198.51.100.7 } tcp sport 443 tcp dport ${port} accept`,
-          `iifname "up0" ip6 saddr { 2001:db8::7 } tcp sport 443 tcp dport ${port} accept`,
-          `oifname "up0" ip daddr { 198.51.100.7 } tcp sport ${port} tcp dport 443 accept`,
-          `oifname "up0" ip6 daddr { 2001:db8::7 } tcp sport ${port} tcp dport 443 accept`,
+          `iifname "up0" ip saddr 198.51.100.7 tcp sport 443 tcp dport ${port} accept`,
+          `iifname "up0" ip6 saddr 2001:db8::7 tcp sport 443 tcp dport ${port} accept`,
+          `oifname "up0" ip daddr 198.51.100.7 tcp sport ${port} tcp dport 443 accept`,
+          `oifname "up0" ip6 daddr 2001:db8::7 tcp sport ${port} tcp dport 443 accept`,
         ],
         rules: [
           `priority 30 to 198.51.100.7/32 ipproto 6 iif lo sport ${port} dport 443 lookup main`,
