@@ -56,19 +56,23 @@ const measurements: Measurement[] = [];
 const before = machine();
 
 await step("packets", () => measurePackets(effort.packetTurns));
-await withContest(["connect", "switch", "throughput", "status", "start", "memory"], program, async (contest) => {
-  for (const delayMs of [0, DELAY_MS]) {
-    const rttMs = 2 * delayMs;
-    await contest.delay(delayMs);
-    await step("connect", () => measureConnect(contest, rttMs, effort.connects));
-    await step("switch", () => measureSwitch(contest, rttMs, effort.switches));
-  }
-  await contest.delay(0);
-  await step("throughput", () => measureThroughput(contest, effort.streams));
-  await step("status", () => measureStatus(contest.portcullis, effort.questions));
-  await step("start", () => measureStart(contest.portcullis, effort.starts));
-  await step("memory", () => measureMemory(contest.portcullis, effort.load));
-});
+await withContest(
+  ["connect", "switch", "throughput", "status", "start", "memory"],
+  program,
+  async (contest) => {
+    for (const delayMs of [0, DELAY_MS]) {
+      const rttMs = 2 * delayMs;
+      await contest.delay(delayMs);
+      await step("connect", () => measureConnect(contest, rttMs, effort.connects));
+      await step("switch", () => measureSwitch(contest, rttMs, effort.switches));
+    }
+    await contest.delay(0);
+    await step("throughput", () => measureThroughput(contest, effort.streams));
+    await step("status", () => measureStatus(contest.portcullis, effort.questions));
+    await step("start", () => measureStart(contest.portcullis, effort.starts));
+    await step("memory", () => measureMemory(contest.portcullis, effort.load));
+  },
+);
 await withContest(["status", "programs"], { ...program, traced: true }, async (contest) => {
   await step("status", () => measureStatusPrograms(contest.portcullis, effort.questions));
   await step("programs", () => measurePrograms(contest, effort.traces, effort.idleMs));
