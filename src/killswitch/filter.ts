@@ -9,7 +9,7 @@ import {
   permitPublicNeighbours,
 } from "./link.ts";
 import { among, byFamily, chain, fromHosts, namesOf } from "./match.ts";
-import type { FirewallTunnel, Policy } from "./policy.ts";
+import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
 import { fromPublic, permitRefusals } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
 
@@ -35,13 +35,14 @@ export function input(policy: Policy): string {
 }
 
 /** Through this machine. */
-export function forward({ lans, carrying }: Policy): string {
-  const pairs = carrying.flatMap((tunnel) => lans.map((lan) => ({ tunnel, lan })));
+export function forward(policy: Policy): string {
+  const { lans, carrying } = policy;
+  const pairs = defaultTunnels(policy).flatMap((tunnel) => lans.map((lan) => ({ tunnel, lan })));
   return chain("forward", "type filter hook forward priority filter; policy drop;", [
     ...carrying.map(clampSegments),
     ...carrying.map(dropUntranslated),
     ...among("iifname", namesOf(lans)).flatMap((from) =>
-      carrying.flatMap((tunnel) =>
+      defaultTunnels(policy).flatMap((tunnel) =>
         [refuseMidStream(tunnel), ...refuseUnansweredDns("forward", tunnel, lans)].map(
           (refusal) => `${from} ${refusal}`,
         ),
@@ -56,7 +57,7 @@ export function forward({ lans, carrying }: Policy): string {
 
 /** From this machine. */
 export function output(policy: Policy): string {
-  const { lans, carrying } = policy;
+  const { lans } = policy;
   return chain("output", "type filter hook output priority filter; policy drop;", [
     permitLoopback("out"),
     ...permitRefusals(lans),
@@ -64,7 +65,9 @@ export function output(policy: Policy): string {
     ...permitWireGuard("out", policy),
     ...permitLookups("out", policy),
     ...permitExemptions("out", policy),
-    ...carrying.slice(0, 1).flatMap((tunnel) => permitRedirectedDns(tunnel, lans)),
+    ...defaultTunnels(policy)
+      .slice(0, 1)
+      .flatMap((tunnel) => permitRedirectedDns(tunnel, lans)),
     ...lans.flatMap((lan) => [
       ...refuseClearDns(lan),
       ...permitToLan(lan),
@@ -75,7 +78,7 @@ export function output(policy: Policy): string {
     ...permitDhcp("out", policy),
     ...permitNeighbourDiscovery("out", policy),
     ...permitDhcpRenewal(policy),
-    ...carrying.flatMap((tunnel) => [
+    ...defaultTunnels(policy).flatMap((tunnel) => [
       dropUntranslated(tunnel),
       dropOtherZones(tunnel),
       refuseMidStream(tunnel),

@@ -6,26 +6,38 @@ export function chain(name: string, head: string, rules: readonly string[]): str
   return `  chain ${name} {\n    ${head}\n${rules.map((rule) => `    ${rule}\n`).join("")}  }\n`;
 }
 
-/** One match for each family that occurs: `ip saddr { … }`, `ip6 saddr { … }`. */
-export function byFamily(field: "saddr" | "daddr", addresses: readonly (Address | Prefix)[]): string[] {
-  return ([4, 6] as const).flatMap((family) => {
-    const some = addresses.filter((address) => familyOf(address) === family);
-    return some.length === 0 ? [] : [`${headerOf(family)} ${field} { ${some.join(", ")} }`];
-  });
+type Field = "saddr" | "daddr";
+
+/**
+ * Matches of which one holds for each of these: `ip saddr { … }` for the addresses of a family, and one for each prefix.
+ * A set of prefixes seems empty for about a millisecond while the table is replaced (Linux 6.18); a set of addresses
+ * does not.
+ */
+export function byFamily(field: Field, addresses: readonly (Address | Prefix)[]): string[] {
+  return ([4, 6] as const).flatMap((family) => matches(family, field, addresses, ""));
 }
 
 /** One match for each family, for all addresses but these. */
-export function outsideOf(field: "saddr" | "daddr", addresses: readonly (Address | Prefix)[]): string[] {
-  return ([4, 6] as const).map((family) => {
-    const [match] = byFamily(
-      field,
-      addresses.filter((address) => familyOf(address) === family),
-    );
-    return match?.replace("{", "!= {") ?? `meta nfproto ipv${family}`;
-  });
+export function outsideOf(field: Field, addresses: readonly (Address | Prefix)[]): string[] {
+  return ([4, 6] as const).map(
+    (family) => matches(family, field, addresses, "!= ").join(" ") || `meta nfproto ipv${family}`,
+  );
 }
 
-/** One match for each family of the LAN's hosts. */
+function matches(
+  family: 4 | 6,
+  field: Field,
+  addresses: readonly (Address | Prefix)[],
+  operator: "" | "!= ",
+): string[] {
+  const some = addresses.filter((address) => familyOf(address) === family);
+  const prefixes = some.filter((address) => address.includes("/"));
+  const hosts = some.filter((address) => !address.includes("/"));
+  const sets = hosts.length === 0 ? [] : [`{ ${hosts.join(", ")} }`];
+  return [...sets, ...prefixes].map((value) => `${headerOf(family)} ${field} ${operator}${value}`);
+}
+
+/** One match for each prefix of the LAN's hosts. */
 export function fromHosts(lan: Lan, to = ""): string[] {
   return byFamily("saddr", lan.prefixes).map((from) => `iifname "${lan.interface}" ${to}${from}`);
 }

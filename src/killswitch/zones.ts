@@ -1,7 +1,7 @@
 import { REFUSAL_MARK } from "../network/slot.ts";
 import { DNS } from "./dns.ts";
 import { among, byFamily, chain, isMarked, namesOf, set } from "./match.ts";
-import type { FirewallTunnel, Policy } from "./policy.ts";
+import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
 import { markReplies } from "./uplink.ts";
 
 /**
@@ -16,8 +16,10 @@ export function rawPrerouting(policy: Policy, dropped: readonly string[] = []): 
     ...markReplies(policy),
     ...carrying.map((tunnel) => `iifname "${tunnel.interface}" ${inOwnZone(tunnel)}`),
     ...among("iifname", namesOf(lans)).flatMap((from) => [
-      ...carrying.map((tunnel) => `${from} fib daddr oifname "${tunnel.interface}" ${inOwnZone(tunnel)}`),
-      ...carrying
+      ...defaultTunnels(policy).map(
+        (tunnel) => `${from} fib daddr oifname "${tunnel.interface}" ${inOwnZone(tunnel)}`,
+      ),
+      ...defaultTunnels(policy)
         .slice(0, 1)
         .map(
           (current) =>
@@ -27,11 +29,14 @@ export function rawPrerouting(policy: Policy, dropped: readonly string[] = []): 
   ]);
 }
 
-export function rawOutput({ lans, carrying }: Policy): string {
+export function rawOutput(policy: Policy): string {
+  const { lans, carrying } = policy;
   return chain("raw_output", "type filter hook output priority raw; policy accept;", [
     ...carrying.map((tunnel) => `oifname "${tunnel.interface}" ${inOwnZone(tunnel)}`),
     ...among("oifname", namesOf(lans)).flatMap((to) =>
-      carrying.slice(0, 1).map((current) => `${to} ${DNS} ${dnsInZone(current)}`),
+      defaultTunnels(policy)
+        .slice(0, 1)
+        .map((current) => `${to} ${DNS} ${dnsInZone(current)}`),
     ),
   ]);
 }

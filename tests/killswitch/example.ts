@@ -26,6 +26,9 @@ export const SECOND: FirewallTunnel = {
   resolvers: [ip("10.65.0.1")],
 };
 
+/** Of another tunnel, to a server with the same address inside. */
+export const OTHER: FirewallTunnel = { ...FIRST, interface: "wg2", mark: 0x114c, zone: 3 };
+
 export const LOOKUP: Lookup = { resolvers: ips("192.168.7.254", "2001:db8::53"), sourcePort: 20053 };
 
 export const EXEMPTION: Exemption = {
@@ -57,6 +60,7 @@ export const POLICIES = {
   connecting: { ...BLOCKED, endpoints: [FIRST] },
   connected: { ...BLOCKED, endpoints: [FIRST], carrying: [FIRST] },
   switching: { ...BLOCKED, endpoints: [FIRST, SECOND], carrying: [FIRST, SECOND] },
+  "two-tunnels": { ...BLOCKED, endpoints: [FIRST, OTHER], carrying: [FIRST, OTHER] },
   /** One cable: the LAN and the way to the internet are the same interface. */
   "one-armed-connected": {
     ...BLOCKED,

@@ -23,6 +23,7 @@ describe("the policy of several owners", () => {
       uplinkPrefixes: NETWORK.uplinkPrefixes,
       endpoints: [FIRST, SECOND],
       carrying: [FIRST],
+      defaultExit: 0x104c,
       lookups: [LOOKUP],
       exemptions: [EXEMPTION],
     });

@@ -30,6 +30,10 @@ test("every rule has a comment", () => {
   }
 });
 
+test("no rule has a set of prefixes, which seems empty while the table is replaced", () => {
+  for (const text of Object.values(TEXTS)) expect(text).not.toMatch(/\{[^{}\n]*\/[0-9]+[^{}\n]*\}/);
+});
+
 test("with the kill switch off and no tunnel there is no table", () => {
   expect(openRulesetOf(POLICIES.blocked)).toBe("add table inet portcullis\ndelete table inet portcullis\n");
 });
@@ -58,7 +62,7 @@ const POLICY = fc.record({
   ]),
   uplink: fc.constantFrom("up0", null),
   uplinkPrefixes: fc.subarray(cidrs("192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64")),
-  ...{ endpoints: tunnels(), carrying: tunnels() },
+  ...{ endpoints: tunnels(), carrying: tunnels(), defaultExit: fc.constantFrom(0x104c, 0x114c) },
   lookups: fc.array(fc.record({ resolvers: addresses(), sourcePort: fc.constantFrom(20053, 20054) }), {
     maxLength: 2,
   }),
@@ -110,6 +114,18 @@ needsRoot.test(
     ),
   60_000,
 );
+
+test("a tunnel that is not the default exit adds no rule for the LAN's or the gateway's own traffic", () => {
+  const chainOf = (text: string, name: string) => text.split(`chain ${name} {`)[1]?.split("  }\n")[0] ?? "";
+  const permitted = (policy: Policy) =>
+    ["forward", "output"].flatMap((name) =>
+      chainOf(rulesetOf(policy), name)
+        .split("\n")
+        .filter((rule) => rule.includes('oifname "wg') && rule.includes(" accept ")),
+    );
+  expect(permitted(POLICIES["two-tunnels"])).toEqual(permitted(POLICIES.connected));
+  expect(permitted({ ...POLICIES["two-tunnels"], defaultExit: 0x114c }).join()).not.toContain('"wg0"');
+});
 
 test("no rule of a blocked gateway accepts a forwarded packet", () => {
   const forward = rulesetOf(POLICIES.blocked).split("chain forward {")[1]?.split("  }\n")[0] ?? "accept";
