@@ -55,7 +55,7 @@ export function tunnelsRoutes(gateway: Gateway) {
       },
       {
         parse: unusedBody,
-        params: PATH,
+        params: namePath("main"),
         response: answers(Success, "the tunnel leads nowhere, whether or not it did before"),
         detail: { summary: "Disconnect a tunnel", tags: ["Tunnels"] },
       },
