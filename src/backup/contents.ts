@@ -4,12 +4,20 @@ import { parseAddress } from "../address.ts";
 import { checkerOf } from "../checker.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { nameIn } from "../name.ts";
+import { MOST_TUNNELS } from "../network/slot.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import { nextTurn } from "../queue.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import { type Store, StoredServer } from "../store/store.ts";
-import { connectionIn } from "../tunnel/saved-state.ts";
+import { isTunnelName } from "../tunnel/name.ts";
+import { Connection, connectionIn, savedTunnelsIn } from "../tunnel/saved-state.ts";
 import { formatConfig, parseConfig } from "../wireguard/config.ts";
+
+/** A tunnel other than `main`. Its slot is not part of a backup: another machine may use it for another tunnel. */
+const BackedUpTunnel = Type.Object(
+  { name: Type.String(), connection: Type.Union([Connection, Type.Null()]) },
+  { additionalProperties: false },
+);
 
 /** What a backup holds: custom and imported servers with their keys, and the settings that survive a restart. */
 const StoredContents = Type.Object(
@@ -18,6 +26,8 @@ const StoredContents = Type.Object(
     created: Type.String(),
     servers: Type.Array(StoredServer),
     settings: Type.Record(Type.String(), Type.String()),
+    /** Missing if there are none, and in backups of older versions. */
+    tunnels: Type.Optional(Type.Array(BackedUpTunnel, { maxItems: MOST_TUNNELS - 1 })),
   },
   { additionalProperties: false },
 );
@@ -39,10 +49,15 @@ const ADDRESS = /^address [0-9a-z.-]{1,253}$/;
 /** What the store holds; `now` is in milliseconds since 1970. */
 export function contentsOf(store: Store, now: number): Contents {
   const settings = Object.entries(store.settings()).filter(([key, value]) => isSetting(key, value));
+  const tunnels = [...savedTunnelsIn(store.settings())].map(([name, { connection }]) => ({
+    name,
+    connection,
+  }));
   return {
     created: new Date(now).toISOString(),
     servers: store.servers(),
     settings: Object.fromEntries(settings),
+    ...(tunnels.length > 0 && { tunnels }),
   };
 }
 
@@ -55,6 +70,9 @@ export async function checkedContents(value: unknown): Promise<Contents> {
   const keys = value.servers.map(({ provider, name }) => `${provider} ${name}`);
   if (new Set(keys).size < keys.length) damaged("it contains two servers of the same name");
   const servers: Server[] = [];
+  const tunnels = (value.tunnels ?? []).map(({ name }) => name);
+  if (!tunnels.every(isTunnelName)) damaged("the name of a tunnel is invalid");
+  if (new Set(tunnels).size < tunnels.length) damaged("it contains two tunnels of the same name");
   for (const server of value.servers) {
     servers.push(checkedServer(server));
     await nextTurn();

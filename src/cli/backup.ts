@@ -135,8 +135,10 @@ const KILL_SWITCH = {
   off: "The kill switch is off. To turn it on: portcullis killswitch on",
 };
 
-function partsOf({ servers, settings }: Contents): string {
-  return `${counted(servers.length)}${holdsAccount({ settings }) ? ", the account" : ""} and the settings`;
+function partsOf({ servers, settings, tunnels = [] }: Contents): string {
+  const more = tunnels.length === 1 ? ", 1 tunnel" : tunnels.length > 1 ? `, ${tunnels.length} tunnels` : "";
+  const account = holdsAccount({ settings }) ? ", the account" : "";
+  return `${counted(servers.length)}${more}${account} and the settings`;
 }
 
 function counted(servers: number): string {

@@ -1,5 +1,5 @@
 import { Argument, type Command, Option } from "commander";
-import { PROVIDERS, STORED, type Stored } from "../servers/schema.ts";
+import { PROVIDERS, type Provider, STORED, type Stored } from "../servers/schema.ts";
 import { FLAGS, type Settings } from "../settings.ts";
 import { asking, command, host, type Said, say } from "./asking.ts";
 import type { ExportFlags, RestoreFlags } from "./backup.ts";
@@ -12,6 +12,7 @@ import { withInstalledSettings } from "./settings.ts";
 
 // Each command loads what it needs when it runs, as in main.ts.
 const loadTunnel = () => import("./tunnel.ts");
+const loadTunnels = () => import("./tunnels.ts");
 const loadBackup = () => import("./backup.ts");
 const loadAccount = () => import("./account.ts");
 const loadCustom = () => import("./custom.ts");
@@ -87,7 +88,9 @@ function accountCommand<Options extends object = object>(
 /** Backups never travel over the HTTP interface: they use the operator's socket, or the database directly. */
 export function addBackupCommands(program: Command): void {
   program.commandsGroup("On the gateway, as root:");
-  withPassphrase(command(program, "export", "write servers, keys and settings to standard output, encrypted"))
+  withPassphrase(
+    command(program, "export", "write servers, keys, tunnels and settings to standard output, encrypted"),
+  )
     .option("--plain", "do not encrypt: anyone who can read the file has your keys")
     .action(async (flags: ExportFlags) => (await loadBackup()).exportBackup(host, flags));
   withPassphrase(command(program, "restore", "read a backup from standard input"))
@@ -140,6 +143,22 @@ function addTunnelCommands(program: Command): void {
   );
   asking(command(program, "disconnect", "end the tunnel; the kill switch stays in place"), async (api) =>
     (await loadTunnel()).disconnect(api),
+  );
+  asking<{ names?: true }>(
+    command(program, "tunnels", "list the tunnels").option("--names", "print only their names, one a line"),
+    async (api, _, { names }) => (await loadTunnels()).listTunnels(api, names === true),
+  );
+  asking<{ provider?: Provider }>(
+    command(program, "tunnel", "connect, disconnect or remove one of several tunnels")
+      .argument("<tunnel>", "its name; connect makes it if there is none")
+      .addArgument(new Argument("<action>", "what to do").choices(["connect", "disconnect", "remove"]))
+      .argument("[server]", "for connect: as for the command connect")
+      .addOption(
+        new Option("--provider <provider>", "the server's provider (default: the current one)").choices(
+          PROVIDERS,
+        ),
+      ),
+    async (api, args, { provider }) => (await loadTunnels()).changeTunnel(api, args, provider),
   );
   asking(command(program, "providers", "list the providers; a star marks the current one"), async (api) =>
     (await loadTunnel()).listProviders(api),

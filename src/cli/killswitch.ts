@@ -12,9 +12,9 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
   if ((await askOperator(settings.stateDir, `killswitch/${wanted}`, null)) !== null) return;
   // A service that is starting or stopping is changing the table.
   await claimGateway(settings, new Log(settings.logLevel));
-  const { controller, catalogue, savedState } = await graphOf(settings);
+  const { tunnels, catalogue, savedState } = await graphOf(settings);
   savedState.saveKillSwitch(wanted === "on");
-  await controller.start(catalogue);
+  await tunnels.start(catalogue);
   savedState.assertSaved();
 }
 

@@ -44,6 +44,10 @@ const COLOURS = {
 } as const satisfies Record<Status["state"], string>;
 
 function stateOf({ state }: Status): string {
+  return shownState(state);
+}
+
+export function shownState(state: Status["state"]): string {
   return styled(COLOURS[state], state);
 }
 
@@ -52,7 +56,7 @@ function killSwitchOf({ killswitch_active }: Status): string {
 }
 
 /** The server and its place. */
-export function placed({ server, location }: Status): string {
+export function placed({ server, location }: Pick<Status, "server" | "location">): string {
   return location === "" ? server : `${server} (${location})`;
 }
 

@@ -1,17 +1,18 @@
 import { type Address, contains, familyOf } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
 import { among, byFamily, chain, headerOf, namesOf } from "./match.ts";
-import type { FirewallTunnel, Policy } from "./policy.ts";
+import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
 
 export const DNS = "meta l4proto { tcp, udp } th dport 53";
 /** The "recursion desired" bit: set in a query to a resolver, clear in a resolver's own queries to name servers. */
 const OWN_QUERY = "udp dport 53 @th,87,1 1";
 
 /** Redirects the queries of the LAN and of the gateway to the tunnel's resolvers, and keeps them inside the tunnel. */
-export function dnsChains({ lans, carrying, lookups }: Policy): string[] {
+export function dnsChains(policy: Policy): string[] {
+  const { lans, carrying, lookups } = policy;
   const fromLans = among("iifname", namesOf(lans));
   const toLans = among("oifname", namesOf(lans));
-  const current = carrying.slice(0, 1);
+  const current = defaultTunnels(policy).slice(0, 1);
   return [
     chain("redirect_dns", "type nat hook prerouting priority dstnat; policy accept;", [
       'th dport != 53 accept comment "the others are DNS queries"',

@@ -9,7 +9,7 @@ import {
   permitPublicNeighbours,
 } from "./link.ts";
 import { byFamily, byPair, chain, fromHosts } from "./match.ts";
-import type { FirewallTunnel, Policy } from "./policy.ts";
+import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
 import { fromPublic, permitRefusals } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
 
@@ -36,8 +36,10 @@ export function input(policy: Policy): string {
 }
 
 /** Through this machine, by pairs of interfaces. */
-export function forward({ lans, carrying }: Policy): string[] {
-  const into = carrying.flatMap((tunnel) =>
+export function forward(policy: Policy): string[] {
+  const { lans } = policy;
+  const tunnels = defaultTunnels(policy);
+  const into = tunnels.flatMap((tunnel) =>
     lans.map((lan) => [lan.interface, tunnel.interface, `jump into_${tunnel.interface}`] as const),
   );
   const back = into.map(([lan, tunnel]) => [tunnel, lan, `jump ${REPLIES}`] as const);
@@ -47,7 +49,7 @@ export function forward({ lans, carrying }: Policy): string[] {
       ...lans.flatMap((lan) => fromHosts(lan)).flatMap(refuseRest),
       dropForwardedRest(),
     ]),
-    ...(into.length === 0 ? [] : [...carrying.map((tunnel) => intoTunnel(tunnel, lans)), repliesToLan()]),
+    ...(into.length === 0 ? [] : [...tunnels.map((tunnel) => intoTunnel(tunnel, lans)), repliesToLan()]),
   ];
 }
 
@@ -73,7 +75,8 @@ function repliesToLan(): string {
 
 /** From this machine. */
 export function output(policy: Policy): string {
-  const { lans, carrying } = policy;
+  const { lans } = policy;
+  const tunnels = defaultTunnels(policy);
   return chain("output", "type filter hook output priority filter; policy drop;", [
     permitLoopback("out"),
     ...permitWireGuard("out", policy),
@@ -81,7 +84,7 @@ export function output(policy: Policy): string {
     ...dropRedirects(),
     ...permitLookups("out", policy),
     ...permitExemptions("out", policy),
-    ...carrying.slice(0, 1).flatMap((tunnel) => permitRedirectedDns(tunnel, lans)),
+    ...tunnels.slice(0, 1).flatMap((tunnel) => permitRedirectedDns(tunnel, lans)),
     ...lans.flatMap((lan) => [
       ...refuseClearDns(lan),
       ...permitToLan(lan),
@@ -92,7 +95,7 @@ export function output(policy: Policy): string {
     ...permitDhcp("out", policy),
     ...permitNeighbourDiscovery("out", policy),
     ...permitDhcpRenewal(policy),
-    ...carrying.flatMap((tunnel) => [
+    ...tunnels.flatMap((tunnel) => [
       ...[
         dropUntranslated(),
         dropOtherZones(tunnel),

@@ -38,11 +38,18 @@ export function byPair(verdicts: readonly (readonly [string, string, string])[])
   return [`iifname . oifname vmap { ${elements.join(", ")} }`];
 }
 
-/** One match for each family that occurs: `ip saddr { … }`, `ip6 saddr { … }`. */
+/**
+ * Matches of which one holds for each of these: `ip saddr { … }` for the addresses of a family, and one for each prefix.
+ * A set of prefixes seems empty for about a millisecond while the table is replaced (Linux 6.18); a set of addresses
+ * does not.
+ */
 export function byFamily(field: "saddr" | "daddr", addresses: readonly (Address | Prefix)[]): string[] {
   return ([4, 6] as const).flatMap((family) => {
     const some = addresses.filter((address) => familyOf(address) === family);
-    return some.length === 0 ? [] : [`${headerOf(family)} ${field} ${anyOf(some)}`];
+    const prefixes = some.filter((address) => address.includes("/"));
+    const hosts = some.filter((address) => !address.includes("/"));
+    const values = [...(hosts.length === 0 ? [] : [anyOf(hosts)]), ...prefixes];
+    return values.map((value) => `${headerOf(family)} ${field} ${value}`);
   });
 }
 
@@ -54,13 +61,10 @@ export function outsideOf(
 ): string {
   const some = addresses.filter((address) => familyOf(address) === family);
   if (some.length === 0) return `meta nfproto ipv${family}`;
-  const outside = `${headerOf(family)} ${field} !=`;
-  return some.length <= FEW
-    ? some.map((address) => `${outside} ${address}`).join(" ")
-    : `${outside} ${anyOf(some)}`;
+  return some.map((address) => `${headerOf(family)} ${field} != ${address}`).join(" ");
 }
 
-/** One match for each family of the LAN's hosts. */
+/** One match for each prefix of the LAN's hosts. */
 export function fromHosts(lan: Lan, to = ""): string[] {
   return byFamily("saddr", lan.prefixes).map((from) => `iifname "${lan.interface}" ${to}${from}`);
 }

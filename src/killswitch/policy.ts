@@ -1,6 +1,7 @@
 import type { Address, Endpoint, Prefix } from "../address.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
+import { MAIN_SLOT, markOf } from "../network/slot.ts";
 
 /**
  * What the firewall is made from; `rulesetOf` turns it into text. Outside the tunnels it can permit only WireGuard,
@@ -16,8 +17,10 @@ export interface Policy {
   addresses: readonly Address[];
   /** Tunnels that may exchange WireGuard packets with their endpoint. */
   endpoints: readonly FirewallTunnel[];
-  /** Tunnels that carry the traffic of the LAN and the gateway. The first is the current one. */
+  /** Tunnels that carry traffic. */
   carrying: readonly FirewallTunnel[];
+  /** The mark of the tunnel for the gateway's own traffic, and for all of the LAN's that has no other exit. */
+  defaultExit: number;
   lookups: readonly Lookup[];
   exemptions: readonly Exemption[];
 }
@@ -48,6 +51,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     addresses,
     endpoints: sorted.flatMap(({ endpoints = [] }) => endpoints.map(here)),
     carrying: sorted.flatMap(({ carrying = [] }) => carrying.map(here)),
+    defaultExit: markOf(MAIN_SLOT),
     lookups: sorted.flatMap(({ lookup = [] }) => lookup),
     exemptions: sorted.flatMap(({ exemption = [] }) => exemption),
   };
@@ -59,6 +63,11 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
  */
 function withoutTaken(tunnel: FirewallTunnel, network: Network): FirewallTunnel {
   return { ...tunnel, addresses: tunnel.addresses.filter((address) => takerOf(network, address) === null) };
+}
+
+/** Those of the default exit, the current one first; during a switch there are two. */
+export function defaultTunnels({ carrying, defaultExit }: Policy): readonly FirewallTunnel[] {
+  return carrying.filter((tunnel) => tunnel.mark === defaultExit);
 }
 
 /** Main comes first. */

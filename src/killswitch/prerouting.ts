@@ -2,7 +2,7 @@ import type { Lan } from "../network/lan.ts";
 import { REFUSAL_MARK } from "../network/slot.ts";
 import { DNS } from "./dns.ts";
 import { byInterface, chain, isMarked, toOneOf } from "./match.ts";
-import type { FirewallTunnel, Policy } from "./policy.ts";
+import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
 import { dropForwarded, dropOtherAddressees, dropStrangers, markPublic } from "./strangers.ts";
 import { markReplies } from "./uplink.ts";
 import { inOwnZone, inZoneOfLan } from "./zones.ts";
@@ -26,7 +26,7 @@ export function openPrerouting(policy: Policy): string[] {
 }
 
 function chainsOf(policy: Policy, blocks: boolean): string[] {
-  const { lans, uplink, endpoints, carrying } = policy;
+  const { lans, uplink, endpoints } = policy;
   const isLan = lans.some((lan) => lan.interface === uplink);
   const chains: (readonly [string, readonly string[]])[] = [
     ...lans.map((lan) => [lan.interface, fromLan(policy, lan, blocks)] as const),
@@ -40,20 +40,20 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
       ...fromOutside(endpoints, blocks),
     ]),
     ...chains.map(([link, rules]) => chain(`from_${link}`, null, rules)),
-    ...(carrying.length === 0 || lans.length === 0 ? [] : [toGateway(policy)]),
+    ...(lans.length === 0 ? [] : toGateway(policy)),
   ];
 }
 
 function fromLan(policy: Policy, lan: Lan, blocks: boolean): string[] {
-  const { uplink, endpoints, carrying } = policy;
+  const { uplink, endpoints } = policy;
   return ([4, 6] as const).flatMap((family) => [
     ...(blocks ? dropStrangers(lan, family) : []),
     ...(blocks && family === 6 ? markPublic() : []),
     ...(lan.interface === uplink ? markReplies(policy, family) : []),
     ...dropToTunnels(endpoints, family),
-    ...(carrying.length === 0
+    ...(defaultTunnels(policy).length === 0
       ? []
-      : [...forGateway(policy, family), ...inZoneOfLan(carrying, family, blocks)]),
+      : [...forGateway(policy, family), ...inZoneOfLan(policy, family, blocks)]),
   ]);
 }
 
@@ -82,11 +82,14 @@ function forGateway({ addresses }: Policy, family: 4 | 6): string[] {
   );
 }
 
-function toGateway({ carrying: [current] }: Policy): string {
-  const zone = current?.zone ?? 0;
-  return chain(TO_GATEWAY, null, [
-    `${isMarked(REFUSAL_MARK, "!=")} ${DNS} ct zone set ${zone} comment "DNS queries use the current tunnel"`,
-  ]);
+function toGateway(policy: Policy): string[] {
+  return defaultTunnels(policy)
+    .slice(0, 1)
+    .map(({ zone }) =>
+      chain(TO_GATEWAY, null, [
+        `${isMarked(REFUSAL_MARK, "!=")} ${DNS} ct zone set ${zone} comment "DNS queries use the current tunnel"`,
+      ]),
+    );
 }
 
 function dropToTunnels(endpoints: readonly FirewallTunnel[], family: 4 | 6): string[] {

@@ -1,7 +1,7 @@
 import type { Lan } from "../network/lan.ts";
 import { REFUSAL_MARK } from "../network/slot.ts";
 import { among, chain, isMarked, namesOf, outsideOf, setMark } from "./match.ts";
-import type { FirewallTunnel, Policy } from "./policy.ts";
+import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
 
 const PUBLIC = "ip6 saddr 2000::/3";
 /** A NAT chain after the redirection of DNS does not see what was redirected. */
@@ -31,11 +31,12 @@ export function dropOtherAddressees(tunnel: FirewallTunnel): string[] {
 
 /**
  * Routing rejects with ICMP only, at a few packets a second; a client with many connections would see time-outs. While
- * a tunnel carries traffic, a NAT chain sees the first packet of each connection, and no other can be without a route.
+ * the default tunnel is up, a NAT chain sees the first packet of each connection, and no other can be without a route.
  */
-export function refuseUnrouted({ lans, carrying }: Policy): string[] {
+export function refuseUnrouted(policy: Policy): string[] {
+  const { lans } = policy;
   const hook =
-    carrying.length === 0
+    defaultTunnels(policy).length === 0
       ? "filter hook prerouting priority filter"
       : `nat hook prerouting priority ${BEFORE_REDIRECTION}`;
   // A destination without a route is "unicast" for IPv4 and "unreachable" for IPv6.

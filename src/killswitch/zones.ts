@@ -1,6 +1,6 @@
 import { DNS } from "./dns.ts";
 import { among, chain, namesOf } from "./match.ts";
-import type { FirewallTunnel, Policy } from "./policy.ts";
+import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
 
 const COMMENT = 'comment "each tunnel has its own connections"';
 
@@ -12,21 +12,22 @@ export function inOwnZone(tunnel: FirewallTunnel): string {
  * The zone of what the LAN sends to the internet. During a switch the route decides, which moves to the next tunnel at
  * once; the same if nothing blocks, because then not all of it uses a tunnel. Otherwise it is known without a look-up.
  */
-export function inZoneOfLan(carrying: readonly FirewallTunnel[], family: 4 | 6, blocks: boolean): string[] {
-  const [current] = carrying;
-  const switching = carrying.filter(({ mark }) => mark === current?.mark).length > 1;
+export function inZoneOfLan(policy: Policy, family: 4 | 6, blocks: boolean): string[] {
+  const tunnels = defaultTunnels(policy);
+  const [current] = tunnels;
   const packets = `meta nfproto ipv${family}`;
-  if (current !== undefined && blocks && !switching) {
+  if (current !== undefined && blocks && tunnels.length === 1) {
     return [`${packets} ct zone set ${current.zone} accept ${COMMENT}`];
   }
-  return carrying.map((tunnel) => `${packets} fib daddr oifname "${tunnel.interface}" ${inOwnZone(tunnel)}`);
+  return tunnels.map((tunnel) => `${packets} fib daddr oifname "${tunnel.interface}" ${inOwnZone(tunnel)}`);
 }
 
-export function rawOutput({ lans, carrying }: Policy): string {
+export function rawOutput(policy: Policy): string {
+  const { lans, carrying } = policy;
   return chain("raw_output", "type filter hook output priority raw; policy accept;", [
     ...carrying.map((tunnel) => `oifname "${tunnel.interface}" ${inOwnZone(tunnel)}`),
     ...among("oifname", namesOf(lans)).flatMap((to) =>
-      carrying
+      defaultTunnels(policy)
         .slice(0, 1)
         .map(
           (current) =>

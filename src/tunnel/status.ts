@@ -1,7 +1,7 @@
 import { isIpv4 } from "../address.ts";
 import type { Provider } from "../servers/schema.ts";
 import type { Interface } from "../wireguard/interface.ts";
-import type { Status } from "./schema.ts";
+import type { Status, TunnelRow } from "./schema.ts";
 import type { State } from "./state.ts";
 
 /** What a status shows in addition to the state. */
@@ -34,4 +34,14 @@ export function statusOf(state: State, { provider, device, killSwitch, error, no
     tx_bytes: peer?.txBytes ?? 0,
     error,
   };
+}
+
+/** The row of one tunnel; what else a status has concerns the whole gateway. */
+export function rowOf(
+  status: Status,
+  { name, provider, wanted }: Pick<TunnelRow, "name" | "provider" | "wanted">,
+): Omit<TunnelRow, "devices"> {
+  const { server, state, location, ip, uptime_seconds, latest_handshake, rx_bytes, tx_bytes, error } = status;
+  const figures = { uptime_seconds, latest_handshake, rx_bytes, tx_bytes };
+  return { name, provider, server, wanted, state, location, ip, ...figures, error };
 }

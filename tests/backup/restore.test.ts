@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import type { Contents } from "../../src/backup/contents.ts";
+import { type Contents, checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { liveBackup } from "../../src/backup/live.ts";
 import { type Permissions, restoreInto } from "../../src/backup/restore.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -8,6 +8,7 @@ import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { MOST_SERVERS } from "../../src/servers/room.ts";
 import { Store } from "../../src/store/store.ts";
+import { savedTunnelsIn } from "../../src/tunnel/saved-state.ts";
 import { inDirectory, NOW, SERVER } from "../servers/example.ts";
 import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
 import { Gateway, ONE, stoodAlways } from "../tunnel/gateway.ts";
@@ -124,16 +125,80 @@ describe("a restore", () => {
   );
 });
 
+describe("the tunnels of a backup", () => {
+  const leadsTo = (name: string) => ({ provider: "custom" as const, name, wanted: "Sweden", since: 1 });
+  const TUNNELS = [
+    { name: "tv", connection: leadsTo("home") },
+    { name: "work", connection: null },
+  ];
+  const rows = (store: Store) =>
+    [...savedTunnelsIn(store.settings())].map(([name, { slot, connection }]) => [
+      name,
+      slot,
+      connection?.name,
+    ]);
+
+  test("get free slots here; the tunnels that are here stay", () => {
+    withStore((store) => {
+      store.write("tunnel other", JSON.stringify({ slot: 1, connection: leadsTo("x") }));
+      store.write("tunnel work", JSON.stringify({ slot: 5, connection: null }));
+      restoreInto(store, { ...contents({}), tunnels: TUNNELS }, CAREFUL);
+      expect(rows(store)).toEqual([
+        ["other", 1, "x"],
+        ["tv", 2, "home"],
+        ["work", 5, undefined],
+      ]);
+    });
+  });
+
+  test("are what a backup of here holds, and an older backup has none", () => {
+    withStore((store) => {
+      expect(contentsOf(store, NOW)).not.toHaveProperty("tunnels");
+      restoreInto(store, { ...contents({}), tunnels: TUNNELS }, CAREFUL);
+      expect(contentsOf(store, NOW).tunnels).toEqual(TUNNELS);
+      restoreInto(store, contents({}, []), CAREFUL);
+      expect(contentsOf(store, NOW).tunnels).toEqual(TUNNELS);
+    });
+  });
+
+  test("replace one that leads elsewhere only if that is permitted", () => {
+    withStore((store) => {
+      store.write("tunnel tv", JSON.stringify({ slot: 3, connection: leadsTo("x") }));
+      const backup = { ...contents({}), tunnels: TUNNELS };
+      expect(() => restoreInto(store, backup, CAREFUL)).toThrow(
+        'already present: the tunnel "tv"; nothing was changed; pass --replace to replace them',
+      );
+      restoreInto(store, backup, { ...CAREFUL, replace: true });
+      expect(rows(store)[0]).toEqual(["tv", 3, "home"]);
+    });
+  });
+
+  test("are refused if there would be too many, or if a name is invalid or there twice", async () => {
+    withStore((store) => {
+      for (let slot = 1; slot < 7; slot++)
+        store.write(`tunnel t${slot}`, JSON.stringify({ slot, connection: null }));
+      expect(() => restoreInto(store, { ...contents({}), tunnels: TUNNELS }, CAREFUL)).toThrow(
+        "there would be more than 8 tunnels; nothing was changed",
+      );
+      expect(store.servers()).toEqual([]);
+    });
+    for (const names of [["main"], ["TV"], ["direct"], ["a", "a"]]) {
+      const tunnels = names.map((name) => ({ name, connection: null }));
+      await expect(checkedContents({ ...contents({}), tunnels })).rejects.toThrow("the backup is damaged");
+    }
+  });
+});
+
 describe("a restore while the service runs", () => {
   /** A gateway, and its backup. */
   async function live(directory: string) {
     const gateway = await Gateway.started(directory);
-    const { store, controller, savedState, host } = gateway;
+    const { store, tunnels, savedState, host } = gateway;
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
     const backup = liveBackup({
       store,
       catalogue,
-      controller,
+      tunnels,
       savedState,
       host,
       takeUpAccount: async () => {},
@@ -166,6 +231,21 @@ describe("a restore while the service runs", () => {
         "a tunnel is up or being brought up; disconnect first: portcullis disconnect",
       );
       expect(gateway.store.servers()).toEqual([]);
+    }));
+
+  test("makes the tunnels of the backup, and waits until none is up", () =>
+    inTunnelDirectory(async (directory) => {
+      const { gateway, backup } = await live(directory);
+      const { tunnels } = gateway;
+      const given = { ...contents({}), tunnels: [{ name: "work", connection: null }] };
+      const { controller } = await tunnels.opened("tv");
+      await controller.connect(ONE);
+      await expect(backup.restore(given, CAREFUL)).rejects.toThrow(
+        "a tunnel is up or being brought up; disconnect first: portcullis tunnel tv disconnect",
+      );
+      await controller.disconnect();
+      await backup.restore(given, CAREFUL);
+      expect(tunnels.all().map(({ name }) => name)).toEqual(["main", "tv", "work"]);
     }));
 
   test("is not undone by state that could not be saved before it", () =>

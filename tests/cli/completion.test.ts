@@ -17,7 +17,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, "names"), NAMES.map((name) => `${name}\n`).join(""));
   writeFileSync(
     join(folder, "portcullis"),
-    `#!/bin/sh\n[ "$*" = "servers --places --names" ] && cat ${folder}/names\n`,
+    `#!/bin/sh\n[ "$*" = "servers --places --names" ] && cat ${folder}/names\n[ "$*" = "tunnels --names" ] && printf 'main\\ntv\\n'\n:\n`,
   );
   chmodSync(join(folder, "portcullis"), 0o755);
   for (const shell of SHELLS) {
@@ -51,6 +51,17 @@ test("bash completes commands, subcommands, options and choices", () => {
   // An option's values, and a value that cannot be completed.
   expect(bash("add", "--endpoint", "")).toEqual([]);
   expect(bash("keypair", "")).toEqual([]);
+});
+
+test("bash completes each operand of a tunnel's command", () => {
+  expect(bash("tunnel", "")).toEqual(["main", "tv"]);
+  expect(bash("tunnel", "tv", "")).toEqual(["connect", "disconnect", "remove"]);
+  expect(bash("tunnel", "tv", "connect", "se")).toEqual(["se-1"]);
+  expect(bash("tunnel", "tv", "connect", "se-1", "--provider", "")).toEqual([
+    "managed",
+    "custom",
+    "imported",
+  ]);
 });
 
 test("bash completes servers by name, quoted, except names that look like options", () => {
@@ -92,5 +103,8 @@ test.skipIf(Bun.which("fish") === null)("fish completes as bash does", () => {
   expect(complete("portcullis conn")).toEqual(["connect"]);
   expect(complete("portcullis killswitch status --j")).toEqual(["--json"]);
   expect(complete("portcullis remove --provider ").toSorted()).toEqual(["custom", "imported"]);
+  expect(complete("portcullis tunnel ").toSorted()).toEqual(["main", "tv"]);
+  expect(complete("portcullis tunnel tv ").toSorted()).toEqual(["connect", "disconnect", "remove"]);
+  expect(complete("portcullis tunnel tv connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
   expect(complete("portcullis connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
 });

@@ -24,6 +24,7 @@ describe("the policy of several owners", () => {
       addresses: NETWORK.addresses,
       endpoints: [FIRST, SECOND],
       carrying: [FIRST],
+      defaultExit: 0x104c,
       lookups: [LOOKUP],
       exemptions: [EXEMPTION],
     });

@@ -30,6 +30,10 @@ test("every rule has a comment", () => {
   }
 });
 
+test("no rule has a set of prefixes, which seems empty while the table is replaced", () => {
+  for (const text of Object.values(TEXTS)) expect(text).not.toMatch(/\{[^{}\n]*\/[0-9]+[^{}\n]*\}/);
+});
+
 test("with the kill switch off and no tunnel there is no table", () => {
   expect(openRulesetOf(POLICIES.blocked)).toBe("add table inet portcullis\ndelete table inet portcullis\n");
 });
@@ -59,7 +63,7 @@ const POLICY = fc.record({
   uplink: fc.constantFrom("up0", null),
   uplinkPrefixes: fc.subarray(cidrs("192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64")),
   addresses: addresses(),
-  ...{ endpoints: tunnels(), carrying: tunnels() },
+  ...{ endpoints: tunnels(), carrying: tunnels(), defaultExit: fc.constantFrom(0x104c, 0x114c) },
   lookups: fc.array(fc.record({ resolvers: addresses(), sourcePort: fc.constantFrom(20053, 20054) }), {
     maxLength: 2,
   }),
@@ -111,6 +115,19 @@ needsRoot.test(
     ),
   60_000,
 );
+
+test("a tunnel that is not the default exit adds no rule for the LAN's or the gateway's own traffic", () => {
+  const linesOf = (text: string, names: readonly string[]) =>
+    names.flatMap((name) => text.split(`chain ${name} {`)[1]?.split("  }\n")[0]?.split("\n") ?? []);
+  const permitted = (policy: Policy) =>
+    linesOf(rulesetOf(policy), ["forward", "output", "into_wg0", "into_wg2"]).filter(
+      (rule) => /(accept|jump) /.test(rule) && !rule.includes("WireGuard"),
+    );
+  expect(permitted(POLICIES["two-tunnels"]).join("\n").replaceAll('"wg2", ', "")).toEqual(
+    permitted(POLICIES.connected).join("\n"),
+  );
+  expect(permitted({ ...POLICIES["two-tunnels"], defaultExit: 0x114c }).join()).not.toContain('"wg0"');
+});
 
 test("no rule of a blocked gateway accepts a forwarded packet", () => {
   const forward = rulesetOf(POLICIES.blocked).split("chain forward {")[1]?.split("  }\n")[0] ?? "accept";

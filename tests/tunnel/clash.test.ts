@@ -23,10 +23,10 @@ function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
 }
 
 /** The LAN gets another prefix, and the gateway hears of it. */
-async function move({ host, controller }: Gateway, ...addresses: string[]): Promise<void> {
+async function move({ host, controller, tunnels }: Gateway, ...addresses: string[]): Promise<void> {
   const lan = host.links.get("lan0");
   if (lan !== undefined) lan.addresses = addresses;
-  await controller.checkNetwork();
+  await tunnels.machine.checkNetwork();
   // What the change has brought about is done.
   await controller.beside(async () => {});
 }
@@ -55,7 +55,7 @@ describe("a server whose address is in use on the LAN", () => {
 
   claim("is an address of the uplink's, too", async (gateway) => {
     gateway.host.links.get("up0")?.addresses.push("10.64.0.1/8");
-    await gateway.controller.checkNetwork();
+    await gateway.tunnels.machine.checkNetwork();
     await expect(gateway.controller.connect(ONE)).rejects.toThrow("10.64.0.1 is an address of this machine");
   });
 });
@@ -106,7 +106,7 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
     host.fails = (count) =>
       host.commands[count - 1]?.startsWith("nft -e") && refusals-- > 0 ? "before" : null;
     host.links.get("lan0")?.addresses.push("10.64.0.250/24");
-    await expect(controller.checkNetwork()).rejects.toThrow("made to fail");
+    await expect(gateway.tunnels.machine.checkNetwork()).rejects.toThrow("made to fail");
     await controller.beside(async () => {});
     await gateway.look();
     expect(host.table).not.toContain("10.64.0.1");
@@ -119,7 +119,7 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
     host.onEvent = (event) => {
       if (checked !== undefined || !event.includes("-batch")) return;
       host.links.get("lan0")?.addresses.push("10.64.0.250/24");
-      checked = controller.checkNetwork();
+      checked = gateway.tunnels.machine.checkNetwork();
     };
     await controller.connect(ONE);
     await checked;
@@ -143,12 +143,12 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
 
 test("such a server is neither added nor imported", () =>
   inDirectory(async (directory) => {
-    const { tunnel, savedState, host } = await Gateway.started(directory);
+    const { tunnels, savedState, host } = await Gateway.started(directory);
     const store = Store.open(join(directory, "servers"), host.now());
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
     const log = { warn: () => {} };
     const events = new EventBus(host, log);
-    const gateway = gatewayOf({ ...tunnel, catalogue, savedState, clock: host, events, log });
+    const gateway = gatewayOf({ tunnels, catalogue, savedState, clock: host, events, log });
     const config = formatConfig({
       ...CONFIG,
       interface: { ...CONFIG.interface, addresses: ["192.168.7.5/32"] },

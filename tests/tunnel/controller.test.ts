@@ -317,10 +317,10 @@ describe("the operator's switch", () => {
     await controller.setKillSwitch(false);
     expect(host.table).toBeNull();
     expect(host.rules["-4"]).toEqual([]);
-    expect(await gateway.tunnel.killSwitch.stands()).toBe(false);
+    expect(await gateway.tunnels.killSwitch.stands()).toBe(false);
     await controller.setKillSwitch(true);
     expect(kernelState(host)).toBe(before);
-    expect(await gateway.tunnel.killSwitch.stands()).toBe(true);
+    expect(await gateway.tunnels.killSwitch.stands()).toBe(true);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { Candidates, Node } from "./node.ts";
-import { choicesOf, patternsOf, valuePatternsOf } from "./patterns.ts";
+import { choicesOf, patternAt, patternsOf, valuePatternsOf } from "./patterns.ts";
 
 export function bashScript(nodes: readonly Node[]): string {
   const files = valuePatternsOf(nodes, "files");
@@ -7,11 +7,12 @@ export function bashScript(nodes: readonly Node[]): string {
   return `# Completion of portcullis for bash. For this shell: source <(portcullis completion bash)
 # For every shell of the machine: portcullis completion bash >/etc/bash_completion.d/portcullis
 _portcullis() {
-  local word words="" command="" current=\${COMP_WORDS[COMP_CWORD]}
+  local word words="" command="" operands=0 current=\${COMP_WORDS[COMP_CWORD]}
   COMPREPLY=()
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$command $word" in
     ${patternsOf(nodes)}) command="\${command:+$command }$word" ;;
+    *) [[ $word == -* ]] || operands=$((operands + 1)) ;;
     esac
   done
   case "$command \${COMP_WORDS[COMP_CWORD-1]}" in
@@ -43,8 +44,12 @@ complete -F _portcullis portcullis
 `;
 }
 
-function operandCase({ path, commands, operand }: Node): string[] {
-  const effect = effectOf(commands.length > 0 ? commands.map(({ name }) => name) : operand);
+function operandCase({ path, commands, operands }: Node): string[] {
+  if (operands.length > 1) {
+    const cases = operands.map((each, at) => `${patternAt(at, operands)}) ${effectOf(each) ?? ""} ;;`);
+    return [`    "${path}") case $operands in ${cases.join(" ")} esac ;;`];
+  }
+  const effect = effectOf(commands.length > 0 ? commands.map(({ name }) => name) : operands[0]);
   return effect === null ? [] : [`    "${path}") ${effect} ;;`];
 }
 
@@ -52,6 +57,8 @@ function effectOf(candidates: Candidates): string | null {
   switch (candidates) {
     case "servers":
       return '_portcullis_servers "$current"';
+    case "tunnels":
+      return 'words="$(portcullis tunnels --names 2>/dev/null)"';
     case "files":
       return "compopt -o default";
     case "anything":

@@ -1,4 +1,4 @@
-import { Argument, type Command, type Option } from "commander";
+import type { Argument, Command, Option } from "commander";
 import { bashScript } from "./bash.ts";
 import { fishScript } from "./fish.ts";
 import type { Candidates, Node } from "./node.ts";
@@ -24,9 +24,16 @@ function nodesOf(command: Command, path: string): Node[] {
     help: command.description(),
     commands: visible.map((each) => ({ name: each.name(), help: each.description() })),
     options: help.visibleOptions(command).map(optionOf),
-    operand: candidatesFor(command.registeredArguments[0] ?? new Argument("[none]")),
+    operands: operandsOf(command),
   };
   return [node, ...visible.flatMap((each) => nodesOf(each, `${path} ${each.name()}`.trim()))];
+}
+
+/** Without those at the end that anything may be typed for. */
+function operandsOf({ registeredArguments }: Command): Node["operands"] {
+  const [first = "anything", ...others] = registeredArguments.map(candidatesFor);
+  const known = others.findLastIndex((candidates) => candidates !== "anything") + 1;
+  return [first, ...others.slice(0, known)];
 }
 
 function optionOf(option: Option): Node["options"][number] {
@@ -46,5 +53,6 @@ function takenBy({ argChoices, flags }: Option): Candidates | null {
 function candidatesFor(argument: Argument): Candidates {
   if (argument.argChoices !== undefined) return argument.argChoices;
   if (argument.name() === "server") return "servers";
+  if (argument.name() === "tunnel") return "tunnels";
   return argument.name() === "file" ? "files" : "anything";
 }

@@ -14,6 +14,20 @@ function __portcullis_command
     end
     echo $command
 end
+function __portcullis_operands
+    set -l command ""
+    set -l operands 0
+    for word in (commandline -opc)[2..]
+        switch "$command $word"
+            case ${patternsOf(nodes, " ")}
+                set command (string trim "$command $word")
+            case '* -*'
+            case '*'
+                set operands (math $operands + 1)
+        end
+    end
+    echo $operands
+end
 complete -c portcullis -f
 ${nodes.flatMap(linesOf).join("\n")}
 `;
@@ -28,8 +42,19 @@ function linesOf(node: Node): string[] {
     );
     return [start, ...flags, ...valueFlags(value), `-d ${quoted(help)}`].join(" ");
   });
-  const operand = operandOf(node.operand);
-  return [...commands, ...options, ...(operand === null ? [] : [`${start} ${operand}`])];
+  return [...commands, ...options, ...operandLines(node, start)];
+}
+
+function operandLines({ path, operands }: Node, start: string): string[] {
+  return operands.flatMap((each, at) => {
+    const operand = operandOf(each);
+    const count = `test (__portcullis_operands) ${at === operands.length - 1 ? "-ge" : "-eq"} ${at}`;
+    const where =
+      operands.length === 1
+        ? start
+        : `complete -c portcullis -n 'test (__portcullis_command) = "${path}"; and ${count}'`;
+    return operand === null ? [] : [`${where} ${operand}`];
+  });
 }
 
 /** `-x`: takes a value that is not a file; `-rF`: takes a file. */
@@ -43,6 +68,8 @@ function operandOf(candidates: Candidates): string | null {
   switch (candidates) {
     case "servers":
       return `-a '(portcullis servers --places --names 2>/dev/null | string match -v -- "-*")'`;
+    case "tunnels":
+      return "-a '(portcullis tunnels --names 2>/dev/null)'";
     case "files":
       return "-F";
     case "anything":

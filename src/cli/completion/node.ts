@@ -1,5 +1,5 @@
 /** What may be typed at one place of a command line. */
-export type Candidates = readonly string[] | "servers" | "files" | "anything";
+export type Candidates = readonly string[] | "servers" | "tunnels" | "files" | "anything";
 
 /** What a completion script knows of a command. */
 export interface Node {
@@ -8,5 +8,6 @@ export interface Node {
   help: string;
   commands: { name: string; help: string }[];
   options: { names: string[]; help: string; value: Candidates | null }[];
-  operand: Candidates;
+  /** By position; the last one holds for all that follow. */
+  operands: readonly [Candidates, ...Candidates[]];
 }

@@ -30,6 +30,11 @@ export function choicesOf(nodes: readonly Node[]): { pattern: string; words: str
   );
 }
 
+/** The number of operands before the one at a position; the last one holds for all that follow. */
+export function patternAt(at: number, operands: readonly Candidates[]): string {
+  return at === operands.length - 1 ? "*" : String(at);
+}
+
 /** Text in single quotes for zsh. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,5 +1,5 @@
 import type { Candidates, Node } from "./node.ts";
-import { choicesOf, patternsOf, quoted, valuePatternsOf } from "./patterns.ts";
+import { choicesOf, patternAt, patternsOf, quoted, valuePatternsOf } from "./patterns.ts";
 
 export function zshScript(nodes: readonly Node[]): string {
   const files = valuePatternsOf(nodes, "files");
@@ -8,11 +8,12 @@ export function zshScript(nodes: readonly Node[]): string {
 # Completion of portcullis for zsh. For this shell, after compinit: source <(portcullis completion zsh)
 # For every shell: portcullis completion zsh >/usr/local/share/zsh/site-functions/_portcullis
 _portcullis() {
-  local word command=""
+  local word command="" operands=0
   local -a items
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "$command $word" in
       (${patternsOf(nodes)}) command="\${command:+$command }$word" ;;
+      (*) [[ $word == -* ]] || operands=$((operands + 1)) ;;
     esac
   done
   case "$command $words[CURRENT-1]" in
@@ -41,9 +42,13 @@ function optionItems({ options }: Node): string {
   return options.flatMap(({ names, help }) => names.map((name) => quoted(`${name}:${help}`))).join(" ");
 }
 
-function operandCase({ path, commands, operand }: Node): string[] {
+function operandCase({ path, commands, operands }: Node): string[] {
+  if (operands.length > 1) {
+    const cases = operands.map((each, at) => `(${patternAt(at, operands)}) ${effectOf(each) ?? ""} ;;`);
+    return [`    ("${path}") case $operands in ${cases.join(" ")} esac ;;`];
+  }
   const items = commands.map(({ name, help }) => quoted(`${name}:${help}`)).join(" ");
-  const effect = commands.length > 0 ? `items=(${items}); _describe command items` : effectOf(operand);
+  const effect = commands.length > 0 ? `items=(${items}); _describe command items` : effectOf(operands[0]);
   return effect === null ? [] : [`    ("${path}") ${effect} ;;`];
 }
 
@@ -51,6 +56,8 @@ function effectOf(candidates: Candidates): string | null {
   switch (candidates) {
     case "servers":
       return `compadd -- "\${(@f)$(portcullis servers --places --names 2>/dev/null | grep -v '^-')}"`;
+    case "tunnels":
+      return `compadd -- "\${(@f)$(portcullis tunnels --names 2>/dev/null)}"`;
     case "files":
       return "_files";
     case "anything":
