@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError, messageOf } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { MAIN } from "../killswitch/policy.ts";
@@ -119,9 +119,9 @@ export class Tunnels {
     const network = seen ?? (await this.deps.findNetwork());
     const links = seen === null ? await this.kernel.links() : [];
     const left = { links, known, network };
-    for (const { controller } of this.all()) await controller.adopt(left);
+    await this.each((controller) => controller.adopt(left));
     await this.killSwitch.updateNetwork(network);
-    for (const { controller } of this.all()) await controller.begin(left);
+    await this.each((controller) => controller.begin(left));
     await this.removeOrphans(links);
     await this.machine.setSysctls();
   }
@@ -163,6 +163,16 @@ export class Tunnels {
   /** The tunnel that uses a server, or null. */
   using(provider: Provider, name: string): Tunnel | null {
     return this.all().find(({ controller }) => controller.uses(provider, name)) ?? null;
+  }
+
+  /** Does the same with one after the other; only what fails for `main` is thrown. */
+  private async each(work: (controller: Tunnel["controller"]) => Promise<void>): Promise<void> {
+    for (const { name, controller } of this.all()) {
+      await work(controller).catch((error: unknown) => {
+        if (name === MAIN) throw error;
+        this.deps.log.warn(`${name}: ${messageOf(error)}`);
+      });
+    }
   }
 
   private add(name: string, number: number): Tunnel {

@@ -258,6 +258,16 @@ describe("after a restart", () => {
     ]);
   });
 
+  claim("a second tunnel that cannot be taken up does not keep main from starting", async (gateway) => {
+    const { host } = gateway;
+    await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+    for (const prefix of ["0.0.0.0/0", "192.0.0.0/8", "::/0"]) host.removeRoute(prefix, 20557);
+    host.fails = (count) => (host.commands[count - 1] === "ip link del dev wg2" ? "before" : null);
+    await gateway.restart();
+    expect(gateway.controller.state.name).toBe("connected");
+    expect(gateway.log.at(-1)).toContain("tv: ");
+  });
+
   claim(
     "a tunnel that nobody remembers is removed, and an interface of another program is not",
     async (gateway) => {
