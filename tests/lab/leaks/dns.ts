@@ -5,6 +5,7 @@ import { succeeds } from "./connections.ts";
 import { askerIn, questions, resolversFor } from "./questions.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
+import { UNLIMITED } from "./strangers.ts";
 
 /** Long enough for thirty questions over UDP and six over TCP to each resolver. */
 const MOMENT_MS = 400;
@@ -43,6 +44,7 @@ export const DNS_SCENARIOS: readonly Scenario[] = [
     arms: [2, 1],
     from: "connected",
     run: async (stage) => {
+      await stage.inside("sysctl", "-qw", ...UNLIMITED);
       await refusedOver(INTERNET.dns6);
       await addServer(stage, "IPv6 resolver", `${VPN.vpn1.v4}:${VPN_PORT}`, { dns: TUNNEL.server6 });
       await succeeds(stage.connect("IPv6 resolver"));
