@@ -62,6 +62,8 @@ const POLICY = fc.record({
     { interface: "lan4", prefixes: cidrs("192.168.0.0/16", "192.168.7.0/24") },
     { interface: "lan6", prefixes: cidrs("fd06::/64", "fd06::/48") },
     { interface: "empty", prefixes: [] },
+    // A chain has the name of its interface in its own.
+    { interface: "0-drop.", prefixes: cidrs("192.168.9.0/24") },
     { interface: "up0", prefixes: cidrs("192.168.8.0/24", "fe80::/10") },
   ]),
   uplink: fc.constantFrom("up0", null),
