@@ -1,7 +1,7 @@
 import type { Address, Endpoint, Prefix } from "../address.ts";
+import type { Mac } from "../mac.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
-import { MAIN_SLOT, markOf } from "../network/slot.ts";
 
 /**
  * What the firewall is made from; `rulesetOf` turns it into text. Outside the tunnels it can permit only WireGuard,
@@ -18,22 +18,34 @@ export interface Policy {
   /** Tunnels that may exchange WireGuard packets with their endpoint. */
   endpoints: readonly FirewallTunnel[];
   /** Tunnels that carry traffic. */
-  carrying: readonly FirewallTunnel[];
-  /** The mark of the tunnel for the gateway's own traffic, and for all of the LAN's that has no other exit. */
-  defaultExit: number;
+  carrying: readonly CarryingTunnel[];
   lookups: readonly Lookup[];
   exemptions: readonly Exemption[];
+  devices: readonly AssignedDevice[];
+  /** Where devices that are not assigned leave. */
+  defaultExit: Exit;
 }
 
-/** What one owner needs from the kill switch: a tunnel, or a connection that the operator has requested. */
+/** Where a device's traffic leaves. Nothing leaves by a tunnel that is not up or does not exist. */
+export type Exit = { to: "tunnel"; name: string } | { to: "blocked" };
+
+/** A device of the LAN with an exit of its own. */
+export interface AssignedDevice {
+  id: Mac;
+  exit: Exit;
+}
+
+/** What one owner needs from the kill switch: a tunnel, the devices, or a connection that the operator has requested. */
 export interface PolicyPart {
-  endpoints?: Policy["endpoints"];
-  carrying?: Policy["carrying"];
+  endpoints?: readonly FirewallTunnel[];
+  carrying?: readonly FirewallTunnel[];
   lookup?: Lookup;
   exemption?: Exemption;
+  devices?: Policy["devices"];
+  defaultExit?: Exit;
 }
 
-/** The tunnel for all traffic that is not assigned to another one. */
+/** The tunnel for the gateway's own traffic, and for that of the LAN which has no other exit. */
 export const MAIN = "main";
 
 /** What a policy needs of the machine's own network. */
@@ -43,17 +55,21 @@ type Network = Pick<HostNetwork, "lans" | "uplink" | "uplinkPrefixes" | "address
 export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Network): Policy {
   const { lans, uplink, uplinkPrefixes, addresses } = network;
   const here = (tunnel: FirewallTunnel) => withoutTaken(tunnel, network);
-  const sorted = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1)).map(([, part]) => part);
+  const named = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1));
+  const sorted = named.map(([, part]) => part);
   return {
     lans,
     uplink,
     uplinkPrefixes,
     addresses,
     endpoints: sorted.flatMap(({ endpoints = [] }) => endpoints.map(here)),
-    carrying: sorted.flatMap(({ carrying = [] }) => carrying.map(here)),
-    defaultExit: markOf(MAIN_SLOT),
+    carrying: named.flatMap(([exit, { carrying = [] }]) =>
+      carrying.map((tunnel) => ({ ...here(tunnel), exit })),
+    ),
     lookups: sorted.flatMap(({ lookup = [] }) => lookup),
     exemptions: sorted.flatMap(({ exemption = [] }) => exemption),
+    devices: sorted.flatMap(({ devices = [] }) => devices),
+    defaultExit: sorted.flatMap(({ defaultExit = [] }) => defaultExit)[0] ?? { to: "tunnel", name: MAIN },
   };
 }
 
@@ -65,9 +81,14 @@ function withoutTaken(tunnel: FirewallTunnel, network: Network): FirewallTunnel 
   return { ...tunnel, addresses: tunnel.addresses.filter((address) => takerOf(network, address) === null) };
 }
 
-/** Those of the default exit, the current one first; during a switch there are two. */
-export function defaultTunnels({ carrying, defaultExit }: Policy): readonly FirewallTunnel[] {
-  return carrying.filter((tunnel) => tunnel.mark === defaultExit);
+/** Those of the exit with that name, the current one first; during a switch there are two. */
+export function tunnelsOf(exit: string, { carrying }: Pick<Policy, "carrying">): readonly CarryingTunnel[] {
+  return carrying.filter((tunnel) => tunnel.exit === exit);
+}
+
+/** Those that the gateway itself uses, whatever the default exit. */
+export function mainTunnels(policy: Pick<Policy, "carrying">): readonly CarryingTunnel[] {
+  return tunnelsOf(MAIN, policy);
 }
 
 /** Main comes first. */
@@ -91,6 +112,12 @@ export interface FirewallTunnel {
   /** The gateway's own addresses inside the tunnel, without prefix length. */
   addresses: readonly Address[];
   resolvers: readonly Address[];
+}
+
+/** A tunnel that traffic leaves by. */
+export interface CarryingTunnel extends FirewallTunnel {
+  /** The tunnel's name. */
+  exit: string;
 }
 
 /** The lookup of a server's name, by the system's resolvers. */

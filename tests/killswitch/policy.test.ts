@@ -24,7 +24,8 @@ describe("the policy of several owners", () => {
       addresses: NETWORK.addresses,
       endpoints: [FIRST, SECOND],
       carrying: [FIRST],
-      defaultExit: 0x104c,
+      devices: [],
+      defaultExit: { to: "tunnel", name: "main" },
       lookups: [LOOKUP],
       exemptions: [EXEMPTION],
     });

@@ -1,4 +1,4 @@
-import { blocked, type FirewallTunnel, type Policy } from "../../../src/killswitch/policy.ts";
+import { blocked, type CarryingTunnel, MAIN, type Policy } from "../../../src/killswitch/policy.ts";
 import { applyRules, rulesFor } from "../../../src/killswitch/routing-rules.ts";
 import { rulesetOf } from "../../../src/killswitch/ruleset.ts";
 import { markOf, slotOf, tableOf } from "../../../src/network/slot.ts";
@@ -240,10 +240,11 @@ export class PacketGateway {
     }));
   }
 
-  private tunnels(): FirewallTunnel[] {
+  private tunnels(): CarryingTunnel[] {
     return Array.from({ length: this.size.tunnels }, (_, number) => {
       const { links, zones } = slotOf(number, "wg");
       return {
+        exit: number === 0 ? MAIN : `tunnel-${number}`,
         interface: links[0],
         mark: markOf(number),
         zone: zones[0],
