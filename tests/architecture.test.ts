@@ -13,6 +13,7 @@ const BASICS = [
   "address.ts",
   "name.ts",
   "interface-name.ts",
+  "mac.ts",
   "alert.ts",
   "settings.ts",
   "log.ts",

@@ -6,6 +6,7 @@ import { TABLE } from "../killswitch/ruleset.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { type KernelEvent, watchKernel } from "../network/kernel-events.ts";
+import type { Neighbour } from "../network/neighbours.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
@@ -48,6 +49,8 @@ interface Deps {
   alternatives: (server: Server) => readonly Server[];
   /** The server as its provider lists it now; null if it is gone. */
   latest: (server: Server) => Server | null;
+  /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
+  onNeighbour: (neighbour: Neighbour | null) => void;
   log: Pick<Log, "warn">;
 }
 
@@ -78,7 +81,7 @@ export class Supervisor {
 
   /** Runs until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
-    const { host, controller, killSwitch, slot, log } = this.deps;
+    const { host, controller, killSwitch, slot, onNeighbour, log } = this.deps;
     this.checkedAt = host.monotonic();
     controller.onChange((state) => {
       if (state.name === "connected") this.arrived(state.session, signal);
@@ -87,6 +90,7 @@ export class Supervisor {
     const listener = {
       onEvent: (event: KernelEvent) => void this.saw(event, signal),
       onWatching: (watching: boolean) => killSwitch.setWatched(watching),
+      onNeighbour,
     };
     watchKernel(host, watched, listener, signal);
     // For what happened before the programs that report events were listening.

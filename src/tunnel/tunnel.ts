@@ -3,6 +3,7 @@ import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import type { Alarm, Repairs } from "../killswitch/repairs.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
+import type { Neighbour } from "../network/neighbours.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
@@ -37,6 +38,8 @@ export interface Surroundings {
   latest: (server: Server) => Server | null;
   /** Servers that may replace a dead one, the nearest first. */
   alternatives: (server: Server) => readonly Server[];
+  /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
+  onNeighbour: (neighbour: Neighbour | null) => void;
   log: Pick<Log, "info" | "warn">;
   alarm: Alarm;
 }

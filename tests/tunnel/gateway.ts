@@ -163,6 +163,7 @@ export class Gateway {
     };
     const repairs = new Repairs(host, alarm);
     return tunnelIn({
+      onNeighbour: () => {},
       host,
       savedState,
       repairs,
