@@ -1,3 +1,4 @@
+import type { Devices } from "./devices/devices.ts";
 import { GatewayError } from "./errors.ts";
 import type { EventBus } from "./http/event-bus.ts";
 import type { Figures, Gateway } from "./http/gateway.ts";
@@ -16,6 +17,7 @@ import type { Config } from "./wireguard/schema.ts";
 
 interface Deps extends Pick<Tunnel, "controller" | "roundTrips"> {
   catalogue: Catalogue;
+  devices: Devices;
   savedState: SavedState;
   clock: Pick<Host, "now" | "monotonic">;
   events: EventBus;
@@ -25,6 +27,7 @@ interface Deps extends Pick<Tunnel, "controller" | "roundTrips"> {
 /** The gateway of the HTTP interface, on top of the catalogue and the tunnel. */
 export function gatewayOf({
   catalogue,
+  devices,
   controller,
   roundTrips,
   savedState,
@@ -76,6 +79,9 @@ export function gatewayOf({
       catalogue.remove(provider, name);
     },
     importConfig: (body: ImportedConfig) => catalogue.importConfig(body, refuseClash),
+    devices: () => devices.list(),
+    assignDevice: (id, change) => devices.assign(id, change),
+    forgetDevice: (id) => devices.forget(id),
     keyPair: () => {
       const { privateKey, publicKey } = generateKeyPair();
       return { private_key: privateKey, public_key: publicKey };
@@ -89,6 +95,7 @@ export function gatewayOf({
         tunnel: session && { interface: session.link, publicKey: session.server.config.peer.publicKey },
         alerts: events.alerts,
         connects,
+        devices: devices.counts(),
       };
     },
   };

@@ -59,7 +59,7 @@ export async function graphOn(
     userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
     autoconnect: settings.autoconnect,
     latest: ({ provider, name }) => catalogue.server(provider, name),
-    onNeighbour: () => {},
+    onNeighbour: (neighbour) => ground.devices.saw(neighbour),
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
     alarm: (code, message) => events.alarm(code, message),
   });

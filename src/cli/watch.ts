@@ -1,5 +1,6 @@
 import { Value } from "typebox/value";
 import type { SecurityAlert } from "../alert.ts";
+import type { DeviceUpdate } from "../devices/schema.ts";
 import { GatewayEvent } from "../http/event.ts";
 import type { Host } from "../system/host.ts";
 import type { Status } from "../tunnel/schema.ts";
@@ -69,9 +70,15 @@ function sentenceOf(event: GatewayEvent): string {
       return lineOf(event.payload);
     case "server_update":
       return `${event.payload.provider} has ${event.payload.count} servers`;
+    case "device_update":
+      return `${deviceOf(event.payload)} is ${event.payload.online ? "online" : "offline"}, exit ${event.payload.exit}`;
     case "security_alert":
       return alertOf(event.payload);
   }
+}
+
+function deviceOf({ id, name }: DeviceUpdate): string {
+  return name === "" ? id : `${printable(name)} (${id})`;
 }
 
 function alertOf({ code, message }: SecurityAlert): string {

@@ -22,6 +22,9 @@ export function singleFlight(gateway: Gateway): Gateway {
     servers: () => gateway.servers(),
     keyPair: () => gateway.keyPair(),
     subscribe: (listener) => gateway.subscribe(listener),
+    devices: shared(() => gateway.devices()),
+    assignDevice: (id, change) => write(() => gateway.assignDevice(id, change)),
+    forgetDevice: (id) => write(() => gateway.forgetDevice(id)),
     figures: shared(() => gateway.figures()),
   };
 }

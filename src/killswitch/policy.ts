@@ -18,14 +18,29 @@ export interface Policy {
   carrying: readonly FirewallTunnel[];
   lookups: readonly Lookup[];
   exemptions: readonly Exemption[];
+  devices: readonly AssignedDevice[];
+  /** Where devices that are not assigned leave. */
+  unassigned: Exit;
 }
 
-/** What one owner needs from the kill switch: a tunnel, or a connection that the operator has requested. */
+/** Where a device's traffic leaves. Nothing leaves by a tunnel that is not up or does not exist. */
+export type Exit = { to: "tunnel"; name: string } | { to: "blocked" } | { to: "direct" };
+
+/** A device of the LAN with an exit of its own. */
+export interface AssignedDevice {
+  /** A MAC address in lower case; for what is behind another router, a private prefix. No two prefixes overlap. */
+  id: string;
+  exit: Exit;
+}
+
+/** What one owner needs from the kill switch: a tunnel, the devices, or a connection that the operator has requested. */
 export interface PolicyPart {
   endpoints?: Policy["endpoints"];
   carrying?: Policy["carrying"];
   lookup?: Lookup;
   exemption?: Exemption;
+  devices?: Policy["devices"];
+  defaultExit?: Exit;
 }
 
 /** The tunnel for all traffic that is not assigned to another one. */
@@ -47,6 +62,8 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     carrying: sorted.flatMap(({ carrying = [] }) => carrying.map(here)),
     lookups: sorted.flatMap(({ lookup = [] }) => lookup),
     exemptions: sorted.flatMap(({ exemption = [] }) => exemption),
+    devices: sorted.flatMap(({ devices = [] }) => devices),
+    unassigned: sorted.flatMap(({ defaultExit = [] }) => defaultExit)[0] ?? { to: "tunnel", name: MAIN },
   };
 }
 

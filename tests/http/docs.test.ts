@@ -20,6 +20,9 @@ const ENDPOINTS = [
   "delete /api/custom/remove/{name}",
   "post /api/import",
   "delete /api/import/{name}",
+  "get /api/devices",
+  "put /api/devices/{id}",
+  "delete /api/devices/{id}",
   "get /api/keypair",
   "get /health",
   "get /metrics",
@@ -33,7 +36,7 @@ const OTHERS: Record<string, { codes: string[]; plain: string[] }> = {
   "/ws": { codes: ["101", "403", "426", "429", "503"], plain: [] },
 };
 
-test("the document lists the twelve endpoints, the figures and the events, and nothing else", async () => {
+test("the document lists the endpoints, the figures and the events, and nothing else", async () => {
   const { openapi, paths } = await document();
   expect(openapi).toBe("3.1.0");
   const listed = Object.entries<object>(paths).flatMap(([path, operations]) =>
@@ -74,7 +77,12 @@ test("each message of /ws is a schema of its own, named as its type", async () =
   const { schema } = paths["/ws"].get.responses[101].content["application/json"];
   expect(schema).toEqual({ $ref: "#/components/schemas/event" });
   const { event, ...messages } = components.schemas;
-  expect(Object.keys(messages)).toEqual(["status_change", "server_update", "security_alert"]);
+  expect(Object.keys(messages)).toEqual([
+    "status_change",
+    "server_update",
+    "device_update",
+    "security_alert",
+  ]);
   expect(event).toEqual({
     oneOf: Object.keys(messages).map((name) => ({ $ref: `#/components/schemas/${name}` })),
     discriminator: { propertyName: "type" },

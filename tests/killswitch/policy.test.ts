@@ -4,7 +4,13 @@ import { mergedPolicy, type PolicyPart } from "../../src/killswitch/policy.ts";
 import { ips } from "../fake/address.ts";
 import { EXEMPTION, FIRST, LOOKUP, NETWORK, POLICIES, SECOND } from "./example.ts";
 
+const DEVICES: PolicyPart = {
+  devices: [{ id: "02:00:00:00:00:20", exit: { to: "direct" } }],
+  defaultExit: { to: "blocked" },
+};
+
 const PARTS: Record<string, PolicyPart> = {
+  devices: DEVICES,
   amsterdam: { endpoints: [SECOND] },
   exemption: { exemption: EXEMPTION },
   main: { endpoints: [FIRST], carrying: [FIRST], lookup: LOOKUP },
@@ -17,7 +23,7 @@ function policyOf(owners: readonly string[]) {
 
 describe("the policy of several owners", () => {
   test("has the part of each, main's tunnel first", () => {
-    expect(policyOf(["amsterdam", "exemption", "main"])).toEqual({
+    expect(policyOf(["amsterdam", "devices", "exemption", "main"])).toEqual({
       lans: NETWORK.lans,
       uplink: "up0",
       uplinkPrefixes: NETWORK.uplinkPrefixes,
@@ -25,6 +31,8 @@ describe("the policy of several owners", () => {
       carrying: [FIRST],
       lookups: [LOOKUP],
       exemptions: [EXEMPTION],
+      devices: [{ id: "02:00:00:00:00:20", exit: { to: "direct" } }],
+      unassigned: { to: "blocked" },
     });
   });
 
@@ -41,6 +49,7 @@ describe("the policy of several owners", () => {
       exemptions: [EXEMPTION],
     });
     expect(policyOf([])).toEqual(POLICIES.blocked);
+    expect(POLICIES.blocked.unassigned).toEqual({ to: "tunnel", name: "main" });
   });
 
   test("leaves out a tunnel's addresses that this machine or the LAN uses now", () => {

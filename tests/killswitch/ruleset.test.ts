@@ -66,6 +66,8 @@ const POLICY = fc.record({
     fc.record({ addresses: addresses(), port: fc.constant(443), sourcePort: fc.constantFrom(20443, 20444) }),
     { maxLength: 2 },
   ),
+  devices: fc.constant([]),
+  unassigned: fc.constant(POLICIES.blocked.unassigned),
 });
 
 function tunnels() {

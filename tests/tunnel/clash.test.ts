@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { Devices } from "../../src/devices/devices.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { gatewayOf } from "../../src/gateway.ts";
 import { EventBus } from "../../src/http/event-bus.ts";
@@ -148,7 +149,11 @@ test("such a server is neither added nor imported", () =>
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
     const log = { warn: () => {} };
     const events = new EventBus(host, log);
-    const gateway = gatewayOf({ ...tunnel, catalogue, savedState, clock: host, events, log });
+    const devices = new Devices({
+      ...{ host, store, log, killSwitch: tunnel.killSwitch, tunnelNames: () => ["main"] },
+      ...{ publish: () => {}, alarm: () => {} },
+    });
+    const gateway = gatewayOf({ ...tunnel, catalogue, devices, savedState, clock: host, events, log });
     const config = formatConfig({
       ...CONFIG,
       interface: { ...CONFIG.interface, addresses: ["192.168.7.5/32"] },
