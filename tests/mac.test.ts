@@ -3,7 +3,7 @@ import { parseMac } from "../src/mac.ts";
 
 test("a MAC address is read in either notation and case, and written in one", () => {
   for (const text of ["aa:bb:cc:dd:ee:0f", "AA-BB-CC-DD-EE-0F", "Aa:bB:cc:dd:EE:0f"])
-    expect(parseMac(text)).toBe("aa:bb:cc:dd:ee:0f");
+    expect<string | null>(parseMac(text)).toBe("aa:bb:cc:dd:ee:0f");
 });
 
 test.each([

@@ -4,7 +4,7 @@ import { isName } from "../name.ts";
 import { Queue } from "../queue.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { formatExit, parseExit } from "./exit.ts";
-import { isDeviceId, isPrefixId, overlap } from "./id.ts";
+import { type DeviceId, isDeviceId, isPrefixId, overlap } from "./id.ts";
 
 /** What a person has given a device; null where they have not. */
 export interface Assignment {
@@ -14,7 +14,7 @@ export interface Assignment {
 
 /** All that people and the operator have decided about devices. */
 export interface Decisions {
-  assigned: ReadonlyMap<string, Assignment>;
+  assigned: ReadonlyMap<DeviceId, Assignment>;
   defaultExit: Exit;
   /** Whether the operator allows the exit `direct`. */
   isDirectAllowed: boolean;
@@ -50,11 +50,11 @@ export class Assignments {
     return this.decisions;
   }
 
-  of(id: string): Assignment {
+  of(id: DeviceId): Assignment {
     return this.decisions.assigned.get(id) ?? NONE;
   }
 
-  exitOf(id: string): Exit {
+  exitOf(id: DeviceId): Exit {
     return this.of(id).exit ?? this.decisions.defaultExit;
   }
 
@@ -111,7 +111,7 @@ export class Assignments {
 }
 
 /** The decisions with another assignment of one device. */
-export function withAssignment(decisions: Decisions, id: string, assignment: Assignment): Decisions {
+export function withAssignment(decisions: Decisions, id: DeviceId, assignment: Assignment): Decisions {
   const assigned = new Map(decisions.assigned);
   if (assignment.name === null && assignment.exit === null) assigned.delete(id);
   else {
@@ -123,7 +123,7 @@ export function withAssignment(decisions: Decisions, id: string, assignment: Ass
 }
 
 /** The devices that have been given this exit. */
-export function idsOn(exit: string, { assigned }: Pick<Decisions, "assigned">): string[] {
+export function idsOn(exit: string, { assigned }: Pick<Decisions, "assigned">): DeviceId[] {
   return [...assigned].flatMap(([id, each]) =>
     each.exit !== null && formatExit(each.exit) === exit ? [id] : [],
   );
@@ -138,7 +138,7 @@ function refuseTooMany(assigned: Decisions["assigned"]): void {
 }
 
 /** The kernel's map of prefixes has one exit for each address. */
-function refuseOverlap(id: string, { assigned }: Decisions): void {
+function refuseOverlap(id: DeviceId, { assigned }: Decisions): void {
   if (!isPrefixId(id)) return;
   const other = [...assigned.keys()].find((each) => each !== id && isPrefixId(each) && overlap(each, id));
   if (other !== undefined)
@@ -159,7 +159,7 @@ function partOf({ assigned, defaultExit, isDirectAllowed }: Decisions): PolicyPa
 
 /** An exit that this version cannot read means blocked. */
 function decisionsIn(store: DeviceStorage): Decisions {
-  const assigned = new Map<string, Assignment>();
+  const assigned = new Map<DeviceId, Assignment>();
   for (const { id, name, exit } of store.devices()) {
     if (!isDeviceId(id)) continue;
     assigned.set(id, {

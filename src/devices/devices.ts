@@ -7,9 +7,9 @@ import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
 import type { Host } from "../system/host.ts";
 import { type Assignment, Assignments, type DeviceStorage, idsOn, withAssignment } from "./assignments.ts";
 import { exitIn, formatExit } from "./exit.ts";
-import { deviceIdIn } from "./id.ts";
+import { type DeviceId, deviceIdIn, isPrefixId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
-import { Neighbourhood } from "./neighbourhood.ts";
+import { Neighbourhood, type Presence } from "./neighbourhood.ts";
 import type { Device, DeviceList, DeviceUpdate } from "./schema.ts";
 import { Updates } from "./updates.ts";
 
@@ -159,30 +159,34 @@ export class Devices {
       await this.deps.host.sleep(SILENCE_EVERY_MS, signal);
       if (signal.aborted) return;
       const { online } = this.updates;
-      this.updates.touch(online.filter((id) => this.neighbourhood.presence(id)?.isOnline !== true));
+      this.updates.touch(online.filter((id) => this.presenceOf(id)?.isOnline !== true));
     }
   }
 
-  private get ids(): string[] {
-    return [...new Set([...this.neighbourhood.macs, ...this.assignments.current.assigned.keys()])];
+  private get ids(): DeviceId[] {
+    return [...new Set<DeviceId>([...this.neighbourhood.macs, ...this.assignments.current.assigned.keys()])];
   }
 
   /** Without those that are neither known nor assigned. */
-  private async rowsOf(ids: readonly string[]): Promise<Device[]> {
+  private async rowsOf(ids: readonly DeviceId[]): Promise<Device[]> {
     const names = await leasedNames(this.deps.host);
     const known = new Set(this.ids);
     return ids.filter((id) => known.has(id)).map((id) => this.device(id, names));
   }
 
-  private device(id: string, names: ReadonlyMap<string, string>): Device {
+  private presenceOf(id: DeviceId): Presence | null {
+    return isPrefixId(id) ? null : this.neighbourhood.presence(id);
+  }
+
+  private device(id: DeviceId, names: ReadonlyMap<string, string>): Device {
     const { name, exit } = this.assignments.of(id);
     const { host } = this.deps;
-    const presence = this.neighbourhood.presence(id);
+    const presence = this.presenceOf(id);
     const heardAt = presence?.heardAt ?? null;
     return {
       id,
       name: name ?? names.get(id) ?? "",
-      addresses: presence?.addresses ?? [],
+      addresses: [...(presence?.addresses ?? [])],
       interface: presence?.interface ?? null,
       exit: formatExit(this.assignments.exitOf(id)),
       assigned: exit !== null,
@@ -191,7 +195,7 @@ export class Devices {
     };
   }
 
-  private async change(id: string, edit: (assigned: Assignment) => Assignment): Promise<void> {
+  private async change(id: DeviceId, edit: (assigned: Assignment) => Assignment): Promise<void> {
     const before = await this.assignments.change((decisions) =>
       withAssignment(decisions, id, edit(decisions.assigned.get(id) ?? { name: null, exit: null })),
     );
@@ -214,7 +218,7 @@ export class Devices {
     else alarm("direct_withdrawn", `No device may leave outside the tunnel any more.${blocked}`);
   }
 
-  private titleOf(id: string): string {
+  private titleOf(id: DeviceId): string {
     const { name } = this.assignments.of(id);
     return name === null ? id : `${name} (${id})`;
   }

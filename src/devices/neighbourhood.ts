@@ -1,4 +1,5 @@
-import { isLinkLocal } from "../address.ts";
+import { type Address, isLinkLocal } from "../address.ts";
+import type { Mac } from "../mac.ts";
 import type { Neighbour } from "../network/neighbours.ts";
 
 /** A device that does not answer for this long counts as offline, although the kernel may not have asked it. */
@@ -13,7 +14,7 @@ const MOST_ADDRESSES = 16;
 interface Device {
   interface: string;
   /** Key and address of each entry of the kernel that has or had its MAC address, the latest last. */
-  entries: Map<string, { address: string; isLost: boolean }>;
+  entries: Map<string, { address: Address; isLost: boolean }>;
   /** On the monotone clock; null before the first sign of life. */
   heardAt: number | null;
 }
@@ -22,7 +23,7 @@ interface Device {
 export interface Presence {
   interface: string;
   /** Without link-local ones. */
-  addresses: string[];
+  addresses: readonly string[];
   heardAt: number | null;
   isOnline: boolean;
 }
@@ -30,21 +31,21 @@ export interface Presence {
 /** The devices on the LAN's cables by MAC address, as the kernel's neighbour table has them. */
 export class Neighbourhood {
   /** The one that was heard last is last. */
-  private readonly devices = new Map<string, Device>();
+  private readonly devices = new Map<Mac, Device>();
   /** The MAC address of each entry, by its key. */
-  private readonly owners = new Map<string, string>();
+  private readonly owners = new Map<string, Mac>();
 
   constructor(
     private readonly monotonic: () => number,
     /** Whether a person has named or assigned it: then it is not dropped. */
-    private readonly isKept: (mac: string) => boolean,
+    private readonly isKept: (mac: Mac) => boolean,
   ) {}
 
-  get macs(): string[] {
+  get macs(): Mac[] {
     return [...this.devices.keys()];
   }
 
-  presence(mac: string): Presence | null {
+  presence(mac: Mac): Presence | null {
     const device = this.devices.get(mac);
     if (device === undefined) return null;
     const all = [...device.entries.values()];
@@ -60,7 +61,7 @@ export class Neighbourhood {
   }
 
   /** Takes in one change of the table; returns the MAC addresses of the devices that it concerns. */
-  take(neighbour: Neighbour): string[] {
+  take(neighbour: Neighbour): Mac[] {
     const key = keyOf(neighbour);
     const owner = this.owners.get(key);
     if (neighbour.isLost || neighbour.mac === null) return this.lose(key);
@@ -76,7 +77,7 @@ export class Neighbourhood {
     for (const neighbour of neighbours) this.take(neighbour);
   }
 
-  private add(mac: string, key: string, { address, heardMsAgo, interface: name }: Neighbour): void {
+  private add(mac: Mac, key: string, { address, heardMsAgo, interface: name }: Neighbour): void {
     const device = this.devices.get(mac) ?? { interface: name, entries: new Map(), heardAt: null };
     if (!this.devices.has(mac)) this.makeRoom(mac);
     device.entries.delete(key);
@@ -92,7 +93,7 @@ export class Neighbourhood {
     this.devices.set(mac, device);
   }
 
-  private lose(key: string): string[] {
+  private lose(key: string): Mac[] {
     const mac = this.owners.get(key);
     const entry = mac === undefined ? undefined : this.devices.get(mac)?.entries.get(key);
     if (mac === undefined || entry === undefined) return [];
@@ -100,13 +101,13 @@ export class Neighbourhood {
     return [mac];
   }
 
-  private forgetEntry(mac: string, key: string): void {
+  private forgetEntry(mac: Mac, key: string): void {
     this.devices.get(mac)?.entries.delete(key);
     this.owners.delete(key);
   }
 
   /** Drops the stranger that has been silent the longest if there are too many. */
-  private makeRoom(mac: string): void {
+  private makeRoom(mac: Mac): void {
     if (this.isKept(mac)) return;
     const strangers = this.macs.filter((each) => !this.isKept(each));
     const [oldest] = strangers;

@@ -1,4 +1,5 @@
 import type { Address, Endpoint, Prefix } from "../address.ts";
+import type { Mac } from "../mac.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
 
@@ -28,8 +29,8 @@ export type Exit = { to: "tunnel"; name: string } | { to: "blocked" } | { to: "d
 
 /** A device of the LAN with an exit of its own. */
 export interface AssignedDevice {
-  /** A MAC address in lower case; for what is behind another router, a private prefix. No two prefixes overlap. */
-  id: string;
+  /** The prefix, private and without host bits, is of what is behind another router; no two of them overlap. */
+  id: Mac | Prefix;
   exit: Exit;
 }
 

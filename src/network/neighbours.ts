@@ -1,14 +1,14 @@
-import { isHostAddress, parseIp } from "../address.ts";
+import { type Address, isHostAddress, parseAddress } from "../address.ts";
 import { INTERFACE_NAME } from "../interface-name.ts";
-import { parseMac } from "../mac.ts";
+import { type Mac, parseMac } from "../mac.ts";
 import type { Host } from "../system/host.ts";
 
 /** An entry of the kernel's neighbour table, or a change of one. */
 export interface Neighbour {
   interface: string;
-  address: string;
+  address: Address;
   /** Null if the kernel does not know it, or no longer. */
-  mac: string | null;
+  mac: Mac | null;
   /** Milliseconds since the last sign of life, as far as this entry says; null if it says nothing. */
   heardMsAgo: number | null;
   /** Whether it stopped answering, or the kernel has removed the entry. */
@@ -72,7 +72,7 @@ interface Entry {
 
 function neighbourOf(entry: Entry): Neighbour | null {
   const { device, lladdr, state, heardMsAgo, isDeleted } = entry;
-  const address = parseIp(entry.address);
+  const address = parseAddress(entry.address);
   if (address === null || !isHostAddress(address) || !INTERFACE_NAME.test(device) || state === "")
     return null;
   const isLost = isDeleted || state === "FAILED" || state === "INCOMPLETE";

@@ -6,13 +6,14 @@ import { SILENT_MS } from "../../src/devices/neighbourhood.ts";
 import type { DeviceUpdate } from "../../src/devices/schema.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
+import type { Mac } from "../../src/mac.ts";
 import { watchKernel } from "../../src/network/kernel-events.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
 import { newDirectory } from "../tunnel/directory.ts";
 
-const TV = "02:00:00:00:00:20";
-const PHONE = "02:00:00:00:00:30";
+const TV = "02:00:00:00:00:20" as Mac;
+const PHONE = "02:00:00:00:00:30" as Mac;
 const LEASES = "/var/lib/misc/dnsmasq.leases";
 const WATCHED = { links: [], routingTable: 20556, firewallTable: "inet portcullis" };
 

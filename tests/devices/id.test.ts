@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { mustParsePrefix } from "../../src/address.ts";
 import { deviceIdIn, isDeviceId, overlap } from "../../src/devices/id.ts";
 
 test.each([
@@ -10,7 +11,7 @@ test.each([
   ["FD00:1:0::5/64", "fd00:1::/64"],
   ["fc00::/7", "fc00::/7"],
 ])("%s is the device %s", (text, id) => {
-  expect(deviceIdIn(text)).toBe(id);
+  expect<string>(deviceIdIn(text)).toBe(id);
   expect([isDeviceId(text), isDeviceId(id)]).toEqual([text === id, true]);
 });
 
@@ -45,9 +46,10 @@ test.each([
 });
 
 test("prefixes overlap if one contains the other", () => {
-  expect(overlap("10.1.0.0/16", "10.1.2.0/24")).toBe(true);
-  expect(overlap("10.1.2.0/24", "10.1.0.0/16")).toBe(true);
-  expect(overlap("10.1.2.0/24", "10.1.2.0/24")).toBe(true);
-  expect(overlap("10.1.2.0/24", "10.1.3.0/24")).toBe(false);
-  expect(overlap("fd00::/64", "10.0.0.0/8")).toBe(false);
+  const between = (one: string, other: string) => overlap(mustParsePrefix(one), mustParsePrefix(other));
+  expect(between("10.1.0.0/16", "10.1.2.0/24")).toBe(true);
+  expect(between("10.1.2.0/24", "10.1.0.0/16")).toBe(true);
+  expect(between("10.1.2.0/24", "10.1.2.0/24")).toBe(true);
+  expect(between("10.1.2.0/24", "10.1.3.0/24")).toBe(false);
+  expect(between("fd00::/64", "10.0.0.0/8")).toBe(false);
 });

@@ -1,12 +1,21 @@
 import { expect, test } from "bun:test";
+import { mustParseAddress } from "../../src/address.ts";
 import { MOST_STRANGERS, Neighbourhood, SILENT_MS } from "../../src/devices/neighbourhood.ts";
+import type { Mac } from "../../src/mac.ts";
 import type { Neighbour } from "../../src/network/neighbours.ts";
 
-const TV = "02:00:00:00:00:20";
-const PHONE = "02:00:00:00:00:30";
+const TV = "02:00:00:00:00:20" as Mac;
+const PHONE = "02:00:00:00:00:30" as Mac;
 
-function heard(mac: string, address: string, more: Partial<Neighbour> = {}): Neighbour {
-  return { interface: "lan0", address, mac, heardMsAgo: 0, isLost: false, ...more };
+function heard(mac: Mac, address: string, more: Partial<Neighbour> = {}): Neighbour {
+  return {
+    interface: "lan0",
+    address: mustParseAddress(address),
+    mac,
+    heardMsAgo: 0,
+    isLost: false,
+    ...more,
+  };
 }
 const lost = (address: string): Neighbour => ({
   ...heard(TV, address),
@@ -17,7 +26,7 @@ const lost = (address: string): Neighbour => ({
 
 class World {
   now = 1_000_000;
-  readonly kept = new Set<string>();
+  readonly kept = new Set<Mac>();
   readonly all = new Neighbourhood(
     () => this.now,
     (mac) => this.kept.has(mac),
@@ -89,7 +98,7 @@ test("after a gap, what is no longer in the table is lost, and what is says sinc
 });
 
 const macOf = (number: number) =>
-  `02:00:00:00:${(number >> 8).toString(16).padStart(2, "0")}:${(number & 255).toString(16).padStart(2, "0")}`;
+  `02:00:00:00:${(number >> 8).toString(16).padStart(2, "0")}:${(number & 255).toString(16).padStart(2, "0")}` as Mac;
 
 test("invented devices push each other out, and never one that is named or assigned", () => {
   const world = new World();

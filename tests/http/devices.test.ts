@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mustParseAddress } from "../../src/address.ts";
+import type { Mac } from "../../src/mac.ts";
 import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
 
-const TV = "02:00:00:00:00:20";
+const TV = "02:00:00:00:00:20" as Mac;
 
 let home: Home;
 beforeEach(async () => {
@@ -15,8 +17,14 @@ const outcome = ({ status, text }: { status: number; text: string }) => [status,
 const list = async () => (await home.send("GET", "/api/devices")).json;
 
 /** A packet of the device arrives. */
-async function hear(mac: string, address: string): Promise<void> {
-  home.graph.devices.saw({ interface: "lan0", address, mac, heardMsAgo: 0, isLost: false });
+async function hear(mac: Mac, address: string): Promise<void> {
+  home.graph.devices.saw({
+    interface: "lan0",
+    address: mustParseAddress(address),
+    mac,
+    heardMsAgo: 0,
+    isLost: false,
+  });
   await home.pass(1_000);
 }
 

@@ -1,11 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { mergedPolicy, type PolicyPart } from "../../src/killswitch/policy.ts";
+import type { Mac } from "../../src/mac.ts";
 import { ips } from "../fake/address.ts";
 import { EXEMPTION, FIRST, LOOKUP, NETWORK, POLICIES, SECOND } from "./example.ts";
 
+const TV = "02:00:00:00:00:20" as Mac;
 const DEVICES: PolicyPart = {
-  devices: [{ id: "02:00:00:00:00:20", exit: { to: "direct" } }],
+  devices: [{ id: TV, exit: { to: "direct" } }],
   defaultExit: { to: "blocked" },
 };
 
@@ -31,7 +33,7 @@ describe("the policy of several owners", () => {
       carrying: [FIRST],
       lookups: [LOOKUP],
       exemptions: [EXEMPTION],
-      devices: [{ id: "02:00:00:00:00:20", exit: { to: "direct" } }],
+      devices: [{ id: TV, exit: { to: "direct" } }],
       unassigned: { to: "blocked" },
     });
   });

@@ -1,10 +1,12 @@
 import { expect, test } from "bun:test";
+import { mustParseAddress } from "../../src/address.ts";
+import type { Mac } from "../../src/mac.ts";
 import { type Neighbour, neighbourIn, readNeighbours } from "../../src/network/neighbours.ts";
 
-const MAC = "2a:0d:35:2c:ca:34";
+const MAC = "2a:0d:35:2c:ca:34" as Mac;
 const HEARD: Neighbour = {
   interface: "lan0",
-  address: "192.168.7.20",
+  address: mustParseAddress("192.168.7.20"),
   mac: MAC,
   heardMsAgo: 0,
   isLost: false,
@@ -21,7 +23,7 @@ const LINES: [line: string, neighbour: Neighbour | null][] = [
     `[NEIGH]Deleted 192.168.7.20 dev lan0 lladdr ${MAC} REACHABLE `,
     { ...HEARD, heardMsAgo: null, isLost: true },
   ],
-  [`[NEIGH]fe80::1 dev lan0 lladdr ${MAC} router STALE `, { ...HEARD, address: "fe80::1" }],
+  [`[NEIGH]fe80::1 dev lan0 lladdr ${MAC} router STALE `, { ...HEARD, address: mustParseAddress("fe80::1") }],
   [`[NEIGH]192.168.7.20 dev lan0 lladdr ${MAC} extern_learn REACHABLE proto zebra `, HEARD],
   // Multicast, a proxy's entry, a bridge's table of ports, and an interface of another kind.
   ["[NEIGH]Deleted ff02::2 dev lan0 lladdr 33:33:00:00:00:02 NOARP ", null],
