@@ -57,6 +57,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   backup: [
     "system/host.ts",
+    "devices",
     "wireguard",
     "servers",
     "store",

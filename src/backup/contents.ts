@@ -2,14 +2,16 @@ import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
 import { parseAddress } from "../address.ts";
 import { checkerOf } from "../checker.ts";
+import { parseExit } from "../devices/exit.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { nameIn } from "../name.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import { nextTurn } from "../queue.ts";
 import { Provider, type Server } from "../servers/schema.ts";
-import { type Store, StoredServer } from "../store/store.ts";
+import { type Store, StoredDevice, StoredServer } from "../store/store.ts";
 import { connectionIn } from "../tunnel/saved-state.ts";
 import { formatConfig, parseConfig } from "../wireguard/config.ts";
+import { isValidDevice } from "./devices.ts";
 
 /** What a backup holds: custom and imported servers with their keys, and the settings that survive a restart. */
 const StoredContents = Type.Object(
@@ -18,6 +20,8 @@ const StoredContents = Type.Object(
     created: Type.String(),
     servers: Type.Array(StoredServer),
     settings: Type.Record(Type.String(), Type.String()),
+    /** Missing in the backups of versions that knew none. */
+    devices: Type.Optional(Type.Array(StoredDevice)),
   },
   { additionalProperties: false },
 );
@@ -29,6 +33,7 @@ const contentsSchema = checkerOf(StoredContents);
 const SETTINGS: Record<string, (value: string) => boolean> = {
   provider: (value) => Value.Check(Provider, value),
   killswitch: (value) => value === "on" || value === "off",
+  default_exit: (value) => value !== "direct" && parseExit(value) !== null,
   connection: (value) => value === "null" || connectionIn(value) !== null,
 };
 export const SETTING_NAMES = Object.keys(SETTINGS);
@@ -43,6 +48,7 @@ export function contentsOf(store: Store, now: number): Contents {
     created: new Date(now).toISOString(),
     servers: store.servers(),
     settings: Object.fromEntries(settings),
+    devices: store.devices().filter(isValidDevice),
   };
 }
 
@@ -59,6 +65,7 @@ export async function checkedContents(value: unknown): Promise<Contents> {
     servers.push(checkedServer(server));
     await nextTurn();
   }
+  checkDevices(value.devices ?? []);
   for (const [key, setting] of Object.entries(value.settings)) {
     if (!isSetting(key, setting)) damaged(`the setting ${JSON.stringify(key.slice(0, 100))} is invalid`);
   }
@@ -70,6 +77,12 @@ function isSetting(key: string, value: string): boolean {
   const provider = VPN_PROVIDERS.find(({ setting }) => setting === key);
   if (provider !== undefined) return provider.registrationIn(value) !== null;
   return Object.hasOwn(SETTINGS, key) && SETTINGS[key]?.(value) === true;
+}
+
+function checkDevices(devices: readonly StoredDevice[]): void {
+  const odd = devices.find((each) => !isValidDevice(each));
+  if (odd !== undefined) damaged(`the device ${JSON.stringify(odd.id.slice(0, 100))} is invalid`);
+  if (new Set(devices.map(({ id }) => id)).size < devices.length) damaged("it contains a device twice");
 }
 
 function checkedServer(server: Static<typeof StoredServer>): Server {

@@ -117,10 +117,11 @@ function isOpenToOthers(): boolean {
   return output.isFile() && (output.mode & 0o077) !== 0;
 }
 
-function reportOf({ replaced, killswitch }: Restored, contents: Contents, live: boolean): string {
+function reportOf({ replaced, blocked, killswitch }: Restored, contents: Contents, live: boolean): string {
   const lines = [
     `Restored ${partsOf(contents)}${replaced > 0 ? `; replaced ${counted(replaced)}` : ""}.`,
     !live && "No service is running; it will use this state when it starts.",
+    blocked > 0 && `Devices that were direct and are blocked here, where direct is not allowed: ${blocked}.`,
     contents.settings.killswitch === "off" && KILL_SWITCH[killswitch],
   ];
   return lines
@@ -135,8 +136,9 @@ const KILL_SWITCH = {
   off: "The kill switch is off. To turn it on: portcullis killswitch on",
 };
 
-function partsOf({ servers, settings }: Contents): string {
-  return `${counted(servers.length)}${holdsAccount({ settings }) ? ", the account" : ""} and the settings`;
+function partsOf({ servers, settings, devices = [] }: Contents): string {
+  const some = devices.length === 0 ? "" : `, ${devices.length} device${devices.length === 1 ? "" : "s"}`;
+  return `${counted(servers.length)}${some}${holdsAccount({ settings }) ? ", the account" : ""} and the settings`;
 }
 
 function counted(servers: number): string {

@@ -3,11 +3,12 @@ import { describe, expect, test } from "bun:test";
 import type { Contents } from "../../src/backup/contents.ts";
 import { liveBackup } from "../../src/backup/live.ts";
 import { type Permissions, restoreInto } from "../../src/backup/restore.ts";
+import { MOST_ASSIGNED } from "../../src/devices/assignments.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { MOST_SERVERS } from "../../src/servers/room.ts";
-import { Store } from "../../src/store/store.ts";
+import { Store, type StoredDevice } from "../../src/store/store.ts";
 import { inDirectory, NOW, SERVER } from "../servers/example.ts";
 import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
 import { Gateway, ONE, stoodAlways } from "../tunnel/gateway.ts";
@@ -38,6 +39,8 @@ describe("a restore", () => {
       expect(restoreInto(store, contents({ provider: "custom" }), CAREFUL)).toEqual({
         servers: 1,
         replaced: 0,
+        devices: 0,
+        blocked: 0,
         killswitch: "on",
       });
       expect(all(store)).toEqual({
@@ -124,12 +127,81 @@ describe("a restore", () => {
   );
 });
 
+const TV = { id: "02:00:00:00:00:20", name: "TV", exit: "blocked" };
+const LAB = { id: "10.1.0.0/16", name: null, exit: "direct" };
+
+describe("the devices of a backup", () => {
+  const withDevices = (devices: StoredDevice[], settings = {}) => ({ ...contents(settings, []), devices });
+
+  test("are restored beside those that are there, with the default exit", () => {
+    withStore((store) => {
+      const phone = { id: "02:00:00:00:00:30", name: "Phone", exit: null };
+      store.saveDevice(phone);
+      store.write("default_exit", "blocked");
+      store.write("direct", "on");
+      const { devices, blocked } = restoreInto(store, withDevices([TV, LAB]), CAREFUL);
+      expect([devices, blocked, store.devices()]).toEqual([2, 0, [TV, phone, LAB]]);
+      expect([store.read("default_exit"), store.read("direct")]).toEqual([null, "on"]);
+    });
+  });
+
+  test("that were direct are blocked where direct is not allowed", () => {
+    withStore((store) => {
+      const { devices, blocked } = restoreInto(store, withDevices([TV, LAB]), CAREFUL);
+      expect([devices, blocked]).toEqual([2, 1]);
+      expect([store.devices(), store.read("direct")]).toEqual([[TV, { ...LAB, exit: "blocked" }], null]);
+    });
+  });
+
+  test("replace others of the same id only if that is permitted", () => {
+    withStore((store) => {
+      const other = { ...TV, exit: "main" };
+      store.saveDevice(other);
+      restoreInto(store, withDevices([other]), CAREFUL);
+      expect(() => restoreInto(store, withDevices([TV]), CAREFUL)).toThrow(
+        'already present: the device "TV"; nothing was changed; pass --replace to replace them',
+      );
+      expect(store.devices()).toEqual([other]);
+      restoreInto(store, withDevices([TV]), { ...CAREFUL, replace: true });
+      expect(store.devices()).toEqual([TV]);
+    });
+  });
+
+  test("that overlap those that are there, or are too many, change nothing", () => {
+    withStore((store) => {
+      store.saveDevice(LAB);
+      const within = { ...LAB, id: "10.1.2.0/24" };
+      expect(() => restoreInto(store, withDevices([TV, within]), CAREFUL)).toThrow(
+        "the devices 10.1.0.0/16 and 10.1.2.0/24 overlap; nothing was changed",
+      );
+      const many = Array.from({ length: MOST_ASSIGNED }, (_, n) => ({
+        ...LAB,
+        id: `10.${2 + (n >> 8)}.${n & 255}.0/24`,
+      }));
+      expect(() => restoreInto(store, withDevices(many), CAREFUL)).toThrow(
+        "there would be more than 1000 devices with a name or an exit; nothing was changed",
+      );
+      expect(store.devices()).toEqual([LAB]);
+    });
+  });
+
+  test("stay, with the default exit, if the backup is older than devices", () => {
+    withStore((store) => {
+      store.saveDevice(TV);
+      store.write("default_exit", "blocked");
+      expect(restoreInto(store, contents({}), CAREFUL).devices).toBe(0);
+      expect([store.devices(), store.read("default_exit")]).toEqual([[TV], "blocked"]);
+    });
+  });
+});
+
 describe("a restore while the service runs", () => {
   /** A gateway, and its backup. */
   async function live(directory: string) {
     const gateway = await Gateway.started(directory);
     const { store, controller, savedState, host } = gateway;
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
+    const loads: number[] = [];
     const backup = liveBackup({
       store,
       catalogue,
@@ -137,8 +209,9 @@ describe("a restore while the service runs", () => {
       savedState,
       host,
       takeUpAccount: async () => {},
+      devices: { load: async () => void loads.push(store.devices().length) },
     });
-    return { gateway, catalogue, backup };
+    return { gateway, catalogue, backup, loads };
   }
 
   test("turns the kill switch off only if that is permitted", () =>
@@ -154,6 +227,13 @@ describe("a restore while the service runs", () => {
       expect(await stands()).toBe(false);
       await backup.restore(contents({}), may);
       expect(await stands()).toBe(true);
+    }));
+
+  test("hands the devices to the kill switch", () =>
+    inTunnelDirectory(async (directory) => {
+      const { backup, loads } = await live(directory);
+      expect(await backup.restore({ ...contents({}), devices: [TV] }, CAREFUL)).toMatchObject({ devices: 1 });
+      expect([loads, backup.take().devices]).toEqual([[1], [TV]]);
     }));
 
   test("is refused while there is a tunnel, and if its contents are invalid", () =>
