@@ -30,6 +30,10 @@ export class Api {
     return this.ask("POST", path, schema, body);
   }
 
+  put<Schema extends TSchema>(path: string, schema: Schema, body: object): Promise<Static<Schema>> {
+    return this.ask("PUT", path, schema, body);
+  }
+
   delete<Schema extends TSchema>(path: string, schema: Schema): Promise<Static<Schema>> {
     return this.ask("DELETE", path, schema);
   }

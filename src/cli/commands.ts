@@ -14,6 +14,7 @@ import { withInstalledSettings } from "./settings.ts";
 const loadTunnel = () => import("./tunnel.ts");
 const loadBackup = () => import("./backup.ts");
 const loadAccount = () => import("./account.ts");
+const loadDevices = () => import("./devices.ts");
 const loadCustom = () => import("./custom.ts");
 
 /** Commands for daily use, which talk to a running gateway. */
@@ -21,6 +22,7 @@ export function addDailyCommands(program: Command): void {
   program.commandsGroup("Daily use:");
   addTunnelCommands(program);
   addServerCommands(program);
+  addDeviceCommands(program);
   addUpdateCommand(program);
   command(program, "logs", "show the service's log from this machine's journal")
     .option("-f, --follow", "keep printing new lines")
@@ -187,6 +189,22 @@ function addServerCommands(program: Command): void {
   );
   asking(command(program, "keypair", "print a new key pair, which the gateway does not keep"), async (api) =>
     (await loadTunnel()).makeKeyPair(api),
+  );
+}
+
+function addDeviceCommands(program: Command): void {
+  asking<{ names?: true; exits?: true }>(
+    command(program, "devices", "list the devices of the LAN, and where each leaves")
+      .option("--names", "print only their ids and names, one a line")
+      .option("--exits", "print only the exits that a device can have, one a line"),
+    async (api, _, only) => (await loadDevices()).listDevices(api, only),
+  );
+  asking(
+    command(program, "device", "name a device of the LAN")
+      .argument("<device>", "its id or its name")
+      .addArgument(new Argument("<what>").choices(["name"]))
+      .argument("<text>"),
+    async (api, [device = "", , text = ""]) => (await loadDevices()).nameDevice(api, device, text),
   );
 }
 

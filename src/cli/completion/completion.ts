@@ -1,4 +1,4 @@
-import { Argument, type Command, type Option } from "commander";
+import type { Argument, Command, Option } from "commander";
 import { bashScript } from "./bash.ts";
 import { fishScript } from "./fish.ts";
 import type { Candidates, Node } from "./node.ts";
@@ -24,9 +24,15 @@ function nodesOf(command: Command, path: string): Node[] {
     help: command.description(),
     commands: visible.map((each) => ({ name: each.name(), help: each.description() })),
     options: help.visibleOptions(command).map(optionOf),
-    operand: candidatesFor(command.registeredArguments[0] ?? new Argument("[none]")),
+    operands: operandsOf(command),
   };
   return [node, ...visible.flatMap((each) => nodesOf(each, `${path} ${each.name()}`.trim()))];
+}
+
+function operandsOf({ registeredArguments }: Command): Candidates[] {
+  const all = registeredArguments.map(candidatesFor);
+  // Whatever follows the first is of the same kind, unless the command says otherwise.
+  return all.slice(1).every((each) => each === "anything") ? [all[0] ?? "anything"] : all;
 }
 
 function optionOf(option: Option): Node["options"][number] {
@@ -46,5 +52,7 @@ function takenBy({ argChoices, flags }: Option): Candidates | null {
 function candidatesFor(argument: Argument): Candidates {
   if (argument.argChoices !== undefined) return argument.argChoices;
   if (argument.name() === "server") return "servers";
+  if (argument.name() === "device") return "devices";
+  if (argument.name() === "exit") return "exits";
   return argument.name() === "file" ? "files" : "anything";
 }

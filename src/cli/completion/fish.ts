@@ -1,5 +1,5 @@
-import type { Candidates, Node } from "./node.ts";
-import { patternsOf } from "./patterns.ts";
+import { type Candidates, LISTS, type Node } from "./node.ts";
+import { patternsOf, takersOf } from "./patterns.ts";
 
 export function fishScript(nodes: readonly Node[]): string {
   return `# Completion of portcullis for fish. For this shell: portcullis completion fish | source
@@ -13,6 +13,28 @@ function __portcullis_command
         end
     end
     echo $command
+end
+function __portcullis_at
+    set -l command ""
+    set -l at 0
+    set -l value ""
+    for word in (commandline -opc)[2..]
+        if test -n "$value"
+            set value ""
+            continue
+        end
+        switch "$command $word"
+            case ${patternsOf(nodes, " ")}
+                set command (string trim "$command $word")
+                set at 0
+            case ${takersOf(nodes, " ")}
+                set value 1
+            case "* -*"
+            case "*"
+                set at (math $at + 1)
+        end
+    end
+    echo $at
 end
 complete -c portcullis -f
 ${nodes.flatMap(linesOf).join("\n")}
@@ -28,8 +50,15 @@ function linesOf(node: Node): string[] {
     );
     return [start, ...flags, ...valueFlags(value), `-d ${quoted(help)}`].join(" ");
   });
-  const operand = operandOf(node.operand);
-  return [...commands, ...options, ...(operand === null ? [] : [`${start} ${operand}`])];
+  return [...commands, ...options, ...operandsOf(node, start)];
+}
+
+function operandsOf({ operands }: Node, start: string): string[] {
+  return operands.flatMap((candidates, at) => {
+    const operand = operandOf(candidates);
+    const place = operands.length < 2 ? start : start.replace(/'$/, `; and test (__portcullis_at) = ${at}'`);
+    return operand === null ? [] : [`${place} ${operand}`];
+  });
 }
 
 /** `-x`: takes a value that is not a file; `-rF`: takes a file. */
@@ -42,7 +71,9 @@ function valueFlags(value: Candidates | null): string[] {
 function operandOf(candidates: Candidates): string | null {
   switch (candidates) {
     case "servers":
-      return `-a '(portcullis servers --places --names 2>/dev/null | string match -v -- "-*")'`;
+    case "devices":
+    case "exits":
+      return `-a '(${LISTS[candidates]} 2>/dev/null | string match -v -- "-*")'`;
     case "files":
       return "-F";
     case "anything":
