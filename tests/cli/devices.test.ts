@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mustParseAddress } from "../../src/address.ts";
+import type { Mac } from "../../src/mac.ts";
+import { Home } from "../http/home.ts";
+import { run } from "./program.ts";
+
+setDefaultTimeout(60_000);
+
+const TV = "02:00:00:00:00:20" as Mac;
+const PHONE = "02:00:00:00:00:30" as Mac;
+
+let home: Home;
+beforeAll(async () => {
+  home = await Home.withRealClock();
+});
+afterAll(() => home.stop());
+
+const cli = (...args: string[]) => run(home.port, args);
+
+function hear(mac: Mac, ...addresses: string[]): void {
+  for (const address of addresses.map(mustParseAddress))
+    home.graph.devices.saw({ interface: "lan0", address, mac, heardMsAgo: 0, isLost: false });
+}
+
+test("devices lists who is there", async () => {
+  expect((await cli("devices")).stdout).toBe("No device has been seen yet.\nDefault exit: main\n");
+  hear(TV, "192.168.7.20", "fd00:7::20");
+  await home.graph.devices.assign("10.1.0.0/16", { name: "lab" });
+  expect(
+    (await cli("devices")).stdout,
+  ).toBe(`online   02:00:00:00:00:20  -    main (default)  192.168.7.20 fd00:7::20
+offline  10.1.0.0/16        lab  main (default)
+Default exit: main
+`);
+  expect((await cli("devices", "--names")).stdout).toBe(`${TV}\n10.1.0.0/16\nlab\n`);
+  expect((await cli("devices", "--exits")).stdout).toBe("main\nblocked\n");
+  expect(JSON.parse((await cli("devices", "--json")).stdout)).toEqual(await home.graph.devices.list());
+});
+
+test("device names a device by its id or its name, also one that is behind another router", async () => {
+  expect(await cli("device", TV.toUpperCase(), "name", "TV")).toMatchObject({
+    code: 0,
+    stdout: `${TV} is TV now.\n`,
+  });
+  expect((await cli("device", "tv", "name", "living room")).stdout).toBe(`${TV} is living room now.\n`);
+  expect((await cli("device", "lab", "name", "workshop")).stdout).toBe("10.1.0.0/16 is workshop now.\n");
+  expect((await cli("device", "02-00-00-00-00-30", "name", "workshop")).code).toBe(0);
+  expect((await home.graph.devices.list()).devices.map(({ id, name }) => [id, name])).toEqual([
+    [TV, "living room"],
+    [PHONE, "workshop"],
+    ["10.1.0.0/16", "workshop"],
+  ]);
+});
+
+test("a name that several devices have, or none, is refused with what to do", async () => {
+  expect(await cli("device", "workshop", "name", "x")).toMatchObject({
+    code: 2,
+    stderr: `portcullis: several devices have this name; give one of these ids: ${PHONE}, 10.1.0.0/16\n`,
+  });
+  expect(await cli("device", "garage", "name", "x")).toMatchObject({
+    code: 1,
+    stderr: "portcullis: id: must be a MAC address or, for devices behind another router, a prefix\n",
+  });
+});
+
+test("a name cannot move the cursor", async () => {
+  home.host.files.set("/var/lib/misc/dnsmasq.leases", `1 ${PHONE} 192.168.7.30 \u202Eevil *\n`);
+  await home.graph.devices.forget(PHONE);
+  hear(PHONE, "192.168.7.30");
+  const { stdout } = await cli("devices");
+  expect(stdout).toContain("\uFFFDevil");
+  expect(stdout).not.toContain("\u202E");
+});
