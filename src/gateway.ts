@@ -38,7 +38,8 @@ export function gatewayOf({
   let connects = histogramOf(CONNECT_BOUNDS_SECONDS);
   const status = async (state = controller.state): Promise<Status> => {
     const read = await controller.status(catalogue.current(), state);
-    return { ...read, error: read.error ?? savedState.trouble ?? events.damage };
+    const error = read.error ?? savedState.trouble ?? events.damage;
+    return { ...read, error, direct_devices: devices.direct.length };
   };
   // Every state is published, in order, although reading the rest of a status may take longer than the state lasts.
   let publishing: Promise<unknown> = Promise.resolve();

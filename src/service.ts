@@ -99,9 +99,11 @@ function answersOf(graph: Graph): OperatorAnswers {
     return null;
   };
   return {
-    killswitch: () => controller.inspection(),
+    killswitch: async () => ({ ...(await controller.inspection()), direct: graph.devices.direct }),
     "killswitch/on": () => turn(true),
     "killswitch/off": () => turn(false),
+    "direct/on": async () => ({ blocked: await graph.devices.setDirect(true) }),
+    "direct/off": async () => ({ blocked: await graph.devices.setDirect(false) }),
     backup: async () => backup.take(),
     restore: ({ contents, may }) => backup.restore(contents, may),
     "servers/update": (options) => updates.update(httpsClient.send, options),

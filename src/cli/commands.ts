@@ -47,6 +47,24 @@ function addUpdateCommand(program: Command): void {
   );
 }
 
+/** Opens the kill switch for single devices, so only root on the gateway can do it. */
+export function addDirectCommands(program: Command): void {
+  program.commandsGroup("On the gateway, as root:");
+  const direct = command(
+    program,
+    "direct",
+    "allow devices to leave outside the tunnel, each by the exit direct, or withdraw that",
+  );
+  for (const wanted of ["on", "off"] as const) {
+    const what = wanted === "on" ? "allow the exit direct" : "withdraw it: devices that have it are blocked";
+    withInstalledSettings<{ json?: true }>(
+      command(direct, wanted, what).option("--json", "print JSON"),
+      (settings, { json }) =>
+        say(json === true, async () => (await import("./direct.ts")).setDirect(settings, wanted)),
+    );
+  }
+}
+
 /** An account's secrets never travel over the HTTP interface. */
 export function addAccountCommands(program: Command): void {
   program.commandsGroup("On the gateway, as root:");

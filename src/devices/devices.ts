@@ -103,6 +103,12 @@ export class Devices {
     return titles;
   }
 
+  /** For people: the devices that leave outside the tunnel. */
+  get direct(): string[] {
+    const { current } = this.assignments;
+    return current.isDirectAllowed ? idsOn("direct", current).map((id) => this.titleOf(id)) : [];
+  }
+
   /** For people: which devices leave by a tunnel because someone chose it, or because it is the default exit. */
   devicesOf(tunnel: string): string[] {
     const { current } = this.assignments;

@@ -16,7 +16,7 @@ import { type Dialer, type Former, together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Probe } from "./probe.ts";
 import type { SavedState } from "./saved-state.ts";
-import type { Status } from "./schema.ts";
+import type { TunnelStatus } from "./schema.ts";
 import { clashOf, partOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, type Event, type State, transition } from "./state.ts";
 import { statusOf } from "./status.ts";
@@ -181,7 +181,7 @@ export class Controller {
   }
 
   /** The status in the current state, or in one that has just been left. */
-  async status(provider: Provider, state: State = this.current): Promise<Status> {
+  async status(provider: Provider, state: State = this.current): Promise<TunnelStatus> {
     const { kernel, killSwitch, otherFirewalls, host } = this.deps;
     const troubles = [this.error, killSwitch.foreignRule.message, otherFirewalls.notice.message];
     const error = troubles.filter((trouble) => trouble !== null).join("; ") || null;

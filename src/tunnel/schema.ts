@@ -28,7 +28,14 @@ export const Status = Type.Object(
     rx_bytes: Type.Integer({ minimum: 0 }),
     tx_bytes: Type.Integer({ minimum: 0 }),
     error: Type.Union([Type.String(), Type.Null()]),
+    direct_devices: Type.Integer({
+      minimum: 0,
+      description: "how many devices leave outside the tunnel, as the operator allows",
+    }),
   },
   { additionalProperties: false },
 );
 export type Status = Static<typeof Status>;
+
+/** The part of it that a tunnel knows. */
+export type TunnelStatus = Omit<Status, "direct_devices">;

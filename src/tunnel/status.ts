@@ -1,7 +1,7 @@
 import { isIpv4 } from "../address.ts";
 import type { Provider } from "../servers/schema.ts";
 import type { Interface } from "../wireguard/interface.ts";
-import type { Status } from "./schema.ts";
+import type { TunnelStatus } from "./schema.ts";
 import type { State } from "./state.ts";
 
 /** What a status shows in addition to the state. */
@@ -15,7 +15,7 @@ export interface Observed {
 }
 
 /** The public view of a state; a server counts as connected only in `connected`. */
-export function statusOf(state: State, { provider, device, killSwitch, error, now }: Observed): Status {
+export function statusOf(state: State, { provider, device, killSwitch, error, now }: Observed): TunnelStatus {
   const seconds = state.name === "connected" ? Math.max(0, Math.floor((now - state.since) / 1000)) : 0;
   const session = state.name === "connected" ? state.session : null;
   const peer = device?.peer ?? null;
