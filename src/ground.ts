@@ -38,7 +38,7 @@ export function groundOn(
   const findNetwork: FindNetwork = async (reading) => {
     const network = await find(reading);
     note(network);
-    devices.lanIs(network.lans.map((lan) => lan.interface));
+    devices.lanIs(network.lans);
     return network;
   };
   const repairs = new Repairs(host, alarm);

@@ -3,11 +3,12 @@ import { GatewayError, messageOf } from "../errors.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
 import { nameIn } from "../name.ts";
+import type { Lan } from "../network/lan.ts";
 import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
 import type { Host } from "../system/host.ts";
 import { type Assignment, Assignments, type DeviceStorage, idsOn, withAssignment } from "./assignments.ts";
 import { exitIn, formatExit } from "./exit.ts";
-import { type DeviceId, deviceIdIn, isPrefixId } from "./id.ts";
+import { type DeviceId, deviceIdIn, isPrefixId, overlap } from "./id.ts";
 import { leasedNames } from "./leases.ts";
 import { Neighbourhood, type Presence } from "./neighbourhood.ts";
 import type { Device, DeviceList, DeviceUpdate } from "./schema.ts";
@@ -33,7 +34,9 @@ export class Devices {
   private readonly assignments: Assignments;
   private readonly updates: Updates;
   /** Neighbours on other interfaces are not devices. */
-  private lan: readonly string[] | null = null;
+  private lans: readonly Lan[] | null = null;
+  /** What changes while the table is read, for each reading. */
+  private readonly looks = new Set<Neighbour[]>();
 
   constructor(private readonly deps: Deps) {
     this.assignments = new Assignments(deps.store, deps.killSwitch);
@@ -61,6 +64,7 @@ export class Devices {
     const name = given.name === undefined ? undefined : nameIn("name", given.name);
     if (name === undefined && given.exit === undefined)
       throw new GatewayError("bad_request", "name or exit is required");
+    this.refuseOnLink(id);
     await this.change(id, (assigned) => ({
       name: name ?? assigned.name,
       exit: given.exit === undefined ? assigned.exit : this.exitIn(given.exit),
@@ -135,27 +139,35 @@ export class Devices {
 
   /** Takes in a change of the kernel's neighbour table; null if changes may have been missed. */
   saw(neighbour: Neighbour | null): void {
-    if (neighbour === null) void this.look();
-    else if (this.isOnLan(neighbour)) this.updates.touch(this.neighbourhood.take(neighbour));
+    if (neighbour === null) return void this.look();
+    if (!this.isOnLan(neighbour)) return;
+    for (const during of this.looks) during.push(neighbour);
+    this.updates.touch(this.neighbourhood.take(neighbour));
   }
 
   /** To be called when the interfaces of the LAN are first known, and when they change. */
-  lanIs(interfaces: readonly string[]): void {
-    const before = this.lan;
-    this.lan = interfaces;
+  lanIs(lans: readonly Lan[]): void {
+    const before = this.lans;
+    this.lans = lans;
     // The table is first read once its changes are watched.
-    if (before !== null && !Bun.deepEquals(interfaces, before)) void this.look();
+    if (before !== null && !Bun.deepEquals(lans, before)) void this.look();
   }
 
   /** Reads the kernel's neighbour table, for what its events do not tell. */
   async look(): Promise<void> {
     const { host, log } = this.deps;
+    const during: Neighbour[] = [];
+    this.looks.add(during);
     try {
       const all = await readNeighbours(host);
+      // What changed meanwhile may be missing from the table as it was read.
       this.neighbourhood.takeAll(all.filter((neighbour) => this.isOnLan(neighbour)));
+      for (const neighbour of during) this.neighbourhood.take(neighbour);
       this.updates.touch(this.neighbourhood.macs);
     } catch (error) {
       log.warn(`the neighbour table could not be read: ${messageOf(error)}`);
+    } finally {
+      this.looks.delete(during);
     }
   }
 
@@ -213,6 +225,18 @@ export class Devices {
       this.deps.alarm("device_not_direct", `${this.titleOf(id)} no longer leaves outside the tunnel.`);
   }
 
+  /** On the gateway's own cables a prefix would be an exit for many devices that nobody has named. */
+  private refuseOnLink(id: DeviceId): void {
+    if (!isPrefixId(id)) return;
+    for (const { interface: name, prefixes } of this.lans ?? [])
+      for (const prefix of prefixes)
+        if (overlap(id, prefix))
+          throw new GatewayError(
+            "bad_request",
+            `id: overlaps ${prefix}, the network of ${name} itself; give the devices there by their MAC addresses`,
+          );
+  }
+
   private exitIn(text: string): Exit {
     return exitIn(text, this.deps.tunnelNames(), this.assignments.current.isDirectAllowed);
   }
@@ -230,6 +254,6 @@ export class Devices {
   }
 
   private isOnLan({ interface: name }: Neighbour): boolean {
-    return this.lan?.includes(name) === true;
+    return this.lans?.some((lan) => lan.interface === name) === true;
   }
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
+import { mustParsePrefix } from "../../src/address.ts";
 import { MOST_ASSIGNED } from "../../src/devices/assignments.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import { SILENT_MS } from "../../src/devices/neighbourhood.ts";
@@ -8,6 +9,7 @@ import { GatewayError } from "../../src/errors.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
 import type { Mac } from "../../src/mac.ts";
 import { watchKernel } from "../../src/network/kernel-events.ts";
+import type { Lan } from "../../src/network/lan.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
 import { newDirectory } from "../tunnel/directory.ts";
@@ -16,6 +18,11 @@ const TV = "02:00:00:00:00:20" as Mac;
 const PHONE = "02:00:00:00:00:30" as Mac;
 const LEASES = "/var/lib/misc/dnsmasq.leases";
 const WATCHED = { links: [], routingTable: 20556, firewallTable: "inet portcullis" };
+
+const LAN0: Lan = {
+  interface: "lan0",
+  prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"].map(mustParsePrefix),
+};
 
 /** Devices on a fake machine, and what they tell the others. */
 class World {
@@ -60,7 +67,7 @@ class World {
   /** As the service starts. */
   async start(): Promise<void> {
     await this.devices.load();
-    this.devices.lanIs(["lan0"]);
+    this.devices.lanIs([LAN0]);
     const { host, devices, stopping } = this;
     watchKernel(
       host,
@@ -115,7 +122,7 @@ test("neighbours on the uplink are not devices, until it becomes the LAN", async
   world.host.setNeighbour("198.51.100.1", "up0", PHONE, "REACHABLE");
   await world.host.pass(1_000);
   expect((await world.devices.list()).devices).toEqual([]);
-  world.devices.lanIs(["lan0", "up0"]);
+  world.devices.lanIs([LAN0, { interface: "up0", prefixes: [] }]);
   await world.host.pass(1_000);
   expect(world.told).toEqual([{ id: PHONE, name: "", exit: "main", online: true }]);
 });
@@ -337,6 +344,32 @@ test("prefixes that overlap are refused, and a device that nobody knows cannot b
   await world.devices.assign("10.1.0.0/16", { exit: "main" });
   await expect(world.devices.forget(TV)).rejects.toThrow(refusal("not_found", "id: there is no such device"));
   await world.host.pass(0);
+});
+
+test("a prefix of the LAN's own cable is refused: it would move devices that nobody has named", async () => {
+  for (const id of ["192.168.0.0/16", "192.168.7.0/24", "192.168.7.20", "fd00::/8"])
+    await expect(world.devices.assign(id, { exit: "blocked" })).rejects.toThrow(
+      /^id: overlaps (192\.168\.7\.0\/24|fd00:7::\/64), the network of lan0 itself; give the devices there by their MAC addresses$/,
+    );
+  expect(world.store.devices()).toEqual([]);
+});
+
+test("what changes while the table is read is not lost", async () => {
+  const held = Promise.withResolvers<void>();
+  const { host } = world;
+  // The table is read before the change, and arrives after it.
+  const run = host.run.bind(host);
+  host.run = async (argv, options) => {
+    const answer = await run(argv, options);
+    await held.promise;
+    return answer;
+  };
+  const looking = world.devices.look();
+  await host.pass(0);
+  host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  held.resolve();
+  await looking;
+  expect(await world.row(TV)).toMatchObject({ online: true });
 });
 
 test("there is a bound to what people may assign", async () => {
