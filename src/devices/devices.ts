@@ -25,6 +25,8 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
+/** Pause between two readings of the table. */
+const LOOK_EVERY_MS = 1_000;
 /** How soon listeners are told of a device that has fallen silent. */
 const SILENCE_EVERY_MS = 15_000;
 
@@ -37,6 +39,8 @@ export class Devices {
   private lans: readonly Lan[] | null = null;
   /** What changes while the table is read, for each reading. */
   private readonly looks = new Set<Neighbour[]>();
+  private isLooking = false;
+  private isLookDue = false;
 
   constructor(private readonly deps: Deps) {
     this.assignments = new Assignments(deps.store, deps.killSwitch);
@@ -139,7 +143,7 @@ export class Devices {
 
   /** Takes in a change of the kernel's neighbour table; null if changes may have been missed. */
   saw(neighbour: Neighbour | null): void {
-    if (neighbour === null) return void this.look();
+    if (neighbour === null) return void this.lookAgain();
     if (!this.isOnLan(neighbour)) return;
     for (const during of this.looks) during.push(neighbour);
     this.updates.touch(this.neighbourhood.take(neighbour));
@@ -179,6 +183,19 @@ export class Devices {
       const { online } = this.updates;
       this.updates.touch(online.filter((id) => this.presenceOf(id)?.isOnline !== true));
     }
+  }
+
+  /** Whoever floods the LAN makes the kernel drop events all the time. */
+  private async lookAgain(): Promise<void> {
+    this.isLookDue = true;
+    if (this.isLooking) return;
+    this.isLooking = true;
+    while (this.isLookDue) {
+      this.isLookDue = false;
+      await this.look();
+      await this.deps.host.sleep(LOOK_EVERY_MS);
+    }
+    this.isLooking = false;
   }
 
   private get ids(): DeviceId[] {

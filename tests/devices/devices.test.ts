@@ -8,7 +8,7 @@ import type { DeviceUpdate } from "../../src/devices/schema.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
 import type { Mac } from "../../src/mac.ts";
-import { watchKernel } from "../../src/network/kernel-events.ts";
+import { type KernelListener, watchKernel } from "../../src/network/kernel-events.ts";
 import type { Lan } from "../../src/network/lan.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -69,13 +69,8 @@ class World {
     await this.devices.load();
     this.devices.lanIs([LAN0]);
     const { host, devices, stopping } = this;
-    watchKernel(
-      host,
-      WATCHED,
-      () => {},
-      stopping.signal,
-      (neighbour) => devices.saw(neighbour),
-    );
+    const onNeighbour: KernelListener["onNeighbour"] = (neighbour) => devices.saw(neighbour);
+    watchKernel(host, WATCHED, { onEvent: () => {}, onWatching: () => {}, onNeighbour }, stopping.signal);
     void devices.watch(stopping.signal);
     await host.pass(1_000);
     this.told.length = 0;
@@ -352,6 +347,17 @@ test("a prefix of the LAN's own cable is refused: it would move devices that nob
       /^id: overlaps (192\.168\.7\.0\/24|fd00:7::\/64), the network of lan0 itself; give the devices there by their MAC addresses$/,
     );
   expect(world.store.devices()).toEqual([]);
+});
+
+test("however many events the kernel drops, the table is read once a second", async () => {
+  const reads = () => world.host.commands.filter((command) => command.includes("neigh")).length;
+  await world.host.pass(2_000);
+  const before = reads();
+  for (let gap = 0; gap < 100; gap++) world.devices.saw(null);
+  await world.host.pass(500);
+  expect(reads() - before).toBe(1);
+  await world.host.pass(10_000);
+  expect(reads() - before).toBe(2);
 });
 
 test("what changes while the table is read is not lost", async () => {

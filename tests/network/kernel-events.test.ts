@@ -271,13 +271,8 @@ test("neighbours come with the other events of the network, and a gap is one of 
   const seen: unknown[] = [];
   const stop = new AbortController();
   const host = new Watching();
-  watchKernel(
-    host,
-    WATCHED,
-    () => {},
-    stop.signal,
-    (neighbour) => seen.push(neighbour?.mac ?? neighbour),
-  );
+  const onNeighbour: KernelListener["onNeighbour"] = (neighbour) => seen.push(neighbour?.mac ?? neighbour);
+  watchKernel(host, WATCHED, { onEvent: () => {}, onWatching: () => {}, onNeighbour }, stop.signal);
   await host.pass(500);
   host.setNeighbour("192.168.7.20", "lan0", "02:00:00:00:00:20", "STALE");
   host.setNeighbour("ff02::1", "lan0", "33:33:00:00:00:01", "STALE");
