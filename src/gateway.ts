@@ -83,6 +83,7 @@ export function gatewayOf({
     devices: () => devices.list(),
     assignDevice: (id, change) => devices.assign(id, change),
     forgetDevice: (id) => devices.forget(id),
+    setDefaultExit: (exit) => devices.setDefaultExit(exit),
     keyPair: () => {
       const { privateKey, publicKey } = generateKeyPair();
       return { private_key: privateKey, public_key: publicKey };

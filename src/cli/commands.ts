@@ -218,11 +218,22 @@ function addDeviceCommands(program: Command): void {
     async (api, _, only) => (await loadDevices()).listDevices(api, only),
   );
   asking(
-    command(program, "device", "name a device of the LAN")
+    command(program, "device", "choose the exit of a device of the LAN, or name it")
       .argument("<device>", "its id or its name")
-      .addArgument(new Argument("<what>").choices(["name"]))
-      .argument("<text>"),
-    async (api, [device = "", , text = ""]) => (await loadDevices()).nameDevice(api, device, text),
+      .addArgument(new Argument("<what>").choices(["exit", "name"]))
+      .argument("<exit or name>"),
+    async (api, [device = "", what, text = ""]) => {
+      const { moveDevice, nameDevice } = await loadDevices();
+      return what === "exit" ? moveDevice(api, device, text) : nameDevice(api, device, text);
+    },
+  );
+  asking(
+    command(
+      program,
+      "default-exit",
+      "choose the exit of the devices that have none of their own: a tunnel, or blocked",
+    ).argument("<exit>"),
+    async (api, [exit = ""]) => (await loadDevices()).setDefaultExit(api, exit),
   );
 }
 

@@ -18,6 +18,17 @@ export async function nameDevice(api: Api, device: string, name: string): Promis
   return { json, text: `${id} is ${printable(name)} now.\n` };
 }
 
+export async function moveDevice(api: Api, device: string, exit: string): Promise<Said> {
+  const id = await idOf(api, device);
+  const json = await api.put(pathOf(id), Success, { exit });
+  return { json, text: `The exit of ${id} is ${printable(exit)} now.\n` };
+}
+
+export async function setDefaultExit(api: Api, exit: string): Promise<Said> {
+  const json = await api.put("/api/default-exit", Success, { exit });
+  return { json, text: `Devices without an exit of their own have the exit ${printable(exit)} now.\n` };
+}
+
 /** People name a device by its name, if no other has it. What is neither is sent as it is, for the gateway to judge. */
 async function idOf(api: Api, device: string): Promise<string> {
   const { devices } = await api.get("/api/devices", DeviceList);

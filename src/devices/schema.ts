@@ -32,10 +32,25 @@ export type DeviceList = Static<typeof DeviceList>;
 
 /** What a person may give a device. */
 export const DeviceChange = Type.Object(
-  { name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })) },
+  {
+    name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })),
+    exit: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: "name of a tunnel, blocked, or direct if the operator allows it",
+      }),
+    ),
+  },
   { additionalProperties: false },
 );
 export type DeviceChange = Static<typeof DeviceChange>;
+
+/** PUT /api/default-exit. */
+export const DefaultExit = Type.Object(
+  { exit: Type.String({ minLength: 1, description: "name of a tunnel, or blocked" }) },
+  { additionalProperties: false },
+);
+export type DefaultExit = Static<typeof DefaultExit>;
 
 /** Payload of a `device_update`. */
 export const DeviceUpdate = Type.Object(

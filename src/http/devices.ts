@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { Type } from "typebox";
-import { DeviceChange, DeviceList } from "../devices/schema.ts";
+import { DefaultExit, DeviceChange, DeviceList } from "../devices/schema.ts";
 import { answers, Success } from "./answers.ts";
 import { jsonBody, unusedBody } from "./body.ts";
 import { DEVICE_EXAMPLE } from "./examples.ts";
@@ -20,8 +20,11 @@ const prefixPath = standardSchema(
 
 const PUT = {
   parse: jsonBody,
-  body: standardSchema({ ...DeviceChange, examples: [{ name: "TV" }] }),
-  response: answers(Success, "the device has what was given; the rest stays as it was"),
+  body: standardSchema({ ...DeviceChange, examples: [{ name: "TV", exit: "blocked" }] }),
+  response: answers(
+    Success,
+    "the device has what was given, and none of its packets leaves by the former exit",
+  ),
 };
 const DELETE = {
   parse: unusedBody,
@@ -45,7 +48,7 @@ export function deviceRoutes(gateway: Gateway) {
     .put("/api/devices/:id", ({ params: { id }, body }) => assign(id, body), {
       ...PUT,
       params: idPath,
-      detail: { summary: "Name a device", tags: ["Devices"] },
+      detail: { summary: "Name a device, or choose its exit", tags: ["Devices"] },
     })
     .delete("/api/devices/:id", ({ params: { id } }) => forget(id), {
       ...DELETE,
@@ -61,7 +64,20 @@ export function deviceRoutes(gateway: Gateway) {
       ...DELETE,
       params: prefixPath,
       detail: { hide: true },
-    });
+    })
+    .put(
+      "/api/default-exit",
+      async ({ body }) => {
+        await gateway.setDefaultExit(body.exit);
+        return { success: true as const };
+      },
+      {
+        parse: jsonBody,
+        body: standardSchema({ ...DefaultExit, examples: [{ exit: "blocked" }] }),
+        response: answers(Success, "the devices without an exit of their own have this one"),
+        detail: { summary: "Choose the exit of all other devices", tags: ["Devices"] },
+      },
+    );
 }
 
 function idOf({ id, length }: { id: string; length: string }): string {

@@ -23,6 +23,7 @@ export interface Gateway {
   /** Also a device that was never seen. */
   assignDevice(id: string, change: DeviceChange): Promise<void>;
   forgetDevice(id: string): Promise<void>;
+  setDefaultExit(exit: string): Promise<void>;
   keyPair(): { private_key: string; public_key: string };
   /** Null while the kill switch works as promised; otherwise one line that says why it does not. */
   health(): Promise<string | null>;

@@ -25,6 +25,7 @@ export function singleFlight(gateway: Gateway): Gateway {
     devices: shared(() => gateway.devices()),
     assignDevice: (id, change) => write(() => gateway.assignDevice(id, change)),
     forgetDevice: (id) => write(() => gateway.forgetDevice(id)),
+    setDefaultExit: (exit) => write(() => gateway.setDefaultExit(exit)),
     figures: shared(() => gateway.figures()),
   };
 }

@@ -67,12 +67,13 @@ test("bash completes servers by name, quoted, except names that look like option
 
 test("bash completes each place of a command by itself, whatever options come before it", () => {
   expect(bash("device", "liv")).toEqual(["living\\ room"]);
-  expect(bash("device", "living\\ room", "")).toEqual(["name"]);
+  expect(bash("device", "living\\ room", "")).toEqual(["exit", "name"]);
   expect(bash("device", "--url", "name", "tv", "na")).toEqual(["name"]);
-  expect(bash("device", "--json", "tv", "name", "")).toEqual([]);
+  expect(bash("device", "--json", "tv", "exit", "")).toEqual(["main", "blocked"]);
+  expect(bash("default-exit", "b")).toEqual(["blocked"]);
   // The same places are offered again.
   expect(bash("connect", "se-1", "se")).toEqual(["se-1"]);
-  expect(bash("--version", "device", "tv", "")).toEqual(["name"]);
+  expect(bash("--version", "device", "tv", "n")).toEqual(["name"]);
 });
 
 test("each command and option is in the script of every shell", async () => {
@@ -108,7 +109,8 @@ test.skipIf(Bun.which("fish") === null)("fish completes as bash does", () => {
   expect(complete("portcullis conn")).toEqual(["connect"]);
   expect(complete("portcullis killswitch status --j")).toEqual(["--json"]);
   expect(complete("portcullis remove --provider ").toSorted()).toEqual(["custom", "imported"]);
-  expect(complete("portcullis device --url x tv ")).toEqual(["name"]);
+  expect(complete("portcullis device --url x tv ").toSorted()).toEqual(["exit", "name"]);
+  expect(complete("portcullis device tv exit ").toSorted()).toEqual(["blocked", "main"]);
   expect(complete("portcullis device liv")).toEqual(["living room"]);
   expect(complete("portcullis connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
 });

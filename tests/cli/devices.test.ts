@@ -52,6 +52,23 @@ test("device names a device by its id or its name, also one that is behind anoth
   ]);
 });
 
+test("device and default-exit choose exits, and say what is refused", async () => {
+  expect(await cli("device", "living room", "exit", "blocked")).toMatchObject({
+    code: 0,
+    stdout: `The exit of ${TV} is blocked now.\n`,
+  });
+  expect((await cli("default-exit", "blocked")).stdout).toBe(
+    "Devices without an exit of their own have the exit blocked now.\n",
+  );
+  expect((await cli("devices")).stdout).toContain("blocked (default)");
+  expect(await cli("device", TV, "exit", "oslo")).toMatchObject({
+    code: 1,
+    stderr: "portcullis: exit: there is no such tunnel; the exits are main, blocked, direct\n",
+  });
+  expect((await cli("device", TV, "colour", "red")).code).toBe(2);
+  await home.graph.devices.setDefaultExit("main");
+});
+
 test("a name that several devices have, or none, is refused with what to do", async () => {
   expect(await cli("device", "workshop", "name", "x")).toMatchObject({
     code: 2,

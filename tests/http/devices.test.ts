@@ -5,6 +5,7 @@ import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
+const PHONE = "02:00:00:00:00:30" as Mac;
 
 let home: Home;
 beforeEach(async () => {
@@ -106,6 +107,55 @@ test.each([
   [[], 400, "body must be a JSON object"],
 ])("PUT of %j is refused", async (body, status, error) => {
   expect(outcome(await put(`/api/devices/${TV}`, body))).toEqual([
+    status,
+    JSON.stringify({ success: false, error }),
+  ]);
+});
+
+test("PUT of an exit, and of the default exit", async () => {
+  await hear(PHONE, "192.168.7.30");
+  expect(outcome(await put(`/api/devices/${TV}`, { exit: "blocked" }))).toEqual([200, '{"success":true}']);
+  expect(outcome(await put("/api/default-exit", { exit: "blocked" }))).toEqual([200, '{"success":true}']);
+  expect((await list()).devices).toMatchObject([
+    { id: TV, exit: "blocked", assigned: true },
+    { id: PHONE, exit: "blocked", assigned: false },
+  ]);
+  expect((await home.send("DELETE", `/api/devices/${TV}`)).status).toBe(200);
+  expect((await put("/api/default-exit", { exit: "main" })).status).toBe(200);
+  expect(await list()).toMatchObject({ devices: [{ id: PHONE, exit: "main" }], default_exit: "main" });
+});
+
+test("direct is refused with 403 until the operator allows it, and counts wherever it is told", async () => {
+  const error =
+    "exit: direct is not allowed; the operator can allow it on the gateway: sudo portcullis direct on";
+  const refused = [403, JSON.stringify({ success: false, error })];
+  expect(outcome(await put(`/api/devices/${TV}`, { exit: "direct" }))).toEqual(refused);
+  await home.graph.devices.setDirect(true);
+  const listener = await listenTo(home.port);
+  await listener.received(1);
+  expect((await put(`/api/devices/${TV}`, { exit: "direct" })).status).toBe(200);
+  expect((await home.status()).direct_devices).toBe(1);
+  expect(await list()).toMatchObject({ exits: ["main", "blocked", "direct"], direct_allowed: true });
+  expect((await home.send("GET", "/metrics")).text).toContain('portcullis_devices{exit="direct"} 1\n');
+  await home.graph.devices.setDirect(false);
+  await home.pass(1_000);
+  expect((await listener.received(5)).slice(1)).toMatchObject([
+    { type: "security_alert", payload: { code: "device_direct" } },
+    { type: "device_update", payload: { id: TV, exit: "direct" } },
+    { type: "security_alert", payload: { code: "direct_withdrawn" } },
+    { type: "device_update", payload: { id: TV, exit: "blocked" } },
+  ]);
+  expect(outcome(await put(`/api/devices/${TV}`, { exit: "direct" }))).toEqual(refused);
+});
+
+test.each([
+  [{ exit: "oslo" }, 404, "exit: there is no such tunnel; the exits are main, blocked, direct"],
+  [{ exit: "direct" }, 400, "exit: the default exit cannot be direct; give it to single devices"],
+  [{}, 400, "exit is required"],
+  [{ exit: "" }, 400, "exit must be a non-empty string"],
+  [{ exit: "main", name: "x" }, 400, "unknown field name: the known ones are exit"],
+])("PUT /api/default-exit of %j is refused", async (body, status, error) => {
+  expect(outcome(await put("/api/default-exit", body))).toEqual([
     status,
     JSON.stringify({ success: false, error }),
   ]);

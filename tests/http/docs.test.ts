@@ -23,6 +23,7 @@ const ENDPOINTS = [
   "get /api/devices",
   "put /api/devices/{id}",
   "delete /api/devices/{id}",
+  "put /api/default-exit",
   "get /api/keypair",
   "get /health",
   "get /metrics",

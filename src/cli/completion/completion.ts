@@ -53,6 +53,6 @@ function candidatesFor(argument: Argument): Candidates {
   if (argument.argChoices !== undefined) return argument.argChoices;
   if (argument.name() === "server") return "servers";
   if (argument.name() === "device") return "devices";
-  if (argument.name() === "exit") return "exits";
+  if (/^exit\b/.test(argument.name())) return "exits";
   return argument.name() === "file" ? "files" : "anything";
 }
