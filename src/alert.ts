@@ -16,12 +16,6 @@ export const AlertCode = Type.Union([
   Type.Literal("protection_contested"),
   /** No repair was undone for a while. */
   Type.Literal("protection_uncontested"),
-  /** The operator allows devices to leave outside the tunnel, or withdraws that. */
-  Type.Literal("direct_allowed"),
-  Type.Literal("direct_withdrawn"),
-  /** A device leaves outside the tunnel, or no longer does. */
-  Type.Literal("device_direct"),
-  Type.Literal("device_not_direct"),
   /** The kernel refuses a part of the protection. */
   Type.Literal("protection_failed"),
   Type.Literal("protection_restored"),

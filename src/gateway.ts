@@ -1,5 +1,6 @@
 import type { Devices } from "./devices/devices.ts";
 import { GatewayError } from "./errors.ts";
+import type { GatewayEvent } from "./http/event.ts";
 import type { EventBus } from "./http/event-bus.ts";
 import type { Figures, Gateway } from "./http/gateway.ts";
 import type { Log } from "./log.ts";
@@ -8,14 +9,16 @@ import { type CustomServer, type ImportedConfig, PROVIDERS, type Provider } from
 import type { Host } from "./system/host.ts";
 import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./tunnel/histogram.ts";
 import type { SavedState } from "./tunnel/saved-state.ts";
-import type { Status } from "./tunnel/schema.ts";
+import type { Status, TunnelRow } from "./tunnel/schema.ts";
 import { clashOf } from "./tunnel/session.ts";
 import { carriedBy } from "./tunnel/state.ts";
 import type { Tunnel } from "./tunnel/tunnel.ts";
+import type { Tunnels } from "./tunnels/tunnels.ts";
 import { generateKeyPair } from "./wireguard/key.ts";
 import type { Config } from "./wireguard/schema.ts";
 
-interface Deps extends Pick<Tunnel, "controller" | "roundTrips"> {
+interface Deps {
+  tunnels: Tunnels;
   catalogue: Catalogue;
   devices: Devices;
   savedState: SavedState;
@@ -25,31 +28,43 @@ interface Deps extends Pick<Tunnel, "controller" | "roundTrips"> {
 }
 
 /** The gateway of the HTTP interface, on top of the catalogue and the tunnel. */
-export function gatewayOf({
-  catalogue,
-  devices,
-  controller,
-  roundTrips,
-  savedState,
-  clock,
-  events,
-  log,
-}: Deps): Gateway {
+export function gatewayOf(deps: Deps): Gateway {
+  const { catalogue, tunnels, devices, savedState, clock, events, log } = deps;
+  const { controller } = tunnels.main;
+  const { roundTrips } = tunnels;
   let connects = histogramOf(CONNECT_BOUNDS_SECONDS);
   const status = async (state = controller.state): Promise<Status> => {
     const read = await controller.status(catalogue.current(), state);
-    const error = read.error ?? savedState.trouble ?? events.damage;
-    return { ...read, error, direct_devices: devices.direct.length };
+    return { ...read, error: read.error ?? savedState.trouble ?? events.damage };
+  };
+  const rowOf = async (tunnel: Tunnel, state = tunnel.controller.state): Promise<TunnelRow> => ({
+    ...(await tunnel.controller.row(state)),
+    devices: devices.counts()[tunnel.name] ?? 0,
+  });
+  const reach = async (tunnel: Tunnel, name: string, provider?: Provider) => {
+    const isMeasured = (each: Provider, server: string) => roundTrips.has(each, server);
+    const wanted = catalogue.find(name, isMeasured, provider);
+    const start = clock.monotonic();
+    await tunnel.controller.connect(wanted);
+    connects = observed(connects, (clock.monotonic() - start) / 1000);
   };
   // Every state is published, in order, although reading the rest of a status may take longer than the state lasts.
   let publishing: Promise<unknown> = Promise.resolve();
-  controller.onChange((state) => {
+  const publish = (read: () => Promise<GatewayEvent>) => {
     // Reading a status after a change starts programs.
     if (!events.hasListeners) return;
     publishing = publishing
-      .then(async () => events.publish({ type: "status_change", payload: await status(state) }))
+      .then(async () => events.publish(await read()))
       .catch((error: unknown) => log.warn(`a change of state could not be published: ${String(error)}`));
-  });
+  };
+  controller.onChange((state) =>
+    publish(async () => ({ type: "status_change", payload: await status(state) })),
+  );
+  tunnels.onTunnel((tunnel) =>
+    tunnel.controller.onChange((state) =>
+      publish(async () => ({ type: "tunnel_update", payload: await rowOf(tunnel, state) })),
+    ),
+  );
   catalogue.onChange((provider, count) =>
     events.publish({ type: "server_update", payload: { provider, count } }),
   );
@@ -62,20 +77,17 @@ export function gatewayOf({
     providers: () => ({ providers: [...PROVIDERS], current: catalogue.current() }),
     use: (provider: Provider) => catalogue.use(provider),
     servers: () => catalogue.tree(),
-    connect: async (name) => {
-      const wanted = catalogue.find(name, (provider, server) => roundTrips.has(provider, server));
-      const start = clock.monotonic();
-      await controller.connect(wanted);
-      connects = observed(connects, (clock.monotonic() - start) / 1000);
-    },
+    connect: (name) => reach(tunnels.main, name),
     disconnect: async () => {
       await controller.disconnect();
       return { killSwitch: savedState.killSwitchWanted() };
     },
     addCustom: (body: CustomServer) => catalogue.addCustom(body, refuseClash),
     remove: (provider, name) => {
-      if (controller.uses(provider, name)) {
-        throw new GatewayError("bad_request", "name: the tunnel uses this server; disconnect first");
+      const user = tunnels.using(provider, name);
+      if (user !== null) {
+        const which = user === tunnels.main ? "the tunnel" : `the tunnel ${user.name}`;
+        throw new GatewayError("bad_request", `name: ${which} uses this server; disconnect first`);
       }
       catalogue.remove(provider, name);
     },
@@ -88,13 +100,28 @@ export function gatewayOf({
       const { privateKey, publicKey } = generateKeyPair();
       return { private_key: privateKey, public_key: publicKey };
     },
-    health: () => controller.fault(),
+    tunnels: () => Promise.all(tunnels.all().map((tunnel) => rowOf(tunnel))),
+    leadTunnel: async (name, server, provider) => {
+      // A name that is not a server's must not leave a new tunnel behind.
+      catalogue.find(server, undefined, provider);
+      await reach(await tunnels.opened(name), server, provider);
+    },
+    disconnectTunnel: (name) => tunnels.named(name).controller.disconnect(),
+    removeTunnel: (name) => tunnels.remove(name),
+    health: async () => (await controller.fault()) ?? tunnels.fault,
     subscribe: (listener) => events.subscribe(listener),
     figures: async (): Promise<Figures> => {
-      const session = carriedBy(controller.state);
+      const figuresOf = async (tunnel: Tunnel) => {
+        const session = carriedBy(tunnel.controller.state);
+        const labels = session && {
+          interface: session.link,
+          publicKey: session.server.config.peer.publicKey,
+        };
+        return { row: await rowOf(tunnel), labels };
+      };
       return {
         status: await status(),
-        tunnel: session && { interface: session.link, publicKey: session.server.config.peer.publicKey },
+        tunnels: await Promise.all(tunnels.all().map(figuresOf)),
         alerts: events.alerts,
         connects,
         devices: devices.counts(),

@@ -1,7 +1,5 @@
 import type { AlertCode } from "./alert.ts";
 import { type Ground, groundOn } from "./ground.ts";
-import { MAIN } from "./killswitch/policy.ts";
-import { MAIN_SLOT, slotOf } from "./network/slot.ts";
 import { Accounts } from "./providers/accounts.ts";
 import { listSourceOf } from "./providers/addresses.ts";
 import { isManagedInUse } from "./providers/in-use.ts";
@@ -16,10 +14,14 @@ import type { Settings } from "./settings.ts";
 import type { Host, Send } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
-import { type Tunnel, tunnelIn } from "./tunnel/tunnel.ts";
+import type { Tunnel } from "./tunnel/tunnel.ts";
+import { Tunnels } from "./tunnels/tunnels.ts";
 
 /** The parts of a gateway, wired together; nothing has touched the kernel yet. */
-export interface Graph extends Tunnel, Ground {
+export interface Graph extends Ground, Pick<Tunnels, "httpsClient"> {
+  tunnels: Tunnels;
+  /** Of the tunnel `main`. */
+  controller: Tunnel["controller"];
   settings: Settings;
   catalogue: Catalogue;
   updates: Updates;
@@ -50,30 +52,31 @@ export async function graphOn(
   const managed = new ManagedList(await ownEndOf(host, settings, registered));
   await managed.load(host, source, store);
   const catalogue = new Catalogue(store, managed);
-  const tunnel = tunnelIn({
+  const tunnels = new Tunnels({
     ...ground,
     host,
-    name: MAIN,
     base: settings.interface,
-    slot: slotOf(MAIN_SLOT, settings.interface),
     userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
     autoconnect: settings.autoconnect,
     latest: ({ provider, name }) => catalogue.server(provider, name),
     onNeighbour: (neighbour) => ground.devices.saw(neighbour),
+    unlessUsed: (tunnel, remove) => ground.devices.unlessUsed(tunnel, remove),
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
     alarm: (code, message) => events.alarm(code, message),
   });
   const onShrunk = (message: string) => events.alarm("list_shrunk", message);
   const updates = new Updates({ host, store, catalogue, log, onShrunk }, source);
   const takeUp = () => takeUpAccount({ settings, host, registrations, managed, updates });
-  const inUse = () => isManagedInUse({ controller: tunnel.controller, savedState });
+  const inUse = () => isManagedInUse(tunnels.all(), savedState);
   const accountsBy = (send: Send) => new Accounts({ settings, store, registrations, send, inUse, takeUp });
   const damages: [AlertCode, string][] = [];
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
   if (registered?.registration === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);
   return {
     ...ground,
-    ...tunnel,
+    tunnels,
+    controller: tunnels.main.controller,
+    httpsClient: tunnels.httpsClient,
     settings,
     catalogue,
     updates,

@@ -44,8 +44,8 @@ export function groundOn(
   const repairs = new Repairs(host, alarm);
   const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
   const devices = new Devices({
-    ...{ host, store, killSwitch, alarm, log },
-    tunnelNames: () => [MAIN],
+    ...{ host, store, killSwitch, log },
+    tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
     publish: (payload) => events.publish({ type: "device_update", payload }),
   });
   // The kill switch loads nothing before it knows the network: the first load has the exits.

@@ -61,7 +61,6 @@ async function addOtherCommands(): Promise<void> {
   const daily = await import("./cli/commands.ts");
   const { addInstallCommands } = await import("./cli/installation.ts");
   daily.addDailyCommands(program);
-  daily.addDirectCommands(program);
   daily.addAccountCommands(program);
   daily.addBackupCommands(program);
   addInstallCommands(program);

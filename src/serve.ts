@@ -42,7 +42,7 @@ export async function serve(settings: Settings): Promise<Service> {
     throw error;
   });
   const { answer, appFor } = await loadService();
-  const started = graph.controller.start(graph.catalogue, seen).catch(async (error: unknown) => {
+  const started = graph.tunnels.start(graph.catalogue, seen).catch(async (error: unknown) => {
     if (graph.savedState.killSwitchWanted()) await raiseKillSwitch(settings, () => graph.findNetwork());
     throw error;
   });

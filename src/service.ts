@@ -43,7 +43,7 @@ export function appFor(graph: Graph): App {
 
 /** Answers for a gateway whose kill switch is in place. */
 export function answer(graph: Graph, app: App): Service {
-  const { settings, controller, supervisor, updates, httpsClient, log } = graph;
+  const { settings, controller, tunnels, updates, httpsClient, log } = graph;
   if (controller.lans.length === 0)
     log.warn("no LAN interface has a private address: only this machine can reach the gateway");
   else log.info(`LAN: ${lanText(graph.killSwitch.network, settings)}`);
@@ -54,7 +54,7 @@ export function answer(graph: Graph, app: App): Service {
   const http = listenWhenThere(app, graph, stopping.signal);
   const killSwitch = graph.savedState.killSwitchWanted() ? "is in place" : "is off, as the operator wants it";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
-  void supervisor.watch(stopping.signal);
+  tunnels.watch(stopping.signal);
   void reportList(graph, stopping.signal);
   void graph.savedState.keepSaving(graph.host, stopping.signal);
   void graph.store.keepScrubbed(graph.host, stopping.signal);
@@ -66,7 +66,7 @@ export function answer(graph: Graph, app: App): Service {
     port: http.port,
     stop: async () => {
       stopping.abort();
-      await Promise.race([controller.stop(), graph.host.sleep(STOP_WITHIN_MS)]);
+      await Promise.race([tunnels.stop(), graph.host.sleep(STOP_WITHIN_MS)]);
       operator.stop();
       await http.stop();
     },
@@ -99,11 +99,9 @@ function answersOf(graph: Graph): OperatorAnswers {
     return null;
   };
   return {
-    killswitch: async () => ({ ...(await controller.inspection()), direct: graph.devices.direct }),
+    killswitch: () => controller.inspection(),
     "killswitch/on": () => turn(true),
     "killswitch/off": () => turn(false),
-    "direct/on": async () => ({ blocked: await graph.devices.setDirect(true) }),
-    "direct/off": async () => ({ blocked: await graph.devices.setDirect(false) }),
     backup: async () => backup.take(),
     restore: ({ contents, may }) => backup.restore(contents, may),
     "servers/update": (options) => updates.update(httpsClient.send, options),

@@ -64,7 +64,7 @@ export const FLAGS = {
     "interface",
     "<name>",
     "portcullis",
-    "base name of the tunnel's interfaces, at most 13 characters",
+    "base name of the tunnels' interfaces, at most 13 characters",
   ),
   lan: flag(
     "lan",

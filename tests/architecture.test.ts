@@ -32,7 +32,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   servers: ["system/host.ts", "wireguard", "servers/lists"],
   store: ["wireguard", "servers"],
   tunnel: ["system", "wireguard", "network", "killswitch", "servers", "store"],
-  devices: ["system/host.ts", "network", "killswitch/policy.ts", "store"],
+  devices: ["system/host.ts", "network", "killswitch/policy.ts", "store", "tunnel/name.ts"],
+  tunnels: ["system/host.ts", "network", "killswitch", "servers", "tunnel"],
   "providers/provider.ts": ["system/host.ts"],
   // Each provider's folder.
   "providers/*": ["system/host.ts", "wireguard", "providers/provider.ts"],
@@ -61,8 +62,11 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "wireguard",
     "servers",
     "store",
-    "tunnel/controller.ts",
+    "network/slot.ts",
+    "tunnel/name.ts",
     "tunnel/saved-state.ts",
+    "tunnel/state.ts",
+    "tunnels",
     "providers",
   ],
   operator: [
@@ -77,8 +81,10 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "wireguard",
     "servers",
     "tunnel",
+    "tunnels",
     "devices",
     "http/gateway.ts",
+    "http/event.ts",
     "http/event-bus.ts",
   ],
   "ground.ts": [
@@ -90,7 +96,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "devices/devices.ts",
     "http/event-bus.ts",
   ],
-  "graph.ts": ["system", "network", "killswitch/policy.ts", "servers", "tunnel", "providers", "ground.ts"],
+  "graph.ts": ["system", "servers", "tunnel", "tunnels", "providers", "ground.ts"],
   "service.ts": [
     "system",
     "network",

@@ -5,13 +5,21 @@ import { checkerOf } from "../checker.ts";
 import { parseExit } from "../devices/exit.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { nameIn } from "../name.ts";
+import { MOST_TUNNELS } from "../network/slot.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import { nextTurn } from "../queue.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import { type Store, StoredDevice, StoredServer } from "../store/store.ts";
-import { connectionIn } from "../tunnel/saved-state.ts";
+import { isTunnelName } from "../tunnel/name.ts";
+import { Connection, connectionIn, savedTunnelsIn } from "../tunnel/saved-state.ts";
 import { formatConfig, parseConfig } from "../wireguard/config.ts";
 import { isValidDevice } from "./devices.ts";
+
+/** A tunnel other than `main`. Its slot is not part of a backup: another machine may use it for another tunnel. */
+const BackedUpTunnel = Type.Object(
+  { name: Type.String(), connection: Type.Union([Connection, Type.Null()]) },
+  { additionalProperties: false },
+);
 
 /** What a backup holds: custom and imported servers with their keys, and the settings that survive a restart. */
 const StoredContents = Type.Object(
@@ -20,7 +28,9 @@ const StoredContents = Type.Object(
     created: Type.String(),
     servers: Type.Array(StoredServer),
     settings: Type.Record(Type.String(), Type.String()),
-    /** Missing in the backups of versions that knew none. */
+    /** Missing if there are none, and in backups of older versions. */
+    tunnels: Type.Optional(Type.Array(BackedUpTunnel, { maxItems: MOST_TUNNELS - 1 })),
+    /** Missing in backups of older versions. */
     devices: Type.Optional(Type.Array(StoredDevice)),
   },
   { additionalProperties: false },
@@ -33,7 +43,7 @@ const contentsSchema = checkerOf(StoredContents);
 const SETTINGS: Record<string, (value: string) => boolean> = {
   provider: (value) => Value.Check(Provider, value),
   killswitch: (value) => value === "on" || value === "off",
-  default_exit: (value) => value !== "direct" && parseExit(value) !== null,
+  default_exit: (value) => parseExit(value) !== null,
   connection: (value) => value === "null" || connectionIn(value) !== null,
 };
 export const SETTING_NAMES = Object.keys(SETTINGS);
@@ -44,10 +54,15 @@ const ADDRESS = /^address [0-9a-z.-]{1,253}$/;
 /** What the store holds; `now` is in milliseconds since 1970. */
 export function contentsOf(store: Store, now: number): Contents {
   const settings = Object.entries(store.settings()).filter(([key, value]) => isSetting(key, value));
+  const tunnels = [...savedTunnelsIn(store.settings())].map(([name, { connection }]) => ({
+    name,
+    connection,
+  }));
   return {
     created: new Date(now).toISOString(),
     servers: store.servers(),
     settings: Object.fromEntries(settings),
+    ...(tunnels.length > 0 && { tunnels }),
     devices: store.devices().filter(isValidDevice),
   };
 }
@@ -61,6 +76,9 @@ export async function checkedContents(value: unknown): Promise<Contents> {
   const keys = value.servers.map(({ provider, name }) => `${provider} ${name}`);
   if (new Set(keys).size < keys.length) damaged("it contains two servers of the same name");
   const servers: Server[] = [];
+  const tunnels = (value.tunnels ?? []).map(({ name }) => name);
+  if (!tunnels.every(isTunnelName)) damaged("the name of a tunnel is invalid");
+  if (new Set(tunnels).size < tunnels.length) damaged("it contains two tunnels of the same name");
   for (const server of value.servers) {
     servers.push(checkedServer(server));
     await nextTurn();

@@ -1,18 +1,18 @@
 import { GatewayError } from "../errors.ts";
+import { MAIN_SLOT, MOST_TUNNELS } from "../network/slot.ts";
 import { ACCOUNT_SETTINGS, Registrations } from "../providers/registrations.ts";
 import { MOST_SERVERS, MOST_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
+import { type SavedTunnel, savedTunnelsIn, tunnelKey } from "../tunnel/saved-state.ts";
 import { type Contents, SETTING_NAMES } from "./contents.ts";
-import { devicesTaken, refuseDevices, restorable } from "./devices.ts";
+import { devicesTaken, refuseDevices } from "./devices.ts";
 
 export interface Restored {
   servers: number;
   /** How many of them replaced one of the same name. */
   replaced: number;
   devices: number;
-  /** How many devices were direct in the backup, and are blocked because the operator does not allow it here. */
-  blocked: number;
   /** What the operator wants from now on. */
   killswitch: "on" | "off";
 }
@@ -33,11 +33,15 @@ export function restoreInto(
   const present = store.servers();
   const keys = new Set(present.map(keyOf));
   const taken = contents.servers.filter((server) => keys.has(keyOf(server)));
-  const devices = restorable(store, contents.devices ?? []);
-  const changed = devicesTaken(store, devices).map(
-    ({ id, name }) => `the device ${JSON.stringify(name ?? id)}`,
-  );
-  if (!replace) refuseTaken([...taken.map(titleOf), ...changed, ...accountTaken(store, contents)]);
+  const devices = contents.devices ?? [];
+  const changed = [
+    ...taken.map(titleOf),
+    ...tunnelsTaken(store, contents),
+    ...devicesTaken(store, devices),
+    ...accountTaken(store, contents),
+  ];
+  if (!replace) refuseTaken(changed);
+  const tunnels = slotted(store, contents);
   refuseDevices(store, devices);
   const given = new Set(contents.servers.map(keyOf));
   refuseTooMany([...present.filter((server) => !given.has(keyOf(server))), ...contents.servers]);
@@ -52,17 +56,11 @@ export function restoreInto(
     // There is one account at a time, at whichever provider.
     if (holdsAccount(contents)) for (const name of ACCOUNT_SETTINGS) store.forget(name);
     for (const [key, value] of Object.entries(settings)) store.write(key, value);
+    for (const [name, tunnel] of tunnels) store.write(tunnelKey(name), JSON.stringify(tunnel));
   });
   store.scrub();
   const killswitch = settings.killswitch === "off" ? "off" : "on";
-  const blocked = (contents.devices ?? []).filter(({ exit }, at) => exit !== devices[at]?.exit).length;
-  return {
-    servers: contents.servers.length,
-    replaced: taken.length,
-    devices: devices.length,
-    blocked,
-    killswitch,
-  };
+  return { servers: contents.servers.length, replaced: taken.length, devices: devices.length, killswitch };
 }
 
 /** Backups of versions without devices say nothing of the default exit. */
@@ -96,6 +94,36 @@ function accountTaken(store: Store, contents: Contents): string[] {
   const [here, there] = [store.read(provider.setting), contents.settings[provider.setting]];
   if (Bun.deepEquals(JSON.parse(here ?? "null"), JSON.parse(there ?? "null"))) return [];
   return [`the account's registration ${JSON.stringify(registration.name)}`];
+}
+
+/** Tunnels of the same name that lead elsewhere. */
+function tunnelsTaken(store: Store, { tunnels = [] }: Contents): string[] {
+  const present = savedTunnelsIn(store.settings());
+  return tunnels
+    .filter(({ name, connection }) => {
+      const known = present.get(name)?.connection ?? null;
+      return known !== null && !(known.provider === connection?.provider && known.name === connection.name);
+    })
+    .map(({ name }) => `the tunnel "${name}"`);
+}
+
+/** The tunnels of a backup with the slots that they have here, or get. */
+function slotted(store: Store, { tunnels = [] }: Contents): Map<string, SavedTunnel> {
+  const all = savedTunnelsIn(store.settings());
+  for (const { name, connection } of tunnels) {
+    const taken = [MAIN_SLOT, ...[...all.values()].map(({ slot }) => slot)];
+    const free = Array.from({ length: MOST_TUNNELS }, (_, slot) => slot).find(
+      (slot) => !taken.includes(slot),
+    );
+    const slot = all.get(name)?.slot ?? free;
+    if (slot === undefined)
+      throw new GatewayError(
+        "unable",
+        `there would be more than ${MOST_TUNNELS} tunnels; nothing was changed`,
+      );
+    all.set(name, { slot, connection });
+  }
+  return all;
 }
 
 /** Enough names to recognize the backup. */

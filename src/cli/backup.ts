@@ -117,11 +117,10 @@ function isOpenToOthers(): boolean {
   return output.isFile() && (output.mode & 0o077) !== 0;
 }
 
-function reportOf({ replaced, blocked, killswitch }: Restored, contents: Contents, live: boolean): string {
+function reportOf({ replaced, killswitch }: Restored, contents: Contents, live: boolean): string {
   const lines = [
-    `Restored ${partsOf(contents)}${replaced > 0 ? `; replaced ${counted(replaced)}` : ""}.`,
+    `Restored ${partsOf(contents)}${replaced > 0 ? `; replaced ${counted(replaced, "server")}` : ""}.`,
     !live && "No service is running; it will use this state when it starts.",
-    blocked > 0 && `Devices that were direct and are blocked here, where direct is not allowed: ${blocked}.`,
     contents.settings.killswitch === "off" && KILL_SWITCH[killswitch],
   ];
   return lines
@@ -136,13 +135,18 @@ const KILL_SWITCH = {
   off: "The kill switch is off. To turn it on: portcullis killswitch on",
 };
 
-function partsOf({ servers, settings, devices = [] }: Contents): string {
-  const some = devices.length === 0 ? "" : `, ${devices.length} device${devices.length === 1 ? "" : "s"}`;
-  return `${counted(servers.length)}${some}${holdsAccount({ settings }) ? ", the account" : ""} and the settings`;
+function partsOf({ servers, settings, tunnels = [], devices = [] }: Contents): string {
+  const parts = [
+    counted(servers.length, "server"),
+    ...(tunnels.length > 0 ? [counted(tunnels.length, "tunnel")] : []),
+    ...(devices.length > 0 ? [counted(devices.length, "device")] : []),
+    ...(holdsAccount({ settings }) ? ["the account"] : []),
+  ];
+  return `${parts.join(", ")} and the settings`;
 }
 
-function counted(servers: number): string {
-  return servers === 1 ? "1 server" : `${servers} servers`;
+function counted(count: number, noun: string): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }
 
 function usage(message: string): GatewayError {

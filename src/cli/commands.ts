@@ -1,5 +1,5 @@
 import { Argument, type Command, Option } from "commander";
-import { PROVIDERS, STORED, type Stored } from "../servers/schema.ts";
+import { PROVIDERS, type Provider, STORED, type Stored } from "../servers/schema.ts";
 import { FLAGS, type Settings } from "../settings.ts";
 import { asking, command, host, type Said, say } from "./asking.ts";
 import type { ExportFlags, RestoreFlags } from "./backup.ts";
@@ -12,6 +12,7 @@ import { withInstalledSettings } from "./settings.ts";
 
 // Each command loads what it needs when it runs, as in main.ts.
 const loadTunnel = () => import("./tunnel.ts");
+const loadTunnels = () => import("./tunnels.ts");
 const loadBackup = () => import("./backup.ts");
 const loadAccount = () => import("./account.ts");
 const loadDevices = () => import("./devices.ts");
@@ -45,24 +46,6 @@ function addUpdateCommand(program: Command): void {
     (settings, { force, json }) =>
       say(json === true, async () => (await import("./update.ts")).updateServers(settings, force === true)),
   );
-}
-
-/** Opens the kill switch for single devices, so only root on the gateway can do it. */
-export function addDirectCommands(program: Command): void {
-  program.commandsGroup("On the gateway, as root:");
-  const direct = command(
-    program,
-    "direct",
-    "allow devices to leave outside the tunnel, each by the exit direct, or withdraw that",
-  );
-  for (const wanted of ["on", "off"] as const) {
-    const what = wanted === "on" ? "allow the exit direct" : "withdraw it: devices that have it are blocked";
-    withInstalledSettings<{ json?: true }>(
-      command(direct, wanted, what).option("--json", "print JSON"),
-      (settings, { json }) =>
-        say(json === true, async () => (await import("./direct.ts")).setDirect(settings, wanted)),
-    );
-  }
 }
 
 /** An account's secrets never travel over the HTTP interface. */
@@ -107,7 +90,13 @@ function accountCommand<Options extends object = object>(
 /** Backups never travel over the HTTP interface: they use the operator's socket, or the database directly. */
 export function addBackupCommands(program: Command): void {
   program.commandsGroup("On the gateway, as root:");
-  withPassphrase(command(program, "export", "write servers, keys and settings to standard output, encrypted"))
+  withPassphrase(
+    command(
+      program,
+      "export",
+      "write servers, keys, tunnels, devices and settings to standard output, encrypted",
+    ),
+  )
     .option("--plain", "do not encrypt: anyone who can read the file has your keys")
     .action(async (flags: ExportFlags) => (await loadBackup()).exportBackup(host, flags));
   withPassphrase(command(program, "restore", "read a backup from standard input"))
@@ -160,6 +149,22 @@ function addTunnelCommands(program: Command): void {
   );
   asking(command(program, "disconnect", "end the tunnel; the kill switch stays in place"), async (api) =>
     (await loadTunnel()).disconnect(api),
+  );
+  asking<{ names?: true }>(
+    command(program, "tunnels", "list the tunnels").option("--names", "print only their names, one a line"),
+    async (api, _, { names }) => (await loadTunnels()).listTunnels(api, names === true),
+  );
+  asking<{ provider?: Provider }>(
+    command(program, "tunnel", "connect, disconnect or remove one of several tunnels")
+      .argument("<tunnel>", "its name; connect makes it if there is none")
+      .addArgument(new Argument("<action>", "what to do").choices(["connect", "disconnect", "remove"]))
+      .argument("[server]", "for connect: as for the command connect")
+      .addOption(
+        new Option("--provider <provider>", "the server's provider (default: the current one)").choices(
+          PROVIDERS,
+        ),
+      ),
+    async (api, args, { provider }) => (await loadTunnels()).changeTunnel(api, args, provider),
   );
   asking(command(program, "providers", "list the providers; a star marks the current one"), async (api) =>
     (await loadTunnel()).listProviders(api),

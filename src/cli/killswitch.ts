@@ -1,11 +1,10 @@
 import { graphOf } from "../graph.ts";
-import { inspect } from "../killswitch/report.ts";
+import { type Inspection, inspect } from "../killswitch/report.ts";
 import { rulesFor } from "../killswitch/routing-rules.ts";
 import { Log } from "../log.ts";
-import { askOperator, type OperatorRequests } from "../operator/operator.ts";
+import { askOperator } from "../operator/operator.ts";
 import type { Settings } from "../settings.ts";
 import { claimGateway } from "../system/claim.ts";
-import { printable } from "./text.ts";
 
 /** Turns the kill switch on or off: through the running service, or directly if none runs. */
 export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): Promise<void> {
@@ -13,9 +12,9 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
   if ((await askOperator(settings.stateDir, `killswitch/${wanted}`, null)) !== null) return;
   // A service that is starting or stopping is changing the table.
   await claimGateway(settings, new Log(settings.logLevel));
-  const { controller, catalogue, savedState } = await graphOf(settings);
+  const { tunnels, catalogue, savedState } = await graphOf(settings);
   savedState.saveKillSwitch(wanted === "on");
-  await controller.start(catalogue);
+  await tunnels.start(catalogue);
   savedState.assertSaved();
 }
 
@@ -28,17 +27,13 @@ export async function printKillSwitch(settings: Settings, as: "text" | "json" = 
 }
 
 /** Without a running service it is unknown what was loaded; everything else is in the kernel. */
-async function inspectOffline(settings: Settings): Promise<Shown> {
-  const { host, findNetwork, devices } = await graphOf(settings);
+async function inspectOffline(settings: Settings): Promise<Inspection> {
+  const { host, findNetwork } = await graphOf(settings);
   const network = await findNetwork();
-  const rules = rulesFor(network);
-  const inspection = await inspect(host, { network, rules, isAsLoaded: null, fault: null });
-  return { ...inspection, direct: devices.direct };
+  return inspect(host, { network, rules: rulesFor(network), isAsLoaded: null, fault: null });
 }
 
-type Shown = OperatorRequests["killswitch"][1];
-
-function textOf(inspection: Shown): string {
+function textOf(inspection: Inspection): string {
   const { parts } = inspection;
   const verdict = verdictOf(inspection);
   const width = Math.max(...parts.map((part) => part.name.length));
@@ -48,11 +43,9 @@ function textOf(inspection: Shown): string {
   return `${[verdict, ...lines].join("\n")}\n`;
 }
 
-function verdictOf({ stands, firewall, routing, direct }: Shown): string {
+function verdictOf({ stands, firewall, routing }: Inspection): string {
   if (firewall && routing && !stands)
     return "The kill switch is in place, but not as the tunnel needs it now: the last change failed.";
-  if (firewall && routing && direct.length > 0)
-    return `The kill switch is in place. These devices leave outside the tunnel, as the operator allows: ${direct.map(printable).join(", ")}.`;
   if (firewall && routing)
     return "The kill switch is in place: nothing reaches the internet outside the tunnel.";
   if (firewall) return "Half of the kill switch is in place: the firewall blocks, but routing would not.";

@@ -8,7 +8,7 @@ export function readStatus(api: Api): Promise<Status> {
 
 /** A few aligned lines for people; `now` is in milliseconds since 1970. */
 export function textOf(status: Status, now: number): string {
-  const { server, ip, uptime, latest_handshake, rx_bytes, tx_bytes, error, direct_devices } = status;
+  const { server, ip, uptime, latest_handshake, rx_bytes, tx_bytes, error } = status;
   const rows: (readonly [string, string] | false)[] = [
     ["State", stateOf(status)],
     server !== "" && ["Server", printable(placed(status))],
@@ -17,7 +17,6 @@ export function textOf(status: Status, now: number): string {
     latest_handshake !== null && ["Handshake", ago(now - Date.parse(latest_handshake))],
     server !== "" && ["Traffic", `${bytes(rx_bytes)} received, ${bytes(tx_bytes)} sent`],
     ["Kill switch", killSwitchOf(status)],
-    direct_devices > 0 && ["Direct", styled("yellow", directOf(direct_devices))],
     ["Provider", status.provider],
     error !== null && ["Error", styled("red", printable(error))],
   ];
@@ -45,6 +44,10 @@ const COLOURS = {
 } as const satisfies Record<Status["state"], string>;
 
 function stateOf({ state }: Status): string {
+  return shownState(state);
+}
+
+export function shownState(state: Status["state"]): string {
   return styled(COLOURS[state], state);
 }
 
@@ -52,12 +55,8 @@ function killSwitchOf({ killswitch_active }: Status): string {
   return killswitch_active ? styled("green", "active") : styled(["red", "bold"], "off");
 }
 
-function directOf(devices: number): string {
-  return devices === 1 ? "1 device leaves outside the tunnel" : `${devices} devices leave outside the tunnel`;
-}
-
 /** The server and its place. */
-export function placed({ server, location }: Status): string {
+export function placed({ server, location }: Pick<Status, "server" | "location">): string {
   return location === "" ? server : `${server} (${location})`;
 }
 

@@ -2,8 +2,9 @@ import { Value } from "typebox/value";
 import type { SecurityAlert } from "../alert.ts";
 import type { DeviceUpdate } from "../devices/schema.ts";
 import { GatewayEvent } from "../http/event.ts";
+import { MAIN } from "../killswitch/policy.ts";
 import type { Host } from "../system/host.ts";
-import type { Status } from "../tunnel/schema.ts";
+import type { Status, TunnelRow } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
 import { lineOf, readStatus, textOf } from "./status.ts";
 import { printable, styled } from "./text.ts";
@@ -17,7 +18,9 @@ const READ_EVERY_MS = { screen: 2_000, lines: 15_000 };
 export function watchStatus(api: Api, clock: Clock, json: boolean): Promise<never> {
   if (json) return follow(api, READ_EVERY_MS.lines, (event) => print(`${JSON.stringify(event)}\n`));
   if (process.stdout.isTTY !== true)
-    return follow(api, READ_EVERY_MS.lines, (event) => print(stamped(event, clock)));
+    return follow(api, READ_EVERY_MS.lines, (event) => {
+      if (!isRepeated(event)) print(stamped(event, clock));
+    });
   const screen = new Screen(clock);
   return follow(
     api,
@@ -60,6 +63,11 @@ function eventIn(text: string): GatewayEvent | null {
   }
 }
 
+/** A change of `main` is a `status_change` too. */
+function isRepeated(event: GatewayEvent): boolean {
+  return event.type === "tunnel_update" && event.payload.name === MAIN;
+}
+
 function stamped(event: GatewayEvent, clock: Clock): string {
   return `${new Date(clock.now()).toISOString()}  ${sentenceOf(event)}\n`;
 }
@@ -70,11 +78,21 @@ function sentenceOf(event: GatewayEvent): string {
       return lineOf(event.payload);
     case "server_update":
       return `${event.payload.provider} has ${event.payload.count} servers`;
+    case "tunnel_update":
+      return tunnelLineOf(event.payload);
     case "device_update":
       return `${deviceOf(event.payload)} is ${event.payload.online ? "online" : "offline"}, exit ${event.payload.exit}`;
     case "security_alert":
       return alertOf(event.payload);
   }
+}
+
+function tunnelLineOf({ name, state, server, error }: TunnelRow): string {
+  const parts = [`tunnel ${name}: ${state}`, server, error ?? ""];
+  return parts
+    .filter((part) => part !== "")
+    .map(printable)
+    .join("  ");
 }
 
 function deviceOf({ id, name }: DeviceUpdate): string {

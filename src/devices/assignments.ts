@@ -1,10 +1,10 @@
 import { GatewayError } from "../errors.ts";
 import { type Exit, MAIN, type PolicyPart } from "../killswitch/policy.ts";
+import { type Mac, parseMac } from "../mac.ts";
 import { isName } from "../name.ts";
 import { Queue } from "../queue.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { formatExit, parseExit } from "./exit.ts";
-import { type DeviceId, isDeviceId, isPrefixId, overlap } from "./id.ts";
 
 /** What a person has given a device; null where they have not. */
 export interface Assignment {
@@ -12,12 +12,10 @@ export interface Assignment {
   exit: Exit | null;
 }
 
-/** All that people and the operator have decided about devices. */
+/** All that people have decided about devices. */
 export interface Decisions {
-  assigned: ReadonlyMap<DeviceId, Assignment>;
+  assigned: ReadonlyMap<Mac, Assignment>;
   defaultExit: Exit;
-  /** Whether the operator allows the exit `direct`. */
-  isDirectAllowed: boolean;
 }
 
 /** Where decisions are kept. */
@@ -31,6 +29,9 @@ export interface DeviceStorage {
 
 /** Anyone on the LAN may assign devices: the disk and the kernel's memory are bounded. */
 export const MOST_ASSIGNED = 1_000;
+
+/** The owner of the exits in the kill switch; never a tunnel's name. */
+const OWNER = "DEVICES";
 
 const NONE: Assignment = { name: null, exit: null };
 
@@ -50,11 +51,11 @@ export class Assignments {
     return this.decisions;
   }
 
-  of(id: DeviceId): Assignment {
+  of(id: Mac): Assignment {
     return this.decisions.assigned.get(id) ?? NONE;
   }
 
-  exitOf(id: DeviceId): Exit {
+  exitOf(id: Mac): Exit {
     return this.of(id).exit ?? this.decisions.defaultExit;
   }
 
@@ -67,16 +68,16 @@ export class Assignments {
   }
 
   /**
-   * Resolves with the former decisions once the new ones are saved and the kernel has them. If either fails, nothing has
-   * changed. Changes run one after another.
+   * Resolves once the new decisions are saved and the kernel has them. If either fails, nothing has changed. Changes run
+   * one after another.
    */
-  change(edit: (decisions: Decisions) => Decisions): Promise<Decisions> {
+  change(edit: (decisions: Decisions) => Decisions): Promise<void> {
     return this.queue.add(async () => {
       const before = this.decisions;
       const after = edit(before);
       this.save(before, after);
       this.decisions = after;
-      if (Bun.deepEquals(partOf(before), partOf(after))) return before;
+      if (Bun.deepEquals(partOf(before), partOf(after))) return;
       try {
         await this.apply();
       } catch (error) {
@@ -86,12 +87,16 @@ export class Assignments {
         this.save(after, before);
         throw error;
       }
-      return before;
     });
   }
 
+  /** Runs work that no change overlaps. */
+  betweenChanges(work: () => Promise<void>): Promise<void> {
+    return this.queue.add(work);
+  }
+
   private apply(): Promise<void> {
-    return this.killSwitch.update("devices", partOf(this.decisions));
+    return this.killSwitch.update(OWNER, partOf(this.decisions));
   }
 
   private save(before: Decisions, after: Decisions): void {
@@ -104,26 +109,23 @@ export class Assignments {
       }
       if (after.defaultExit !== before.defaultExit)
         this.store.write("default_exit", formatExit(after.defaultExit));
-      if (after.isDirectAllowed !== before.isDirectAllowed)
-        this.store.write("direct", after.isDirectAllowed ? "on" : "off");
     });
   }
 }
 
 /** The decisions with another assignment of one device. */
-export function withAssignment(decisions: Decisions, id: DeviceId, assignment: Assignment): Decisions {
+export function withAssignment(decisions: Decisions, id: Mac, assignment: Assignment): Decisions {
   const assigned = new Map(decisions.assigned);
   if (assignment.name === null && assignment.exit === null) assigned.delete(id);
   else {
     assigned.set(id, assignment);
     refuseTooMany(assigned);
-    refuseOverlap(id, decisions);
   }
   return { ...decisions, assigned };
 }
 
 /** The devices that have been given this exit. */
-export function idsOn(exit: string, { assigned }: Pick<Decisions, "assigned">): DeviceId[] {
+export function idsOn(exit: string, { assigned }: Pick<Decisions, "assigned">): Mac[] {
   return [...assigned].flatMap(([id, each]) =>
     each.exit !== null && formatExit(each.exit) === exit ? [id] : [],
   );
@@ -137,37 +139,25 @@ function refuseTooMany(assigned: Decisions["assigned"]): void {
   );
 }
 
-/** The kernel's map of prefixes has one exit for each address. */
-function refuseOverlap(id: DeviceId, { assigned }: Decisions): void {
-  if (!isPrefixId(id)) return;
-  const other = [...assigned.keys()].find((each) => each !== id && isPrefixId(each) && overlap(each, id));
-  if (other !== undefined)
-    throw new GatewayError(
-      "bad_request",
-      `id: overlaps ${other}, which is a device already; remove it first`,
-    );
-}
-
-function partOf({ assigned, defaultExit, isDirectAllowed }: Decisions): PolicyPart {
-  // What the operator does not allow never reaches the kernel, wherever it comes from.
-  const allowed = (exit: Exit): Exit => (exit.to === "direct" && !isDirectAllowed ? { to: "blocked" } : exit);
-  const devices = [...assigned].flatMap(([id, { exit }]) =>
-    exit === null ? [] : [{ id, exit: allowed(exit) }],
-  );
+function partOf({ assigned, defaultExit }: Decisions): PolicyPart {
+  const devices = [...assigned].flatMap(([id, { exit }]) => (exit === null ? [] : [{ id, exit }]));
   return { devices, defaultExit };
 }
 
-/** An exit that this version cannot read means blocked. */
 function decisionsIn(store: DeviceStorage): Decisions {
-  const assigned = new Map<DeviceId, Assignment>();
+  const assigned = new Map<Mac, Assignment>();
   for (const { id, name, exit } of store.devices()) {
-    if (!isDeviceId(id)) continue;
-    assigned.set(id, {
+    const mac = parseMac(id);
+    if (mac === null) continue;
+    assigned.set(mac, {
       name: name !== null && isName(name) ? name : null,
-      exit: exit === null ? null : (parseExit(exit) ?? { to: "blocked" }),
+      exit: exit === null ? null : storedExit(exit),
     });
   }
-  const stored = parseExit(store.read("default_exit") ?? MAIN);
-  const defaultExit: Exit = stored === null || stored.to === "direct" ? { to: "blocked" } : stored;
-  return { assigned, defaultExit, isDirectAllowed: store.read("direct") === "on" };
+  return { assigned, defaultExit: storedExit(store.read("default_exit") ?? MAIN) };
+}
+
+/** An exit that this version cannot read means blocked. */
+function storedExit(text: string): Exit {
+  return parseExit(text) ?? { to: "blocked" };
 }

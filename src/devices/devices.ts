@@ -1,16 +1,15 @@
-import type { AlertCode } from "../alert.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
+import { type Mac, parseMac } from "../mac.ts";
 import { nameIn } from "../name.ts";
 import type { Lan } from "../network/lan.ts";
 import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
 import type { Host } from "../system/host.ts";
 import { type Assignment, Assignments, type DeviceStorage, idsOn, withAssignment } from "./assignments.ts";
 import { exitIn, formatExit } from "./exit.ts";
-import { type DeviceId, deviceIdIn, isPrefixId, overlap } from "./id.ts";
 import { leasedNames } from "./leases.ts";
-import { Neighbourhood, type Presence } from "./neighbourhood.ts";
+import { Neighbourhood } from "./neighbourhood.ts";
 import type { Device, DeviceList, DeviceUpdate } from "./schema.ts";
 import { Updates } from "./updates.ts";
 
@@ -21,7 +20,6 @@ interface Deps {
   /** The names of all tunnels, `main` first. */
   tunnelNames: () => readonly string[];
   publish: (update: DeviceUpdate) => void;
-  alarm: (code: AlertCode, message: string) => void;
   log: Pick<Log, "warn">;
 }
 
@@ -29,6 +27,8 @@ interface Deps {
 const LOOK_EVERY_MS = 1_000;
 /** How soon listeners are told of a device that has fallen silent. */
 const SILENCE_EVERY_MS = 15_000;
+/** Enough to find them in a list. */
+const MOST_TITLES = 5;
 
 /** The devices of the LAN, and the exits that people have given them. */
 export class Devices {
@@ -53,22 +53,20 @@ export class Devices {
   }
 
   async list(): Promise<DeviceList> {
-    const { defaultExit, isDirectAllowed } = this.assignments.current;
+    const { defaultExit } = this.assignments.current;
     return {
       devices: await this.rowsOf(this.ids.toSorted()),
       default_exit: formatExit(defaultExit),
-      exits: [...this.deps.tunnelNames(), "blocked", ...(isDirectAllowed ? ["direct"] : [])],
-      direct_allowed: isDirectAllowed,
+      exits: [...this.deps.tunnelNames(), "blocked"],
     };
   }
 
   /** Gives a device a name, an exit or both; resolves once the kernel has the exit. */
   async assign(idText: string, given: { name?: string; exit?: string }): Promise<void> {
-    const id = deviceIdIn(idText);
+    const id = macIn(idText);
     const name = given.name === undefined ? undefined : nameIn("name", given.name);
     if (name === undefined && given.exit === undefined)
       throw new GatewayError("bad_request", "name or exit is required");
-    this.refuseOnLink(id);
     await this.change(id, (assigned) => ({
       name: name ?? assigned.name,
       exit: given.exit === undefined ? assigned.exit : this.exitIn(given.exit),
@@ -77,57 +75,27 @@ export class Devices {
 
   /** Forgets the name and the exit of a device. */
   async forget(idText: string): Promise<void> {
-    const id = deviceIdIn(idText);
+    const id = macIn(idText);
     if (!this.ids.includes(id)) throw new GatewayError("not_found", "id: there is no such device");
     await this.change(id, () => ({ name: null, exit: null }));
   }
 
   async setDefaultExit(text: string): Promise<void> {
-    if (text === "direct")
-      throw new GatewayError(
-        "bad_request",
-        "exit: the default exit cannot be direct; give it to single devices",
-      );
     await this.assignments.change((decisions) => ({ ...decisions, defaultExit: this.exitIn(text) }));
     this.updates.touch(this.ids);
   }
 
-  /**
-   * Allows the exit `direct`, or withdraws it: devices that have it are blocked then. Returns the names of these.
-   */
-  async setDirect(isAllowed: boolean): Promise<string[]> {
-    const before = await this.assignments.change((decisions) => {
-      const blocked = [...decisions.assigned].map(
-        ([id, { name, exit }]) =>
-          [id, { name, exit: exit?.to === "direct" ? ({ to: "blocked" } as const) : exit }] as const,
-      );
-      const assigned = isAllowed ? decisions.assigned : new Map(blocked);
-      return { ...decisions, assigned, isDirectAllowed: isAllowed };
+  /** Runs the removal of a tunnel; throws if devices leave by it. None can be given it meanwhile. */
+  unlessUsed(tunnel: string, remove: () => Promise<void>): Promise<void> {
+    return this.assignments.betweenChanges(async () => {
+      this.refuseUsed(tunnel);
+      await remove();
     });
-    const moved = isAllowed ? [] : idsOn("direct", before);
-    this.updates.touch(moved);
-    const titles = moved.map((id) => this.titleOf(id));
-    if (before.isDirectAllowed !== isAllowed) this.alarmDirect(isAllowed, titles);
-    return titles;
-  }
-
-  /** For people: the devices that leave outside the tunnel. */
-  get direct(): string[] {
-    const { current } = this.assignments;
-    return current.isDirectAllowed ? idsOn("direct", current).map((id) => this.titleOf(id)) : [];
-  }
-
-  /** For people: which devices leave by a tunnel because someone chose it, or because it is the default exit. */
-  devicesOf(tunnel: string): string[] {
-    const { current } = this.assignments;
-    const all =
-      formatExit(current.defaultExit) === tunnel ? ["the devices without an exit of their own"] : [];
-    return [...idsOn(tunnel, current).map((id) => this.titleOf(id)), ...all];
   }
 
   /** The number of known devices by exit, also of the exits that none has. */
   counts(): Record<string, number> {
-    const counts = new Map([...this.deps.tunnelNames(), "blocked", "direct"].map((exit) => [exit, 0]));
+    const counts = new Map([...this.deps.tunnelNames(), "blocked"].map((exit) => [exit, 0]));
     for (const id of this.ids) {
       const exit = formatExit(this.assignments.exitOf(id));
       counts.set(exit, (counts.get(exit) ?? 0) + 1);
@@ -181,7 +149,7 @@ export class Devices {
       await this.deps.host.sleep(SILENCE_EVERY_MS, signal);
       if (signal.aborted) return;
       const { online } = this.updates;
-      this.updates.touch(online.filter((id) => this.presenceOf(id)?.isOnline !== true));
+      this.updates.touch(online.filter((id) => this.neighbourhood.presence(id)?.isOnline !== true));
     }
   }
 
@@ -198,25 +166,21 @@ export class Devices {
     this.isLooking = false;
   }
 
-  private get ids(): DeviceId[] {
-    return [...new Set<DeviceId>([...this.neighbourhood.macs, ...this.assignments.current.assigned.keys()])];
+  private get ids(): Mac[] {
+    return [...new Set([...this.neighbourhood.macs, ...this.assignments.current.assigned.keys()])];
   }
 
   /** Without those that are neither known nor assigned. */
-  private async rowsOf(ids: readonly DeviceId[]): Promise<Device[]> {
+  private async rowsOf(ids: readonly Mac[]): Promise<Device[]> {
     const names = await leasedNames(this.deps.host);
     const known = new Set(this.ids);
     return ids.filter((id) => known.has(id)).map((id) => this.device(id, names));
   }
 
-  private presenceOf(id: DeviceId): Presence | null {
-    return isPrefixId(id) ? null : this.neighbourhood.presence(id);
-  }
-
-  private device(id: DeviceId, names: ReadonlyMap<string, string>): Device {
+  private device(id: Mac, names: ReadonlyMap<string, string>): Device {
     const { name, exit } = this.assignments.of(id);
     const { host } = this.deps;
-    const presence = this.presenceOf(id);
+    const presence = this.neighbourhood.presence(id);
     const heardAt = presence?.heardAt ?? null;
     return {
       id,
@@ -230,42 +194,34 @@ export class Devices {
     };
   }
 
-  private async change(id: DeviceId, edit: (assigned: Assignment) => Assignment): Promise<void> {
-    const before = await this.assignments.change((decisions) =>
+  private async change(id: Mac, edit: (assigned: Assignment) => Assignment): Promise<void> {
+    await this.assignments.change((decisions) =>
       withAssignment(decisions, id, edit(decisions.assigned.get(id) ?? { name: null, exit: null })),
     );
     this.updates.touch([id]);
-    const was = before.assigned.get(id)?.exit?.to === "direct";
-    const is = this.assignments.of(id).exit?.to === "direct";
-    if (is && !was) this.deps.alarm("device_direct", `${this.titleOf(id)} leaves outside the tunnel now.`);
-    if (was && !is)
-      this.deps.alarm("device_not_direct", `${this.titleOf(id)} no longer leaves outside the tunnel.`);
   }
 
-  /** On the gateway's own cables a prefix would be an exit for many devices that nobody has named. */
-  private refuseOnLink(id: DeviceId): void {
-    if (!isPrefixId(id)) return;
-    for (const { interface: name, prefixes } of this.lans ?? [])
-      for (const prefix of prefixes)
-        if (overlap(id, prefix))
-          throw new GatewayError(
-            "bad_request",
-            `id: overlaps ${prefix}, the network of ${name} itself; give the devices there by their MAC addresses`,
-          );
+  private refuseUsed(tunnel: string): void {
+    const { current } = this.assignments;
+    if (formatExit(current.defaultExit) === tunnel)
+      throw new GatewayError(
+        "bad_request",
+        `name: ${tunnel} is the default exit; choose another one first: portcullis default-exit main`,
+      );
+    const titles = idsOn(tunnel, current).map((id) => this.titleOf(id));
+    if (titles.length === 0) return;
+    const rest = titles.length > MOST_TITLES ? ` and ${titles.length - MOST_TITLES} more` : "";
+    throw new GatewayError(
+      "bad_request",
+      `name: ${tunnel} is the exit of ${titles.slice(0, MOST_TITLES).join(", ")}${rest}; choose another exit for them first`,
+    );
   }
 
   private exitIn(text: string): Exit {
-    return exitIn(text, this.deps.tunnelNames(), this.assignments.current.isDirectAllowed);
+    return exitIn(text, this.deps.tunnelNames());
   }
 
-  private alarmDirect(isAllowed: boolean, titles: readonly string[]): void {
-    const { alarm } = this.deps;
-    const blocked = titles.length === 0 ? "" : ` Blocked now: ${titles.join(", ")}.`;
-    if (isAllowed) alarm("direct_allowed", "The operator allows devices to leave outside the tunnel.");
-    else alarm("direct_withdrawn", `No device may leave outside the tunnel any more.${blocked}`);
-  }
-
-  private titleOf(id: DeviceId): string {
+  private titleOf(id: Mac): string {
     const { name } = this.assignments.of(id);
     return name === null ? id : `${name} (${id})`;
   }
@@ -273,4 +229,11 @@ export class Devices {
   private isOnLan({ interface: name }: Neighbour): boolean {
     return this.lans?.some((lan) => lan.interface === name) === true;
   }
+}
+
+function macIn(text: string): Mac {
+  const mac = parseMac(text);
+  if (mac === null)
+    throw new GatewayError("bad_request", "id: must be a MAC address, such as 02:00:00:00:00:20");
+  return mac;
 }

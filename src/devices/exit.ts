@@ -1,28 +1,24 @@
 import { GatewayError } from "../errors.ts";
 import type { Exit } from "../killswitch/policy.ts";
+import { nameFault } from "../tunnel/name.ts";
 
-/** `blocked`, `direct` or the name of a tunnel; null if the text cannot be any of them. */
+/** `blocked` or the name of a tunnel; null if the text cannot be either. */
 export function parseExit(text: string): Exit | null {
-  if (text === "blocked" || text === "direct") return { to: text };
-  return /^[a-z0-9-]{1,32}$/.test(text) ? { to: "tunnel", name: text } : null;
+  if (text === "blocked") return { to: "blocked" };
+  return nameFault(text) === null ? { to: "tunnel", name: text } : null;
 }
 
 export function formatExit(exit: Exit): string {
   return exit.to === "tunnel" ? exit.name : exit.to;
 }
 
-/** The exit that a client has asked for. Throws if there is none of that name, or if the operator does not allow it. */
-export function exitIn(text: string, tunnels: readonly string[], isDirectAllowed: boolean): Exit {
+/** The exit that a client has asked for. Throws `not_found` if there is no tunnel of that name. */
+export function exitIn(text: string, tunnels: readonly string[]): Exit {
   const exit = parseExit(text);
-  if (exit?.to === "direct" && !isDirectAllowed)
-    throw new GatewayError(
-      "forbidden",
-      "exit: direct is not allowed; the operator can allow it on the gateway: sudo portcullis direct on",
-    );
   if (exit === null || (exit.to === "tunnel" && !tunnels.includes(exit.name)))
     throw new GatewayError(
       "not_found",
-      `exit: there is no such tunnel; the exits are ${[...tunnels, "blocked", "direct"].join(", ")}`,
+      `exit: there is no such tunnel; the exits are ${[...tunnels, "blocked"].join(", ")}`,
     );
   return exit;
 }

@@ -20,7 +20,7 @@ interface Device {
 }
 
 /** What the kernel's neighbour table says of a device. */
-export interface Presence {
+interface Presence {
   interface: string;
   /** Without link-local ones. */
   addresses: readonly string[];

@@ -3,11 +3,11 @@ import { type Static, Type } from "typebox";
 /** A device of the LAN. */
 export const Device = Type.Object(
   {
-    id: Type.String({ description: "MAC address, or prefix for what is behind another router" }),
+    id: Type.String({ description: "MAC address in lower case" }),
     name: Type.String({ description: "given by a person, else told by the device; empty if neither" }),
     addresses: Type.Array(Type.String()),
     interface: Type.Union([Type.String(), Type.Null()], { description: "where it was seen last" }),
-    exit: Type.String({ description: "name of a tunnel, blocked or direct" }),
+    exit: Type.String({ description: "name of a tunnel, or blocked" }),
     assigned: Type.Boolean({ description: "whether a person chose the exit; else it is the default exit" }),
     online: Type.Boolean({ description: "whether it was heard in the last five minutes" }),
     seen_at: Type.Union([Type.String(), Type.Null()], {
@@ -24,7 +24,6 @@ export const DeviceList = Type.Object(
     devices: Type.Array(Device),
     default_exit: Type.String({ description: "exit of the devices that are not assigned" }),
     exits: Type.Array(Type.String(), { description: "the exits that a device can have now" }),
-    direct_allowed: Type.Boolean({ description: "whether the operator allows the exit direct" }),
   },
   { additionalProperties: false },
 );
@@ -34,12 +33,7 @@ export type DeviceList = Static<typeof DeviceList>;
 export const DeviceChange = Type.Object(
   {
     name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })),
-    exit: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description: "name of a tunnel, blocked, or direct if the operator allows it",
-      }),
-    ),
+    exit: Type.Optional(Type.String({ minLength: 1, description: "name of a tunnel, or blocked" })),
   },
   { additionalProperties: false },
 );

@@ -17,10 +17,7 @@ export function answers<Schema extends TSchema>(ok: Schema, description: string)
   return {
     200: answer(ok, description),
     400: answer(Refusal, "bad request: path parameter, content type, size, body or field"),
-    403: answer(
-      Refusal,
-      "from outside the local network, sent by a page of another site, or not allowed by the operator",
-    ),
+    403: answer(Refusal, "from outside the local network, or sent by a page of another site"),
     404: answer(Refusal, "no such path, method or name"),
     429: answer(Refusal, "over the limit of requests per second"),
     500: answer(Refusal, "the gateway could not do it"),

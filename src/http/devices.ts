@@ -12,12 +12,6 @@ const idPath = standardSchema(
   "path",
 );
 
-/** A prefix with its slash as it is: two segments of a path. */
-const prefixPath = standardSchema(
-  Type.Object({ id: Type.String(), length: Type.String() }, { additionalProperties: false }),
-  "path",
-);
-
 const PUT = {
   parse: jsonBody,
   body: standardSchema({ ...DeviceChange, examples: [{ name: "TV", exit: "blocked" }] }),
@@ -55,16 +49,6 @@ export function deviceRoutes(gateway: Gateway) {
       params: idPath,
       detail: { summary: "Forget a device's name and exit", tags: ["Devices"] },
     })
-    .put("/api/devices/:id/:length", ({ params, body }) => assign(idOf(params), body), {
-      ...PUT,
-      params: prefixPath,
-      detail: { hide: true },
-    })
-    .delete("/api/devices/:id/:length", ({ params }) => forget(idOf(params)), {
-      ...DELETE,
-      params: prefixPath,
-      detail: { hide: true },
-    })
     .put(
       "/api/default-exit",
       async ({ body }) => {
@@ -78,8 +62,4 @@ export function deviceRoutes(gateway: Gateway) {
         detail: { summary: "Choose the exit of all other devices", tags: ["Devices"] },
       },
     );
-}
-
-function idOf({ id, length }: { id: string; length: string }): string {
-  return `${id}/${length}`;
 }

@@ -2,11 +2,12 @@ import { type Static, type TLiteral, type TSchema, Type } from "typebox";
 import { SecurityAlert } from "../alert.ts";
 import { DeviceUpdate } from "../devices/schema.ts";
 import { Provider } from "../servers/schema.ts";
-import { Status } from "../tunnel/schema.ts";
+import { Status, TunnelRow } from "../tunnel/schema.ts";
 
 /** The messages of `/ws` by their `type`. */
 export const EVENTS = {
   status_change: message("status_change", Status, "sent on opening and at every change of state"),
+  tunnel_update: message("tunnel_update", TunnelRow, "sent at every change of state of any tunnel"),
   server_update: message(
     "server_update",
     Type.Object({ provider: Provider, count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),

@@ -3,6 +3,8 @@ import type { CustomServer, ImportedConfig } from "../servers/schema.ts";
 /** Example bodies of the documentation; they fit the sandbox of `portcullis try`. The keys are from wg(8). */
 export const CONNECT_EXAMPLE = { server: "box-vpn-1" };
 
+export const TUNNEL_EXAMPLE = { provider: "managed", server: "box-vpn-2" };
+
 export const DEVICE_EXAMPLE = "02:00:00:00:00:20";
 
 export const CUSTOM_EXAMPLE: CustomServer = {

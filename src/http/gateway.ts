@@ -1,7 +1,7 @@
 import type { DeviceChange, DeviceList } from "../devices/schema.ts";
 import type { CustomServer, ImportedConfig, Provider, ServerTree, Stored } from "../servers/schema.ts";
 import type { Histogram } from "../tunnel/histogram.ts";
-import type { Status } from "../tunnel/schema.ts";
+import type { Status, TunnelRow } from "../tunnel/schema.ts";
 import type { GatewayEvent } from "./event.ts";
 
 /** What the HTTP interface needs of the gateway. Its methods refuse by throwing a `GatewayError`. */
@@ -14,6 +14,12 @@ export interface Gateway {
   /** Resolves after the handshake with the named server of the current provider, or with the nearest server of a place. */
   connect(name: string): Promise<void>;
   disconnect(): Promise<{ killSwitch: boolean }>;
+  /** `main` first, then by name. */
+  tunnels(): Promise<TunnelRow[]>;
+  /** As `connect`, for a tunnel that is made if there is none; without a provider, the server is the current one's. */
+  leadTunnel(name: string, server: string, provider?: Provider): Promise<void>;
+  disconnectTunnel(name: string): Promise<void>;
+  removeTunnel(name: string): Promise<void>;
   addCustom(server: CustomServer): void | Promise<void>;
   /** Refuses the server that the tunnel uses. */
   remove(provider: Stored, name: string): void | Promise<void>;
@@ -35,8 +41,8 @@ export interface Gateway {
 /** The figures that `/metrics` shows. */
 export interface Figures {
   status: Status;
-  /** The tunnel that the bytes and the handshake of the status belong to; the public key is the server's. */
-  tunnel: { interface: string; publicKey: string } | null;
+  /** Each with what identifies its WireGuard interface and its server if it has a session. */
+  tunnels: readonly { row: TunnelRow; labels: { interface: string; publicKey: string } | null }[];
   /** The number of security alerts since the service started. */
   alerts: number;
   /** How long each successful connect took, in seconds. */

@@ -12,6 +12,7 @@ const LIMITED_PATHS: readonly (readonly [path: RegExp, endpoint: Endpoint])[] = 
   [/^\/api\/connect$/, "connection"],
   [/^\/api\/disconnect$/, "connection"],
   [/^\/api\/provider\//, "connection"],
+  [/^\/api\/tunnels\//, "connection"],
   [/^\/api\/devices\//, "connection"],
   [/^\/api\/default-exit$/, "connection"],
   // Unknown paths under /api too.

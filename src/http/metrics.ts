@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { Type } from "typebox";
 import { version } from "../../package.json";
 import type { Histogram } from "../tunnel/histogram.ts";
-import { StateName } from "../tunnel/schema.ts";
+import { StateName, type TunnelRow } from "../tunnel/schema.ts";
 import { answer, Refusal } from "./answers.ts";
 import { expositionOf, type Family, numeral, type Sample } from "./exposition.ts";
 import type { Figures, Gateway } from "./gateway.ts";
@@ -29,27 +29,47 @@ function familiesOf(figures: Figures): Family[] {
   return [...tunnelFamilies(figures), ...ownFamilies(figures)];
 }
 
-/** Has the names and labels of the common WireGuard exporters, so that their dashboards work. */
-function tunnelFamilies({ tunnel, status }: Figures): Family[] {
-  if (tunnel === null) return [];
-  const labels = { interface: tunnel.interface, public_key: tunnel.publicKey };
-  const handshake = status.latest_handshake === null ? 0 : Date.parse(status.latest_handshake) / 1000;
+/** Has the names and labels of the common WireGuard exporters, so that their dashboards work, and the tunnel's name. */
+function tunnelFamilies({ tunnels }: Figures): Family[] {
+  const samples = (read: (row: TunnelRow) => number): Sample[] =>
+    tunnels.flatMap(({ row, labels }) =>
+      labels === null
+        ? []
+        : [
+            {
+              labels: { interface: labels.interface, public_key: labels.publicKey, tunnel: row.name },
+              value: read(row),
+            },
+          ],
+    );
   return [
-    family("wireguard_sent_bytes_total", "counter", "Bytes sent to the server.", status.tx_bytes, labels),
-    family(
-      "wireguard_received_bytes_total",
-      "counter",
-      "Bytes received from the server.",
-      status.rx_bytes,
-      labels,
-    ),
-    family(
-      "wireguard_latest_handshake_seconds",
-      "gauge",
-      "Unix time of the latest handshake, 0 before the first.",
-      handshake,
-      labels,
-    ),
+    {
+      name: "wireguard_sent_bytes_total",
+      type: "counter",
+      help: "Bytes sent to the server.",
+      samples: samples(({ tx_bytes }) => tx_bytes),
+    },
+    {
+      name: "wireguard_received_bytes_total",
+      type: "counter",
+      help: "Bytes received from the server.",
+      samples: samples(({ rx_bytes }) => rx_bytes),
+    },
+    {
+      name: "wireguard_latest_handshake_seconds",
+      type: "gauge",
+      help: "Unix time of the latest handshake, 0 before the first.",
+      samples: samples(({ latest_handshake: at }) => (at === null ? 0 : Date.parse(at) / 1000)),
+    },
+    {
+      name: "portcullis_tunnel_connected",
+      type: "gauge",
+      help: "1 while the tunnel has a live session with a server.",
+      samples: tunnels.map(({ row: { name, state } }) => ({
+        labels: { tunnel: name },
+        value: Number(state === "connected"),
+      })),
+    },
   ];
 }
 

@@ -61,12 +61,9 @@ function refuseTooMany(budget: Budget | null): void {
   throw new GatewayError("rate_limited", "too many requests: see the X-RateLimit headers and Retry-After");
 }
 
-/** The prefix of a device may be encoded; its route knows a slash as it knows any other text. */
-const HOLDS_PREFIX = /^\/api\/devices\/[0-9a-f.:]+%2f[0-9]+$/i;
-
 /** The router would silently replace bytes that are not UTF-8 by U+FFFD, and `%2F` by a slash. */
 function refuseOddPath(path: string): void {
-  if (/%2f/i.test(path) && !HOLDS_PREFIX.test(path)) {
+  if (/%2f/i.test(path)) {
     throw new GatewayError("bad_request", "the path holds an encoded slash (%2F), which no name has");
   }
   try {

@@ -12,6 +12,7 @@ import { providerRoutes } from "./providers.ts";
 import { serverRoutes } from "./servers.ts";
 import { statusRoutes } from "./status.ts";
 import { tunnelRoutes } from "./tunnel.ts";
+import { tunnelsRoutes } from "./tunnels.ts";
 
 /** All routes except those of the documentation. */
 export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
@@ -20,6 +21,7 @@ export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
     .use(providerRoutes(gateway))
     .use(serverRoutes(gateway))
     .use(tunnelRoutes(gateway))
+    .use(tunnelsRoutes(gateway))
     .use(customRoutes(gateway))
     .use(importRoutes(gateway))
     .use(deviceRoutes(gateway))

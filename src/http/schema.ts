@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { Provider, ServerTree } from "../servers/schema.ts";
+import { TunnelRow } from "../tunnel/schema.ts";
 import { standardSchema } from "./standard-schema.ts";
 
 /** GET /api/providers. */
@@ -33,6 +34,9 @@ export const Disconnected = Type.Object(
   { success: Type.Literal(true), message: Type.String() },
   { additionalProperties: false },
 );
+
+/** GET /api/tunnels. */
+export const TunnelRows = Type.Object({ tunnels: Type.Array(TunnelRow) }, { additionalProperties: false });
 
 /** POST /api/import. */
 export const Imported = Type.Object(

@@ -1,6 +1,6 @@
 import { TABLE } from "../killswitch/ruleset.ts";
 import { COMES_AND_GOES } from "../network/lan.ts";
-import { MAIN_SLOT, slotOf } from "../network/slot.ts";
+import { allLinks } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 
 interface Link {
@@ -19,7 +19,7 @@ export async function forwardersOn(host: Host, base: string): Promise<string[]> 
   const legacy = (await host.read("/proc/net/ip_tables_names"))?.split("\n").includes("nat");
   return [
     ...network
-      .filter(({ ifname }) => !slotOf(MAIN_SLOT, base).links.includes(ifname))
+      .filter(({ ifname }) => !allLinks(base).includes(ifname))
       .filter(({ ifname, linkinfo }) => COMES_AND_GOES.test(ifname) || linkinfo?.info_kind === "wireguard")
       .map(({ ifname }) => ifname),
     ...(await forwardingChains(host)),

@@ -4,7 +4,7 @@ import { contains, isIpv4, isLinkLocal, parseAddress } from "../address.ts";
 import { foreignAmong, type Rule, readRules } from "../killswitch/routing-rules.ts";
 import { droppingChains, listTable } from "../killswitch/table.ts";
 import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
-import { MAIN_SLOT, slotOf } from "../network/slot.ts";
+import { allLinks } from "../network/slot.ts";
 import { sysctlsFor } from "../network/sysctls.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
@@ -76,7 +76,7 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
   const present = await namesOfLinks(host);
   return {
     units: [PATHS.serviceUnit, PATHS.killSwitchUnit].filter(existsSync).map((path) => basename(path)),
-    network: present.filter((name) => slotOf(MAIN_SLOT, base).links.includes(name)),
+    network: present.filter((name) => allLinks(base).includes(name)),
     table: (await listTable(host)) !== null,
     rules: await readRules(host),
   };

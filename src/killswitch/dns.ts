@@ -1,19 +1,21 @@
 import { type Address, contains, familyOf } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
-import { among, byFamily, chain, headerOf, namesOf, set } from "./match.ts";
-import type { FirewallTunnel, Policy } from "./policy.ts";
+import { among, byFamily, chain, headerOf, namesOf } from "./match.ts";
+import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
 
 export const DNS = "meta l4proto { tcp, udp } th dport 53";
 /** The "recursion desired" bit: set in a query to a resolver, clear in a resolver's own queries to name servers. */
 const OWN_QUERY = "udp dport 53 @th,87,1 1";
 
 /** Redirects the queries of the LAN and of the gateway to the tunnel's resolvers, and keeps them inside the tunnel. */
-export function dnsChains({ lans, carrying, lookups }: Policy): string[] {
+export function dnsChains(policy: Policy): string[] {
+  const { lans, carrying, lookups } = policy;
   const fromLans = among("iifname", namesOf(lans));
   const toLans = among("oifname", namesOf(lans));
-  const current = carrying.slice(0, 1);
+  const current = defaultTunnels(policy).slice(0, 1);
   return [
     chain("redirect_dns", "type nat hook prerouting priority dstnat; policy accept;", [
+      'th dport != 53 accept comment "the others are DNS queries"',
       `${DNS} fib daddr type local socket wildcard { 0, 1 } return comment "queries to a resolver on the gateway are not redirected"`,
       ...fromLans.flatMap((from) =>
         carrying.flatMap((tunnel) => redirect(tunnel, lans, `${from} ct zone ${tunnel.zone} ${DNS}`)),
@@ -27,11 +29,15 @@ export function dnsChains({ lans, carrying, lookups }: Policy): string[] {
       ...carrying.flatMap((tunnel) => redirect(tunnel, lans, `oifname "${tunnel.interface}" ${OWN_QUERY}`)),
       ...toLans.flatMap((to) => current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${DNS}`))),
     ]),
-    chain("keep_dns_inside", "type filter hook postrouting priority filter; policy accept;", [
-      // The output chain still sees the interface from before the redirection; this chain sees the actual one.
-      `oifname != ${set(["lo", ...carrying.map((tunnel) => tunnel.interface)])} ct status dnat ${DNS} drop comment "redirected DNS queries leave only through the tunnel"`,
-    ]),
   ];
+}
+
+/**
+ * The output chain still sees the interface from before the redirection, and NAT the actual one. It sees the first
+ * packet; the kernel drops a later one that leaves by another interface than the one it was masqueraded for.
+ */
+export function keepDnsInside(): string {
+  return `oifname != "lo" ct status dnat ${DNS} drop comment "redirected DNS queries leave only through the tunnel"`;
 }
 
 /** Queries that were meant for a resolver on the LAN: the output chain still sees the LAN's interface. */
@@ -63,7 +69,7 @@ export function refuseUnansweredDns(
 ): string[] {
   const families = new Set(resolversInside(tunnel, lans).map(familyOf));
   if (families.size !== 1) return [];
-  const match = `oifname "${tunnel.interface}" meta nfproto ${families.has(4) ? "ipv6" : "ipv4"}`;
+  const match = `meta nfproto ${families.has(4) ? "ipv6" : "ipv4"}`;
   const comment = 'comment "the tunnel has no resolver for this address family"';
   return [
     `${match} tcp dport 53 reject with tcp reset ${comment}`,

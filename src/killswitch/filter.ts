@@ -8,11 +8,12 @@ import {
   permitNeighbourDiscovery,
   permitPublicNeighbours,
 } from "./link.ts";
-import { among, byFamily, chain, fromHosts, namesOf } from "./match.ts";
-import type { FirewallTunnel, Policy } from "./policy.ts";
+import { byFamily, byPair, chain, fromHosts } from "./match.ts";
+import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
 import { fromPublic, permitRefusals } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
 
+const REPLIES = "replies_to_lan";
 /** TCP packets that are not the first of a connection. */
 const MID_STREAM = "ct state new tcp flags & (fin | syn | rst | ack) != syn";
 
@@ -21,10 +22,10 @@ export function input(policy: Policy): string {
   const { lans, endpoints, carrying } = policy;
   return chain("input", "type filter hook input priority filter; policy drop;", [
     permitLoopback("in"),
+    ...permitWireGuard("in", policy),
     ...lans.flatMap((lan) => [...permitFromLan(lan), permitDhcpClients("in", lan)]),
     ...permitDhcp("in", policy),
     ...permitNeighbourDiscovery("in", policy),
-    ...permitWireGuard("in", policy),
     ...endpoints.flatMap((tunnel) => permitTooLong(policy.uplink, tunnel)),
     ...permitLookups("in", policy),
     ...permitExemptions("in", policy),
@@ -34,37 +35,56 @@ export function input(policy: Policy): string {
   ]);
 }
 
-/** Through this machine. */
-export function forward({ lans, carrying }: Policy): string {
-  const pairs = carrying.flatMap((tunnel) => lans.map((lan) => ({ tunnel, lan })));
-  return chain("forward", "type filter hook forward priority filter; policy drop;", [
-    ...carrying.map(clampSegments),
-    ...carrying.map(dropUntranslated),
-    ...among("iifname", namesOf(lans)).flatMap((from) =>
-      carrying.flatMap((tunnel) =>
-        [refuseMidStream(tunnel), ...refuseUnansweredDns("forward", tunnel, lans)].map(
-          (refusal) => `${from} ${refusal}`,
-        ),
-      ),
-    ),
-    ...pairs.flatMap(permitLan),
-    ...pairs.map(permitRepliesToLan),
-    ...lans.flatMap((lan) => fromHosts(lan)).flatMap(refuseRest),
-    dropForwardedRest(),
+/** Through this machine, by pairs of interfaces. */
+export function forward(policy: Policy): string[] {
+  const { lans } = policy;
+  const tunnels = defaultTunnels(policy);
+  const into = tunnels.flatMap((tunnel) =>
+    lans.map((lan) => [lan.interface, tunnel.interface, `jump into_${tunnel.interface}`] as const),
+  );
+  const back = into.map(([lan, tunnel]) => [tunnel, lan, `jump ${REPLIES}`] as const);
+  return [
+    chain("forward", "type filter hook forward priority filter; policy drop;", [
+      ...byPair([...into, ...back]).map((pair) => `${pair} comment "only between the LAN and the tunnels"`),
+      ...lans.flatMap((lan) => fromHosts(lan)).flatMap(refuseRest),
+      dropForwardedRest(),
+    ]),
+    ...(into.length === 0 ? [] : [...tunnels.map((tunnel) => intoTunnel(tunnel, lans)), repliesToLan()]),
+  ];
+}
+
+/** What LAN clients send into the tunnel. Only what has passed their interface's rules is in the tunnel's zone. */
+function intoTunnel(tunnel: FirewallTunnel, lans: readonly Lan[]): string {
+  return chain(`into_${tunnel.interface}`, null, [
+    `ct state established,related ct zone ${tunnel.zone} accept comment "known connections of the LAN"`,
+    dropUntranslated(),
+    clampSegments(),
+    refuseMidStream(),
+    ...refuseUnansweredDns("forward", tunnel, lans),
+    ...lans
+      .flatMap((lan) => fromHosts(lan))
+      .map((from) => `${from} accept comment "from the LAN into the tunnel"`),
+  ]);
+}
+
+function repliesToLan(): string {
+  return chain(REPLIES, null, [
+    'ct state established,related accept comment "replies from the tunnel to the LAN"',
   ]);
 }
 
 /** From this machine. */
 export function output(policy: Policy): string {
-  const { lans, carrying } = policy;
+  const { lans } = policy;
+  const tunnels = defaultTunnels(policy);
   return chain("output", "type filter hook output priority filter; policy drop;", [
     permitLoopback("out"),
+    ...permitWireGuard("out", policy),
     ...permitRefusals(lans),
     ...dropRedirects(),
-    ...permitWireGuard("out", policy),
     ...permitLookups("out", policy),
     ...permitExemptions("out", policy),
-    ...carrying.slice(0, 1).flatMap((tunnel) => permitRedirectedDns(tunnel, lans)),
+    ...tunnels.slice(0, 1).flatMap((tunnel) => permitRedirectedDns(tunnel, lans)),
     ...lans.flatMap((lan) => [
       ...refuseClearDns(lan),
       ...permitToLan(lan),
@@ -75,12 +95,14 @@ export function output(policy: Policy): string {
     ...permitDhcp("out", policy),
     ...permitNeighbourDiscovery("out", policy),
     ...permitDhcpRenewal(policy),
-    ...carrying.flatMap((tunnel) => [
-      dropUntranslated(tunnel),
-      dropOtherZones(tunnel),
-      refuseMidStream(tunnel),
-      ...refuseUnansweredDns("output", tunnel, lans),
-      permitIntoTunnel(tunnel),
+    ...tunnels.flatMap((tunnel) => [
+      ...[
+        dropUntranslated(),
+        dropOtherZones(tunnel),
+        refuseMidStream(),
+        ...refuseUnansweredDns("output", tunnel, lans),
+        permitIntoTunnel(),
+      ].map((rule) => `oifname "${tunnel.interface}" ${rule}`),
     ]),
     ...refuseRest(),
   ]);
@@ -104,36 +126,21 @@ function permitFromTunnel(tunnel: FirewallTunnel): string {
   return `iifname "${tunnel.interface}" ct state established,related accept comment "replies from the tunnel"`;
 }
 
-function permitIntoTunnel(tunnel: FirewallTunnel): string {
-  return `oifname "${tunnel.interface}" accept comment "the gateway's own traffic uses the tunnel"`;
+function permitIntoTunnel(): string {
+  return `accept comment "the gateway's own traffic uses the tunnel"`;
 }
 
-interface Pair {
-  tunnel: FirewallTunnel;
-  lan: Lan;
-}
-
-function permitLan({ tunnel, lan }: Pair): string[] {
-  return fromHosts(lan, `oifname "${tunnel.interface}" `).map(
-    (from) => `${from} accept comment "from the LAN into the tunnel"`,
-  );
-}
-
-function permitRepliesToLan({ tunnel, lan }: Pair): string {
-  return `iifname "${tunnel.interface}" oifname "${lan.interface}" ct state established,related accept comment "replies from the tunnel to the LAN"`;
-}
-
-function clampSegments(tunnel: FirewallTunnel): string {
-  return `oifname "${tunnel.interface}" tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu comment "TCP segments are clamped to the tunnel's MTU"`;
+function clampSegments(): string {
+  return 'tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu comment "TCP segments are clamped to the tunnel\'s MTU"';
 }
 
 /** NAT does not translate resets of connections that conntrack does not know, or neighbour discovery. */
-function dropUntranslated(tunnel: FirewallTunnel): string {
-  return `oifname "${tunnel.interface}" ct state invalid,untracked drop comment "what NAT does not translate would leave with its own source address"`;
+function dropUntranslated(): string {
+  return 'ct state invalid,untracked drop comment "what NAT does not translate would leave with its own source address"';
 }
 
 function dropOtherZones(tunnel: FirewallTunnel): string {
-  return `oifname "${tunnel.interface}" ct zone != ${tunnel.zone} drop comment "rejections of packets from outside must not enter the tunnel"`;
+  return `ct zone != ${tunnel.zone} drop comment "rejections of packets from outside must not enter the tunnel"`;
 }
 
 /** The kernel sends redirects before the forward chain sees the packet; IPv6 has no sysctl that stops it. */
@@ -143,8 +150,8 @@ function dropRedirects(): string[] {
   );
 }
 
-function refuseMidStream(tunnel: FirewallTunnel): string {
-  return `oifname "${tunnel.interface}" ${MID_STREAM} reject with tcp reset comment "connections of another tunnel are reset"`;
+function refuseMidStream(): string {
+  return `${MID_STREAM} reject with tcp reset comment "connections of another tunnel are reset"`;
 }
 
 /** Rejected at once, so that programs report an error instead of a time-out. */

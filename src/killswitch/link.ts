@@ -5,7 +5,7 @@ import type { Policy } from "./policy.ts";
 
 /** Routers do not forward it (RFC 919, section 7). A client that asks for a lease has no other address yet. */
 const BROADCAST = "ip daddr 255.255.255.255";
-const ON_LINK = "ip6 daddr { fe80::/10, ff02::/16 }";
+const ON_LINK = ["ip6 daddr fe80::/10", "ip6 daddr ff02::/16"];
 const NDP =
   "icmpv6 type { nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert } ip6 hoplimit 255";
 
@@ -23,7 +23,10 @@ export function permitDhcp(direction: "in" | "out", links: Links): string[] {
   }
   return [
     `oifname ${set(names)} ${BROADCAST} udp sport 68 udp dport 67 accept comment "DHCP for the gateway's own address"`,
-    `oifname ${set(names)} ${ON_LINK} udp sport 546 udp dport 547 accept comment "DHCPv6 for the gateway's own address"`,
+    ...ON_LINK.map(
+      (onLink) =>
+        `oifname ${set(names)} ${onLink} udp sport 546 udp dport 547 accept comment "DHCPv6 for the gateway's own address"`,
+    ),
   ];
 }
 
@@ -44,8 +47,11 @@ export function permitDhcpClients(direction: "in" | "out", lan: Lan): string {
 export function permitNeighbourDiscovery(direction: "in" | "out", links: Links): string[] {
   const names = linkNames(links);
   if (names.length === 0) return [];
-  const where = direction === "in" ? `iifname ${set(names)}` : `oifname ${set(names)} ${ON_LINK}`;
-  return [`${where} ${NDP} accept comment "IPv6 neighbour and router discovery"`];
+  const where =
+    direction === "in"
+      ? [`iifname ${set(names)}`]
+      : ON_LINK.map((onLink) => `oifname ${set(names)} ${onLink}`);
+  return where.map((each) => `${each} ${NDP} accept comment "IPv6 neighbour and router discovery"`);
 }
 
 export function permitPublicNeighbours(lan: Lan): string {

@@ -1,4 +1,4 @@
-/** The rules of each chain as nft spells them, the chain's type and policy first; under `OF_TABLE` the table's own lines. */
+/** The rules of each chain as nft spells them, the type and policy of a hooked chain first; under `OF_TABLE` the table's own lines. */
 export type Chains = ReadonlyMap<string, readonly string[]>;
 
 /** The key of the table's own lines, such as its flags; no chain has an empty name. */
@@ -57,8 +57,8 @@ export function chainsListed(listing: string): Chains {
 export function chainsEchoed(echo: string): Chains {
   const chains = new Map<string, string[]>();
   for (const line of echo.split("\n")) {
-    const chain = /^add chain \S+ \S+ (\S+) \{ (.*) \}$/.exec(line);
-    if (chain) chains.set(chain[1] ?? "", [chain[2] ?? ""]);
+    const [, name, head] = /^add chain \S+ \S+ (\S+)(?: \{ (.*) \})?$/.exec(line) ?? [];
+    if (name !== undefined) chains.set(name, head === undefined ? [] : [head]);
     // nft 1.0.6 sometimes prints the rule's handle before it.
     const rule = /^add rule \S+ \S+ (\S+) (?:handle \d+ )?(.*)$/.exec(line);
     if (rule) chains.get(rule[1] ?? "")?.push(rule[2] ?? "");

@@ -2,39 +2,71 @@ import { type Address, familyOf, type Prefix } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
 import { MARK_MASK } from "../network/slot.ts";
 
-export function chain(name: string, head: string, rules: readonly string[]): string {
-  return `  chain ${name} {\n    ${head}\n${rules.map((rule) => `    ${rule}\n`).join("")}  }\n`;
+/** A chain without a head is not hooked: a rule of another one leads there. */
+export function chain(name: string, head: string | null, rules: readonly string[]): string {
+  const lines = [...(head === null ? [] : [head]), ...rules];
+  return `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join("")}  }\n`;
 }
 
-/** One match for each family that occurs: `ip saddr { … }`, `ip6 saddr { … }`. */
+/** A look-up in a set or a map takes as long as so many comparisons. */
+const FEW = 4;
+
+/** Rules that give each interface its verdict, the most travelled first. */
+export function byInterface(
+  field: "iifname" | "oifname",
+  verdicts: readonly (readonly [string, string])[],
+): string[] {
+  if (verdicts.length <= FEW) {
+    return verdicts.map(([name, verdict]) => `${field} "${name}" ${verdict}`);
+  }
+  return [`${field} vmap { ${verdicts.map(([name, verdict]) => `"${name}" : ${verdict}`).join(", ")} }`];
+}
+
+/** Matches for what is sent to one of these addresses. */
+export function toOneOf(family: 4 | 6, addresses: readonly Address[]): string[] {
+  const some = addresses.filter((address) => familyOf(address) === family);
+  const field = `${headerOf(family)} daddr`;
+  return some.length <= FEW ? some.map((address) => `${field} ${address}`) : [`${field} ${anyOf(some)}`];
+}
+
+/** The same for pairs of the interface that a packet arrives by and the one that it leaves by. */
+export function byPair(verdicts: readonly (readonly [string, string, string])[]): string[] {
+  if (2 * verdicts.length <= FEW) {
+    return verdicts.map(([from, to, verdict]) => `iifname "${from}" oifname "${to}" ${verdict}`);
+  }
+  const elements = verdicts.map(([from, to, verdict]) => `"${from}" . "${to}" : ${verdict}`);
+  return [`iifname . oifname vmap { ${elements.join(", ")} }`];
+}
+
+/**
+ * Matches of which one holds for each of these: `ip saddr { … }` for the addresses of a family, and one for each prefix.
+ * A set of prefixes seems empty for about a millisecond while the table is replaced (Linux 6.18); a set of addresses
+ * does not.
+ */
 export function byFamily(field: "saddr" | "daddr", addresses: readonly (Address | Prefix)[]): string[] {
   return ([4, 6] as const).flatMap((family) => {
     const some = addresses.filter((address) => familyOf(address) === family);
-    return some.length === 0 ? [] : [`${headerOf(family)} ${field} { ${some.join(", ")} }`];
+    const prefixes = some.filter((address) => address.includes("/"));
+    const hosts = some.filter((address) => !address.includes("/"));
+    const values = [...(hosts.length === 0 ? [] : [anyOf(hosts)]), ...prefixes];
+    return values.map((value) => `${headerOf(family)} ${field} ${value}`);
   });
 }
 
-/** One match for each family, for all addresses but these. */
-export function outsideOf(field: "saddr" | "daddr", addresses: readonly (Address | Prefix)[]): string[] {
-  return ([4, 6] as const).map((family) => {
-    const [match] = byFamily(
-      field,
-      addresses.filter((address) => familyOf(address) === family),
-    );
-    return match?.replace("{", "!= {") ?? `meta nfproto ipv${family}`;
-  });
+/** A match for all addresses of the family but these. */
+export function outsideOf(
+  field: "saddr" | "daddr",
+  family: 4 | 6,
+  addresses: readonly (Address | Prefix)[],
+): string {
+  const some = addresses.filter((address) => familyOf(address) === family);
+  if (some.length === 0) return `meta nfproto ipv${family}`;
+  return some.map((address) => `${headerOf(family)} ${field} != ${address}`).join(" ");
 }
 
-/** One match for each family of the LAN's hosts. */
+/** One match for each prefix of the LAN's hosts. */
 export function fromHosts(lan: Lan, to = ""): string[] {
   return byFamily("saddr", lan.prefixes).map((from) => `iifname "${lan.interface}" ${to}${from}`);
-}
-
-/** What arrives by the interface from these addresses; nothing without an interface. */
-export function fromEach(name: string | null, addresses: readonly (Address | Prefix)[]): string[] {
-  return on("iifname", name).flatMap((from) =>
-    byFamily("saddr", addresses).map((source) => `${from} ${source}`),
-  );
 }
 
 /** What leaves by the interface to these addresses; nothing without an interface. */
@@ -59,7 +91,12 @@ export function namesOf(lans: readonly Lan[]): string[] {
 }
 
 export function set(names: readonly string[]): string {
-  return `{ ${names.map((name) => `"${name}"`).join(", ")} }`;
+  return anyOf(names.map((name) => `"${name}"`));
+}
+
+/** A single value is compared, which takes less than a look-up in a set. */
+function anyOf(values: readonly string[]): string {
+  return values.length === 1 ? `${values[0]}` : `{ ${values.join(", ")} }`;
 }
 
 /** The name of the family's header in a match. */

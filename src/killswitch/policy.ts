@@ -13,31 +13,35 @@ export interface Policy {
   uplink: string | null;
   /** The private prefixes of the uplink: a DHCP server with such an address may be sent unicast requests. */
   uplinkPrefixes: readonly Prefix[];
+  /** The gateway's own addresses outside the tunnels, except link-local ones. */
+  addresses: readonly Address[];
   /** Tunnels that may exchange WireGuard packets with their endpoint. */
   endpoints: readonly FirewallTunnel[];
-  /** Tunnels that carry the traffic of the LAN and the gateway. The first is the current one. */
+  /** Tunnels that carry traffic. */
   carrying: readonly FirewallTunnel[];
   lookups: readonly Lookup[];
   exemptions: readonly Exemption[];
   devices: readonly AssignedDevice[];
-  /** Where devices that are not assigned leave. */
-  unassigned: Exit;
+  /** Of the devices that are not assigned. */
+  defaultExit: Exit;
 }
 
 /** Where a device's traffic leaves. Nothing leaves by a tunnel that is not up or does not exist. */
-export type Exit = { to: "tunnel"; name: string } | { to: "blocked" } | { to: "direct" };
+export type Exit = { to: "tunnel"; name: string } | { to: "blocked" };
 
 /** A device of the LAN with an exit of its own. */
 export interface AssignedDevice {
-  /** The prefix, private and without host bits, is of what is behind another router; no two of them overlap. */
-  id: Mac | Prefix;
+  id: Mac;
   exit: Exit;
 }
 
-/** What one owner needs from the kill switch: a tunnel, the devices, or a connection that the operator has requested. */
+/**
+ * What one owner needs from the kill switch: a tunnel, whose name is the owner's, the devices, or a connection that the
+ * operator has requested.
+ */
 export interface PolicyPart {
-  endpoints?: Policy["endpoints"];
-  carrying?: Policy["carrying"];
+  endpoints?: readonly TunnelPart[];
+  carrying?: readonly TunnelPart[];
   lookup?: Lookup;
   exemption?: Exemption;
   devices?: Policy["devices"];
@@ -52,19 +56,24 @@ type Network = Pick<HostNetwork, "lans" | "uplink" | "uplinkPrefixes" | "address
 
 /** The policy that meets the needs of all owners, in any order. */
 export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Network): Policy {
-  const { lans, uplink, uplinkPrefixes } = network;
-  const here = (tunnel: FirewallTunnel) => withoutTaken(tunnel, network);
-  const sorted = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1)).map(([, part]) => part);
+  const { lans, uplink, uplinkPrefixes, addresses } = network;
+  const sorted = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1));
+  const owned = sorted.map(([, part]) => part);
+  const tunnelsIn = (kind: "endpoints" | "carrying") =>
+    sorted.flatMap(([name, { [kind]: tunnels = [] }]) =>
+      tunnels.map((tunnel) => withoutTaken({ ...tunnel, tunnel: name }, network)),
+    );
   return {
     lans,
     uplink,
     uplinkPrefixes,
-    endpoints: sorted.flatMap(({ endpoints = [] }) => endpoints.map(here)),
-    carrying: sorted.flatMap(({ carrying = [] }) => carrying.map(here)),
-    lookups: sorted.flatMap(({ lookup = [] }) => lookup),
-    exemptions: sorted.flatMap(({ exemption = [] }) => exemption),
-    devices: sorted.flatMap(({ devices = [] }) => devices),
-    unassigned: sorted.flatMap(({ defaultExit = [] }) => defaultExit)[0] ?? { to: "tunnel", name: MAIN },
+    addresses,
+    endpoints: tunnelsIn("endpoints"),
+    carrying: tunnelsIn("carrying"),
+    lookups: owned.flatMap(({ lookup = [] }) => lookup),
+    exemptions: owned.flatMap(({ exemption = [] }) => exemption),
+    devices: owned.flatMap(({ devices = [] }) => devices),
+    defaultExit: owned.flatMap(({ defaultExit = [] }) => defaultExit)[0] ?? { to: "tunnel", name: MAIN },
   };
 }
 
@@ -74,6 +83,11 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
  */
 function withoutTaken(tunnel: FirewallTunnel, network: Network): FirewallTunnel {
   return { ...tunnel, addresses: tunnel.addresses.filter((address) => takerOf(network, address) === null) };
+}
+
+/** Those of the default exit, the current one first; during a switch there are two. */
+export function defaultTunnels({ carrying, defaultExit }: Policy): readonly FirewallTunnel[] {
+  return carrying.filter(({ tunnel }) => defaultExit.to === "tunnel" && tunnel === defaultExit.name);
 }
 
 /** Main comes first. */
@@ -88,6 +102,8 @@ export function blocked(network: Network): Policy {
 
 /** One tunnel as the firewall sees it. */
 export interface FirewallTunnel {
+  /** The tunnel's name; two of them have it during a switch. */
+  tunnel: string;
   interface: string;
   /** Firewall mark of its own packets. */
   mark: number;
@@ -98,6 +114,8 @@ export interface FirewallTunnel {
   addresses: readonly Address[];
   resolvers: readonly Address[];
 }
+
+export type TunnelPart = Omit<FirewallTunnel, "tunnel">;
 
 /** The lookup of a server's name, by the system's resolvers. */
 export interface Lookup {

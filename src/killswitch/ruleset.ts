@@ -1,8 +1,10 @@
 import { dnsChains } from "./dns.ts";
 import { forward, input, output } from "./filter.ts";
 import type { Policy } from "./policy.ts";
-import { dropStrangers, refuseUnrouted } from "./strangers.ts";
-import { rawOutput, rawPrerouting, sourceNat } from "./zones.ts";
+import { openPrerouting, prerouting } from "./prerouting.ts";
+import { sourceNat } from "./source-nat.ts";
+import { refuseUnrouted } from "./strangers.ts";
+import { rawOutput } from "./zones.ts";
 
 export const TABLE = "inet portcullis";
 
@@ -12,11 +14,11 @@ const REPLACE = `add table ${TABLE}\ndelete table ${TABLE}\n`;
 /** The kill switch as nftables text for `nft -f -`. */
 export function rulesetOf(policy: Policy): string {
   return tableOf([
-    rawPrerouting(policy, dropStrangers(policy)),
-    refuseUnrouted(policy),
+    ...prerouting(policy),
+    ...refuseUnrouted(policy),
     ...tunnelChains(policy),
     input(policy),
-    forward(policy),
+    ...forward(policy),
     output(policy),
   ]);
 }
@@ -26,7 +28,9 @@ export function rulesetOf(policy: Policy): string {
  * a tunnel there is no table.
  */
 export function openRulesetOf(policy: Policy): string {
-  return policy.endpoints.length === 0 ? REPLACE : tableOf([rawPrerouting(policy), ...tunnelChains(policy)]);
+  return policy.endpoints.length === 0
+    ? REPLACE
+    : tableOf([...openPrerouting(policy), ...tunnelChains(policy)]);
 }
 
 function tunnelChains(policy: Policy): string[] {

@@ -1,46 +1,56 @@
 import type { Lan } from "../network/lan.ts";
 import { REFUSAL_MARK } from "../network/slot.ts";
-import { among, chain, isMarked, namesOf, outsideOf, set, setMark } from "./match.ts";
-import type { Policy } from "./policy.ts";
+import { among, chain, isMarked, namesOf, outsideOf, setMark } from "./match.ts";
+import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
+
+const PUBLIC = "ip6 saddr 2000::/3";
+/** A NAT chain after the redirection of DNS does not see what was redirected. */
+const BEFORE_REDIRECTION = "dstnat - 10";
+const ELSEWHERE = "fib daddr type != { local, broadcast, multicast }";
 
 /**
  * Packets to forward that no host of the LAN has sent. They are dropped before routing, because the kernel may answer
  * before the forward chain sees them: no route, hop limit exceeded, packet too long for the next link.
  */
-export function dropStrangers({ lans, endpoints }: Policy): string[] {
-  const known = ["lo", ...namesOf(lans), ...endpoints.map((tunnel) => tunnel.interface)];
-  const elsewhere = "fib daddr type != { local, broadcast, multicast }";
-  return [
-    `iifname != ${set(known)} ${elsewhere} drop comment "packets from outside the LAN are not forwarded"`,
-    ...lans.flatMap((lan) =>
-      outsideOf("saddr", lan.prefixes).map(
-        (stranger) =>
-          `iifname "${lan.interface}" ${stranger} ${elsewhere} drop comment "packets from addresses outside the LAN are not forwarded"`,
-      ),
-    ),
-    ...markPublic(lans),
-    ...endpoints.flatMap((tunnel) =>
-      outsideOf("daddr", tunnel.addresses).map(
-        (other) =>
-          `iifname "${tunnel.interface}" ${other} drop comment "the server may send only to the tunnel's address"`,
-      ),
-    ),
-  ];
+export function dropForwarded(): string {
+  return `${ELSEWHERE} drop comment "packets from outside the LAN are not forwarded"`;
 }
 
-/** Routing rejects with ICMP only, at a few packets a second; a client with many connections would see time-outs. */
-export function refuseUnrouted({ lans }: Policy): string {
+/** The same on the LAN's interface. */
+export function dropStrangers(lan: Lan, family: 4 | 6): string[] {
+  const stranger = outsideOf("saddr", family, lan.prefixes);
+  return [`${stranger} ${ELSEWHERE} drop comment "packets from addresses outside the LAN are not forwarded"`];
+}
+
+export function dropOtherAddressees(tunnel: FirewallTunnel): string[] {
+  return ([4, 6] as const).map((family) => {
+    const other = outsideOf("daddr", family, tunnel.addresses);
+    return `${other} drop comment "the server may send only to the tunnel's address"`;
+  });
+}
+
+/**
+ * Routing rejects with ICMP only, at a few packets a second; a client with many connections would see time-outs. While
+ * the default tunnel is up, a NAT chain sees the first packet of each connection, and no other can be without a route.
+ */
+export function refuseUnrouted(policy: Policy): string[] {
+  const { lans } = policy;
+  const hook =
+    defaultTunnels(policy).length === 0
+      ? "filter hook prerouting priority filter"
+      : `nat hook prerouting priority ${BEFORE_REDIRECTION}`;
   // A destination without a route is "unicast" for IPv4 and "unreachable" for IPv6.
-  const elsewhere = "fib daddr type { unicast, unreachable } fib daddr oif missing";
+  const unrouted = "fib daddr oif missing fib daddr type { unicast, unreachable }";
   const comment = 'comment "no tunnel has a route to this destination"';
-  return chain(
-    "refuse_unrouted",
-    "type filter hook prerouting priority filter; policy accept;",
-    among("iifname", namesOf(lans)).flatMap((from) => [
-      `${from} ${elsewhere} meta l4proto tcp reject with tcp reset ${comment}`,
-      `${from} ${elsewhere} reject with icmpx admin-prohibited ${comment}`,
+  return among("iifname", namesOf(lans)).flatMap((from) => [
+    chain("refuse_unrouted", `type ${hook}; policy accept;`, [
+      `${from} ${unrouted} goto unrouted ${comment}`,
     ]),
-  );
+    chain("unrouted", null, [
+      `meta l4proto tcp reject with tcp reset ${comment}`,
+      `reject with icmpx admin-prohibited ${comment}`,
+    ]),
+  ]);
 }
 
 /**
@@ -48,7 +58,7 @@ export function refuseUnrouted({ lans }: Policy): string {
  * device is refused at once instead of waiting for neighbour discovery or an answer.
  */
 export function fromPublic(lans: readonly Lan[]): string[] {
-  return among("iifname", namesOf(lans)).map((from) => `${from} ip6 saddr 2000::/3`);
+  return among("iifname", namesOf(lans)).map((from) => `${from} ${PUBLIC}`);
 }
 
 /**
@@ -67,10 +77,11 @@ export function permitRefusals(lans: readonly Lan[]): string[] {
   ];
 }
 
-function markPublic(lans: readonly Lan[]): string[] {
-  return fromPublic(lans).flatMap((from) => [
-    `${from} fib daddr type local ${setMark(REFUSAL_MARK)} comment "rejected later; the mark routes the rejection back to the LAN"`,
+/** On the LAN's interface. */
+export function markPublic(): string[] {
+  return [
+    `${PUBLIC} fib daddr type local ${setMark(REFUSAL_MARK)} comment "rejected later; the mark routes the rejection back to the LAN"`,
     // The answer to a solicitation in the name of an internet host would be forwarded by a router.
-    `${from} icmpv6 type nd-neighbor-solicit ${setMark(REFUSAL_MARK)} fib saddr . mark . iif oif missing drop comment "the sender is not a neighbour on this link"`,
-  ]);
+    `${PUBLIC} icmpv6 type nd-neighbor-solicit ${setMark(REFUSAL_MARK)} fib saddr . mark . iif oif missing drop comment "the sender is not a neighbour on this link"`,
+  ];
 }

@@ -1,6 +1,6 @@
 import { familyOf } from "../address.ts";
 import { MAIN_SLOT, markOf } from "../network/slot.ts";
-import { fromEach, headerOf, isMarked, on, setMark, toEach } from "./match.ts";
+import { byFamily, headerOf, isMarked, on, setMark, toEach } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 
 /** The four WireGuard message types with their three reserved zero bytes (WireGuard white paper, 5.4). */
@@ -45,7 +45,9 @@ export function permitTooLong(
 
 export function permitLookups(direction: "in" | "out", policy: Policy): string[] {
   if (direction === "in") {
-    return lookupReplies(policy).map((reply) => `${reply} accept comment "reply to the DNS lookup"`);
+    return on("iifname", policy.uplink).flatMap((from) =>
+      lookupReplies(policy).map((reply) => `${from} ${reply} accept comment "reply to the DNS lookup"`),
+    );
   }
   return policy.lookups.flatMap(({ resolvers, sourcePort }) =>
     toEach(policy.uplink, resolvers).map(
@@ -56,8 +58,10 @@ export function permitLookups(direction: "in" | "out", policy: Policy): string[]
 
 export function permitExemptions(direction: "in" | "out", policy: Policy): string[] {
   if (direction === "in") {
-    return exemptionReplies(policy).map(
-      (reply) => `${reply} accept comment "replies to the operator's exemption"`,
+    return on("iifname", policy.uplink).flatMap((from) =>
+      exemptionReplies(policy).map(
+        (reply) => `${from} ${reply} accept comment "replies to the operator's exemption"`,
+      ),
     );
   }
   return policy.exemptions.flatMap(({ addresses, port, sourcePort }) =>
@@ -68,33 +72,30 @@ export function permitExemptions(direction: "in" | "out", policy: Policy): strin
   );
 }
 
-/** Reverse-path filtering looks up the return path with the mark (`src_valid_mark`), and finds the uplink. */
-export function markReplies(policy: Policy): string[] {
-  const { uplink, endpoints } = policy;
+/** On the uplink: reverse-path filtering looks up the return path with the mark (`src_valid_mark`), and finds the uplink. */
+export function markReplies(policy: Policy, family: 4 | 6): string[] {
+  const endpoints = policy.endpoints.filter((tunnel) => familyOf(tunnel.endpoint.address) === family);
   // With one interface the errors of LAN clients come in there as well, and those take the tunnel.
-  const errors =
-    endpoints.length === 0 ? [] : [TOO_LONG[4], TOO_LONG[6]].map((error) => `${error} fib daddr type local`);
-  const replies = [
-    "udp sport 67 udp dport 68",
+  const errors = policy.endpoints.length === 0 ? [] : [`${TOO_LONG[family]} fib daddr type local`];
+  return [
+    ...(family === 4 ? ["udp sport 67 udp dport 68"] : []),
     ...endpoints.map((tunnel) => endpoint("s", tunnel)),
     ...errors,
-  ];
-  return [
-    ...on("iifname", uplink).flatMap((from) => replies.map((reply) => `${from} ${reply}`)),
-    ...lookupReplies(policy),
-    ...exemptionReplies(policy),
+    ...[...lookupReplies(policy), ...exemptionReplies(policy)].filter((reply) =>
+      reply.startsWith(`${headerOf(family)} `),
+    ),
   ].map((reply) => `${reply} ${setMark(markOf(MAIN_SLOT))} comment "the return path is the uplink"`);
 }
 
-function lookupReplies({ uplink, lookups }: Policy): string[] {
+function lookupReplies({ lookups }: Policy): string[] {
   return lookups.flatMap(({ resolvers, sourcePort }) =>
-    fromEach(uplink, resolvers).map((from) => `${from} udp sport 53 udp dport ${sourcePort}`),
+    byFamily("saddr", resolvers).map((from) => `${from} udp sport 53 udp dport ${sourcePort}`),
   );
 }
 
-function exemptionReplies({ uplink, exemptions }: Policy): string[] {
+function exemptionReplies({ exemptions }: Policy): string[] {
   return exemptions.flatMap(({ addresses, port, sourcePort }) =>
-    fromEach(uplink, addresses).map((from) => `${from} tcp sport ${port} tcp dport ${sourcePort}`),
+    byFamily("saddr", addresses).map((from) => `${from} tcp sport ${port} tcp dport ${sourcePort}`),
   );
 }
 

@@ -1,63 +1,38 @@
-import { REFUSAL_MARK } from "../network/slot.ts";
 import { DNS } from "./dns.ts";
-import { among, byFamily, chain, isMarked, namesOf, set } from "./match.ts";
-import type { FirewallTunnel, Policy } from "./policy.ts";
-import { markReplies } from "./uplink.ts";
+import { among, chain, namesOf } from "./match.ts";
+import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
 
-/**
- * Before conntrack: drops `dropped`, marks replies and puts each connection into the zone of its tunnel. After a
- * switch a connection is a new one with a new source address, so nothing has to be flushed.
- */
-export function rawPrerouting(policy: Policy, dropped: readonly string[] = []): string {
-  const { lans, endpoints, carrying } = policy;
-  return chain("raw_prerouting", "type filter hook prerouting priority raw; policy accept;", [
-    ...dropToTunnelAddresses(endpoints),
-    ...dropped,
-    ...markReplies(policy),
-    ...carrying.map((tunnel) => `iifname "${tunnel.interface}" ${inOwnZone(tunnel)}`),
-    ...among("iifname", namesOf(lans)).flatMap((from) => [
-      ...carrying.map((tunnel) => `${from} fib daddr oifname "${tunnel.interface}" ${inOwnZone(tunnel)}`),
-      ...carrying
-        .slice(0, 1)
-        .map(
-          (current) =>
-            `${from} ${isMarked(REFUSAL_MARK, "!=")} ${DNS} fib daddr type local ${dnsInZone(current)}`,
-        ),
-    ]),
-  ]);
+const COMMENT = 'comment "each tunnel has its own connections"';
+
+export function inOwnZone(tunnel: FirewallTunnel): string {
+  return `ct zone set ${tunnel.zone} ${COMMENT}`;
 }
 
-export function rawOutput({ lans, carrying }: Policy): string {
+/**
+ * The zone of what the LAN sends to the internet. During a switch the route decides, which moves to the next tunnel at
+ * once; the same if nothing blocks, because then not all of it uses a tunnel. Otherwise it is known without a look-up.
+ */
+export function inZoneOfLan(policy: Policy, family: 4 | 6, blocks: boolean): string[] {
+  const tunnels = defaultTunnels(policy);
+  const [current] = tunnels;
+  const packets = `meta nfproto ipv${family}`;
+  if (current !== undefined && blocks && tunnels.length === 1) {
+    return [`${packets} ct zone set ${current.zone} accept ${COMMENT}`];
+  }
+  return tunnels.map((tunnel) => `${packets} fib daddr oifname "${tunnel.interface}" ${inOwnZone(tunnel)}`);
+}
+
+export function rawOutput(policy: Policy): string {
+  const { lans, carrying } = policy;
   return chain("raw_output", "type filter hook output priority raw; policy accept;", [
     ...carrying.map((tunnel) => `oifname "${tunnel.interface}" ${inOwnZone(tunnel)}`),
     ...among("oifname", namesOf(lans)).flatMap((to) =>
-      carrying.slice(0, 1).map((current) => `${to} ${DNS} ${dnsInZone(current)}`),
+      defaultTunnels(policy)
+        .slice(0, 1)
+        .map(
+          (current) =>
+            `${to} ${DNS} ct zone set ${current.zone} comment "DNS queries use the current tunnel"`,
+        ),
     ),
   ]);
-}
-
-export function sourceNat({ carrying }: Policy): string {
-  return chain("source_nat", "type nat hook postrouting priority srcnat; policy accept;", [
-    ...carrying.map(
-      (tunnel) =>
-        `oifname "${tunnel.interface}" masquerade comment "the server accepts only the tunnel's address"`,
-    ),
-  ]);
-}
-
-function dropToTunnelAddresses(endpoints: readonly FirewallTunnel[]): string[] {
-  const addresses = [...new Set(endpoints.flatMap((tunnel) => tunnel.addresses))];
-  const inside = set(["lo", ...endpoints.map((tunnel) => tunnel.interface)]);
-  return byFamily("daddr", addresses).map(
-    (to) =>
-      `iifname != ${inside} ${to} drop comment "CVE-2019-14899: only the tunnel may send to the tunnel's address"`,
-  );
-}
-
-function inOwnZone(tunnel: FirewallTunnel): string {
-  return `ct zone set ${tunnel.zone} comment "each tunnel has its own connections"`;
-}
-
-function dnsInZone(current: FirewallTunnel): string {
-  return `ct zone set ${current.zone} comment "DNS queries use the current tunnel"`;
 }

@@ -3,7 +3,7 @@ import { INTERFACE_NAME } from "../interface-name.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { type Cable, type Lan, lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";
-import { MAIN_SLOT, slotOf } from "./slot.ts";
+import { allLinks } from "./slot.ts";
 
 /** The machine's own network. */
 export interface HostNetwork {
@@ -61,7 +61,7 @@ export async function readNetwork(host: Host): Promise<Reading> {
 
 /** Whether an earlier process has left an interface of a tunnel. */
 export function hasTunnel({ addresses }: Reading, { interface: base }: Pick<Settings, "interface">): boolean {
-  const { links } = slotOf(MAIN_SLOT, base);
+  const links = allLinks(base);
   return addresses.some(({ ifname }) => links.includes(ifname));
 }
 
@@ -83,7 +83,7 @@ export function networkIn(
   settings: Pick<Settings, "interface" | "lan" | "uplink">,
   roles: Roles = NO_ROLES,
 ): HostNetwork {
-  const tunnels = slotOf(MAIN_SLOT, settings.interface).links;
+  const tunnels = allLinks(settings.interface);
   const own = new Set(["lo", ...tunnels]);
   const network = addresses.filter(({ ifname }) => !own.has(ifname) && INTERFACE_NAME.test(ifname));
   const routes = all.filter(({ dev }) => !own.has(dev) && INTERFACE_NAME.test(dev));

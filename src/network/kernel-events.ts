@@ -2,7 +2,7 @@ import type { Host, Watch } from "../system/host.ts";
 import { type Neighbour, neighbourIn } from "./neighbours.ts";
 
 /**
- * What a kernel event is about. For the tunnel only losses are reported: of one interface, or null if it may be any.
+ * What a kernel event is about. For a tunnel only losses are reported: of one interface, or null if it may be any.
  * `deleted` means that a part of it was deleted; otherwise the interface is down, as it is when it is created.
  */
 export type KernelEvent =
@@ -14,10 +14,10 @@ export type KernelEvent =
 
 /** The gateway's own objects in the kernel, to tell their changes from those of the machine's own network. */
 export interface Watched {
-  /** Names of the tunnel's interfaces. */
+  /** Names of the tunnels' interfaces. */
   links: readonly string[];
-  /** Number of the routing table with the tunnel's routes. */
-  routingTable: number;
+  /** Numbers of the routing tables with the tunnels' routes. */
+  routingTables: readonly number[];
   /** Family and name of the firewall's table. */
   firewallTable: string;
 }
@@ -109,13 +109,13 @@ function transactions(table: string): (line: string) => ("firewall" | "other fir
 }
 
 /** The event in a line of `ip monitor label`; continuation lines have no label. */
-export function kernelEventIn(line: string, { links, routingTable }: Watched): KernelEvent | null {
+export function kernelEventIn(line: string, { links, routingTables }: Watched): KernelEvent | null {
   if (line.startsWith("[RULE]")) return { of: "rules" };
   if (!/^\[(LINK|ADDR|ROUTE)\]/.test(line)) return null;
   const link = line.split(/[\s:@]+/).find((word) => links.includes(word)) ?? null;
   const deleted = line.includes("]Deleted ");
   const lost = deleted || (line.startsWith("[LINK]") && !/[<,]UP[,>]/.test(line));
-  if (line.startsWith("[ROUTE]") && line.includes(` table ${routingTable} `)) {
+  if (line.startsWith("[ROUTE]") && routingTables.some((table) => line.includes(` table ${table} `))) {
     return lost || link === null ? { of: "tunnel", link, deleted } : null;
   }
   if (link !== null) return lost ? { of: "tunnel", link, deleted } : null;

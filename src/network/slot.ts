@@ -30,6 +30,19 @@ export const REFUSAL_MARK = 0x104d;
 /** The slot of the tunnel `main`. */
 export const MAIN_SLOT = 0;
 
+/** As many as the bits of a mark that distinguish them can tell apart. */
+export const MOST_TUNNELS = 8;
+
+/** Of every slot, whether a tunnel has it or not. */
+export function allSlots(base: string): Slot[] {
+  return Array.from({ length: MOST_TUNNELS }, (_, number) => slotOf(number, base));
+}
+
+/** The names that interfaces of tunnels can have. */
+export function allLinks(base: string): string[] {
+  return allSlots(base).flatMap(({ links }) => links);
+}
+
 /** The slot with that number, from 0; `base` is the base name of all tunnels' interfaces. */
 export function slotOf(number: number, base: string): Slot {
   const first = 2 * number;

@@ -11,18 +11,14 @@ import { type Answers, answerOn, askOn } from "./socket.ts";
 
 /**
  * Requests that only the operator may send to the running service, each with its argument and its answer. The kill
- * switch is turned off and devices are allowed past it here and nowhere else, and keys and credentials only travel this way, out of reach of browsers
+ * switch is turned off here and nowhere else, and keys and credentials only travel this way, out of reach of browsers
  * and LAN clients.
  */
 // A type, not an interface: only a type fits the socket's record of requests.
 export type OperatorRequests = {
-  /** With the devices that leave outside the tunnel, for people. */
-  killswitch: [given: null, answer: Inspection & { direct: string[] }];
+  killswitch: [given: null, answer: Inspection];
   "killswitch/on": [null, null];
   "killswitch/off": [null, null];
-  /** Allows the exit `direct`, or withdraws it; the answer names the devices that had it and are blocked now. */
-  "direct/on": [null, { blocked: string[] }];
-  "direct/off": [null, { blocked: string[] }];
   backup: [null, Contents];
   restore: [{ contents: unknown; may: Permissions }, Restored];
   "servers/update": [{ force: boolean }, Updated];

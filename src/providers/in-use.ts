@@ -2,18 +2,23 @@ import type { Provider } from "../servers/schema.ts";
 import type { Controller } from "../tunnel/controller.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 
-interface Deps {
+interface Tunnel {
+  name: string;
   controller: Pick<Controller, "state">;
-  savedState: Pick<SavedState, "connection">;
 }
 
 /** Whether a tunnel to a managed server is up, is being brought up, or comes back after a restart. */
-export function isManagedInUse({ controller, savedState }: Deps): boolean {
-  return [providerOf(controller), savedState.connection()?.provider].includes("managed");
+export function isManagedInUse(
+  tunnels: readonly Tunnel[],
+  savedState: Pick<SavedState, "connection">,
+): boolean {
+  return tunnels
+    .flatMap(({ name, controller }) => [providerOf(controller), savedState.connection(name)?.provider])
+    .includes("managed");
 }
 
 /** The provider of the server that the tunnel uses or will use. */
-function providerOf({ state }: Deps["controller"]): Provider | null {
+function providerOf({ state }: Tunnel["controller"]): Provider | null {
   switch (state.name) {
     case "disconnected":
     case "failed":

@@ -76,20 +76,20 @@ export class Catalogue {
   }
 
   /**
-   * The current provider's server of that name, or else the country or city of that name with a few of its servers:
-   * all whose round trip is known, and a random selection of the others.
+   * A provider's server of that name, or else the country or city of that name with a few of its servers: all whose
+   * round trip is known, and a random selection of the others.
    */
   find(
     name: string,
     isMeasured: (provider: Provider, name: string) => boolean = () => false,
+    provider = this.provider,
   ): Server | Place {
-    const { provider } = this;
     const key = nameIn("server", name);
     const named = (each: string) =>
       provider === "managed" ? this.managed.find(each) : this.server(provider, each);
     const server = named(key);
     if (server !== null) return server;
-    const listed = this.listed();
+    const listed = this.listed(provider);
     const spot = spotNamed(key, listed) ?? notFound("server", provider, "server, country or city");
     const all = Map.groupBy(
       listed.filter((each) => isIn(spot, each)),
@@ -188,8 +188,8 @@ export class Catalogue {
     for (const listener of this.listeners) listener(provider, count);
   }
 
-  private listed(): Listed[] {
-    return this.provider === "managed" ? this.managed.listed() : this.servers().map(listed);
+  private listed(provider = this.provider): Listed[] {
+    return provider === "managed" ? this.managed.listed() : this.servers(provider).map(listed);
   }
 }
 

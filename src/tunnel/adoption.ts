@@ -21,6 +21,8 @@ interface Deps {
   kernel: Kernel;
   savedState: SavedState;
   log: Pick<Log, "warn">;
+  /** The tunnel's name. */
+  name: string;
   slot: Slot;
 }
 
@@ -34,12 +36,12 @@ interface Found {
 
 /** The state of an earlier process's tunnel, if routes lead to its interface and its server is known; else null. */
 export async function adopted(
-  { host, kernel, savedState, slot, log }: Deps,
+  { host, kernel, savedState, name, slot, log }: Deps,
   { present, known, network }: Found,
 ): Promise<State | null> {
   const routed = await kernel.routedLinks();
-  const remembered = savedState.connection();
-  for (const link of present.filter((name) => routed.includes(name))) {
+  const remembered = savedState.connection(name);
+  for (const link of present.filter((each) => routed.includes(each))) {
     const device = await kernel.device(link);
     const isServer = (server: Server) => device !== null && isServerOf(device, server, slot);
     const last = remembered === null ? null : known.server(remembered.provider, remembered.name);

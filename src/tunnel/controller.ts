@@ -1,13 +1,12 @@
 import { GatewayError, messageOf } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
-import type { PolicyPart } from "../killswitch/policy.ts";
+import { MAIN, type PolicyPart } from "../killswitch/policy.ts";
 import type { Repairs } from "../killswitch/repairs.ts";
 import type { Inspection } from "../killswitch/report.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
-import { applySysctls, sysctlsFor } from "../network/sysctls.ts";
 import { Queue } from "../queue.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
@@ -15,11 +14,11 @@ import { adopted, type Known } from "./adoption.ts";
 import { type Dialer, type Former, together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Probe } from "./probe.ts";
-import type { SavedState } from "./saved-state.ts";
-import type { TunnelStatus } from "./schema.ts";
+import type { Connection, SavedState } from "./saved-state.ts";
+import type { Status, TunnelRow } from "./schema.ts";
 import { clashOf, partOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, type Event, type State, transition } from "./state.ts";
-import { statusOf } from "./status.ts";
+import { rowOf, statusOf } from "./status.ts";
 import { candidatesOf, isPlace, leadsTo, sameTarget, type Target } from "./target.ts";
 
 /** How long the old tunnel stays after a switch, for answers still in flight; by satellite they take 0.7 s. */
@@ -34,18 +33,26 @@ interface Deps {
   probe: Probe;
   repairs: Repairs;
   savedState: SavedState;
-  /** The machine's own network, as it is now. */
-  findNetwork: () => Promise<HostNetwork>;
   /** The tunnel's name: the owner of its part of the kill switch. */
   name: string;
   slot: Slot;
+  /** The other tunnel that uses this server with the same key, or null. */
+  rivalOf: (server: Server) => string | null;
   /** Whether a start reconnects to the last server. */
   autoconnect: boolean;
   log: Pick<Log, "info" | "warn">;
 }
 
+/** What an earlier process has left. */
+export interface Left {
+  /** Names of the interfaces that exist. */
+  links: readonly string[];
+  known: Known;
+  network: HostNetwork;
+}
+
 /**
- * Owns the tunnel. One queue puts all work in order; a new connect or disconnect interrupts whatever is under way, so
+ * Owns one tunnel. One queue puts all work in order; a new connect or disconnect interrupts whatever is under way, so
  * that disconnect always wins. If anything fails, the firewall stays as it was or blocks everything.
  */
 export class Controller {
@@ -53,9 +60,15 @@ export class Controller {
   private readonly queue = new Queue();
   private wish = new AbortController();
   private pending: { wanted: Target; outcome: Promise<void> } | null = null;
+  /** The server that is dialled, which may be another than the state's. */
+  private dialled: Server | null = null;
+  /** Where the tunnel should lead, as saved; null if nowhere. */
+  private aim: Connection | null = null;
   /** Why the tunnel's links and routes may differ from what the state requires, or null. */
-  private unsettled: string | null = null;
+  unsettled: string | null = null;
   private error: string | null = null;
+  /** Whether the tunnel is removed, or about to be. */
+  private ended = false;
   private readonly listeners = new Set<(state: State) => void>();
 
   constructor(private readonly deps: Deps) {}
@@ -72,35 +85,47 @@ export class Controller {
     return this.network.lans;
   }
 
+  /** Whether traffic that is sent into the tunnel is answered. */
+  get isAlive(): boolean {
+    const state = this.current;
+    return (state.name === "connecting" ? state.former : state)?.name === "connected";
+  }
+
   /** Calls back after every change of state. */
   onChange(listener: (state: State) => void): void {
     this.listeners.add(listener);
   }
 
-  /**
-   * Turns the kill switch on; adopts the tunnel in the kernel, or removes it and reconnects to the last server. `seen` is
-   * the machine's network if it is known that there is no tunnel.
-   */
-  async start(known: Known, seen: HostNetwork | null = null): Promise<void> {
-    const { kernel, killSwitch, savedState, slot, autoconnect, host, log, findNetwork } = this.deps;
-    const network = seen ?? (await findNetwork());
-    const present = seen === null ? (await kernel.links()).filter((link) => slot.links.includes(link)) : [];
-    const found = { present, known, network };
-    this.current = (present.length === 0 ? null : await adopted(this.deps, found)) ?? this.current;
+  /** Takes up the tunnel that an earlier process has left in the kernel. To be called before the kill switch is loaded. */
+  async adopt({ links, known, network }: Left): Promise<void> {
+    const present = links.filter((link) => this.deps.slot.links.includes(link));
+    if (present.length > 0)
+      this.current = (await adopted(this.deps, { present, known, network })) ?? this.current;
+    const server = carriedBy(this.current)?.server;
+    const { saved } = this;
+    if (server !== undefined)
+      this.aim =
+        saved?.name === server.name && saved.provider === server.provider
+          ? saved
+          : { provider: server.provider, name: server.name, since: this.deps.host.now() };
     await this.updateKillSwitch();
-    await killSwitch.updateNetwork(network);
+  }
+
+  /** Removes what could not be adopted, and reconnects to the last server. To be called with the kill switch in place. */
+  async begin({ links, known, network }: Left): Promise<void> {
+    const { kernel, slot, autoconnect, host, log } = this.deps;
     const kept = carriedBy(this.current);
     if (kept !== null && !network.online) this.error = outageOf(network.uplink);
-    for (const link of present) if (link !== kept?.link) await kernel.close(link);
-    if (kept !== null) log.info(`the tunnel to ${kept.server.name} is up already: adopting it`);
-    const saved = savedState.connection();
-    const server =
-      kept === null && autoconnect && saved !== null ? known.server(saved.provider, saved.name) : null;
-    if (server !== null) {
-      log.info(`reconnecting to ${server.name}, as before the restart`);
-      this.enter({ type: "resume", server, since: host.monotonic() });
-    }
-    await this.setSysctls();
+    for (const link of links) if (slot.links.includes(link) && link !== kept?.link) await kernel.close(link);
+    if (kept !== null) return log.info(`the tunnel to ${kept.server.name} is up already: adopting it`);
+    const { saved } = this;
+    const server = autoconnect && saved !== null ? known.server(saved.provider, saved.name) : null;
+    if (server === null) return;
+    const rival = this.deps.rivalOf(server);
+    if (rival !== null) return log.warn(`not reconnecting to ${server.name}: ${rivalText(rival)}`);
+    log.info(`reconnecting to ${server.name}, as before the restart`);
+    this.aim = saved;
+    this.enter({ type: "resume", server, since: host.monotonic() });
   }
 
   /**
@@ -109,6 +134,7 @@ export class Controller {
    * connect or a disconnect came, or another code.
    */
   connect(wanted: Target): Promise<void> {
+    if (this.ended) return Promise.reject(new GatewayError("interrupted", "the tunnel is being removed"));
     if (this.pending !== null && sameTarget(this.pending.wanted, wanted)) return this.pending.outcome;
     const signal = this.interrupt(`interrupted by a connect to ${wanted.name}`);
     const answer = Promise.withResolvers<void>();
@@ -127,6 +153,21 @@ export class Controller {
     this.interrupt("interrupted by a disconnect");
     this.pending = null;
     return this.queue.add(() => this.endTunnel());
+  }
+
+  /** Disconnects for good, and leaves nothing in the kernel. If it throws, the tunnel can be used again. */
+  async end(): Promise<void> {
+    this.ended = true;
+    try {
+      await this.disconnect();
+      await this.queue.add(() => this.settle());
+      if (this.unsettled !== null)
+        throw new GatewayError("kernel_refused", `the tunnel could not be removed: ${this.unsettled}`);
+      await this.deps.killSwitch.update(this.deps.name, null);
+    } catch (error) {
+      this.ended = false;
+      throw error;
+    }
   }
 
   /** Ends what is under way and closes whatever was opened for it; the tunnel stays. */
@@ -181,7 +222,7 @@ export class Controller {
   }
 
   /** The status in the current state, or in one that has just been left. */
-  async status(provider: Provider, state: State = this.current): Promise<TunnelStatus> {
+  async status(provider: Provider, state: State = this.current): Promise<Status> {
     const { kernel, killSwitch, otherFirewalls, host } = this.deps;
     const troubles = [this.error, killSwitch.foreignRule.message, otherFirewalls.notice.message];
     const error = troubles.filter((trouble) => trouble !== null).join("; ") || null;
@@ -193,13 +234,44 @@ export class Controller {
     return statusOf(state, { provider, device, killSwitch: stands, error, now: host.monotonic() });
   }
 
+  /** The tunnel's own figures, in the current state or in one that has just been left. */
+  async row(state: State = this.current): Promise<Omit<TunnelRow, "devices">> {
+    const { kernel, host, name } = this.deps;
+    const session = carriedBy(state);
+    const device = session === null ? null : await kernel.shown(session.link);
+    const status = statusOf(state, {
+      provider: "managed",
+      device,
+      killSwitch: false,
+      error: this.error,
+      now: host.monotonic(),
+    });
+    return rowOf(status, {
+      name,
+      provider: this.wanted?.provider ?? null,
+      wanted: this.wanted?.name ?? null,
+    });
+  }
+
+  /** Where the tunnel should lead, in the words of the client. */
+  private get wanted(): { provider: Provider; name: string } | null {
+    if (this.pending !== null) return this.pending.wanted;
+    return this.aim && { provider: this.aim.provider, name: this.aim.wanted ?? this.aim.name };
+  }
+
   /** Of a server that could not be reached nothing is left that would need it. */
   uses(provider: Provider, name: string): boolean {
-    const state = this.current;
     const wanted = this.pending === null ? [] : candidatesOf(this.pending.wanted);
+    return [...wanted, ...this.servers].some(
+      (server) => server.provider === provider && server.name === name,
+    );
+  }
+
+  /** The servers that the tunnel has a session with, or is trying. */
+  get servers(): readonly Server[] {
+    const state = this.current;
     const tried = "server" in state && state.name !== "failed" ? state.server : null;
-    const servers = [...wanted, carriedBy(state)?.server, tried];
-    return servers.some((server) => server?.provider === provider && server.name === name);
+    return [carriedBy(state)?.server, tried, this.dialled].filter((server) => server != null);
   }
 
   /** The session is dead; routes and firewall stay, so that nothing leaves outside the tunnel. */
@@ -227,8 +299,10 @@ export class Controller {
       const same = session !== null && sameServer(session.server, server);
       try {
         const former = session === null ? null : { session, alive: false };
-        this.arrive(await this.deps.dialer.dial(server, former, signal), same ? since : undefined);
+        const arrived = await this.dial(server, former, signal);
+        this.arrive(arrived, this.aim?.wanted, same ? since : undefined);
       } catch (error) {
+        this.dialled = null;
         // While the uplink is down, that it is down says more than why an attempt failed.
         if (!signal.aborted && (this.deps.killSwitch.network.online || this.error === null))
           this.error = messageOf(error);
@@ -247,7 +321,8 @@ export class Controller {
       if (session === null) return;
       const missing = await kernel.missingOf(session);
       if (missing.includes("link")) return this.lost("the tunnel's interface is gone");
-      const message = `Another program has removed ${missing.join(" and ")} of the tunnel.`;
+      const tunnel = this.deps.name === MAIN ? "the tunnel" : `the tunnel ${this.deps.name}`;
+      const message = `Another program has removed ${missing.join(" and ")} of ${tunnel}.`;
       await repairs.repair(
         missing.length === 0 ? [] : [{ layer: "routing", message }],
         () =>
@@ -259,23 +334,8 @@ export class Controller {
 
   private readonly checkLater = () => void this.checkTunnel().catch(() => {});
 
-  /** Reads the machine's own network and applies changes, outside the queue: the LAN must be served while a server is dialled. */
-  async checkNetwork(): Promise<void> {
-    const { killSwitch, findNetwork, log } = this.deps;
-    const found = await findNetwork();
-    const known = killSwitch.network;
-    // An uplink without a route is still the uplink: the firewall must let the router's messages in to restore the route.
-    const network =
-      found.uplink === null ? { ...found, uplink: known.uplink, uplinkMtu: known.uplinkMtu } : found;
-    if (Bun.deepEquals(network, known)) return;
-    if (network.online !== known.online) log.info(`the uplink is ${network.online ? "up" : "down"}`);
-    const updated = killSwitch.updateNetwork(network);
-    this.dropUnusable().catch((error: unknown) => log.warn(messageOf(error)));
-    await together([updated, this.setSysctls(network)]);
-  }
-
   /** Drops a tunnel one of whose addresses the LAN now uses. The server is tried again, for the LAN may change back. */
-  private dropUnusable(): Promise<void> {
+  dropUnusable(): Promise<void> {
     return this.queue.add(async () => {
       const server = carriedBy(this.current)?.server;
       const clash = server === undefined ? null : clashOf(this.network, server.config);
@@ -289,13 +349,7 @@ export class Controller {
 
   /** Retries what failed to apply. */
   async repair(): Promise<void> {
-    if (this.deps.killSwitch.fault !== null) await this.deps.killSwitch.mend();
     if (this.unsettled !== null) await this.queue.add(() => this.settle());
-  }
-
-  async setSysctls(network = this.deps.killSwitch.network): Promise<void> {
-    const changed = await applySysctls(this.deps.host, sysctlsFor(network));
-    for (const { path, value, why } of changed) this.deps.log.info(`set net/${path} to ${value}: ${why}`);
   }
 
   private async moveTo(wanted: Target, signal: AbortSignal, answer: () => void): Promise<void> {
@@ -305,11 +359,13 @@ export class Controller {
     if (state.name === "connected" && leadsTo(wanted, state.session.server)) return answer();
     const session = carriedBy(state);
     const former: Former | null = session && { session, alive: state.name === "connected" };
-    const [first] = candidatesOf(wanted);
+    const target = this.withoutRivals(wanted);
+    const [first] = candidatesOf(target);
     if (first !== undefined) this.enter({ type: "dial", server: first });
     try {
-      this.arrive(await this.reach(wanted, former, signal));
+      this.arrive(await this.reach(target, former, signal), isPlace(wanted) ? wanted.name : undefined);
     } catch (error) {
+      this.dialled = null;
       this.error = messageOf(error);
       this.enter({ type: signal.aborted ? "interrupt" : "fail" });
       await this.settle();
@@ -321,14 +377,29 @@ export class Controller {
 
   /** Finds a place's nearest server first; listeners are not told of that choice. */
   private async reach(wanted: Target, former: Former | null, signal: AbortSignal): Promise<Session> {
-    const { dialer, probe } = this.deps;
-    if (!isPlace(wanted)) return dialer.dial(wanted, former, signal);
+    const { probe } = this.deps;
+    if (!isPlace(wanted)) return this.dial(wanted, former, signal);
     const server = await probe.nearest(wanted, former, signal);
     this.current = transition(this.current, { type: "dial", server });
-    return dialer.dial(server, former, signal).catch((error) => {
+    return this.dial(server, former, signal).catch((error) => {
       if (!signal.aborted) probe.roundTrips.forget(server);
       throw error;
     });
+  }
+
+  private async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
+    assertNoRival(this.deps.rivalOf(server));
+    // By the same turn of the event loop, so that another tunnel finds it taken.
+    this.dialled = server;
+    return this.deps.dialer.dial(server, former, signal);
+  }
+
+  /** The target without the servers that another tunnel uses with the same key; throws if nothing is left. */
+  private withoutRivals(wanted: Target): Target {
+    const { rivalOf } = this.deps;
+    const servers = candidatesOf(wanted).filter((server) => rivalOf(server) === null);
+    if (servers.length === 0) assertNoRival(candidatesOf(wanted).map(rivalOf)[0] ?? null);
+    return isPlace(wanted) ? { ...wanted, servers } : wanted;
   }
 
   /** Removes the former tunnel once its last answers have had time to arrive. */
@@ -339,10 +410,14 @@ export class Controller {
     await this.deps.kernel.close(former.link);
   }
 
-  private arrive(session: Session, since = this.deps.host.monotonic()): void {
+  /** `place` is the country or city that was asked for, if it was one. */
+  private arrive(session: Session, place: string | undefined, since = this.deps.host.monotonic()): void {
     const { provider, name } = session.server;
     const { savedState, host } = this.deps;
-    savedState.saveConnection({ provider, name, since: host.now() - (host.monotonic() - since) });
+    const wanted = place === undefined ? {} : { wanted: place };
+    this.aim = { provider, name, ...wanted, since: host.now() - (host.monotonic() - since) };
+    savedState.saveConnection(this.aim, this.deps.name);
+    this.dialled = null;
     this.error = null;
     this.enter({ type: "arrive", session, since });
   }
@@ -350,9 +425,10 @@ export class Controller {
   private async endTunnel(): Promise<void> {
     const former = carriedBy(this.current);
     this.error = null;
+    this.aim = null;
     this.enter({ type: "disconnect" });
     try {
-      this.deps.savedState.saveConnection(null);
+      this.deps.savedState.saveConnection(null, this.deps.name);
       await together([this.updateKillSwitch(), former === null ? null : this.deps.kernel.close(former.link)]);
     } catch (error) {
       await this.settle();
@@ -385,6 +461,10 @@ export class Controller {
     return this.deps.killSwitch.update(this.deps.name, this.part);
   }
 
+  private get saved(): Connection | null {
+    return this.deps.savedState.connection(this.deps.name);
+  }
+
   private get part(): PolicyPart {
     const session = carriedBy(this.current);
     return partOf(session === null ? [] : [session]);
@@ -400,6 +480,15 @@ export class Controller {
     this.wish = new AbortController();
     return this.wish.signal;
   }
+}
+
+function assertNoRival(rival: string | null): void {
+  if (rival !== null) throw new GatewayError("bad_request", `server: ${rivalText(rival)}`);
+}
+
+/** WireGuard servers know a client by its key: of two sessions with one key, each would end the other. */
+function rivalText(rival: string): string {
+  return `the tunnel ${rival} leads there with the same key; choose another server, or one with a key of its own`;
 }
 
 /** The message for an uplink that is down. */

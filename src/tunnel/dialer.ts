@@ -18,7 +18,7 @@ const POLL_MS = { first: 1, longest: 100 };
 /** The tunnel that is up when a dial begins. */
 export interface Former {
   session: Session;
-  /** Whether its server answers: then names are looked up through it. */
+  /** Whether its server answers. */
   alive: boolean;
 }
 
@@ -31,6 +31,8 @@ interface Deps {
   /** The tunnel's name: the owner of its part of the kill switch. */
   name: string;
   slot: Slot;
+  /** Whether names are looked up through a live tunnel while this one has that former one. */
+  looksUpInside: (former: Former | null) => boolean;
 }
 
 /** Brings up a tunnel next to the former one, and routes traffic into it once the server has answered. */
@@ -42,13 +44,13 @@ export class Dialer {
    * caller clears what was begun.
    */
   async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
-    const { kernel, killSwitch, resolver, name, slot } = this.deps;
+    const { kernel, killSwitch, resolver, name, slot, looksUpInside } = this.deps;
     const { uplinkMtu } = killSwitch.network;
     assertUplink(killSwitch.network);
     const usable = usableOn(killSwitch.network, server);
     const { host, port } = server.config.peer.endpoint;
     const old = former?.session ?? null;
-    const [address] = await resolver.resolve(host, wayOf(name, former), signal);
+    const [address] = await resolver.resolve(host, wayOf(name, former, looksUpInside(former)), signal);
     const endpoint = { address, port };
     const session = sessionFor(slot, usable, endpoint, old);
     // The firewall permits traffic inside it already: only routes lead there, and one change fewer comes before it flows.
@@ -90,8 +92,8 @@ export function assertUplink({ uplink }: HostNetwork): void {
 }
 
 /** How a tunnel looks up the name of its next server. */
-export function wayOf(owner: string, former: Former | null): Way {
-  if (former?.alive) return { inside: true };
+export function wayOf(owner: string, former: Former | null, inside: boolean): Way {
+  if (inside) return { inside: true };
   return { inside: false, owner, part: partOf(carriedSince(former)) };
 }
 

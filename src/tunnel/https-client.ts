@@ -16,8 +16,8 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** The owner of the exemption from the kill switch for a connection outside the tunnel. */
-const EXEMPTION = "exemption";
+/** The owner of the exemption from the kill switch for a connection outside the tunnel; never a tunnel's name. */
+const EXEMPTION = "an exemption";
 /** The port of https:// (RFC 9110, 4.2.2). */
 const HTTPS_PORT = 443;
 

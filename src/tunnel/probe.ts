@@ -10,7 +10,7 @@ import { assertUplink, carriedSince, type Former, together, wayOf } from "./dial
 import type { Kernel } from "./kernel.ts";
 import type { Resolver } from "./resolver.ts";
 import { type Round, roundsOf, withoutRoutes } from "./round.ts";
-import { endOf, RoundTrips } from "./roundtrips.ts";
+import { endOf, type RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
 import { partOf, type Session, sessionFor } from "./session.ts";
 
@@ -32,6 +32,11 @@ interface Deps {
   /** The tunnel's name: the owner of its part of the kill switch. */
   name: string;
   slot: Slot;
+  /** Whether names are looked up through a live tunnel while this one has that former one. */
+  looksUpInside: (former: Former | null) => boolean;
+  /** The other tunnel that uses this server with the same key, or null. */
+  rivalOf: (server: Server) => string | null;
+  roundTrips: RoundTrips;
   log: Pick<Log, "info">;
 }
 
@@ -40,10 +45,10 @@ interface Deps {
  * and routes: an observer sees what connecting to each of them would show, and nothing else.
  */
 export class Probe {
-  readonly roundTrips: RoundTrips;
+  constructor(private readonly deps: Deps) {}
 
-  constructor(private readonly deps: Deps) {
-    this.roundTrips = new RoundTrips(deps.host);
+  get roundTrips(): RoundTrips {
+    return this.deps.roundTrips;
   }
 
   /**
@@ -96,15 +101,16 @@ export class Probe {
     former: Former | null,
     signal: AbortSignal,
   ): Promise<Session[]> {
-    const { resolver, name, slot } = this.deps;
+    const { resolver, name, slot, looksUpInside, rivalOf } = this.deps;
     const sessions: Session[] = [];
     let failure: unknown = null;
     for (const server of servers) {
-      // A second session by the same key with the server that carries the traffic would end the first.
+      // A second session by the same key with a server that carries traffic would end the first.
       if (former?.alive && isSameTunnel(former.session.server, server)) continue;
+      if (rivalOf(server) !== null) continue;
       const { host, port } = server.config.peer.endpoint;
       try {
-        const [address] = await resolver.resolve(host, wayOf(name, former), signal);
+        const [address] = await resolver.resolve(host, wayOf(name, former, looksUpInside(former)), signal);
         sessions.push(sessionFor(slot, withoutRoutes(server), { address, port }, former?.session ?? null));
       } catch (error) {
         signal.throwIfAborted();

@@ -3,20 +3,34 @@ import { type Address, parseAddress } from "../address.ts";
 import { checkerOf } from "../checker.ts";
 import { codeOf, GatewayError, messageOf } from "../errors.ts";
 import { INTERFACE_NAME } from "../interface-name.ts";
+import { MAIN } from "../killswitch/policy.ts";
 import type { Alarm } from "../killswitch/repairs.ts";
 import { NO_ROLES, type Roles } from "../network/lan.ts";
+import { MAIN_SLOT, MOST_TUNNELS } from "../network/slot.ts";
 import { Provider } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
+import { isTunnelName } from "./name.ts";
 
-const Connection = Type.Object({
+/** The server that a tunnel leads to. */
+export const Connection = Type.Object({
   provider: Provider,
   name: Type.String(),
+  /** What was asked for if it was a country or a city. */
+  wanted: Type.Optional(Type.String()),
   /** Milliseconds since 1970. */
   since: Type.Number(),
 });
-type Connection = Static<typeof Connection>;
+export type Connection = Static<typeof Connection>;
 const connectionSchema = checkerOf(Connection);
+
+/** A tunnel other than `main`, which has a setting of its own. */
+const SavedTunnel = Type.Object({
+  slot: Type.Integer({ exclusiveMinimum: MAIN_SLOT, exclusiveMaximum: MOST_TUNNELS }),
+  connection: Type.Union([Connection, Type.Null()]),
+});
+export type SavedTunnel = Static<typeof SavedTunnel>;
+const savedTunnelSchema = checkerOf(SavedTunnel);
 
 const rolesSchema = checkerOf(
   Type.Object({ lan: Type.Array(Type.String()), outside: Type.Array(Type.String()) }),
@@ -69,12 +83,29 @@ export class SavedState {
     this.keep("killswitch", wanted ? "on" : "off");
   }
 
-  connection(): Connection | null {
-    return connectionIn(this.values.connection ?? "null");
+  connection(tunnel: string = MAIN): Connection | null {
+    if (tunnel === MAIN) return connectionIn(this.values.connection ?? "null");
+    return this.tunnels().get(tunnel)?.connection ?? null;
   }
 
-  saveConnection(connection: Connection | null): void {
-    this.keep("connection", JSON.stringify(connection));
+  saveConnection(connection: Connection | null, tunnel: string = MAIN): void {
+    if (tunnel === MAIN) this.keep("connection", JSON.stringify(connection));
+    const saved = this.tunnels().get(tunnel);
+    if (saved !== undefined) this.saveTunnel(tunnel, { ...saved, connection });
+  }
+
+  /** The tunnels other than `main`, by name. */
+  tunnels(): Map<string, SavedTunnel> {
+    return savedTunnelsIn(this.values);
+  }
+
+  saveTunnel(name: string, tunnel: SavedTunnel): void {
+    this.keep(tunnelKey(name), JSON.stringify(tunnel));
+  }
+
+  forgetTunnel(name: string): void {
+    this.drop(tunnelKey(name));
+    this.save();
   }
 
   /** When the last known handshake completed, in milliseconds since 1970. */
@@ -185,6 +216,26 @@ export function connectionIn(text: string): Connection | null {
   const value = valueIn(text);
   return connectionSchema.Check(value) ? value : null;
 }
+
+/** Those of the settings that are valid; a slot belongs to one tunnel. */
+export function savedTunnelsIn(settings: Readonly<Record<string, string>>): Map<string, SavedTunnel> {
+  const tunnels = new Map<string, SavedTunnel>();
+  for (const [key, text] of Object.entries(settings)) {
+    const name = TUNNEL_KEY.exec(key)?.[1];
+    if (name === undefined || !isTunnelName(name)) continue;
+    const saved = valueIn(text);
+    if (!savedTunnelSchema.Check(saved)) continue;
+    if ([...tunnels.values()].every(({ slot }) => slot !== saved.slot)) tunnels.set(name, saved);
+  }
+  return tunnels;
+}
+
+/** The setting in which a tunnel other than `main` is saved. */
+export function tunnelKey(name: string): string {
+  return `tunnel ${name}`;
+}
+
+const TUNNEL_KEY = /^tunnel (.*)$/;
 
 function valueIn(text: string): unknown {
   try {

@@ -28,14 +28,30 @@ export const Status = Type.Object(
     rx_bytes: Type.Integer({ minimum: 0 }),
     tx_bytes: Type.Integer({ minimum: 0 }),
     error: Type.Union([Type.String(), Type.Null()]),
-    direct_devices: Type.Integer({
-      minimum: 0,
-      description: "how many devices leave outside the tunnel, as the operator allows",
-    }),
   },
   { additionalProperties: false },
 );
 export type Status = Static<typeof Status>;
 
-/** The part of it that a tunnel knows. */
-export type TunnelStatus = Omit<Status, "direct_devices">;
+/** One tunnel of GET /api/tunnels; fields that a status has too mean the same, for this tunnel. */
+export const TunnelRow = Type.Object(
+  {
+    name: Type.String({ examples: ["main"] }),
+    provider: Type.Union([Provider, Type.Null()], { description: "of the server; null without one" }),
+    server: Type.String(),
+    wanted: Type.Union([Type.String(), Type.Null()], {
+      description: "the server, country or city that the tunnel should lead to",
+    }),
+    state: StateName,
+    location: Type.String(),
+    ip: Type.String(),
+    uptime_seconds: Type.Integer({ minimum: 0 }),
+    latest_handshake: Type.Union([Type.String({ description: "ISO 8601" }), Type.Null()]),
+    rx_bytes: Type.Integer({ minimum: 0 }),
+    tx_bytes: Type.Integer({ minimum: 0 }),
+    error: Type.Union([Type.String(), Type.Null()]),
+    devices: Type.Integer({ minimum: 0, description: "how many devices leave by it" }),
+  },
+  { additionalProperties: false },
+);
+export type TunnelRow = Static<typeof TunnelRow>;

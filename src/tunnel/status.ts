@@ -1,7 +1,7 @@
 import { isIpv4 } from "../address.ts";
 import type { Provider } from "../servers/schema.ts";
 import type { Interface } from "../wireguard/interface.ts";
-import type { TunnelStatus } from "./schema.ts";
+import type { Status, TunnelRow } from "./schema.ts";
 import type { State } from "./state.ts";
 
 /** What a status shows in addition to the state. */
@@ -15,7 +15,7 @@ export interface Observed {
 }
 
 /** The public view of a state; a server counts as connected only in `connected`. */
-export function statusOf(state: State, { provider, device, killSwitch, error, now }: Observed): TunnelStatus {
+export function statusOf(state: State, { provider, device, killSwitch, error, now }: Observed): Status {
   const seconds = state.name === "connected" ? Math.max(0, Math.floor((now - state.since) / 1000)) : 0;
   const session = state.name === "connected" ? state.session : null;
   const peer = device?.peer ?? null;
@@ -34,4 +34,14 @@ export function statusOf(state: State, { provider, device, killSwitch, error, no
     tx_bytes: peer?.txBytes ?? 0,
     error,
   };
+}
+
+/** The row of one tunnel; what else a status has concerns the whole gateway. */
+export function rowOf(
+  status: Status,
+  { name, provider, wanted }: Pick<TunnelRow, "name" | "provider" | "wanted">,
+): Omit<TunnelRow, "devices"> {
+  const { server, state, location, ip, uptime_seconds, latest_handshake, rx_bytes, tx_bytes, error } = status;
+  const figures = { uptime_seconds, latest_handshake, rx_bytes, tx_bytes };
+  return { name, provider, server, wanted, state, location, ip, ...figures, error };
 }

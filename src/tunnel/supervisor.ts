@@ -1,16 +1,13 @@
 import { type Address, familyOf } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
-import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
-import { TABLE } from "../killswitch/ruleset.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
-import { type KernelEvent, watchKernel } from "../network/kernel-events.ts";
-import type { Neighbour } from "../network/neighbours.ts";
-import type { Slot } from "../network/slot.ts";
+import type { KernelEvent } from "../network/kernel-events.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { pauseAfter } from "./backoff.ts";
+import { Backstop } from "./backstop.ts";
 import { type Controller, outageOf } from "./controller.ts";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
@@ -23,17 +20,6 @@ import { carriedBy } from "./state.ts";
  * traffic begin, two more until it is known to be unanswered, and 11 s without an answer.
  */
 const LOOK_MS = { busy: 1_000, idle: 1_500 };
-/** How often everything is checked, for changes that no event reports. */
-const BACKSTOP_MS = 300_000;
-/** How soon a failed check is repeated. */
-const DOUBT_MS = 5_000;
-/**
- * How long an event waits for more of its kind: plugging in a cable, or a new address, causes many; another program's
- * firewall may change all day, and nothing here depends on it.
- */
-const SETTLES_MS = { firewall: 0, "other firewalls": 2_000, rules: 0, tunnel: 0, network: 300 };
-/** By then the programs that report events are listening, and no event is due for what was loaded before. */
-const WATCHING_AFTER_MS = 1_500;
 /** A server that stays dead for this long is given up if `--failover` allows it. */
 const FAILOVER_AFTER_MS = 60_000;
 
@@ -42,17 +28,16 @@ interface Deps {
   controller: Controller;
   kernel: Kernel;
   killSwitch: KillSwitch;
-  otherFirewalls: OtherFirewalls;
   savedState: SavedState;
-  slot: Slot;
   /** Servers that may replace a dead one, the nearest first; none unless the operator allows it. */
   alternatives: (server: Server) => readonly Server[];
   /** The server as its provider lists it now; null if it is gone. */
   latest: (server: Server) => Server | null;
-  /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
-  onNeighbour: (neighbour: Neighbour | null) => void;
   log: Pick<Log, "warn">;
 }
+
+/** A loss that concerns a tunnel. */
+type Loss = Extract<KernelEvent, { of: "tunnel" }>;
 
 interface Effort {
   begunAt: number;
@@ -62,7 +47,7 @@ interface Effort {
   notBefore: number;
 }
 
-/** Watches the tunnel and the kill switch: notices loss and tampering, and has them repaired. */
+/** Watches one tunnel: notices loss and tampering, and has them repaired. */
 export class Supervisor {
   private known: { session: Session; sample: Sample; evidence: Evidence } | null = null;
   private busy = false;
@@ -71,33 +56,23 @@ export class Supervisor {
   /** The attempts to leave `reconnecting`; null while there is nothing to leave. */
   private effort: Effort | null = null;
   private attempt = new AbortController();
-  private checkedAt = 0;
   private hurried = Promise.withResolvers<void>();
-  private readonly waiting = new Set<KernelEvent["of"]>();
+  private isChecking = false;
+  private readonly backstop: Backstop;
   /** Links that lost something while not current, such as one being dialled; null stands for any link. */
   private readonly damaged = new Set<string | null>();
 
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: Deps) {
+    this.backstop = new Backstop(deps.host, deps.log);
+  }
 
   /** Runs until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
-    const { host, controller, killSwitch, slot, onNeighbour, log } = this.deps;
-    this.checkedAt = host.monotonic();
+    const { host, controller, log } = this.deps;
+    this.backstop.checked();
     controller.onChange((state) => {
       if (state.name === "connected") this.arrived(state.session, signal);
     });
-    const watched = { links: slot.links, routingTable: slot.table, firewallTable: TABLE };
-    const listener = {
-      onEvent: (event: KernelEvent) => void this.saw(event, signal),
-      onWatching: (watching: boolean) => killSwitch.setWatched(watching),
-      onNeighbour,
-    };
-    watchKernel(host, watched, listener, signal);
-    // For what happened before the programs that report events were listening.
-    void host
-      .sleep(WATCHING_AFTER_MS, signal)
-      .then(() => (signal.aborted ? undefined : killSwitch.mend()))
-      .catch((error) => log.warn(messageOf(error)));
     while (!signal.aborted) {
       await this.look().catch((error) => log.warn(messageOf(error)));
       await Promise.race([host.sleep(this.busy ? LOOK_MS.busy : LOOK_MS.idle, signal), this.hurried.promise]);
@@ -113,46 +88,25 @@ export class Supervisor {
     await this.tryAgain();
   }
 
+  /** Handles a loss that the kernel reports; those that come in before it is handled are handled with it. */
+  async saw(loss: Loss, signal: AbortSignal): Promise<void> {
+    if (!this.isOfCurrent(loss) || this.isChecking) return;
+    this.isChecking = true;
+    await this.deps.host.sleep(0, signal);
+    this.isChecking = false;
+    if (!signal.aborted) await this.checkTunnel().catch((error) => this.backstop.doubt(error));
+  }
+
   private async repair(): Promise<void> {
-    const { host, controller } = this.deps;
-    if (host.monotonic() - this.checkedAt >= BACKSTOP_MS) await this.checkAll();
-    await controller.repair();
-  }
-
-  private async checkAll(): Promise<void> {
-    const { host, controller, killSwitch, otherFirewalls } = this.deps;
-    this.checkedAt = host.monotonic();
-    await Promise.all([
-      killSwitch.mend(),
-      otherFirewalls.look(killSwitch.network),
-      controller.checkTunnel(),
-      this.checkNetwork(),
-      controller.setSysctls(),
-    ]).catch((error) => this.doubt(error));
-  }
-
-  /** After a check that failed, everything is checked again soon. */
-  private doubt(error: unknown): void {
-    const { host, log } = this.deps;
-    log.warn(messageOf(error));
-    this.checkedAt = host.monotonic() - BACKSTOP_MS + DOUBT_MS;
-  }
-
-  /** Handles the kernel's events; those of one kind that come in before they are handled are handled once. */
-  private async saw(event: KernelEvent, signal: AbortSignal): Promise<void> {
-    const { host, killSwitch } = this.deps;
-    if (event.of === "firewall" || event.of === "rules") killSwitch.changed();
-    if (event.of === "firewall" && killSwitch.isOwnChange()) return;
-    if (event.of === "tunnel" && !this.isOfCurrent(event)) return;
-    if (this.waiting.has(event.of)) return;
-    this.waiting.add(event.of);
-    await host.sleep(SETTLES_MS[event.of], signal);
-    this.waiting.delete(event.of);
-    if (!signal.aborted) await this.answer(event.of).catch((error) => this.doubt(error));
+    if (this.backstop.isDue) {
+      this.backstop.checked();
+      await this.checkTunnel().catch((error) => this.backstop.doubt(error));
+    }
+    await this.deps.controller.repair();
   }
 
   /** Whether it may concern the link that carries traffic; damage to another link is noted until that link does. */
-  private isOfCurrent({ link, deleted }: Extract<KernelEvent, { of: "tunnel" }>): boolean {
+  private isOfCurrent({ link, deleted }: Loss): boolean {
     const current = carriedBy(this.deps.controller.state)?.link;
     if (current !== undefined && link === current) return true;
     // A link that is down and was not deleted is a new one.
@@ -168,21 +122,6 @@ export class Supervisor {
     if (damaged) void this.saw({ of: "tunnel", link, deleted: true }, signal);
   }
 
-  private async answer(what: KernelEvent["of"]): Promise<void> {
-    const { killSwitch, otherFirewalls } = this.deps;
-    switch (what) {
-      case "firewall":
-      case "rules":
-        return killSwitch.mend();
-      case "other firewalls":
-        return otherFirewalls.look(killSwitch.network);
-      case "tunnel":
-        return this.checkTunnel();
-      case "network":
-        return this.checkNetwork();
-    }
-  }
-
   /** Dials at once after a loss; otherwise the pauses between dials stay as they are. */
   private async checkTunnel(): Promise<void> {
     const { controller } = this.deps;
@@ -191,14 +130,8 @@ export class Supervisor {
     if (before.name === "connected" && controller.state !== before) this.hurry();
   }
 
-  private async checkNetwork(): Promise<void> {
-    const { controller, killSwitch } = this.deps;
-    const before = killSwitch.network;
-    // The network has changed even if the kernel refused what follows from it.
-    await controller.checkNetwork().finally(() => this.heed(before));
-  }
-
-  private heed(before: HostNetwork): void {
+  /** To be called when the machine's own network was something else `before`. */
+  networkChanged(before: HostNetwork): void {
     const { killSwitch } = this.deps;
     const { online, uplink, uplinkAddresses } = killSwitch.network;
     const gone = before.uplinkAddresses.filter((address) => !uplinkAddresses.includes(address));

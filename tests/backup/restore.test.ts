@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import type { Contents } from "../../src/backup/contents.ts";
+import { type Contents, checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { liveBackup } from "../../src/backup/live.ts";
 import { type Permissions, restoreInto } from "../../src/backup/restore.ts";
 import { MOST_ASSIGNED } from "../../src/devices/assignments.ts";
@@ -9,6 +9,7 @@ import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { MOST_SERVERS } from "../../src/servers/room.ts";
 import { Store, type StoredDevice } from "../../src/store/store.ts";
+import { savedTunnelsIn } from "../../src/tunnel/saved-state.ts";
 import { inDirectory, NOW, SERVER } from "../servers/example.ts";
 import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
 import { Gateway, ONE, stoodAlways } from "../tunnel/gateway.ts";
@@ -40,7 +41,6 @@ describe("a restore", () => {
         servers: 1,
         replaced: 0,
         devices: 0,
-        blocked: 0,
         killswitch: "on",
       });
       expect(all(store)).toEqual({
@@ -128,28 +128,17 @@ describe("a restore", () => {
 });
 
 const TV = { id: "02:00:00:00:00:20", name: "TV", exit: "blocked" };
-const LAB = { id: "10.1.0.0/16", name: null, exit: "direct" };
+const PHONE = { id: "02:00:00:00:00:30", name: "Phone", exit: null };
 
 describe("the devices of a backup", () => {
-  const withDevices = (devices: StoredDevice[], settings = {}) => ({ ...contents(settings, []), devices });
+  const withDevices = (devices: StoredDevice[]) => ({ ...contents({}, []), devices });
 
   test("are restored beside those that are there, with the default exit", () => {
     withStore((store) => {
-      const phone = { id: "02:00:00:00:00:30", name: "Phone", exit: null };
-      store.saveDevice(phone);
+      store.saveDevice(PHONE);
       store.write("default_exit", "blocked");
-      store.write("direct", "on");
-      const { devices, blocked } = restoreInto(store, withDevices([TV, LAB]), CAREFUL);
-      expect([devices, blocked, store.devices()]).toEqual([2, 0, [TV, phone, LAB]]);
-      expect([store.read("default_exit"), store.read("direct")]).toEqual([null, "on"]);
-    });
-  });
-
-  test("that were direct are blocked where direct is not allowed", () => {
-    withStore((store) => {
-      const { devices, blocked } = restoreInto(store, withDevices([TV, LAB]), CAREFUL);
-      expect([devices, blocked]).toEqual([2, 1]);
-      expect([store.devices(), store.read("direct")]).toEqual([[TV, { ...LAB, exit: "blocked" }], null]);
+      expect(restoreInto(store, withDevices([TV]), CAREFUL).devices).toBe(1);
+      expect([store.devices(), store.read("default_exit")]).toEqual([[TV, PHONE], null]);
     });
   });
 
@@ -167,21 +156,17 @@ describe("the devices of a backup", () => {
     });
   });
 
-  test("that overlap those that are there, or are too many, change nothing", () => {
+  test("that are too many change nothing", () => {
     withStore((store) => {
-      store.saveDevice(LAB);
-      const within = { ...LAB, id: "10.1.2.0/24" };
-      expect(() => restoreInto(store, withDevices([TV, within]), CAREFUL)).toThrow(
-        "the devices 10.1.0.0/16 and 10.1.2.0/24 overlap; nothing was changed",
-      );
+      store.saveDevice(PHONE);
       const many = Array.from({ length: MOST_ASSIGNED }, (_, n) => ({
-        ...LAB,
-        id: `10.${2 + (n >> 8)}.${n & 255}.0/24`,
+        ...TV,
+        id: `02:00:00:01:${(n >> 8).toString(16).padStart(2, "0")}:${(n & 255).toString(16).padStart(2, "0")}`,
       }));
       expect(() => restoreInto(store, withDevices(many), CAREFUL)).toThrow(
         "there would be more than 1000 devices with a name or an exit; nothing was changed",
       );
-      expect(store.devices()).toEqual([LAB]);
+      expect(store.devices()).toEqual([PHONE]);
     });
   });
 
@@ -195,17 +180,81 @@ describe("the devices of a backup", () => {
   });
 });
 
+describe("the tunnels of a backup", () => {
+  const leadsTo = (name: string) => ({ provider: "custom" as const, name, wanted: "Sweden", since: 1 });
+  const TUNNELS = [
+    { name: "tv", connection: leadsTo("home") },
+    { name: "work", connection: null },
+  ];
+  const rows = (store: Store) =>
+    [...savedTunnelsIn(store.settings())].map(([name, { slot, connection }]) => [
+      name,
+      slot,
+      connection?.name,
+    ]);
+
+  test("get free slots here; the tunnels that are here stay", () => {
+    withStore((store) => {
+      store.write("tunnel other", JSON.stringify({ slot: 1, connection: leadsTo("x") }));
+      store.write("tunnel work", JSON.stringify({ slot: 5, connection: null }));
+      restoreInto(store, { ...contents({}), tunnels: TUNNELS }, CAREFUL);
+      expect(rows(store)).toEqual([
+        ["other", 1, "x"],
+        ["tv", 2, "home"],
+        ["work", 5, undefined],
+      ]);
+    });
+  });
+
+  test("are what a backup of here holds, and an older backup has none", () => {
+    withStore((store) => {
+      expect(contentsOf(store, NOW)).not.toHaveProperty("tunnels");
+      restoreInto(store, { ...contents({}), tunnels: TUNNELS }, CAREFUL);
+      expect(contentsOf(store, NOW).tunnels).toEqual(TUNNELS);
+      restoreInto(store, contents({}, []), CAREFUL);
+      expect(contentsOf(store, NOW).tunnels).toEqual(TUNNELS);
+    });
+  });
+
+  test("replace one that leads elsewhere only if that is permitted", () => {
+    withStore((store) => {
+      store.write("tunnel tv", JSON.stringify({ slot: 3, connection: leadsTo("x") }));
+      const backup = { ...contents({}), tunnels: TUNNELS };
+      expect(() => restoreInto(store, backup, CAREFUL)).toThrow(
+        'already present: the tunnel "tv"; nothing was changed; pass --replace to replace them',
+      );
+      restoreInto(store, backup, { ...CAREFUL, replace: true });
+      expect(rows(store)[0]).toEqual(["tv", 3, "home"]);
+    });
+  });
+
+  test("are refused if there would be too many, or if a name is invalid or there twice", async () => {
+    withStore((store) => {
+      for (let slot = 1; slot < 7; slot++)
+        store.write(`tunnel t${slot}`, JSON.stringify({ slot, connection: null }));
+      expect(() => restoreInto(store, { ...contents({}), tunnels: TUNNELS }, CAREFUL)).toThrow(
+        "there would be more than 8 tunnels; nothing was changed",
+      );
+      expect(store.servers()).toEqual([]);
+    });
+    for (const names of [["main"], ["TV"], ["direct"], ["a", "a"]]) {
+      const tunnels = names.map((name) => ({ name, connection: null }));
+      await expect(checkedContents({ ...contents({}), tunnels })).rejects.toThrow("the backup is damaged");
+    }
+  });
+});
+
 describe("a restore while the service runs", () => {
   /** A gateway, and its backup. */
   async function live(directory: string) {
     const gateway = await Gateway.started(directory);
-    const { store, controller, savedState, host } = gateway;
+    const { store, tunnels, savedState, host } = gateway;
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
     const loads: number[] = [];
     const backup = liveBackup({
       store,
       catalogue,
-      controller,
+      tunnels,
       savedState,
       host,
       takeUpAccount: async () => {},
@@ -246,6 +295,21 @@ describe("a restore while the service runs", () => {
         "a tunnel is up or being brought up; disconnect first: portcullis disconnect",
       );
       expect(gateway.store.servers()).toEqual([]);
+    }));
+
+  test("makes the tunnels of the backup, and waits until none is up", () =>
+    inTunnelDirectory(async (directory) => {
+      const { gateway, backup } = await live(directory);
+      const { tunnels } = gateway;
+      const given = { ...contents({}), tunnels: [{ name: "work", connection: null }] };
+      const { controller } = await tunnels.opened("tv");
+      await controller.connect(ONE);
+      await expect(backup.restore(given, CAREFUL)).rejects.toThrow(
+        "a tunnel is up or being brought up; disconnect first: portcullis tunnel tv disconnect",
+      );
+      await controller.disconnect();
+      await backup.restore(given, CAREFUL);
+      expect(tunnels.all().map(({ name }) => name)).toEqual(["main", "tv", "work"]);
     }));
 
   test("is not undone by state that could not be saved before it", () =>

@@ -109,7 +109,7 @@ test(
         await Bun.sleep(250);
       }
     }
-    expect(bodies).toBe(3);
+    expect(bodies).toBe(4);
   },
   TIMEOUT_MS,
 );

@@ -20,6 +20,7 @@ beforeAll(async () => {
     `#!/bin/sh
 case "$*" in
 "servers --places --names") cat ${folder}/names ;;
+"tunnels --names") printf '%s\\n' main tv ;;
 "devices --names") printf '%s\\n' 02:00:00:00:00:20 'living room' ;;
 "devices --exits") printf '%s\\n' main blocked ;;
 esac
@@ -57,6 +58,17 @@ test("bash completes commands, subcommands, options and choices", () => {
   // An option's values, and a value that cannot be completed.
   expect(bash("add", "--endpoint", "")).toEqual([]);
   expect(bash("keypair", "")).toEqual([]);
+});
+
+test("bash completes each operand of a tunnel's command", () => {
+  expect(bash("tunnel", "")).toEqual(["main", "tv"]);
+  expect(bash("tunnel", "tv", "")).toEqual(["connect", "disconnect", "remove"]);
+  expect(bash("tunnel", "tv", "connect", "se")).toEqual(["se-1"]);
+  expect(bash("tunnel", "tv", "connect", "se-1", "--provider", "")).toEqual([
+    "managed",
+    "custom",
+    "imported",
+  ]);
 });
 
 test("bash completes servers by name, quoted, except names that look like options", () => {
@@ -109,6 +121,9 @@ test.skipIf(Bun.which("fish") === null)("fish completes as bash does", () => {
   expect(complete("portcullis conn")).toEqual(["connect"]);
   expect(complete("portcullis killswitch status --j")).toEqual(["--json"]);
   expect(complete("portcullis remove --provider ").toSorted()).toEqual(["custom", "imported"]);
+  expect(complete("portcullis tunnel ").toSorted()).toEqual(["main", "tv"]);
+  expect(complete("portcullis tunnel tv ").toSorted()).toEqual(["connect", "disconnect", "remove"]);
+  expect(complete("portcullis tunnel tv connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
   expect(complete("portcullis device --url x tv ").toSorted()).toEqual(["exit", "name"]);
   expect(complete("portcullis device tv exit ").toSorted()).toEqual(["blocked", "main"]);
   expect(complete("portcullis device liv")).toEqual(["living room"]);

@@ -11,13 +11,14 @@ import type { Mac } from "../../src/mac.ts";
 import { type KernelListener, watchKernel } from "../../src/network/kernel-events.ts";
 import type { Lan } from "../../src/network/lan.ts";
 import { Store } from "../../src/store/store.ts";
+import { isTunnelName } from "../../src/tunnel/name.ts";
 import { FakeHost } from "../fake/host.ts";
 import { newDirectory } from "../tunnel/directory.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
 const PHONE = "02:00:00:00:00:30" as Mac;
 const LEASES = "/var/lib/misc/dnsmasq.leases";
-const WATCHED = { links: [], routingTable: 20556, firewallTable: "inet portcullis" };
+const WATCHED = { links: [], routingTables: [20556], firewallTable: "inet portcullis" };
 
 const LAN0: Lan = {
   interface: "lan0",
@@ -28,7 +29,6 @@ const LAN0: Lan = {
 class World {
   readonly host = new FakeHost();
   readonly told: DeviceUpdate[] = [];
-  readonly alerts: string[] = [];
   readonly warnings: string[] = [];
   readonly parts: PolicyPart[] = [];
   tunnels = ["main", "amsterdam"];
@@ -46,20 +46,19 @@ class World {
   }
 
   fresh(): Devices {
-    const { host, store, told, alerts, warnings, parts } = this;
+    const { host, store, told, warnings, parts } = this;
     return new Devices({
       host,
       store,
       killSwitch: {
         update: async (owner, part) => {
-          expect(owner).toBe("devices");
+          expect(isTunnelName(owner)).toBe(false);
           parts.push(part);
           await this.load();
         },
       },
       tunnelNames: () => this.tunnels,
       publish: (update) => told.push(update),
-      alarm: (code, message) => alerts.push(`${code}: ${message}`),
       log: { warn: (message) => warnings.push(message) },
     });
   }
@@ -90,8 +89,7 @@ afterEach(() => {
   rmSync(world.directory, { recursive: true });
 });
 
-const refusal = (code: "bad_request" | "not_found" | "forbidden", message: string) =>
-  new GatewayError(code, message);
+const refusal = (code: "bad_request" | "not_found", message: string) => new GatewayError(code, message);
 
 test("a device appears with its first packet, and listeners are told once", async () => {
   world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
@@ -186,12 +184,12 @@ test("a name comes from the person, else from the DHCP lease", async () => {
 
 test("a device is assigned before it was ever seen, and keeps name and exit across a restart", async () => {
   await world.devices.assign("02-00-00-00-00-20", { name: "TV", exit: "amsterdam" });
-  await world.devices.assign("10.1.2.3/16", { exit: "blocked" });
+  await world.devices.assign(PHONE, { exit: "blocked" });
   await world.devices.setDefaultExit("blocked");
   const expected = {
     devices: [
       { id: TV, exit: { to: "tunnel", name: "amsterdam" } },
-      { id: "10.1.0.0/16", exit: { to: "blocked" } },
+      { id: PHONE, exit: { to: "blocked" } },
     ],
     defaultExit: { to: "blocked" },
   };
@@ -200,11 +198,10 @@ test("a device is assigned before it was ever seen, and keeps name and exit acro
   expect(before).toEqual({
     devices: [
       { ...UNSEEN, id: TV, name: "TV", exit: "amsterdam" },
-      { ...UNSEEN, id: "10.1.0.0/16", name: "", exit: "blocked" },
-    ].toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      { ...UNSEEN, id: PHONE, name: "", exit: "blocked" },
+    ],
     default_exit: "blocked",
     exits: ["main", "amsterdam", "blocked"],
-    direct_allowed: false,
   });
   world.devices = world.fresh();
   await world.devices.load();
@@ -297,9 +294,8 @@ test("changes at once are made one after another", async () => {
   expect(world.store.read("default_exit")).toBe("amsterdam");
 });
 
-const NO_TUNNEL = "exit: there is no such tunnel; the exits are main, amsterdam, blocked, direct";
-const FORBIDDEN =
-  "exit: direct is not allowed; the operator can allow it on the gateway: sudo portcullis direct on";
+const NO_TUNNEL = "exit: there is no such tunnel; the exits are main, amsterdam, blocked";
+const NO_MAC = "id: must be a MAC address, such as 02:00:00:00:00:20";
 
 test.each([
   [TV, {}, refusal("bad_request", "name or exit is required")],
@@ -307,46 +303,25 @@ test.each([
   [TV, { exit: "" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "Main" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "__proto__" }, refusal("not_found", NO_TUNNEL)],
-  [TV, { exit: "direct" }, refusal("forbidden", FORBIDDEN)],
+  [TV, { exit: "direct" }, refusal("not_found", NO_TUNNEL)],
   [TV, { name: "a\nb" }, refusal("bad_request", "name: contains a control character")],
   [TV, { name: "TV", exit: "oslo" }, refusal("not_found", NO_TUNNEL)],
-  [
-    "tv",
-    { name: "TV" },
-    refusal("bad_request", "id: must be a MAC address or, for devices behind another router, a prefix"),
-  ],
+  ["tv", { name: "TV" }, refusal("bad_request", NO_MAC)],
+  ["10.1.0.0/16", { name: "TV" }, refusal("bad_request", NO_MAC)],
 ])("to give %s %j is refused", async (id, given, error) => {
   await expect(world.devices.assign(id, given)).rejects.toThrow(error);
   await world.host.pass(0);
   expect([world.store.devices(), world.parts.length]).toEqual([[], 1]);
 });
 
-test("the default exit is a tunnel or blocked, never direct", async () => {
-  await world.devices.setDirect(true);
-  await expect(world.devices.setDefaultExit("direct")).rejects.toThrow(
-    refusal("bad_request", "exit: the default exit cannot be direct; give it to single devices"),
-  );
+test("the default exit is a tunnel or blocked", async () => {
   await expect(world.devices.setDefaultExit("oslo")).rejects.toThrow(refusal("not_found", NO_TUNNEL));
   await world.host.pass(0);
   expect((await world.devices.list()).default_exit).toBe("main");
 });
 
-test("prefixes that overlap are refused, and a device that nobody knows cannot be forgotten", async () => {
-  await world.devices.assign("10.1.0.0/16", { exit: "blocked" });
-  await expect(world.devices.assign("10.1.2.0/24", { exit: "main" })).rejects.toThrow(
-    "id: overlaps 10.1.0.0/16, which is a device already; remove it first",
-  );
-  await world.devices.assign("10.1.0.0/16", { exit: "main" });
+test("a device that nobody knows cannot be forgotten", async () => {
   await expect(world.devices.forget(TV)).rejects.toThrow(refusal("not_found", "id: there is no such device"));
-  await world.host.pass(0);
-});
-
-test("a prefix of the LAN's own cable is refused: it would move devices that nobody has named", async () => {
-  for (const id of ["192.168.0.0/16", "192.168.7.0/24", "192.168.7.20", "fd00::/8"])
-    await expect(world.devices.assign(id, { exit: "blocked" })).rejects.toThrow(
-      /^id: overlaps (192\.168\.7\.0\/24|fd00:7::\/64), the network of lan0 itself; give the devices there by their MAC addresses$/,
-    );
-  expect(world.store.devices()).toEqual([]);
 });
 
 test("however many events the kernel drops, the table is read once a second", async () => {
@@ -379,7 +354,8 @@ test("what changes while the table is read is not lost", async () => {
 });
 
 test("there is a bound to what people may assign", async () => {
-  const id = (number: number) => `10.${number >> 8}.${number & 255}.0/24`;
+  const id = (number: number) =>
+    `02:00:00:01:${[number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":")}`;
   for (let number = 0; number < MOST_ASSIGNED; number++)
     world.store.saveDevice({ id: id(number), name: "x", exit: null });
   await world.devices.load();
@@ -391,38 +367,10 @@ test("there is a bound to what people may assign", async () => {
   await world.devices.assign(TV, { name: "TV" });
 });
 
-test("direct is for those who have it, as long as the operator allows it; then they are blocked", async () => {
-  expect(await world.devices.setDirect(true)).toEqual([]);
-  await world.devices.assign(TV, { name: "TV", exit: "direct" });
-  await world.devices.assign(PHONE, { exit: "direct" });
-  await world.devices.assign(PHONE, { exit: "main" });
-  expect(world.parts.at(-1)?.devices).toEqual([
-    { id: TV, exit: { to: "direct" } },
-    { id: PHONE, exit: { to: "tunnel", name: "main" } },
-  ]);
-  expect((await world.devices.list()).exits).toEqual(["main", "amsterdam", "blocked", "direct"]);
-  expect(world.devices.counts()).toEqual({ main: 1, amsterdam: 0, blocked: 0, direct: 1 });
-  expect(await world.devices.setDirect(false)).toEqual([`TV (${TV})`]);
-  expect(world.parts.at(-1)?.devices?.[0]).toEqual({ id: TV, exit: { to: "blocked" } });
-  await expect(world.devices.assign(TV, { exit: "direct" })).rejects.toThrow(refusal("forbidden", FORBIDDEN));
-  // Allowed again, it is not given back.
-  await world.devices.setDirect(true);
-  await world.devices.setDirect(true);
-  expect(await world.row(TV)).toMatchObject({ exit: "blocked", assigned: true });
-  expect(world.alerts).toEqual([
-    "direct_allowed: The operator allows devices to leave outside the tunnel.",
-    `device_direct: TV (${TV}) leaves outside the tunnel now.`,
-    `device_direct: ${PHONE} leaves outside the tunnel now.`,
-    `device_not_direct: ${PHONE} no longer leaves outside the tunnel.`,
-    `direct_withdrawn: No device may leave outside the tunnel any more. Blocked now: TV (${TV}).`,
-    "direct_allowed: The operator allows devices to leave outside the tunnel.",
-  ]);
-});
-
-test("whatever the database says, nothing is direct that the operator does not allow", async () => {
+test("whatever the database says, an exit that this version does not know means blocked", async () => {
   world.store.saveDevice({ id: TV, name: null, exit: "direct" });
   world.store.saveDevice({ id: PHONE, name: null, exit: "Not An Exit" });
-  world.store.saveDevice({ id: "not an id", name: null, exit: "direct" });
+  world.store.saveDevice({ id: "10.1.0.0/16", name: null, exit: "main" });
   world.store.write("default_exit", "direct");
   await world.devices.load();
   expect(world.parts.at(-1)).toEqual({
@@ -434,13 +382,10 @@ test("whatever the database says, nothing is direct that the operator does not a
   });
 });
 
-test("a tunnel says who uses it", async () => {
-  await world.devices.assign(TV, { name: "TV", exit: "amsterdam" });
-  await world.devices.assign(PHONE, { exit: "amsterdam" });
-  expect(world.devices.devicesOf("amsterdam")).toEqual([`TV (${TV})`, PHONE]);
-  expect(world.devices.devicesOf("main")).toEqual(["the devices without an exit of their own"]);
-  await world.devices.setDefaultExit("blocked");
-  expect(world.devices.devicesOf("main")).toEqual([]);
+test("the devices are counted by exit", async () => {
+  await world.devices.assign(TV, { exit: "amsterdam" });
+  world.host.setNeighbour("192.168.7.30", "lan0", PHONE, "STALE");
+  expect(world.devices.counts()).toEqual({ main: 1, amsterdam: 1, blocked: 0 });
 });
 
 test("of many invented devices listeners hear at a pace that they can follow, and in the end of all", async () => {

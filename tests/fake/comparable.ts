@@ -25,10 +25,10 @@ function comparableTable(listing: string): unknown {
   return {
     finalRulesStand: finalRulesStand(listing),
     isDormant: isDormant(chains),
-    chains: [...chains].map(([name, [head = "", ...rules]]) => [
+    // The head of a hooked chain has no comment.
+    chains: [...chains].map(([name, lines]) => [
       name,
-      head.replace(/priority [^;]+;/, ""),
-      rules.map((rule) => /comment "[^"]*"$/.exec(rule)?.[0] ?? rule),
+      lines.map((line) => /comment "[^"]*"$/.exec(line)?.[0] ?? line.replace(/priority [^;]+;/, "")),
     ]),
   };
 }

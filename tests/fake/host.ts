@@ -53,6 +53,8 @@ export class FakeHost implements Host, Internet {
   private readonly nftables = new Nftables(this);
   readonly links = this.iproute2.links;
   readonly routes = this.iproute2.routes;
+  /** Those of every tunnel, by number. */
+  readonly routingTables = this.iproute2.tables;
   readonly rules = this.iproute2.rules;
   readonly neighbours = this.iproute2.neighbours;
   readonly tables = this.nftables.tables;
@@ -82,6 +84,11 @@ export class FakeHost implements Host, Internet {
       throw new GatewayError("kernel_refused", `${command}: made to fail after its effect`);
     if (failure === "late") throw new GatewayError("timed_out", `${command} did not finish within 30 s`);
     return answer;
+  }
+
+  /** How many programs watch. */
+  get watching(): number {
+    return this.watchers.size;
   }
 
   watch(argv: readonly string[], onLine: (line: string) => void, onExit: () => void): Watch {
@@ -211,8 +218,8 @@ export class FakeHost implements Host, Internet {
     this.iproute2.deleteLink(name);
   }
 
-  removeRoute(prefix: string): void {
-    this.iproute2.removeRoute(prefix);
+  removeRoute(prefix: string, table?: number): void {
+    this.iproute2.removeRoute(prefix, table);
   }
 
   removeAddress(name: string, address: string): void {

@@ -29,14 +29,18 @@ interface Machine {
 /** What `ip` does: links, addresses, routes and rules. As in the real kernel a link takes its routes with it. */
 export class Iproute2 {
   readonly links = new Map<string, FakeLink>();
-  /** The tunnel's routing table: prefix to interface. */
-  readonly routes = new Map<string, string>();
+  /** Each tunnel's routing table: prefix to interface. */
+  readonly tables = new Map(
+    Array.from({ length: 8 }, (_, slot) => [20556 + slot, new Map<string, string>()]),
+  );
+  /** That of the tunnel `main`. */
+  readonly routes = this.table(20556);
   /** Without the kernel's own. */
   readonly rules: Record<Family, string[]> = { "-4": [], "-6": [] };
   /** The neighbour table, by address. */
   readonly neighbours = new Map<string, FakeNeighbour>();
   /** Whose table exists: the first attempt at a route makes it, and for IPv6 the first rule that leads to it. */
-  private readonly tabled = new Set<Family>();
+  private readonly tabled = new Set<string>();
 
   constructor(private readonly machine: Machine) {
     this.links.set("lo", newLink({ up: true, mtu: 65536, addresses: ["127.0.0.1/8", "::1/128"] }));
@@ -47,7 +51,10 @@ export class Iproute2 {
     if (!this.machine.hasIpv6 && /^ip (-j -6 rule|-6 )/.test(command)) {
       fail("Address family not supported by protocol");
     }
-    const show = /^ip -j (-4|-6) (rule show|route show default|route show table 20556)$/.exec(command);
+    const show =
+      /^ip -j (-4|-6) (rule show|route show default|route show table 2055[6-9]|route show table 2056[0-3])$/.exec(
+        command,
+      );
     if (show) return JSON.stringify(this.shown(show[1] as Family, show[2] ?? ""));
     const batch = /^ip (?:(-4|-6) )?-batch -$/.exec(command);
     if (batch) return this.batch(stdin, batch[1] as Family | undefined);
@@ -75,7 +82,8 @@ export class Iproute2 {
 
   deleteLink(name: string): string {
     if (!this.links.delete(name)) fail(`Cannot find device "${name}"`);
-    for (const [prefix, dev] of this.routes) if (dev === name) this.routes.delete(prefix);
+    for (const routes of this.tables.values())
+      for (const [prefix, dev] of routes) if (dev === name) routes.delete(prefix);
     this.tell(`[LINK]Deleted 9: ${name}: <POINTOPOINT,NOARP> mtu 1420 qdisc noop state DOWN`);
     return "";
   }
@@ -84,10 +92,10 @@ export class Iproute2 {
     return this.links.get(name) ?? fail(`Cannot find device "${name}"`);
   }
 
-  removeRoute(prefix: string): void {
-    const link = this.routes.get(prefix);
-    this.routes.delete(prefix);
-    this.tell(`[ROUTE]Deleted ${prefix} dev ${link} table 20556 scope link `);
+  removeRoute(prefix: string, table = 20556): void {
+    const link = this.table(table).get(prefix);
+    this.table(table).delete(prefix);
+    this.tell(`[ROUTE]Deleted ${prefix} dev ${link} table ${table} scope link `);
   }
 
   removeAddress(name: string, address: string): void {
@@ -126,7 +134,7 @@ export class Iproute2 {
     if (verb === "add") {
       if (rules.some((rule) => isSameRule(rule, text))) fail("File exists");
       rules.push(text);
-      if (family === "-6" && text.endsWith("lookup 20556")) this.tabled.add(family);
+      if (family === "-6" && text.endsWith("lookup 20556")) this.tabled.add(`${family} 20556`);
       this.tell(`[RULE]${text}`);
       return "";
     }
@@ -140,8 +148,9 @@ export class Iproute2 {
   private shown(family: Family, what: string): unknown[] {
     if (what === "rule show") return this.shownRules(family);
     if (what === "route show default") return family === "-4" ? this.defaultRoutes() : [];
-    if (!this.tabled.has(family)) fail("FIB table does not exist");
-    return [...this.routes]
+    const table = Number(what.split(" ").at(-1));
+    if (!this.tabled.has(`${family} ${table}`)) fail("FIB table does not exist");
+    return [...this.table(table)]
       .filter(([prefix]) => familyOf(prefix) === family)
       .map(([prefix, dev]) => ({ dst: shownPrefix(prefix), dev }));
   }
@@ -174,10 +183,10 @@ export class Iproute2 {
     }
     const [, mtu] = /^link set dev \S+ mtu (\d+) up$/.exec(line) ?? [];
     if (mtu !== undefined) return this.bringUp(device, Number(mtu));
-    if (/^route replace \S+ dev \S+ table 20556$/.test(line)) return this.replaceRoute(first, device);
-    if (/^route del \S+ table 20556$/.test(line)) {
-      return this.routes.delete(first) ? "" : fail("No such process");
-    }
+    const [, replaced] = /^route replace \S+ dev \S+ table (\d+)$/.exec(line) ?? [];
+    if (replaced !== undefined) return this.replaceRoute(first, device, Number(replaced));
+    const [, table] = /^route del \S+ table (\d+)$/.exec(line) ?? [];
+    if (table !== undefined) return this.table(Number(table)).delete(first) ? "" : fail("No such process");
     const [, verb, rule] = /^rule (add|del) (priority \d+.*)$/.exec(line) ?? [];
     if (rule === undefined || family === undefined) return unknown(line);
     return this.changeRule(verb as "add" | "del", family, rule);
@@ -196,13 +205,17 @@ export class Iproute2 {
     return "";
   }
 
-  private replaceRoute(prefix: string, device: string): string {
+  private replaceRoute(prefix: string, device: string, table: number): string {
     const { up } = this.link(device);
-    this.tabled.add(familyOf(prefix));
+    this.tabled.add(`${familyOf(prefix)} ${table}`);
     if (!up) fail("Network is down");
-    this.routes.set(prefix, device);
-    this.tell(`[ROUTE]${prefix} dev ${device} table 20556 scope link `);
+    this.table(table).set(prefix, device);
+    this.tell(`[ROUTE]${prefix} dev ${device} table ${table} scope link `);
     return "";
+  }
+
+  private table(number: number): Map<string, string> {
+    return this.tables.get(number) ?? unknown(`table ${number}`);
   }
 
   private tell(line: string): void {

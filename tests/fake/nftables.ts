@@ -98,10 +98,14 @@ function chainsJson([key, listing]: [string, string]): unknown[] {
 /** What `nft -e` says of a table that it has loaded. */
 function echoOf(table: string): string {
   return [...chainsListed(table)]
-    .flatMap(([name, [head = "", ...rules]]) => [
-      `add chain inet portcullis ${name} { ${head} }`,
-      ...rules.map((rule) => `add rule inet portcullis ${name} ${rule}`),
-    ])
+    .flatMap(([name, lines]) => {
+      const [head = "", ...rules] = lines;
+      const isHooked = head.startsWith("type ");
+      return [
+        `add chain inet portcullis ${name}${isHooked ? ` { ${head} }` : ""}`,
+        ...(isHooked ? rules : lines).map((rule) => `add rule inet portcullis ${name} ${rule}`),
+      ];
+    })
     .join("\n");
 }
 

@@ -20,6 +20,10 @@ const ENDPOINTS = [
   "delete /api/custom/remove/{name}",
   "post /api/import",
   "delete /api/import/{name}",
+  "get /api/tunnels",
+  "put /api/tunnels/{name}",
+  "post /api/tunnels/{name}/disconnect",
+  "delete /api/tunnels/{name}",
   "get /api/devices",
   "put /api/devices/{id}",
   "delete /api/devices/{id}",
@@ -80,6 +84,7 @@ test("each message of /ws is a schema of its own, named as its type", async () =
   const { event, ...messages } = components.schemas;
   expect(Object.keys(messages)).toEqual([
     "status_change",
+    "tunnel_update",
     "server_update",
     "device_update",
     "security_alert",

@@ -13,6 +13,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   host.onEvent = () => {};
+  await home.graph.tunnels.supervisor.look();
   await home.graph.controller.repair();
 });
 

@@ -25,22 +25,28 @@ test("whoever opens the socket is told the status, once", async () => {
   expect(await listener.received(2)).toEqual([await statusEvent(), UPDATE]);
 });
 
-test("changes of the status, of a list and of the protection arrive in order", async () => {
+test("changes of the status, of a tunnel, of a list and of the protection arrive in order", async () => {
   const listener = await join();
   await listener.received(1);
   await home.connect();
-  await listener.received(3);
+  await listener.received(5);
   expect((await home.send("POST", "/api/custom/add", JSON.stringify(BODY))).status).toBe(200);
   home.host.removeTable();
   await home.graph.killSwitch.mend();
   await home.send("POST", "/api/disconnect");
-  const [, dialled, moved, update, altered, restored, back] = await listener.received(7);
+  const [, dialled, dialling, moved, arrived, update, altered, restored, back, ended] =
+    await listener.received(10);
+  const row = { name: "main", provider: "managed", wanted: "se-1", devices: 0 };
   expect(dialled).toMatchObject({ type: "status_change", payload: { state: "connecting" } });
+  expect(dialling).toMatchObject({ type: "tunnel_update", payload: { ...row, state: "connecting" } });
   expect(moved).toMatchObject({ type: "status_change", payload: { connected: true, server: "se-1" } });
+  expect(arrived).toMatchObject({ type: "tunnel_update", payload: { ...row, state: "connected" } });
   expect(update).toEqual({ type: "server_update", payload: { provider: "custom", count: 1 } });
   expect(altered).toMatchObject({ type: "security_alert", payload: { code: "firewall_altered" } });
   expect(restored).toMatchObject({ type: "security_alert", payload: { code: "firewall_restored" } });
   expect(back).toEqual(await statusEvent());
+  const [main] = await home.gateway.tunnels();
+  expect(ended).toEqual({ type: "tunnel_update", payload: main });
 });
 
 test("Bun's own client hears them as a browser would", async () => {
@@ -63,7 +69,11 @@ test("a change while the status is read is not followed by the older one", async
   await late.received(1);
   publish(UPDATE);
   expect(first).toMatchObject({ payload: { connected: false, state: "disconnected" } });
-  expect(await listener.received(2)).toEqual([first, UPDATE]);
+  expect(await listener.received(3)).toEqual([
+    first,
+    expect.objectContaining({ type: "tunnel_update" }),
+    UPDATE,
+  ]);
   expect(await late.received(2)).toEqual([first, UPDATE]);
 });
 

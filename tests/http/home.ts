@@ -73,7 +73,7 @@ export class Home {
     for (const [path, text] of Object.entries({ ...FILES, ...files })) host.files.set(path, text);
     const stateDir = newDirectory();
     const graph = await graphOn(host, settingsFrom({ ...FLAGS, stateDir }));
-    await graph.controller.start(graph.catalogue);
+    await graph.tunnels.start(graph.catalogue);
     return new Home(host, graph, stateDir, options);
   }
 

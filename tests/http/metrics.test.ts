@@ -42,7 +42,7 @@ test("the whole text, as a gateway with a tunnel has it", async () => {
   }
   const { text, headers } = await home.again("GET", "/metrics");
   expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
-  const labels = `{interface="wg0",public_key="${PUBLIC}"}`;
+  const labels = `{interface="wg0",public_key="${PUBLIC}",tunnel="main"}`;
   // The handshake is looked for every 100 ms at the least.
   const [, sum = ""] = /^portcullis_connect_duration_seconds_sum (.*)$/m.exec(text) ?? [];
   expect(Number(sum)).toBeWithin(9.5, 9.8);
@@ -55,6 +55,9 @@ wireguard_received_bytes_total${labels} 9007199254740991
 # HELP wireguard_latest_handshake_seconds Unix time of the latest handshake, 0 before the first.
 # TYPE wireguard_latest_handshake_seconds gauge
 wireguard_latest_handshake_seconds${labels} 1700000009.95
+# HELP portcullis_tunnel_connected 1 while the tunnel has a live session with a server.
+# TYPE portcullis_tunnel_connected gauge
+portcullis_tunnel_connected{tunnel="main"} 1
 # HELP portcullis_connected 1 while there is a live session with a server.
 # TYPE portcullis_connected gauge
 portcullis_connected 1
@@ -90,7 +93,6 @@ portcullis_connect_duration_seconds_count 3
 # TYPE portcullis_devices gauge
 portcullis_devices{exit="main"} 0
 portcullis_devices{exit="blocked"} 0
-portcullis_devices{exit="direct"} 0
 # HELP portcullis_build_info The version that runs; always 1.
 # TYPE portcullis_build_info gauge
 portcullis_build_info{version="${version}",bun="${Bun.version}",arch="${process.arch}"} 1
@@ -110,7 +112,7 @@ test("a tunnel without a handshake has its time at 0", async () => {
   home.host.silent.add(ENDPOINT);
   const peer = home.host.links.get("wg0")?.device?.peer;
   if (peer) peer.latestHandshake = 0;
-  const labels = { interface: "wg0", public_key: PUBLIC };
+  const labels = { interface: "wg0", public_key: PUBLIC, tunnel: "main" };
   expect(await figure("wireguard_latest_handshake_seconds", labels)).toBe(0);
 });
 

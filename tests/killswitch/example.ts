@@ -9,6 +9,7 @@ import type { HostNetwork } from "../../src/network/host-network.ts";
 import { cidr, cidrs, ip, ips } from "../fake/address.ts";
 
 export const FIRST: FirewallTunnel = {
+  tunnel: "main",
   interface: "wg0",
   mark: 0x104c,
   zone: 1,
@@ -18,12 +19,24 @@ export const FIRST: FirewallTunnel = {
 };
 
 export const SECOND: FirewallTunnel = {
+  tunnel: "main",
   interface: "wg1",
   mark: 0x104c,
   zone: 2,
   endpoint: { address: ip("2001:db8::1"), port: 443 },
   addresses: [ip("10.65.0.2")],
   resolvers: [ip("10.65.0.1")],
+};
+
+/** Of another slot than the first two, as a tunnel for some devices is. */
+export const FURTHER: FirewallTunnel = {
+  tunnel: "amsterdam",
+  interface: "wg2",
+  mark: 0x114c,
+  zone: 3,
+  endpoint: { address: ip("192.0.2.3"), port: 51820 },
+  addresses: ips("10.66.0.2", "fd00:66::2"),
+  resolvers: ips("10.66.0.1", "fd00:66::1"),
 };
 
 export const LOOKUP: Lookup = { resolvers: ips("192.168.7.254", "2001:db8::53"), sourcePort: 20053 };
@@ -57,6 +70,7 @@ export const POLICIES = {
   connecting: { ...BLOCKED, endpoints: [FIRST] },
   connected: { ...BLOCKED, endpoints: [FIRST], carrying: [FIRST] },
   switching: { ...BLOCKED, endpoints: [FIRST, SECOND], carrying: [FIRST, SECOND] },
+  "two-tunnels": { ...BLOCKED, endpoints: [FIRST, FURTHER], carrying: [FIRST, FURTHER] },
   /** One cable: the LAN and the way to the internet are the same interface. */
   "one-armed-connected": {
     ...BLOCKED,

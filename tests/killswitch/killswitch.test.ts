@@ -77,7 +77,7 @@ describe.each(DAMAGES)("$what", ({ layer, by }) => {
       expect(kernelState(host)).toBe(before);
       await host.pass(MINUTE_MS);
       expect(gateway.alerts).toEqual([`${layer}_altered`, `${layer}_restored`]);
-      expect(await gateway.tunnel.killSwitch.stands()).toBe(true);
+      expect(await gateway.tunnels.killSwitch.stands()).toBe(true);
       expect(await gateway.controller.fault()).toBeNull();
     });
   });
@@ -125,12 +125,12 @@ describe("an nft that does not echo what it has loaded", () => {
       const { host } = gateway;
       const before = kernelState(host);
       by(host);
-      expect(await gateway.tunnel.killSwitch.stands()).toBe(false);
+      expect(await gateway.tunnels.killSwitch.stands()).toBe(false);
       await host.pass(5);
       expect(kernelState(host)).toBe(before);
       await host.pass(MINUTE_MS);
       expect(gateway.alerts).toEqual(["firewall_altered", "firewall_restored"]);
-      expect(await gateway.tunnel.killSwitch.stands()).toBe(true);
+      expect(await gateway.tunnels.killSwitch.stands()).toBe(true);
     });
   }
 
@@ -470,7 +470,7 @@ describe("an nft that refuses", () => {
       host.removeTable();
       await host.pass(MINUTE_MS);
       expect(await controller.fault()).not.toBeNull();
-      expect(await gateway.tunnel.killSwitch.stands()).toBe(false);
+      expect(await gateway.tunnels.killSwitch.stands()).toBe(false);
       expect(gateway.alerts).toEqual(["firewall_altered", "protection_failed"]);
       host.fails = () => null;
       await host.pass(3_000);
@@ -493,28 +493,28 @@ describe("an nft that refuses", () => {
 describe("a look at the kernel", () => {
   /** Commands take so many turns, so that a look is under way when the next thing happens. */
   claim("that is under way during a connect does not restore an earlier state", async (gateway) => {
-    const { host, controller, tunnel } = gateway;
+    const { host, controller, tunnels } = gateway;
     for (let slow = 0; slow < 60; slow += 3) {
       host.turns = (command) => (command.startsWith("nft -s -n list") ? slow : 5);
       host.removeTable();
-      const mending = tunnel.killSwitch.mend();
+      const mending = tunnels.killSwitch.mend();
       await Promise.all([controller.connect(ONE), mending]);
       await host.pass(1_000);
       expect(host.table).toContain('oifname "wg0" accept');
       host.insertRule("output", "accept");
-      const again = tunnel.killSwitch.mend();
+      const again = tunnels.killSwitch.mend();
       await Promise.all([controller.disconnect(), again]);
       await host.pass(1_000);
       expect(host.table).not.toContain("wg0");
-      expect(await tunnel.killSwitch.stands()).toBe(true);
+      expect(await tunnels.killSwitch.stands()).toBe(true);
       await host.pass(10_000);
     }
     expect(stoodAlways(host)).toBe(true);
   });
 
   claim("does not take a pending change of ours for another program's", async (gateway) => {
-    const { host, tunnel } = gateway;
-    const { killSwitch } = tunnel;
+    const { host, tunnels } = gateway;
+    const { killSwitch } = tunnels;
     for (let slow = 0; slow < 60; slow += 3) {
       host.turns = (command) => (command.includes("rule show") ? slow : 5);
       const works = [

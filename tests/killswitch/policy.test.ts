@@ -3,17 +3,17 @@ import fc from "fast-check";
 import { mergedPolicy, type PolicyPart } from "../../src/killswitch/policy.ts";
 import type { Mac } from "../../src/mac.ts";
 import { ips } from "../fake/address.ts";
-import { EXEMPTION, FIRST, LOOKUP, NETWORK, POLICIES, SECOND } from "./example.ts";
+import { EXEMPTION, FIRST, FURTHER, LOOKUP, NETWORK, POLICIES } from "./example.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
 const DEVICES: PolicyPart = {
-  devices: [{ id: TV, exit: { to: "direct" } }],
+  devices: [{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }],
   defaultExit: { to: "blocked" },
 };
 
 const PARTS: Record<string, PolicyPart> = {
   devices: DEVICES,
-  amsterdam: { endpoints: [SECOND] },
+  amsterdam: { endpoints: [FURTHER] },
   exemption: { exemption: EXEMPTION },
   main: { endpoints: [FIRST], carrying: [FIRST], lookup: LOOKUP },
 };
@@ -29,12 +29,13 @@ describe("the policy of several owners", () => {
       lans: NETWORK.lans,
       uplink: "up0",
       uplinkPrefixes: NETWORK.uplinkPrefixes,
-      endpoints: [FIRST, SECOND],
+      addresses: NETWORK.addresses,
+      endpoints: [FIRST, FURTHER],
       carrying: [FIRST],
       lookups: [LOOKUP],
       exemptions: [EXEMPTION],
-      devices: [{ id: TV, exit: { to: "direct" } }],
-      unassigned: { to: "blocked" },
+      devices: [{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }],
+      defaultExit: { to: "blocked" },
     });
   });
 
@@ -47,11 +48,11 @@ describe("the policy of several owners", () => {
     });
     expect(policyOf(["amsterdam", "exemption"])).toEqual({
       ...POLICIES.blocked,
-      endpoints: [SECOND],
+      endpoints: [FURTHER],
       exemptions: [EXEMPTION],
     });
     expect(policyOf([])).toEqual(POLICIES.blocked);
-    expect(POLICIES.blocked.unassigned).toEqual({ to: "tunnel", name: "main" });
+    expect(POLICIES.blocked.defaultExit).toEqual({ to: "tunnel", name: "main" });
   });
 
   test("leaves out a tunnel's addresses that this machine or the LAN uses now", () => {
@@ -62,7 +63,12 @@ describe("the policy of several owners", () => {
       network,
     );
     const here = { ...FIRST, addresses: ips("10.64.0.2") };
-    expect(policy).toEqual({ ...POLICIES.blocked, endpoints: [here], carrying: [here] });
+    expect(policy).toEqual({
+      ...POLICIES.blocked,
+      addresses: network.addresses,
+      endpoints: [here],
+      carrying: [here],
+    });
   });
 
   test("does not depend on the order of their updates", () => {

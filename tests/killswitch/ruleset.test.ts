@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
-import type { FirewallTunnel, Policy } from "../../src/killswitch/policy.ts";
+import type { Exit, FirewallTunnel, Policy } from "../../src/killswitch/policy.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { cidrs, ips } from "../fake/address.ts";
 import { needsRoot } from "../fast.ts";
@@ -28,6 +28,10 @@ test("every rule has a comment", () => {
     const rules = text.split("\n").filter((line) => line.startsWith("    ") && !line.includes("policy "));
     expect(rules.filter((rule) => !/comment "[^"]+"$/.test(rule))).toEqual([]);
   }
+});
+
+test("no rule has a set of prefixes, which seems empty while the table is replaced", () => {
+  for (const text of Object.values(TEXTS)) expect(text).not.toMatch(/\{[^{}\n]*\/[0-9]+[^{}\n]*\}/);
 });
 
 test("with the kill switch off and no tunnel there is no table", () => {
@@ -58,7 +62,8 @@ const POLICY = fc.record({
   ]),
   uplink: fc.constantFrom("up0", null),
   uplinkPrefixes: fc.subarray(cidrs("192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64")),
-  ...{ endpoints: tunnels(), carrying: tunnels() },
+  addresses: addresses(),
+  ...{ endpoints: tunnels(), carrying: tunnels(), defaultExit: exit() },
   lookups: fc.array(fc.record({ resolvers: addresses(), sourcePort: fc.constantFrom(20053, 20054) }), {
     maxLength: 2,
   }),
@@ -67,12 +72,20 @@ const POLICY = fc.record({
     { maxLength: 2 },
   ),
   devices: fc.constant([]),
-  unassigned: fc.constant(POLICIES.blocked.unassigned),
 });
+
+function exit() {
+  return fc.constantFrom<Exit>(
+    { to: "tunnel", name: "main" },
+    { to: "tunnel", name: "amsterdam" },
+    { to: "blocked" },
+  );
+}
 
 function tunnels() {
   const tunnel = (like: FirewallTunnel) =>
     fc.record({
+      tunnel: fc.constant(like.tunnel),
       interface: fc.constant(like.interface),
       mark: fc.constant(like.mark),
       zone: fc.constant(like.zone),
@@ -112,6 +125,21 @@ needsRoot.test(
     ),
   60_000,
 );
+
+test("a tunnel that is not the default exit adds no rule for the LAN's or the gateway's own traffic", () => {
+  const linesOf = (text: string, names: readonly string[]) =>
+    names.flatMap((name) => text.split(`chain ${name} {`)[1]?.split("  }\n")[0]?.split("\n") ?? []);
+  const permitted = (policy: Policy) =>
+    linesOf(rulesetOf(policy), ["forward", "output", "into_wg0", "into_wg2"]).filter(
+      (rule) => /(accept|jump) /.test(rule) && !rule.includes("WireGuard"),
+    );
+  expect(permitted(POLICIES["two-tunnels"]).join("\n").replaceAll('"wg2", ', "")).toEqual(
+    permitted(POLICIES.connected).join("\n"),
+  );
+  expect(
+    permitted({ ...POLICIES["two-tunnels"], defaultExit: { to: "tunnel", name: "amsterdam" } }).join(),
+  ).not.toContain('"wg0"');
+});
 
 test("no rule of a blocked gateway accepts a forwarded packet", () => {
   const forward = rulesetOf(POLICIES.blocked).split("chain forward {")[1]?.split("  }\n")[0] ?? "accept";

@@ -234,11 +234,11 @@ describe("the LAN", () => {
   });
 
   test("is not the network of another tunnel, unless the operator names it", async () => {
-    const network = { ...HOME.network, wg7: { addresses: ["10.6.0.1/24"], type: "none" } };
+    const network = { ...HOME.network, wg77: { addresses: ["10.6.0.1/24"], type: "none" } };
     const lansOf = async (settings: Settings) =>
       (await hostNetworkOf(hostOf({ ...HOME, network }), settings)).lans.map((lan) => lan.interface);
     expect(await lansOf(DEFAULTS)).toEqual(["lan0"]);
-    expect(await lansOf({ ...DEFAULTS, lan: ["lan0", "wg7"] })).toEqual(["lan0", "wg7"]);
+    expect(await lansOf({ ...DEFAULTS, lan: ["lan0", "wg77"] })).toEqual(["lan0", "wg77"]);
   });
 
   test("is on the interfaces that the operator names, and on no other", async () => {

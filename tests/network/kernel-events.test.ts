@@ -13,7 +13,7 @@ import { inNamespace } from "../killswitch/namespace.ts";
 
 const WATCHED: Watched = {
   links: ["wg0", "wg1"],
-  routingTable: 20556,
+  routingTables: [20556, 20557],
   firewallTable: "inet portcullis",
 };
 

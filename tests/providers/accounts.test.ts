@@ -185,6 +185,6 @@ describe("the account is in use while a managed tunnel is up, is being brought u
     ["nothing", DISCONNECTED, null, false],
   ] as [string, State, Provider | null, boolean][])("%s", (_, state, remembered, used) => {
     const connection = () => remembered && { provider: remembered, name: "x", since: 0 };
-    expect(isManagedInUse({ controller: { state }, savedState: { connection } })).toBe(used);
+    expect(isManagedInUse([{ name: "any", controller: { state } }], { connection })).toBe(used);
   });
 });

@@ -91,17 +91,17 @@ test("a database of the version before devices is upgraded with its data", () =>
 test("a device is kept with its name and exit, and forgotten without both", () => {
   inDirectory((directory) => {
     const tv = { id: "02:00:00:00:00:20", name: "TV", exit: "blocked" };
-    const network = { id: "10.1.0.0/16", name: null, exit: "direct" };
+    const phone = { id: "02:00:00:00:00:30", name: null, exit: "main" };
     opened(directory, (store) => {
       store.saveDevice({ ...tv, exit: null });
-      store.saveDevice(network);
+      store.saveDevice(phone);
       store.saveDevice(tv);
     });
     opened(directory, (store) => {
-      expect(store.devices()).toEqual([tv, network]);
+      expect(store.devices()).toEqual([tv, phone]);
       store.saveDevice({ ...tv, name: null, exit: null });
       store.saveDevice({ ...tv, name: null, exit: null });
-      expect(store.devices()).toEqual([network]);
+      expect(store.devices()).toEqual([phone]);
     });
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { Devices } from "../../src/devices/devices.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { gatewayOf } from "../../src/gateway.ts";
 import { EventBus } from "../../src/http/event-bus.ts";
@@ -24,10 +23,10 @@ function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
 }
 
 /** The LAN gets another prefix, and the gateway hears of it. */
-async function move({ host, controller }: Gateway, ...addresses: string[]): Promise<void> {
+async function move({ host, controller, tunnels }: Gateway, ...addresses: string[]): Promise<void> {
   const lan = host.links.get("lan0");
   if (lan !== undefined) lan.addresses = addresses;
-  await controller.checkNetwork();
+  await tunnels.machine.checkNetwork();
   // What the change has brought about is done.
   await controller.beside(async () => {});
 }
@@ -56,7 +55,7 @@ describe("a server whose address is in use on the LAN", () => {
 
   claim("is an address of the uplink's, too", async (gateway) => {
     gateway.host.links.get("up0")?.addresses.push("10.64.0.1/8");
-    await gateway.controller.checkNetwork();
+    await gateway.tunnels.machine.checkNetwork();
     await expect(gateway.controller.connect(ONE)).rejects.toThrow("10.64.0.1 is an address of this machine");
   });
 });
@@ -65,10 +64,10 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
   claim("is never refused, and the tunnel ends with an error that says why", async (gateway) => {
     const { controller, host, log } = gateway;
     await controller.connect(ONE);
-    expect(host.table).toContain(`ip daddr { 10.64.0.1 } drop ${SPOOFED}`);
+    expect(host.table).toContain(`ip daddr 10.64.0.1 drop ${SPOOFED}`);
     const known = host.tables.length;
     await move(gateway, "10.64.0.1/24");
-    for (const table of host.tables.slice(known)) expect(table).not.toContain("ip daddr { 10.64.0.1 } drop");
+    for (const table of host.tables.slice(known)) expect(table).not.toContain("ip daddr 10.64.0.1 drop");
     expect(await gateway.status()).toMatchObject({
       state: "reconnecting",
       connected: false,
@@ -107,7 +106,7 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
     host.fails = (count) =>
       host.commands[count - 1]?.startsWith("nft -e") && refusals-- > 0 ? "before" : null;
     host.links.get("lan0")?.addresses.push("10.64.0.250/24");
-    await expect(controller.checkNetwork()).rejects.toThrow("made to fail");
+    await expect(gateway.tunnels.machine.checkNetwork()).rejects.toThrow("made to fail");
     await controller.beside(async () => {});
     await gateway.look();
     expect(host.table).not.toContain("10.64.0.1");
@@ -120,7 +119,7 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
     host.onEvent = (event) => {
       if (checked !== undefined || !event.includes("-batch")) return;
       host.links.get("lan0")?.addresses.push("10.64.0.250/24");
-      checked = controller.checkNetwork();
+      checked = gateway.tunnels.machine.checkNetwork();
     };
     await controller.connect(ONE);
     await checked;
@@ -144,16 +143,12 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
 
 test("such a server is neither added nor imported", () =>
   inDirectory(async (directory) => {
-    const { tunnel, savedState, host } = await Gateway.started(directory);
+    const { tunnels, devices, savedState, host } = await Gateway.started(directory);
     const store = Store.open(join(directory, "servers"), host.now());
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
     const log = { warn: () => {} };
     const events = new EventBus(host, log);
-    const devices = new Devices({
-      ...{ host, store, log, killSwitch: tunnel.killSwitch, tunnelNames: () => ["main"] },
-      ...{ publish: () => {}, alarm: () => {} },
-    });
-    const gateway = gatewayOf({ ...tunnel, catalogue, devices, savedState, clock: host, events, log });
+    const gateway = gatewayOf({ tunnels, devices, catalogue, savedState, clock: host, events, log });
     const config = formatConfig({
       ...CONFIG,
       interface: { ...CONFIG.interface, addresses: ["192.168.7.5/32"] },

@@ -1,9 +1,9 @@
 import type { AlertCode } from "../../src/alert.ts";
+import { Devices } from "../../src/devices/devices.ts";
 import { KillSwitch } from "../../src/killswitch/killswitch.ts";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
 import { type Alarm, Repairs } from "../../src/killswitch/repairs.ts";
 import { networkFinder } from "../../src/network/finder.ts";
-import { MAIN_SLOT, slotOf } from "../../src/network/slot.ts";
 import type { Place } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { type Settings, settingsFrom } from "../../src/settings.ts";
@@ -11,8 +11,8 @@ import { Store } from "../../src/store/store.ts";
 import type { Known } from "../../src/tunnel/adoption.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
 import { SavedState } from "../../src/tunnel/saved-state.ts";
-import type { TunnelStatus } from "../../src/tunnel/schema.ts";
-import { type Tunnel, tunnelIn } from "../../src/tunnel/tunnel.ts";
+import type { Status } from "../../src/tunnel/schema.ts";
+import { Tunnels } from "../../src/tunnels/tunnels.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { cidrs, ips } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -67,7 +67,8 @@ export const FAKE_SETTINGS: Settings = settingsFrom({ interface: BASE });
 
 /** The real tunnel on a fake kernel; `restart` is a new process on the same kernel and the same disk. */
 export class Gateway {
-  tunnel: Tunnel;
+  tunnels: Tunnels;
+  devices!: Devices;
   store!: Store;
   savedState: SavedState;
   readonly log: string[] = [];
@@ -86,11 +87,11 @@ export class Gateway {
     readonly host: FakeHost,
   ) {
     this.savedState = this.remembered();
-    this.tunnel = this.newTunnel();
+    this.tunnels = this.newTunnels();
   }
 
   get controller(): Controller {
-    return this.tunnel.controller;
+    return this.tunnels.main.controller;
   }
 
   static in(directory: string, host = new FakeHost()): Gateway {
@@ -101,7 +102,7 @@ export class Gateway {
 
   static async started(directory: string, host = new FakeHost()): Promise<Gateway> {
     const gateway = Gateway.in(directory, host);
-    await gateway.controller.start(KNOWN);
+    await gateway.tunnels.start(KNOWN);
     return gateway;
   }
 
@@ -115,13 +116,13 @@ export class Gateway {
   }
 
   watch(): void {
-    void this.tunnel.supervisor.watch(this.watching.signal);
+    this.tunnels.watch(this.watching.signal);
   }
 
   /** The process ends, whatever it was doing, and a new one starts. */
   async restart(): Promise<void> {
     this.reborn();
-    await this.controller.start(KNOWN);
+    await this.tunnels.start(KNOWN);
   }
 
   reborn(): void {
@@ -129,15 +130,16 @@ export class Gateway {
     this.watching = new AbortController();
     this.host.kill();
     this.savedState = this.remembered();
-    this.tunnel = this.newTunnel();
+    this.tunnels = this.newTunnels();
   }
 
-  status(): Promise<TunnelStatus> {
+  status(): Promise<Status> {
     return this.controller.status("custom");
   }
 
-  look(): Promise<void> {
-    return this.tunnel.supervisor.look();
+  async look(): Promise<void> {
+    await this.tunnels.supervisor.look().catch(() => {});
+    for (const { supervisor } of this.tunnels.all()) await supervisor.look();
   }
 
   /** Time goes by and the tunnel is looked at, until a look finds nothing left to do. */
@@ -154,7 +156,7 @@ export class Gateway {
     return new SavedState(this.store, (code) => void this.alerts.push(code));
   }
 
-  private newTunnel(): Tunnel {
+  private newTunnels(): Tunnels {
     const { host, savedState, log, alerts, warnings } = this;
     const note = (message: string) => void log.push(message);
     const alarm: Alarm = (code, message) => {
@@ -162,22 +164,27 @@ export class Gateway {
       warnings.push(message);
     };
     const repairs = new Repairs(host, alarm);
-    return tunnelIn({
-      onNeighbour: () => {},
+    const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
+    this.devices = new Devices({
+      ...{ host, store: this.store, killSwitch, log: { warn: note } },
+      tunnelNames: () => this.tunnels.all().map(({ name }) => name),
+      publish: () => {},
+    });
+    return new Tunnels({
       host,
       savedState,
       repairs,
-      killSwitch: new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm),
+      killSwitch,
       findNetwork: networkFinder(host, FAKE_SETTINGS, savedState, { warn: note }),
-      name: "main",
       base: BASE,
-      slot: slotOf(MAIN_SLOT, BASE),
       userspace: host.userspace,
       autoconnect: this.autoconnect,
       latest: (server) => this.changed.find(({ name }) => name === server.name) ?? server,
       alternatives: () => this.alternatives,
       log: { info: note, warn: note },
       alarm,
+      onNeighbour: (neighbour) => this.devices.saw(neighbour),
+      unlessUsed: (tunnel, remove) => this.devices.unlessUsed(tunnel, remove),
     });
   }
 }
@@ -211,7 +218,7 @@ export function kernelState(host: FakeHost): string {
 }
 
 /** The kernel of a gateway that was started and then led straight to where `status` is. */
-export async function freshState(directory: string, status: TunnelStatus): Promise<string> {
+export async function freshState(directory: string, status: Status): Promise<string> {
   const gateway = await Gateway.started(directory);
   const target = SERVERS.find((one) => one.name === status.server);
   if (status.connected && target !== undefined) await gateway.controller.connect(target);

@@ -51,16 +51,16 @@ claim(
   "the operator's exemption is for one server, one port and one source port, and only for its moment",
   async () => {
     const before = kernelState(gateway.host);
-    expect(await gateway.tunnel.httpsClient.send(LIST)).toEqual(PAGE);
+    expect(await gateway.tunnels.httpsClient.send(LIST)).toEqual(PAGE);
     const port = /from (\d+)$/.exec(asked[0]?.event ?? "")?.[1];
     expect(asked).toEqual([
       {
         event: `https https://list.test/servers at 198.51.100.7,2001:db8::7 from ${port}`,
         firewall: [
-          `iifname "up0" ip saddr { 198.51.100.7 } tcp sport 443 tcp dport ${port} accept`,
-          `iifname "up0" ip6 saddr { 2001:db8::7 } tcp sport 443 tcp dport ${port} accept`,
-          `oifname "up0" ip daddr { 198.51.100.7 } tcp sport ${port} tcp dport 443 accept`,
-          `oifname "up0" ip6 daddr { 2001:db8::7 } tcp sport ${port} tcp dport 443 accept`,
+          `iifname "up0" ip saddr 198.51.100.7 tcp sport 443 tcp dport ${port} accept`,
+          `iifname "up0" ip6 saddr 2001:db8::7 tcp sport 443 tcp dport ${port} accept`,
+          `oifname "up0" ip daddr 198.51.100.7 tcp sport ${port} tcp dport 443 accept`,
+          `oifname "up0" ip6 daddr 2001:db8::7 tcp sport ${port} tcp dport 443 accept`,
         ],
         rules: [
           `priority 30 to 198.51.100.7/32 ipproto 6 iif lo sport ${port} dport 443 lookup main`,
@@ -78,8 +78,8 @@ claim(
 claim("while a tunnel is up every request takes it, and nothing is opened", async () => {
   await gateway.controller.connect(ONE);
   const before = kernelState(gateway.host);
-  await gateway.tunnel.httpsClient.send(LIST);
-  await gateway.tunnel.httpsClient.sendInside(LIST);
+  await gateway.tunnels.httpsClient.send(LIST);
+  await gateway.tunnels.httpsClient.sendInside(LIST);
   const event = "https https://list.test/servers at 198.51.100.7,2001:db8::7 from any port";
   expect(asked).toEqual([
     { event, firewall: [], rules: [] },
@@ -89,7 +89,7 @@ claim("while a tunnel is up every request takes it, and nothing is opened", asyn
 });
 
 claim("without a tunnel nothing is sent except by the operator's exemption", async () => {
-  await expect(gateway.tunnel.httpsClient.sendInside(LIST)).rejects.toThrow(
+  await expect(gateway.tunnels.httpsClient.sendInside(LIST)).rejects.toThrow(
     "there is no tunnel to send this through",
   );
   expect(asked).toEqual([]);
@@ -97,25 +97,25 @@ claim("without a tunnel nothing is sent except by the operator's exemption", asy
 
 claim("what is asked while a tunnel is on its way goes through it once it is up", async () => {
   const connecting = gateway.controller.connect(ONE);
-  await gateway.tunnel.httpsClient.send(LIST);
+  await gateway.tunnels.httpsClient.send(LIST);
   await connecting;
   expect(asked.map(({ firewall }) => firewall)).toEqual([[]]);
   gateway.controller.lost("for the test");
   const redialing = gateway.controller.redial(ONE, new AbortController().signal);
-  await gateway.tunnel.httpsClient.send(LIST);
+  await gateway.tunnels.httpsClient.send(LIST);
   await redialing;
   expect(asked.map(({ firewall }) => firewall)).toEqual([[], []]);
 });
 
 claim("a tunnel that does not lead to the server carries nothing to it", async () => {
   await gateway.controller.connect(server("home", 5, { allowedIps: cidrs("10.0.0.0/8", "::/0") }));
-  await gateway.tunnel.httpsClient.send(LIST);
+  await gateway.tunnels.httpsClient.send(LIST);
   expect(asked.map(({ event }) => event)).toEqual([
     "https https://list.test/servers at 2001:db8::7 from any port",
   ]);
   gateway.host.names.set("list.test", ["198.51.100.7"]);
   const why = "the tunnel does not lead to list.test";
-  await expect(gateway.tunnel.httpsClient.send(LIST)).rejects.toThrow(why);
+  await expect(gateway.tunnels.httpsClient.send(LIST)).rejects.toThrow(why);
 });
 
 claim(
@@ -124,7 +124,7 @@ claim(
     const odd = ["2001::1:0:0:0:1", "2001:0:0:1::1", "198.51.100.7", "198.51.100.7", "::ffff:198.51.100.9"];
     const many = Array.from({ length: 300 }, (_, index) => `198.51.100.${index % 250}`);
     gateway.host.names.set("list.test", [...odd, ...many]);
-    await gateway.tunnel.httpsClient.send(LIST);
+    await gateway.tunnels.httpsClient.send(LIST);
     const [first, second, ...others] = asked[0]?.rules.map((rule) => rule.split(" ")[3]) ?? [];
     expect(asked[0]?.rules).toHaveLength(8);
     expect([first, second, others.length]).toEqual(["198.51.100.7/32", "198.51.100.0/32", 6]);
@@ -139,7 +139,7 @@ for (const [what, end, why] of [
   claim(`${what} ends a request that nobody answers, and removes its exemption`, async () => {
     const before = kernelState(gateway.host);
     gateway.host.pages.clear();
-    const sent = gateway.tunnel.httpsClient.send(LIST);
+    const sent = gateway.tunnels.httpsClient.send(LIST);
     sent.catch(() => {});
     await gateway.host.pass(0);
     expect(asked).toHaveLength(1);
@@ -151,6 +151,6 @@ for (const [what, end, why] of [
 
 claim("a request whose exemption the kernel refuses is not sent", async () => {
   gateway.host.fails = () => (gateway.host.commands.at(-1)?.startsWith("nft -e") ? "before" : null);
-  await expect(gateway.tunnel.httpsClient.send(LIST)).rejects.toThrow();
+  await expect(gateway.tunnels.httpsClient.send(LIST)).rejects.toThrow();
   expect(asked).toEqual([]);
 });

@@ -8,11 +8,11 @@ const INSIDE = { inside: true } as const;
 
 test("a lookup leaves nothing on the signal that may end it, which lives as long as the wish", () =>
   inDirectory(async (directory) => {
-    const { host, savedState, tunnel } = await Gateway.started(directory);
+    const { host, savedState, tunnels } = await Gateway.started(directory);
     host.files.set("/etc/resolv.conf", "nameserver 192.168.7.254\n");
     host.names.set("vpn.example", ["192.0.2.1"]);
     const log = { info: () => {}, warn: () => {} };
-    const names = new Resolver({ host, savedState, killSwitch: tunnel.killSwitch, log });
+    const names = new Resolver({ host, savedState, killSwitch: tunnels.killSwitch, log });
     const { signal } = new AbortController();
     const listeners = new Set<unknown>();
     const { addEventListener, removeEventListener } = signal;
@@ -31,11 +31,11 @@ test("a lookup leaves nothing on the signal that may end it, which lives as long
 
 test("a lookup ends with the signal's reason where that comes first", () =>
   inDirectory(async (directory) => {
-    const { host, savedState, tunnel } = await Gateway.started(directory);
+    const { host, savedState, tunnels } = await Gateway.started(directory);
     host.files.set("/etc/resolv.conf", "nameserver 192.168.7.254\n");
     host.lookup = () => Promise.withResolvers<never>().promise;
     const log = { info: () => {}, warn: () => {} };
-    const names = new Resolver({ host, savedState, killSwitch: tunnel.killSwitch, log });
+    const names = new Resolver({ host, savedState, killSwitch: tunnels.killSwitch, log });
     const wish = new AbortController();
     const asked = names.resolve("vpn.example", INSIDE, wish.signal);
     wish.abort(new Error("another wish"));

@@ -58,6 +58,7 @@ function effectOf(candidates: Candidates): string | null {
     case "servers":
     case "devices":
     case "exits":
+    case "tunnels":
       return `_portcullis_names "$current" ${LISTS[candidates]}`;
     case "files":
       return "compopt -o default";

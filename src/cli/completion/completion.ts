@@ -52,6 +52,7 @@ function takenBy({ argChoices, flags }: Option): Candidates | null {
 function candidatesFor(argument: Argument): Candidates {
   if (argument.argChoices !== undefined) return argument.argChoices;
   if (argument.name() === "server") return "servers";
+  if (argument.name() === "tunnel") return "tunnels";
   if (argument.name() === "device") return "devices";
   if (/^exit\b/.test(argument.name())) return "exits";
   return argument.name() === "file" ? "files" : "anything";

@@ -73,6 +73,7 @@ function operandOf(candidates: Candidates): string | null {
     case "servers":
     case "devices":
     case "exits":
+    case "tunnels":
       return `-a '(${LISTS[candidates]} 2>/dev/null | string match -v -- "-*")'`;
     case "files":
       return "-F";

@@ -1,5 +1,5 @@
 /** What may be typed at one place of a command line. */
-export type Candidates = readonly string[] | "servers" | "devices" | "exits" | "files" | "anything";
+export type Candidates = readonly string[] | keyof typeof LISTS | "files" | "anything";
 
 /** What a completion script knows of a command. */
 export interface Node {
@@ -15,6 +15,7 @@ export interface Node {
 /** The commands that print what a name can be, one a line. */
 export const LISTS = {
   servers: "portcullis servers --places --names",
+  tunnels: "portcullis tunnels --names",
   devices: "portcullis devices --names",
   exits: "portcullis devices --exits",
 } as const;

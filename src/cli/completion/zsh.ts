@@ -58,6 +58,7 @@ function effectOf(candidates: Candidates): string | null {
     case "servers":
     case "devices":
     case "exits":
+    case "tunnels":
       return `compadd -- "\${(@f)$(${LISTS[candidates]} 2>/dev/null | grep -v '^-')}"`;
     case "files":
       return "_files";

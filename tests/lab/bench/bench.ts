@@ -5,6 +5,7 @@ import { Contest, type ContestOptions } from "./contest.ts";
 import { machine } from "./machine.ts";
 import type { Measurement } from "./measure.ts";
 import { measureMemory } from "./memory.ts";
+import { measurePackets } from "./packets.ts";
 import { measurePrograms } from "./programs.ts";
 import { measureStart } from "./start.ts";
 import { measureStatus, measureStatusPrograms } from "./status.ts";
@@ -21,21 +22,26 @@ interface Effort {
   traces: number;
   idleMs: number;
   questions: number;
+  /** Of each gateway, in each case. */
+  packetTurns: number;
   load: { switches: number; requests: number };
 }
 
 const FULL: Effort = {
-  ...{ connects: 11, switches: 5, streams: 20, starts: 7, traces: 3, idleMs: 30_000, questions: 5_000 },
+  ...{ connects: 11, switches: 5, streams: 20, starts: 7, traces: 3, idleMs: 30_000 },
+  ...{ questions: 5_000, packetTurns: 61 },
   load: { switches: 100, requests: 10_000 },
 };
 const QUICK: Effort = {
-  ...{ connects: 3, switches: 1, streams: 4, starts: 3, traces: 1, idleMs: 10_000, questions: 1_000 },
+  ...{ connects: 3, switches: 1, streams: 4, starts: 3, traces: 1, idleMs: 10_000 },
+  ...{ questions: 1_000, packetTurns: 15 },
   load: { switches: 10, requests: 500 },
 };
 /** One way: half of the round trip that the issue of slow links is shown with. */
 const DELAY_MS = 10;
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     json: { type: "boolean" },
     quick: { type: "boolean" },
@@ -43,25 +49,31 @@ const { values } = parseArgs({
     program: { type: "string" },
   },
 });
+const only = [...(values.only ?? []), ...positionals];
 const effort = values.quick ? QUICK : FULL;
 const program = values.program === undefined ? {} : { program: [values.program] };
 const measurements: Measurement[] = [];
 const before = machine();
 
-await withContest(program, async (contest) => {
-  for (const delayMs of [0, DELAY_MS]) {
-    const rttMs = 2 * delayMs;
-    await contest.delay(delayMs);
-    await step("connect", () => measureConnect(contest, rttMs, effort.connects));
-    await step("switch", () => measureSwitch(contest, rttMs, effort.switches));
-  }
-  await contest.delay(0);
-  await step("throughput", () => measureThroughput(contest, effort.streams));
-  await step("status", () => measureStatus(contest.portcullis, effort.questions));
-  await step("start", () => measureStart(contest.portcullis, effort.starts));
-  await step("memory", () => measureMemory(contest.portcullis, effort.load));
-});
-await withContest({ ...program, traced: true }, async (contest) => {
+await step("packets", () => measurePackets(effort.packetTurns));
+await withContest(
+  ["connect", "switch", "throughput", "status", "start", "memory"],
+  program,
+  async (contest) => {
+    for (const delayMs of [0, DELAY_MS]) {
+      const rttMs = 2 * delayMs;
+      await contest.delay(delayMs);
+      await step("connect", () => measureConnect(contest, rttMs, effort.connects));
+      await step("switch", () => measureSwitch(contest, rttMs, effort.switches));
+    }
+    await contest.delay(0);
+    await step("throughput", () => measureThroughput(contest, effort.streams));
+    await step("status", () => measureStatus(contest.portcullis, effort.questions));
+    await step("start", () => measureStart(contest.portcullis, effort.starts));
+    await step("memory", () => measureMemory(contest.portcullis, effort.load));
+  },
+);
+await withContest(["status", "programs"], { ...program, traced: true }, async (contest) => {
   await step("status", () => measureStatusPrograms(contest.portcullis, effort.questions));
   await step("programs", () => measurePrograms(contest, effort.traces, effort.idleMs));
 });
@@ -69,17 +81,23 @@ const result: Result = { machine: { before, after: machine() }, effort, measurem
 process.stdout.write(values.json ? `${JSON.stringify(result, null, 2)}\n` : tableOf(measurements));
 process.exit(0);
 
+function isWanted(name: string): boolean {
+  return only.length === 0 || only.includes(name);
+}
+
 async function step(name: string, measure: () => Promise<Measurement[]>): Promise<void> {
-  if (values.only !== undefined && !values.only.includes(name)) return;
+  if (!isWanted(name)) return;
   process.stderr.write(`Measuring: ${name}\n`);
   measurements.push(...(await measure()));
 }
 
-/** Whatever happens, nothing of the two homes is left. */
+/** For any of these steps. Whatever happens, nothing of the two homes is left. */
 async function withContest(
+  steps: readonly string[],
   options: ContestOptions,
   work: (contest: Contest) => Promise<void>,
 ): Promise<void> {
+  if (!steps.some(isWanted)) return;
   const contest = await Contest.open(options);
   const stop = () => void contest.close().then(() => process.exit(130));
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, stop);

@@ -56,6 +56,7 @@ function load(fresh: Fresh, text: string): Promise<string> {
 
 function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
   const exit: FirewallTunnel = {
+    tunnel: "main",
     interface: `${sandbox.interface}0`,
     zone: 1,
     mark: 0x104c,

@@ -1,0 +1,73 @@
+import { GatewayError } from "../errors.ts";
+import { Success } from "../http/answers.ts";
+import { TunnelRows } from "../http/schema.ts";
+import type { TunnelRow } from "../tunnel/schema.ts";
+import type { Api } from "./api.ts";
+import type { Said } from "./asking.ts";
+import { placed, shownState } from "./status.ts";
+import { printable, styled, table } from "./text.ts";
+
+export async function listTunnels(api: Api, namesOnly: boolean): Promise<Said> {
+  const json = await api.get("/api/tunnels", TunnelRows);
+  const text = namesOnly ? json.tunnels.map(({ name }) => `${name}\n`).join("") : textOf(json.tunnels);
+  return { json, text };
+}
+
+export async function changeTunnel(
+  api: Api,
+  [name = "", action = "", server]: readonly string[],
+  provider?: string,
+): Promise<Said> {
+  const path = `/api/tunnels/${encodeURIComponent(name)}`;
+  switch (action) {
+    case "connect":
+      return connectTunnel(api, path, { name, server, provider });
+    case "disconnect": {
+      assertNoServer(action, server);
+      const json = await api.post(`${path}/disconnect`, Success);
+      return { json, text: `The tunnel ${printable(name)} is disconnected.\n` };
+    }
+    default: {
+      assertNoServer(action, server);
+      const json = await api.delete(path, Success);
+      return { json, text: `Removed the tunnel ${printable(name)}.\n` };
+    }
+  }
+}
+
+async function connectTunnel(
+  api: Api,
+  path: string,
+  { name, server, provider }: { name: string; server?: string | undefined; provider?: string | undefined },
+): Promise<Said> {
+  if (server === undefined) throw usage("missing argument 'server': where should the tunnel lead?");
+  // The handshake may take seconds, so say what is happening.
+  if (process.stderr.isTTY) process.stderr.write(`Connecting ${printable(name)} to ${printable(server)} …\n`);
+  const json = await api.put(path, Success, { server, ...(provider !== undefined && { provider }) });
+  const { tunnels } = await api.get("/api/tunnels", TunnelRows);
+  // The server that was chosen for a country or a city; the tunnel may have moved on since.
+  const row = tunnels.find((each) => each.name === name);
+  const reached = row === undefined || row.server === "" ? server : placed(row);
+  return { json, text: `The tunnel ${printable(name)} is connected to ${printable(reached)}.\n` };
+}
+
+function textOf(rows: readonly TunnelRow[]): string {
+  const head = ["Tunnel", "State", "Server", "Error"].map((word) => styled("dim", word));
+  return table([
+    head,
+    ...rows.map((row) => [
+      row.name,
+      shownState(row.state),
+      printable(row.server === "" ? (row.wanted ?? "") : placed(row)),
+      printable(row.error ?? ""),
+    ]),
+  ]);
+}
+
+function assertNoServer(action: string, server: string | undefined): void {
+  if (server !== undefined) throw usage(`too many arguments: ${action} takes no server`);
+}
+
+function usage(message: string): GatewayError {
+  return new GatewayError("bad_request", message);
+}

@@ -1,0 +1,100 @@
+import type { Lan } from "../network/lan.ts";
+import { REFUSAL_MARK } from "../network/slot.ts";
+import { DNS } from "./dns.ts";
+import { byInterface, chain, isMarked, toOneOf } from "./match.ts";
+import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
+import { dropForwarded, dropOtherAddressees, dropStrangers, markPublic } from "./strangers.ts";
+import { markReplies } from "./uplink.ts";
+import { inOwnZone, inZoneOfLan } from "./zones.ts";
+
+const TO_GATEWAY = "to_gateway";
+/** Never forwarded, and not among the addresses of the policy. */
+const LINK_LOCAL_AND_MULTICAST = ["fe80::/10", "ff00::/8"];
+
+/**
+ * Before conntrack and routing, a chain for each interface, so that a packet passes only the rules that concern it:
+ * drops what does not belong there, marks replies, and puts each connection into the zone of its tunnel. After a switch
+ * a connection is a new one with a new source address, so nothing has to be flushed.
+ */
+export function prerouting(policy: Policy): string[] {
+  return chainsOf(policy, true);
+}
+
+/** The same without what blocks. */
+export function openPrerouting(policy: Policy): string[] {
+  return chainsOf(policy, false);
+}
+
+function chainsOf(policy: Policy, blocks: boolean): string[] {
+  const { lans, uplink, endpoints } = policy;
+  const isLan = lans.some((lan) => lan.interface === uplink);
+  const chains: (readonly [string, readonly string[]])[] = [
+    ...lans.map((lan) => [lan.interface, fromLan(policy, lan, blocks)] as const),
+    ...endpoints.map((tunnel) => [tunnel.interface, fromTunnel(policy, tunnel, blocks)] as const),
+    ...(uplink === null || isLan ? [] : [[uplink, fromUplink(policy, blocks)] as const]),
+  ];
+  const ways = [...chains.map(([link]) => [link, `goto from_${link}`] as const), ["lo", "accept"] as const];
+  return [
+    chain("raw_prerouting", "type filter hook prerouting priority raw; policy accept;", [
+      ...byInterface("iifname", ways).map((way) => `${way} comment "each interface has its own rules"`),
+      ...fromOutside(endpoints, blocks),
+    ]),
+    ...chains.map(([link, rules]) => chain(`from_${link}`, null, rules)),
+    ...(lans.length === 0 ? [] : toGateway(policy)),
+  ];
+}
+
+function fromLan(policy: Policy, lan: Lan, blocks: boolean): string[] {
+  const { uplink, endpoints } = policy;
+  return ([4, 6] as const).flatMap((family) => [
+    ...(blocks ? dropStrangers(lan, family) : []),
+    ...(blocks && family === 6 ? markPublic() : []),
+    ...(lan.interface === uplink ? markReplies(policy, family) : []),
+    ...dropToTunnels(endpoints, family),
+    ...(defaultTunnels(policy).length === 0
+      ? []
+      : [...forGateway(policy, family), ...inZoneOfLan(policy, family, blocks)]),
+  ]);
+}
+
+function fromTunnel({ carrying }: Policy, tunnel: FirewallTunnel, blocks: boolean): string[] {
+  const carries = carrying.some((other) => other.interface === tunnel.interface);
+  return [...(blocks ? dropOtherAddressees(tunnel) : []), ...(carries ? [inOwnZone(tunnel)] : [])];
+}
+
+function fromUplink(policy: Policy, blocks: boolean): string[] {
+  return [
+    ...fromOutside(policy.endpoints, blocks),
+    ...([4, 6] as const).flatMap((family) => markReplies(policy, family)),
+  ];
+}
+
+function fromOutside(endpoints: readonly FirewallTunnel[], blocks: boolean): string[] {
+  const drops = ([4, 6] as const).flatMap((family) => dropToTunnels(endpoints, family));
+  return [...drops, ...(blocks ? [dropForwarded()] : [])];
+}
+
+/** What is for the gateway itself keeps the zone of everything outside the tunnels. */
+function forGateway({ addresses }: Policy, family: 4 | 6): string[] {
+  const link = family === 4 ? [] : LINK_LOCAL_AND_MULTICAST.map((prefix) => `ip6 daddr ${prefix}`);
+  return [...toOneOf(family, addresses), ...link].map(
+    (to) => `${to} goto ${TO_GATEWAY} comment "the gateway's own connections are in no tunnel"`,
+  );
+}
+
+function toGateway(policy: Policy): string[] {
+  return defaultTunnels(policy)
+    .slice(0, 1)
+    .map(({ zone }) =>
+      chain(TO_GATEWAY, null, [
+        `${isMarked(REFUSAL_MARK, "!=")} ${DNS} ct zone set ${zone} comment "DNS queries use the current tunnel"`,
+      ]),
+    );
+}
+
+function dropToTunnels(endpoints: readonly FirewallTunnel[], family: 4 | 6): string[] {
+  const addresses = new Set(endpoints.flatMap((tunnel) => tunnel.addresses));
+  return toOneOf(family, [...addresses]).map(
+    (to) => `${to} drop comment "CVE-2019-14899: only the tunnel may send to the tunnel's address"`,
+  );
+}

@@ -1,0 +1,16 @@
+import { MAIN } from "../killswitch/policy.ts";
+
+/** Names of exits that are not tunnels, here or in a later version. */
+const RESERVED = ["blocked", "direct"];
+
+/** Why a tunnel cannot have this name, as the end of a sentence; null if it can. */
+export function nameFault(name: string): string | null {
+  if (!/^[a-z0-9-]{1,32}$/.test(name)) return "must have 1 to 32 of the characters a-z, 0-9 and -";
+  if (RESERVED.includes(name)) return `${name} is reserved; choose another name`;
+  return null;
+}
+
+/** Whether it can be the name of a tunnel other than `main`. */
+export function isTunnelName(name: string): boolean {
+  return name !== MAIN && nameFault(name) === null;
+}

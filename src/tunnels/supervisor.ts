@@ -1,0 +1,131 @@
+import { messageOf } from "../errors.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
+import { TABLE } from "../killswitch/ruleset.ts";
+import type { Log } from "../log.ts";
+import { type KernelEvent, watchKernel } from "../network/kernel-events.ts";
+import type { Neighbour } from "../network/neighbours.ts";
+import type { Slot } from "../network/slot.ts";
+import type { Host } from "../system/host.ts";
+import { Backstop } from "../tunnel/backstop.ts";
+import type { Tunnel } from "../tunnel/tunnel.ts";
+import type { Machine } from "./machine.ts";
+
+/** How often is checked whether something failed to apply. */
+const LOOK_MS = 1_500;
+/**
+ * How long an event waits for more of its kind: plugging in a cable, or a new address, causes many; another program's
+ * firewall may change all day, and nothing here depends on it.
+ */
+const SETTLES_MS = { firewall: 0, "other firewalls": 2_000, rules: 0, network: 300 };
+/** By then the programs that report events are listening, and no event is due for what was loaded before. */
+const WATCHING_AFTER_MS = 1_500;
+
+interface Deps {
+  host: Host;
+  machine: Machine;
+  killSwitch: KillSwitch;
+  otherFirewalls: OtherFirewalls;
+  /** All that there can be: a tunnel may come and go. */
+  slots: readonly Slot[];
+  tunnels: () => readonly Tunnel[];
+  /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
+  onNeighbour: (neighbour: Neighbour | null) => void;
+  log: Pick<Log, "warn">;
+}
+
+type Matter = keyof typeof SETTLES_MS;
+
+/** Watches what all tunnels share: the kill switch, the machine's network, and what the kernel reports. */
+export class MachineSupervisor {
+  private readonly waiting = new Set<Matter>();
+  private readonly backstop: Backstop;
+
+  constructor(private readonly deps: Deps) {
+    this.backstop = new Backstop(deps.host, deps.log);
+  }
+
+  /** Runs until `signal` aborts. */
+  async watch(signal: AbortSignal): Promise<void> {
+    const { host, killSwitch, slots, onNeighbour, log } = this.deps;
+    this.backstop.checked();
+    const watched = {
+      links: slots.flatMap(({ links }) => links),
+      routingTables: slots.map(({ table }) => table),
+      firewallTable: TABLE,
+    };
+    const listener = {
+      onEvent: (event: KernelEvent) => void this.saw(event, signal),
+      onWatching: (watching: boolean) => killSwitch.setWatched(watching),
+      onNeighbour,
+    };
+    watchKernel(host, watched, listener, signal);
+    // For what happened before the programs that report events were listening.
+    void host
+      .sleep(WATCHING_AFTER_MS, signal)
+      .then(() => (signal.aborted ? undefined : killSwitch.mend()))
+      .catch((error) => log.warn(messageOf(error)));
+    while (!signal.aborted) {
+      await this.look().catch((error) => log.warn(messageOf(error)));
+      await host.sleep(LOOK_MS, signal);
+    }
+  }
+
+  /** One check: repairs what failed to apply. */
+  async look(): Promise<void> {
+    if (this.backstop.isDue) await this.checkAll();
+    if (this.deps.killSwitch.fault !== null) await this.deps.killSwitch.mend();
+  }
+
+  private async checkAll(): Promise<void> {
+    const { machine, killSwitch, otherFirewalls } = this.deps;
+    this.backstop.checked();
+    await Promise.all([
+      killSwitch.mend(),
+      otherFirewalls.look(killSwitch.network),
+      this.checkNetwork(),
+      machine.setSysctls(),
+    ]).catch((error) => this.backstop.doubt(error));
+  }
+
+  /** Handles the kernel's events; those of one kind that come in before they are handled are handled once. */
+  private async saw(event: KernelEvent, signal: AbortSignal): Promise<void> {
+    const { host, killSwitch } = this.deps;
+    if (event.of === "firewall" || event.of === "rules") killSwitch.changed();
+    if (event.of === "firewall" && killSwitch.isOwnChange()) return;
+    if (event.of === "tunnel") return this.tell(event, signal);
+    if (this.waiting.has(event.of)) return;
+    this.waiting.add(event.of);
+    await host.sleep(SETTLES_MS[event.of], signal);
+    this.waiting.delete(event.of);
+    if (!signal.aborted) await this.answer(event.of).catch((error) => this.backstop.doubt(error));
+  }
+
+  /** Each tunnel is told of the losses that may be its own. */
+  private tell(loss: Extract<KernelEvent, { of: "tunnel" }>, signal: AbortSignal): void {
+    for (const { slot, supervisor } of this.deps.tunnels())
+      if (loss.link === null || slot.links.includes(loss.link)) void supervisor.saw(loss, signal);
+  }
+
+  private async answer(what: Matter): Promise<void> {
+    const { killSwitch, otherFirewalls } = this.deps;
+    switch (what) {
+      case "firewall":
+      case "rules":
+        return killSwitch.mend();
+      case "other firewalls":
+        return otherFirewalls.look(killSwitch.network);
+      case "network":
+        return this.checkNetwork();
+    }
+  }
+
+  private async checkNetwork(): Promise<void> {
+    const { machine, killSwitch, tunnels } = this.deps;
+    const before = killSwitch.network;
+    // The network has changed even if the kernel refused what follows from it.
+    await machine.checkNetwork().finally(() => {
+      for (const { supervisor } of tunnels()) supervisor.networkChanged(before);
+    });
+  }
+}

@@ -1,0 +1,251 @@
+import { GatewayError } from "../errors.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
+import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
+import { MAIN } from "../killswitch/policy.ts";
+import { type Alarm, Repairs } from "../killswitch/repairs.ts";
+import type { HostNetwork } from "../network/host-network.ts";
+import type { Neighbour } from "../network/neighbours.ts";
+import { allSlots, MAIN_SLOT, MARK_MASK, MOST_TUNNELS, slotOf } from "../network/slot.ts";
+import type { Provider, Server } from "../servers/schema.ts";
+import type { Host } from "../system/host.ts";
+import type { Known } from "../tunnel/adoption.ts";
+import { HttpsClient } from "../tunnel/https-client.ts";
+import { Kernel } from "../tunnel/kernel.ts";
+import { nameFault } from "../tunnel/name.ts";
+import { Resolver } from "../tunnel/resolver.ts";
+import { RoundTrips } from "../tunnel/roundtrips.ts";
+import type { SavedState } from "../tunnel/saved-state.ts";
+import { type Surroundings, type Tunnel, tunnelIn } from "../tunnel/tunnel.ts";
+import { Machine } from "./machine.ts";
+import { MachineSupervisor } from "./supervisor.ts";
+
+/** What the tunnels need from the rest of the gateway. */
+export interface TunnelsDeps
+  extends Pick<
+    Surroundings,
+    "killSwitch" | "repairs" | "userspace" | "autoconnect" | "latest" | "alternatives" | "log"
+  > {
+  host: Host;
+  savedState: SavedState;
+  /** The machine's own network, as it is now. */
+  findNetwork: () => Promise<HostNetwork>;
+  /** Base name of all tunnels' interfaces. */
+  base: string;
+  alarm: Alarm;
+  /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
+  onNeighbour: (neighbour: Neighbour | null) => void;
+  /** Runs the removal of a tunnel unless a device uses it; nothing can begin to use it meanwhile. */
+  unlessUsed: (tunnel: string, remove: () => Promise<void>) => Promise<void>;
+}
+
+/** All tunnels by name, and what they share. `main` always exists; others come and go, each with a slot of its own. */
+export class Tunnels {
+  readonly killSwitch: KillSwitch;
+  readonly roundTrips: RoundTrips;
+  readonly machine: Machine;
+  readonly supervisor: MachineSupervisor;
+  readonly main: Tunnel;
+  /** Sends the gateway's own requests. */
+  readonly httpsClient: HttpsClient;
+  private readonly otherFirewalls: OtherFirewalls;
+  private readonly resolver: Resolver;
+  private readonly kernel: Kernel;
+  private readonly others = new Map<string, { tunnel: Tunnel; number: number; watching: AbortController }>();
+  private readonly listeners: ((tunnel: Tunnel) => void)[] = [];
+  /** Set while the tunnels are watched. */
+  private watching: AbortSignal | null = null;
+
+  constructor(private readonly deps: TunnelsDeps) {
+    const { host, base, alarm } = deps;
+    this.killSwitch = deps.killSwitch;
+    this.otherFirewalls = new OtherFirewalls(host, alarm, base);
+    this.resolver = new Resolver({ ...deps, killSwitch: this.killSwitch });
+    this.roundTrips = new RoundTrips(host);
+    this.kernel = new Kernel(host, slotOf(MAIN_SLOT, base), deps.userspace);
+    const shared = { ...deps, killSwitch: this.killSwitch, otherFirewalls: this.otherFirewalls };
+    const tunnels = () => this.all();
+    this.machine = new Machine({ ...shared, tunnels });
+    this.supervisor = new MachineSupervisor({
+      ...shared,
+      machine: this.machine,
+      slots: allSlots(base),
+      tunnels,
+    });
+    this.main = this.newTunnel(MAIN, MAIN_SLOT);
+    this.httpsClient = new HttpsClient({
+      ...shared,
+      controller: this.main.controller,
+      resolver: this.resolver,
+    });
+    this.takeUpSaved();
+  }
+
+  /** `main` first, then by name. */
+  all(): readonly Tunnel[] {
+    const others = [...this.others.values()].map(({ tunnel }) => tunnel);
+    return [this.main, ...others.sort((a, b) => (a.name < b.name ? -1 : 1))];
+  }
+
+  /** Throws `not_found`. */
+  named(name: string): Tunnel {
+    const tunnel = name === MAIN ? this.main : this.others.get(name)?.tunnel;
+    if (tunnel === undefined) throw new GatewayError("not_found", "name: there is no tunnel of this name");
+    return tunnel;
+  }
+
+  /** The tunnel of that name; makes it if there is none. */
+  async opened(name: string): Promise<Tunnel> {
+    const fault = nameFault(name);
+    if (fault !== null) throw new GatewayError("bad_request", `name: ${fault}`);
+    if (name === MAIN || this.others.has(name)) return this.named(name);
+    const links = await this.kernel.links();
+    // Another request may have made it meanwhile.
+    if (this.others.has(name)) return this.named(name);
+    const number = this.freeSlot(links);
+    this.deps.savedState.saveTunnel(name, { slot: number, connection: null });
+    return this.add(name, number);
+  }
+
+  /** Ends a tunnel that no device uses, and frees its slot. If it throws, the tunnel is still there. */
+  async remove(name: string): Promise<void> {
+    this.named(name);
+    if (name === MAIN) throw new GatewayError("bad_request", "name: main cannot be removed");
+    await this.deps.unlessUsed(name, () => this.end(name));
+  }
+
+  /**
+   * Turns the kill switch on; takes up the tunnels in the kernel, or reconnects them to their last servers. `seen` is the
+   * machine's network if it is known that there is no tunnel.
+   */
+  async start(known: Known, seen: HostNetwork | null = null): Promise<void> {
+    const network = seen ?? (await this.deps.findNetwork());
+    const links = seen === null ? await this.kernel.links() : [];
+    const left = { links, known, network };
+    for (const { controller } of this.all()) await controller.adopt(left);
+    await this.killSwitch.updateNetwork(network);
+    for (const { controller } of this.all()) await controller.begin(left);
+    await this.removeOrphans(links);
+    await this.machine.setSysctls();
+  }
+
+  /** Watches the machine and all tunnels until `signal` aborts. */
+  watch(signal: AbortSignal): void {
+    this.watching = signal;
+    void this.supervisor.watch(signal);
+    void this.main.supervisor.watch(signal);
+    for (const { tunnel, watching } of this.others.values())
+      void tunnel.supervisor.watch(AbortSignal.any([signal, watching.signal]));
+  }
+
+  /** Ends what is under way; the tunnels stay. */
+  async stop(): Promise<void> {
+    await Promise.all(this.all().map(({ controller }) => controller.stop()));
+  }
+
+  /** Calls back for every tunnel, at once or when it is made. */
+  onTunnel(listener: (tunnel: Tunnel) => void): void {
+    this.listeners.push(listener);
+    for (const tunnel of this.all()) listener(tunnel);
+  }
+
+  /** Makes the tunnels that are saved and do not exist yet. */
+  takeUpSaved(): void {
+    for (const [name, { slot }] of this.deps.savedState.tunnels())
+      if (!this.others.has(name)) this.add(name, slot);
+  }
+
+  /** Why the links and routes of a tunnel other than `main` may differ from what it requires, or null. */
+  get fault(): string | null {
+    const faulty = this.all().find(({ name, controller }) => name !== MAIN && controller.unsettled !== null);
+    return faulty === undefined
+      ? null
+      : `the tunnel ${faulty.name} could not be configured: ${faulty.controller.unsettled}`;
+  }
+
+  /** The tunnel that uses a server, or null. */
+  using(provider: Provider, name: string): Tunnel | null {
+    return this.all().find(({ controller }) => controller.uses(provider, name)) ?? null;
+  }
+
+  private async end(name: string): Promise<void> {
+    // Another request may have removed it meanwhile.
+    await this.named(name).controller.end();
+    this.others.get(name)?.watching.abort();
+    this.others.delete(name);
+    this.deps.savedState.forgetTunnel(name);
+  }
+
+  private add(name: string, number: number): Tunnel {
+    const tunnel = this.newTunnel(name, number);
+    const watching = new AbortController();
+    this.others.set(name, { tunnel, number, watching });
+    for (const listener of this.listeners) listener(tunnel);
+    if (this.watching !== null)
+      void tunnel.supervisor.watch(AbortSignal.any([this.watching, watching.signal]));
+    return tunnel;
+  }
+
+  private newTunnel(name: string, number: number): Tunnel {
+    const { host, base, log, repairs, alarm } = this.deps;
+    const prefixed = (text: string) => (name === MAIN ? text : `${name}: ${text}`);
+    return tunnelIn({
+      ...this.deps,
+      killSwitch: this.killSwitch,
+      otherFirewalls: this.otherFirewalls,
+      resolver: this.resolver,
+      roundTrips: this.roundTrips,
+      name,
+      // A program that contests one tunnel must not delay the repair of another.
+      repairs: name === MAIN ? repairs : new Repairs(host, alarm),
+      slot: slotOf(number, base),
+      rivalOf: (server) => this.rivalOf(name, server),
+      // The gateway's own packets use main.
+      looksUpInside: (former) => (name === MAIN ? former?.alive === true : this.main.controller.isAlive),
+      log: { info: (text) => log.info(prefixed(text)), warn: (text) => log.warn(prefixed(text)) },
+    });
+  }
+
+  /** The other tunnel that uses a server with the same key, or null. WireGuard servers know a client by its key alone. */
+  private rivalOf(name: string, { config }: Server): string | null {
+    const sameKeys = (other: Server) =>
+      other.config.peer.publicKey === config.peer.publicKey &&
+      other.config.interface.privateKey === config.interface.privateKey;
+    const rival = this.all().find(
+      (tunnel) => tunnel.name !== name && tunnel.controller.servers.some(sameKeys),
+    );
+    return rival?.name ?? null;
+  }
+
+  /** A slot of no tunnel; another program may have an interface with one of its names. */
+  private freeSlot(links: readonly string[]): number {
+    const taken = [MAIN_SLOT, ...[...this.others.values()].map(({ number }) => number)];
+    if (taken.length >= MOST_TUNNELS) {
+      throw new GatewayError(
+        "bad_request",
+        `name: there are ${MOST_TUNNELS} tunnels, which is the most there may be; remove one first`,
+      );
+    }
+    const free = allSlots(this.deps.base).findIndex(
+      (slot, number) => !taken.includes(number) && !slot.links.some((link) => links.includes(link)),
+    );
+    if (free >= 0) return free;
+    throw new GatewayError(
+      "unable",
+      `other programs have interfaces with the names of the next tunnels, ${this.deps.base}2 and so on`,
+    );
+  }
+
+  /** Removes interfaces of tunnels that are not known any more; their mark tells them from those of other programs. */
+  private async removeOrphans(links: readonly string[]): Promise<void> {
+    const { base, log } = this.deps;
+    const known = this.all().map(({ slot }) => slot.mark);
+    for (const slot of allSlots(base).filter(({ mark }) => !known.includes(mark))) {
+      for (const link of slot.links.filter((each) => links.includes(each))) {
+        const device = await this.kernel.device(link);
+        if (device === null || (device.fwmark & MARK_MASK) !== slot.mark) continue;
+        log.warn(`removing ${link}, which belongs to no known tunnel`);
+        await this.kernel.close(link);
+      }
+    }
+  }
+}

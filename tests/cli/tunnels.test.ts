@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { Home } from "../http/home.ts";
+import { BODY } from "../servers/example.ts";
+import { run } from "./program.ts";
+
+// Each command starts the program, and the machine may be busy.
+setDefaultTimeout(60_000);
+
+/** With keys of its own. */
+const OWN = {
+  ...BODY,
+  private_key: new Uint8Array(32).fill(8).toBase64(),
+  location: "Gothenburg, Sweden",
+};
+
+let home: Home;
+beforeEach(async () => {
+  home = await Home.withRealClock();
+  home.graph.catalogue.addCustom(OWN);
+});
+afterEach(() => home.stop());
+
+const portcullis = (...args: string[]) => run(home.port, args);
+const ok = (stdout: string) => ({ code: 0, stdout, stderr: "" });
+
+test("a tunnel is connected, listed, disconnected and removed", async () => {
+  expect(await portcullis("tunnel", "tv", "connect", "Sweden")).toEqual(
+    ok("The tunnel tv is connected to se-1 (Stockholm, Sweden).\n"),
+  );
+  expect(await portcullis("tunnel", "main", "connect", OWN.name, "--provider", "custom")).toEqual(
+    ok(`The tunnel main is connected to ${OWN.name} (${OWN.location}).\n`),
+  );
+  expect(await portcullis("tunnels", "--names")).toEqual(ok("main\ntv\n"));
+  expect((await portcullis("tunnels")).stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
+    ["Tunnel", "State", "Server", "Error"],
+    ["main", "connected", `${OWN.name} (${OWN.location})`],
+    ["tv", "connected", "se-1 (Stockholm, Sweden)"],
+    [""],
+  ]);
+  expect(JSON.parse((await portcullis("tunnels", "--json")).stdout)).toEqual({
+    tunnels: await home.gateway.tunnels(),
+  });
+  expect(await portcullis("tunnel", "tv", "disconnect")).toEqual(ok("The tunnel tv is disconnected.\n"));
+  expect(await portcullis("tunnel", "tv", "remove")).toEqual(ok("Removed the tunnel tv.\n"));
+  expect(await portcullis("tunnels", "--names")).toEqual(ok("main\n"));
+});
+
+test("what is wrong is said, and usage errors have their own exit code", async () => {
+  const failed = async (...args: string[]) => {
+    const { code, stderr } = await portcullis("tunnel", ...args);
+    return [code, stderr.split("\n")[0]];
+  };
+  expect(await failed("TV", "connect", "se-1")).toEqual([
+    1,
+    "portcullis: name: must have 1 to 32 of the characters a-z, 0-9 and -",
+  ]);
+  expect(await failed("tv", "connect", "nowhere")).toEqual([
+    1,
+    "portcullis: server: the provider managed has no server, country or city of this name",
+  ]);
+  expect(await failed("tv", "remove")).toEqual([1, "portcullis: name: there is no tunnel of this name"]);
+  expect((await failed("tv", "connect"))[0]).toBe(2);
+  expect((await failed("tv", "disconnect", "se-1"))[0]).toBe(2);
+  expect((await failed("tv", "explode"))[0]).toBe(2);
+});

@@ -1,0 +1,187 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { BODY } from "../servers/example.ts";
+import { Home } from "./home.ts";
+import { listenTo } from "./socket.ts";
+
+/** In another city than the managed server, with keys of its own. */
+const OWN = {
+  ...BODY,
+  endpoint: "192.0.2.9:51820",
+  private_key: new Uint8Array(32).fill(8).toBase64(),
+  location: "Gothenburg, Sweden",
+};
+
+let home: Home;
+beforeEach(async () => {
+  home = await Home.start();
+  home.graph.catalogue.addCustom(OWN);
+});
+afterEach(() => home.stop());
+
+async function send(method: string, path: string, body?: unknown) {
+  const { status, json } = await home.send(
+    method,
+    path,
+    body === undefined ? undefined : JSON.stringify(body),
+  );
+  return { status, ...(json as object) } as { status: number; error?: string };
+}
+
+const SE1 = { provider: "managed", server: "se-1" };
+const HOME = { provider: "custom", server: OWN.name };
+const lead = (name: string, body: object) => send("PUT", `/api/tunnels/${name}`, body);
+const rows = async () => (await home.send("GET", "/api/tunnels")).json.tunnels;
+/** Returns once a server is dialled. */
+async function dialled(endpoint: string): Promise<void> {
+  const isDialled = () =>
+    [...home.host.links.values()].some(({ device }) => device?.peer?.endpoint === endpoint);
+  while (!isDialled()) await Bun.sleep(1);
+}
+const OK = { status: 200, success: true };
+const refused = (status: number, error: string) => ({ status, success: false, error });
+
+test("at first there is main, which leads nowhere", async () => {
+  expect(await rows()).toEqual([
+    {
+      ...{
+        name: "main",
+        provider: null,
+        server: "",
+        wanted: null,
+        state: "disconnected",
+        location: "",
+        ip: "",
+      },
+      ...{ uptime_seconds: 0, latest_handshake: null, rx_bytes: 0, tx_bytes: 0, error: null, devices: 0 },
+    },
+  ]);
+});
+
+test("a tunnel is made and led to a server or a place; the others stay as they are", async () => {
+  await home.connect();
+  const [main] = await rows();
+  expect(await lead("work", HOME)).toEqual(OK);
+  expect(await lead("0-tv", { ...HOME, server: "Sweden" })).toEqual(
+    refused(
+      400,
+      "server: the tunnel work leads there with the same key; choose another server, or one with a key of its own",
+    ),
+  );
+  const [same, tv, work] = await rows();
+  expect(same).toEqual({ ...main, uptime_seconds: same.uptime_seconds });
+  expect(tv).toMatchObject({ name: "0-tv", state: "disconnected", wanted: null });
+  expect(work).toMatchObject({
+    ...{ name: "work", provider: "custom", server: OWN.name, wanted: OWN.name, state: "connected" },
+    ...{ location: OWN.location, error: null },
+  });
+  expect((await home.status()).server).toBe("se-1");
+});
+
+test("main may be moved by its name too, and the current provider stays", async () => {
+  expect(await lead("main", { ...HOME, server: "Sweden" })).toEqual(OK);
+  expect((await rows())[0]).toMatchObject({ name: "main", server: OWN.name, wanted: "Sweden" });
+  expect(await home.status()).toMatchObject({ provider: "managed", server: OWN.name });
+  expect(await send("POST", "/api/tunnels/main/disconnect")).toEqual(OK);
+  expect((await home.status()).state).toBe("disconnected");
+});
+
+test("without a provider the server is the current one's", async () => {
+  expect(await lead("tv", { server: "se-1" })).toEqual(OK);
+});
+
+test.each([
+  ["TV", "name: must have 1 to 32 of the characters a-z, 0-9 and -"],
+  ["a".repeat(33), "name: must have 1 to 32 of the characters a-z, 0-9 and -"],
+  ["__proto__", "name: must have 1 to 32 of the characters a-z, 0-9 and -"],
+  ["blocked", "name: blocked is reserved; choose another name"],
+  ["direct", "name: direct is reserved; choose another name"],
+])("the name %s is refused", async (name, error) => {
+  expect(await lead(name, SE1)).toEqual(refused(400, error));
+  expect(await rows()).toHaveLength(1);
+});
+
+test("an unknown server, provider or field is refused, and no tunnel is left behind", async () => {
+  expect(await lead("tv", { ...SE1, server: "nowhere" })).toEqual(
+    refused(404, "server: the provider managed has no server, country or city of this name"),
+  );
+  expect((await lead("tv", { ...SE1, provider: "other" })).error).toBe(
+    "provider must be managed, custom or imported",
+  );
+  expect((await lead("tv", { ...SE1, sever: "x" })).error).toBe(
+    "unknown field sever: the known ones are provider, server",
+  );
+  expect(await rows()).toHaveLength(1);
+});
+
+test("a tunnel whose server does not answer is there, with the reason; a former server stays", async () => {
+  home.host.silent.add("192.0.2.1:51820");
+  const leading = lead("tv", SE1);
+  await dialled("192.0.2.1:51820");
+  await home.pass(30_000);
+  const { status, error } = await leading;
+  expect(status).toBe(500);
+  expect((await rows())[1]).toMatchObject({ state: "failed", wanted: null, error });
+  expect(await lead("tv", HOME)).toEqual(OK);
+  const again = lead("tv", SE1);
+  await dialled("192.0.2.1:51820");
+  await home.pass(30_000);
+  expect((await again).status).toBe(500);
+  expect((await rows())[1]).toMatchObject({ state: "connected", server: OWN.name, wanted: OWN.name });
+});
+
+test("there are at most eight tunnels", async () => {
+  for (let number = 1; number < 8; number++) await home.graph.tunnels.opened(`tunnel-${number}`);
+  expect(await lead("ninth", SE1)).toEqual(
+    refused(400, "name: there are 8 tunnels, which is the most there may be; remove one first"),
+  );
+  expect(await send("DELETE", "/api/tunnels/tunnel-3")).toEqual(OK);
+  expect(await lead("ninth", SE1)).toEqual(OK);
+  expect((await rows()).map(({ name }: { name: string }) => name)).toEqual([
+    ...["main", "ninth", "tunnel-1", "tunnel-2", "tunnel-4", "tunnel-5", "tunnel-6", "tunnel-7"],
+  ]);
+});
+
+test("a server that any tunnel uses cannot be removed", async () => {
+  expect(await lead("work", HOME)).toEqual(OK);
+  const remove = () => send("DELETE", `/api/custom/remove/${OWN.name}`);
+  expect(await remove()).toEqual(refused(400, "name: the tunnel work uses this server; disconnect first"));
+  expect(await send("POST", "/api/tunnels/work/disconnect")).toEqual(OK);
+  expect(await remove()).toEqual(OK);
+});
+
+test("main cannot be removed, and an unknown tunnel neither removed nor disconnected", async () => {
+  expect(await send("DELETE", "/api/tunnels/main")).toEqual(refused(400, "name: main cannot be removed"));
+  const unknown = refused(404, "name: there is no tunnel of this name");
+  expect(await send("DELETE", "/api/tunnels/constructor")).toEqual(unknown);
+  expect(await send("POST", "/api/tunnels/TV/disconnect")).toEqual(unknown);
+});
+
+test("moving a tunnel counts as a connect, listing them does not", async () => {
+  const limitOf = async (method: string, path: string) =>
+    (await home.send(method, path)).headers.get("x-ratelimit-limit");
+  expect(await limitOf("GET", "/api/tunnels")).toBe("10");
+  expect(await limitOf("PUT", "/api/tunnels/tv")).toBe("5");
+  expect(await limitOf("POST", "/api/tunnels/tv/disconnect")).toBe("5");
+  expect(await limitOf("DELETE", "/api/tunnels/tv")).toBe("5");
+});
+
+test("each change of state of a tunnel is an event; those of main alone change the status", async () => {
+  const listener = await listenTo(home.port);
+  await listener.received(1);
+  expect(await lead("work", HOME)).toEqual(OK);
+  const row = { name: "work", provider: "custom", wanted: OWN.name };
+  expect((await listener.received(3)).slice(1)).toMatchObject([
+    { type: "tunnel_update", payload: { ...row, state: "connecting" } },
+    { type: "tunnel_update", payload: { ...row, state: "connected", server: OWN.name } },
+  ]);
+});
+
+test("the figures of each tunnel have its name", async () => {
+  await home.connect();
+  await lead("work", HOME);
+  const { text } = await home.send("GET", "/metrics");
+  expect(text).toMatch(/^wireguard_sent_bytes_total\{interface="wg0",public_key="[^"]+",tunnel="main"\} /m);
+  expect(text).toMatch(/^wireguard_sent_bytes_total\{interface="wg2",public_key="[^"]+",tunnel="work"\} /m);
+  expect(text).toContain('portcullis_tunnel_connected{tunnel="main"} 1\n');
+  expect(text).toContain('portcullis_tunnel_connected{tunnel="work"} 1\n');
+});

@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import { measurePackets } from "./packets.ts";
+import { connections, PacketGateway } from "./packets-gateway.ts";
+
+const ROOT = process.getuid?.() === 0;
+const SIZE = { lans: 1, tunnels: 1 };
+
+test.skipIf(!ROOT)(
+  "the packets of a measurement arrive with the tunnel's address, or are counted as missing",
+  async () => {
+    const gateway = await PacketGateway.open("portcullis", SIZE, 0);
+    try {
+      const known = connections(1);
+      for (const direction of ["up", "down"] as const) {
+        await gateway.send(direction, gateway.frames(direction, 4, known), 3);
+        expect(await gateway.arrived(direction)).toBe(3);
+      }
+      await gateway.forgetConnections();
+      await gateway.send("down", gateway.frames("down", 4, known), 3);
+      expect(await gateway.arrived("down")).toBe(3);
+    } finally {
+      await gateway.close();
+    }
+  },
+  30_000,
+);
+
+test.skipIf(!ROOT)(
+  "each case has a figure for the product, for a minimal gateway, and beyond forwarding alone",
+  async () => {
+    const measurements = await measurePackets(1, [SIZE]);
+    expect(measurements).toHaveLength(13);
+    for (const { portcullis, wgQuick } of measurements) {
+      expect(portcullis).toBeGreaterThan(0);
+      expect(wgQuick).toBeGreaterThan(0);
+    }
+  },
+  60_000,
+);

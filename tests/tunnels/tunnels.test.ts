@@ -1,0 +1,297 @@
+import { describe, expect, test } from "bun:test";
+import type { Controller } from "../../src/tunnel/controller.ts";
+import { inDirectory } from "../tunnel/directory.ts";
+import { Gateway, kernelState, ONE, placeOf, server, stoodAlways, THREE, TWO } from "../tunnel/gateway.ts";
+
+const PATIENCE_MS = 60_000;
+const MINUTE_MS = 60_000;
+const TWO_AT = "192.0.2.2:51820";
+
+/** A test with a gateway that is watched and whose main is connected to server one; time goes by in `host.pass` alone. */
+function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
+  test(
+    text,
+    () =>
+      inDirectory(async (directory) => {
+        const gateway = await Gateway.watched(directory);
+        await settled(gateway, gateway.controller.connect(ONE));
+        await work(gateway);
+      }),
+    PATIENCE_MS,
+  );
+}
+
+/** Time goes by until the work is done. */
+async function settled<T>({ host }: Gateway, work: Promise<T>): Promise<T> {
+  let done = false;
+  const end = work.finally(() => {
+    done = true;
+  });
+  end.catch(() => {});
+  while (!done) await host.pass(100);
+  return end;
+}
+
+async function opened(gateway: Gateway, name: string): Promise<Controller> {
+  return (await gateway.tunnels.opened(name)).controller;
+}
+
+/** The commands from now on, without those that only read. */
+function changesOn({ host }: Gateway): () => string[] {
+  const before = host.commands.length;
+  return () => host.commands.slice(before).filter((command) => !/ show|list|^ip -j/.test(command));
+}
+
+describe("a second tunnel", () => {
+  claim("has interfaces, routes and a mark of its own, and main's stay", async (gateway) => {
+    const { host } = gateway;
+    const mains = [...host.routes];
+    await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+    expect([...host.links.keys()]).toEqual(["lo", "lan0", "up0", "wg0", "wg2"]);
+    expect([...host.routes]).toEqual(mains);
+    expect([...(host.routingTables.get(20557)?.values() ?? [])]).toEqual(["wg2", "wg2"]);
+    expect(host.links.get("wg2")?.device?.fwmark).toBe(0x114c);
+    expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim("that is removed leaves the kernel as it was, and its slot is free", async (gateway) => {
+    const { host, tunnels } = gateway;
+    const before = kernelState(host);
+    for (let times = 0; times < 10; times++) {
+      await settled(gateway, (await opened(gateway, `tv-${times}`)).connect(TWO));
+      await settled(gateway, tunnels.remove(`tv-${times}`));
+      expect(kernelState(host)).toBe(before);
+    }
+    expect(gateway.savedState.tunnels().size).toBe(0);
+  });
+
+  claim("keeps its slot if the kernel keeps its interface, and can be removed later", async (gateway) => {
+    const { host, tunnels } = gateway;
+    await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+    host.fails = (count) => (host.commands[count - 1] === "ip link del dev wg2" ? "before" : null);
+    await expect(settled(gateway, tunnels.remove("tv"))).rejects.toThrow("made to fail");
+    expect(tunnels.all().map(({ name }) => name)).toEqual(["main", "tv"]);
+    const other = await tunnels.opened("other");
+    expect(other.slot.links).toEqual(["wg4", "wg5"]);
+    host.fails = () => null;
+    await settled(gateway, tunnels.remove("tv"));
+    expect(host.links.has("wg2")).toBe(false);
+    expect((await tunnels.opened("again")).slot.links).toEqual(["wg2", "wg3"]);
+  });
+
+  claim("cannot be connected any more once it is being removed", async (gateway) => {
+    const controller = await opened(gateway, "tv");
+    const removed = gateway.tunnels.remove("tv");
+    await expect(controller.connect(TWO)).rejects.toThrow("the tunnel is being removed");
+    await settled(gateway, removed);
+  });
+
+  claim("does not take a slot whose interface belongs to another program", async (gateway) => {
+    const { host, tunnels } = gateway;
+    await host.run(["ip", "-batch", "-"], { stdin: "link add dev wg3 type wireguard\n" });
+    expect((await tunnels.opened("tv")).slot.links).toEqual(["wg4", "wg5"]);
+  });
+
+  claim("made by two requests at once is one, and two of them have two slots", async ({ tunnels }) => {
+    const names = ["tv", "tv", "work", "tv"];
+    const made = await Promise.all(names.map((name) => tunnels.opened(name)));
+    expect(new Set(made).size).toBe(2);
+    expect(new Set(made.map(({ slot }) => slot.table)).size).toBe(2);
+  });
+});
+
+describe("what happens to one tunnel", () => {
+  claim("while it is dialled in vain changes nothing for main", async (gateway) => {
+    const { host, controller } = gateway;
+    host.silent.add(TWO_AT);
+    const before = kernelState(host);
+    const states: string[] = [];
+    controller.onChange(({ name }) => states.push(name));
+    const tv = await opened(gateway, "tv");
+    await expect(settled(gateway, tv.connect(TWO))).rejects.toThrow("did not answer");
+    expect(kernelState(host)).toBe(before);
+    expect(states).toEqual([]);
+    expect(tv.state.name).toBe("failed");
+  });
+
+  claim("does not hold up another: main moves while a second one is dialled", async (gateway) => {
+    const { host, controller } = gateway;
+    host.silent.add(TWO_AT);
+    const dialling = (await opened(gateway, "tv")).connect(TWO);
+    dialling.catch(() => {});
+    await host.pass(1_000);
+    const before = host.monotonic();
+    await settled(gateway, controller.connect(THREE));
+    expect(host.monotonic() - before).toBeLessThan(2_000);
+    await expect(settled(gateway, dialling)).rejects.toThrow("did not answer");
+  });
+
+  claim("is repaired for it alone: its routes, its interface, its dead server", async (gateway) => {
+    const { host, controller } = gateway;
+    const tv = await opened(gateway, "tv");
+    await settled(gateway, tv.connect(TWO));
+    const states: string[] = [];
+    controller.onChange(({ name }) => states.push(name));
+    host.removeRoute("0.0.0.0/0", 20557);
+    await host.pass(100);
+    expect(host.routingTables.get(20557)?.get("0.0.0.0/0")).toBe("wg2");
+    expect(gateway.warnings).toContain("Another program has removed routes of the tunnel tv.");
+    host.removeLink("wg2");
+    await host.pass(5_000);
+    expect(tv.state.name).toBe("connected");
+    host.silent.add(TWO_AT);
+    host.busy = true;
+    await host.pass(30_000);
+    expect(tv.state.name).toBe("reconnecting");
+    host.silent.clear();
+    await host.pass(2 * MINUTE_MS);
+    expect(tv.state.name).toBe("connected");
+    expect(states).toEqual([]);
+  });
+
+  claim("is no matter of main's end: it stays while main is disconnected", async (gateway) => {
+    const { host, controller } = gateway;
+    const tv = await opened(gateway, "tv");
+    await settled(gateway, tv.connect(TWO));
+    await settled(gateway, controller.disconnect());
+    await host.pass(MINUTE_MS);
+    expect(tv.state.name).toBe("connected");
+    expect(host.table).not.toMatch(/oifname "wg2" .* accept comment/);
+    expect(host.routes.size).toBe(0);
+  });
+});
+
+claim(
+  "one program watches the kernel for all tunnels, and the kill switch is checked once for all",
+  async (gateway) => {
+    const { host } = gateway;
+    for (const [name, to] of [
+      ["b", TWO],
+      ["c", THREE],
+    ] as const)
+      await settled(gateway, (await opened(gateway, name)).connect(to));
+    await host.pass(MINUTE_MS);
+    const changes = changesOn(gateway);
+    const before = host.commands.length;
+    host.removeTable();
+    await host.pass(1_000);
+    expect(host.commands.slice(before).filter((command) => command.startsWith("nft -e"))).toHaveLength(1);
+    expect(changes()).toHaveLength(1);
+    // `nft monitor` and `ip monitor`.
+    expect(host.watching).toBe(2);
+  },
+);
+
+claim("the uplink's loss and return concern each tunnel", async (gateway) => {
+  const { host, controller } = gateway;
+  const tv = await opened(gateway, "tv");
+  await settled(gateway, tv.connect(TWO));
+  host.plug(false);
+  await host.pass(1_000);
+  expect([controller.state.name, tv.state.name]).toEqual(["reconnecting", "reconnecting"]);
+  host.plug(true);
+  await host.pass(3_000);
+  expect([controller.state.name, tv.state.name]).toEqual(["connected", "connected"]);
+});
+
+describe("two tunnels to one server with one key", () => {
+  const alias = { ...ONE, name: "alias" };
+
+  claim("are refused, whatever the server is called", async (gateway) => {
+    const tv = await opened(gateway, "tv");
+    await expect(settled(gateway, tv.connect(alias))).rejects.toThrow(
+      "server: the tunnel main leads there with the same key; choose another server, or one with a key of its own",
+    );
+    expect(tv.state.name).toBe("disconnected");
+    const ownKey = server("one", 1);
+    ownKey.config.interface = { ...ownKey.config.interface, privateKey: THREE.config.interface.privateKey };
+    await settled(gateway, tv.connect(ownKey));
+  });
+
+  claim("are refused too if both are asked for at once", async (gateway) => {
+    const [b, c] = [await opened(gateway, "b"), await opened(gateway, "c")];
+    const both = Promise.allSettled([b.connect(TWO), c.connect({ ...TWO, name: "alias" })]);
+    const outcomes = await settled(gateway, both);
+    expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+  });
+
+  claim("are avoided by choosing another server of a place", async (gateway) => {
+    const tv = await opened(gateway, "tv");
+    await settled(gateway, tv.connect(placeOf([ONE, TWO])));
+    expect(await tv.row()).toMatchObject({ server: "two", wanted: "Unknown", provider: "custom" });
+  });
+});
+
+describe("after a restart", () => {
+  claim(
+    "each tunnel that is up is adopted by its name, with not one change in the kernel",
+    async (gateway) => {
+      await settled(gateway, (await opened(gateway, "tv")).connect(placeOf([TWO, THREE])));
+      const before = kernelState(gateway.host);
+      const { server: chosen } = await (await opened(gateway, "tv")).row();
+      await gateway.restart();
+      expect(kernelState(gateway.host)).toBe(before);
+      const [main, tv] = gateway.tunnels.all();
+      expect(main?.controller.state).toMatchObject({ name: "connected", session: { link: "wg0" } });
+      expect(tv?.name).toBe("tv");
+      expect(await tv?.controller.row()).toMatchObject({
+        server: chosen,
+        wanted: "Unknown",
+        state: "connected",
+      });
+      expect(gateway.log.at(-1)).toBe(`tv: the tunnel to ${chosen} is up already: adopting it`);
+    },
+  );
+
+  claim("each tunnel that is gone comes back to its server", async (gateway) => {
+    const { host } = gateway;
+    await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+    await opened(gateway, "idle");
+    for (const link of ["wg0", "wg2"]) host.removeLink(link);
+    await gateway.restart();
+    gateway.watch();
+    await host.pass(3_000);
+    expect(gateway.tunnels.all().map(({ name, controller }) => [name, controller.state.name])).toEqual([
+      ["main", "connected"],
+      ["idle", "disconnected"],
+      ["tv", "connected"],
+    ]);
+  });
+
+  claim(
+    "a tunnel that nobody remembers is removed, and an interface of another program is not",
+    async (gateway) => {
+      const { host } = gateway;
+      await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+      await host.run(["ip", "-batch", "-"], { stdin: "link add dev wg5 type wireguard\n" });
+      gateway.savedState.forgetTunnel("tv");
+      await gateway.restart();
+      expect([...host.links.keys()]).toEqual(["lo", "lan0", "up0", "wg0", "wg5"]);
+    },
+  );
+
+  claim(
+    "a SIGKILL at any command of a second tunnel's life leaves main alone and nothing behind",
+    async (gateway) => {
+      const { host } = gateway;
+      for (let command = 1; command < 25; command += 2) {
+        const tv = await opened(gateway, "tv");
+        let left = command;
+        host.onEvent = () => {
+          if (--left === 0) host.kill();
+        };
+        void tv.connect(TWO).catch(() => {});
+        await host.pass(3_000);
+        host.onEvent = () => {};
+        await gateway.restart();
+        gateway.watch();
+        await host.pass(3_000);
+        const [main] = gateway.tunnels.all();
+        expect(main?.controller.state).toMatchObject({ name: "connected", session: { link: "wg0" } });
+        await settled(gateway, gateway.tunnels.remove("tv"));
+        expect([...host.links.keys()]).toEqual(["lo", "lan0", "up0", "wg0"]);
+      }
+      expect(stoodAlways(host)).toBe(true);
+    },
+  );
+});
