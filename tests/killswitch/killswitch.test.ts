@@ -7,7 +7,7 @@ import { FakeHost } from "../fake/host.ts";
 import { slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, kernelState, ONE, stoodAlways, TWO } from "../tunnel/gateway.ts";
-import { EXEMPTION, FIRST, LOOKUP, NETWORK, POLICIES, SECOND } from "./example.ts";
+import { EXEMPTION, FIRST, FURTHER, LOOKUP, NETWORK, POLICIES } from "./example.ts";
 
 const PATIENCE_MS = 60_000;
 const MINUTE_MS = 60_000;
@@ -266,7 +266,7 @@ describe("another firewall that begins to drop what is forwarded", () => {
 
 describe("several owners", () => {
   const first = { endpoints: [FIRST], carrying: [FIRST] };
-  const second = { endpoints: [SECOND], carrying: [SECOND] };
+  const second = { endpoints: [FURTHER], carrying: [FURTHER] };
 
   /** The table as the kernel has it, without the two lines that replace the former one. */
   function loaded(policy: Policy): string {
@@ -289,14 +289,14 @@ describe("several owners", () => {
 
   test("do not erase each other's parts, and one that withdraws leaves the others unchanged", async () => {
     const [killSwitch, host] = await raised();
-    await Promise.all([killSwitch.update("main", first), killSwitch.update("work", second)]);
-    expect(host.table).toBe(loaded(POLICIES.switching));
+    await Promise.all([killSwitch.update("main", first), killSwitch.update("amsterdam", second)]);
+    expect(host.table).toBe(loaded(POLICIES["two-tunnels"]));
     await killSwitch.update("exemption", { exemption: EXEMPTION });
     await killSwitch.update("main", null);
-    expect(host.table).toBe(loaded({ ...POLICIES.exemption, endpoints: [SECOND], carrying: [SECOND] }));
+    expect(host.table).toBe(loaded({ ...POLICIES.exemption, endpoints: [FURTHER], carrying: [FURTHER] }));
     expect(host.rules["-4"].filter((rule) => rule.includes("dport 443"))).toHaveLength(1);
     await killSwitch.update("exemption", null);
-    await killSwitch.update("work", null);
+    await killSwitch.update("amsterdam", null);
     expect(host.table).toBe(loaded(POLICIES.blocked));
     expect(host.rules["-4"].filter((rule) => rule.includes("dport 443"))).toEqual([]);
   });
@@ -304,9 +304,9 @@ describe("several owners", () => {
   test("from before the first look at the network are all in the first load", async () => {
     const [, host] = await raised(async (killSwitch) => {
       await killSwitch.update("main", first);
-      await killSwitch.update("work", second);
+      await killSwitch.update("amsterdam", second);
     });
-    expect(host.tables).toEqual([loaded(POLICIES.switching)]);
+    expect(host.tables).toEqual([loaded(POLICIES["two-tunnels"])]);
   });
 });
 
