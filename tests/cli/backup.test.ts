@@ -39,7 +39,6 @@ test("restore leaves the kill switch on and says so; --killswitch-off turns it o
     servers: 1,
     replaced: 1,
     devices: 0,
-    blocked: 0,
     killswitch: "off",
   });
   expect(stored()).toBe("off");

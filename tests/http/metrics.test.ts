@@ -97,7 +97,7 @@ portcullis_devices{exit="blocked"} 0
 # TYPE portcullis_build_info gauge
 portcullis_build_info{version="${version}",bun="${Bun.version}",arch="${process.arch}"} 1
 `);
-  expect(parseExposition(text).size).toBe(10);
+  expect(parseExposition(text).size).toBe(11);
 });
 
 test("without a tunnel there are no figures of WireGuard", async () => {
