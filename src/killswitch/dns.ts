@@ -22,7 +22,7 @@ export function dnsChains(policy: Policy): string[] {
     chain("redirect_dns", "type nat hook prerouting priority dstnat; policy accept;", [
       'th dport != 53 accept comment "the others are DNS queries"',
       // A resolver on the gateway queries through main.
-      ...redirectOn(carrying.filter(({ exit }) => exit !== MAIN)),
+      ...redirectOn(carrying.filter(({ tunnel }) => tunnel !== MAIN)),
       `${DNS} fib daddr type local socket wildcard { 0, 1 } return comment "queries to a resolver on the gateway are not redirected"`,
       ...redirectOn(mainTunnels(policy)),
     ]),
@@ -57,7 +57,7 @@ export function permitRedirectedDns(tunnel: FirewallTunnel, lans: readonly Lan[]
 
 /** What was not redirected: a resolver on the gateway queries through main, which is not the exit of these devices. */
 export function refuseOthersDns({ lans, carrying }: Policy): string[] {
-  const others = carrying.filter(({ exit }) => exit !== MAIN);
+  const others = carrying.filter(({ tunnel }) => tunnel !== MAIN);
   return among("iifname", namesOf(lans)).flatMap((from) =>
     others.flatMap(({ zone }) =>
       refuse(

@@ -1,7 +1,7 @@
 import { exitMarkOf } from "../network/slot.ts";
 import { DNS } from "./dns.ts";
 import { chain, setMark } from "./match.ts";
-import { type CarryingTunnel, type Exit, MAIN, type Policy, tunnelsOf } from "./policy.ts";
+import { type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
 /** All devices that have an exit of their own. */
@@ -62,7 +62,7 @@ function setOf(name: string, ids: readonly string[]): string {
 
 /** Main is among them while it is down: the gateway's own services use it too, and still answer its devices. */
 function openExits({ carrying }: Policy): string[] {
-  return [...new Set([MAIN, ...carrying.map((tunnel) => tunnel.exit)])];
+  return [...new Set([MAIN, ...carrying.map(({ tunnel }) => tunnel)])];
 }
 
 /** A tunnel that is down or does not exist is as good as blocked. */
@@ -83,8 +83,8 @@ function setFor(name: string): string {
  * between two zones, which moves to the next tunnel at once; the same if nothing blocks, because then not all of it uses
  * a tunnel. Otherwise the zone is known without a look-up.
  */
-function intoTunnel(tunnels: readonly CarryingTunnel[], blocks: boolean): string[] {
-  const zone = (tunnel: CarryingTunnel, match = "") =>
+function intoTunnel(tunnels: readonly FirewallTunnel[], blocks: boolean): string[] {
+  const zone = (tunnel: FirewallTunnel, match = "") =>
     `${match}ct zone set ${tunnel.zone} accept comment "each tunnel has its own connections"`;
   return tunnels.slice(0, 1).flatMap((current) => [
     `${setMark(exitMarkOf(current.mark))} comment "the mark selects the tunnel's routes"`,

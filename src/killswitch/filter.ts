@@ -9,7 +9,7 @@ import {
   permitPublicNeighbours,
 } from "./link.ts";
 import { byFamily, byPair, chain, fromHosts } from "./match.ts";
-import { type CarryingTunnel, type FirewallTunnel, mainTunnels, type Policy, tunnelsOf } from "./policy.ts";
+import { type FirewallTunnel, mainTunnels, type Policy, tunnelsOf } from "./policy.ts";
 import { fromPublic, permitRefusals, refuse } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
 
@@ -54,11 +54,11 @@ export function forward(policy: Policy): string[] {
 }
 
 /** What LAN clients send into the tunnel. Only what has passed their interface's rules is in the tunnel's zone. */
-function intoTunnel(tunnel: CarryingTunnel, policy: Policy): string {
+function intoTunnel(tunnel: FirewallTunnel, policy: Policy): string {
   const { lans } = policy;
   return chain(`into_${tunnel.interface}`, null, [
     `ct state established,related ct zone ${tunnel.zone} accept comment "known connections of the LAN"`,
-    dropOtherExits(tunnelsOf(tunnel.exit, policy)),
+    dropOtherExits(tunnelsOf(tunnel.tunnel, policy)),
     dropUntranslated(),
     clampSegments(),
     refuseMidStream(),

@@ -18,11 +18,11 @@ export interface Policy {
   /** Tunnels that may exchange WireGuard packets with their endpoint. */
   endpoints: readonly FirewallTunnel[];
   /** Tunnels that carry traffic. */
-  carrying: readonly CarryingTunnel[];
+  carrying: readonly FirewallTunnel[];
   lookups: readonly Lookup[];
   exemptions: readonly Exemption[];
   devices: readonly AssignedDevice[];
-  /** Where devices that are not assigned leave. */
+  /** Of the devices that are not assigned. */
   defaultExit: Exit;
 }
 
@@ -35,10 +35,13 @@ export interface AssignedDevice {
   exit: Exit;
 }
 
-/** What one owner needs from the kill switch: a tunnel, the devices, or a connection that the operator has requested. */
+/**
+ * What one owner needs from the kill switch: a tunnel, whose name is the owner's, the devices, or a connection that the
+ * operator has requested.
+ */
 export interface PolicyPart {
-  endpoints?: readonly FirewallTunnel[];
-  carrying?: readonly FirewallTunnel[];
+  endpoints?: readonly TunnelPart[];
+  carrying?: readonly TunnelPart[];
   lookup?: Lookup;
   exemption?: Exemption;
   devices?: Policy["devices"];
@@ -54,22 +57,23 @@ type Network = Pick<HostNetwork, "lans" | "uplink" | "uplinkPrefixes" | "address
 /** The policy that meets the needs of all owners, in any order. */
 export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Network): Policy {
   const { lans, uplink, uplinkPrefixes, addresses } = network;
-  const here = (tunnel: FirewallTunnel) => withoutTaken(tunnel, network);
-  const named = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1));
-  const sorted = named.map(([, part]) => part);
+  const sorted = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1));
+  const owned = sorted.map(([, part]) => part);
+  const tunnelsIn = (kind: "endpoints" | "carrying") =>
+    sorted.flatMap(([name, { [kind]: tunnels = [] }]) =>
+      tunnels.map((tunnel) => withoutTaken({ ...tunnel, tunnel: name }, network)),
+    );
   return {
     lans,
     uplink,
     uplinkPrefixes,
     addresses,
-    endpoints: sorted.flatMap(({ endpoints = [] }) => endpoints.map(here)),
-    carrying: named.flatMap(([exit, { carrying = [] }]) =>
-      carrying.map((tunnel) => ({ ...here(tunnel), exit })),
-    ),
-    lookups: sorted.flatMap(({ lookup = [] }) => lookup),
-    exemptions: sorted.flatMap(({ exemption = [] }) => exemption),
-    devices: sorted.flatMap(({ devices = [] }) => devices),
-    defaultExit: sorted.flatMap(({ defaultExit = [] }) => defaultExit)[0] ?? { to: "tunnel", name: MAIN },
+    endpoints: tunnelsIn("endpoints"),
+    carrying: tunnelsIn("carrying"),
+    lookups: owned.flatMap(({ lookup = [] }) => lookup),
+    exemptions: owned.flatMap(({ exemption = [] }) => exemption),
+    devices: owned.flatMap(({ devices = [] }) => devices),
+    defaultExit: owned.flatMap(({ defaultExit = [] }) => defaultExit)[0] ?? { to: "tunnel", name: MAIN },
   };
 }
 
@@ -81,13 +85,13 @@ function withoutTaken(tunnel: FirewallTunnel, network: Network): FirewallTunnel 
   return { ...tunnel, addresses: tunnel.addresses.filter((address) => takerOf(network, address) === null) };
 }
 
-/** Those of the exit with that name, the current one first; during a switch there are two. */
-export function tunnelsOf(exit: string, { carrying }: Pick<Policy, "carrying">): readonly CarryingTunnel[] {
-  return carrying.filter((tunnel) => tunnel.exit === exit);
+/** Those with that name, the current one first; during a switch there are two. */
+export function tunnelsOf(name: string, { carrying }: Pick<Policy, "carrying">): readonly FirewallTunnel[] {
+  return carrying.filter(({ tunnel }) => tunnel === name);
 }
 
 /** Those that the gateway itself uses, whatever the default exit. */
-export function mainTunnels(policy: Pick<Policy, "carrying">): readonly CarryingTunnel[] {
+export function mainTunnels(policy: Pick<Policy, "carrying">): readonly FirewallTunnel[] {
   return tunnelsOf(MAIN, policy);
 }
 
@@ -103,6 +107,8 @@ export function blocked(network: Network): Policy {
 
 /** One tunnel as the firewall sees it. */
 export interface FirewallTunnel {
+  /** The tunnel's name; two of them have it during a switch. */
+  tunnel: string;
   interface: string;
   /** Firewall mark of its own packets. */
   mark: number;
@@ -114,11 +120,7 @@ export interface FirewallTunnel {
   resolvers: readonly Address[];
 }
 
-/** A tunnel that traffic leaves by. */
-export interface CarryingTunnel extends FirewallTunnel {
-  /** The tunnel's name. */
-  exit: string;
-}
+export type TunnelPart = Omit<FirewallTunnel, "tunnel">;
 
 /** The lookup of a server's name, by the system's resolvers. */
 export interface Lookup {

@@ -64,7 +64,7 @@ function fromTunnel({ carrying }: Policy, tunnel: FirewallTunnel, blocks: boolea
   return [
     ...(blocks ? dropOtherAddressees(tunnel) : []),
     // Reverse-path filtering finds main without it.
-    ...(carrier === undefined || carrier.exit === MAIN
+    ...(carrier === undefined || carrier.tunnel === MAIN
       ? []
       : [`${setMark(exitMarkOf(tunnel.mark))} comment "the return path is the tunnel"`]),
     ...(carrier === undefined ? [] : [inOwnZone(tunnel)]),

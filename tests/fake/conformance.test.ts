@@ -189,6 +189,49 @@ describe("links, addresses and routes", () => {
   });
 });
 
+describe("neighbours", () => {
+  alike("are shown and reported as they come, change and go", async (both) => {
+    const lines: Record<"fake" | "real", string[]> = { fake: [], real: [] };
+    const watches = (["fake", "real"] as const).map((name) => {
+      const onLine = (line: string) => {
+        if (line.startsWith("[NEIGH]")) lines[name].push(line.trimEnd());
+      };
+      return both[name].watch("ip monitor label link address route rule neigh".split(" "), onLine, () => {});
+    });
+    const mac = "02:00:00:00:00:20";
+    const neighbour = "192.168.7.20 dev lan0";
+    const set = (nud: string, lladdr = ` lladdr ${mac}`) =>
+      `ip neigh replace ${neighbour}${lladdr} nud ${nud}`;
+    // Until the real program listens.
+    await until(async () => {
+      await both.real.run(["ip", "neigh", "replace", "192.168.7.9", "lladdr", mac, "dev", "lan0"]);
+      await both.real.run(["ip", "neigh", "del", "192.168.7.9", "dev", "lan0"]);
+      return lines.real.length > 0;
+    });
+    const ours = (all: string[]) => all.filter((line) => line.includes("192.168.7.20"));
+    for (const state of ["STALE", "REACHABLE", "PERMANENT"] as const) {
+      await both.meanwhile(
+        (fake) => fake.setNeighbour("192.168.7.20", "lan0", mac, state),
+        set(state.toLowerCase()),
+      );
+      await both.play("ip -j -s neigh show");
+    }
+    await both.meanwhile(
+      (fake) => fake.setNeighbour("192.168.7.20", "lan0", mac, "FAILED"),
+      set("failed", ""),
+    );
+    await both.play("ip -j -s neigh show");
+    await both.meanwhile(
+      (fake) => fake.setNeighbour("192.168.7.20", "lan0", mac, "Deleted"),
+      `ip neigh del ${neighbour}`,
+    );
+    await both.play("ip -j -s neigh show");
+    await until(async () => ours(lines.real).length >= ours(lines.fake).length);
+    expect(ours(lines.real)).toEqual(ours(lines.fake));
+    for (const watch of watches) watch.stop();
+  });
+});
+
 const KEY = (byte: number) => new Uint8Array(32).fill(byte).toBase64();
 const OWN: Own = { privateKey: KEY(8), fwmark: 0x504c };
 const PEERS: Peer[] = [

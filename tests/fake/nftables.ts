@@ -123,25 +123,25 @@ function chainsJson([key, listing]: [string, string]): unknown[] {
   });
 }
 
-/** What `nft -e` says of a table that it has loaded. */
+/** What `nft -e` says of a table that it has loaded: chains and sets come before what is in them. */
 function echoOf(table: string): string {
-  return [...chainsListed(table)]
-    .flatMap(([name, lines]) => {
+  const all = [...chainsListed(table)];
+  const sets = all.filter(([name]) => isSet(name)).map(([name, lines]) => [name.slice(4), ...lines]);
+  const chains = all
+    .filter(([name]) => !isSet(name))
+    .map(([name, lines]) => {
       const [head = "", ...rules] = lines;
-      if (isSet(name)) {
-        const set = `inet portcullis ${name.replace("set ", "")}`;
-        return [
-          `add set ${set} { ${head}; } `,
-          ...rules.map((element) => `add element ${set} { ${element} }`),
-        ];
-      }
-      const isHooked = head.startsWith("type ");
-      return [
-        `add chain inet portcullis ${name}${isHooked ? ` { ${head} }` : ""}`,
-        ...(isHooked ? rules : lines).map((rule) => `add rule inet portcullis ${name} ${rule}`),
-      ];
-    })
-    .join("\n");
+      return head.startsWith("type ") ? { name, head, rules } : { name, head: null, rules: lines };
+    });
+  const own = "inet portcullis";
+  return [
+    ...chains.map(({ name, head }) => `add chain ${own} ${name}${head === null ? "" : ` { ${head} }`}`),
+    ...sets.map(([name, type]) => `add set ${own} ${name} { ${type}; } `),
+    ...sets.flatMap(([name, , ...elements]) =>
+      elements.map((each) => `add element ${own} ${name} { ${each} }`),
+    ),
+    ...chains.flatMap(({ name, rules }) => rules.map((rule) => `add rule ${own} ${name} ${rule}`)),
+  ].join("\n");
 }
 
 function missing(): never {

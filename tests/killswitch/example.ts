@@ -1,8 +1,8 @@
 import {
   type AssignedDevice,
   blocked,
-  type CarryingTunnel,
   type Exemption,
+  type FirewallTunnel,
   type Lookup,
   type Policy,
 } from "../../src/killswitch/policy.ts";
@@ -10,8 +10,8 @@ import { parseMac } from "../../src/mac.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
 import { cidr, cidrs, ip, ips } from "../fake/address.ts";
 
-export const FIRST: CarryingTunnel = {
-  exit: "main",
+export const FIRST: FirewallTunnel = {
+  tunnel: "main",
   interface: "wg0",
   mark: 0x104c,
   zone: 1,
@@ -20,8 +20,8 @@ export const FIRST: CarryingTunnel = {
   resolvers: ips("10.64.0.1", "fd00:64::1"),
 };
 
-export const SECOND: CarryingTunnel = {
-  exit: "main",
+const SECOND: FirewallTunnel = {
+  tunnel: "main",
   interface: "wg1",
   mark: 0x104c,
   zone: 2,
@@ -31,8 +31,8 @@ export const SECOND: CarryingTunnel = {
 };
 
 /** Of another slot than the first two, as a tunnel for some devices is. */
-export const FURTHER: CarryingTunnel = {
-  exit: "amsterdam",
+export const FURTHER: FirewallTunnel = {
+  tunnel: "amsterdam",
   interface: "wg2",
   mark: 0x114c,
   zone: 3,

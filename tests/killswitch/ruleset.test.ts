@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
-import type { CarryingTunnel, Policy } from "../../src/killswitch/policy.ts";
+import type { FirewallTunnel, Policy } from "../../src/killswitch/policy.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { cidrs, ips } from "../fake/address.ts";
 import { needsRoot } from "../fast.ts";
@@ -95,9 +95,9 @@ function exit() {
 }
 
 function tunnels() {
-  const tunnel = (like: CarryingTunnel) =>
+  const tunnel = (like: FirewallTunnel) =>
     fc.record({
-      exit: fc.constantFrom("main", "amsterdam"),
+      tunnel: fc.constantFrom("main", "amsterdam"),
       interface: fc.constant(like.interface),
       mark: fc.constant(like.mark),
       zone: fc.constant(like.zone),

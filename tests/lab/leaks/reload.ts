@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { blocked, type CarryingTunnel, type Policy } from "../../../src/killswitch/policy.ts";
+import { blocked, type FirewallTunnel, type Policy } from "../../../src/killswitch/policy.ts";
 import { rulesetOf, TABLE } from "../../../src/killswitch/ruleset.ts";
 import { INTERNET, LAN, VPN, VPN_PORT } from "../../../src/sandbox/topology.ts";
 import { cidrs, ip, ips } from "../../fake/address.ts";
@@ -55,8 +55,8 @@ function load(fresh: Fresh, text: string): Promise<string> {
 }
 
 function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
-  const tunnel: CarryingTunnel = {
-    exit: "main",
+  const tunnel: FirewallTunnel = {
+    tunnel: "main",
     interface: `${sandbox.interface}0`,
     zone: 1,
     mark: 0x104c,
