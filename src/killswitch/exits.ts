@@ -11,13 +11,21 @@ const BLOCKED = "blocked";
 const NO_TUNNEL = 'comment "the exit is blocked, or its tunnel is down"';
 
 /**
- * The devices by exit, and a chain for each exit. A change of exits changes only elements of the sets, unless it is the
+ * The devices by exit. A change of exits changes only elements of the sets, unless it is the
  * first or the last device. Not a map from the device to its chain: when the table is replaced, the kernel runs the
  * former chains for about a millisecond more and finds nothing in their maps, but everything in such sets (Linux 6.18).
  */
+export function deviceSets(policy: Policy): string[] {
+  const { devices } = policy;
+  if (devices.length === 0) return [];
+  const on = (name: string) => devices.filter(({ exit }) => nameOf(exit, policy) === name);
+  return [setOf(ASSIGNED, devices), ...openExits(policy).map((name) => setOf(setFor(name), on(name)))];
+}
+
+/** The chain that leads each assigned device to its exit, and a chain for each exit. */
 export function exits(policy: Policy, blocks: boolean): string[] {
   return [
-    ...(policy.devices.length === 0 ? [] : devices(policy)),
+    ...(policy.devices.length === 0 ? [] : [ownExit(policy)]),
     ...[...openExits(policy), BLOCKED].map((name) => {
       const tunnels = tunnelsOf(name, policy);
       const rules = tunnels.length > 0 ? intoTunnel(tunnels, blocks) : noWay(name, blocks);
@@ -37,26 +45,18 @@ export function byDevice(policy: Policy, match: string): string[] {
  * Each look-up sees the sets as they are at that moment. A packet that comes while its device is moved may be in neither
  * exit's set, and is refused: its device is among the assigned ones before and after.
  */
-function devices(policy: Policy): string[] {
-  const on = (name: string) =>
-    policy.devices.filter(({ exit }) => nameOf(exit, policy) === name).map(({ id }) => id);
-  return [
-    setOf(
-      ASSIGNED,
-      policy.devices.map(({ id }) => id),
+function ownExit(policy: Policy): string {
+  return chain(OWN_EXIT, null, [
+    ...openExits(policy).map(
+      (name) => `ether saddr @${setFor(name)} goto ${chainFor(name)} comment "devices on this exit"`,
     ),
-    ...openExits(policy).map((name) => setOf(setFor(name), on(name))),
-    chain(OWN_EXIT, null, [
-      ...openExits(policy).map(
-        (name) => `ether saddr @${setFor(name)} goto ${chainFor(name)} comment "devices on this exit"`,
-      ),
-      `goto ${chainFor(BLOCKED)} ${NO_TUNNEL}`,
-    ]),
-  ];
+    `goto ${chainFor(BLOCKED)} ${NO_TUNNEL}`,
+  ]);
 }
 
-function setOf(name: string, ids: readonly string[]): string {
-  const elements = ids.length === 0 ? "" : `    elements = { ${ids.toSorted().join(", ")} }\n`;
+function setOf(name: string, devices: Policy["devices"]): string {
+  const ids = devices.map(({ id }) => id).sort();
+  const elements = ids.length === 0 ? "" : `    elements = { ${ids.join(", ")} }\n`;
   return `  set ${name} {\n    type ether_addr\n${elements}  }\n`;
 }
 

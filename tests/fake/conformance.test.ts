@@ -336,11 +336,29 @@ describe("the firewall's table", () => {
       await both.ask(async (host) => {
         const echoed = chainsEchoed(await loadTable(host, ruleset));
         expect(sameChains(echoed, chainsListed((await listTable(host)) ?? ""))).toBe(true);
-        return [...echoed].map(([name, rules]) => [name, rules.length]);
+        return [...echoed].map(([name, rules]) => [name, rules.length]).sort();
       });
       await both.play(LIST);
       await both.play("nft -j list chains");
     }
+  });
+
+  alike("takes elements of its sets, all or none, and another program's are seen", async (both) => {
+    const ELEMENTS = "nft -f -";
+    const change = (verb: string, set: string, mac: string) =>
+      `${verb} element inet portcullis ${set} { 02:00:00:00:00:${mac} }\n`;
+    await both.play(LOAD, rulesetOf(POLICIES.devices));
+    await both.play(ELEMENTS, change("delete", "on_main", "02") + change("add", "on_amsterdam", "02"));
+    await both.play(LIST);
+    expect(
+      await both.play(ELEMENTS, change("add", "on_main", "09") + change("delete", "assigned", "08")),
+    ).toBe("refused");
+    await both.play(LIST);
+    await both.meanwhile(
+      (host) => host.changeElement("delete", "assigned", "02:00:00:00:00:02"),
+      "nft delete element inet portcullis assigned { 02:00:00:00:00:02 }",
+    );
+    await both.play(LIST);
   });
 
   const DAMAGES: [what: string, fake: (host: Both["fake"]) => void, command: string][] = [

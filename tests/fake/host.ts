@@ -180,6 +180,11 @@ export class FakeHost implements Host, Internet {
   }
 
   /** Another program puts a rule in front of a chain. */
+  changeElement(verb: "add" | "delete", set: string, element: string): void {
+    this.nftables.changeElement(verb, set, element);
+  }
+
+  /** Another program puts a rule in front of a chain. */
   insertRule(chain: string, rule: string): void {
     this.nftables.insertRule(chain, rule);
   }

@@ -116,7 +116,8 @@ export class Nftables {
 /** `nft -j list chains`, of one table. */
 function chainsJson([key, listing]: [string, string]): unknown[] {
   const [family, table] = key.split(" ");
-  return [...chainsListed(listing)].map(([name, [head = ""]]) => {
+  const chains = [...chainsListed(listing)].filter(([name]) => !isSet(name));
+  return chains.map(([name, [head = ""]]) => {
     const [, hook] = / hook (\S+) /.exec(head) ?? [];
     const [, policy] = / policy (\S+);/.exec(head) ?? [];
     return { chain: { family, table, name, ...(hook === undefined ? {} : { hook, policy }) } };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { KillSwitch } from "../../src/killswitch/killswitch.ts";
+import { chainsListed } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { Repairs } from "../../src/killswitch/repairs.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
@@ -7,7 +8,7 @@ import { FakeHost } from "../fake/host.ts";
 import { slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, kernelState, ONE, stoodAlways, TWO } from "../tunnel/gateway.ts";
-import { EXEMPTION, FIRST, FURTHER, LOOKUP, NETWORK, POLICIES } from "./example.ts";
+import { assigned, EXEMPTION, FIRST, FURTHER, LOOKUP, NETWORK, POLICIES } from "./example.ts";
 
 const PATIENCE_MS = 60_000;
 const MINUTE_MS = 60_000;
@@ -307,6 +308,78 @@ describe("several owners", () => {
       await killSwitch.update("amsterdam", second);
     });
     expect(host.tables).toEqual([loaded(POLICIES["two-tunnels"])]);
+  });
+
+  describe("of which one is the devices", () => {
+    const { devices } = POLICIES;
+    const moved = [...devices.devices.slice(1), assigned("02:00:00:00:00:03", "amsterdam")];
+
+    async function withDevices(): Promise<[KillSwitch, FakeHost]> {
+      const [killSwitch, host] = await raised();
+      await killSwitch.update("main", first);
+      await killSwitch.update("amsterdam", second);
+      await killSwitch.update("devices", { devices: devices.devices });
+      expect(host.table).toBe(loaded(devices));
+      return [killSwitch, host];
+    }
+
+    test("that move change only elements, and the kernel has what a whole load would have", async () => {
+      const [killSwitch, host] = await withDevices();
+      const before = loadsOf(host);
+      await killSwitch.update("devices", { devices: moved });
+      expect(loadsOf(host)).toBe(before);
+      expect(chainsListed(host.table ?? "")).toEqual(chainsListed(loaded({ ...devices, devices: moved })));
+      expect(await killSwitch.stands()).toBe(true);
+      await killSwitch.mend();
+      expect(loadsOf(host)).toBe(before);
+    });
+
+    test("that move load the whole table if another program has altered the sets", async () => {
+      const [killSwitch, host] = await withDevices();
+      host.changeElement("delete", "on_amsterdam", "02:00:00:00:00:01");
+      await killSwitch.update("devices", { devices: [] });
+      await killSwitch.update("devices", { devices: devices.devices });
+      host.changeElement("delete", "on_amsterdam", "02:00:00:00:00:01");
+      await killSwitch.update("devices", {
+        devices: [...devices.devices.slice(1), assigned("02:00:00:00:00:03", "main")].filter(
+          ({ id }) => id !== "02:00:00:00:00:01",
+        ),
+      });
+      expect(await killSwitch.stands()).toBe(true);
+      expect(host.table).not.toContain("02:00:00:00:00:01");
+    });
+
+    test.each(["add", "delete"] as const)(
+      "and another program's %s of an element is undone",
+      async (verb) => {
+        const [killSwitch, host] = await withDevices();
+        await killSwitch.update("devices", { devices: moved });
+        const before = chainsListed(host.table ?? "");
+        if (verb === "add") host.changeElement("add", "on_main", "02:00:00:00:00:03");
+        else host.changeElement("delete", "assigned", "02:00:00:00:00:03");
+        expect(await killSwitch.stands()).toBe(false);
+        await killSwitch.mend();
+        expect(chainsListed(host.table ?? "")).toEqual(before);
+        expect(await killSwitch.stands()).toBe(true);
+      },
+    );
+
+    test("are refused while their tunnel is down, and leave by it again when it is up", async () => {
+      const [killSwitch, host] = await withDevices();
+      await killSwitch.update("amsterdam", { endpoints: [FURTHER] });
+      expect(host.table).toBe(loaded({ ...devices, carrying: [FIRST] }));
+      expect(host.table).not.toContain("exit_amsterdam");
+      await killSwitch.update("amsterdam", second);
+      expect(host.table).toBe(loaded(devices));
+    });
+  });
+
+  test("on a kernel with an earlier version's rules are in the table before the rules change", async () => {
+    const order: string[] = [];
+    await raised(async (killSwitch) => killSwitch.update("main", first)).then(([, host]) => {
+      order.push(...host.commands.filter((command) => command === LOAD || command.endsWith("-batch -")));
+    });
+    expect(order).toEqual([LOAD, "ip -4 -batch -", "ip -6 -batch -"]);
   });
 });
 
