@@ -8,7 +8,7 @@ import { linesOf } from "./lines.ts";
 
 const EVERY_MS = 4;
 /** Rarer: each starts a connection or a program. */
-const RARELY_MS = 40;
+const RARELY_MS = 100;
 const FIRST_PORT = 10_000;
 /** Marks of one device. */
 const EPOCHS = 1_000;

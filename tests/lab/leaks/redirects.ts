@@ -47,7 +47,7 @@ export const REDIRECTS_BY_THE_FIREWALL: FreshScenario = {
     const gateway = await lab.startGateway();
     await gateway.kill("SIGKILL");
     for (const family of ["-4", "-6"]) {
-      for (const priority of ["50", "80", "90"]) {
+      for (const priority of ["50", "60", "70", "80", "90"]) {
         const argv = ["ip", family, "rule", "del", "priority", priority];
         while ((await lab.exec(lab.namespaces.gateway, argv)).code === 0);
       }
