@@ -103,10 +103,13 @@ export class Tunnels {
 
   /** Ends a tunnel and frees its slot. If it throws, the tunnel is still there. */
   async remove(name: string): Promise<void> {
-    const { controller } = this.named(name);
+    const tunnel = this.named(name);
     if (name === MAIN) throw new GatewayError("bad_request", "name: main cannot be removed");
-    await controller.end();
-    this.others.get(name)?.watching.abort();
+    await tunnel.controller.end();
+    const known = this.others.get(name);
+    // Another request may have removed it meanwhile, and a third made a new one.
+    if (known?.tunnel !== tunnel) return;
+    known.watching.abort();
     this.others.delete(name);
     this.deps.savedState.forgetTunnel(name);
   }
