@@ -178,9 +178,12 @@ export class Tunnels {
   }
 
   private async end(name: string): Promise<void> {
-    // Another request may have removed it meanwhile.
-    await this.named(name).controller.end();
-    this.others.get(name)?.watching.abort();
+    const tunnel = this.named(name);
+    await tunnel.controller.end();
+    const known = this.others.get(name);
+    // Another request may have removed it meanwhile, and a third made a new one.
+    if (known?.tunnel !== tunnel) return;
+    known.watching.abort();
     this.others.delete(name);
     this.deps.savedState.forgetTunnel(name);
   }

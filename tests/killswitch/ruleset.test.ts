@@ -40,6 +40,18 @@ test("no rule has a set of prefixes, which seems empty while the table is replac
   for (const text of Object.values(TEXTS)) expect(text).not.toMatch(/\{[^{}\n]*\/[0-9]+[^{}\n]*\}/);
 });
 
+test("no chain is defined twice while servers are asked that share an interface", () => {
+  const asked = ips("192.0.2.8", "192.0.2.9").map((address) => ({
+    ...POLICIES.connecting.endpoints[0],
+    ...{ interface: "wg1", addresses: [], resolvers: [], endpoint: { address, port: 51820 } },
+  }));
+  const endpoints = [...POLICIES.connected.endpoints, ...asked] as FirewallTunnel[];
+  const text = rulesetOf({ ...POLICIES.connected, endpoints });
+  const chains = [...text.matchAll(/chain (\S+)/g)].map(([, name]) => name);
+  expect(chains).toContain("from_wg1");
+  expect(chains).toEqual([...new Set(chains)]);
+});
+
 test("with the kill switch off and no tunnel there is no table", () => {
   expect(openRulesetOf(POLICIES.blocked)).toBe("add table inet portcullis\ndelete table inet portcullis\n");
 });

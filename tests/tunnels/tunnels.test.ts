@@ -88,6 +88,19 @@ describe("a second tunnel", () => {
     await settled(gateway, removed);
   });
 
+  claim("removed by two requests at once leaves a new one of its name alone", async (gateway) => {
+    const { tunnels } = gateway;
+    await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+    const [first, second] = [tunnels.remove("tv"), tunnels.remove("tv")];
+    const made = first.then(() => opened(gateway, "tv"));
+    await settled(gateway, Promise.all([second, made]));
+    const tv = await made;
+    await settled(gateway, tv.connect(THREE));
+    expect(tunnels.named("tv").controller).toBe(tv);
+    expect(tv.state.name).toBe("connected");
+    expect(gateway.savedState.tunnels().size).toBe(1);
+  });
+
   claim("does not take a slot whose interface belongs to another program", async (gateway) => {
     const { host, tunnels } = gateway;
     await host.run(["ip", "-batch", "-"], { stdin: "link add dev wg3 type wireguard\n" });
