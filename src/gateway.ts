@@ -1,3 +1,4 @@
+import type { Devices } from "./devices/devices.ts";
 import { GatewayError } from "./errors.ts";
 import type { GatewayEvent } from "./http/event.ts";
 import type { EventBus } from "./http/event-bus.ts";
@@ -19,6 +20,7 @@ import type { Config } from "./wireguard/schema.ts";
 interface Deps {
   tunnels: Tunnels;
   catalogue: Catalogue;
+  devices: Devices;
   savedState: SavedState;
   clock: Pick<Host, "now" | "monotonic">;
   events: EventBus;
@@ -26,7 +28,8 @@ interface Deps {
 }
 
 /** The gateway of the HTTP interface, on top of the catalogue and the tunnel. */
-export function gatewayOf({ catalogue, tunnels, savedState, clock, events, log }: Deps): Gateway {
+export function gatewayOf(deps: Deps): Gateway {
+  const { catalogue, tunnels, devices, savedState, clock, events, log } = deps;
   const { controller } = tunnels.main;
   const { roundTrips } = tunnels;
   let connects = histogramOf(CONNECT_BOUNDS_SECONDS);
@@ -36,7 +39,7 @@ export function gatewayOf({ catalogue, tunnels, savedState, clock, events, log }
   };
   const rowOf = async (tunnel: Tunnel, state = tunnel.controller.state): Promise<TunnelRow> => ({
     ...(await tunnel.controller.row(state)),
-    devices: 0,
+    devices: devices.counts()[tunnel.name] ?? 0,
   });
   const reach = async (tunnel: Tunnel, name: string, provider?: Provider) => {
     const isMeasured = (each: Provider, server: string) => roundTrips.has(each, server);
@@ -89,6 +92,10 @@ export function gatewayOf({ catalogue, tunnels, savedState, clock, events, log }
       catalogue.remove(provider, name);
     },
     importConfig: (body: ImportedConfig) => catalogue.importConfig(body, refuseClash),
+    devices: () => devices.list(),
+    assignDevice: (id, change) => devices.assign(id, change),
+    forgetDevice: (id) => devices.forget(id),
+    setDefaultExit: (exit) => devices.setDefaultExit(exit),
     keyPair: () => {
       const { privateKey, publicKey } = generateKeyPair();
       return { private_key: privateKey, public_key: publicKey };
@@ -117,6 +124,7 @@ export function gatewayOf({ catalogue, tunnels, savedState, clock, events, log }
         tunnels: await Promise.all(tunnels.all().map(figuresOf)),
         alerts: events.alerts,
         connects,
+        devices: devices.counts(),
       };
     },
   };

@@ -1,5 +1,7 @@
+import { Devices } from "./devices/devices.ts";
 import { EventBus } from "./http/event-bus.ts";
 import { KillSwitch } from "./killswitch/killswitch.ts";
+import { MAIN } from "./killswitch/policy.ts";
 import { Repairs } from "./killswitch/repairs.ts";
 import { Log } from "./log.ts";
 import { type FindNetwork, networkFinder } from "./network/finder.ts";
@@ -18,6 +20,7 @@ export interface Ground {
   findNetwork: FindNetwork;
   repairs: Repairs;
   killSwitch: KillSwitch;
+  devices: Devices;
 }
 
 /** Nothing has touched the kernel yet. `note` gets the machine's network each time it is looked up. */
@@ -35,9 +38,17 @@ export function groundOn(
   const findNetwork: FindNetwork = async (reading) => {
     const network = await find(reading);
     note(network);
+    devices.lanIs(network.lans);
     return network;
   };
   const repairs = new Repairs(host, alarm);
   const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
-  return { log, store, events, savedState, findNetwork, repairs, killSwitch };
+  const devices = new Devices({
+    ...{ host, store, killSwitch, log },
+    tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
+    publish: (payload) => events.publish({ type: "device_update", payload }),
+  });
+  // The kill switch loads nothing before it knows the network: the first load has the exits.
+  void devices.load();
+  return { log, store, events, savedState, findNetwork, repairs, killSwitch, devices };
 }

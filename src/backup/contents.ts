@@ -2,16 +2,18 @@ import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
 import { parseAddress } from "../address.ts";
 import { checkerOf } from "../checker.ts";
+import { parseExit } from "../devices/exit.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { nameIn } from "../name.ts";
 import { MOST_TUNNELS } from "../network/slot.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import { nextTurn } from "../queue.ts";
 import { Provider, type Server } from "../servers/schema.ts";
-import { type Store, StoredServer } from "../store/store.ts";
+import { type Store, StoredDevice, StoredServer } from "../store/store.ts";
 import { isTunnelName } from "../tunnel/name.ts";
 import { Connection, connectionIn, savedTunnelsIn } from "../tunnel/saved-state.ts";
 import { formatConfig, parseConfig } from "../wireguard/config.ts";
+import { isValidDevice } from "./devices.ts";
 
 /** A tunnel other than `main`. Its slot is not part of a backup: another machine may use it for another tunnel. */
 const BackedUpTunnel = Type.Object(
@@ -28,6 +30,8 @@ const StoredContents = Type.Object(
     settings: Type.Record(Type.String(), Type.String()),
     /** Missing if there are none, and in backups of older versions. */
     tunnels: Type.Optional(Type.Array(BackedUpTunnel, { maxItems: MOST_TUNNELS - 1 })),
+    /** Missing in backups of older versions. */
+    devices: Type.Optional(Type.Array(StoredDevice)),
   },
   { additionalProperties: false },
 );
@@ -39,6 +43,7 @@ const contentsSchema = checkerOf(StoredContents);
 const SETTINGS: Record<string, (value: string) => boolean> = {
   provider: (value) => Value.Check(Provider, value),
   killswitch: (value) => value === "on" || value === "off",
+  default_exit: (value) => parseExit(value) !== null,
   connection: (value) => value === "null" || connectionIn(value) !== null,
 };
 export const SETTING_NAMES = Object.keys(SETTINGS);
@@ -58,6 +63,7 @@ export function contentsOf(store: Store, now: number): Contents {
     servers: store.servers(),
     settings: Object.fromEntries(settings),
     ...(tunnels.length > 0 && { tunnels }),
+    devices: store.devices().filter(isValidDevice),
   };
 }
 
@@ -77,6 +83,7 @@ export async function checkedContents(value: unknown): Promise<Contents> {
     servers.push(checkedServer(server));
     await nextTurn();
   }
+  checkDevices(value.devices ?? []);
   for (const [key, setting] of Object.entries(value.settings)) {
     if (!isSetting(key, setting)) damaged(`the setting ${JSON.stringify(key.slice(0, 100))} is invalid`);
   }
@@ -88,6 +95,12 @@ function isSetting(key: string, value: string): boolean {
   const provider = VPN_PROVIDERS.find(({ setting }) => setting === key);
   if (provider !== undefined) return provider.registrationIn(value) !== null;
   return Object.hasOwn(SETTINGS, key) && SETTINGS[key]?.(value) === true;
+}
+
+function checkDevices(devices: readonly StoredDevice[]): void {
+  const odd = devices.find((each) => !isValidDevice(each));
+  if (odd !== undefined) damaged(`the device ${JSON.stringify(odd.id.slice(0, 100))} is invalid`);
+  if (new Set(devices.map(({ id }) => id)).size < devices.length) damaged("it contains a device twice");
 }
 
 function checkedServer(server: Static<typeof StoredServer>): Server {

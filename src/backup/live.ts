@@ -1,3 +1,4 @@
+import type { Devices } from "../devices/devices.ts";
 import { GatewayError } from "../errors.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Store } from "../store/store.ts";
@@ -16,6 +17,7 @@ interface Deps {
   host: Pick<Host, "now">;
   /** Makes managed servers use the account in the store. */
   takeUpAccount: () => Promise<void>;
+  devices: Pick<Devices, "load">;
 }
 
 /** Backup and restore while the service runs. */
@@ -25,7 +27,7 @@ export interface LiveBackup {
 }
 
 export function liveBackup(deps: Deps): LiveBackup {
-  const { store, catalogue, tunnels, savedState, host, takeUpAccount } = deps;
+  const { store, catalogue, tunnels, savedState, host, takeUpAccount, devices } = deps;
   return {
     take: () => contentsOf(store, host.now()),
     restore: async (contents, may) => {
@@ -48,6 +50,7 @@ export function liveBackup(deps: Deps): LiveBackup {
       tunnels.takeUpSaved();
       catalogue.reload();
       await takeUpAccount();
+      await devices.load();
       if (savedState.killSwitchWanted() !== before)
         await tunnels.main.controller.setKillSwitch(savedState.killSwitchWanted());
       return restored;

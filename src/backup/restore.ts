@@ -6,11 +6,13 @@ import { PROVIDERS, type Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import { type SavedTunnel, savedTunnelsIn, tunnelKey } from "../tunnel/saved-state.ts";
 import { type Contents, SETTING_NAMES } from "./contents.ts";
+import { devicesTaken, refuseDevices } from "./devices.ts";
 
 export interface Restored {
   servers: number;
   /** How many of them replaced one of the same name. */
   replaced: number;
+  devices: number;
   /** What the operator wants from now on. */
   killswitch: "on" | "off";
 }
@@ -31,9 +33,16 @@ export function restoreInto(
   const present = store.servers();
   const keys = new Set(present.map(keyOf));
   const taken = contents.servers.filter((server) => keys.has(keyOf(server)));
-  if (!replace)
-    refuseTaken([...taken.map(titleOf), ...tunnelsTaken(store, contents), ...accountTaken(store, contents)]);
+  const devices = contents.devices ?? [];
+  const changed = [
+    ...taken.map(titleOf),
+    ...tunnelsTaken(store, contents),
+    ...devicesTaken(store, devices),
+    ...accountTaken(store, contents),
+  ];
+  if (!replace) refuseTaken(changed);
   const tunnels = slotted(store, contents);
+  refuseDevices(store, devices);
   const given = new Set(contents.servers.map(keyOf));
   refuseTooMany([...present.filter((server) => !given.has(keyOf(server))), ...contents.servers]);
   const settings = { ...contents.settings };
@@ -42,7 +51,8 @@ export function restoreInto(
     for (const { provider, name } of taken) store.remove(provider, name);
     for (const server of contents.servers) store.insert(server);
     // Settings that the backup leaves out had their defaults. Only an account stays: a provider knows it.
-    for (const name of SETTING_NAMES) store.forget(name);
+    for (const name of SETTING_NAMES) if (isKnownTo(contents, name)) store.forget(name);
+    for (const device of devices) store.saveDevice(device);
     // There is one account at a time, at whichever provider.
     if (holdsAccount(contents)) for (const name of ACCOUNT_SETTINGS) store.forget(name);
     for (const [key, value] of Object.entries(settings)) store.write(key, value);
@@ -50,7 +60,12 @@ export function restoreInto(
   });
   store.scrub();
   const killswitch = settings.killswitch === "off" ? "off" : "on";
-  return { servers: contents.servers.length, replaced: taken.length, killswitch };
+  return { servers: contents.servers.length, replaced: taken.length, devices: devices.length, killswitch };
+}
+
+/** Backups of versions without devices say nothing of the default exit. */
+function isKnownTo({ devices }: Contents, setting: string): boolean {
+  return setting !== "default_exit" || devices !== undefined;
 }
 
 function refuseTaken(taken: readonly string[]): void {

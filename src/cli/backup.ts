@@ -119,7 +119,7 @@ function isOpenToOthers(): boolean {
 
 function reportOf({ replaced, killswitch }: Restored, contents: Contents, live: boolean): string {
   const lines = [
-    `Restored ${partsOf(contents)}${replaced > 0 ? `; replaced ${counted(replaced)}` : ""}.`,
+    `Restored ${partsOf(contents)}${replaced > 0 ? `; replaced ${counted(replaced, "server")}` : ""}.`,
     !live && "No service is running; it will use this state when it starts.",
     contents.settings.killswitch === "off" && KILL_SWITCH[killswitch],
   ];
@@ -135,14 +135,18 @@ const KILL_SWITCH = {
   off: "The kill switch is off. To turn it on: portcullis killswitch on",
 };
 
-function partsOf({ servers, settings, tunnels = [] }: Contents): string {
-  const more = tunnels.length === 1 ? ", 1 tunnel" : tunnels.length > 1 ? `, ${tunnels.length} tunnels` : "";
-  const account = holdsAccount({ settings }) ? ", the account" : "";
-  return `${counted(servers.length)}${more}${account} and the settings`;
+function partsOf({ servers, settings, tunnels = [], devices = [] }: Contents): string {
+  const parts = [
+    counted(servers.length, "server"),
+    ...(tunnels.length > 0 ? [counted(tunnels.length, "tunnel")] : []),
+    ...(devices.length > 0 ? [counted(devices.length, "device")] : []),
+    ...(holdsAccount({ settings }) ? ["the account"] : []),
+  ];
+  return `${parts.join(", ")} and the settings`;
 }
 
-function counted(servers: number): string {
-  return servers === 1 ? "1 server" : `${servers} servers`;
+function counted(count: number, noun: string): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }
 
 function usage(message: string): GatewayError {

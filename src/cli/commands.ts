@@ -15,6 +15,7 @@ const loadTunnel = () => import("./tunnel.ts");
 const loadTunnels = () => import("./tunnels.ts");
 const loadBackup = () => import("./backup.ts");
 const loadAccount = () => import("./account.ts");
+const loadDevices = () => import("./devices.ts");
 const loadCustom = () => import("./custom.ts");
 
 /** Commands for daily use, which talk to a running gateway. */
@@ -22,6 +23,7 @@ export function addDailyCommands(program: Command): void {
   program.commandsGroup("Daily use:");
   addTunnelCommands(program);
   addServerCommands(program);
+  addDeviceCommands(program);
   addUpdateCommand(program);
   command(program, "logs", "show the service's log from this machine's journal")
     .option("-f, --follow", "keep printing new lines")
@@ -89,7 +91,11 @@ function accountCommand<Options extends object = object>(
 export function addBackupCommands(program: Command): void {
   program.commandsGroup("On the gateway, as root:");
   withPassphrase(
-    command(program, "export", "write servers, keys, tunnels and settings to standard output, encrypted"),
+    command(
+      program,
+      "export",
+      "write servers, keys, tunnels, devices and settings to standard output, encrypted",
+    ),
   )
     .option("--plain", "do not encrypt: anyone who can read the file has your keys")
     .action(async (flags: ExportFlags) => (await loadBackup()).exportBackup(host, flags));
@@ -206,6 +212,33 @@ function addServerCommands(program: Command): void {
   );
   asking(command(program, "keypair", "print a new key pair, which the gateway does not keep"), async (api) =>
     (await loadTunnel()).makeKeyPair(api),
+  );
+}
+
+function addDeviceCommands(program: Command): void {
+  asking<{ names?: true; exits?: true }>(
+    command(program, "devices", "list the devices of the LAN, and where each leaves")
+      .option("--names", "print only their ids and names, one a line")
+      .option("--exits", "print only the exits that a device can have, one a line"),
+    async (api, _, only) => (await loadDevices()).listDevices(api, only),
+  );
+  asking(
+    command(program, "device", "choose the exit of a device of the LAN, or name it")
+      .argument("<device>", "its id or its name")
+      .addArgument(new Argument("<what>").choices(["exit", "name"]))
+      .argument("<exit or name>"),
+    async (api, [device = "", what, text = ""]) => {
+      const { moveDevice, nameDevice } = await loadDevices();
+      return what === "exit" ? moveDevice(api, device, text) : nameDevice(api, device, text);
+    },
+  );
+  asking(
+    command(
+      program,
+      "default-exit",
+      "choose the exit of the devices that have none of their own: a tunnel, or blocked",
+    ).argument("<exit>"),
+    async (api, [exit = ""]) => (await loadDevices()).setDefaultExit(api, exit),
   );
 }
 

@@ -1,5 +1,6 @@
 import { Value } from "typebox/value";
 import type { SecurityAlert } from "../alert.ts";
+import type { DeviceUpdate } from "../devices/schema.ts";
 import { GatewayEvent } from "../http/event.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Host } from "../system/host.ts";
@@ -79,6 +80,8 @@ function sentenceOf(event: GatewayEvent): string {
       return `${event.payload.provider} has ${event.payload.count} servers`;
     case "tunnel_update":
       return tunnelLineOf(event.payload);
+    case "device_update":
+      return `${deviceOf(event.payload)} is ${event.payload.online ? "online" : "offline"}, exit ${event.payload.exit}`;
     case "security_alert":
       return alertOf(event.payload);
   }
@@ -90,6 +93,10 @@ function tunnelLineOf({ name, state, server, error }: TunnelRow): string {
     .filter((part) => part !== "")
     .map(printable)
     .join("  ");
+}
+
+function deviceOf({ id, name }: DeviceUpdate): string {
+  return name === "" ? id : `${printable(name)} (${id})`;
 }
 
 function alertOf({ code, message }: SecurityAlert): string {

@@ -1,5 +1,6 @@
 import { type Static, type TLiteral, type TSchema, Type } from "typebox";
 import { SecurityAlert } from "../alert.ts";
+import { DeviceUpdate } from "../devices/schema.ts";
 import { Provider } from "../servers/schema.ts";
 import { Status, TunnelRow } from "../tunnel/schema.ts";
 
@@ -11,6 +12,11 @@ export const EVENTS = {
     "server_update",
     Type.Object({ provider: Provider, count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
     "the list of a provider changed; count is its number of servers now",
+  ),
+  device_update: message(
+    "device_update",
+    DeviceUpdate,
+    "a device came, fell silent, or got another name or exit",
   ),
   security_alert: message(
     "security_alert",

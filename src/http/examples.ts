@@ -5,6 +5,8 @@ export const CONNECT_EXAMPLE = { server: "box-vpn-1" };
 
 export const TUNNEL_EXAMPLE = { provider: "managed", server: "box-vpn-2" };
 
+export const DEVICE_EXAMPLE = "02:00:00:00:00:20";
+
 export const CUSTOM_EXAMPLE: CustomServer = {
   name: "home",
   endpoint: "203.0.113.11:51820",

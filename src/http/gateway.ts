@@ -1,3 +1,4 @@
+import type { DeviceChange, DeviceList } from "../devices/schema.ts";
 import type { CustomServer, ImportedConfig, Provider, ServerTree, Stored } from "../servers/schema.ts";
 import type { Histogram } from "../tunnel/histogram.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
@@ -24,6 +25,11 @@ export interface Gateway {
   remove(provider: Stored, name: string): void | Promise<void>;
   /** Returns warnings about settings that have no effect or that the gateway handles in its own way. */
   importConfig(config: ImportedConfig): string[] | Promise<string[]>;
+  devices(): Promise<DeviceList>;
+  /** Also a device that was never seen. */
+  assignDevice(id: string, change: DeviceChange): Promise<void>;
+  forgetDevice(id: string): Promise<void>;
+  setDefaultExit(exit: string): Promise<void>;
   keyPair(): { private_key: string; public_key: string };
   /** Null while the kill switch works as promised; otherwise one line that says why it does not. */
   health(): Promise<string | null>;
@@ -41,4 +47,6 @@ export interface Figures {
   alerts: number;
   /** How long each successful connect took, in seconds. */
   connects: Histogram;
+  /** The number of known devices by exit. */
+  devices: Readonly<Record<string, number>>;
 }

@@ -13,6 +13,8 @@ const LIMITED_PATHS: readonly (readonly [path: RegExp, endpoint: Endpoint])[] = 
   [/^\/api\/disconnect$/, "connection"],
   [/^\/api\/provider\//, "connection"],
   [/^\/api\/tunnels\//, "connection"],
+  [/^\/api\/devices\//, "connection"],
+  [/^\/api\/default-exit$/, "connection"],
   // Unknown paths under /api too.
   [/^\/api(\/|$)/, "general"],
 ];

@@ -73,7 +73,7 @@ function tunnelFamilies({ tunnels }: Figures): Family[] {
   ];
 }
 
-function ownFamilies({ status, alerts, connects }: Figures): Family[] {
+function ownFamilies({ status, alerts, connects, devices }: Figures): Family[] {
   return [
     family(
       "portcullis_connected",
@@ -104,6 +104,12 @@ function ownFamilies({ status, alerts, connects }: Figures): Family[] {
       type: "histogram",
       help: "From a connect to its handshake; failed ones are not counted.",
       samples: samplesOf(connects),
+    },
+    {
+      name: "portcullis_devices",
+      type: "gauge",
+      help: "Known devices of the LAN by exit.",
+      samples: Object.entries(devices).map(([exit, value]) => ({ labels: { exit }, value })),
     },
     family("portcullis_build_info", "gauge", "The version that runs; always 1.", 1, {
       version,

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import { customRoutes } from "./custom.ts";
+import { deviceRoutes } from "./devices.ts";
 import type { EventSockets } from "./event-sockets.ts";
 import { eventRoutes } from "./events.ts";
 import type { Gateway } from "./gateway.ts";
@@ -23,6 +24,7 @@ export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
     .use(tunnelsRoutes(gateway))
     .use(customRoutes(gateway))
     .use(importRoutes(gateway))
+    .use(deviceRoutes(gateway))
     .use(keyPairRoutes(gateway))
     .use(healthRoutes(gateway))
     .use(eventRoutes(eventSockets))

@@ -26,6 +26,10 @@ export function singleFlight(gateway: Gateway): Gateway {
     servers: () => gateway.servers(),
     keyPair: () => gateway.keyPair(),
     subscribe: (listener) => gateway.subscribe(listener),
+    devices: shared(() => gateway.devices()),
+    assignDevice: (id, change) => write(() => gateway.assignDevice(id, change)),
+    forgetDevice: (id) => write(() => gateway.forgetDevice(id)),
+    setDefaultExit: (exit) => write(() => gateway.setDefaultExit(exit)),
     figures: shared(() => gateway.figures()),
   };
 }

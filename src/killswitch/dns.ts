@@ -1,7 +1,8 @@
 import { type Address, contains, familyOf } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
 import { among, byFamily, chain, headerOf, namesOf } from "./match.ts";
-import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
+import { type FirewallTunnel, MAIN, mainTunnels, type Policy } from "./policy.ts";
+import { refuse } from "./strangers.ts";
 
 export const DNS = "meta l4proto { tcp, udp } th dport 53";
 /** The "recursion desired" bit: set in a query to a resolver, clear in a resolver's own queries to name servers. */
@@ -12,14 +13,18 @@ export function dnsChains(policy: Policy): string[] {
   const { lans, carrying, lookups } = policy;
   const fromLans = among("iifname", namesOf(lans));
   const toLans = among("oifname", namesOf(lans));
-  const current = defaultTunnels(policy).slice(0, 1);
+  const current = mainTunnels(policy).slice(0, 1);
+  const redirectOn = (tunnels: readonly FirewallTunnel[]) =>
+    fromLans.flatMap((from) =>
+      tunnels.flatMap((tunnel) => redirect(tunnel, lans, `${from} ct zone ${tunnel.zone} ${DNS}`)),
+    );
   return [
     chain("redirect_dns", "type nat hook prerouting priority dstnat; policy accept;", [
       'th dport != 53 accept comment "the others are DNS queries"',
+      // A resolver on the gateway queries through main.
+      ...redirectOn(carrying.filter(({ tunnel }) => tunnel !== MAIN)),
       `${DNS} fib daddr type local socket wildcard { 0, 1 } return comment "queries to a resolver on the gateway are not redirected"`,
-      ...fromLans.flatMap((from) =>
-        carrying.flatMap((tunnel) => redirect(tunnel, lans, `${from} ct zone ${tunnel.zone} ${DNS}`)),
-      ),
+      ...redirectOn(mainTunnels(policy)),
     ]),
     chain("redirect_own_dns", "type nat hook output priority -100; policy accept;", [
       ...lookups.map(
@@ -46,6 +51,19 @@ export function permitRedirectedDns(tunnel: FirewallTunnel, lans: readonly Lan[]
     byFamily("daddr", resolversInside(tunnel, lans)).map(
       (to) =>
         `${link} ${to} ct status dnat ${DNS} accept comment "a query to a resolver on the LAN, redirected into the tunnel"`,
+    ),
+  );
+}
+
+/** What was not redirected: a resolver on the gateway queries through main, which is not the exit of these devices. */
+export function refuseOthersDns({ lans, carrying }: Policy): string[] {
+  const others = carrying.filter(({ tunnel }) => tunnel !== MAIN);
+  return among("iifname", namesOf(lans)).flatMap((from) =>
+    others.flatMap(({ zone }) =>
+      refuse(
+        'comment "a resolver on the gateway would query by another exit"',
+        `${from} ct zone ${zone} ${DNS} `,
+      ),
     ),
   );
 }

@@ -1,5 +1,5 @@
 import type { Lan } from "../network/lan.ts";
-import { permitRedirectedDns, refuseClearDns, refuseUnansweredDns } from "./dns.ts";
+import { permitRedirectedDns, refuseClearDns, refuseOthersDns, refuseUnansweredDns } from "./dns.ts";
 import {
   permitDhcp,
   permitDhcpClients,
@@ -9,8 +9,8 @@ import {
   permitPublicNeighbours,
 } from "./link.ts";
 import { byFamily, byPair, chain, fromHosts } from "./match.ts";
-import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
-import { fromPublic, permitRefusals } from "./strangers.ts";
+import { type FirewallTunnel, mainTunnels, type Policy, tunnelsOf } from "./policy.ts";
+import { fromPublic, permitRefusals, refuse } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
 
 const REPLIES = "replies_to_lan";
@@ -23,6 +23,7 @@ export function input(policy: Policy): string {
   return chain("input", "type filter hook input priority filter; policy drop;", [
     permitLoopback("in"),
     ...permitWireGuard("in", policy),
+    ...refuseOthersDns(policy),
     ...lans.flatMap((lan) => [...permitFromLan(lan), permitDhcpClients("in", lan)]),
     ...permitDhcp("in", policy),
     ...permitNeighbourDiscovery("in", policy),
@@ -37,8 +38,7 @@ export function input(policy: Policy): string {
 
 /** Through this machine, by pairs of interfaces. */
 export function forward(policy: Policy): string[] {
-  const { lans } = policy;
-  const tunnels = defaultTunnels(policy);
+  const { lans, carrying: tunnels } = policy;
   const into = tunnels.flatMap((tunnel) =>
     lans.map((lan) => [lan.interface, tunnel.interface, `jump into_${tunnel.interface}`] as const),
   );
@@ -49,14 +49,16 @@ export function forward(policy: Policy): string[] {
       ...lans.flatMap((lan) => fromHosts(lan)).flatMap(refuseRest),
       dropForwardedRest(),
     ]),
-    ...(into.length === 0 ? [] : [...tunnels.map((tunnel) => intoTunnel(tunnel, lans)), repliesToLan()]),
+    ...(into.length === 0 ? [] : [...tunnels.map((tunnel) => intoTunnel(tunnel, policy)), repliesToLan()]),
   ];
 }
 
 /** What LAN clients send into the tunnel. Only what has passed their interface's rules is in the tunnel's zone. */
-function intoTunnel(tunnel: FirewallTunnel, lans: readonly Lan[]): string {
+function intoTunnel(tunnel: FirewallTunnel, policy: Policy): string {
+  const { lans } = policy;
   return chain(`into_${tunnel.interface}`, null, [
     `ct state established,related ct zone ${tunnel.zone} accept comment "known connections of the LAN"`,
+    dropOtherExits(tunnelsOf(tunnel.tunnel, policy)),
     dropUntranslated(),
     clampSegments(),
     refuseMidStream(),
@@ -76,7 +78,7 @@ function repliesToLan(): string {
 /** From this machine. */
 export function output(policy: Policy): string {
   const { lans } = policy;
-  const tunnels = defaultTunnels(policy);
+  const tunnels = mainTunnels(policy);
   return chain("output", "type filter hook output priority filter; policy drop;", [
     permitLoopback("out"),
     ...permitWireGuard("out", policy),
@@ -150,18 +152,19 @@ function dropRedirects(): string[] {
   );
 }
 
+/** During a switch, the packets of both zones may take either tunnel. */
+function dropOtherExits(tunnels: readonly FirewallTunnel[]): string {
+  const zones = tunnels.map(({ zone }) => zone);
+  const other = zones.length === 1 ? `${zones[0]}` : `{ ${zones.join(", ")} }`;
+  return `ct zone != ${other} drop comment "only devices on this exit may use the tunnel"`;
+}
+
 function refuseMidStream(): string {
   return `${MID_STREAM} reject with tcp reset comment "connections of another tunnel are reset"`;
 }
 
-/** Rejected at once, so that programs report an error instead of a time-out. */
 function refuseRest(from?: string): string[] {
-  const match = from === undefined ? "" : `${from} `;
-  const comment = 'comment "everything else is rejected at once"';
-  return [
-    `${match}meta l4proto tcp reject with tcp reset ${comment}`,
-    `${match}reject with icmpx admin-prohibited ${comment}`,
-  ];
+  return refuse('comment "everything else is rejected at once"', from === undefined ? "" : `${from} `);
 }
 
 /** Hosts outside the LAN get no answer. */

@@ -7,7 +7,9 @@ import {
   type Chains,
   chainsEchoed,
   chainsListed,
+  elementChanges,
   finalRulesStand,
+  isSet,
   sameChains,
   sameShape,
 } from "./listing.ts";
@@ -37,7 +39,7 @@ import {
   withoutBarrier,
 } from "./routing-rules.ts";
 import { openRulesetOf, rulesetOf } from "./ruleset.ts";
-import { listTable, loadTable } from "./table.ts";
+import { changeElements, listTable, loadTable } from "./table.ts";
 
 interface Wanted {
   ruleset: string;
@@ -227,8 +229,7 @@ export class KillSwitch {
     if (this.wanted === null) return;
     const { ruleset, rules } = this.wanted;
     try {
-      const outcomes = await Promise.allSettled([this.loadTable(ruleset), this.loadRules(rules)]);
-      for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+      await this.applyBoth(ruleset, rules);
       if (this.fault !== null) this.alarm("protection_restored", "The kill switch has been restored.");
       this.fault = null;
     } catch (error) {
@@ -241,9 +242,18 @@ export class KillSwitch {
     }
   }
 
-  /** Replaces the firewall's table in one transaction. */
+  private async applyBoth(ruleset: string, rules: readonly Rule[]): Promise<void> {
+    const table = this.loadTable(ruleset);
+    // A version before may have left rules that route what is not marked, and a table that does not mark: only the new
+    // table works with either.
+    if (this.ruled === null) await table.catch(() => {});
+    const outcomes = await Promise.allSettled([table, this.loadRules(rules)]);
+    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  }
+
+  /** Replaces the firewall's table in one transaction, unless only devices have moved. */
   private async loadTable(ruleset: string): Promise<void> {
-    if (ruleset === this.loaded?.ruleset) return;
+    if (ruleset === this.loaded?.ruleset || (await this.moveDevices(ruleset))) return;
     this.loaded = null;
     const echoed = chainsEchoed(await this.asOwnChange(() => loadTable(this.host, ruleset)));
     const given = chainsListed(ruleset);
@@ -252,6 +262,25 @@ export class KillSwitch {
     this.loaded = { ruleset, chains: whole ? echoed : given };
     if (!this.compared || !whole) await this.assertComparable();
     this.compared = true;
+  }
+
+  /** Whether only elements of sets differ, and the kernel has taken these. */
+  private async moveDevices(ruleset: string): Promise<boolean> {
+    const { loaded } = this;
+    if (loaded === null) return false;
+    const given = chainsListed(ruleset);
+    const changes = elementChanges(chainsListed(loaded.ruleset), given);
+    if (changes === null) return false;
+    this.loaded = null;
+    try {
+      if (changes.length > 0) await this.asOwnChange(() => changeElements(this.host, changes));
+    } catch {
+      // Another program has altered the sets, or nft was killed: the whole table is loaded.
+      return false;
+    }
+    const sets = [...given].filter(([key]) => isSet(key));
+    this.loaded = { ruleset, chains: new Map([...loaded.chains, ...sets]) };
+    return true;
   }
 
   /** Marks the change as ours, so that the kernel's report of it is ignored. */

@@ -1,8 +1,15 @@
-/** The rules of each chain as nft spells them, the type and policy of a hooked chain first; under `OF_TABLE` the table's own lines. */
+import { TABLE } from "./ruleset.ts";
+
+/**
+ * The rules of each chain as nft spells them, the type and policy of a hooked chain first; under `set` and its name the
+ * type of a set and its elements, sorted; under `OF_TABLE` the table's own lines.
+ */
 export type Chains = ReadonlyMap<string, readonly string[]>;
 
 /** The key of the table's own lines, such as its flags; no chain has an empty name. */
 const OF_TABLE = "";
+/** Begins the key of a set; no chain has a space in its name. */
+const OF_SET = "set ";
 
 /** What each chain must end with, whatever precedes it: the kill switch depends on these. */
 export const FINAL_RULES = {
@@ -36,21 +43,59 @@ export function endsInRefusal(chains: Chains, name: keyof typeof FINAL_RULES): b
   );
 }
 
-/** The chains in a listing of the table, or in the text that was loaded. */
+/** The chains and sets in a listing of the table, or in the text that was loaded. */
 export function chainsListed(listing: string): Chains {
   const chains = new Map<string, string[]>();
   const own: string[] = [];
   let lines = own;
   for (const line of listing.split("\n").map((one) => one.trim())) {
-    const name = /^chain (\S+) \{$/.exec(line)?.[1];
-    if (name !== undefined) {
+    const [, kind, name = ""] = /^(chain|set) (\S+) \{$/.exec(line) ?? [];
+    if (kind !== undefined) {
       lines = [];
-      chains.set(name, lines);
+      chains.set(kind === "set" ? keyOf(name) : name, lines);
     } else if (line === "}") lines = own;
     else if (line !== "" && !/^((add|delete) )?table /.test(line)) lines.push(line);
   }
+  for (const [key, lines] of chains) if (isSet(key)) chains.set(key, setLines(lines));
   if (own.length > 0) chains.set(OF_TABLE, own);
   return chains;
+}
+
+/** nft breaks long lists of elements, and lists them in any order. */
+function setLines(lines: readonly string[]): string[] {
+  const [, head = "", elements = ""] = /^(.*?)(?: elements = \{ (.*) \})?$/.exec(lines.join(" ")) ?? [];
+  return [head, ...elementsIn(elements)];
+}
+
+function elementsIn(text: string): string[] {
+  return text === "" ? [] : text.split(", ").sort();
+}
+
+export function isSet(key: string): boolean {
+  return key.startsWith(OF_SET);
+}
+
+function keyOf(set: string): string {
+  return `${OF_SET}${set}`;
+}
+
+/**
+ * The commands that make the sets of one table those of another, in one transaction; null if the tables differ in
+ * anything but the elements of sets.
+ */
+export function elementChanges(from: Chains, to: Chains): string[] | null {
+  const withoutElements = (chains: Chains) =>
+    new Map([...chains].map(([key, lines]) => [key, isSet(key) ? lines.slice(0, 1) : lines]));
+  if (!sameChains(withoutElements(from), withoutElements(to))) return null;
+  const changes = (verb: string, one: Chains, other: Chains) =>
+    [...one].flatMap(([key, lines]) => {
+      const others = new Set(other.get(key));
+      const elements = isSet(key) ? lines.filter((element) => !others.has(element)) : [];
+      return elements.length === 0
+        ? []
+        : [`${verb} element ${TABLE} ${key.slice(OF_SET.length)} { ${elements.join(", ")} }`];
+    });
+  return [...changes("delete", from, to), ...changes("add", to, from)];
 }
 
 /** The chains in nft's echo of the table that it has loaded, in the spelling of a listing. */
@@ -62,7 +107,13 @@ export function chainsEchoed(echo: string): Chains {
     // nft 1.0.6 sometimes prints the rule's handle before it.
     const rule = /^add rule \S+ \S+ (\S+) (?:handle \d+ )?(.*)$/.exec(line);
     if (rule) chains.get(rule[1] ?? "")?.push(rule[2] ?? "");
+    const [, set = "", type] = /^add set \S+ \S+ (\S+) \{ (.*?);? \}/.exec(line) ?? [];
+    if (type !== undefined) chains.set(keyOf(set), [type]);
+    const element = /^add element \S+ \S+ (\S+) \{ (.*) \}/.exec(line);
+    if (element) chains.get(keyOf(element[1] ?? ""))?.push(...elementsIn(element[2] ?? ""));
   }
+  for (const [key, [head = "", ...elements]] of chains)
+    if (isSet(key)) chains.set(key, [head, ...elements.sort()]);
   return chains;
 }
 

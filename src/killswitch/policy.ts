@@ -1,7 +1,7 @@
 import type { Address, Endpoint, Prefix } from "../address.ts";
+import type { Mac } from "../mac.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
-import { MAIN_SLOT, markOf } from "../network/slot.ts";
 
 /**
  * What the firewall is made from; `rulesetOf` turns it into text. Outside the tunnels it can permit only WireGuard,
@@ -19,21 +19,36 @@ export interface Policy {
   endpoints: readonly FirewallTunnel[];
   /** Tunnels that carry traffic. */
   carrying: readonly FirewallTunnel[];
-  /** The mark of the tunnel for the gateway's own traffic, and for all of the LAN's that has no other exit. */
-  defaultExit: number;
   lookups: readonly Lookup[];
   exemptions: readonly Exemption[];
+  devices: readonly AssignedDevice[];
+  /** Of the devices that are not assigned. */
+  defaultExit: Exit;
 }
 
-/** What one owner needs from the kill switch: a tunnel, or a connection that the operator has requested. */
+/** Where a device's traffic leaves. Nothing leaves by a tunnel that is not up or does not exist. */
+export type Exit = { to: "tunnel"; name: string } | { to: "blocked" };
+
+/** A device of the LAN with an exit of its own. */
+export interface AssignedDevice {
+  id: Mac;
+  exit: Exit;
+}
+
+/**
+ * What one owner needs from the kill switch: a tunnel, whose name is the owner's, the devices, or a connection that the
+ * operator has requested.
+ */
 export interface PolicyPart {
-  endpoints?: Policy["endpoints"];
-  carrying?: Policy["carrying"];
+  endpoints?: readonly TunnelPart[];
+  carrying?: readonly TunnelPart[];
   lookup?: Lookup;
   exemption?: Exemption;
+  devices?: Policy["devices"];
+  defaultExit?: Exit;
 }
 
-/** The tunnel for all traffic that is not assigned to another one. */
+/** The tunnel for the gateway's own traffic, and for that of the LAN which has no other exit. */
 export const MAIN = "main";
 
 /** What a policy needs of the machine's own network. */
@@ -42,18 +57,23 @@ type Network = Pick<HostNetwork, "lans" | "uplink" | "uplinkPrefixes" | "address
 /** The policy that meets the needs of all owners, in any order. */
 export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Network): Policy {
   const { lans, uplink, uplinkPrefixes, addresses } = network;
-  const here = (tunnel: FirewallTunnel) => withoutTaken(tunnel, network);
-  const sorted = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1)).map(([, part]) => part);
+  const sorted = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1));
+  const owned = sorted.map(([, part]) => part);
+  const tunnelsIn = (kind: "endpoints" | "carrying") =>
+    sorted.flatMap(([name, { [kind]: tunnels = [] }]) =>
+      tunnels.map((tunnel) => withoutTaken({ ...tunnel, tunnel: name }, network)),
+    );
   return {
     lans,
     uplink,
     uplinkPrefixes,
     addresses,
-    endpoints: sorted.flatMap(({ endpoints = [] }) => endpoints.map(here)),
-    carrying: sorted.flatMap(({ carrying = [] }) => carrying.map(here)),
-    defaultExit: markOf(MAIN_SLOT),
-    lookups: sorted.flatMap(({ lookup = [] }) => lookup),
-    exemptions: sorted.flatMap(({ exemption = [] }) => exemption),
+    endpoints: tunnelsIn("endpoints"),
+    carrying: tunnelsIn("carrying"),
+    lookups: owned.flatMap(({ lookup = [] }) => lookup),
+    exemptions: owned.flatMap(({ exemption = [] }) => exemption),
+    devices: owned.flatMap(({ devices = [] }) => devices),
+    defaultExit: owned.flatMap(({ defaultExit = [] }) => defaultExit)[0] ?? { to: "tunnel", name: MAIN },
   };
 }
 
@@ -65,9 +85,14 @@ function withoutTaken(tunnel: FirewallTunnel, network: Network): FirewallTunnel 
   return { ...tunnel, addresses: tunnel.addresses.filter((address) => takerOf(network, address) === null) };
 }
 
-/** Those of the default exit, the current one first; during a switch there are two. */
-export function defaultTunnels({ carrying, defaultExit }: Policy): readonly FirewallTunnel[] {
-  return carrying.filter((tunnel) => tunnel.mark === defaultExit);
+/** Those with that name, the current one first; during a switch there are two. */
+export function tunnelsOf(name: string, { carrying }: Pick<Policy, "carrying">): readonly FirewallTunnel[] {
+  return carrying.filter(({ tunnel }) => tunnel === name);
+}
+
+/** Those that the gateway itself uses, whatever the default exit. */
+export function mainTunnels(policy: Pick<Policy, "carrying">): readonly FirewallTunnel[] {
+  return tunnelsOf(MAIN, policy);
 }
 
 /** Main comes first. */
@@ -82,6 +107,8 @@ export function blocked(network: Network): Policy {
 
 /** One tunnel as the firewall sees it. */
 export interface FirewallTunnel {
+  /** The tunnel's name; two of them have it during a switch. */
+  tunnel: string;
   interface: string;
   /** Firewall mark of its own packets. */
   mark: number;
@@ -92,6 +119,8 @@ export interface FirewallTunnel {
   addresses: readonly Address[];
   resolvers: readonly Address[];
 }
+
+export type TunnelPart = Omit<FirewallTunnel, "tunnel">;
 
 /** The lookup of a server's name, by the system's resolvers. */
 export interface Lookup {

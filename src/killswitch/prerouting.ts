@@ -1,11 +1,12 @@
 import type { Lan } from "../network/lan.ts";
-import { REFUSAL_MARK } from "../network/slot.ts";
+import { exitMarkOf, REFUSAL_MARK } from "../network/slot.ts";
 import { DNS } from "./dns.ts";
-import { byInterface, chain, isMarked, toOneOf } from "./match.ts";
-import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
-import { dropForwarded, dropOtherAddressees, dropStrangers, markPublic } from "./strangers.ts";
+import { byDevice, exits } from "./exits.ts";
+import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
+import { type FirewallTunnel, MAIN, type Policy } from "./policy.ts";
+import { dropForwarded, dropOtherAddressees, dropStrangers, keepMark, markPublic } from "./strangers.ts";
 import { markReplies } from "./uplink.ts";
-import { inOwnZone, inZoneOfLan } from "./zones.ts";
+import { inOwnZone } from "./zones.ts";
 
 const TO_GATEWAY = "to_gateway";
 /** Never forwarded, and not among the addresses of the policy. */
@@ -13,8 +14,9 @@ const LINK_LOCAL_AND_MULTICAST = ["fe80::/10", "ff00::/8"];
 
 /**
  * Before conntrack and routing, a chain for each interface, so that a packet passes only the rules that concern it:
- * drops what does not belong there, marks replies, and puts each connection into the zone of its tunnel. After a switch
- * a connection is a new one with a new source address, so nothing has to be flushed.
+ * drops what does not belong there, marks replies, and marks the LAN's packets for their exit and puts each connection
+ * into the zone of its tunnel. After a switch or with another exit a connection is a new one with a new source address,
+ * so nothing has to be flushed.
  */
 export function prerouting(policy: Policy): string[] {
   return chainsOf(policy, true);
@@ -42,7 +44,7 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
       ...fromOutside(endpoints, blocks),
     ]),
     ...chains.map(([link, rules]) => chain(`from_${link}`, null, rules)),
-    ...(lans.length === 0 ? [] : toGateway(policy)),
+    ...(lans.length === 0 ? [] : [toGateway(policy), ...exits(policy, blocks)]),
   ];
 }
 
@@ -53,15 +55,22 @@ function fromLan(policy: Policy, lan: Lan, blocks: boolean): string[] {
     ...(blocks && family === 6 ? markPublic() : []),
     ...(lan.interface === uplink ? markReplies(policy, family) : []),
     ...dropToTunnels(endpoints, family),
-    ...(defaultTunnels(policy).length === 0
-      ? []
-      : [...forGateway(policy, family), ...inZoneOfLan(policy, family, blocks)]),
+    ...forGateway(policy, family),
+    ...(blocks && family === 6 ? [keepMark(TO_GATEWAY)] : []),
+    ...byDevice(policy, `meta nfproto ipv${family}`),
   ]);
 }
 
 function fromTunnel({ carrying }: Policy, tunnel: FirewallTunnel, blocks: boolean): string[] {
-  const carries = carrying.some((other) => other.interface === tunnel.interface);
-  return [...(blocks ? dropOtherAddressees(tunnel) : []), ...(carries ? [inOwnZone(tunnel)] : [])];
+  const carrier = carrying.find((other) => other.interface === tunnel.interface);
+  return [
+    ...(blocks ? dropOtherAddressees(tunnel) : []),
+    // Reverse-path filtering finds main without it.
+    ...(carrier === undefined || carrier.tunnel === MAIN
+      ? []
+      : [`${setMark(exitMarkOf(tunnel.mark))} comment "the return path is the tunnel"`]),
+    ...(carrier === undefined ? [] : [inOwnZone(tunnel)]),
+  ];
 }
 
 /** Servers that are asked at once share an interface, which has no addresses; nft would merge chains of one name. */
@@ -89,14 +98,9 @@ function forGateway({ addresses }: Policy, family: 4 | 6): string[] {
   );
 }
 
-function toGateway(policy: Policy): string[] {
-  return defaultTunnels(policy)
-    .slice(0, 1)
-    .map(({ zone }) =>
-      chain(TO_GATEWAY, null, [
-        `${isMarked(REFUSAL_MARK, "!=")} ${DNS} ct zone set ${zone} comment "DNS queries use the current tunnel"`,
-      ]),
-    );
+/** DNS queries leave by the exit of their device. */
+function toGateway(policy: Policy): string {
+  return chain(TO_GATEWAY, null, byDevice(policy, `${isMarked(REFUSAL_MARK, "!=")} ${DNS}`));
 }
 
 function dropToTunnels(endpoints: readonly FirewallTunnel[], family: 4 | 6): string[] {

@@ -1,6 +1,15 @@
 import { type Address, familyOf, type Prefix, prefixOf } from "../address.ts";
 import { type HostNetwork, type Ipv6, ipv6Of } from "../network/host-network.ts";
-import { ANY_SLOT_MASK, MAIN_SLOT, MARK_MASK, markOf, REFUSAL_MARK, tableOf } from "../network/slot.ts";
+import {
+  ANY_SLOT_MASK,
+  exitMarkOf,
+  MAIN_SLOT,
+  MARK_MASK,
+  MOST_TUNNELS,
+  markOf,
+  REFUSAL_MARK,
+  tableOf,
+} from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import type { Exemption, Lookup, Policy } from "./policy.ts";
 
@@ -9,9 +18,10 @@ const SHORTEST_LINK_PREFIX = 8;
 
 /**
  * The second layer: routing that blocks on its own. Only WireGuard's own packets, DHCP renewals and traffic to the LAN
- * use the machine's own routes; everything else uses the tunnel's table or is unreachable. A route that DHCP or an
- * attacker adds (CVE-2024-3661) is in a table that is never used for a client's packet. `iif lo` matches what this
- * machine itself sends, so no client's packet can match an exception.
+ * use the machine's own routes. A client's packet uses the table of the tunnel that the firewall has marked it for, and
+ * the gateway's own uses main's; everything else is unreachable. A route that DHCP or an attacker adds (CVE-2024-3661)
+ * is in a table that is never used for a client's packet. `iif lo` matches what this machine itself sends, so no client's
+ * packet can match an exception.
  */
 export interface Rule {
   family: 4 | 6;
@@ -25,14 +35,16 @@ const WHOLE_PORT = "0xffff";
 const UDP = 17;
 const TCP = 6;
 
-/** The order matters. The gap is for the rules of further tunnels, which come before main's. */
+/** The order matters. */
 const PRIORITY = {
   wireguard: 10,
   noEndpoint: 20,
   exception: 30,
   dhcp: 40,
   lan: 50,
-  tunnel: 80,
+  exit: 60,
+  noExit: 70,
+  own: 80,
   nothing: 90,
 };
 
@@ -49,7 +61,7 @@ export const OWN_NUMBERS = `${OWN.first} to ${OWN.last}`;
 /** The rules of version 0.1, which a running gateway still has when it is upgraded. Their mark identifies them. */
 const FORMER = { first: 100, last: 106, mark: "fwmark 0x504c " };
 
-/** Sends what no earlier rule matches into the tunnel `main`. */
+/** In an earlier version, and with `iif lo` today, the rule that leads into the tunnel `main`. */
 const INTO_MAIN = `lookup ${tableOf(MAIN_SLOT)}`;
 
 export function rulesFor({
@@ -67,7 +79,18 @@ export function rulesFor({
     ...prefixes
       .filter((prefix) => familyOf(prefix) === family)
       .map((prefix) => ({ family, priority: PRIORITY.lan, text: `to ${prefix} lookup main` })),
-    { family, priority: PRIORITY.tunnel, text: INTO_MAIN },
+    ...Array.from({ length: MOST_TUNNELS }, (_, slot) => ({
+      family,
+      priority: PRIORITY.exit,
+      text: `fwmark ${hex(exitMarkOf(markOf(slot)))}/${hex(MARK_MASK)} lookup ${tableOf(slot)}`,
+    })),
+    // The firewall's own look-ups match `iif lo`: without this rule they would find main's routes.
+    {
+      family,
+      priority: PRIORITY.noExit,
+      text: `fwmark ${hex(exitMarkOf(markOf(MAIN_SLOT)))}/${hex(ANY_SLOT_MASK)} unreachable`,
+    },
+    { family, priority: PRIORITY.own, text: `iif lo ${INTO_MAIN}` },
     { family, priority: PRIORITY.nothing, text: "unreachable" },
   ]);
   return rulesOn(ipv6, [...all, REFUSALS, ...dhcpRules(uplinkPrefixes, prefixes), ...nexthopRules(uplink)]);
@@ -108,9 +131,9 @@ export function rulesOn(ipv6: Ipv6, rules: readonly Rule[]): Rule[] {
   return rules.filter((rule) => rule.family === 4 || ipv6 !== "missing");
 }
 
-/** The rules without the final "unreachable", for a tunnel while the operator has turned the kill switch off. */
+/** The rules without what blocks, for a tunnel while the operator has turned the kill switch off. */
 export function withoutBarrier(rules: readonly Rule[]): Rule[] {
-  return rules.filter((rule) => rule.priority !== PRIORITY.nothing);
+  return rules.filter(({ priority }) => priority !== PRIORITY.noExit && priority !== PRIORITY.nothing);
 }
 
 /** For what leaves outside the tunnel for a moment. The kernel refuses a second rule like the first. */
@@ -160,7 +183,7 @@ export async function readAllRules(host: Host): Promise<ShownRules> {
 /** Rules of another program with our priorities. Once the gateway's rules are in place there are none: it removes them. */
 export function foreignAmong(rules: readonly Rule[]): Rule[] {
   const own = rules.filter(({ priority }) => priority <= OWN.last);
-  const isOurs = own.some(({ priority, text }) => priority === PRIORITY.tunnel && text === INTO_MAIN);
+  const isOurs = own.some(({ priority, text }) => priority === PRIORITY.own && text.endsWith(INTO_MAIN));
   return isOurs ? [] : own;
 }
 

@@ -1,4 +1,5 @@
 import { dnsChains } from "./dns.ts";
+import { deviceSets } from "./exits.ts";
 import { forward, input, output } from "./filter.ts";
 import type { Policy } from "./policy.ts";
 import { openPrerouting, prerouting } from "./prerouting.ts";
@@ -14,6 +15,7 @@ const REPLACE = `add table ${TABLE}\ndelete table ${TABLE}\n`;
 /** The kill switch as nftables text for `nft -f -`. */
 export function rulesetOf(policy: Policy): string {
   return tableOf([
+    ...deviceSets(policy),
     ...prerouting(policy),
     ...refuseUnrouted(policy),
     ...tunnelChains(policy),
@@ -30,7 +32,7 @@ export function rulesetOf(policy: Policy): string {
 export function openRulesetOf(policy: Policy): string {
   return policy.endpoints.length === 0
     ? REPLACE
-    : tableOf([...openPrerouting(policy), ...tunnelChains(policy)]);
+    : tableOf([...deviceSets(policy), ...openPrerouting(policy), ...tunnelChains(policy)]);
 }
 
 function tunnelChains(policy: Policy): string[] {

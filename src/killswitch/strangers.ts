@@ -1,7 +1,7 @@
 import type { Lan } from "../network/lan.ts";
 import { REFUSAL_MARK } from "../network/slot.ts";
 import { among, chain, isMarked, namesOf, outsideOf, setMark } from "./match.ts";
-import { defaultTunnels, type FirewallTunnel, type Policy } from "./policy.ts";
+import type { FirewallTunnel, Policy } from "./policy.ts";
 
 const PUBLIC = "ip6 saddr 2000::/3";
 /** A NAT chain after the redirection of DNS does not see what was redirected. */
@@ -30,27 +30,30 @@ export function dropOtherAddressees(tunnel: FirewallTunnel): string[] {
 }
 
 /**
- * Routing rejects with ICMP only, at a few packets a second; a client with many connections would see time-outs. While
- * the default tunnel is up, a NAT chain sees the first packet of each connection, and no other can be without a route.
+ * Routing rejects with ICMP only, at a few packets a second; a client with many connections would see time-outs. What
+ * has no tunnel is refused before. A NAT chain sees the first packet of each connection, and no other can be without a
+ * route.
  */
-export function refuseUnrouted(policy: Policy): string[] {
-  const { lans } = policy;
-  const hook =
-    defaultTunnels(policy).length === 0
-      ? "filter hook prerouting priority filter"
-      : `nat hook prerouting priority ${BEFORE_REDIRECTION}`;
+export function refuseUnrouted({ lans, carrying }: Policy): string[] {
+  if (carrying.length === 0) return [];
+  const hook = `nat hook prerouting priority ${BEFORE_REDIRECTION}`;
   // A destination without a route is "unicast" for IPv4 and "unreachable" for IPv6.
-  const unrouted = "fib daddr oif missing fib daddr type { unicast, unreachable }";
+  const unrouted = "fib daddr . mark oif missing fib daddr type { unicast, unreachable }";
   const comment = 'comment "no tunnel has a route to this destination"';
   return among("iifname", namesOf(lans)).flatMap((from) => [
     chain("refuse_unrouted", `type ${hook}; policy accept;`, [
       `${from} ${unrouted} goto unrouted ${comment}`,
     ]),
-    chain("unrouted", null, [
-      `meta l4proto tcp reject with tcp reset ${comment}`,
-      `reject with icmpx admin-prohibited ${comment}`,
-    ]),
+    chain("unrouted", null, refuse(comment)),
   ]);
+}
+
+/** Rejected at once, so that programs report an error instead of a time-out. */
+export function refuse(comment: string, match = ""): string[] {
+  return [
+    `${match}meta l4proto tcp reject with tcp reset ${comment}`,
+    `${match}reject with icmpx admin-prohibited ${comment}`,
+  ];
 }
 
 /**
@@ -84,4 +87,9 @@ export function markPublic(): string[] {
     // The answer to a solicitation in the name of an internet host would be forwarded by a router.
     `${PUBLIC} icmpv6 type nd-neighbor-solicit ${setMark(REFUSAL_MARK)} fib saddr . mark . iif oif missing drop comment "the sender is not a neighbour on this link"`,
   ];
+}
+
+/** Those that are not for this machine have been dropped. */
+export function keepMark(chain: string): string {
+  return `${PUBLIC} goto ${chain} comment "rejected later, with the mark that it has"`;
 }

@@ -17,6 +17,11 @@ export function loadTable(host: Host, ruleset: string): Promise<string> {
   return host.run(["nft", "-e", ...SPELLING, "-f", "-"], { stdin: ruleset });
 }
 
+/** Changes elements of the table's sets in one transaction. */
+export async function changeElements(host: Host, commands: readonly string[]): Promise<void> {
+  await host.run(["nft", "-f", "-"], { stdin: `${commands.join("\n")}\n` });
+}
+
 interface Listed {
   chain?: { family: string; table: string; name: string; hook?: string; policy?: string };
 }

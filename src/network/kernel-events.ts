@@ -1,4 +1,5 @@
 import type { Host, Watch } from "../system/host.ts";
+import { type Neighbour, neighbourIn } from "./neighbours.ts";
 
 /**
  * What a kernel event is about. For a tunnel only losses are reported: of one interface, or null if it may be any.
@@ -31,13 +32,15 @@ export interface KernelListener {
   onEvent: (event: KernelEvent) => void;
   /** Whether every change is reported from now on: only while both monitors listen. */
   onWatching: (watching: boolean) => void;
+  /** A change of the neighbour table; null if some may have been missed. */
+  onNeighbour?: (neighbour: Neighbour | null) => void;
 }
 
 /** Reports the kernel's changes until `signal` aborts. */
 export function watchKernel(
   host: Host,
   watched: Watched,
-  { onEvent, onWatching }: KernelListener,
+  { onEvent, onWatching, onNeighbour }: KernelListener,
   signal: AbortSignal,
 ): void {
   // The text form, unlike JSON, shows where a transaction ends.
@@ -53,14 +56,20 @@ export function watchKernel(
       },
     },
     {
-      argv: ["ip", "monitor", "label", "link", "address", "route", "rule"],
+      argv: ["ip", "monitor", "label", "link", "address", "route", "rule", "neigh"],
       onLine: (line) => {
+        if (line.startsWith("[NEIGH]")) {
+          const neighbour = neighbourIn(line);
+          if (neighbour !== null) onNeighbour?.(neighbour);
+          return;
+        }
         const event = kernelEventIn(line, watched);
         if (event !== null) onEvent(event);
       },
       onGap: () => {
         for (const of of ["rules", "network"] as const) onEvent({ of });
         onEvent({ of: "tunnel", link: null, deleted: true });
+        onNeighbour?.(null);
       },
     },
   ];

@@ -18,6 +18,8 @@ export const MARK_MASK = 0x1fff;
 /** The same bits without the three that distinguish the slots. */
 export const ANY_SLOT_MASK = 0x18ff;
 const FIRST_MARK = 0x104c;
+/** Set in the mark of what leaves by a tunnel, and not in the mark of the tunnel's own packets. */
+const EXIT_BIT = 0x2;
 const SLOT_BIT = 8;
 const FIRST_TABLE = 20556;
 
@@ -60,4 +62,9 @@ export function tableOf(slot: number): number {
 
 export function markOf(slot: number): number {
   return FIRST_MARK | (slot << SLOT_BIT);
+}
+
+/** The mark of what leaves by a tunnel, from the mark of the tunnel's own packets. */
+export function exitMarkOf(mark: number): number {
+  return mark | EXIT_BIT;
 }

@@ -28,6 +28,7 @@ const STEPS: readonly (readonly string[])[] = [
     source TEXT NOT NULL PRIMARY KEY, etag TEXT NOT NULL, fetched INTEGER NOT NULL, content BLOB NOT NULL
   ) STRICT`,
   ],
+  ["CREATE TABLE devices (id TEXT NOT NULL PRIMARY KEY, name TEXT, exit TEXT) STRICT, WITHOUT ROWID"],
 ];
 const VERSION = STEPS.length;
 

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { checkerOf } from "../checker.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import type { Storage, StoredList } from "../servers/storage.ts";
@@ -21,6 +21,17 @@ export const StoredServer = Type.Object(
 );
 
 const row = checkerOf(StoredServer);
+
+/** What a person has given a device of the LAN; null where they have not. */
+export const StoredDevice = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.Union([Type.String(), Type.Null()]),
+    exit: Type.Union([Type.String(), Type.Null()]),
+  },
+  { additionalProperties: false },
+);
+export type StoredDevice = Static<typeof StoredDevice>;
 
 /** Rewriting the whole file blocks the process, for seconds on a slow card with a full store. */
 const SCRUB_EVERY_MS = 60_000;
@@ -118,6 +129,19 @@ export class Store implements Storage {
 
   forget(key: string): void {
     this.change((database) => database.query("DELETE FROM settings WHERE key = $key").run({ key }));
+  }
+
+  devices(): StoredDevice[] {
+    return this.database.query("SELECT * FROM devices ORDER BY id").all() as StoredDevice[];
+  }
+
+  /** Replaces the device of that id, or removes it if it has neither name nor exit. */
+  saveDevice({ id, name, exit }: StoredDevice): void {
+    this.change((database) =>
+      name === null && exit === null
+        ? database.query("DELETE FROM devices WHERE id = $id").run({ id })
+        : database.query("INSERT OR REPLACE INTO devices VALUES ($id, $name, $exit)").run({ id, name, exit }),
+    );
   }
 
   /** The last good list from a source; null if there is none, or if it cannot be unpacked. */

@@ -12,8 +12,10 @@ export interface Host {
   run(argv: readonly string[], options?: RunOptions): Promise<string>;
   /** Starts a program that prints events, and calls back for each line, of errors too, until `stop` is called. */
   watch(argv: readonly string[], onLine: (line: string) => void, onExit: () => void): Watch;
-  /** The text of a file, or null if it cannot be read. `/proc/sys` is that of the served namespace. */
-  read(path: string): Promise<string | null>;
+  /**
+   * The text of a file, or the beginning of it; null if it cannot be read. `/proc/sys` is that of the served namespace.
+   */
+  read(path: string, mostBytes?: number): Promise<string | null>;
   /** Writes a setting below `/proc/sys`, of the served namespace. */
   writeSysctl(path: string, value: string): Promise<void>;
   /** Sends a request of WireGuard's cross-platform interface to a local socket; null if there is no answer. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Host, HttpsAnswer, PinnedRequest, RunOptions, Watch } from "./host.ts";
 import { reasonIn } from "./reason.ts";
@@ -121,12 +121,12 @@ export class LinuxHost implements Host {
     );
   }
 
-  async read(path: string): Promise<string | null> {
+  async read(path: string, mostBytes?: number): Promise<string | null> {
     // The kernel shows a process the /proc of the process's own namespace.
     if (this.netns !== null && path.startsWith("/proc/")) return this.run(["cat", path]).catch(() => null);
     const file = this.netns !== null && path.startsWith("/etc/") ? this.ownCopy(path) : path;
     try {
-      return readFileSync(file, "utf8");
+      return mostBytes === undefined ? readFileSync(file, "utf8") : beginningOf(file, mostBytes);
     } catch {
       return null;
     }
@@ -224,6 +224,16 @@ export class LinuxHost implements Host {
   private ownCopy(path: string): string {
     const copy = path.replace("/etc/", `/etc/netns/${this.netns}/`);
     return existsSync(copy) ? copy : path;
+  }
+}
+
+function beginningOf(path: string, bytes: number): string {
+  const file = openSync(path, "r");
+  try {
+    const buffer = Buffer.alloc(bytes);
+    return buffer.toString("utf8", 0, readSync(file, buffer, 0, bytes, 0));
+  } finally {
+    closeSync(file);
   }
 }
 

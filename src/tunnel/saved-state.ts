@@ -222,8 +222,9 @@ export function savedTunnelsIn(settings: Readonly<Record<string, string>>): Map<
   const tunnels = new Map<string, SavedTunnel>();
   for (const [key, text] of Object.entries(settings)) {
     const name = TUNNEL_KEY.exec(key)?.[1];
+    if (name === undefined || !isTunnelName(name)) continue;
     const saved = valueIn(text);
-    if (name === undefined || !isTunnelName(name) || !savedTunnelSchema.Check(saved)) continue;
+    if (!savedTunnelSchema.Check(saved)) continue;
     if ([...tunnels.values()].every(({ slot }) => slot !== saved.slot)) tunnels.set(name, saved);
   }
   return tunnels;

@@ -1,6 +1,6 @@
 import { type Address, addressOf, type Endpoint, familyOf } from "../address.ts";
 import { GatewayError } from "../errors.ts";
-import type { FirewallTunnel, PolicyPart } from "../killswitch/policy.ts";
+import type { PolicyPart, TunnelPart } from "../killswitch/policy.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
@@ -63,12 +63,12 @@ function withoutMissingFamily(network: HostNetwork, server: Server): Server {
 /** What the kill switch must permit for these sessions; those in `asked` only shake hands. */
 export function partOf(carrying: readonly Session[], asked: readonly Session[] = []): PolicyPart {
   return {
-    endpoints: [...carrying, ...asked].map(firewallTunnelOf),
-    carrying: carrying.map(firewallTunnelOf),
+    endpoints: [...carrying, ...asked].map(tunnelPartOf),
+    carrying: carrying.map(tunnelPartOf),
   };
 }
 
-function firewallTunnelOf({ server, link, zone, mark, endpoint }: Session): FirewallTunnel {
+function tunnelPartOf({ server, link, zone, mark, endpoint }: Session): TunnelPart {
   return {
     interface: link,
     mark,

@@ -4,6 +4,7 @@ import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
 import type { Log } from "../log.ts";
 import { type KernelEvent, watchKernel } from "../network/kernel-events.ts";
+import type { Neighbour } from "../network/neighbours.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { Backstop } from "../tunnel/backstop.ts";
@@ -28,6 +29,8 @@ interface Deps {
   /** All that there can be: a tunnel may come and go. */
   slots: readonly Slot[];
   tunnels: () => readonly Tunnel[];
+  /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
+  onNeighbour: (neighbour: Neighbour | null) => void;
   log: Pick<Log, "warn">;
 }
 
@@ -44,7 +47,7 @@ export class MachineSupervisor {
 
   /** Runs until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
-    const { host, killSwitch, slots, log } = this.deps;
+    const { host, killSwitch, slots, onNeighbour, log } = this.deps;
     this.backstop.checked();
     const watched = {
       links: slots.flatMap(({ links }) => links),
@@ -54,6 +57,7 @@ export class MachineSupervisor {
     const listener = {
       onEvent: (event: KernelEvent) => void this.saw(event, signal),
       onWatching: (watching: boolean) => killSwitch.setWatched(watching),
+      onNeighbour,
     };
     watchKernel(host, watched, listener, signal);
     // For what happened before the programs that report events were listening.

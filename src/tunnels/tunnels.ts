@@ -4,6 +4,7 @@ import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { type Alarm, Repairs } from "../killswitch/repairs.ts";
 import type { HostNetwork } from "../network/host-network.ts";
+import type { Neighbour } from "../network/neighbours.ts";
 import { allSlots, MAIN_SLOT, MARK_MASK, MOST_TUNNELS, slotOf } from "../network/slot.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
@@ -31,6 +32,10 @@ export interface TunnelsDeps
   /** Base name of all tunnels' interfaces. */
   base: string;
   alarm: Alarm;
+  /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
+  onNeighbour: (neighbour: Neighbour | null) => void;
+  /** Runs the removal of a tunnel unless a device uses it; nothing can begin to use it meanwhile. */
+  unlessUsed: (tunnel: string, remove: () => Promise<void>) => Promise<void>;
 }
 
 /** All tunnels by name, and what they share. `main` always exists; others come and go, each with a slot of its own. */
@@ -101,17 +106,11 @@ export class Tunnels {
     return this.add(name, number);
   }
 
-  /** Ends a tunnel and frees its slot. If it throws, the tunnel is still there. */
+  /** Ends a tunnel that no device uses, and frees its slot. If it throws, the tunnel is still there. */
   async remove(name: string): Promise<void> {
     const tunnel = this.named(name);
     if (name === MAIN) throw new GatewayError("bad_request", "name: main cannot be removed");
-    await tunnel.controller.end();
-    const known = this.others.get(name);
-    // Another request may have removed it meanwhile, and a third made a new one.
-    if (known?.tunnel !== tunnel) return;
-    known.watching.abort();
-    this.others.delete(name);
-    this.deps.savedState.forgetTunnel(name);
+    await this.deps.unlessUsed(name, () => this.end(name, tunnel));
   }
 
   /**
@@ -176,6 +175,16 @@ export class Tunnels {
         this.deps.log.warn(`${name}: ${messageOf(error)}`);
       });
     }
+  }
+
+  private async end(name: string, tunnel: Tunnel): Promise<void> {
+    await tunnel.controller.end();
+    const known = this.others.get(name);
+    // Another request may have removed it meanwhile, and a third made a new one.
+    if (known?.tunnel !== tunnel) return;
+    known.watching.abort();
+    this.others.delete(name);
+    this.deps.savedState.forgetTunnel(name);
   }
 
   private add(name: string, number: number): Tunnel {

@@ -19,16 +19,25 @@ const SETTINGS = {
   account: ACCOUNT,
   "address vpn.example.net": "192.0.2.1",
   connection: CONNECTION,
+  default_exit: "blocked",
   killswitch: "off",
   provider: "custom",
 };
-const CONTENTS = { created: "2026-01-02T03:04:05.006Z", servers: [SERVER], settings: SETTINGS };
+const TV = { id: "02:00:00:00:00:20", name: "TV", exit: "amsterdam" };
+const CONTENTS = {
+  created: "2026-01-02T03:04:05.006Z",
+  servers: [SERVER],
+  settings: SETTINGS,
+  devices: [TV],
+};
 
 test("a backup holds the servers and the settings that a restore takes, and passes its own check", () =>
   inDirectory(async (directory) => {
     const store = Store.open(directory, NOW);
     store.insert(SERVER);
     for (const [key, value] of Object.entries(SETTINGS)) store.write(key, value);
+    store.saveDevice(TV);
+    store.saveDevice({ id: "of a later version", name: null, exit: "blocked" });
     store.write("of a later version", "1");
     store.write("address other.example.net", "damaged");
     const contents = contentsOf(store, NOW);
@@ -52,6 +61,7 @@ test("the check of many servers lets other work go on", async () => {
 describe("invalid contents are refused, and the message says what is wrong:", () => {
   const server = (change: object) => ({ ...CONTENTS, servers: [{ ...SERVER, ...change }] });
   const setting = (key: string, value: unknown) => ({ ...CONTENTS, settings: { [key]: value } });
+  const device = (change: object) => ({ ...CONTENTS, devices: [{ ...TV, ...change }] });
   const odd = '"home" is not in the form that the gateway writes';
   const { config } = SERVER;
 
@@ -81,6 +91,17 @@ describe("invalid contents are refused, and the message says what is wrong:", ()
     ["an odd provider", setting("provider", "__proto__"), 'the setting "provider" is invalid'],
     ["an odd connection", setting("connection", "{}"), 'the setting "connection" is invalid'],
     ["an odd account", setting("account", "{}"), 'the setting "account" is invalid'],
+    ["an odd default exit", setting("default_exit", "direct"), 'the setting "default_exit" is invalid'],
+    ["a device without an id", device({ id: "tv" }), 'the device "tv" is invalid'],
+    [
+      "a device in another spelling",
+      device({ id: "02-00-00-00-00-20" }),
+      'the device "02-00-00-00-00-20" is invalid',
+    ],
+    ["a device with an odd exit", device({ exit: "Oslo" }), `the device "${TV.id}" is invalid`],
+    ["a device with an odd name", device({ name: "a\nb" }), `the device "${TV.id}" is invalid`],
+    ["a device with neither", device({ name: null, exit: null }), `the device "${TV.id}" is invalid`],
+    ["a device twice", { ...CONTENTS, devices: [TV, TV] }, "it contains a device twice"],
     [
       "an inherited name",
       JSON.parse('{"created":"","servers":[],"settings":{"constructor":"x"}}'),

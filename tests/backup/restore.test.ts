@@ -3,11 +3,12 @@ import { describe, expect, test } from "bun:test";
 import { type Contents, checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { liveBackup } from "../../src/backup/live.ts";
 import { type Permissions, restoreInto } from "../../src/backup/restore.ts";
+import { MOST_ASSIGNED } from "../../src/devices/assignments.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { MOST_SERVERS } from "../../src/servers/room.ts";
-import { Store } from "../../src/store/store.ts";
+import { Store, type StoredDevice } from "../../src/store/store.ts";
 import { savedTunnelsIn } from "../../src/tunnel/saved-state.ts";
 import { inDirectory, NOW, SERVER } from "../servers/example.ts";
 import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
@@ -39,6 +40,7 @@ describe("a restore", () => {
       expect(restoreInto(store, contents({ provider: "custom" }), CAREFUL)).toEqual({
         servers: 1,
         replaced: 0,
+        devices: 0,
         killswitch: "on",
       });
       expect(all(store)).toEqual({
@@ -125,6 +127,59 @@ describe("a restore", () => {
   );
 });
 
+const TV = { id: "02:00:00:00:00:20", name: "TV", exit: "blocked" };
+const PHONE = { id: "02:00:00:00:00:30", name: "Phone", exit: null };
+
+describe("the devices of a backup", () => {
+  const withDevices = (devices: StoredDevice[]) => ({ ...contents({}, []), devices });
+
+  test("are restored beside those that are there, with the default exit", () => {
+    withStore((store) => {
+      store.saveDevice(PHONE);
+      store.write("default_exit", "blocked");
+      expect(restoreInto(store, withDevices([TV]), CAREFUL).devices).toBe(1);
+      expect([store.devices(), store.read("default_exit")]).toEqual([[TV, PHONE], null]);
+    });
+  });
+
+  test("replace others of the same id only if that is permitted", () => {
+    withStore((store) => {
+      const other = { ...TV, exit: "main" };
+      store.saveDevice(other);
+      restoreInto(store, withDevices([other]), CAREFUL);
+      expect(() => restoreInto(store, withDevices([TV]), CAREFUL)).toThrow(
+        'already present: the device "TV"; nothing was changed; pass --replace to replace them',
+      );
+      expect(store.devices()).toEqual([other]);
+      restoreInto(store, withDevices([TV]), { ...CAREFUL, replace: true });
+      expect(store.devices()).toEqual([TV]);
+    });
+  });
+
+  test("that are too many change nothing", () => {
+    withStore((store) => {
+      store.saveDevice(PHONE);
+      const many = Array.from({ length: MOST_ASSIGNED }, (_, n) => ({
+        ...TV,
+        id: `02:00:00:01:${(n >> 8).toString(16).padStart(2, "0")}:${(n & 255).toString(16).padStart(2, "0")}`,
+      }));
+      expect(() => restoreInto(store, withDevices(many), CAREFUL)).toThrow(
+        "there would be more than 1000 devices with a name or an exit; nothing was changed",
+      );
+      expect(store.devices()).toEqual([PHONE]);
+    });
+  });
+
+  test("stay, with the default exit, if the backup is older than devices", () => {
+    withStore((store) => {
+      store.saveDevice(TV);
+      store.write("default_exit", "blocked");
+      expect(restoreInto(store, contents({}), CAREFUL).devices).toBe(0);
+      expect([store.devices(), store.read("default_exit")]).toEqual([[TV], "blocked"]);
+    });
+  });
+});
+
 describe("the tunnels of a backup", () => {
   const leadsTo = (name: string) => ({ provider: "custom" as const, name, wanted: "Sweden", since: 1 });
   const TUNNELS = [
@@ -195,6 +250,7 @@ describe("a restore while the service runs", () => {
     const gateway = await Gateway.started(directory);
     const { store, tunnels, savedState, host } = gateway;
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
+    const loads: number[] = [];
     const backup = liveBackup({
       store,
       catalogue,
@@ -202,8 +258,9 @@ describe("a restore while the service runs", () => {
       savedState,
       host,
       takeUpAccount: async () => {},
+      devices: { load: async () => void loads.push(store.devices().length) },
     });
-    return { gateway, catalogue, backup };
+    return { gateway, catalogue, backup, loads };
   }
 
   test("turns the kill switch off only if that is permitted", () =>
@@ -219,6 +276,13 @@ describe("a restore while the service runs", () => {
       expect(await stands()).toBe(false);
       await backup.restore(contents({}), may);
       expect(await stands()).toBe(true);
+    }));
+
+  test("hands the devices to the kill switch", () =>
+    inTunnelDirectory(async (directory) => {
+      const { backup, loads } = await live(directory);
+      expect(await backup.restore({ ...contents({}), devices: [TV] }, CAREFUL)).toMatchObject({ devices: 1 });
+      expect([loads, backup.take().devices]).toEqual([[1], [TV]]);
     }));
 
   test("is refused while there is a tunnel, and if its contents are invalid", () =>

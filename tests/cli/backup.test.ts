@@ -34,7 +34,13 @@ test("restore leaves the kill switch on and says so; --killswitch-off turns it o
   });
   expect(stored()).toBe("on");
   const { stdout } = await restore("--replace", "--killswitch-off", "--json");
-  expect(JSON.parse(stdout)).toEqual({ success: true, servers: 1, replaced: 1, killswitch: "off" });
+  expect(JSON.parse(stdout)).toEqual({
+    success: true,
+    servers: 1,
+    replaced: 1,
+    devices: 0,
+    killswitch: "off",
+  });
   expect(stored()).toBe("off");
   expect((await restore("--replace")).stdout).toEndWith(
     "The kill switch is off. To turn it on: portcullis killswitch on\n",

@@ -17,7 +17,14 @@ beforeAll(async () => {
   writeFileSync(join(folder, "names"), NAMES.map((name) => `${name}\n`).join(""));
   writeFileSync(
     join(folder, "portcullis"),
-    `#!/bin/sh\n[ "$*" = "servers --places --names" ] && cat ${folder}/names\n[ "$*" = "tunnels --names" ] && printf 'main\\ntv\\n'\n:\n`,
+    `#!/bin/sh
+case "$*" in
+"servers --places --names") cat ${folder}/names ;;
+"tunnels --names") printf '%s\\n' main tv ;;
+"devices --names") printf '%s\\n' 02:00:00:00:00:20 'living room' ;;
+"devices --exits") printf '%s\\n' main blocked ;;
+esac
+`,
   );
   chmodSync(join(folder, "portcullis"), 0o755);
   for (const shell of SHELLS) {
@@ -70,6 +77,17 @@ test("bash completes servers by name, quoted, except names that look like option
   expect(bash("connect", "my\\ w")).toEqual(["my\\ wörk"]);
 });
 
+test("bash completes each place of a command by itself, whatever options come before it", () => {
+  expect(bash("device", "liv")).toEqual(["living\\ room"]);
+  expect(bash("device", "living\\ room", "")).toEqual(["exit", "name"]);
+  expect(bash("device", "--url", "name", "tv", "na")).toEqual(["name"]);
+  expect(bash("device", "--json", "tv", "exit", "")).toEqual(["main", "blocked"]);
+  expect(bash("default-exit", "b")).toEqual(["blocked"]);
+  // The same places are offered again.
+  expect(bash("connect", "se-1", "se")).toEqual(["se-1"]);
+  expect(bash("--version", "device", "tv", "n")).toEqual(["name"]);
+});
+
 test("each command and option is in the script of every shell", async () => {
   const help = (...args: string[]) => Bun.spawnSync(commandLine(...args, "--help")).stdout.toString();
   const commands = [...help().matchAll(/^ {2}([a-z]+) /gm)]
@@ -106,5 +124,8 @@ test.skipIf(Bun.which("fish") === null)("fish completes as bash does", () => {
   expect(complete("portcullis tunnel ").toSorted()).toEqual(["main", "tv"]);
   expect(complete("portcullis tunnel tv ").toSorted()).toEqual(["connect", "disconnect", "remove"]);
   expect(complete("portcullis tunnel tv connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
+  expect(complete("portcullis device --url x tv ").toSorted()).toEqual(["exit", "name"]);
+  expect(complete("portcullis device tv exit ").toSorted()).toEqual(["blocked", "main"]);
+  expect(complete("portcullis device liv")).toEqual(["living room"]);
   expect(complete("portcullis connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
 });

@@ -36,6 +36,8 @@ function comparableTable(listing: string): unknown {
 function comparableJson(command: string, shown: Json[]): unknown {
   if (command.endsWith("rule show")) return shown.map(comparableRule);
   if (command.includes("address show")) return shown.map(comparableLink);
+  if (command.endsWith("neigh show"))
+    return shown.map(({ dst, dev, lladdr, state }) => JSON.stringify({ dst, dev, lladdr, state })).sort();
   if (command.endsWith("link show")) return shown.map(({ ifname }) => ifname).sort();
   // In the order of their prefixes on a real kernel, and of the commands on the fake; no one reads an order.
   const routes = shown.map(({ dst, dev, flags = [] }) => JSON.stringify({ dst, dev, flags }));

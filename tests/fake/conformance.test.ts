@@ -189,6 +189,49 @@ describe("links, addresses and routes", () => {
   });
 });
 
+describe("neighbours", () => {
+  alike("are shown and reported as they come, change and go", async (both) => {
+    const lines: Record<"fake" | "real", string[]> = { fake: [], real: [] };
+    const watches = (["fake", "real"] as const).map((name) => {
+      const onLine = (line: string) => {
+        if (line.startsWith("[NEIGH]")) lines[name].push(line.trimEnd());
+      };
+      return both[name].watch("ip monitor label link address route rule neigh".split(" "), onLine, () => {});
+    });
+    const mac = "02:00:00:00:00:20";
+    const neighbour = "192.168.7.20 dev lan0";
+    const set = (nud: string, lladdr = ` lladdr ${mac}`) =>
+      `ip neigh replace ${neighbour}${lladdr} nud ${nud}`;
+    // Until the real program listens.
+    await until(async () => {
+      await both.real.run(["ip", "neigh", "replace", "192.168.7.9", "lladdr", mac, "dev", "lan0"]);
+      await both.real.run(["ip", "neigh", "del", "192.168.7.9", "dev", "lan0"]);
+      return lines.real.length > 0;
+    });
+    const ours = (all: string[]) => all.filter((line) => line.includes("192.168.7.20"));
+    for (const state of ["STALE", "REACHABLE", "PERMANENT"] as const) {
+      await both.meanwhile(
+        (fake) => fake.setNeighbour("192.168.7.20", "lan0", mac, state),
+        set(state.toLowerCase()),
+      );
+      await both.play("ip -j -s neigh show");
+    }
+    await both.meanwhile(
+      (fake) => fake.setNeighbour("192.168.7.20", "lan0", mac, "FAILED"),
+      set("failed", ""),
+    );
+    await both.play("ip -j -s neigh show");
+    await both.meanwhile(
+      (fake) => fake.setNeighbour("192.168.7.20", "lan0", mac, "Deleted"),
+      `ip neigh del ${neighbour}`,
+    );
+    await both.play("ip -j -s neigh show");
+    await until(async () => ours(lines.real).length >= ours(lines.fake).length);
+    expect(ours(lines.real)).toEqual(ours(lines.fake));
+    for (const watch of watches) watch.stop();
+  });
+});
+
 const KEY = (byte: number) => new Uint8Array(32).fill(byte).toBase64();
 const OWN: Own = { privateKey: KEY(8), fwmark: 0x504c };
 const PEERS: Peer[] = [
@@ -293,11 +336,29 @@ describe("the firewall's table", () => {
       await both.ask(async (host) => {
         const echoed = chainsEchoed(await loadTable(host, ruleset));
         expect(sameChains(echoed, chainsListed((await listTable(host)) ?? ""))).toBe(true);
-        return [...echoed].map(([name, rules]) => [name, rules.length]);
+        return [...echoed].map(([name, rules]) => [name, rules.length]).sort();
       });
       await both.play(LIST);
       await both.play("nft -j list chains");
     }
+  });
+
+  alike("takes elements of its sets, all or none, and another program's are seen", async (both) => {
+    const ELEMENTS = "nft -f -";
+    const change = (verb: string, set: string, mac: string) =>
+      `${verb} element inet portcullis ${set} { 02:00:00:00:00:${mac} }\n`;
+    await both.play(LOAD, rulesetOf(POLICIES.devices));
+    await both.play(ELEMENTS, change("delete", "on_main", "02") + change("add", "on_amsterdam", "02"));
+    await both.play(LIST);
+    expect(
+      await both.play(ELEMENTS, change("add", "on_main", "09") + change("delete", "assigned", "08")),
+    ).toBe("refused");
+    await both.play(LIST);
+    await both.meanwhile(
+      (host) => host.changeElement("delete", "assigned", "02:00:00:00:00:02"),
+      "nft delete element inet portcullis assigned { 02:00:00:00:00:02 }",
+    );
+    await both.play(LIST);
   });
 
   const DAMAGES: [what: string, fake: (host: Both["fake"]) => void, command: string][] = [

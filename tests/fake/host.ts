@@ -1,14 +1,14 @@
 import { GatewayError } from "../../src/errors.ts";
 import type { Host, HttpsAnswer, PinnedRequest, RunOptions, Watch } from "../../src/system/host.ts";
 import { Clock } from "./clock.ts";
-import { type Family, Iproute2 } from "./iproute2.ts";
+import { type Family, Iproute2, type NeighbourState } from "./iproute2.ts";
 import { Nftables } from "./nftables.ts";
 import type { Internet } from "./peer.ts";
 import { unknown } from "./refusal.ts";
 import { Wireguard } from "./wireguard.ts";
 
 /** The programs that the gateway lets watch. */
-const MONITORS = ["nft monitor", "ip monitor label link address route rule"];
+const MONITORS = ["nft monitor", "ip monitor label link address route rule neigh"];
 const DISABLE_IPV6 = "/proc/sys/net/ipv6/conf/all/disable_ipv6";
 
 /**
@@ -56,6 +56,7 @@ export class FakeHost implements Host, Internet {
   /** Those of every tunnel, by number. */
   readonly routingTables = this.iproute2.tables;
   readonly rules = this.iproute2.rules;
+  readonly neighbours = this.iproute2.neighbours;
   readonly tables = this.nftables.tables;
   private readonly wireguard = new Wireguard(this.links, this);
 
@@ -179,6 +180,11 @@ export class FakeHost implements Host, Internet {
   }
 
   /** Another program puts a rule in front of a chain. */
+  changeElement(verb: "add" | "delete", set: string, element: string): void {
+    this.nftables.changeElement(verb, set, element);
+  }
+
+  /** Another program puts a rule in front of a chain. */
   insertRule(chain: string, rule: string): void {
     this.nftables.insertRule(chain, rule);
   }
@@ -206,6 +212,11 @@ export class FakeHost implements Host, Internet {
   /** Another program adds a routing rule, or removes one of ours; the text is what `ip rule` takes. */
   changeRule(verb: "add" | "del", family: Family, text: string): void {
     this.iproute2.changeRule(verb, family, text);
+  }
+
+  /** A host on a cable is heard, stops answering, or is forgotten. */
+  setNeighbour(address: string, device: string, mac: string, state: NeighbourState): void {
+    this.iproute2.setNeighbour(address, device, mac, state);
   }
 
   removeLink(name: string): void {

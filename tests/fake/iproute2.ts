@@ -4,6 +4,18 @@ import { fits, isSameRule, KERNELS_OWN, priorityOf, ruleJson } from "./rule.ts";
 
 export type Family = "-4" | "-6";
 
+/** `Deleted` is no state of the kernel's: the entry is gone. */
+export type NeighbourState = "REACHABLE" | "STALE" | "DELAY" | "PROBE" | "FAILED" | "PERMANENT" | "Deleted";
+
+interface FakeNeighbour {
+  dev: string;
+  lladdr?: string;
+  used: number;
+  confirmed: number;
+  updated: number;
+  state: string[];
+}
+
 /** What a test decides of the machine, and who hears `ip monitor`. */
 interface Machine {
   /** Whether the kernel makes WireGuard interfaces itself. */
@@ -25,6 +37,8 @@ export class Iproute2 {
   readonly routes = this.table(20556);
   /** Without the kernel's own. */
   readonly rules: Record<Family, string[]> = { "-4": [], "-6": [] };
+  /** The neighbour table, by address. */
+  readonly neighbours = new Map<string, FakeNeighbour>();
   /** Whose table exists: the first attempt at a route makes it, and for IPv6 the first rule that leads to it. */
   private readonly tabled = new Set<string>();
 
@@ -48,6 +62,9 @@ export class Iproute2 {
       return JSON.stringify([...this.links.keys()].map((ifname) => ({ ifname })));
     }
     if (command === "ip -j address show") return JSON.stringify([...this.links].map(addressJson));
+    if (command === "ip -j -s neigh show") {
+      return JSON.stringify([...this.neighbours].map(([dst, row]) => ({ dst, ...row })));
+    }
     const [, name] = /^ip -j address show dev (\S+)$/.exec(command) ?? [];
     if (name !== undefined) return JSON.stringify([addressJson([name, this.link(name)])]);
     const [, deleted] = /^ip link del dev (\S+)$/.exec(command) ?? [];
@@ -85,6 +102,30 @@ export class Iproute2 {
     const { addresses } = this.link(name);
     addresses.splice(addresses.indexOf(address), 1);
     this.tell(`[ADDR]Deleted 9: ${name}    inet ${address} scope global noprefixroute ${name}`);
+  }
+
+  /** As the real one, an entry that failed has no MAC address. */
+  setNeighbour(address: string, device: string, mac: string, state: NeighbourState): void {
+    const before = this.neighbours.get(address);
+    if (state === "Deleted") this.neighbours.delete(address);
+    else {
+      const lladdr = state === "FAILED" ? {} : { lladdr: mac };
+      const confirmed = state === "REACHABLE" ? 0 : 60;
+      this.neighbours.set(address, {
+        dev: device,
+        ...lladdr,
+        used: 0,
+        confirmed,
+        updated: 0,
+        state: [state],
+      });
+    }
+    const known = before?.lladdr === undefined ? "" : `lladdr ${before.lladdr} `;
+    const now = state === "FAILED" ? "" : `lladdr ${mac} `;
+    if (state === "Deleted")
+      this.tell(`[NEIGH]Deleted ${address} dev ${device} ${known}${before?.state[0]} `);
+    // The kernel does not tell of this state.
+    else if (state !== "DELAY") this.tell(`[NEIGH]${address} dev ${device} ${now}${state} `);
   }
 
   /** As the real one, `del` takes the first rule that has all that its words name. */

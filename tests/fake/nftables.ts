@@ -1,4 +1,4 @@
-import { chainsListed } from "../../src/killswitch/listing.ts";
+import { chainsListed, isSet } from "../../src/killswitch/listing.ts";
 import { fail, unknown } from "./refusal.ts";
 
 /** What a test decides of `nft`, and who hears `nft monitor`. */
@@ -21,6 +21,7 @@ export class Nftables {
 
   run(command: string, stdin: string): string {
     if (command === "nft -e -s -n -f -") return this.load(stdin);
+    if (command === "nft -f -") return this.changeElements(stdin);
     if (command === "nft -s -n list table inet portcullis") return this.table ?? missing();
     if (command === "nft -j list chains") {
       const own: [string, string][] = this.table === null ? [] : [["inet portcullis", this.table]];
@@ -68,6 +69,33 @@ export class Nftables {
     this.tell(`${listing === null ? "delete" : "add"} table ${name}`, "8 by process 4712 (iptables)");
   }
 
+  /** Another program takes an element out of a set, or adds one. */
+  changeElement(verb: "add" | "delete", set: string, element: string): void {
+    this.changeElements(`${verb} element inet portcullis ${set} { ${element} }\n`);
+  }
+
+  /** All or nothing. */
+  private changeElements(text: string): string {
+    let table = this.table ?? missing();
+    for (const line of text.trimEnd().split("\n")) {
+      const [, verb, set, words = ""] =
+        /^(add|delete) element inet portcullis (\S+) \{ (.*) \}$/.exec(line) ?? unknown(line);
+      const block = new RegExp(`( {2}set ${set} \\{\n {4}type \\S+\n)(?: {4}elements = \\{ (.*) \\}\n)?`);
+      const [whole, head, listed = ""] = block.exec(table) ?? missing();
+      const elements = new Set(listed === "" ? [] : listed.split(", "));
+      for (const word of words.split(", ")) {
+        if (verb === "add") elements.add(word);
+        else if (!elements.delete(word)) missing();
+      }
+      const rest = elements.size === 0 ? "" : `    elements = { ${[...elements].join(", ")} }\n`;
+      table = table.replace(whole, `${head}${rest}`);
+    }
+    this.table = table;
+    this.tables.push(table);
+    this.tell("add element inet portcullis assigned { 02:00:00:00:00:01 }");
+    return "";
+  }
+
   private load(text: string): string {
     const replace = "add table inet portcullis\ndelete table inet portcullis\n";
     if (!text.startsWith(replace)) unknown(text);
@@ -88,25 +116,33 @@ export class Nftables {
 /** `nft -j list chains`, of one table. */
 function chainsJson([key, listing]: [string, string]): unknown[] {
   const [family, table] = key.split(" ");
-  return [...chainsListed(listing)].map(([name, [head = ""]]) => {
+  const chains = [...chainsListed(listing)].filter(([name]) => !isSet(name));
+  return chains.map(([name, [head = ""]]) => {
     const [, hook] = / hook (\S+) /.exec(head) ?? [];
     const [, policy] = / policy (\S+);/.exec(head) ?? [];
     return { chain: { family, table, name, ...(hook === undefined ? {} : { hook, policy }) } };
   });
 }
 
-/** What `nft -e` says of a table that it has loaded. */
+/** What `nft -e` says of a table that it has loaded: chains and sets come before what is in them. */
 function echoOf(table: string): string {
-  return [...chainsListed(table)]
-    .flatMap(([name, lines]) => {
+  const all = [...chainsListed(table)];
+  const sets = all.filter(([name]) => isSet(name)).map(([name, lines]) => [name.slice(4), ...lines]);
+  const chains = all
+    .filter(([name]) => !isSet(name))
+    .map(([name, lines]) => {
       const [head = "", ...rules] = lines;
-      const isHooked = head.startsWith("type ");
-      return [
-        `add chain inet portcullis ${name}${isHooked ? ` { ${head} }` : ""}`,
-        ...(isHooked ? rules : lines).map((rule) => `add rule inet portcullis ${name} ${rule}`),
-      ];
-    })
-    .join("\n");
+      return head.startsWith("type ") ? { name, head, rules } : { name, head: null, rules: lines };
+    });
+  const own = "inet portcullis";
+  return [
+    ...chains.map(({ name, head }) => `add chain ${own} ${name}${head === null ? "" : ` { ${head} }`}`),
+    ...sets.map(([name, type]) => `add set ${own} ${name} { ${type}; } `),
+    ...sets.flatMap(([name, , ...elements]) =>
+      elements.map((each) => `add element ${own} ${name} { ${each} }`),
+    ),
+    ...chains.flatMap(({ name, rules }) => rules.map((rule) => `add rule ${own} ${name} ${rule}`)),
+  ].join("\n");
 }
 
 function missing(): never {

@@ -24,6 +24,10 @@ const ENDPOINTS = [
   "put /api/tunnels/{name}",
   "post /api/tunnels/{name}/disconnect",
   "delete /api/tunnels/{name}",
+  "get /api/devices",
+  "put /api/devices/{id}",
+  "delete /api/devices/{id}",
+  "put /api/default-exit",
   "get /api/keypair",
   "get /health",
   "get /metrics",
@@ -82,6 +86,7 @@ test("each message of /ws is a schema of its own, named as its type", async () =
     "status_change",
     "tunnel_update",
     "server_update",
+    "device_update",
     "security_alert",
   ]);
   expect(event).toEqual({

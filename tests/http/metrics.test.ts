@@ -89,11 +89,15 @@ portcullis_connect_duration_seconds_bucket{le="10"} 3
 portcullis_connect_duration_seconds_bucket{le="+Inf"} 3
 portcullis_connect_duration_seconds_sum ${sum}
 portcullis_connect_duration_seconds_count 3
+# HELP portcullis_devices Known devices of the LAN by exit.
+# TYPE portcullis_devices gauge
+portcullis_devices{exit="main"} 0
+portcullis_devices{exit="blocked"} 0
 # HELP portcullis_build_info The version that runs; always 1.
 # TYPE portcullis_build_info gauge
 portcullis_build_info{version="${version}",bun="${Bun.version}",arch="${process.arch}"} 1
 `);
-  expect(parseExposition(text).size).toBe(10);
+  expect(parseExposition(text).size).toBe(11);
 });
 
 test("without a tunnel there are no figures of WireGuard", async () => {

@@ -18,6 +18,11 @@ beforeEach(async () => {
 });
 afterEach(() => home.stop());
 
+interface Row {
+  name: string;
+  devices: number;
+}
+
 async function send(method: string, path: string, body?: unknown) {
   const { status, json } = await home.send(
     method,
@@ -93,8 +98,8 @@ test.each([
   ["TV", "name: must have 1 to 32 of the characters a-z, 0-9 and -"],
   ["a".repeat(33), "name: must have 1 to 32 of the characters a-z, 0-9 and -"],
   ["__proto__", "name: must have 1 to 32 of the characters a-z, 0-9 and -"],
-  ["blocked", "name: blocked is not a tunnel but another exit; choose another name"],
-  ["direct", "name: direct is not a tunnel but another exit; choose another name"],
+  ["blocked", "name: blocked is reserved; choose another name"],
+  ["direct", "name: direct is reserved; choose another name"],
 ])("the name %s is refused", async (name, error) => {
   expect(await lead(name, SE1)).toEqual(refused(400, error));
   expect(await rows()).toHaveLength(1);
@@ -127,6 +132,31 @@ test("a tunnel whose server does not answer is there, with the reason; a former 
   await home.pass(30_000);
   expect((await again).status).toBe(500);
   expect((await rows())[1]).toMatchObject({ state: "connected", server: OWN.name, wanted: OWN.name });
+});
+
+test("a tunnel's row counts its devices, and the tunnel is not removed while there are any", async () => {
+  const device = (body: object) => send("PUT", "/api/devices/02:00:00:00:00:20", body);
+  expect(await lead("tv", HOME)).toEqual(OK);
+  expect(await device({ name: "TV", exit: "tv" })).toEqual(OK);
+  expect(await send("PUT", "/api/devices/02:00:00:00:00:30", { name: "Phone" })).toEqual(OK);
+  const counts = async () => (await rows()).map(({ name, devices }: Row) => [name, devices]);
+  expect(await counts()).toEqual([
+    ["main", 1],
+    ["tv", 1],
+  ]);
+  expect((await home.send("GET", "/api/devices")).json.exits).toEqual(["main", "tv", "blocked"]);
+  expect(await send("DELETE", "/api/tunnels/tv")).toEqual(
+    refused(400, "name: tv is the exit of TV (02:00:00:00:00:20); choose another exit for them first"),
+  );
+  expect(await send("PUT", "/api/default-exit", { exit: "tv" })).toEqual(OK);
+  expect(await device({ exit: "blocked" })).toEqual(OK);
+  expect(await send("DELETE", "/api/tunnels/tv")).toEqual(
+    refused(400, "name: tv is the default exit; choose another one first: portcullis default-exit main"),
+  );
+  expect(await send("DELETE", "/api/tunnels/main")).toEqual(refused(400, "name: main cannot be removed"));
+  expect(await send("PUT", "/api/default-exit", { exit: "main" })).toEqual(OK);
+  expect(await send("DELETE", "/api/tunnels/tv")).toEqual(OK);
+  expect(await counts()).toEqual([["main", 1]]);
 });
 
 test("there are at most eight tunnels", async () => {

@@ -1,14 +1,17 @@
 import {
+  type AssignedDevice,
   blocked,
   type Exemption,
   type FirewallTunnel,
   type Lookup,
   type Policy,
 } from "../../src/killswitch/policy.ts";
+import { parseMac } from "../../src/mac.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
 import { cidr, cidrs, ip, ips } from "../fake/address.ts";
 
 export const FIRST: FirewallTunnel = {
+  tunnel: "main",
   interface: "wg0",
   mark: 0x104c,
   zone: 1,
@@ -17,7 +20,8 @@ export const FIRST: FirewallTunnel = {
   resolvers: ips("10.64.0.1", "fd00:64::1"),
 };
 
-export const SECOND: FirewallTunnel = {
+const SECOND: FirewallTunnel = {
+  tunnel: "main",
   interface: "wg1",
   mark: 0x104c,
   zone: 2,
@@ -27,7 +31,8 @@ export const SECOND: FirewallTunnel = {
 };
 
 /** Of another slot than the first two, as a tunnel for some devices is. */
-const FURTHER: FirewallTunnel = {
+export const FURTHER: FirewallTunnel = {
+  tunnel: "amsterdam",
   interface: "wg2",
   mark: 0x114c,
   zone: 3,
@@ -68,6 +73,24 @@ export const POLICIES = {
   connected: { ...BLOCKED, endpoints: [FIRST], carrying: [FIRST] },
   switching: { ...BLOCKED, endpoints: [FIRST, SECOND], carrying: [FIRST, SECOND] },
   "two-tunnels": { ...BLOCKED, endpoints: [FIRST, FURTHER], carrying: [FIRST, FURTHER] },
+  /** Devices on two tunnels, on one that is down, and on none. */
+  devices: {
+    ...BLOCKED,
+    ...{ endpoints: [FIRST, FURTHER], carrying: [FIRST, FURTHER] },
+    devices: [
+      assigned("02:00:00:00:00:03", "blocked"),
+      assigned("02:00:00:00:00:01", "amsterdam"),
+      assigned("02:00:00:00:00:02", "main"),
+      assigned("02:00:00:00:00:04", "berlin"),
+    ],
+  },
+  /** New devices wait until someone gives them an exit. */
+  "default-blocked": {
+    ...BLOCKED,
+    ...{ endpoints: [FIRST], carrying: [FIRST] },
+    devices: [assigned("02:00:00:00:00:02", "main")],
+    defaultExit: { to: "blocked" },
+  },
   /** One cable: the LAN and the way to the internet are the same interface. */
   "one-armed-connected": {
     ...BLOCKED,
@@ -82,3 +105,14 @@ export const POLICIES = {
   /** A machine with no network at all. */
   bare: { ...BLOCKED, lans: [], uplink: null, uplinkPrefixes: [] },
 } satisfies Record<string, Policy>;
+
+export function assigned(mac: string, exit: string): AssignedDevice {
+  return {
+    id: parseMac(mac) ?? fail(mac),
+    exit: exit === "blocked" ? { to: "blocked" } : { to: "tunnel", name: exit },
+  };
+}
+
+function fail(mac: string): never {
+  throw new Error(`not a MAC address: ${mac}`);
+}

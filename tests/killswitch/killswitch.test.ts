@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { KillSwitch } from "../../src/killswitch/killswitch.ts";
+import { chainsListed } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { Repairs } from "../../src/killswitch/repairs.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
@@ -7,7 +8,7 @@ import { FakeHost } from "../fake/host.ts";
 import { slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, kernelState, ONE, stoodAlways, TWO } from "../tunnel/gateway.ts";
-import { EXEMPTION, FIRST, LOOKUP, NETWORK, POLICIES, SECOND } from "./example.ts";
+import { assigned, EXEMPTION, FIRST, FURTHER, LOOKUP, NETWORK, POLICIES } from "./example.ts";
 
 const PATIENCE_MS = 60_000;
 const MINUTE_MS = 60_000;
@@ -55,7 +56,7 @@ const DAMAGES: Damage[] = [
   {
     what: "the removal of an IPv6 routing rule",
     layer: "routing",
-    by: (host) => host.changeRule("del", "-6", "priority 80 lookup 20556"),
+    by: (host) => host.changeRule("del", "-6", "priority 80 iif lo lookup 20556"),
   },
   {
     what: "a routing rule at a priority of ours",
@@ -266,7 +267,7 @@ describe("another firewall that begins to drop what is forwarded", () => {
 
 describe("several owners", () => {
   const first = { endpoints: [FIRST], carrying: [FIRST] };
-  const second = { endpoints: [SECOND], carrying: [SECOND] };
+  const second = { endpoints: [FURTHER], carrying: [FURTHER] };
 
   /** The table as the kernel has it, without the two lines that replace the former one. */
   function loaded(policy: Policy): string {
@@ -289,14 +290,14 @@ describe("several owners", () => {
 
   test("do not erase each other's parts, and one that withdraws leaves the others unchanged", async () => {
     const [killSwitch, host] = await raised();
-    await Promise.all([killSwitch.update("main", first), killSwitch.update("work", second)]);
-    expect(host.table).toBe(loaded(POLICIES.switching));
+    await Promise.all([killSwitch.update("main", first), killSwitch.update("amsterdam", second)]);
+    expect(host.table).toBe(loaded(POLICIES["two-tunnels"]));
     await killSwitch.update("exemption", { exemption: EXEMPTION });
     await killSwitch.update("main", null);
-    expect(host.table).toBe(loaded({ ...POLICIES.exemption, endpoints: [SECOND], carrying: [SECOND] }));
+    expect(host.table).toBe(loaded({ ...POLICIES.exemption, endpoints: [FURTHER], carrying: [FURTHER] }));
     expect(host.rules["-4"].filter((rule) => rule.includes("dport 443"))).toHaveLength(1);
     await killSwitch.update("exemption", null);
-    await killSwitch.update("work", null);
+    await killSwitch.update("amsterdam", null);
     expect(host.table).toBe(loaded(POLICIES.blocked));
     expect(host.rules["-4"].filter((rule) => rule.includes("dport 443"))).toEqual([]);
   });
@@ -304,9 +305,81 @@ describe("several owners", () => {
   test("from before the first look at the network are all in the first load", async () => {
     const [, host] = await raised(async (killSwitch) => {
       await killSwitch.update("main", first);
-      await killSwitch.update("work", second);
+      await killSwitch.update("amsterdam", second);
     });
-    expect(host.tables).toEqual([loaded(POLICIES.switching)]);
+    expect(host.tables).toEqual([loaded(POLICIES["two-tunnels"])]);
+  });
+
+  describe("of which one is the devices", () => {
+    const { devices } = POLICIES;
+    const moved = [...devices.devices.slice(1), assigned("02:00:00:00:00:03", "amsterdam")];
+
+    async function withDevices(): Promise<[KillSwitch, FakeHost]> {
+      const [killSwitch, host] = await raised();
+      await killSwitch.update("main", first);
+      await killSwitch.update("amsterdam", second);
+      await killSwitch.update("devices", { devices: devices.devices });
+      expect(host.table).toBe(loaded(devices));
+      return [killSwitch, host];
+    }
+
+    test("that move change only elements, and the kernel has what a whole load would have", async () => {
+      const [killSwitch, host] = await withDevices();
+      const before = loadsOf(host);
+      await killSwitch.update("devices", { devices: moved });
+      expect(loadsOf(host)).toBe(before);
+      expect(chainsListed(host.table ?? "")).toEqual(chainsListed(loaded({ ...devices, devices: moved })));
+      expect(await killSwitch.stands()).toBe(true);
+      await killSwitch.mend();
+      expect(loadsOf(host)).toBe(before);
+    });
+
+    test("that move load the whole table if another program has altered the sets", async () => {
+      const [killSwitch, host] = await withDevices();
+      host.changeElement("delete", "on_amsterdam", "02:00:00:00:00:01");
+      await killSwitch.update("devices", { devices: [] });
+      await killSwitch.update("devices", { devices: devices.devices });
+      host.changeElement("delete", "on_amsterdam", "02:00:00:00:00:01");
+      await killSwitch.update("devices", {
+        devices: [...devices.devices.slice(1), assigned("02:00:00:00:00:03", "main")].filter(
+          ({ id }) => id !== "02:00:00:00:00:01",
+        ),
+      });
+      expect(await killSwitch.stands()).toBe(true);
+      expect(host.table).not.toContain("02:00:00:00:00:01");
+    });
+
+    test.each(["add", "delete"] as const)(
+      "and another program's %s of an element is undone",
+      async (verb) => {
+        const [killSwitch, host] = await withDevices();
+        await killSwitch.update("devices", { devices: moved });
+        const before = chainsListed(host.table ?? "");
+        if (verb === "add") host.changeElement("add", "on_main", "02:00:00:00:00:03");
+        else host.changeElement("delete", "assigned", "02:00:00:00:00:03");
+        expect(await killSwitch.stands()).toBe(false);
+        await killSwitch.mend();
+        expect(chainsListed(host.table ?? "")).toEqual(before);
+        expect(await killSwitch.stands()).toBe(true);
+      },
+    );
+
+    test("are refused while their tunnel is down, and leave by it again when it is up", async () => {
+      const [killSwitch, host] = await withDevices();
+      await killSwitch.update("amsterdam", { endpoints: [FURTHER] });
+      expect(host.table).toBe(loaded({ ...devices, carrying: [FIRST] }));
+      expect(host.table).not.toContain("exit_amsterdam");
+      await killSwitch.update("amsterdam", second);
+      expect(host.table).toBe(loaded(devices));
+    });
+  });
+
+  test("on a kernel with an earlier version's rules are in the table before the rules change", async () => {
+    const order: string[] = [];
+    await raised(async (killSwitch) => killSwitch.update("main", first)).then(([, host]) => {
+      order.push(...host.commands.filter((command) => command === LOAD || command.endsWith("-batch -")));
+    });
+    expect(order).toEqual([LOAD, "ip -4 -batch -", "ip -6 -batch -"]);
   });
 });
 
@@ -315,7 +388,7 @@ describe("two layers that are damaged together", () => {
     const { host } = gateway;
     const before = kernelState(host);
     host.removeTable();
-    host.changeRule("del", "-4", "priority 80 lookup 20556");
+    host.changeRule("del", "-4", "priority 80 iif lo lookup 20556");
     await host.pass(1_000);
     expect(kernelState(host)).toBe(before);
     expect(gateway.alerts.toSorted()).toEqual([

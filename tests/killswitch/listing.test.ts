@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import {
   chainsEchoed,
   chainsListed,
+  elementChanges,
   finalRulesStand,
   sameChains,
   sameShape,
@@ -11,7 +12,7 @@ import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { listTable, loadTable } from "../../src/killswitch/table.ts";
 import type { Host } from "../../src/system/host.ts";
 import { needsRoot } from "../fast.ts";
-import { POLICIES } from "./example.ts";
+import { assigned, POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
 needsRoot.describe("the final rules are in place", () => {
@@ -39,6 +40,8 @@ needsRoot.describe("nft's echo of a table that it loads equals its listing", () 
   );
 
   test.each([
+    ["an element less", ["delete", "element", "inet", "portcullis", "assigned", "{ 02:00:00:00:00:01 }"]],
+    ["an element more", ["add", "element", "inet", "portcullis", "on_main", "{ 02:00:00:00:00:09 }"]],
     ["a rule in front", ["insert", "rule", "inet", "portcullis", "output", "accept"]],
     ["one rule less", ["delete", "rule", "inet", "portcullis", "input", "handle", "HANDLE"]],
     ["a chain more", ["add", "chain", "inet", "portcullis", "more"]],
@@ -47,13 +50,54 @@ needsRoot.describe("nft's echo of a table that it loads equals its listing", () 
     ["a table that is switched off", ["add", "table", "inet", "portcullis", "{ flags dormant; }"]],
   ])("and %s is detected", (_, command) =>
     inNamespace(async (host) => {
-      const echo = await loadTable(host, rulesetOf(POLICIES.connected));
+      const echo = await loadTable(host, rulesetOf(POLICIES.devices));
       const withHandles = await host.run(["nft", "-a", "list", "chain", "inet", "portcullis", "input"]);
       const handle = /lo" accept .*# handle (\d+)/.exec(withHandles)?.[1] ?? "";
       await host.run(["nft", ...command.map((word) => word.replace("HANDLE", handle))]);
       expect(sameChains(chainsEchoed(echo), chainsListed((await listTable(host)) ?? ""))).toBe(false);
     }),
   );
+});
+
+needsRoot.test("hundreds of devices are listed as they were echoed, and as they were loaded", () =>
+  inNamespace(async (host) => {
+    const hex = (number: number) => number.toString(16).padStart(2, "0");
+    const devices = Array.from({ length: 250 }, (_, number) =>
+      assigned(`02:00:00:00:01:${hex(number)}`, number % 2 === 0 ? "main" : "amsterdam"),
+    );
+    const text = rulesetOf({ ...POLICIES["two-tunnels"], devices });
+    const echoed = chainsEchoed(await loadTable(host, text));
+    expect(sameChains(echoed, chainsListed((await listTable(host)) ?? ""))).toBe(true);
+    expect(sameShape(echoed, chainsListed(text))).toBe(true);
+  }),
+);
+
+describe("the commands from one table to another", () => {
+  const changes = (from: Policy, to: Policy) =>
+    elementChanges(chainsListed(rulesetOf(from)), chainsListed(rulesetOf(to)));
+  const { devices } = POLICIES;
+
+  test("are those of the devices that have moved, if nothing else differs", () => {
+    const moved = [
+      ...devices.devices.filter(({ id }) => !/0[13]$/.test(id)),
+      assigned("02:00:00:00:00:01", "blocked"),
+      assigned("02:00:00:00:00:05", "main"),
+    ];
+    expect(changes(devices, { ...devices, devices: moved })).toEqual([
+      "delete element inet portcullis assigned { 02:00:00:00:00:03 }",
+      "delete element inet portcullis on_amsterdam { 02:00:00:00:00:01 }",
+      "add element inet portcullis assigned { 02:00:00:00:00:05 }",
+      "add element inet portcullis on_main { 02:00:00:00:00:05 }",
+    ]);
+    expect(changes(devices, { ...devices, devices: devices.devices.toReversed() })).toEqual([]);
+  });
+
+  test("do not exist if a rule differs, or if the sets come or go", () => {
+    expect(changes(devices, { ...devices, carrying: devices.carrying.slice(0, 1) })).toBeNull();
+    expect(changes(devices, { ...devices, defaultExit: { to: "blocked" } })).toBeNull();
+    expect(changes(devices, { ...devices, devices: [] })).toBeNull();
+    expect(changes({ ...devices, devices: [] }, devices)).toBeNull();
+  });
 });
 
 needsRoot.test(

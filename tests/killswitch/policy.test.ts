@@ -1,11 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { mergedPolicy, type PolicyPart } from "../../src/killswitch/policy.ts";
+import type { Mac } from "../../src/mac.ts";
 import { ips } from "../fake/address.ts";
-import { EXEMPTION, FIRST, LOOKUP, NETWORK, POLICIES, SECOND } from "./example.ts";
+import { EXEMPTION, FIRST, FURTHER, LOOKUP, NETWORK, POLICIES } from "./example.ts";
+
+const TV = "02:00:00:00:00:20" as Mac;
+const DEVICES: PolicyPart = {
+  devices: [{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }],
+  defaultExit: { to: "blocked" },
+};
 
 const PARTS: Record<string, PolicyPart> = {
-  amsterdam: { endpoints: [SECOND] },
+  devices: DEVICES,
+  amsterdam: { endpoints: [FURTHER] },
   exemption: { exemption: EXEMPTION },
   main: { endpoints: [FIRST], carrying: [FIRST], lookup: LOOKUP },
 };
@@ -17,16 +25,17 @@ function policyOf(owners: readonly string[]) {
 
 describe("the policy of several owners", () => {
   test("has the part of each, main's tunnel first", () => {
-    expect(policyOf(["amsterdam", "exemption", "main"])).toEqual({
+    expect(policyOf(["amsterdam", "devices", "exemption", "main"])).toEqual({
       lans: NETWORK.lans,
       uplink: "up0",
       uplinkPrefixes: NETWORK.uplinkPrefixes,
       addresses: NETWORK.addresses,
-      endpoints: [FIRST, SECOND],
+      endpoints: [FIRST, FURTHER],
       carrying: [FIRST],
-      defaultExit: 0x104c,
       lookups: [LOOKUP],
       exemptions: [EXEMPTION],
+      devices: [{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }],
+      defaultExit: { to: "blocked" },
     });
   });
 
@@ -39,10 +48,11 @@ describe("the policy of several owners", () => {
     });
     expect(policyOf(["amsterdam", "exemption"])).toEqual({
       ...POLICIES.blocked,
-      endpoints: [SECOND],
+      endpoints: [FURTHER],
       exemptions: [EXEMPTION],
     });
     expect(policyOf([])).toEqual(POLICIES.blocked);
+    expect(POLICIES.blocked.defaultExit).toEqual({ to: "tunnel", name: "main" });
   });
 
   test("leaves out a tunnel's addresses that this machine or the LAN uses now", () => {

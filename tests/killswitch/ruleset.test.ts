@@ -5,7 +5,7 @@ import type { FirewallTunnel, Policy } from "../../src/killswitch/policy.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { cidrs, ips } from "../fake/address.ts";
 import { needsRoot } from "../fast.ts";
-import { POLICIES } from "./example.ts";
+import { assigned, POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
 const TEXTS: Record<string, string> = {
@@ -25,7 +25,9 @@ describe.each(Object.entries(TEXTS))("the ruleset of a gateway that is %s", (nam
 
 test("every rule has a comment", () => {
   for (const text of Object.values(TEXTS)) {
-    const rules = text.split("\n").filter((line) => line.startsWith("    ") && !line.includes("policy "));
+    const rules = text
+      .split("\n")
+      .filter((line) => line.startsWith("    ") && !/policy |^ {4}(type|elements) /.test(line));
     expect(rules.filter((rule) => !/comment "[^"]+"$/.test(rule))).toEqual([]);
   }
 });
@@ -81,7 +83,12 @@ const POLICY = fc.record({
   uplink: fc.constantFrom("up0", null),
   uplinkPrefixes: fc.subarray(cidrs("192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64")),
   addresses: addresses(),
-  ...{ endpoints: tunnels(), carrying: tunnels(), defaultExit: fc.constantFrom(0x104c, 0x114c) },
+  ...{ endpoints: tunnels(), carrying: tunnels(), defaultExit: exit() },
+  devices: fc
+    .uniqueArray(fc.tuple(fc.constantFrom("02:00:00:00:00:01", "02:00:00:00:00:02"), exitName()), {
+      selector: ([mac]) => mac,
+    })
+    .map((all) => all.map(([mac, name]) => assigned(mac, name))),
   lookups: fc.array(fc.record({ resolvers: addresses(), sourcePort: fc.constantFrom(20053, 20054) }), {
     maxLength: 2,
   }),
@@ -91,9 +98,18 @@ const POLICY = fc.record({
   ),
 });
 
+function exitName() {
+  return fc.constantFrom("main", "amsterdam", "berlin", "blocked");
+}
+
+function exit() {
+  return exitName().map((name) => assigned("02:00:00:00:00:01", name).exit);
+}
+
 function tunnels() {
   const tunnel = (like: FirewallTunnel) =>
     fc.record({
+      tunnel: fc.constantFrom("main", "amsterdam"),
       interface: fc.constant(like.interface),
       mark: fc.constant(like.mark),
       zone: fc.constant(like.zone),
@@ -134,17 +150,42 @@ needsRoot.test(
   60_000,
 );
 
-test("a tunnel that is not the default exit adds no rule for the LAN's or the gateway's own traffic", () => {
-  const linesOf = (text: string, names: readonly string[]) =>
-    names.flatMap((name) => text.split(`chain ${name} {`)[1]?.split("  }\n")[0]?.split("\n") ?? []);
-  const permitted = (policy: Policy) =>
-    linesOf(rulesetOf(policy), ["forward", "output", "into_wg0", "into_wg2"]).filter(
-      (rule) => /(accept|jump) /.test(rule) && !rule.includes("WireGuard"),
-    );
-  expect(permitted(POLICIES["two-tunnels"]).join("\n").replaceAll('"wg2", ', "")).toEqual(
-    permitted(POLICIES.connected).join("\n"),
+function linesOf(text: string, name: string): string[] {
+  const [, rest = ""] = text.split(`chain ${name} {\n`);
+  return (rest.split("  }\n")[0] ?? "").split("\n").map((line) => line.trim().replace(/ comment .*/, ""));
+}
+
+test("a device on a tunnel has that tunnel's mark and zone, and only that zone may enter the tunnel", () => {
+  const text = rulesetOf(POLICIES.devices);
+  expect(linesOf(text, "own_exit")).toEqual([
+    "ether saddr @on_main goto exit_main",
+    "ether saddr @on_amsterdam goto exit_amsterdam",
+    "goto exit_blocked",
+    "",
+  ]);
+  for (const [exit, link, mark, zone] of [
+    ["main", "wg0", "0x0000104e", 1],
+    ["amsterdam", "wg2", "0x0000114e", 3],
+  ] as const) {
+    expect(linesOf(text, `exit_${exit}`)).toEqual([
+      `meta mark set meta mark & 0xffffe000 | ${mark}`,
+      `ct zone set ${zone} accept`,
+      "",
+    ]);
+    expect(linesOf(text, `into_${link}`).slice(0, 2)).toEqual([
+      `ct state established,related ct zone ${zone} accept`,
+      `ct zone != ${zone} drop`,
+    ]);
+  }
+});
+
+test("the gateway itself leaves by main, whatever the default exit", () => {
+  const output = (policy: Policy) => linesOf(rulesetOf(policy), "output");
+  const { connected } = POLICIES;
+  expect(output(POLICIES["two-tunnels"]).filter((rule) => !rule.includes("dport 51820"))).toEqual(
+    output(connected).filter((rule) => !rule.includes("dport 51820")),
   );
-  expect(permitted({ ...POLICIES["two-tunnels"], defaultExit: 0x114c }).join()).not.toContain('"wg0"');
+  expect(output({ ...connected, defaultExit: { to: "blocked" } })).toEqual(output(connected));
 });
 
 test("no rule of a blocked gateway accepts a forwarded packet", () => {

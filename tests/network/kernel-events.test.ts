@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import {
   type KernelEvent,
+  type KernelListener,
   kernelEventIn,
   type Watched,
   watchKernel,
@@ -264,6 +265,22 @@ test("a watch whose monitor keeps ending reports a gap each time, and stops when
   stop.abort();
   await host.pass(60_000);
   expect(host.started).toBe(4);
+});
+
+test("neighbours come with the other events of the network, and a gap is one of theirs too", async () => {
+  const seen: unknown[] = [];
+  const stop = new AbortController();
+  const host = new Watching();
+  const onNeighbour: KernelListener["onNeighbour"] = (neighbour) => seen.push(neighbour?.mac ?? neighbour);
+  watchKernel(host, WATCHED, { onEvent: () => {}, onWatching: () => {}, onNeighbour }, stop.signal);
+  await host.pass(500);
+  host.setNeighbour("192.168.7.20", "lan0", "02:00:00:00:00:20", "STALE");
+  host.setNeighbour("ff02::1", "lan0", "33:33:00:00:00:01", "STALE");
+  host.endWatches();
+  await host.pass(1_500);
+  expect(seen).toEqual([null, "02:00:00:00:00:20", null]);
+  expect(host.started).toBe(4);
+  stop.abort();
 });
 
 test("a watch that cannot be started is started again, and its gap is reported then", async () => {

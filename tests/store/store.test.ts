@@ -66,13 +66,43 @@ test("stored data is there after opening again", () => {
 
 test("a database of the first version is upgraded with its data", () => {
   withStored((directory) => {
-    change(fileOf(directory), "DROP TABLE lists");
+    for (const table of ["lists", "devices"]) change(fileOf(directory), `DROP TABLE ${table}`);
     change(fileOf(directory), "PRAGMA user_version = 1");
     opened(directory, (store) => {
       expect([store.alert, store.servers(), store.read("provider")]).toEqual([null, [SERVER], "custom"]);
       store.saveList("https://list.test/", { etag: "", fetched: NOW, content: "[]" });
     });
     opened(directory, (store) => expect(store.list("https://list.test/")?.content).toBe("[]"));
+  });
+});
+
+test("a database of the version before devices is upgraded with its data", () => {
+  withStored((directory) => {
+    change(fileOf(directory), "DROP TABLE devices");
+    change(fileOf(directory), "PRAGMA user_version = 2");
+    opened(directory, (store) => {
+      expect([store.alert, store.servers(), store.devices()]).toEqual([null, [SERVER], []]);
+      store.saveDevice({ id: "02:00:00:00:00:20", name: "TV", exit: null });
+    });
+    opened(directory, (store) => expect(store.devices()).toHaveLength(1));
+  });
+});
+
+test("a device is kept with its name and exit, and forgotten without both", () => {
+  inDirectory((directory) => {
+    const tv = { id: "02:00:00:00:00:20", name: "TV", exit: "blocked" };
+    const phone = { id: "02:00:00:00:00:30", name: null, exit: "main" };
+    opened(directory, (store) => {
+      store.saveDevice({ ...tv, exit: null });
+      store.saveDevice(phone);
+      store.saveDevice(tv);
+    });
+    opened(directory, (store) => {
+      expect(store.devices()).toEqual([tv, phone]);
+      store.saveDevice({ ...tv, name: null, exit: null });
+      store.saveDevice({ ...tv, name: null, exit: null });
+      expect(store.devices()).toEqual([phone]);
+    });
   });
 });
 
@@ -206,7 +236,7 @@ describe("a damaged database is set aside and replaced by an empty one", () => {
     ["overwritten in its schema", (path) => overwrite(path, 100, 1000)],
     ["another program's", (path) => change(path, "CREATE TABLE other (a)")],
     ["without a table", (path) => change(path, "DROP TABLE servers")],
-    ["of a later version", (path) => change(path, "PRAGMA user_version = 3")],
+    ["of a later version", (path) => change(path, "PRAGMA user_version = 99")],
   ])("%s", (_, damage) => {
     withStored((directory) => {
       damage(fileOf(directory));

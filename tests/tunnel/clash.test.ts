@@ -143,12 +143,12 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
 
 test("such a server is neither added nor imported", () =>
   inDirectory(async (directory) => {
-    const { tunnels, savedState, host } = await Gateway.started(directory);
+    const { tunnels, devices, savedState, host } = await Gateway.started(directory);
     const store = Store.open(join(directory, "servers"), host.now());
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
     const log = { warn: () => {} };
     const events = new EventBus(host, log);
-    const gateway = gatewayOf({ tunnels, catalogue, savedState, clock: host, events, log });
+    const gateway = gatewayOf({ tunnels, devices, catalogue, savedState, clock: host, events, log });
     const config = formatConfig({
       ...CONFIG,
       interface: { ...CONFIG.interface, addresses: ["192.168.7.5/32"] },

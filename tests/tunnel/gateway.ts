@@ -1,4 +1,5 @@
 import type { AlertCode } from "../../src/alert.ts";
+import { Devices } from "../../src/devices/devices.ts";
 import { KillSwitch } from "../../src/killswitch/killswitch.ts";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
 import { type Alarm, Repairs } from "../../src/killswitch/repairs.ts";
@@ -67,6 +68,7 @@ export const FAKE_SETTINGS: Settings = settingsFrom({ interface: BASE });
 /** The real tunnel on a fake kernel; `restart` is a new process on the same kernel and the same disk. */
 export class Gateway {
   tunnels: Tunnels;
+  devices!: Devices;
   store!: Store;
   savedState: SavedState;
   readonly log: string[] = [];
@@ -162,11 +164,17 @@ export class Gateway {
       warnings.push(message);
     };
     const repairs = new Repairs(host, alarm);
+    const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
+    this.devices = new Devices({
+      ...{ host, store: this.store, killSwitch, log: { warn: note } },
+      tunnelNames: () => this.tunnels.all().map(({ name }) => name),
+      publish: () => {},
+    });
     return new Tunnels({
       host,
       savedState,
       repairs,
-      killSwitch: new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm),
+      killSwitch,
       findNetwork: networkFinder(host, FAKE_SETTINGS, savedState, { warn: note }),
       base: BASE,
       userspace: host.userspace,
@@ -175,6 +183,8 @@ export class Gateway {
       alternatives: () => this.alternatives,
       log: { info: note, warn: note },
       alarm,
+      onNeighbour: (neighbour) => this.devices.saw(neighbour),
+      unlessUsed: (tunnel, remove) => this.devices.unlessUsed(tunnel, remove),
     });
   }
 }

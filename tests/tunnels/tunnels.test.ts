@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { nextTurn } from "../../src/queue.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, kernelState, ONE, placeOf, server, stoodAlways, THREE, TWO } from "../tunnel/gateway.ts";
@@ -82,6 +83,7 @@ describe("a second tunnel", () => {
   claim("cannot be connected any more once it is being removed", async (gateway) => {
     const controller = await opened(gateway, "tv");
     const removed = gateway.tunnels.remove("tv");
+    await nextTurn();
     await expect(controller.connect(TWO)).rejects.toThrow("the tunnel is being removed");
     await settled(gateway, removed);
   });
@@ -110,6 +112,75 @@ describe("a second tunnel", () => {
     const made = await Promise.all(names.map((name) => tunnels.opened(name)));
     expect(new Set(made).size).toBe(2);
     expect(new Set(made.map(({ slot }) => slot.table)).size).toBe(2);
+  });
+});
+
+describe("a tunnel that devices use", () => {
+  const TV = "02:00:00:00:00:20";
+  const names = ({ tunnels }: Gateway) => tunnels.all().map(({ name }) => name);
+  const NO_TV = "exit: there is no such tunnel; the exits are main, blocked";
+  const USED = `name: tv is the exit of ${TV}; choose another exit for them first`;
+
+  claim("is not removed, nor is the default exit", async (gateway) => {
+    const { devices, tunnels } = gateway;
+    await opened(gateway, "tv");
+    for (let number = 0; number < 7; number++)
+      await devices.assign(`02:00:00:00:00:0${number}`, { name: `Lamp ${number}`, exit: "tv" });
+    await expect(tunnels.remove("tv")).rejects.toThrow(
+      "name: tv is the exit of Lamp 0 (02:00:00:00:00:00), Lamp 1 (02:00:00:00:00:01), Lamp 2 (02:00:00:00:00:02), Lamp 3 (02:00:00:00:00:03), Lamp 4 (02:00:00:00:00:04) and 2 more; choose another exit for them first",
+    );
+    for (let number = 0; number < 7; number++) await devices.forget(`02:00:00:00:00:0${number}`);
+    await devices.setDefaultExit("tv");
+    await expect(tunnels.remove("tv")).rejects.toThrow(
+      "name: tv is the default exit; choose another one first: portcullis default-exit main",
+    );
+    await devices.setDefaultExit("main");
+    expect(names(gateway)).toEqual(["main", "tv"]);
+    await settled(gateway, tunnels.remove("tv"));
+    expect(names(gateway)).toEqual(["main"]);
+  });
+
+  claim("is not removed if a device is given it just before", async (gateway) => {
+    await opened(gateway, "tv");
+    const assigned = gateway.devices.assign(TV, { exit: "tv" });
+    await expect(settled(gateway, gateway.tunnels.remove("tv"))).rejects.toThrow(USED);
+    await assigned;
+    expect(names(gateway)).toEqual(["main", "tv"]);
+  });
+
+  claim("cannot be given to a device while it is removed", async (gateway) => {
+    await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+    const removed = gateway.tunnels.remove("tv");
+    await nextTurn();
+    const assigned = gateway.devices.assign(TV, { exit: "tv" });
+    const outcomes = await settled(gateway, Promise.allSettled([removed, assigned]));
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+    await expect(assigned).rejects.toThrow(NO_TV);
+    expect(gateway.store.devices()).toEqual([]);
+  });
+
+  claim(
+    "is not removed while a device leaves it, if the kernel then keeps the device there",
+    async (gateway) => {
+      const { devices, host, tunnels } = gateway;
+      await opened(gateway, "tv");
+      await devices.assign(TV, { exit: "tv" });
+      const update = tunnels.killSwitch.update.bind(tunnels.killSwitch);
+      tunnels.killSwitch.update = () => host.sleep(50).then(() => Promise.reject(new Error("made to fail")));
+      const moved = devices.assign(TV, { exit: "blocked" });
+      const removed = tunnels.remove("tv");
+      const outcomes = await settled(gateway, Promise.allSettled([moved, removed]));
+      tunnels.killSwitch.update = update;
+      expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+      await expect(removed).rejects.toThrow(USED);
+    },
+  );
+
+  claim("removed by two requests at once is removed once", async (gateway) => {
+    await opened(gateway, "tv");
+    const { tunnels } = gateway;
+    const both = Promise.allSettled([tunnels.remove("tv"), tunnels.remove("tv")]);
+    expect((await settled(gateway, both)).map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
   });
 });
 

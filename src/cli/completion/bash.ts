@@ -1,5 +1,5 @@
-import type { Candidates, Node } from "./node.ts";
-import { choicesOf, patternAt, patternsOf, valuePatternsOf } from "./patterns.ts";
+import { type Candidates, LISTS, type Node } from "./node.ts";
+import { choicesOf, patternsOf, placesOf, takersOf, valuePatternsOf } from "./patterns.ts";
 
 export function bashScript(nodes: readonly Node[]): string {
   const files = valuePatternsOf(nodes, "files");
@@ -7,12 +7,14 @@ export function bashScript(nodes: readonly Node[]): string {
   return `# Completion of portcullis for bash. For this shell: source <(portcullis completion bash)
 # For every shell of the machine: portcullis completion bash >/etc/bash_completion.d/portcullis
 _portcullis() {
-  local word words="" command="" operands=0 current=\${COMP_WORDS[COMP_CWORD]}
+  local word words="" command="" at=0 value="" current=\${COMP_WORDS[COMP_CWORD]}
   COMPREPLY=()
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    if [[ -n $value ]]; then value=""; continue; fi
     case "$command $word" in
-    ${patternsOf(nodes)}) command="\${command:+$command }$word" ;;
-    *) [[ $word == -* ]] || operands=$((operands + 1)) ;;
+    ${patternsOf(nodes)}) command="\${command:+$command }$word"; at=0 ;;
+    ${takersOf(nodes)}) value=1 ;;
+    *) [[ $word == -* ]] || at=$((at + 1)) ;;
     esac
   done
   case "$command \${COMP_WORDS[COMP_CWORD-1]}" in
@@ -27,38 +29,37 @@ ${choicesOf(nodes)
 ${nodes.map((node) => `    "${node.path}") words="${node.options.flatMap((each) => each.names).join(" ")}" ;;`).join("\n")}
     esac
   else
-    case "$command" in
+    case "$command $at" in
 ${nodes.flatMap((node) => operandCase(node)).join("\n")}
     esac
   fi
   COMPREPLY+=($(compgen -W "$words" -- "$current"))
 }
-_portcullis_servers() {
+_portcullis_names() {
   local name
   while IFS= read -r name; do
     printf -v name %q "$name"
     [[ $name == "$1"* ]] && COMPREPLY+=("$name")
-  done < <(portcullis servers --places --names 2>/dev/null | grep -v '^-')
+  done < <("\${@:2}" 2>/dev/null | grep -v '^-')
 }
 complete -F _portcullis portcullis
 `;
 }
 
-function operandCase({ path, commands, operands }: Node): string[] {
-  if (operands.length > 1) {
-    const cases = operands.map((each, at) => `${patternAt(at, operands)}) ${effectOf(each) ?? ""} ;;`);
-    return [`    "${path}") case $operands in ${cases.join(" ")} esac ;;`];
-  }
-  const effect = effectOf(commands.length > 0 ? commands.map(({ name }) => name) : operands[0]);
-  return effect === null ? [] : [`    "${path}") ${effect} ;;`];
+function operandCase(node: Node): string[] {
+  return placesOf(node).flatMap(({ at, candidates }) => {
+    const effect = effectOf(candidates);
+    return effect === null ? [] : [`    ${at}) ${effect} ;;`];
+  });
 }
 
 function effectOf(candidates: Candidates): string | null {
   switch (candidates) {
     case "servers":
-      return '_portcullis_servers "$current"';
+    case "devices":
+    case "exits":
     case "tunnels":
-      return 'words="$(portcullis tunnels --names 2>/dev/null)"';
+      return `_portcullis_names "$current" ${LISTS[candidates]}`;
     case "files":
       return "compopt -o default";
     case "anything":

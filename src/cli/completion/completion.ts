@@ -29,11 +29,10 @@ function nodesOf(command: Command, path: string): Node[] {
   return [node, ...visible.flatMap((each) => nodesOf(each, `${path} ${each.name()}`.trim()))];
 }
 
-/** Without those at the end that anything may be typed for. */
-function operandsOf({ registeredArguments }: Command): Node["operands"] {
-  const [first = "anything", ...others] = registeredArguments.map(candidatesFor);
-  const known = others.findLastIndex((candidates) => candidates !== "anything") + 1;
-  return [first, ...others.slice(0, known)];
+function operandsOf({ registeredArguments }: Command): Candidates[] {
+  const all = registeredArguments.map(candidatesFor);
+  // Whatever follows the first is of the same kind, unless the command says otherwise.
+  return all.slice(1).every((each) => each === "anything") ? [all[0] ?? "anything"] : all;
 }
 
 function optionOf(option: Option): Node["options"][number] {
@@ -54,5 +53,7 @@ function candidatesFor(argument: Argument): Candidates {
   if (argument.argChoices !== undefined) return argument.argChoices;
   if (argument.name() === "server") return "servers";
   if (argument.name() === "tunnel") return "tunnels";
+  if (argument.name() === "device") return "devices";
+  if (/^exit\b/.test(argument.name())) return "exits";
   return argument.name() === "file" ? "files" : "anything";
 }

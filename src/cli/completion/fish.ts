@@ -1,5 +1,5 @@
-import type { Candidates, Node } from "./node.ts";
-import { patternsOf } from "./patterns.ts";
+import { type Candidates, LISTS, type Node } from "./node.ts";
+import { patternsOf, takersOf } from "./patterns.ts";
 
 export function fishScript(nodes: readonly Node[]): string {
   return `# Completion of portcullis for fish. For this shell: portcullis completion fish | source
@@ -14,19 +14,27 @@ function __portcullis_command
     end
     echo $command
 end
-function __portcullis_operands
+function __portcullis_at
     set -l command ""
-    set -l operands 0
+    set -l at 0
+    set -l value ""
     for word in (commandline -opc)[2..]
+        if test -n "$value"
+            set value ""
+            continue
+        end
         switch "$command $word"
             case ${patternsOf(nodes, " ")}
                 set command (string trim "$command $word")
-            case '* -*'
-            case '*'
-                set operands (math $operands + 1)
+                set at 0
+            case ${takersOf(nodes, " ")}
+                set value 1
+            case "* -*"
+            case "*"
+                set at (math $at + 1)
         end
     end
-    echo $operands
+    echo $at
 end
 complete -c portcullis -f
 ${nodes.flatMap(linesOf).join("\n")}
@@ -42,18 +50,14 @@ function linesOf(node: Node): string[] {
     );
     return [start, ...flags, ...valueFlags(value), `-d ${quoted(help)}`].join(" ");
   });
-  return [...commands, ...options, ...operandLines(node, start)];
+  return [...commands, ...options, ...operandsOf(node, start)];
 }
 
-function operandLines({ path, operands }: Node, start: string): string[] {
-  return operands.flatMap((each, at) => {
-    const operand = operandOf(each);
-    const count = `test (__portcullis_operands) ${at === operands.length - 1 ? "-ge" : "-eq"} ${at}`;
-    const where =
-      operands.length === 1
-        ? start
-        : `complete -c portcullis -n 'test (__portcullis_command) = "${path}"; and ${count}'`;
-    return operand === null ? [] : [`${where} ${operand}`];
+function operandsOf({ operands }: Node, start: string): string[] {
+  return operands.flatMap((candidates, at) => {
+    const operand = operandOf(candidates);
+    const place = operands.length < 2 ? start : start.replace(/'$/, `; and test (__portcullis_at) = ${at}'`);
+    return operand === null ? [] : [`${place} ${operand}`];
   });
 }
 
@@ -67,9 +71,10 @@ function valueFlags(value: Candidates | null): string[] {
 function operandOf(candidates: Candidates): string | null {
   switch (candidates) {
     case "servers":
-      return `-a '(portcullis servers --places --names 2>/dev/null | string match -v -- "-*")'`;
+    case "devices":
+    case "exits":
     case "tunnels":
-      return "-a '(portcullis tunnels --names 2>/dev/null)'";
+      return `-a '(${LISTS[candidates]} 2>/dev/null | string match -v -- "-*")'`;
     case "files":
       return "-F";
     case "anything":

@@ -19,6 +19,25 @@ export function valuePatternsOf(nodes: readonly Node[], value: Candidates): stri
     .join(" | ");
 }
 
+/** Each option that takes a value, after its command. */
+export function takersOf(nodes: readonly Node[], separator = " | "): string {
+  return nodes
+    .flatMap(({ path, options }) =>
+      options
+        .filter(({ value }) => value !== null)
+        .flatMap(({ names }) => names.map((name) => `"${path} ${name}"`)),
+    )
+    .join(separator);
+}
+
+/** What may be typed at each place of a command line; `at` is a glob of the number of operands before it. */
+export function placesOf({ path, commands, operands }: Node): { at: string; candidates: Candidates }[] {
+  if (commands.length > 0) return [{ at: `"${path} "[0-9]*`, candidates: commands.map(({ name }) => name) }];
+  const [only = "anything"] = operands;
+  if (operands.length < 2) return [{ at: `"${path} "[0-9]*`, candidates: only }];
+  return operands.map((candidates, at) => ({ at: `"${path} ${at}"`, candidates }));
+}
+
 /** Each option that takes one word of a list, after its command, with the list. */
 export function choicesOf(nodes: readonly Node[]): { pattern: string; words: string }[] {
   return nodes.flatMap(({ path, options }) =>
@@ -28,11 +47,6 @@ export function choicesOf(nodes: readonly Node[]): { pattern: string; words: str
         : [],
     ),
   );
-}
-
-/** The number of operands before the one at a position; the last one holds for all that follow. */
-export function patternAt(at: number, operands: readonly Candidates[]): string {
-  return at === operands.length - 1 ? "*" : String(at);
 }
 
 /** Text in single quotes for zsh. */

@@ -1,5 +1,5 @@
-import type { Candidates, Node } from "./node.ts";
-import { choicesOf, patternAt, patternsOf, quoted, valuePatternsOf } from "./patterns.ts";
+import { type Candidates, LISTS, type Node } from "./node.ts";
+import { choicesOf, patternsOf, placesOf, quoted, takersOf, valuePatternsOf } from "./patterns.ts";
 
 export function zshScript(nodes: readonly Node[]): string {
   const files = valuePatternsOf(nodes, "files");
@@ -8,12 +8,15 @@ export function zshScript(nodes: readonly Node[]): string {
 # Completion of portcullis for zsh. For this shell, after compinit: source <(portcullis completion zsh)
 # For every shell: portcullis completion zsh >/usr/local/share/zsh/site-functions/_portcullis
 _portcullis() {
-  local word command="" operands=0
+  local word command="" value=""
+  local -i at=0
   local -a items
   for word in "\${(@)words[2,CURRENT-1]}"; do
+    if [[ -n $value ]]; then value=""; continue; fi
     case "$command $word" in
-      (${patternsOf(nodes)}) command="\${command:+$command }$word" ;;
-      (*) [[ $word == -* ]] || operands=$((operands + 1)) ;;
+      (${patternsOf(nodes)}) command="\${command:+$command }$word"; at=0 ;;
+      (${takersOf(nodes)}) value=1 ;;
+      (*) [[ $word == -* ]] || at+=1 ;;
     esac
   done
   case "$command $words[CURRENT-1]" in
@@ -30,7 +33,7 @@ ${nodes.map((node) => `      ("${node.path}") items=(${optionItems(node)}) ;;`).
     _describe -o option items
     return
   fi
-  case "$command" in
+  case "$command $at" in
 ${nodes.flatMap((node) => operandCase(node)).join("\n")}
   esac
 }
@@ -42,22 +45,21 @@ function optionItems({ options }: Node): string {
   return options.flatMap(({ names, help }) => names.map((name) => quoted(`${name}:${help}`))).join(" ");
 }
 
-function operandCase({ path, commands, operands }: Node): string[] {
-  if (operands.length > 1) {
-    const cases = operands.map((each, at) => `(${patternAt(at, operands)}) ${effectOf(each) ?? ""} ;;`);
-    return [`    ("${path}") case $operands in ${cases.join(" ")} esac ;;`];
-  }
-  const items = commands.map(({ name, help }) => quoted(`${name}:${help}`)).join(" ");
-  const effect = commands.length > 0 ? `items=(${items}); _describe command items` : effectOf(operands[0]);
-  return effect === null ? [] : [`    ("${path}") ${effect} ;;`];
+function operandCase(node: Node): string[] {
+  const items = node.commands.map(({ name, help }) => quoted(`${name}:${help}`)).join(" ");
+  return placesOf(node).flatMap(({ at, candidates }) => {
+    const effect = items === "" ? effectOf(candidates) : `items=(${items}); _describe command items`;
+    return effect === null ? [] : [`    (${at}) ${effect} ;;`];
+  });
 }
 
 function effectOf(candidates: Candidates): string | null {
   switch (candidates) {
     case "servers":
-      return `compadd -- "\${(@f)$(portcullis servers --places --names 2>/dev/null | grep -v '^-')}"`;
+    case "devices":
+    case "exits":
     case "tunnels":
-      return `compadd -- "\${(@f)$(portcullis tunnels --names 2>/dev/null)}"`;
+      return `compadd -- "\${(@f)$(${LISTS[candidates]} 2>/dev/null | grep -v '^-')}"`;
     case "files":
       return "_files";
     case "anything":

@@ -1,7 +1,7 @@
-import { blocked, type FirewallTunnel, type Policy } from "../../../src/killswitch/policy.ts";
+import { blocked, type FirewallTunnel, MAIN, type Policy } from "../../../src/killswitch/policy.ts";
 import { applyRules, rulesFor } from "../../../src/killswitch/routing-rules.ts";
 import { rulesetOf } from "../../../src/killswitch/ruleset.ts";
-import { markOf, slotOf, tableOf } from "../../../src/network/slot.ts";
+import { MAIN_SLOT, markOf, slotOf, tableOf } from "../../../src/network/slot.ts";
 import { applySysctls, sysctlsFor } from "../../../src/network/sysctls.ts";
 import { LinuxHost } from "../../../src/system/linux.ts";
 import { cidrs, ip, ips } from "../../fake/address.ts";
@@ -244,6 +244,7 @@ export class PacketGateway {
     return Array.from({ length: this.size.tunnels }, (_, number) => {
       const { links, zones } = slotOf(number, "wg");
       return {
+        tunnel: number === MAIN_SLOT ? MAIN : `t${number}`,
         interface: links[0],
         mark: markOf(number),
         zone: zones[0],

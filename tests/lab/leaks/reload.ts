@@ -55,7 +55,8 @@ function load(fresh: Fresh, text: string): Promise<string> {
 }
 
 function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
-  const exit: FirewallTunnel = {
+  const tunnel: FirewallTunnel = {
+    tunnel: "main",
     interface: `${sandbox.interface}0`,
     zone: 1,
     mark: 0x104c,
@@ -65,5 +66,5 @@ function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
   };
   const lans = [{ interface: sandbox.lan, prefixes: cidrs(LAN.prefix4, LAN.prefix6, "fe80::/10") }];
   const closed = blocked({ lans, uplink: sandbox.uplink, uplinkPrefixes: [], addresses: [] });
-  return [closed, { ...closed, endpoints: [exit] }, { ...closed, endpoints: [exit], carrying: [exit] }];
+  return [closed, { ...closed, endpoints: [tunnel] }, { ...closed, endpoints: [tunnel], carrying: [tunnel] }];
 }

@@ -1,0 +1,163 @@
+import { GatewayError } from "../errors.ts";
+import { type Exit, MAIN, type PolicyPart } from "../killswitch/policy.ts";
+import { type Mac, parseMac } from "../mac.ts";
+import { isName } from "../name.ts";
+import { Queue } from "../queue.ts";
+import type { StoredDevice } from "../store/store.ts";
+import { formatExit, parseExit } from "./exit.ts";
+
+/** What a person has given a device; null where they have not. */
+export interface Assignment {
+  name: string | null;
+  exit: Exit | null;
+}
+
+/** All that people have decided about devices. */
+export interface Decisions {
+  assigned: ReadonlyMap<Mac, Assignment>;
+  defaultExit: Exit;
+}
+
+/** Where decisions are kept. */
+export interface DeviceStorage {
+  devices(): StoredDevice[];
+  saveDevice(device: StoredDevice): void;
+  read(key: string): string | null;
+  write(key: string, value: string): void;
+  atomically(work: () => void): void;
+}
+
+/** Anyone on the LAN may assign devices: the disk and the kernel's memory are bounded. */
+export const MOST_ASSIGNED = 1_000;
+
+/** The owner of the exits in the kill switch; never a tunnel's name. */
+const OWNER = "DEVICES";
+
+const NONE: Assignment = { name: null, exit: null };
+
+/** The decisions, in the database and in the kernel. */
+export class Assignments {
+  private decisions: Decisions;
+  private readonly queue = new Queue();
+
+  constructor(
+    private readonly store: DeviceStorage,
+    private readonly killSwitch: { update(owner: string, part: PolicyPart): Promise<void> },
+  ) {
+    this.decisions = decisionsIn(store);
+  }
+
+  get current(): Decisions {
+    return this.decisions;
+  }
+
+  of(id: Mac): Assignment {
+    return this.decisions.assigned.get(id) ?? NONE;
+  }
+
+  exitOf(id: Mac): Exit {
+    return this.of(id).exit ?? this.decisions.defaultExit;
+  }
+
+  /** Hands the decisions to the kill switch, after the start or after another writer has changed the database. */
+  load(): Promise<void> {
+    return this.queue.add(async () => {
+      this.decisions = decisionsIn(this.store);
+      await this.apply();
+    });
+  }
+
+  /**
+   * Resolves once the new decisions are saved and the kernel has them. If either fails, nothing has changed. Changes run
+   * one after another.
+   */
+  change(edit: (decisions: Decisions) => Decisions): Promise<void> {
+    return this.queue.add(async () => {
+      const before = this.decisions;
+      const after = edit(before);
+      this.save(before, after);
+      this.decisions = after;
+      if (Bun.deepEquals(partOf(before), partOf(after))) return;
+      try {
+        await this.apply();
+      } catch (error) {
+        this.decisions = before;
+        // The kill switch keeps trying to load what it was told last.
+        await this.apply().catch(() => {});
+        this.save(after, before);
+        throw error;
+      }
+    });
+  }
+
+  /** Runs work that no change overlaps. */
+  betweenChanges(work: () => Promise<void>): Promise<void> {
+    return this.queue.add(work);
+  }
+
+  private apply(): Promise<void> {
+    return this.killSwitch.update(OWNER, partOf(this.decisions));
+  }
+
+  private save(before: Decisions, after: Decisions): void {
+    const ids = new Set([...before.assigned.keys(), ...after.assigned.keys()]);
+    this.store.atomically(() => {
+      for (const id of ids) {
+        const { name, exit } = after.assigned.get(id) ?? NONE;
+        if (Bun.deepEquals(before.assigned.get(id) ?? NONE, { name, exit })) continue;
+        this.store.saveDevice({ id, name, exit: exit && formatExit(exit) });
+      }
+      if (after.defaultExit !== before.defaultExit)
+        this.store.write("default_exit", formatExit(after.defaultExit));
+    });
+  }
+}
+
+/** The decisions with another assignment of one device. */
+export function withAssignment(decisions: Decisions, id: Mac, assignment: Assignment): Decisions {
+  const assigned = new Map(decisions.assigned);
+  if (assignment.name === null && assignment.exit === null) assigned.delete(id);
+  else {
+    assigned.set(id, assignment);
+    refuseTooMany(assigned);
+  }
+  return { ...decisions, assigned };
+}
+
+/** The devices that have been given this exit. */
+export function idsOn(exit: string, { assigned }: Pick<Decisions, "assigned">): Mac[] {
+  return [...assigned].flatMap(([id, each]) =>
+    each.exit !== null && formatExit(each.exit) === exit ? [id] : [],
+  );
+}
+
+function refuseTooMany(assigned: Decisions["assigned"]): void {
+  if (assigned.size <= MOST_ASSIGNED) return;
+  throw new GatewayError(
+    "bad_request",
+    `id: ${MOST_ASSIGNED} devices have a name or an exit already, which is the most; remove one first`,
+  );
+}
+
+function partOf({ assigned, defaultExit }: Decisions): PolicyPart {
+  const devices = [...assigned].flatMap(([id, { exit }]) => (exit === null ? [] : [{ id, exit }]));
+  return { devices, defaultExit };
+}
+
+function decisionsIn(store: DeviceStorage): Decisions {
+  const assigned = new Map<Mac, Assignment>();
+  for (const { id, name, exit } of store.devices()) {
+    const mac = parseMac(id);
+    if (mac === null) continue;
+    assigned.set(mac, {
+      name: name !== null && isName(name) ? name : null,
+      exit: exit === null ? null : storedExit(exit),
+    });
+  }
+  return { assigned, defaultExit: storedExit(store.read("default_exit") ?? MAIN) };
+}
+
+/** An exit that this version cannot read means blocked. */
+function storedExit(text: string): Exit {
+  return parseExit(text) ?? { to: "blocked" };
+}

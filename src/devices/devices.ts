@@ -1,0 +1,239 @@
+import { GatewayError, messageOf } from "../errors.ts";
+import type { Exit, PolicyPart } from "../killswitch/policy.ts";
+import type { Log } from "../log.ts";
+import { type Mac, parseMac } from "../mac.ts";
+import { nameIn } from "../name.ts";
+import type { Lan } from "../network/lan.ts";
+import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
+import type { Host } from "../system/host.ts";
+import { type Assignment, Assignments, type DeviceStorage, idsOn, withAssignment } from "./assignments.ts";
+import { exitIn, formatExit } from "./exit.ts";
+import { leasedNames } from "./leases.ts";
+import { Neighbourhood } from "./neighbourhood.ts";
+import type { Device, DeviceList, DeviceUpdate } from "./schema.ts";
+import { Updates } from "./updates.ts";
+
+interface Deps {
+  host: Pick<Host, "run" | "read" | "sleep" | "now" | "monotonic">;
+  store: DeviceStorage;
+  killSwitch: { update(owner: string, part: PolicyPart): Promise<void> };
+  /** The names of all tunnels, `main` first. */
+  tunnelNames: () => readonly string[];
+  publish: (update: DeviceUpdate) => void;
+  log: Pick<Log, "warn">;
+}
+
+/** Pause between two readings of the table. */
+const LOOK_EVERY_MS = 1_000;
+/** How soon listeners are told of a device that has fallen silent. */
+const SILENCE_EVERY_MS = 15_000;
+/** Enough to find them in a list. */
+const MOST_TITLES = 5;
+
+/** The devices of the LAN, and the exits that people have given them. */
+export class Devices {
+  private readonly neighbourhood: Neighbourhood;
+  private readonly assignments: Assignments;
+  private readonly updates: Updates;
+  /** Neighbours on other interfaces are not devices. */
+  private lans: readonly Lan[] | null = null;
+  /** What changes while the table is read, for each reading. */
+  private readonly looks = new Set<Neighbour[]>();
+  private isLooking = false;
+  private isLookDue = false;
+
+  constructor(private readonly deps: Deps) {
+    this.assignments = new Assignments(deps.store, deps.killSwitch);
+    this.neighbourhood = new Neighbourhood(
+      () => deps.host.monotonic(),
+      (mac) => this.assignments.current.assigned.has(mac),
+    );
+    const { host: clock, publish } = deps;
+    this.updates = new Updates({ clock, publish, rowsOf: (ids) => this.rowsOf(ids) });
+  }
+
+  async list(): Promise<DeviceList> {
+    const { defaultExit } = this.assignments.current;
+    return {
+      devices: await this.rowsOf(this.ids.toSorted()),
+      default_exit: formatExit(defaultExit),
+      exits: [...this.deps.tunnelNames(), "blocked"],
+    };
+  }
+
+  /** Gives a device a name, an exit or both; resolves once the kernel has the exit. */
+  async assign(idText: string, given: { name?: string; exit?: string }): Promise<void> {
+    const id = macIn(idText);
+    const name = given.name === undefined ? undefined : nameIn("name", given.name);
+    if (name === undefined && given.exit === undefined)
+      throw new GatewayError("bad_request", "name or exit is required");
+    await this.change(id, (assigned) => ({
+      name: name ?? assigned.name,
+      exit: given.exit === undefined ? assigned.exit : this.exitIn(given.exit),
+    }));
+  }
+
+  /** Forgets the name and the exit of a device. */
+  async forget(idText: string): Promise<void> {
+    const id = macIn(idText);
+    if (!this.ids.includes(id)) throw new GatewayError("not_found", "id: there is no such device");
+    await this.change(id, () => ({ name: null, exit: null }));
+  }
+
+  async setDefaultExit(text: string): Promise<void> {
+    await this.assignments.change((decisions) => ({ ...decisions, defaultExit: this.exitIn(text) }));
+    this.updates.touch(this.ids);
+  }
+
+  /** Runs the removal of a tunnel; throws if devices leave by it. None can be given it meanwhile. */
+  unlessUsed(tunnel: string, remove: () => Promise<void>): Promise<void> {
+    return this.assignments.betweenChanges(async () => {
+      this.refuseUsed(tunnel);
+      await remove();
+    });
+  }
+
+  /** The number of known devices by exit, also of the exits that none has. */
+  counts(): Record<string, number> {
+    const counts = new Map([...this.deps.tunnelNames(), "blocked"].map((exit) => [exit, 0]));
+    for (const id of this.ids) {
+      const exit = formatExit(this.assignments.exitOf(id));
+      counts.set(exit, (counts.get(exit) ?? 0) + 1);
+    }
+    return Object.fromEntries(counts);
+  }
+
+  /** Reads the decisions again, after the start or after another writer has changed the database. */
+  async load(): Promise<void> {
+    await this.assignments.load();
+    this.updates.touch(this.ids);
+  }
+
+  /** Takes in a change of the kernel's neighbour table; null if changes may have been missed. */
+  saw(neighbour: Neighbour | null): void {
+    if (neighbour === null) return void this.lookAgain();
+    if (!this.isOnLan(neighbour)) return;
+    for (const during of this.looks) during.push(neighbour);
+    this.updates.touch(this.neighbourhood.take(neighbour));
+  }
+
+  /** To be called when the interfaces of the LAN are first known, and when they change. */
+  lanIs(lans: readonly Lan[]): void {
+    const before = this.lans;
+    this.lans = lans;
+    // The table is first read once its changes are watched.
+    if (before !== null && !Bun.deepEquals(lans, before)) void this.look();
+  }
+
+  /** Reads the kernel's neighbour table, for what its events do not tell. */
+  async look(): Promise<void> {
+    const { host, log } = this.deps;
+    const during: Neighbour[] = [];
+    this.looks.add(during);
+    try {
+      const all = await readNeighbours(host);
+      // What changed meanwhile may be missing from the table as it was read.
+      this.neighbourhood.takeAll(all.filter((neighbour) => this.isOnLan(neighbour)));
+      for (const neighbour of during) this.neighbourhood.take(neighbour);
+      this.updates.touch(this.neighbourhood.macs);
+    } catch (error) {
+      log.warn(`the neighbour table could not be read: ${messageOf(error)}`);
+    } finally {
+      this.looks.delete(during);
+    }
+  }
+
+  /** Tells listeners of devices that fall silent, until `signal` aborts. */
+  async watch(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await this.deps.host.sleep(SILENCE_EVERY_MS, signal);
+      if (signal.aborted) return;
+      const { online } = this.updates;
+      this.updates.touch(online.filter((id) => this.neighbourhood.presence(id)?.isOnline !== true));
+    }
+  }
+
+  /** Whoever floods the LAN makes the kernel drop events all the time. */
+  private async lookAgain(): Promise<void> {
+    this.isLookDue = true;
+    if (this.isLooking) return;
+    this.isLooking = true;
+    while (this.isLookDue) {
+      this.isLookDue = false;
+      await this.look();
+      await this.deps.host.sleep(LOOK_EVERY_MS);
+    }
+    this.isLooking = false;
+  }
+
+  private get ids(): Mac[] {
+    return [...new Set([...this.neighbourhood.macs, ...this.assignments.current.assigned.keys()])];
+  }
+
+  /** Without those that are neither known nor assigned. */
+  private async rowsOf(ids: readonly Mac[]): Promise<Device[]> {
+    const names = await leasedNames(this.deps.host);
+    const known = new Set(this.ids);
+    return ids.filter((id) => known.has(id)).map((id) => this.device(id, names));
+  }
+
+  private device(id: Mac, names: ReadonlyMap<string, string>): Device {
+    const { name, exit } = this.assignments.of(id);
+    const { host } = this.deps;
+    const presence = this.neighbourhood.presence(id);
+    const heardAt = presence?.heardAt ?? null;
+    return {
+      id,
+      name: name ?? names.get(id) ?? "",
+      addresses: [...(presence?.addresses ?? [])],
+      interface: presence?.interface ?? null,
+      exit: formatExit(this.assignments.exitOf(id)),
+      assigned: exit !== null,
+      online: presence?.isOnline ?? false,
+      seen_at: heardAt === null ? null : new Date(host.now() - (host.monotonic() - heardAt)).toISOString(),
+    };
+  }
+
+  private async change(id: Mac, edit: (assigned: Assignment) => Assignment): Promise<void> {
+    await this.assignments.change((decisions) =>
+      withAssignment(decisions, id, edit(decisions.assigned.get(id) ?? { name: null, exit: null })),
+    );
+    this.updates.touch([id]);
+  }
+
+  private refuseUsed(tunnel: string): void {
+    const { current } = this.assignments;
+    if (formatExit(current.defaultExit) === tunnel)
+      throw new GatewayError(
+        "bad_request",
+        `name: ${tunnel} is the default exit; choose another one first: portcullis default-exit main`,
+      );
+    const titles = idsOn(tunnel, current).map((id) => this.titleOf(id));
+    if (titles.length === 0) return;
+    const rest = titles.length > MOST_TITLES ? ` and ${titles.length - MOST_TITLES} more` : "";
+    throw new GatewayError(
+      "bad_request",
+      `name: ${tunnel} is the exit of ${titles.slice(0, MOST_TITLES).join(", ")}${rest}; choose another exit for them first`,
+    );
+  }
+
+  private exitIn(text: string): Exit {
+    return exitIn(text, this.deps.tunnelNames());
+  }
+
+  private titleOf(id: Mac): string {
+    const { name } = this.assignments.of(id);
+    return name === null ? id : `${name} (${id})`;
+  }
+
+  private isOnLan({ interface: name }: Neighbour): boolean {
+    return this.lans?.some((lan) => lan.interface === name) === true;
+  }
+}
+
+function macIn(text: string): Mac {
+  const mac = parseMac(text);
+  if (mac === null)
+    throw new GatewayError("bad_request", "id: must be a MAC address, such as 02:00:00:00:00:20");
+  return mac;
+}

@@ -1,0 +1,23 @@
+import { parseMac } from "../mac.ts";
+import { isName } from "../name.ts";
+import type { Host } from "../system/host.ts";
+
+/** Where dnsmasq keeps its DHCP leases on Debian. */
+const LEASES = "/var/lib/misc/dnsmasq.leases";
+/** dnsmasq leases at most 1,000 addresses unless told otherwise; a line takes some 100 bytes. */
+const MOST_BYTES = 262_144;
+
+/**
+ * The names that devices have told dnsmasq, by MAC address. A line is: when the lease ends, MAC address, IPv4 address,
+ * host name or `*`, client id; those of DHCPv6 have no MAC address.
+ */
+export async function leasedNames(host: Pick<Host, "read">): Promise<ReadonlyMap<string, string>> {
+  const text = (await host.read(LEASES, MOST_BYTES)) ?? "";
+  const names = new Map<string, string>();
+  for (const line of text.split("\n")) {
+    const [, hardware = "", , name = "*"] = line.split(" ");
+    const mac = parseMac(hardware);
+    if (mac !== null && name !== "*" && isName(name)) names.set(mac, name);
+  }
+  return names;
+}

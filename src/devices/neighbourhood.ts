@@ -1,0 +1,127 @@
+import { type Address, isLinkLocal } from "../address.ts";
+import type { Mac } from "../mac.ts";
+import type { Neighbour } from "../network/neighbours.ts";
+
+/** A device that does not answer for this long counts as offline, although the kernel may not have asked it. */
+export const SILENT_MS = 300_000;
+
+/** Anyone on the LAN can invent MAC addresses: of those that nobody has named or assigned, the latest are kept. */
+export const MOST_STRANGERS = 512;
+
+/** A device with IPv6 has some ten; more may be invented. */
+const MOST_ADDRESSES = 16;
+
+interface Device {
+  interface: string;
+  /** Key and address of each entry of the kernel that has or had its MAC address, the latest last. */
+  entries: Map<string, { address: Address; isLost: boolean }>;
+  /** On the monotone clock; null before the first sign of life. */
+  heardAt: number | null;
+}
+
+/** What the kernel's neighbour table says of a device. */
+interface Presence {
+  interface: string;
+  /** Without link-local ones. */
+  addresses: readonly string[];
+  heardAt: number | null;
+  isOnline: boolean;
+}
+
+/** The devices on the LAN's cables by MAC address, as the kernel's neighbour table has them. */
+export class Neighbourhood {
+  /** The one that was heard last is last. */
+  private readonly devices = new Map<Mac, Device>();
+  /** The MAC address of each entry, by its key. */
+  private readonly owners = new Map<string, Mac>();
+
+  constructor(
+    private readonly monotonic: () => number,
+    /** Whether a person has named or assigned it: then it is not dropped. */
+    private readonly isKept: (mac: Mac) => boolean,
+  ) {}
+
+  get macs(): Mac[] {
+    return [...this.devices.keys()];
+  }
+
+  presence(mac: Mac): Presence | null {
+    const device = this.devices.get(mac);
+    if (device === undefined) return null;
+    const all = [...device.entries.values()];
+    const present = all.filter(({ isLost }) => !isLost);
+    const shown = (present.length > 0 ? present : all).map(({ address }) => address);
+    const { heardAt } = device;
+    return {
+      interface: device.interface,
+      addresses: shown.filter((address) => !isLinkLocal(address)).toSorted(byFamily),
+      heardAt,
+      isOnline: present.length > 0 && heardAt !== null && this.monotonic() - heardAt < SILENT_MS,
+    };
+  }
+
+  /** Takes in one change of the table; returns the MAC addresses of the devices that it concerns. */
+  take(neighbour: Neighbour): Mac[] {
+    const key = keyOf(neighbour);
+    const owner = this.owners.get(key);
+    if (neighbour.isLost || neighbour.mac === null) return this.lose(key);
+    if (owner !== undefined && owner !== neighbour.mac) this.forgetEntry(owner, key);
+    this.add(neighbour.mac, key, neighbour);
+    return owner === undefined || owner === neighbour.mac ? [neighbour.mac] : [owner, neighbour.mac];
+  }
+
+  /** Takes in the whole table: entries that are not in it are lost. */
+  takeAll(neighbours: readonly Neighbour[]): void {
+    const present = new Set(neighbours.map(keyOf));
+    for (const key of this.owners.keys()) if (!present.has(key)) this.lose(key);
+    for (const neighbour of neighbours) this.take(neighbour);
+  }
+
+  private add(mac: Mac, key: string, { address, heardMsAgo, interface: name }: Neighbour): void {
+    const device = this.devices.get(mac) ?? { interface: name, entries: new Map(), heardAt: null };
+    if (!this.devices.has(mac)) this.makeRoom(mac);
+    device.entries.delete(key);
+    device.entries.set(key, { address, isLost: false });
+    this.owners.set(key, mac);
+    const [oldest = key] = device.entries.keys();
+    if (device.entries.size > MOST_ADDRESSES) this.forgetEntry(mac, oldest);
+    if (heardMsAgo !== null) {
+      device.interface = name;
+      device.heardAt = Math.max(device.heardAt ?? Number.NEGATIVE_INFINITY, this.monotonic() - heardMsAgo);
+      this.devices.delete(mac);
+    }
+    this.devices.set(mac, device);
+  }
+
+  private lose(key: string): Mac[] {
+    const mac = this.owners.get(key);
+    const entry = mac === undefined ? undefined : this.devices.get(mac)?.entries.get(key);
+    if (mac === undefined || entry === undefined) return [];
+    entry.isLost = true;
+    return [mac];
+  }
+
+  private forgetEntry(mac: Mac, key: string): void {
+    this.devices.get(mac)?.entries.delete(key);
+    this.owners.delete(key);
+  }
+
+  /** Drops the stranger that has been silent the longest if there are too many. */
+  private makeRoom(mac: Mac): void {
+    if (this.isKept(mac)) return;
+    const strangers = this.macs.filter((each) => !this.isKept(each));
+    const [oldest] = strangers;
+    if (oldest === undefined || strangers.length < MOST_STRANGERS) return;
+    for (const key of this.devices.get(oldest)?.entries.keys() ?? []) this.owners.delete(key);
+    this.devices.delete(oldest);
+  }
+}
+
+/** An address is unique only on its cable. */
+function keyOf({ interface: name, address }: Neighbour): string {
+  return `${name} ${address}`;
+}
+
+function byFamily(one: string, other: string): number {
+  return Number(one.includes(":")) - Number(other.includes(":"));
+}

@@ -1,0 +1,54 @@
+import { type Static, Type } from "typebox";
+
+/** A device of the LAN. */
+export const Device = Type.Object(
+  {
+    id: Type.String({ description: "MAC address in lower case" }),
+    name: Type.String({ description: "given by a person, else told by the device; empty if neither" }),
+    addresses: Type.Array(Type.String()),
+    interface: Type.Union([Type.String(), Type.Null()], { description: "where it was seen last" }),
+    exit: Type.String({ description: "name of a tunnel, or blocked" }),
+    assigned: Type.Boolean({ description: "whether a person chose the exit; else it is the default exit" }),
+    online: Type.Boolean({ description: "whether it was heard in the last five minutes" }),
+    seen_at: Type.Union([Type.String(), Type.Null()], {
+      description: "ISO 8601; null if it was not seen since the service started",
+    }),
+  },
+  { additionalProperties: false },
+);
+export type Device = Static<typeof Device>;
+
+/** What `/api/devices` answers. */
+export const DeviceList = Type.Object(
+  {
+    devices: Type.Array(Device),
+    default_exit: Type.String({ description: "exit of the devices that are not assigned" }),
+    exits: Type.Array(Type.String(), { description: "the exits that a device can have now" }),
+  },
+  { additionalProperties: false },
+);
+export type DeviceList = Static<typeof DeviceList>;
+
+/** What a person may give a device. */
+export const DeviceChange = Type.Object(
+  {
+    name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })),
+    exit: Type.Optional(Type.String({ minLength: 1, description: "name of a tunnel, or blocked" })),
+  },
+  { additionalProperties: false },
+);
+export type DeviceChange = Static<typeof DeviceChange>;
+
+/** PUT /api/default-exit. */
+export const DefaultExit = Type.Object(
+  { exit: Type.String({ minLength: 1, description: "name of a tunnel, or blocked" }) },
+  { additionalProperties: false },
+);
+export type DefaultExit = Static<typeof DefaultExit>;
+
+/** Payload of a `device_update`. */
+export const DeviceUpdate = Type.Object(
+  { id: Type.String(), name: Type.String(), exit: Type.String(), online: Type.Boolean() },
+  { additionalProperties: false },
+);
+export type DeviceUpdate = Static<typeof DeviceUpdate>;

@@ -1,0 +1,59 @@
+import type { Mac } from "../mac.ts";
+import type { Host } from "../system/host.ts";
+import type { DeviceUpdate } from "./schema.ts";
+
+/** Changes are gathered this long, because one device causes several at once. */
+const GATHERED_MS = 200;
+/** At most so many updates each time: anyone on the LAN can invent devices, and listeners must keep up. */
+const MOST_AT_ONCE = 50;
+
+interface Deps {
+  clock: Pick<Host, "sleep">;
+  /** The devices of these ids as they are now; without those that no longer exist. */
+  rowsOf: (ids: readonly Mac[]) => Promise<readonly DeviceUpdate[]>;
+  publish: (update: DeviceUpdate) => void;
+}
+
+/** Tells listeners of each change of a device, and of nothing that they know already. */
+export class Updates {
+  private readonly told = new Map<Mac, DeviceUpdate>();
+  private readonly changed = new Set<Mac>();
+  private isGathering = false;
+
+  constructor(private readonly deps: Deps) {}
+
+  /** These devices may have changed. */
+  touch(ids: Iterable<Mac>): void {
+    for (const id of ids) this.changed.add(id);
+    if (this.isGathering || this.changed.size === 0) return;
+    this.isGathering = true;
+    void this.deps.clock.sleep(GATHERED_MS).then(() => this.tell());
+  }
+
+  /** The devices that listeners take to be online. */
+  get online(): Mac[] {
+    return [...this.told].flatMap(([id, { online }]) => (online ? [id] : []));
+  }
+
+  private async tell(): Promise<void> {
+    const ids = [...this.changed].slice(0, MOST_AT_ONCE);
+    for (const id of ids) this.changed.delete(id);
+    const rows = await this.deps.rowsOf(ids);
+    const byId = new Map<string, DeviceUpdate>(rows.map((row) => [row.id, row]));
+    for (const id of ids) this.tellOf(id, byId.get(id));
+    this.isGathering = false;
+    this.touch([]);
+  }
+
+  private tellOf(id: Mac, row: DeviceUpdate | undefined): void {
+    if (row === undefined) {
+      this.told.delete(id);
+      return;
+    }
+    const { name, exit, online } = row;
+    const update = { id, name, exit, online };
+    if (Bun.deepEquals(this.told.get(id), update)) return;
+    this.told.set(id, update);
+    this.deps.publish(update);
+  }
+}

@@ -1,0 +1,109 @@
+import { exitMarkOf } from "../network/slot.ts";
+import { DNS } from "./dns.ts";
+import { chain, setMark } from "./match.ts";
+import { type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
+import { refuse } from "./strangers.ts";
+
+/** All devices that have an exit of their own. */
+const ASSIGNED = "assigned";
+const OWN_EXIT = "own_exit";
+const BLOCKED = "blocked";
+const NO_TUNNEL = 'comment "the exit is blocked, or its tunnel is down"';
+
+/**
+ * The devices by exit. A change of exits changes only elements of the sets, unless it is the
+ * first or the last device. Not a map from the device to its chain: when the table is replaced, the kernel runs the
+ * former chains for about a millisecond more and finds nothing in their maps, but everything in such sets (Linux 6.18).
+ */
+export function deviceSets(policy: Policy): string[] {
+  const { devices } = policy;
+  if (devices.length === 0) return [];
+  const on = (name: string) => devices.filter(({ exit }) => nameOf(exit, policy) === name);
+  return [setOf(ASSIGNED, devices), ...openExits(policy).map((name) => setOf(setFor(name), on(name)))];
+}
+
+/** The chain that leads each assigned device to its exit, and a chain for each exit. */
+export function exits(policy: Policy, blocks: boolean): string[] {
+  return [
+    ...(policy.devices.length === 0 ? [] : [ownExit(policy)]),
+    ...[...openExits(policy), BLOCKED].map((name) => {
+      const tunnels = tunnelsOf(name, policy);
+      const rules = tunnels.length > 0 ? intoTunnel(tunnels, blocks) : noWay(name, blocks);
+      return chain(chainFor(name), null, rules);
+    }),
+  ];
+}
+
+/** Rules that lead each packet of the LAN to the chain of its device's exit. */
+export function byDevice(policy: Policy, match: string): string[] {
+  const assigned = `${match} ether saddr @${ASSIGNED} goto ${OWN_EXIT} comment "devices with an exit of their own"`;
+  const others = `${match} goto ${chainFor(nameOf(policy.defaultExit, policy))} comment "the default exit"`;
+  return policy.devices.length === 0 ? [others] : [assigned, others];
+}
+
+/**
+ * Each look-up sees the sets as they are at that moment. A packet that comes while its device is moved may be in neither
+ * exit's set, and is refused: its device is among the assigned ones before and after.
+ */
+function ownExit(policy: Policy): string {
+  return chain(OWN_EXIT, null, [
+    ...openExits(policy).map(
+      (name) => `ether saddr @${setFor(name)} goto ${chainFor(name)} comment "devices on this exit"`,
+    ),
+    `goto ${chainFor(BLOCKED)} ${NO_TUNNEL}`,
+  ]);
+}
+
+function setOf(name: string, devices: Policy["devices"]): string {
+  const ids = devices.map(({ id }) => id).sort();
+  const elements = ids.length === 0 ? "" : `    elements = { ${ids.join(", ")} }\n`;
+  return `  set ${name} {\n    type ether_addr\n${elements}  }\n`;
+}
+
+/** Main is among them while it is down: the gateway's own services use it too, and still answer its devices. */
+function openExits({ carrying }: Policy): string[] {
+  return [...new Set([MAIN, ...carrying.map(({ tunnel }) => tunnel)])];
+}
+
+/** A tunnel that is down or does not exist is as good as blocked. */
+function nameOf(exit: Exit, policy: Policy): string {
+  return exit.to === "tunnel" && openExits(policy).includes(exit.name) ? exit.name : BLOCKED;
+}
+
+function chainFor(name: string): string {
+  return `exit_${name}`;
+}
+
+function setFor(name: string): string {
+  return `on_${name}`;
+}
+
+/**
+ * Marks a packet for the tunnel's routing table, and puts it into the tunnel's zone. During a switch the route decides
+ * between two zones, which moves to the next tunnel at once; the same if nothing blocks, because then not all of it uses
+ * a tunnel. Otherwise the zone is known without a look-up.
+ */
+function intoTunnel(tunnels: readonly FirewallTunnel[], blocks: boolean): string[] {
+  const zone = (tunnel: FirewallTunnel, match = "") =>
+    `${match}ct zone set ${tunnel.zone} accept comment "each tunnel has its own connections"`;
+  return tunnels.slice(0, 1).flatMap((current) => [
+    `${setMark(exitMarkOf(current.mark))} comment "the mark selects the tunnel's routes"`,
+    ...(blocks && tunnels.length === 1
+      ? [zone(current)]
+      : [
+          ...tunnels.map((tunnel) => zone(tunnel, `fib daddr . mark oifname "${tunnel.interface}" `)),
+          // DNS queries to the gateway itself.
+          zone(current, "fib daddr type local "),
+        ]),
+  ]);
+}
+
+/** A resolver on the gateway queries through main, so it must not answer devices that have another exit. */
+function noWay(name: string, blocks: boolean): string[] {
+  if (!blocks) return ['accept comment "the kill switch is off"'];
+  return [
+    ...(name === MAIN ? [] : refuse(NO_TUNNEL, `${DNS} `)),
+    'fib daddr type { local, broadcast, multicast } accept comment "not for the internet"',
+    ...refuse(NO_TUNNEL),
+  ];
+}

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mustParseAddress } from "../../src/address.ts";
+import type { Mac } from "../../src/mac.ts";
+import { Home } from "../http/home.ts";
+import { run } from "./program.ts";
+
+setDefaultTimeout(60_000);
+
+const TV = "02:00:00:00:00:20" as Mac;
+const PHONE = "02:00:00:00:00:30" as Mac;
+const PRINTER = "02:00:00:00:00:40" as Mac;
+
+let home: Home;
+beforeAll(async () => {
+  home = await Home.withRealClock();
+});
+afterAll(() => home.stop());
+
+const cli = (...args: string[]) => run(home.port, args);
+
+function hear(mac: Mac, ...addresses: string[]): void {
+  for (const address of addresses.map(mustParseAddress))
+    home.graph.devices.saw({ interface: "lan0", address, mac, heardMsAgo: 0, isLost: false });
+}
+
+test("devices lists who is there", async () => {
+  expect((await cli("devices")).stdout).toBe("No device has been seen yet.\nDefault exit: main\n");
+  hear(TV, "192.168.7.20", "fd00:7::20");
+  await home.graph.devices.assign(PRINTER, { name: "lab" });
+  expect(
+    (await cli("devices")).stdout,
+  ).toBe(`online   02:00:00:00:00:20  -    main (default)  192.168.7.20 fd00:7::20
+offline  02:00:00:00:00:40  lab  main (default)
+Default exit: main
+`);
+  expect((await cli("devices", "--names")).stdout).toBe(`${TV}\n${PRINTER}\nlab\n`);
+  expect((await cli("devices", "--exits")).stdout).toBe("main\nblocked\n");
+  expect(JSON.parse((await cli("devices", "--json")).stdout)).toEqual(await home.graph.devices.list());
+});
+
+test("device names a device by its id or its name", async () => {
+  expect(await cli("device", TV.toUpperCase(), "name", "TV")).toMatchObject({
+    code: 0,
+    stdout: `${TV} is TV now.\n`,
+  });
+  expect((await cli("device", "tv", "name", "living room")).stdout).toBe(`${TV} is living room now.\n`);
+  expect((await cli("device", "lab", "name", "workshop")).stdout).toBe(`${PRINTER} is workshop now.\n`);
+  expect((await cli("device", "02-00-00-00-00-30", "name", "workshop")).code).toBe(0);
+  expect((await home.graph.devices.list()).devices.map(({ id, name }) => [id, name])).toEqual([
+    [TV, "living room"],
+    [PHONE, "workshop"],
+    [PRINTER, "workshop"],
+  ]);
+});
+
+test("device and default-exit choose exits, and say what is refused", async () => {
+  expect(await cli("device", "living room", "exit", "blocked")).toMatchObject({
+    code: 0,
+    stdout: `The exit of ${TV} is blocked now.\n`,
+  });
+  expect((await cli("default-exit", "blocked")).stdout).toBe(
+    "Devices without an exit of their own have the exit blocked now.\n",
+  );
+  expect((await cli("devices")).stdout).toContain("blocked (default)");
+  expect(await cli("device", TV, "exit", "oslo")).toMatchObject({
+    code: 1,
+    stderr: "portcullis: exit: there is no such tunnel; the exits are main, blocked\n",
+  });
+  expect((await cli("device", TV, "colour", "red")).code).toBe(2);
+  await home.graph.devices.setDefaultExit("main");
+});
+
+test("a name that several devices have, or none, is refused with what to do", async () => {
+  expect(await cli("device", "workshop", "name", "x")).toMatchObject({
+    code: 2,
+    stderr: `portcullis: several devices have this name; give one of these ids: ${PHONE}, ${PRINTER}\n`,
+  });
+  expect(await cli("device", "garage", "name", "x")).toMatchObject({
+    code: 1,
+    stderr: "portcullis: id: must be a MAC address, such as 02:00:00:00:00:20\n",
+  });
+});
+
+test("a name cannot move the cursor", async () => {
+  home.host.files.set("/var/lib/misc/dnsmasq.leases", `1 ${PHONE} 192.168.7.30 \u202Eevil *\n`);
+  await home.graph.devices.forget(PHONE);
+  hear(PHONE, "192.168.7.30");
+  const { stdout } = await cli("devices");
+  expect(stdout).toContain("\uFFFDevil");
+  expect(stdout).not.toContain("\u202E");
+});

@@ -1,0 +1,401 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { mustParsePrefix } from "../../src/address.ts";
+import { MOST_ASSIGNED } from "../../src/devices/assignments.ts";
+import { Devices } from "../../src/devices/devices.ts";
+import { SILENT_MS } from "../../src/devices/neighbourhood.ts";
+import type { DeviceUpdate } from "../../src/devices/schema.ts";
+import { GatewayError } from "../../src/errors.ts";
+import type { PolicyPart } from "../../src/killswitch/policy.ts";
+import type { Mac } from "../../src/mac.ts";
+import { type KernelListener, watchKernel } from "../../src/network/kernel-events.ts";
+import type { Lan } from "../../src/network/lan.ts";
+import { Store } from "../../src/store/store.ts";
+import { isTunnelName } from "../../src/tunnel/name.ts";
+import { FakeHost } from "../fake/host.ts";
+import { newDirectory } from "../tunnel/directory.ts";
+
+const TV = "02:00:00:00:00:20" as Mac;
+const PHONE = "02:00:00:00:00:30" as Mac;
+const LEASES = "/var/lib/misc/dnsmasq.leases";
+const WATCHED = { links: [], routingTables: [20556], firewallTable: "inet portcullis" };
+
+const LAN0: Lan = {
+  interface: "lan0",
+  prefixes: ["192.168.7.0/24", "fd00:7::/64", "fe80::/10"].map(mustParsePrefix),
+};
+
+/** Devices on a fake machine, and what they tell the others. */
+class World {
+  readonly host = new FakeHost();
+  readonly told: DeviceUpdate[] = [];
+  readonly warnings: string[] = [];
+  readonly parts: PolicyPart[] = [];
+  tunnels = ["main", "amsterdam"];
+  /** What the kill switch does before it answers. */
+  load: () => Promise<void> = async () => {};
+  readonly stopping = new AbortController();
+  devices: Devices;
+
+  constructor(
+    readonly directory: string,
+    public store = Store.open(directory, 0),
+  ) {
+    this.host.patient = true;
+    this.devices = this.fresh();
+  }
+
+  fresh(): Devices {
+    const { host, store, told, warnings, parts } = this;
+    return new Devices({
+      host,
+      store,
+      killSwitch: {
+        update: async (owner, part) => {
+          expect(isTunnelName(owner)).toBe(false);
+          parts.push(part);
+          await this.load();
+        },
+      },
+      tunnelNames: () => this.tunnels,
+      publish: (update) => told.push(update),
+      log: { warn: (message) => warnings.push(message) },
+    });
+  }
+
+  /** As the service starts. */
+  async start(): Promise<void> {
+    await this.devices.load();
+    this.devices.lanIs([LAN0]);
+    const { host, devices, stopping } = this;
+    const onNeighbour: KernelListener["onNeighbour"] = (neighbour) => devices.saw(neighbour);
+    watchKernel(host, WATCHED, { onEvent: () => {}, onWatching: () => {}, onNeighbour }, stopping.signal);
+    void devices.watch(stopping.signal);
+    await host.pass(1_000);
+    this.told.length = 0;
+  }
+
+  row = async (id: string) => (await this.devices.list()).devices.find((device) => device.id === id);
+}
+
+let world: World;
+beforeEach(async () => {
+  world = new World(newDirectory());
+  await world.start();
+});
+afterEach(() => {
+  world.stopping.abort();
+  world.store.close();
+  rmSync(world.directory, { recursive: true });
+});
+
+const refusal = (code: "bad_request" | "not_found", message: string) => new GatewayError(code, message);
+
+test("a device appears with its first packet, and listeners are told once", async () => {
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  world.host.setNeighbour("fd00:7::20", "lan0", TV, "STALE");
+  expect(await world.row(TV)).toEqual({
+    id: TV,
+    name: "",
+    addresses: ["192.168.7.20", "fd00:7::20"],
+    interface: "lan0",
+    exit: "main",
+    assigned: false,
+    online: true,
+    seen_at: "2026-01-01T00:00:01.000Z",
+  });
+  await world.host.pass(1_000);
+  for (const state of ["REACHABLE", "PROBE", "REACHABLE"] as const)
+    world.host.setNeighbour("192.168.7.20", "lan0", TV, state);
+  await world.host.pass(1_000);
+  expect(world.told).toEqual([{ id: TV, name: "", exit: "main", online: true }]);
+});
+
+test("neighbours on the uplink are not devices, until it becomes the LAN", async () => {
+  world.host.setNeighbour("198.51.100.1", "up0", PHONE, "REACHABLE");
+  await world.host.pass(1_000);
+  expect((await world.devices.list()).devices).toEqual([]);
+  world.devices.lanIs([LAN0, { interface: "up0", prefixes: [] }]);
+  await world.host.pass(1_000);
+  expect(world.told).toEqual([{ id: PHONE, name: "", exit: "main", online: true }]);
+});
+
+test("a device goes offline when it no longer answers, when its cable is out, and when it is silent", async () => {
+  const see = async (state: "STALE" | "FAILED" | "Deleted") => {
+    world.host.setNeighbour("192.168.7.20", "lan0", TV, state);
+    await world.host.pass(1_000);
+    return world.told.splice(0).map(({ online }) => online);
+  };
+  expect(await see("STALE")).toEqual([true]);
+  expect(await see("FAILED")).toEqual([false]);
+  expect(await see("STALE")).toEqual([true]);
+  expect(await see("Deleted")).toEqual([false]);
+  expect(await see("STALE")).toEqual([true]);
+  await world.host.pass(SILENT_MS + 15_000);
+  expect(world.told).toEqual([{ id: TV, name: "", exit: "main", online: false }]);
+  expect(await world.row(TV)).toMatchObject({ online: false, seen_at: "2026-01-01T00:00:05.000Z" });
+});
+
+test("what happened while no monitor listened is read from the table", async () => {
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  world.host.mute = true;
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "Deleted");
+  world.host.setNeighbour("192.168.7.30", "lan0", PHONE, "STALE");
+  world.host.mute = false;
+  world.host.endWatches();
+  await world.host.pass(3_000);
+  expect(await world.row(TV)).toMatchObject({ online: false });
+  expect(await world.row(PHONE)).toMatchObject({ online: true });
+});
+
+test("a table that cannot be read is logged, and read again after the next gap", async () => {
+  world.host.setNeighbour("192.168.7.30", "lan0", PHONE, "STALE");
+  world.host.fails = () => "before";
+  await world.devices.look();
+  expect(world.warnings).toEqual([
+    "the neighbour table could not be read: ip -j -s neigh show: made to fail",
+  ]);
+  world.host.fails = () => null;
+  await world.devices.look();
+  expect(await world.row(PHONE)).toMatchObject({ online: true });
+});
+
+test("a name comes from the person, else from the DHCP lease", async () => {
+  world.host.files.set(
+    LEASES,
+    [
+      `1767229200 ${TV} 192.168.7.20 living-room 01:${TV}`,
+      `1767229200 ${PHONE} 192.168.7.30 * *`,
+      "1767229200 02:00:00:00:00:40 192.168.7.40 \u202E/\u0007 *",
+      "duid 00:01:00:01:2f:00:00:00:02:00:00:00:00:20",
+      "1767229200 20 fd00:7::20 living-room 00:01",
+      "",
+    ].join("\n"),
+  );
+  for (const mac of [TV, PHONE, "02:00:00:00:00:40"])
+    world.host.setNeighbour(`192.168.7.${mac.slice(-2)}`, "lan0", mac, "STALE");
+  const names = async () => (await world.devices.list()).devices.map(({ name }) => name);
+  expect(await names()).toEqual(["living-room", "", ""]);
+  await world.devices.assign(TV, { name: "TV" });
+  expect(await names()).toEqual(["TV", "", ""]);
+  await world.devices.forget(TV);
+  expect(await names()).toEqual(["living-room", "", ""]);
+});
+
+test("a device is assigned before it was ever seen, and keeps name and exit across a restart", async () => {
+  await world.devices.assign("02-00-00-00-00-20", { name: "TV", exit: "amsterdam" });
+  await world.devices.assign(PHONE, { exit: "blocked" });
+  await world.devices.setDefaultExit("blocked");
+  const expected = {
+    devices: [
+      { id: TV, exit: { to: "tunnel", name: "amsterdam" } },
+      { id: PHONE, exit: { to: "blocked" } },
+    ],
+    defaultExit: { to: "blocked" },
+  };
+  expect(world.parts.at(-1)).toEqual(expected as PolicyPart);
+  const before = await world.devices.list();
+  expect(before).toEqual({
+    devices: [
+      { ...UNSEEN, id: TV, name: "TV", exit: "amsterdam" },
+      { ...UNSEEN, id: PHONE, name: "", exit: "blocked" },
+    ],
+    default_exit: "blocked",
+    exits: ["main", "amsterdam", "blocked"],
+  });
+  world.devices = world.fresh();
+  await world.devices.load();
+  expect(await world.devices.list()).toEqual(before);
+  expect(world.parts.at(-1)).toEqual(expected as PolicyPart);
+});
+
+const UNSEEN = { addresses: [], interface: null, assigned: true, online: false, seen_at: null };
+
+test("name and exit change each alone; without either the device has the default exit again", async () => {
+  await world.devices.assign(TV, { exit: "amsterdam" });
+  const updates = world.parts.length;
+  await world.devices.assign(TV, { name: "TV" });
+  expect(world.parts).toHaveLength(updates);
+  expect(await world.row(TV)).toMatchObject({ name: "TV", exit: "amsterdam", assigned: true });
+  await world.devices.assign(TV, { exit: "main" });
+  expect(await world.row(TV)).toMatchObject({ name: "TV", exit: "main", assigned: true });
+  await world.devices.forget(TV);
+  expect(await world.row(TV)).toBeUndefined();
+  expect(world.parts.at(-1)).toEqual({ devices: [], defaultExit: { to: "tunnel", name: "main" } });
+  expect(world.store.devices()).toEqual([]);
+  await world.host.pass(1_000);
+  expect(world.told).toEqual([]);
+});
+
+test("listeners are told of an exit that was given, and of the new default exit", async () => {
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  world.host.setNeighbour("192.168.7.30", "lan0", PHONE, "STALE");
+  await world.devices.assign(TV, { name: "TV", exit: "amsterdam" });
+  await world.host.pass(1_000);
+  await world.devices.setDefaultExit("blocked");
+  await world.host.pass(1_000);
+  expect(world.told).toEqual([
+    { id: TV, name: "TV", exit: "amsterdam", online: true },
+    { id: PHONE, name: "", exit: "main", online: true },
+    { id: PHONE, name: "", exit: "blocked", online: true },
+  ]);
+});
+
+test("the answer waits for the kernel", async () => {
+  const held = Promise.withResolvers<void>();
+  world.load = () => held.promise;
+  let isDone = false;
+  const done = world.devices.assign(TV, { exit: "blocked" }).then(() => {
+    isDone = true;
+  });
+  await world.host.pass(1_000);
+  expect([isDone, world.parts.length]).toEqual([false, 2]);
+  held.resolve();
+  await done;
+});
+
+test("if the kernel refuses, nothing has changed, and the kill switch has the former exits", async () => {
+  await world.devices.assign(TV, { name: "TV", exit: "amsterdam" });
+  const [before, stored] = [await world.devices.list(), world.store.devices()];
+  let failures = 1;
+  world.load = async () => {
+    if (failures-- > 0) throw new GatewayError("kernel_refused", "nft failed");
+  };
+  await expect(world.devices.assign(TV, { name: "Set", exit: "blocked" })).rejects.toThrow("nft failed");
+  await world.host.pass(0);
+  expect([await world.devices.list(), world.store.devices()]).toEqual([before, stored]);
+  expect(world.parts.at(-1)?.devices).toEqual([{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }]);
+});
+
+test("if it cannot be saved, nothing has changed", async () => {
+  const parts = world.parts.length;
+  const write = world.store.saveDevice;
+  world.store.saveDevice = () => {
+    throw new GatewayError("storage_full", "The database could not be written: the disk is full.");
+  };
+  await expect(world.devices.assign(TV, { exit: "blocked" })).rejects.toThrow("the disk is full");
+  await world.host.pass(0);
+  world.store.saveDevice = write;
+  expect(await world.row(TV)).toBeUndefined();
+  expect(world.parts).toHaveLength(parts);
+});
+
+test("changes at once are made one after another", async () => {
+  await Promise.all([
+    world.devices.assign(TV, { name: "TV" }),
+    world.devices.assign(TV, { exit: "blocked" }),
+    world.devices.assign(PHONE, { exit: "amsterdam" }),
+    world.devices.setDefaultExit("amsterdam"),
+  ]);
+  expect(world.store.devices()).toEqual([
+    { id: TV, name: "TV", exit: "blocked" },
+    { id: PHONE, name: null, exit: "amsterdam" },
+  ]);
+  expect(world.store.read("default_exit")).toBe("amsterdam");
+});
+
+const NO_TUNNEL = "exit: there is no such tunnel; the exits are main, amsterdam, blocked";
+const NO_MAC = "id: must be a MAC address, such as 02:00:00:00:00:20";
+
+test.each([
+  [TV, {}, refusal("bad_request", "name or exit is required")],
+  [TV, { exit: "oslo" }, refusal("not_found", NO_TUNNEL)],
+  [TV, { exit: "" }, refusal("not_found", NO_TUNNEL)],
+  [TV, { exit: "Main" }, refusal("not_found", NO_TUNNEL)],
+  [TV, { exit: "__proto__" }, refusal("not_found", NO_TUNNEL)],
+  [TV, { exit: "direct" }, refusal("not_found", NO_TUNNEL)],
+  [TV, { name: "a\nb" }, refusal("bad_request", "name: contains a control character")],
+  [TV, { name: "TV", exit: "oslo" }, refusal("not_found", NO_TUNNEL)],
+  ["tv", { name: "TV" }, refusal("bad_request", NO_MAC)],
+  ["10.1.0.0/16", { name: "TV" }, refusal("bad_request", NO_MAC)],
+])("to give %s %j is refused", async (id, given, error) => {
+  await expect(world.devices.assign(id, given)).rejects.toThrow(error);
+  await world.host.pass(0);
+  expect([world.store.devices(), world.parts.length]).toEqual([[], 1]);
+});
+
+test("the default exit is a tunnel or blocked", async () => {
+  await expect(world.devices.setDefaultExit("oslo")).rejects.toThrow(refusal("not_found", NO_TUNNEL));
+  await world.host.pass(0);
+  expect((await world.devices.list()).default_exit).toBe("main");
+});
+
+test("a device that nobody knows cannot be forgotten", async () => {
+  await expect(world.devices.forget(TV)).rejects.toThrow(refusal("not_found", "id: there is no such device"));
+});
+
+test("however many events the kernel drops, the table is read once a second", async () => {
+  const reads = () => world.host.commands.filter((command) => command.includes("neigh")).length;
+  await world.host.pass(2_000);
+  const before = reads();
+  for (let gap = 0; gap < 100; gap++) world.devices.saw(null);
+  await world.host.pass(500);
+  expect(reads() - before).toBe(1);
+  await world.host.pass(10_000);
+  expect(reads() - before).toBe(2);
+});
+
+test("what changes while the table is read is not lost", async () => {
+  const held = Promise.withResolvers<void>();
+  const { host } = world;
+  // The table is read before the change, and arrives after it.
+  const run = host.run.bind(host);
+  host.run = async (argv, options) => {
+    const answer = await run(argv, options);
+    await held.promise;
+    return answer;
+  };
+  const looking = world.devices.look();
+  await host.pass(0);
+  host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  held.resolve();
+  await looking;
+  expect(await world.row(TV)).toMatchObject({ online: true });
+});
+
+test("there is a bound to what people may assign", async () => {
+  const id = (number: number) =>
+    `02:00:00:01:${[number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":")}`;
+  for (let number = 0; number < MOST_ASSIGNED; number++)
+    world.store.saveDevice({ id: id(number), name: "x", exit: null });
+  await world.devices.load();
+  await expect(world.devices.assign(TV, { name: "TV" })).rejects.toThrow(
+    "id: 1000 devices have a name or an exit already, which is the most; remove one first",
+  );
+  await world.devices.assign(id(0), { name: "y" });
+  await world.devices.forget(id(0));
+  await world.devices.assign(TV, { name: "TV" });
+});
+
+test("whatever the database says, an exit that this version does not know means blocked", async () => {
+  world.store.saveDevice({ id: TV, name: null, exit: "direct" });
+  world.store.saveDevice({ id: PHONE, name: null, exit: "Not An Exit" });
+  world.store.saveDevice({ id: "10.1.0.0/16", name: null, exit: "main" });
+  world.store.write("default_exit", "direct");
+  await world.devices.load();
+  expect(world.parts.at(-1)).toEqual({
+    devices: [
+      { id: TV, exit: { to: "blocked" } },
+      { id: PHONE, exit: { to: "blocked" } },
+    ],
+    defaultExit: { to: "blocked" },
+  });
+});
+
+test("the devices are counted by exit", async () => {
+  await world.devices.assign(TV, { exit: "amsterdam" });
+  world.host.setNeighbour("192.168.7.30", "lan0", PHONE, "STALE");
+  expect(world.devices.counts()).toEqual({ main: 1, amsterdam: 1, blocked: 0 });
+});
+
+test("of many invented devices listeners hear at a pace that they can follow, and in the end of all", async () => {
+  for (let number = 0; number < 200; number++) {
+    const mac = `02:00:00:00:01:${number.toString(16).padStart(2, "0")}`;
+    world.host.setNeighbour(`192.168.7.${number}`, "lan0", mac, "STALE");
+  }
+  await world.host.pass(200);
+  expect(world.told).toHaveLength(50);
+  await world.host.pass(600);
+  expect(world.told).toHaveLength(200);
+  expect(new Set(world.told.map(({ id }) => id)).size).toBe(200);
+});

@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mustParseAddress } from "../../src/address.ts";
+import type { Mac } from "../../src/mac.ts";
+import { Home } from "./home.ts";
+import { listenTo } from "./socket.ts";
+
+const TV = "02:00:00:00:00:20" as Mac;
+const PHONE = "02:00:00:00:00:30" as Mac;
+
+let home: Home;
+beforeEach(async () => {
+  home = await Home.start();
+});
+afterEach(() => home.stop());
+
+const put = (path: string, body: unknown) => home.send("PUT", path, JSON.stringify(body));
+const outcome = ({ status, text }: { status: number; text: string }) => [status, text];
+const list = async () => (await home.send("GET", "/api/devices")).json;
+
+/** A packet of the device arrives. */
+async function hear(mac: Mac, address: string): Promise<void> {
+  home.graph.devices.saw({
+    interface: "lan0",
+    address: mustParseAddress(address),
+    mac,
+    heardMsAgo: 0,
+    isLost: false,
+  });
+  await home.pass(1_000);
+}
+
+test("GET /api/devices answers the devices of the LAN", async () => {
+  expect(await list()).toEqual({
+    devices: [],
+    default_exit: "main",
+    exits: ["main", "blocked"],
+  });
+  await hear(TV, "192.168.7.20");
+  expect((await list()).devices).toEqual([
+    {
+      id: TV,
+      name: "",
+      addresses: ["192.168.7.20"],
+      interface: "lan0",
+      exit: "main",
+      assigned: false,
+      online: true,
+      seen_at: "2023-11-14T22:13:21.250Z",
+    },
+  ]);
+});
+
+test("PUT /api/devices/{id} names a device, also one that was never seen; DELETE forgets the name", async () => {
+  expect(outcome(await put("/api/devices/02-00-00-00-00-20", { name: 'TV "<b>"' }))).toEqual([
+    200,
+    '{"success":true}',
+  ]);
+  expect((await list()).devices).toMatchObject([{ id: TV, name: 'TV "<b>"', online: false, seen_at: null }]);
+  expect(outcome(await home.send("DELETE", `/api/devices/${TV}`))).toEqual([200, '{"success":true}']);
+  expect((await list()).devices).toEqual([]);
+  expect(outcome(await home.send("DELETE", `/api/devices/${TV}`))).toEqual([
+    404,
+    '{"success":false,"error":"id: there is no such device"}',
+  ]);
+});
+
+const NO_MAC = "id: must be a MAC address, such as 02:00:00:00:00:20";
+const ENCODED = "the path holds an encoded slash (%2F), which no name has";
+
+test.each([
+  ["tv", 400, NO_MAC],
+  ["10.0.0.1", 400, NO_MAC],
+  ["10.0.0.0/8", 404, "not found: PUT /api/devices/10.0.0.0/8"],
+  ["10.0.0.0%2f8", 400, ENCODED],
+  ["..", 400, NO_MAC],
+  ["%2e%2e", 400, NO_MAC],
+  ["%00", 400, NO_MAC],
+  ["a%2fb", 400, ENCODED],
+  ["..%2f..", 400, ENCODED],
+  ["__proto__", 400, NO_MAC],
+  ["", 404, "not found: PUT /api/devices/"],
+])("PUT /api/devices/%s is refused with %i", async (path, status, error) => {
+  expect(outcome(await put(`/api/devices/${path}`, { name: "x" }))).toEqual([
+    status,
+    JSON.stringify({ success: false, error }),
+  ]);
+});
+
+test.each([
+  [{}, 400, "name or exit is required"],
+  [{ name: "" }, 400, "name must be a non-empty string"],
+  [{ name: null }, 400, "name must be a non-empty string"],
+  [{ name: "x".repeat(65) }, 400, "name: must have 1 to 64 characters"],
+  [[], 400, "body must be a JSON object"],
+])("PUT of %j is refused", async (body, status, error) => {
+  expect(outcome(await put(`/api/devices/${TV}`, body))).toEqual([
+    status,
+    JSON.stringify({ success: false, error }),
+  ]);
+});
+
+test("PUT of an exit, and of the default exit", async () => {
+  await hear(PHONE, "192.168.7.30");
+  expect(outcome(await put(`/api/devices/${TV}`, { exit: "blocked" }))).toEqual([200, '{"success":true}']);
+  expect(outcome(await put("/api/default-exit", { exit: "blocked" }))).toEqual([200, '{"success":true}']);
+  expect((await list()).devices).toMatchObject([
+    { id: TV, exit: "blocked", assigned: true },
+    { id: PHONE, exit: "blocked", assigned: false },
+  ]);
+  expect((await home.send("DELETE", `/api/devices/${TV}`)).status).toBe(200);
+  expect((await put("/api/default-exit", { exit: "main" })).status).toBe(200);
+  expect(await list()).toMatchObject({ devices: [{ id: PHONE, exit: "main" }], default_exit: "main" });
+});
+
+test.each([
+  [{ exit: "oslo" }, 404, "exit: there is no such tunnel; the exits are main, blocked"],
+  [{ exit: "direct" }, 404, "exit: there is no such tunnel; the exits are main, blocked"],
+  [{}, 400, "exit is required"],
+  [{ exit: "" }, 400, "exit must be a non-empty string"],
+  [{ exit: "main", name: "x" }, 400, "unknown field name: the known ones are exit"],
+])("PUT /api/default-exit of %j is refused", async (body, status, error) => {
+  expect(outcome(await put("/api/default-exit", body))).toEqual([
+    status,
+    JSON.stringify({ success: false, error }),
+  ]);
+});
+
+test("changes of devices count as connection requests, reading them does not", async () => {
+  const limitOf = async (method: string, path: string, body?: string) =>
+    (await home.send(method, path, body)).headers.get("x-ratelimit-limit");
+  expect(await limitOf("PUT", `/api/devices/${TV}`, '{"name":"TV"}')).toBe("5");
+  expect(await limitOf("DELETE", `/api/devices/${TV}`)).toBe("5");
+  expect(await limitOf("GET", "/api/devices")).toBe("10");
+});
+
+test("listeners hear of a device that comes, and of its name", async () => {
+  const listener = await listenTo(home.port);
+  await listener.received(1);
+  await hear(TV, "192.168.7.20");
+  await put(`/api/devices/${TV}`, { name: "TV" });
+  await home.pass(1_000);
+  const [, came, named] = await listener.received(3);
+  const payload = { id: TV, name: "", exit: "main", online: true };
+  expect(came).toEqual({ type: "device_update", payload });
+  expect(named).toEqual({ type: "device_update", payload: { ...payload, name: "TV" } });
+});
+
+test("the metrics count the known devices by exit", async () => {
+  await hear(TV, "192.168.7.20");
+  expect(
+    (await home.send("GET", "/metrics")).text,
+  ).toContain(`# HELP portcullis_devices Known devices of the LAN by exit.
+# TYPE portcullis_devices gauge
+portcullis_devices{exit="main"} 1
+portcullis_devices{exit="blocked"} 0
+`);
+});
