@@ -178,11 +178,11 @@ export class Tunnels {
   }
 
   private async end(name: string, tunnel: Tunnel): Promise<void> {
-    await tunnel.controller.end();
-    const known = this.others.get(name);
     // Another request may have removed it meanwhile, and a third made a new one.
-    if (known?.tunnel !== tunnel) return;
-    known.watching.abort();
+    if (this.named(name) !== tunnel)
+      throw new GatewayError("not_found", "name: this tunnel has just been removed");
+    await tunnel.controller.end();
+    this.others.get(name)?.watching.abort();
     this.others.delete(name);
     this.deps.savedState.forgetTunnel(name);
   }

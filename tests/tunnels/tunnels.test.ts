@@ -93,7 +93,7 @@ describe("a second tunnel", () => {
     await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
     const [first, second] = [tunnels.remove("tv"), tunnels.remove("tv")];
     const made = first.then(() => opened(gateway, "tv"));
-    await settled(gateway, Promise.all([second, made]));
+    await settled(gateway, Promise.allSettled([second, made]));
     const tv = await made;
     await settled(gateway, tv.connect(THREE));
     expect(tunnels.named("tv").controller).toBe(tv);
