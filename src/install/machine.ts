@@ -4,7 +4,7 @@ import { contains, isIpv4, isLinkLocal, parseAddress } from "../address.ts";
 import { foreignAmong, type Rule, readRules } from "../killswitch/routing-rules.ts";
 import { droppingChains, listTable } from "../killswitch/table.ts";
 import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
-import { allLinks } from "../network/slot.ts";
+import { allSlots, MAIN_SLOT, MARK_MASK } from "../network/slot.ts";
 import { sysctlsFor } from "../network/sysctls.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
@@ -76,7 +76,7 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
   const present = await namesOfLinks(host);
   return {
     units: [PATHS.serviceUnit, PATHS.killSwitchUnit].filter(existsSync).map((path) => basename(path)),
-    network: present.filter((name) => allLinks(base).includes(name)),
+    network: await tunnelsAmong(host, present, base),
     table: (await listTable(host)) !== null,
     rules: await readRules(host),
   };
@@ -90,6 +90,22 @@ export function isOnLan(client: string, { lans }: HostNetwork): boolean {
   if (isLinkLocal(address)) return lans.some((lan) => lan.interface === zone);
   if (address === "::1" || (isIpv4(address) && address.startsWith("127."))) return true;
   return lans.flatMap((lan) => lan.prefixes).some((prefix) => contains(prefix, address));
+}
+
+/**
+ * The interfaces of tunnels. `main`'s names are always the gateway's; those of the other slots may be another program's,
+ * which has another mark.
+ */
+async function tunnelsAmong(host: Host, present: readonly string[], base: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const [number, { links, mark }] of allSlots(base).entries()) {
+    for (const link of links.filter((each) => present.includes(each))) {
+      const fwmark = await host.run(["wg", "show", link, "fwmark"]).catch(() => "");
+      // `off` without one.
+      if (number === MAIN_SLOT || (Number(fwmark) & MARK_MASK) === mark) found.push(link);
+    }
+  }
+  return found;
 }
 
 async function namesOfLinks(host: Host): Promise<string[]> {

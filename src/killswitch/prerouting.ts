@@ -30,7 +30,9 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
   const isLan = lans.some((lan) => lan.interface === uplink);
   const chains: (readonly [string, readonly string[]])[] = [
     ...lans.map((lan) => [lan.interface, fromLan(policy, lan, blocks)] as const),
-    ...endpoints.map((tunnel) => [tunnel.interface, fromTunnel(policy, tunnel, blocks)] as const),
+    ...uniqueLinks(endpoints).map(
+      (tunnel) => [tunnel.interface, fromTunnel(policy, tunnel, blocks)] as const,
+    ),
     ...(uplink === null || isLan ? [] : [[uplink, fromUplink(policy, blocks)] as const]),
   ];
   const ways = [...chains.map(([link]) => [link, `goto from_${link}`] as const), ["lo", "accept"] as const];
@@ -60,6 +62,11 @@ function fromLan(policy: Policy, lan: Lan, blocks: boolean): string[] {
 function fromTunnel({ carrying }: Policy, tunnel: FirewallTunnel, blocks: boolean): string[] {
   const carries = carrying.some((other) => other.interface === tunnel.interface);
   return [...(blocks ? dropOtherAddressees(tunnel) : []), ...(carries ? [inOwnZone(tunnel)] : [])];
+}
+
+/** Servers that are asked at once share an interface, which has no addresses; nft would merge chains of one name. */
+function uniqueLinks(endpoints: readonly FirewallTunnel[]): FirewallTunnel[] {
+  return [...new Map(endpoints.map((tunnel) => [tunnel.interface, tunnel])).values()];
 }
 
 function fromUplink(policy: Policy, blocks: boolean): string[] {

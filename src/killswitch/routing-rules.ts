@@ -113,9 +113,10 @@ export function withoutBarrier(rules: readonly Rule[]): Rule[] {
   return rules.filter((rule) => rule.priority !== PRIORITY.nothing);
 }
 
-/** For what leaves outside the tunnel for a moment. */
+/** For what leaves outside the tunnel for a moment. The kernel refuses a second rule like the first. */
 export function exceptionRules({ lookups, exemptions }: Pick<Policy, "lookups" | "exemptions">): Rule[] {
-  return [...lookups.flatMap(lookupRules), ...exemptions.flatMap(exemptionRules)];
+  const rules = [...lookups.flatMap(lookupRules), ...exemptions.flatMap(exemptionRules)];
+  return rules.filter((rule, at) => rules.findIndex((other) => sameRule(rule, other)) === at);
 }
 
 /** The lookup of a server's name: one UDP source port, to the system's resolvers. */

@@ -67,8 +67,8 @@ export class Controller {
   /** Why the tunnel's links and routes may differ from what the state requires, or null. */
   unsettled: string | null = null;
   private error: string | null = null;
-  /** Whether the tunnel is removed, or about to be. */
-  private ended = false;
+  /** Set while the tunnel is being removed, and afterwards. */
+  private ending: Promise<void> | null = null;
   private readonly listeners = new Set<(state: State) => void>();
 
   constructor(private readonly deps: Deps) {}
@@ -134,7 +134,8 @@ export class Controller {
    * connect or a disconnect came, or another code.
    */
   connect(wanted: Target): Promise<void> {
-    if (this.ended) return Promise.reject(new GatewayError("interrupted", "the tunnel is being removed"));
+    if (this.ending !== null)
+      return Promise.reject(new GatewayError("interrupted", "the tunnel is being removed"));
     if (this.pending !== null && sameTarget(this.pending.wanted, wanted)) return this.pending.outcome;
     const signal = this.interrupt(`interrupted by a connect to ${wanted.name}`);
     const answer = Promise.withResolvers<void>();
@@ -156,18 +157,20 @@ export class Controller {
   }
 
   /** Disconnects for good, and leaves nothing in the kernel. If it throws, the tunnel can be used again. */
-  async end(): Promise<void> {
-    this.ended = true;
-    try {
-      await this.disconnect();
-      await this.queue.add(() => this.settle());
-      if (this.unsettled !== null)
-        throw new GatewayError("kernel_refused", `the tunnel could not be removed: ${this.unsettled}`);
-      await this.deps.killSwitch.update(this.deps.name, null);
-    } catch (error) {
-      this.ended = false;
+  end(): Promise<void> {
+    this.ending ??= this.leave().catch((error: unknown) => {
+      this.ending = null;
       throw error;
-    }
+    });
+    return this.ending;
+  }
+
+  private async leave(): Promise<void> {
+    await this.disconnect();
+    await this.queue.add(() => this.settle());
+    if (this.unsettled !== null)
+      throw new GatewayError("kernel_refused", `the tunnel could not be removed: ${this.unsettled}`);
+    await this.deps.killSwitch.update(this.deps.name, null);
   }
 
   /** Ends what is under way and closes whatever was opened for it; the tunnel stays. */

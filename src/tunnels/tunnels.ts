@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError, messageOf } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { MAIN } from "../killswitch/policy.ts";
@@ -108,9 +108,9 @@ export class Tunnels {
 
   /** Ends a tunnel that no device uses, and frees its slot. If it throws, the tunnel is still there. */
   async remove(name: string): Promise<void> {
-    this.named(name);
+    const tunnel = this.named(name);
     if (name === MAIN) throw new GatewayError("bad_request", "name: main cannot be removed");
-    await this.deps.unlessUsed(name, () => this.end(name));
+    await this.deps.unlessUsed(name, () => this.end(tunnel));
   }
 
   /**
@@ -121,9 +121,9 @@ export class Tunnels {
     const network = seen ?? (await this.deps.findNetwork());
     const links = seen === null ? await this.kernel.links() : [];
     const left = { links, known, network };
-    for (const { controller } of this.all()) await controller.adopt(left);
+    await this.each((controller) => controller.adopt(left));
     await this.killSwitch.updateNetwork(network);
-    for (const { controller } of this.all()) await controller.begin(left);
+    await this.each((controller) => controller.begin(left));
     await this.removeOrphans(links);
     await this.machine.setSysctls();
   }
@@ -167,12 +167,25 @@ export class Tunnels {
     return this.all().find(({ controller }) => controller.uses(provider, name)) ?? null;
   }
 
-  private async end(name: string): Promise<void> {
-    // Another request may have removed it meanwhile.
-    await this.named(name).controller.end();
-    this.others.get(name)?.watching.abort();
+  private async end(tunnel: Tunnel): Promise<void> {
+    const { name, controller } = tunnel;
+    const known = this.others.get(name);
+    // Another request may have removed it meanwhile, and a third made a new one.
+    if (known?.tunnel !== tunnel) return;
+    await controller.end();
+    known.watching.abort();
     this.others.delete(name);
     this.deps.savedState.forgetTunnel(name);
+  }
+
+  /** Does the same with one after the other; only what fails for `main` is thrown. */
+  private async each(work: (controller: Tunnel["controller"]) => Promise<void>): Promise<void> {
+    for (const { name, controller } of this.all()) {
+      await work(controller).catch((error: unknown) => {
+        if (name === MAIN) throw error;
+        this.deps.log.warn(`${name}: ${messageOf(error)}`);
+      });
+    }
   }
 
   private add(name: string, number: number): Tunnel {

@@ -248,8 +248,9 @@ test("pipelined requests are answered in order, or the connection is closed", as
   expect(await statuses(head("/nope") + head("/api/providers") + head("/api/nope", true))).toEqual([
     404, 200, 404,
   ]);
-  // Bun does not queue pipelined requests; no client in use sends them.
-  expect(await statuses(head("/nope") + head("/api/status") + head("/nope", true))).toEqual([404]);
+  // Bun closes the connection if an answer is not ready at once; no client in use sends pipelined requests.
+  const answers = await statuses(head("/nope") + head("/api/status") + head("/nope", true));
+  expect([404, 200, 404].slice(0, answers.length)).toEqual(answers);
 });
 
 const HEAD = `GET /health HTTP/1.1\r\n${HOST}`;

@@ -69,6 +69,13 @@ test("a port's mask, which newer kernels print, is left out if it is the whole p
   expect(await read("0xff")).toEqual(["ipproto 17 sport 68/0xff dport 67/0xff lookup main"]);
 });
 
+test("a resolver that is listed twice, or asked by two tunnels from one port, has one rule", () => {
+  const [lookup] = POLICIES.lookup.lookups;
+  const twice = lookup && { ...lookup, resolvers: [...lookup.resolvers, ...lookup.resolvers] };
+  const policy = { ...POLICIES.lookup, lookups: [twice, lookup].filter((each) => each !== undefined) };
+  expect(exceptionRules(policy)).toEqual(exceptionRules(POLICIES.lookup));
+});
+
 needsRoot.describe("a kernel", () => {
   test.each([
     ["the rules of a gateway with a kill switch", RULES],

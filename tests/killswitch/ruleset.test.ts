@@ -30,8 +30,24 @@ test("every rule has a comment", () => {
   }
 });
 
+test("no rule has a verdict map, which seems empty while the table is replaced", () => {
+  for (const text of Object.values(TEXTS)) expect(text).not.toContain("vmap");
+});
+
 test("no rule has a set of prefixes, which seems empty while the table is replaced", () => {
   for (const text of Object.values(TEXTS)) expect(text).not.toMatch(/\{[^{}\n]*\/[0-9]+[^{}\n]*\}/);
+});
+
+test("no chain is defined twice while servers are asked that share an interface", () => {
+  const asked = ips("192.0.2.8", "192.0.2.9").map((address) => ({
+    ...POLICIES.connecting.endpoints[0],
+    ...{ interface: "wg1", addresses: [], resolvers: [], endpoint: { address, port: 51820 } },
+  }));
+  const endpoints = [...POLICIES.connected.endpoints, ...asked] as FirewallTunnel[];
+  const text = rulesetOf({ ...POLICIES.connected, endpoints });
+  const chains = [...text.matchAll(/chain (\S+)/g)].map(([, name]) => name);
+  expect(chains).toContain("from_wg1");
+  expect(chains).toEqual([...new Set(chains)]);
 });
 
 test("with the kill switch off and no tunnel there is no table", () => {
@@ -58,6 +74,8 @@ const POLICY = fc.record({
     { interface: "lan4", prefixes: cidrs("192.168.0.0/16", "192.168.7.0/24") },
     { interface: "lan6", prefixes: cidrs("fd06::/64", "fd06::/48") },
     { interface: "empty", prefixes: [] },
+    // A chain has the name of its interface in its own.
+    { interface: "0-drop.", prefixes: cidrs("192.168.9.0/24") },
     { interface: "up0", prefixes: cidrs("192.168.8.0/24", "fe80::/10") },
   ]),
   uplink: fc.constantFrom("up0", null),

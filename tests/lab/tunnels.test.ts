@@ -111,9 +111,12 @@ test(
       200,
     );
     await traffic.sends(ENOUGH);
+    const moved = await row("main");
     await lab.exec(lab.namespaces.gateway, ["ip", "link", "del", "dev", `${lab.sandbox.interface}1`]);
-    await until(async () => (await row("main"))?.state !== "connected");
-    await until(async () => (await row("main"))?.state === "connected");
+    await until(async () => {
+      const main = await row("main");
+      return main?.state === "connected" && main.latest_handshake !== moved?.latest_handshake;
+    });
     expect((await api("POST", "/api/disconnect")).status).toBe(200);
     await traffic.sends(ENOUGH);
     expect(await lab.isRefused(lab.namespaces.client, PAGE)).toBe(true);

@@ -88,6 +88,19 @@ describe("a second tunnel", () => {
     await settled(gateway, removed);
   });
 
+  claim("removed by two requests at once leaves a new one of its name alone", async (gateway) => {
+    const { tunnels } = gateway;
+    await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+    const [first, second] = [tunnels.remove("tv"), tunnels.remove("tv")];
+    const made = first.then(() => opened(gateway, "tv"));
+    await settled(gateway, Promise.all([second, made]));
+    const tv = await made;
+    await settled(gateway, tv.connect(THREE));
+    expect(tunnels.named("tv").controller).toBe(tv);
+    expect(tv.state.name).toBe("connected");
+    expect(gateway.savedState.tunnels().size).toBe(1);
+  });
+
   claim("does not take a slot whose interface belongs to another program", async (gateway) => {
     const { host, tunnels } = gateway;
     await host.run(["ip", "-batch", "-"], { stdin: "link add dev wg3 type wireguard\n" });
@@ -162,13 +175,6 @@ describe("a tunnel that devices use", () => {
       await expect(removed).rejects.toThrow(USED);
     },
   );
-
-  claim("removed by two requests at once is removed once", async (gateway) => {
-    await opened(gateway, "tv");
-    const { tunnels } = gateway;
-    const both = Promise.allSettled([tunnels.remove("tv"), tunnels.remove("tv")]);
-    expect((await settled(gateway, both)).map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
-  });
 });
 
 describe("what happens to one tunnel", () => {
@@ -327,6 +333,16 @@ describe("after a restart", () => {
       ["idle", "disconnected"],
       ["tv", "connected"],
     ]);
+  });
+
+  claim("a second tunnel that cannot be taken up does not keep main from starting", async (gateway) => {
+    const { host } = gateway;
+    await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+    for (const prefix of ["0.0.0.0/0", "192.0.0.0/8", "::/0"]) host.removeRoute(prefix, 20557);
+    host.fails = (count) => (host.commands[count - 1] === "ip link del dev wg2" ? "before" : null);
+    await gateway.restart();
+    expect(gateway.controller.state.name).toBe("connected");
+    expect(gateway.log.at(-1)).toContain("tv: ");
   });
 
   claim(

@@ -5,6 +5,7 @@ import { succeeds } from "./connections.ts";
 import { askerIn, questions, resolversFor } from "./questions.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
+import { UNLIMITED } from "./strangers.ts";
 
 /** The service sees a lost tunnel by the kernel's events, and by a look every few seconds. */
 const STATE_WITHIN_MS = 60_000;
@@ -41,6 +42,7 @@ export const DNS_SCENARIOS: readonly Scenario[] = [
     arms: [2, 1],
     from: "connected",
     run: async (stage) => {
+      await stage.inside("sysctl", "-qw", ...UNLIMITED);
       await refusedOver(INTERNET.dns6);
       await addServer(stage, "IPv6 resolver", `${VPN.vpn1.v4}:${VPN_PORT}`, { dns: TUNNEL.server6 });
       await succeeds(stage.connect("IPv6 resolver"));

@@ -18,7 +18,7 @@ const PUBLIC = { client: "2001:db8:77::10", gateway: "2001:db8:77::1" };
 const PORT = 40_500;
 const NOWHERE = ["10.99.9.9", "fd9a::9"];
 /** The kernel sends ICMP errors rarely, and a test wants to see each. */
-const UNLIMITED = [
+export const UNLIMITED = [
   "net.ipv4.icmp_ratelimit=0",
   "net.ipv4.icmp_msgs_per_sec=100000",
   "net.ipv6.icmp.ratelimit=0",
