@@ -3,7 +3,7 @@ import { exitMarkOf, REFUSAL_MARK } from "../network/slot.ts";
 import { DNS } from "./dns.ts";
 import { byDevice, exits } from "./exits.ts";
 import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
-import { type FirewallTunnel, MAIN, type Policy } from "./policy.ts";
+import type { FirewallTunnel, Policy } from "./policy.ts";
 import { dropForwarded, dropOtherAddressees, dropStrangers, keepMark, markPublic } from "./strangers.ts";
 import { markReplies } from "./uplink.ts";
 import { inOwnZone } from "./zones.ts";
@@ -62,14 +62,13 @@ function fromLan(policy: Policy, lan: Lan, blocks: boolean): string[] {
 }
 
 function fromTunnel({ carrying }: Policy, tunnel: FirewallTunnel, blocks: boolean): string[] {
-  const carrier = carrying.find((other) => other.interface === tunnel.interface);
+  const carries = carrying.some((other) => other.interface === tunnel.interface);
   return [
     ...(blocks ? dropOtherAddressees(tunnel) : []),
-    // Reverse-path filtering finds main without it.
-    ...(carrier === undefined || carrier.tunnel === MAIN
-      ? []
-      : [`${setMark(exitMarkOf(tunnel.mark))} comment "the return path is the tunnel"`]),
-    ...(carrier === undefined ? [] : [inOwnZone(tunnel)]),
+    // Reverse-path filtering looks up what is forwarded as if it came from the LAN, which needs the mark.
+    ...(carries
+      ? [`${setMark(exitMarkOf(tunnel.mark))} comment "the return path is the tunnel"`, inOwnZone(tunnel)]
+      : []),
   ];
 }
 

@@ -1,0 +1,353 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { TokenBucket } from "./leaks/pace.ts";
+import { type Mark, Marker, markIn } from "./marker.ts";
+import type { Traffic } from "./traffic.ts";
+import { until } from "./until.ts";
+import { Wiretap } from "./wiretap.ts";
+
+/** Two connects, restarts and some seconds of traffic, on a busy machine. */
+const TIMEOUT_MS = 240_000;
+const PAGE = `http://${INTERNET.host4}/`;
+/** So many questions are enough for a loss or a leak to show. */
+const ENOUGH = 100;
+/** Long enough for some marks of each kind. */
+const MOMENT_MS = 600;
+const MOVES = 30;
+const RELOADS = 40;
+const NUMBERS = [1, 2, 3] as const;
+type Device = (typeof NUMBERS)[number];
+type Place = "main" | "second" | "clear";
+
+let lab: Lab;
+let gateway: Gateway;
+const pace = new TokenBucket();
+const namespaceOf = (device: Device) => `${lab.sandbox.id}-dev${device}`;
+const macOf = (device: Device) => `02:00:00:00:10:0${device}`;
+const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
+
+beforeAll(async () => {
+  lab = await createLab({ arms: 2 });
+  for (const device of NUMBERS) await plugIn(device);
+  gateway = await lab.startGateway();
+  await ask("POST", "/api/custom/add", lab.sandbox.servers[0].customBody);
+  await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await lead();
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await lab?.close();
+  for (const device of NUMBERS) await lab?.outside(["ip", "netns", "del", namespaceOf(device)]);
+}, TIMEOUT_MS);
+
+/** A computer on the LAN's cable with a MAC address of its own. */
+async function plugIn(device: Device): Promise<void> {
+  const name = namespaceOf(device);
+  const batch = async (namespace: string, lines: readonly string[]) => {
+    const { stderr } = await lab.outside(["ip", "-n", namespace, "-batch", "-"], `${lines.join("\n")}\n`);
+    expect(stderr).toBe("");
+  };
+  await lab.outside(["ip", "netns", "add", name]);
+  await batch(lab.namespaces.client, [
+    `link add link lan0 name dev${device} address ${macOf(device)} netns ${name} type macvlan mode private`,
+  ]);
+  await batch(
+    name,
+    [
+      "link set lo up",
+      `link set dev${device} name lan0`,
+      "link set lan0 up",
+      `address add 192.168.77.2${device}/24 dev lan0`,
+      `address add fd77::2${device}/64 dev lan0 nodad`,
+      `route add default via ${LAN.gateway4}`,
+      `-6 route add default via ${LAN.gateway6}`,
+    ].map((line) => (line.startsWith("-6 ") ? line.slice(3) : line)),
+  );
+}
+
+async function ask(method: string, path: string, body?: unknown): Promise<void> {
+  await pace.turn("/api/connect");
+  const answer = await gateway.api(method, path, body);
+  expect({ path, status: answer.status, body: answer.status === 200 ? null : answer.body }).toEqual({
+    ...{ path, status: 200, body: null },
+  });
+}
+
+const lead = () => ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+const assign = (device: Device, exit: string) => ask("PUT", `/api/devices/${macOf(device)}`, { exit });
+const setDefault = (exit: string) => ask("PUT", "/api/default-exit", { exit });
+const pageOf = (device: Device) => lab.fetchFrom(namespaceOf(device), PAGE);
+const isRefused = (device: Device) => lab.isRefused(namespaceOf(device), PAGE);
+
+/** What each place saw of each device during the work. */
+async function seenDuring(
+  work: (markers: Record<Device, Marker>) => Promise<unknown>,
+): Promise<{ at: (place: Place) => readonly Mark[]; leaks: string[] }> {
+  const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
+  const filter = "udp or tcp or ip6";
+  const taps = {
+    main: await Wiretap.start(lab.namespaces.vpn1, vpn1, filter),
+    second: await Wiretap.start(lab.namespaces.vpn2, vpn2, filter),
+    clear: await Wiretap.start(lab.namespaces.router, "lan0", filter),
+  };
+  const sniffer = await lab.sniff();
+  const [one, two, three] = await Promise.all(NUMBERS.map((each) => Marker.start(namespaceOf(each), each)));
+  if (one === undefined || two === undefined || three === undefined) throw new Error("three devices");
+  await work({ 1: one, 2: two, 3: three }).finally(() =>
+    Promise.all([one, two, three].map((marker) => marker.stop())),
+  );
+  const { leaks } = await sniffer.stop();
+  const marks = async (tap: Wiretap) =>
+    (await tap.stop()).flatMap((line) => {
+      // Answers and errors have the mark as well.
+      const mark = / > (203\.0\.113|2001:db8|10\.64\.0\.1\.|fd64::1\.)/.test(line) ? markIn(line) : null;
+      return mark === null ? [] : [mark];
+    });
+  const [main, second, clear] = [await marks(taps.main), await marks(taps.second), await marks(taps.clear)];
+  return { at: (place) => ({ main, second, clear })[place], leaks };
+}
+
+const kinds = (marks: readonly Mark[], device: Device) =>
+  [...new Set(marks.filter((mark) => mark.device === device).map(({ kind }) => kind))].sort();
+const ALL_KINDS: Mark["kind"][] = ["dns", "tcp4", "udp4", "udp6"];
+
+/** Which kinds of packets of each device were seen at each place. */
+function table(seen: Awaited<ReturnType<typeof seenDuring>>) {
+  return NUMBERS.map((device) => ({
+    main: kinds(seen.at("main"), device),
+    second: kinds(seen.at("second"), device),
+    clear: kinds(seen.at("clear"), device),
+  }));
+}
+const BY_MAIN: Record<Place, Mark["kind"][]> = { main: ALL_KINDS, second: [], clear: [] };
+const BY_SECOND: typeof BY_MAIN = { main: [], second: ALL_KINDS, clear: [] };
+const NOWHERE: typeof BY_MAIN = { main: [], second: [], clear: [] };
+
+/** The client, which nobody has assigned, loses nothing, and no connection of its own is reset. */
+async function undisturbed<T>(work: (traffic: Traffic) => Promise<T>): Promise<T> {
+  const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp", "udp6", "flow"] });
+  await traffic.sends(ENOUGH);
+  const result = await work(traffic);
+  await traffic.sends(ENOUGH);
+  for (const [kind, { lost, refused }] of Object.entries(await traffic.stop()))
+    expect({ kind, lost, refused }).toEqual({ kind, lost: [], refused: 0 });
+  return result;
+}
+
+test(
+  "positive control: without an exit of their own the devices are seen on main; without a kill switch, in clear",
+  async () => {
+    const assigned = await seenDuring(() => Bun.sleep(MOMENT_MS));
+    expect(table(assigned)).toEqual([BY_MAIN, BY_MAIN, BY_MAIN]);
+    await gateway.kill("SIGKILL");
+    const open = await seenDuring(async () => {
+      await inside("nft", "flush", "ruleset");
+      for (const family of ["-4", "-6"]) {
+        const { stdout } = await inside("ip", "-j", family, "rule", "show");
+        for (const { priority } of JSON.parse(stdout))
+          if (priority > 0 && priority < 100)
+            await inside("ip", family, "rule", "del", "priority", `${priority}`);
+      }
+      await Bun.sleep(MOMENT_MS);
+    });
+    expect(table(open).map(({ clear }) => clear.includes("udp4"))).toEqual([true, true, true]);
+    expect(open.leaks.length).toBeGreaterThan(ENOUGH);
+    await gateway.start();
+    await until(async () => (await lab.fetchFrom(lab.namespaces.client, PAGE)) !== null);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "each device leaves by its exit or not at all: UDP, TCP, DNS and IPv6; a blocked one is refused at once",
+  async () => {
+    await assign(1, "second");
+    await assign(2, "blocked");
+    await assign(3, "main");
+    const seen = await seenDuring(() => undisturbed(() => Bun.sleep(MOMENT_MS)));
+    expect(table(seen)).toEqual([BY_SECOND, NOWHERE, BY_MAIN]);
+    expect(seen.leaks).toEqual([]);
+    expect(await pageOf(1)).toContain(VPN.vpn2.v4);
+    expect(await pageOf(3)).toContain(VPN.vpn1.v4);
+    expect(await isRefused(2)).toBe(true);
+    const traffic = await lab.traffic(namespaceOf(1), { resolver: LAN.gateway4 });
+    await traffic.sends(ENOUGH);
+    const report = await traffic.stop();
+    for (const [kind, { sent, lost, refused }] of Object.entries(report))
+      expect({ kind, some: sent > 2, lost, refused }).toEqual({ kind, some: true, lost: [], refused: 0 });
+    const blocked = await lab.traffic(namespaceOf(2), { resolver: LAN.gateway4 });
+    await blocked.sends(ENOUGH);
+    for (const [kind, { answered, refused }] of Object.entries(await blocked.stop()))
+      expect({ kind, answered, refused: refused > 0 }).toEqual({ kind, answered: 0, refused: true });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "replies come back by each exit, whatever the reverse-path filter",
+  async () => {
+    for (const value of ["1", "2", "0"]) {
+      const { stdout } = await inside("sh", "-c", "ls /proc/sys/net/ipv4/conf");
+      for (const link of stdout.split(/\s+/).filter((name) => name !== ""))
+        await inside("sh", "-c", `echo ${value} > /proc/sys/net/ipv4/conf/${link}/rp_filter`);
+      expect([value, await pageOf(1), await pageOf(3)]).toEqual([
+        value,
+        expect.stringContaining(VPN.vpn2.v4),
+        expect.stringContaining(VPN.vpn1.v4),
+      ]);
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a device that is moved under load leaves by no other exit after the answer, and nobody else notices",
+  async () => {
+    const exits = ["main", "blocked", "second"] as const;
+    const after: { epoch: number; exit: string }[] = [];
+    const seen = await seenDuring(async (markers) =>
+      undisturbed(async () => {
+        for (let move = 0; move < MOVES; move += 1) {
+          const exit = exits[move % exits.length] ?? "main";
+          await assign(1, exit);
+          after.push({ epoch: await markers[1].next(), exit });
+          await Bun.sleep(50);
+          // Sent before the next move begins.
+          await markers[1].next();
+        }
+      }),
+    );
+    expect(seen.leaks).toEqual([]);
+    for (const place of ["main", "second", "clear"] as const) {
+      const epochs = new Set(seen.at(place).flatMap(({ device, epoch }) => (device === 1 ? [epoch] : [])));
+      const wrong = after.filter(({ epoch, exit }) => exit !== place && epochs.has(epoch));
+      expect({ place, wrong }).toEqual({ place, wrong: [] });
+      const right = after.filter(({ epoch, exit }) => exit === place && epochs.has(epoch));
+      expect(right).toHaveLength(place === "clear" ? 0 : MOVES / exits.length);
+    }
+    expect(table(seen).slice(1)).toEqual([NOWHERE, BY_MAIN]);
+    await assign(1, "second");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a device's TCP connection is reset when it is moved, and another device's is not",
+  async () => {
+    const [moved, other] = await Promise.all(
+      ([1, 3] as const).map((device) => lab.traffic(namespaceOf(device), { kinds: ["udp", "flow"] })),
+    );
+    await moved?.sends(ENOUGH);
+    await assign(1, "main");
+    await moved?.sends(ENOUGH);
+    expect((await moved?.stop())?.flow?.refused).toBeGreaterThan(0);
+    const report = await other?.stop();
+    expect([report?.flow?.refused, report?.flow?.lost, report?.udp?.lost]).toEqual([0, [], []]);
+    await assign(1, "second");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "while main is switched again and again, no packet of a device on another exit, or on none, leaves by main",
+  async () => {
+    const seen = await seenDuring(async () => {
+      for (let count = 0; count < RELOADS / 4; count += 1) {
+        await ask("PUT", "/api/tunnels/main", { provider: "custom", server: "custom-1" });
+        await ask("PUT", "/api/tunnels/main", { provider: "managed", server: "box-vpn-1" });
+      }
+    });
+    expect(table(seen)).toEqual([BY_SECOND, NOWHERE, BY_MAIN]);
+    expect(seen.leaks).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "with one tunnel down its device is refused at once, and the devices on the other notice nothing",
+  async () => {
+    const seen = await seenDuring(() =>
+      undisturbed(async () => {
+        await ask("POST", "/api/tunnels/second/disconnect");
+        expect(await isRefused(1)).toBe(true);
+        await Bun.sleep(MOMENT_MS);
+      }),
+    );
+    expect(seen.at("main").filter(({ device }) => device !== 3)).toEqual([]);
+    expect([seen.at("clear"), seen.leaks]).toEqual([[], []]);
+    await lead();
+    const others = await seenDuring(async () => {
+      await ask("POST", "/api/disconnect");
+      expect(await isRefused(3)).toBe(true);
+      expect(await lab.isRefused(lab.namespaces.client, PAGE)).toBe(true);
+      expect(await pageOf(1)).toContain(VPN.vpn2.v4);
+    });
+    expect(others.at("second").filter(({ device }) => device !== 1)).toEqual([]);
+    expect([others.at("clear"), others.leaks]).toEqual([[], []]);
+    await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "with the default exit blocked, or another tunnel, it is so for the others alone",
+  async () => {
+    await setDefault("blocked");
+    expect(await lab.isRefused(lab.namespaces.client, PAGE)).toBe(true);
+    const seen = await seenDuring(() => Bun.sleep(MOMENT_MS));
+    expect(table(seen)).toEqual([BY_SECOND, NOWHERE, BY_MAIN]);
+    await setDefault("second");
+    expect(await lab.fetchFrom(lab.namespaces.client, PAGE)).toContain(VPN.vpn2.v4);
+    expect(await lab.fetchFrom(lab.namespaces.gateway, PAGE)).toContain(VPN.vpn1.v4);
+    await setDefault("main");
+    expect(await lab.fetchFrom(lab.namespaces.client, PAGE)).toContain(VPN.vpn1.v4);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "after a SIGKILL and a restart each device has the exit that it had, all the time",
+  async () => {
+    const seen = await seenDuring(() =>
+      undisturbed(async (traffic) => {
+        await gateway.kill("SIGKILL");
+        await traffic.sends(ENOUGH);
+        await gateway.start();
+        await gateway.kill("SIGTERM");
+        await gateway.start();
+      }),
+    );
+    expect(table(seen)).toEqual([BY_SECOND, NOWHERE, BY_MAIN]);
+    expect(seen.leaks).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "either layer alone keeps each device from every wrong exit",
+  async () => {
+    await gateway.kill("SIGKILL");
+    const routing = await seenDuring(async () => {
+      await inside("nft", "flush", "ruleset");
+      await Bun.sleep(MOMENT_MS);
+    });
+    // Those that were under way when the table went.
+    expect([kinds(routing.at("main"), 1), kinds(routing.at("second"), 3)]).toEqual([[], []]);
+    expect([kinds(routing.at("main"), 2), kinds(routing.at("second"), 2)]).toEqual([[], []]);
+    expect([routing.at("clear"), routing.leaks]).toEqual([[], []]);
+    await gateway.start();
+    await until(async () => (await pageOf(1)) !== null);
+    await gateway.kill("SIGKILL");
+    const firewall = await seenDuring(async () => {
+      for (const family of ["-4", "-6"])
+        for (const priority of ["50", ...Array(8).fill("60"), "70", "80", "90"])
+          await inside("ip", family, "rule", "del", "priority", priority);
+      await Bun.sleep(MOMENT_MS);
+    });
+    expect([kinds(firewall.at("main"), 1), kinds(firewall.at("second"), 3)]).toEqual([[], []]);
+    expect([kinds(firewall.at("main"), 2), kinds(firewall.at("second"), 2)]).toEqual([[], []]);
+    expect([firewall.at("clear"), firewall.leaks]).toEqual([[], []]);
+    await gateway.start();
+  },
+  TIMEOUT_MS,
+);
