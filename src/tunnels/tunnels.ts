@@ -108,9 +108,9 @@ export class Tunnels {
 
   /** Ends a tunnel that no device uses, and frees its slot. If it throws, the tunnel is still there. */
   async remove(name: string): Promise<void> {
-    this.named(name);
+    const tunnel = this.named(name);
     if (name === MAIN) throw new GatewayError("bad_request", "name: main cannot be removed");
-    await this.deps.unlessUsed(name, () => this.end(name));
+    await this.deps.unlessUsed(name, () => this.end(tunnel));
   }
 
   /**
@@ -167,6 +167,17 @@ export class Tunnels {
     return this.all().find(({ controller }) => controller.uses(provider, name)) ?? null;
   }
 
+  private async end(tunnel: Tunnel): Promise<void> {
+    const { name, controller } = tunnel;
+    const known = this.others.get(name);
+    // Another request may have removed it meanwhile, and a third made a new one.
+    if (known?.tunnel !== tunnel) return;
+    await controller.end();
+    known.watching.abort();
+    this.others.delete(name);
+    this.deps.savedState.forgetTunnel(name);
+  }
+
   /** Does the same with one after the other; only what fails for `main` is thrown. */
   private async each(work: (controller: Tunnel["controller"]) => Promise<void>): Promise<void> {
     for (const { name, controller } of this.all()) {
@@ -175,17 +186,6 @@ export class Tunnels {
         this.deps.log.warn(`${name}: ${messageOf(error)}`);
       });
     }
-  }
-
-  private async end(name: string): Promise<void> {
-    const tunnel = this.named(name);
-    await tunnel.controller.end();
-    const known = this.others.get(name);
-    // Another request may have removed it meanwhile, and a third made a new one.
-    if (known?.tunnel !== tunnel) return;
-    known.watching.abort();
-    this.others.delete(name);
-    this.deps.savedState.forgetTunnel(name);
   }
 
   private add(name: string, number: number): Tunnel {
