@@ -63,7 +63,7 @@ describe.each([2, 1] as const)("with %i network card(s) and without a gateway's 
         const own = arms === 1 ? LAN : UPLINK;
         const kinds = [...leaksOf(LAN.client4, LAN.client6), ...leaksOf(own.gateway4, own.gateway6)];
         await until(async () => {
-          const { leaks } = await sniffer.count();
+          const { leaks } = sniffer.peek();
           const counts = await Promise.all(traffics.map((each) => each.count()));
           const isSeen = ({ web, dns }: TrafficProgress) =>
             [web, dns].every((tally) => (tally?.seenAs[ROUTER.public4] ?? 0) >= QUESTIONS);
