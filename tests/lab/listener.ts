@@ -14,7 +14,7 @@ export class Listener {
     const argv = commandIn(namespace, [process.execPath, import.meta.path, String(port)]);
     const child = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
     const output = child.stdout[Symbol.asyncIterator]();
-    await output.next();
+    if ((await output.next()).done) throw new Error(`nothing listens on port ${port} of ${namespace}`);
     return new Listener(child, output);
   }
 

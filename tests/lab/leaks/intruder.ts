@@ -6,10 +6,10 @@ import { arpRequest, type Datagram, datagramFrame } from "../packet.ts";
 import { Probe } from "../probe.ts";
 import { Wiretap } from "../wiretap.ts";
 
-/** Where programs listen for what should not come. */
-const PORT = 40_200;
+/** Where programs listen for what should not come; below the ports that the kernel gives to other connections. */
+const PORT = 20_200;
 /** The client's ends of two flows through the tunnel, which an attacker has guessed. */
-const FLOW_PORTS = { v4: 40_300, v6: 40_301 };
+const FLOW_PORTS = { v4: 20_300, v6: 20_301 };
 /** Told from the flow's own answers by its size. */
 const FORGED = "x".repeat(77);
 /** A private address of nobody's network here, as behind a second NAT. */

@@ -15,7 +15,7 @@ import type { Stage } from "./stage.ts";
 const STRANGERS = ["198.51.100.7", "192.168.99.7", "2001:db8:99::7", "fd99::7"];
 /** Of a prefix that the provider has given the LAN. */
 const PUBLIC = { client: "2001:db8:77::10", gateway: "2001:db8:77::1" };
-const PORT = 40_500;
+const PORT = 20_500;
 const NOWHERE = ["10.99.9.9", "fd9a::9"];
 /** The kernel sends ICMP errors rarely, and a test wants to see each. */
 export const UNLIMITED = [
