@@ -1,6 +1,7 @@
 import dgram from "node:dgram";
 import { join } from "node:path";
 import { INTERNET } from "../../../src/sandbox/topology.ts";
+import { linesOf } from "../lines.ts";
 import { now } from "./clock.ts";
 import { askQuestions, type Questions } from "./questions.ts";
 
@@ -139,16 +140,6 @@ function obey(order: Order): Promise<unknown> {
       return callUntil200(order.url);
     case "ask":
       return askQuestions(order.questions);
-  }
-}
-
-async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of stream) {
-    const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = parts.pop() ?? "";
-    yield* parts;
   }
 }
 
