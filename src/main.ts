@@ -103,7 +103,7 @@ function addKillSwitchCommands(): void {
   );
 }
 
-/** Commands that the program runs itself, inside a network namespace. */
+/** Commands that the program or its units run. */
 function addInnerCommands(): void {
   command("lookup", "", program, { hidden: true })
     .argument("<name>")
@@ -122,6 +122,15 @@ function addInnerCommands(): void {
     );
     process.stdout.write(JSON.stringify(outcome));
   });
+  command("restore-clock", "", program, { hidden: true })
+    .argument("<state folder>")
+    .action(async (stateDir: string) => {
+      const [{ restoreClock }, { LinuxHost }] = await Promise.all([
+        import("./tunnel/saved-clock.ts"),
+        import("./system/linux.ts"),
+      ]);
+      process.stdout.write(`${await restoreClock(new LinuxHost(), stateDir)}\n`);
+    });
   command("sandbox-internet", "", program, { hidden: true }).action(async () => {
     const { serveInternet } = await import("./sandbox/internet.ts");
     await serveInternet();

@@ -141,7 +141,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "install",
     "cli/completion",
   ],
-  "main.ts": ["system", "sandbox", "serve.ts", "cli"],
+  "main.ts": ["system", "tunnel/saved-clock.ts", "sandbox", "serve.ts", "cli"],
 };
 
 /** All of them; a basic file is a room too. */
