@@ -1,3 +1,4 @@
+import { parseAddress, unmapped } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
@@ -59,6 +60,15 @@ export class Devices {
       default_exit: formatExit(defaultExit),
       exits: [...this.deps.tunnelNames(), "blocked"],
     };
+  }
+
+  /** The device that uses this address, or null. */
+  async at(address: string): Promise<Device | null> {
+    const parsed = parseAddress(address);
+    const id = parsed === null ? null : this.neighbourhood.holderOf(unmapped(parsed));
+    if (id === null) return null;
+    const [device] = await this.rowsOf([id]);
+    return device ?? null;
   }
 
   /** Gives a device a name, an exit or both; resolves once the kernel has the exit. */
