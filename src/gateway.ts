@@ -3,6 +3,7 @@ import { GatewayError } from "./errors.ts";
 import type { GatewayEvent } from "./http/event.ts";
 import type { EventBus } from "./http/event-bus.ts";
 import type { Figures, Gateway } from "./http/gateway.ts";
+import type { Journal } from "./journal/journal.ts";
 import type { Log } from "./log.ts";
 import type { Catalogue } from "./servers/catalogue.ts";
 import { type CustomServer, type ImportedConfig, PROVIDERS, type Provider } from "./servers/schema.ts";
@@ -24,12 +25,13 @@ interface Deps {
   savedState: SavedState;
   clock: Pick<Host, "now" | "monotonic">;
   events: EventBus;
+  journal: Journal;
   log: Pick<Log, "warn">;
 }
 
 /** The gateway of the HTTP interface, on top of the catalogue and the tunnel. */
 export function gatewayOf(deps: Deps): Gateway {
-  const { catalogue, tunnels, devices, savedState, clock, events, log } = deps;
+  const { catalogue, tunnels, devices, savedState, clock, events, journal, log } = deps;
   const { controller } = tunnels.main;
   const { roundTrips } = tunnels;
   let connects = histogramOf(CONNECT_BOUNDS_SECONDS);
@@ -97,6 +99,8 @@ export function gatewayOf(deps: Deps): Gateway {
     assignDevice: (id, change) => devices.assign(id, change),
     forgetDevice: (id) => devices.forget(id),
     setDefaultExit: (exit) => devices.setDefaultExit(exit),
+    deviceAt: (address) => devices.at(address),
+    journal: (range) => journal.page(range),
     keyPair: () => {
       const { privateKey, publicKey } = generateKeyPair();
       return { private_key: privateKey, public_key: publicKey };

@@ -1,5 +1,6 @@
 import type { AlertCode } from "./alert.ts";
 import { type Ground, groundOn } from "./ground.ts";
+import { journalOf } from "./journal/tunnel-states.ts";
 import { Accounts } from "./providers/accounts.ts";
 import { listSourceOf } from "./providers/addresses.ts";
 import { isManagedInUse } from "./providers/in-use.ts";
@@ -64,6 +65,7 @@ export async function graphOn(
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
     alarm: (code, message) => events.alarm(code, message),
   });
+  tunnels.onTunnel(({ name, controller }) => controller.onChange(journalOf(name, ground.journal)));
   const onShrunk = (message: string) => events.alarm("list_shrunk", message);
   const updates = new Updates({ host, store, catalogue, log, onShrunk }, source);
   const takeUp = () => takeUpAccount({ settings, host, registrations, managed, updates });

@@ -67,6 +67,7 @@ export function answer(graph: Graph, app: App): Service {
     stop: async () => {
       stopping.abort();
       await Promise.race([tunnels.stop(), graph.host.sleep(STOP_WITHIN_MS)]);
+      graph.journal.write();
       operator.stop();
       await http.stop();
     },

@@ -33,6 +33,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   store: ["wireguard", "servers"],
   tunnel: ["system", "wireguard", "network", "killswitch", "servers", "store"],
   devices: ["system/host.ts", "network", "killswitch/policy.ts", "store", "tunnel/name.ts"],
+  journal: ["system/host.ts", "store", "tunnel/schema.ts", "tunnel/state.ts"],
   tunnels: ["system/host.ts", "network", "killswitch", "servers", "tunnel"],
   "providers/provider.ts": ["system/host.ts"],
   // Each provider's folder.
@@ -54,6 +55,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "tunnel/schema.ts",
     "tunnel/histogram.ts",
     "devices/schema.ts",
+    "journal",
     "http/swagger",
   ],
   backup: [
@@ -84,6 +86,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "tunnel",
     "tunnels",
     "devices",
+    "journal",
     "http/gateway.ts",
     "http/event.ts",
     "http/event-bus.ts",
@@ -95,9 +98,10 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "store",
     "tunnel/saved-state.ts",
     "devices/devices.ts",
+    "journal",
     "http/event-bus.ts",
   ],
-  "graph.ts": ["system", "servers", "tunnel", "tunnels", "providers", "ground.ts"],
+  "graph.ts": ["system", "servers", "tunnel", "tunnels", "journal", "providers", "ground.ts"],
   "service.ts": [
     "system",
     "network",

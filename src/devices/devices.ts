@@ -1,4 +1,5 @@
 import type { AlertCode } from "../alert.ts";
+import { parseAddress, unmapped } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
@@ -65,6 +66,15 @@ export class Devices {
       exits: namesOf(this.exits),
       direct_allowed: directAllowed,
     };
+  }
+
+  /** The device that uses this address, or null. */
+  async at(address: string): Promise<Device | null> {
+    const parsed = parseAddress(address);
+    const id = parsed === null ? null : this.neighbourhood.holderOf(unmapped(parsed));
+    if (id === null) return null;
+    const [device] = await this.rowsOf([id]);
+    return device ?? null;
   }
 
   /** Gives a device a name, an exit or both; resolves once the kernel has the exit. */

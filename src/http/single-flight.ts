@@ -30,6 +30,8 @@ export function singleFlight(gateway: Gateway): Gateway {
     assignDevice: (id, change) => write(() => gateway.assignDevice(id, change)),
     forgetDevice: (id) => write(() => gateway.forgetDevice(id)),
     setDefaultExit: (exit) => write(() => gateway.setDefaultExit(exit)),
+    deviceAt: (address) => gateway.deviceAt(address),
+    journal: (range) => gateway.journal(range),
     figures: shared(() => gateway.figures()),
   };
 }

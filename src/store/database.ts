@@ -29,6 +29,10 @@ const STEPS: readonly (readonly string[])[] = [
   ) STRICT`,
   ],
   ["CREATE TABLE devices (id TEXT NOT NULL PRIMARY KEY, name TEXT, exit TEXT) STRICT, WITHOUT ROWID"],
+  // Only the oldest rows are ever removed, so no id is used again.
+  [
+    "CREATE TABLE events (id INTEGER NOT NULL PRIMARY KEY, at INTEGER NOT NULL, content TEXT NOT NULL) STRICT",
+  ],
 ];
 const VERSION = STEPS.length;
 

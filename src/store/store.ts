@@ -33,6 +33,12 @@ export const StoredDevice = Type.Object(
 );
 export type StoredDevice = Static<typeof StoredDevice>;
 
+/** Something that happened; `at` in milliseconds since 1970, the content as JSON. */
+export interface StoredEvent {
+  at: number;
+  content: string;
+}
+
 /** Rewriting the whole file blocks the process, for seconds on a slow card with a full store. */
 const SCRUB_EVERY_MS = 60_000;
 
@@ -142,6 +148,23 @@ export class Store implements Storage {
         ? database.query("DELETE FROM devices WHERE id = $id").run({ id })
         : database.query("INSERT OR REPLACE INTO devices VALUES ($id, $name, $exit)").run({ id, name, exit }),
     );
+  }
+
+  /** Adds events in this order, and removes all but the latest `most`. */
+  addEvents(events: readonly StoredEvent[], most: number): void {
+    this.atomically((database) => {
+      const insert = database.query("INSERT INTO events (at, content) VALUES ($at, $content)");
+      for (const { at, content } of events) insert.run({ at, content });
+      database.query("DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - $most").run({ most });
+    });
+  }
+
+  /** The latest `most` with an id above `after` and below `before`, oldest first. */
+  events(range: { after: number; before: number; most: number }): ({ id: number } & StoredEvent)[] {
+    const latest = "SELECT * FROM events WHERE id > $after AND id < $before ORDER BY id DESC LIMIT $most";
+    return this.database.query(`SELECT * FROM (${latest}) ORDER BY id`).all(range) as ({
+      id: number;
+    } & StoredEvent)[];
   }
 
   /** The last good list from a source; null if there is none, or if it cannot be unpacked. */

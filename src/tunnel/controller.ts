@@ -51,6 +51,9 @@ export interface Left {
   network: HostNetwork;
 }
 
+/** `error` says why the tunnel is in that state, if something failed. */
+export type StateListener = (state: State, error: string | null) => void;
+
 /**
  * Owns one tunnel. One queue puts all work in order; a new connect or disconnect interrupts whatever is under way, so
  * that disconnect always wins. If anything fails, the firewall stays as it was or blocks everything.
@@ -69,7 +72,7 @@ export class Controller {
   private error: string | null = null;
   /** Set while the tunnel is being removed, and afterwards. */
   private ending: Promise<void> | null = null;
-  private readonly listeners = new Set<(state: State) => void>();
+  private readonly listeners = new Set<StateListener>();
 
   constructor(private readonly deps: Deps) {}
 
@@ -92,7 +95,7 @@ export class Controller {
   }
 
   /** Calls back after every change of state. */
-  onChange(listener: (state: State) => void): void {
+  onChange(listener: StateListener): void {
     this.listeners.add(listener);
   }
 
@@ -475,7 +478,7 @@ export class Controller {
 
   private enter(event: Event): void {
     this.current = transition(this.current, event);
-    for (const listener of this.listeners) listener(this.current);
+    for (const listener of this.listeners) listener(this.current, this.error);
   }
 
   private interrupt(reason: string): AbortSignal {

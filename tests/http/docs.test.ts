@@ -25,6 +25,8 @@ const ENDPOINTS = [
   "post /api/tunnels/{name}/disconnect",
   "delete /api/tunnels/{name}",
   "get /api/devices",
+  "get /api/devices/self",
+  "get /api/events",
   "put /api/devices/{id}",
   "delete /api/devices/{id}",
   "put /api/default-exit",

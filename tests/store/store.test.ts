@@ -66,7 +66,7 @@ test("stored data is there after opening again", () => {
 
 test("a database of the first version is upgraded with its data", () => {
   withStored((directory) => {
-    for (const table of ["lists", "devices"]) change(fileOf(directory), `DROP TABLE ${table}`);
+    for (const table of ["lists", "devices", "events"]) change(fileOf(directory), `DROP TABLE ${table}`);
     change(fileOf(directory), "PRAGMA user_version = 1");
     opened(directory, (store) => {
       expect([store.alert, store.servers(), store.read("provider")]).toEqual([null, [SERVER], "custom"]);
@@ -78,7 +78,7 @@ test("a database of the first version is upgraded with its data", () => {
 
 test("a database of the version before devices is upgraded with its data", () => {
   withStored((directory) => {
-    change(fileOf(directory), "DROP TABLE devices");
+    for (const table of ["devices", "events"]) change(fileOf(directory), `DROP TABLE ${table}`);
     change(fileOf(directory), "PRAGMA user_version = 2");
     opened(directory, (store) => {
       expect([store.alert, store.servers(), store.devices()]).toEqual([null, [SERVER], []]);
