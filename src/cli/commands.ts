@@ -223,14 +223,11 @@ function addDeviceCommands(program: Command): void {
     async (api, _, only) => (await loadDevices()).listDevices(api, only),
   );
   asking(
-    command(program, "device", "choose the exit of a device of the LAN, or name it")
+    command(program, "device", "choose the exit of a device of the LAN, name it, or forget both")
       .argument("<device>", "its id or its name")
-      .addArgument(new Argument("<what>").choices(["exit", "name"]))
-      .argument("<exit or name>"),
-    async (api, [device = "", what, text = ""]) => {
-      const { moveDevice, nameDevice } = await loadDevices();
-      return what === "exit" ? moveDevice(api, device, text) : nameDevice(api, device, text);
-    },
+      .addArgument(new Argument("<action>", "what to do").choices(["exit", "name", "forget"]))
+      .argument("[exit or name]", "for exit: a tunnel, or blocked; for name: 1 to 64 characters"),
+    async (api, args) => (await loadDevices()).changeDevice(api, args),
   );
   asking(
     command(

@@ -32,9 +32,9 @@ test("a tunnel is connected, listed, disconnected and removed", async () => {
   );
   expect(await portcullis("tunnels", "--names")).toEqual(ok("main\ntv\n"));
   expect((await portcullis("tunnels")).stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
-    ["Tunnel", "State", "Server", "Error"],
-    ["main", "connected", `${OWN.name} (${OWN.location})`],
-    ["tv", "connected", "se-1 (Stockholm, Sweden)"],
+    ["Tunnel", "State", "Server", "Devices"],
+    ["main", "connected", `${OWN.name} (${OWN.location})`, "0"],
+    ["tv", "connected", "se-1 (Stockholm, Sweden)", "0"],
     [""],
   ]);
   expect(JSON.parse((await portcullis("tunnels", "--json")).stdout)).toEqual({
