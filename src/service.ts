@@ -103,6 +103,7 @@ function answersOf(graph: Graph): OperatorAnswers {
     "killswitch/on": () => turn(true),
     "killswitch/off": () => turn(false),
     backup: async () => backup.take(),
+    "restore/changes": (contents) => backup.changes(contents),
     restore: ({ contents, may }) => backup.restore(contents, may),
     "servers/update": (options) => updates.update(httpsClient.send, options),
     account: () => account.show(),

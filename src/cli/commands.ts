@@ -100,7 +100,8 @@ export function addBackupCommands(program: Command): void {
     .option("--plain", "do not encrypt: anyone who can read the file has your keys")
     .action(async (flags: ExportFlags) => (await loadBackup()).exportBackup(host, flags));
   withPassphrase(command(program, "restore", "read a backup from standard input"))
-    .option("--replace", "replace servers that have the same name")
+    .option("--replace", "replace servers, tunnels and devices that are here already")
+    .option("--dry-run", "show what would change of tunnels and devices, and change nothing")
     .option("--killswitch-off", "turn the kill switch off if it was off when the backup was made")
     .option("--json", "print JSON")
     .action((flags: RestoreFlags) =>

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Changes } from "../backup/changes.ts";
 import type { Contents } from "../backup/contents.ts";
 import type { Permissions, Restored } from "../backup/restore.ts";
 import { messageOf } from "../errors.ts";
@@ -20,6 +21,8 @@ export type OperatorRequests = {
   "killswitch/on": [null, null];
   "killswitch/off": [null, null];
   backup: [null, Contents];
+  /** The argument is a backup's contents. */
+  "restore/changes": [unknown, Changes];
   restore: [{ contents: unknown; may: Permissions }, Restored];
   "servers/update": [{ force: boolean }, Updated];
   account: [null, ShownAccount];
