@@ -107,6 +107,7 @@ function answersOf(graph: Graph): OperatorAnswers {
     "direct/on": () => devices.setDirect(true),
     "direct/off": () => devices.setDirect(false),
     backup: async () => backup.take(),
+    "restore/changes": (contents) => backup.changes(contents),
     restore: ({ contents, may }) => backup.restore(contents, may),
     "servers/update": (options) => updates.update(httpsClient.send, options),
     account: () => account.show(),

@@ -60,6 +60,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   backup: [
     "system/host.ts",
+    "killswitch/policy.ts",
     "devices",
     "wireguard",
     "servers",

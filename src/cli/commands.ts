@@ -117,7 +117,8 @@ export function addBackupCommands(program: Command): void {
     .option("--plain", "do not encrypt: anyone who can read the file has your keys")
     .action(async (flags: ExportFlags) => (await loadBackup()).exportBackup(host, flags));
   withPassphrase(command(program, "restore", "read a backup from standard input"))
-    .option("--replace", "replace servers that have the same name")
+    .option("--replace", "replace servers, tunnels and devices that are here already")
+    .option("--dry-run", "show what would change of tunnels and devices, and change nothing")
     .option("--killswitch-off", "turn the kill switch off if it was off when the backup was made")
     .option("--direct", "let devices leave outside the tunnel if the backup says so")
     .option("--json", "print JSON")
@@ -241,14 +242,11 @@ function addDeviceCommands(program: Command): void {
     async (api, _, only) => (await loadDevices()).listDevices(api, only),
   );
   asking(
-    command(program, "device", "choose the exit of a device of the LAN, or name it")
+    command(program, "device", "choose the exit of a device of the LAN, name it, or forget both")
       .argument("<device>", "its id or its name")
-      .addArgument(new Argument("<what>").choices(["exit", "name"]))
-      .argument("<exit or name>"),
-    async (api, [device = "", what, text = ""]) => {
-      const { moveDevice, nameDevice } = await loadDevices();
-      return what === "exit" ? moveDevice(api, device, text) : nameDevice(api, device, text);
-    },
+      .addArgument(new Argument("<action>", "what to do").choices(["exit", "name", "forget"]))
+      .argument("[exit or name]", "for exit: a tunnel, or blocked; for name: 1 to 64 characters"),
+    async (api, args) => (await loadDevices()).changeDevice(api, args),
   );
   asking(
     command(

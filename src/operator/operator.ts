@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Changes } from "../backup/changes.ts";
 import type { Contents } from "../backup/contents.ts";
 import type { Permissions, Restored } from "../backup/restore.ts";
 import type { Direct } from "../devices/direct.ts";
@@ -24,6 +25,8 @@ export type OperatorRequests = {
   "direct/on": [null, Direct];
   "direct/off": [null, Direct];
   backup: [null, Contents];
+  /** The argument is a backup's contents. */
+  "restore/changes": [unknown, Changes];
   restore: [{ contents: unknown; may: Permissions }, Restored];
   "servers/update": [{ force: boolean }, Updated];
   account: [null, ShownAccount];

@@ -134,7 +134,7 @@ const SCRATCH = "/dev/shm";
 /** The suffixes of the files that belong to a SQLite database. */
 const SUFFIXES = ["", "-wal", "-shm", "-journal"];
 
-/** Null if the file is not a database, or is damaged or another program's. */
+/** Null if the file is not a database, or is damaged or another program's. Throws if it is of a newer version. */
 function soundDatabase(directory: string): Database | null {
   // SQLite gives the other files of a database the mode of the database.
   for (const suffix of SUFFIXES) tighten(join(directory, NAME + suffix));
@@ -143,6 +143,7 @@ function soundDatabase(directory: string): Database | null {
   let sound = false;
   try {
     prepare(database);
+    refuseNewer(database, directory);
     sound = isSound(database);
   } catch (error) {
     if (!isDamage(error)) throw error;
@@ -167,6 +168,17 @@ function prepare(database: Database): void {
     for (const table of STEPS.slice(version).flat()) database.run(table);
     database.run(`PRAGMA user_version = ${VERSION}`);
   })();
+}
+
+/** Each version adds to the tables: a number alone may be a damaged one, and other tables another program's. */
+function refuseNewer(database: Database, directory: string): void {
+  const present = new Set(schemaOf(database));
+  if (versionOf(database) <= VERSION || present.size <= tablesOf(VERSION).length) return;
+  if (!tablesOf(VERSION).every((table) => present.has(table))) return;
+  throw new GatewayError(
+    "unable",
+    `The database is of a newer version of Portcullis and stays as it is. Install that version again, or move ${join(directory, NAME)} away to begin with an empty one.`,
+  );
 }
 
 /** The statements that create the tables of a version, by table name. */

@@ -179,6 +179,9 @@ test("a name comes from the person, else from the DHCP lease", async () => {
     world.host.setNeighbour(`192.168.7.${mac.slice(-2)}`, "lan0", mac, "STALE");
   const names = async () => (await world.devices.list()).devices.map(({ name }) => name);
   expect(await names()).toEqual(["living-room", "", ""]);
+  world.host.files.set("/etc/pihole/dhcp.leases", `1767229200 ${PHONE} 192.168.7.30 phone *\n`);
+  expect(await names()).toEqual(["living-room", "phone", ""]);
+  world.host.files.delete("/etc/pihole/dhcp.leases");
   await world.devices.assign(TV, { name: "TV" });
   expect(await names()).toEqual(["TV", "", ""]);
   await world.devices.forget(TV);
