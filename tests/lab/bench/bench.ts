@@ -9,7 +9,7 @@ import { measureMemory } from "./memory.ts";
 import { measurePackets } from "./packets.ts";
 import { measurePrograms } from "./programs.ts";
 import { measureStart } from "./start.ts";
-import { measureStatus, measureStatusPrograms } from "./status.ts";
+import { measureFlushes, measureStatus, measureStatusPrograms } from "./status.ts";
 import { measureSwitch } from "./switch.ts";
 import { tableOf } from "./table.ts";
 import { measureThroughput } from "./throughput.ts";
@@ -60,7 +60,7 @@ const before = machine();
 
 await step("packets", () => measurePackets(effort.packetTurns));
 await withContest(
-  ["connect", "switch", "throughput", "status", "start", "memory", "devices"],
+  ["connect", "switch", "throughput", "status", "flushes", "start", "memory", "devices"],
   program,
   async (contest) => {
     for (const delayMs of [0, DELAY_MS]) {
@@ -72,6 +72,7 @@ await withContest(
     await contest.delay(0);
     await step("throughput", () => measureThroughput(contest, effort.streams));
     await step("status", () => measureStatus(contest.portcullis, effort.questions));
+    await step("flushes", () => measureFlushes(contest.portcullis, effort.flushes));
     await step("start", () => measureStart(contest.portcullis, effort.starts));
     await step("devices", () => measureDevices(contest.portcullis, effort.moves));
     await step("memory", () => measureMemory(contest.portcullis, effort.load));
