@@ -31,7 +31,12 @@ export async function measureStatus(side: Portcullis, count: number): Promise<Me
 
 /** How long after the order to flush the ruleset the status says that the kill switch is not active. */
 export async function measureFlushes(side: Portcullis, rounds: number): Promise<Measurement[]> {
-  const program = [process.execPath, join(import.meta.dir, "../race.ts"), `${side.gateway.port}`, `${rounds}`];
+  const program = [
+    process.execPath,
+    join(import.meta.dir, "../race.ts"),
+    `${side.gateway.port}`,
+    `${rounds}`,
+  ];
   await side.connect(0);
   const { stdout, stderr } = await side.lab.exec(side.lab.namespaces.gateway, program);
   if (stdout === "") throw new Error(stderr);
@@ -42,9 +47,7 @@ export async function measureFlushes(side: Portcullis, rounds: number): Promise<
   const line = (name: string, unit: string, value: number, limit: number) =>
     measurementOf({ name: `flush to the status, ${name}`, unit, portcullis: [value], aim: atMost(limit) });
   return [
-    ...[50, 90, 99].map((part) =>
-      line(`${part}th percentile`, "ms", percentile(seen, part), SEEN_WITHIN_MS),
-    ),
+    ...[50, 90, 99].map((part) => line(`${part}th percentile`, "ms", percentile(seen, part), SEEN_WITHIN_MS)),
     line(`later than ${SEEN_WITHIN_MS} ms or never, of ${rounds}`, "", late.length, 0),
   ];
 }
