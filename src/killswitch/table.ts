@@ -12,9 +12,15 @@ export function listTable(host: Host): Promise<string | null> {
   return host.run(["nft", ...SPELLING, "list", "table", ...TABLE.split(" ")]).catch(() => null);
 }
 
+/**
+ * The end of the echo. The kernel reports the new generation after the commit; then the end of `nft` waits until the
+ * kernel has freed the former table (nf_tables_api.c, `nft_rcv_nl_event`), which takes some 8 ms.
+ */
+const COMMITTED = "\n# new generation ";
+
 /** Replaces the table by that of `ruleset`; returns nft's echo, in the spelling of `listTable`. */
 export function loadTable(host: Host, ruleset: string): Promise<string> {
-  return host.run(["nft", "-e", ...SPELLING, "-f", "-"], { stdin: ruleset });
+  return host.run(["nft", "-e", ...SPELLING, "-f", "-"], { stdin: ruleset, until: COMMITTED });
 }
 
 /** Changes elements of the table's sets in one transaction. */

@@ -40,6 +40,8 @@ export interface RunOptions {
   /** The program handles keys: its standard error is not quoted. */
   secret?: boolean;
   timeoutMs?: number;
+  /** Once this has been printed, the program has done its work: its end is not waited for. */
+  until?: string;
   /** Kills the program when aborted. */
   signal?: AbortSignal;
 }

@@ -64,7 +64,7 @@ export class LinuxHost implements Host {
         ...(options.signal && { signal: options.signal }),
       }),
     );
-    const outcome = await outcomeOf(child, timeoutMs);
+    const outcome = await outcomeOf(child, timeoutMs, options.until);
     if (outcome?.code === 0) return outcome.stdout;
     options.signal?.throwIfAborted();
     if (outcome === null)
@@ -252,11 +252,18 @@ function nameOf(argv: readonly string[]): string {
   return argv.slice(0, 2).join(" ");
 }
 
-/** The result of a program; null if it took too long and was killed. */
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** The result of a program, or what it has printed up to `until`; null if it took too long and was killed. */
 async function outcomeOf(
   child: Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">,
   timeoutMs: number,
-): Promise<{ code: number; stdout: string; stderr: string } | null> {
+  until?: string,
+): Promise<Outcome | null> {
   const late = Promise.withResolvers<null>();
   let isLate = false;
   let timer = setTimeout(() => {
@@ -264,9 +271,32 @@ async function outcomeOf(
     child.kill("SIGKILL");
     timer = setTimeout(() => late.resolve(null), KILLED_WITHIN_MS);
   }, timeoutMs);
-  const work = Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  const ended = await Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
-  if (ended === null || isLate) return null;
-  const [code, stdout, stderr] = ended;
-  return { code, stdout, stderr };
+  const done = Promise.withResolvers<Outcome>();
+  const output =
+    until === undefined
+      ? child.stdout.text()
+      : textOf(child.stdout, until, (stdout) => done.resolve({ code: 0, stdout, stderr: "" }));
+  const work = Promise.all([child.exited, output, child.stderr.text()]);
+  const ended = Promise.race([work, late.promise])
+    .finally(() => clearTimeout(timer))
+    .then((end) => (end === null || isLate ? null : { code: end[0], stdout: end[1], stderr: end[2] }));
+  return Promise.race([done.promise, ended]);
+}
+
+/** Reads to the end, so that the program can print the rest; `onSeen` gets the text up to `until`. */
+async function textOf(
+  stream: AsyncIterable<Uint8Array>,
+  until: string,
+  onSeen: (text: string) => void,
+): Promise<string> {
+  const decoder = new TextDecoder();
+  const parts: string[] = [];
+  let tail = "";
+  for await (const chunk of stream) {
+    const part = decoder.decode(chunk, { stream: true });
+    parts.push(part);
+    tail = tail.slice(-until.length) + part;
+    if (tail.includes(until)) onSeen(parts.join(""));
+  }
+  return parts.join("");
 }
