@@ -34,15 +34,20 @@ export function dnsChains(policy: Policy): string[] {
       ...carrying.flatMap((tunnel) => redirect(tunnel, lans, `oifname "${tunnel.interface}" ${OWN_QUERY}`)),
       ...toLans.flatMap((to) => current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${DNS}`))),
     ]),
+    keepDnsInside(policy),
   ];
 }
 
 /**
- * The output chain still sees the interface from before the redirection, and NAT the actual one. It sees the first
- * packet; the kernel drops a later one that leaves by another interface than the one it was masqueraded for.
+ * The output chain still sees the interface from before the redirection, and this hook the actual one. Not a NAT chain:
+ * the kernel skips it for a connection that a NAT chain of another program has translated.
  */
-export function keepDnsInside(): string {
-  return `oifname != "lo" ct status dnat ${DNS} drop comment "redirected DNS queries leave only through the tunnel"`;
+function keepDnsInside({ carrying }: Policy): string {
+  const tunnels = carrying.map((tunnel) => tunnel.interface);
+  return chain("keep_dns_inside", "type filter hook postrouting priority filter; policy accept;", [
+    ...among("oifname", tunnels).map((inside) => `${inside} accept comment "inside a tunnel"`),
+    `oifname != "lo" ct status dnat ${DNS} drop comment "redirected DNS queries leave only through the tunnel"`,
+  ]);
 }
 
 /** Queries that were meant for a resolver on the LAN: the output chain still sees the LAN's interface. */

@@ -1,4 +1,3 @@
-import { keepDnsInside } from "./dns.ts";
 import { among, chain } from "./match.ts";
 import type { Policy } from "./policy.ts";
 
@@ -12,6 +11,5 @@ export function sourceNat({ carrying }: Policy): string {
     ...among("oifname", tunnels).map(
       (inside) => `${inside} masquerade comment "the server accepts only the tunnel's address"`,
     ),
-    keepDnsInside(),
   ]);
 }
