@@ -5,6 +5,8 @@ import { type FirewallTunnel, MAIN, mainTunnels, type Policy } from "./policy.ts
 import { refuse } from "./strangers.ts";
 
 export const DNS = "meta l4proto { tcp, udp } th dport 53";
+/** What a resolver on the gateway answers: also over TLS and QUIC (RFC 7858, RFC 9250). Over HTTPS it looks like a page. */
+export const TO_RESOLVER = "meta l4proto { tcp, udp } th dport { 53, 853 }";
 /** The "recursion desired" bit: set in a query to a resolver, clear in a resolver's own queries to name servers. */
 const OWN_QUERY = "udp dport 53 @th,87,1 1";
 
@@ -67,17 +69,16 @@ export function refuseOthersDns({ lans, carrying }: Policy): string[] {
     others.flatMap(({ zone }) =>
       refuse(
         'comment "a resolver on the gateway would query by another exit"',
-        `${from} ct zone ${zone} ${DNS} `,
+        `${from} ct zone ${zone} ${TO_RESOLVER} `,
       ),
     ),
   );
 }
 
-/** Includes DNS over TLS. */
 export function refuseClearDns(lan: Lan): string[] {
   return byFamily("daddr", lan.prefixes).map(
     (to) =>
-      `oifname "${lan.interface}" ${to} meta l4proto { tcp, udp } th dport { 53, 853 } reject comment "a resolver on the LAN would query the internet in clear text"`,
+      `oifname "${lan.interface}" ${to} ${TO_RESOLVER} reject comment "a resolver on the LAN would query the internet in clear text"`,
   );
 }
 
