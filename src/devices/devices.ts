@@ -93,6 +93,11 @@ export class Devices {
     });
   }
 
+  /** Calls back after devices have changed, a few times a second at most. */
+  onChange(listener: () => void): void {
+    this.updates.onTold = listener;
+  }
+
   /** The number of known devices by exit, also of the exits that none has. */
   counts(): Record<string, number> {
     const counts = new Map([...this.deps.tunnelNames(), "blocked"].map((exit) => [exit, 0]));

@@ -19,6 +19,8 @@ export class Updates {
   private readonly told = new Map<Mac, DeviceUpdate>();
   private readonly changed = new Set<Mac>();
   private isGathering = false;
+  /** Called after listeners have been told. */
+  onTold = () => {};
 
   constructor(private readonly deps: Deps) {}
 
@@ -41,6 +43,7 @@ export class Updates {
     const rows = await this.deps.rowsOf(ids);
     const byId = new Map<string, DeviceUpdate>(rows.map((row) => [row.id, row]));
     for (const id of ids) this.tellOf(id, byId.get(id));
+    this.onTold();
     this.isGathering = false;
     this.touch([]);
   }

@@ -67,8 +67,7 @@ export class Controller {
   /** Why the tunnel's links and routes may differ from what the state requires, or null. */
   unsettled: string | null = null;
   private error: string | null = null;
-  /** Set while the tunnel is being removed, and afterwards. */
-  private ending: Promise<void> | null = null;
+  private removal: Promise<void> | null = null;
   private readonly listeners = new Set<(state: State) => void>();
 
   constructor(private readonly deps: Deps) {}
@@ -83,6 +82,16 @@ export class Controller {
 
   get lans(): HostNetwork["lans"] {
     return this.network.lans;
+  }
+
+  /** Set while the tunnel is being removed, and afterwards. */
+  get ending(): Promise<void> | null {
+    return this.removal;
+  }
+
+  /** Whether a connect is under way or waits for its turn. */
+  get isAsked(): boolean {
+    return this.pending !== null;
   }
 
   /** Whether traffic that is sent into the tunnel is answered. */
@@ -143,10 +152,10 @@ export class Controller {
     this.pending = pending;
     this.queue
       .add(() => this.moveTo(wanted, signal, answer.resolve))
-      .catch(answer.reject)
       .finally(() => {
         if (this.pending === pending) this.pending = null;
-      });
+      })
+      .catch(answer.reject);
     return answer.promise;
   }
 
@@ -158,11 +167,11 @@ export class Controller {
 
   /** Disconnects for good, and leaves nothing in the kernel. If it throws, the tunnel can be used again. */
   end(): Promise<void> {
-    this.ending ??= this.leave().catch((error: unknown) => {
-      this.ending = null;
+    this.removal ??= this.leave().catch((error: unknown) => {
+      this.removal = null;
       throw error;
     });
-    return this.ending;
+    return this.removal;
   }
 
   private async leave(): Promise<void> {
@@ -416,22 +425,23 @@ export class Controller {
   /** `place` is the country or city that was asked for, if it was one. */
   private arrive(session: Session, place: string | undefined, since = this.deps.host.monotonic()): void {
     const { provider, name } = session.server;
-    const { savedState, host } = this.deps;
+    const { savedState, host, slot } = this.deps;
     const wanted = place === undefined ? {} : { wanted: place };
     this.aim = { provider, name, ...wanted, since: host.now() - (host.monotonic() - since) };
-    savedState.saveConnection(this.aim, this.deps.name);
+    savedState.saveConnection(this.aim, this.deps.name, slot.number);
     this.dialled = null;
     this.error = null;
     this.enter({ type: "arrive", session, since });
   }
 
   private async endTunnel(): Promise<void> {
+    const { savedState, name, slot } = this.deps;
     const former = carriedBy(this.current);
     this.error = null;
     this.aim = null;
     this.enter({ type: "disconnect" });
     try {
-      this.deps.savedState.saveConnection(null, this.deps.name);
+      savedState.saveConnection(null, name, slot.number);
       await together([this.updateKillSwitch(), former === null ? null : this.deps.kernel.close(former.link)]);
     } catch (error) {
       await this.settle();

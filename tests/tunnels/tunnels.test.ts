@@ -323,20 +323,26 @@ describe("after a restart", () => {
     },
   );
 
-  claim("each tunnel that is gone comes back to its server", async (gateway) => {
-    const { host } = gateway;
-    await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
-    await opened(gateway, "idle");
-    for (const link of ["wg0", "wg2"]) host.removeLink(link);
-    await gateway.restart();
-    gateway.watch();
-    await host.pass(3_000);
-    expect(gateway.tunnels.all().map(({ name, controller }) => [name, controller.state.name])).toEqual([
-      ["main", "connected"],
-      ["idle", "disconnected"],
-      ["tv", "connected"],
-    ]);
-  });
+  claim(
+    "each tunnel that is gone comes back to its server, and one that never had a server does not",
+    async (gateway) => {
+      const { host } = gateway;
+      await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+      const idle = await opened(gateway, "idle");
+      await settled(gateway, idle.connect(THREE));
+      await settled(gateway, idle.disconnect());
+      await opened(gateway, "never-connected");
+      for (const link of ["wg0", "wg2"]) host.removeLink(link);
+      await gateway.restart();
+      gateway.watch();
+      await host.pass(3_000);
+      expect(gateway.tunnels.all().map(({ name, controller }) => [name, controller.state.name])).toEqual([
+        ["main", "connected"],
+        ["idle", "disconnected"],
+        ["tv", "connected"],
+      ]);
+    },
+  );
 
   claim("a second tunnel that cannot be taken up does not keep main from starting", async (gateway) => {
     const { host } = gateway;
