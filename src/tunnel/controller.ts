@@ -122,10 +122,10 @@ export class Controller {
 
   /** Removes what could not be adopted, and reconnects to the last server. To be called with the kill switch in place. */
   async begin({ links, known, network }: Left): Promise<void> {
-    const { kernel, slot, autoconnect, host, log } = this.deps;
+    const { kernel, autoconnect, host, log } = this.deps;
     const kept = carriedBy(this.current);
     if (kept !== null && !network.online) this.error = outageOf(network.uplink);
-    for (const link of links) if (slot.links.includes(link) && link !== kept?.link) await kernel.close(link);
+    await kernel.closeOthers(links, kept);
     if (kept !== null) return log.info(`the tunnel to ${kept.server.name} is up already: adopting it`);
     const { saved } = this;
     const server = autoconnect && saved !== null ? known.server(saved.provider, saved.name) : null;
@@ -451,14 +451,12 @@ export class Controller {
 
   /** Makes the kernel match the state. `repair` retries what fails. */
   private async settle(): Promise<void> {
-    const { kernel, killSwitch, slot, log } = this.deps;
+    const { kernel, killSwitch, log } = this.deps;
     try {
       await this.updateKillSwitch();
       const session = carriedBy(this.current);
       const present = await kernel.links();
-      for (const link of slot.links) {
-        if (present.includes(link) && link !== session?.link) await kernel.close(link);
-      }
+      await kernel.closeOthers(present, session);
       if (session !== null && present.includes(session.link)) {
         await kernel.restore(session, killSwitch.network.uplinkMtu);
       }

@@ -5,7 +5,7 @@ import { MAIN } from "../killswitch/policy.ts";
 import { type Alarm, Repairs } from "../killswitch/repairs.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Neighbour } from "../network/neighbours.ts";
-import { allSlots, MAIN_SLOT, MARK_MASK, MOST_TUNNELS, slotOf } from "../network/slot.ts";
+import { allSlots, MAIN_SLOT, MOST_TUNNELS, slotOf } from "../network/slot.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Known } from "../tunnel/adoption.ts";
@@ -272,8 +272,7 @@ export class Tunnels {
     const known = this.all().map(({ slot }) => slot.mark);
     for (const slot of allSlots(base).filter(({ mark }) => !known.includes(mark))) {
       for (const link of slot.links.filter((each) => links.includes(each))) {
-        const device = await this.kernel.device(link);
-        if (device === null || (device.fwmark & MARK_MASK) !== slot.mark) continue;
+        if (!(await this.kernel.isTunnel(link, slot))) continue;
         log.warn(`removing ${link}, which belongs to no known tunnel`);
         await this.kernel.close(link);
       }
