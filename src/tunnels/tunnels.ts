@@ -59,7 +59,9 @@ export class Tunnels {
   constructor(private readonly deps: TunnelsDeps) {
     const { host, base, alarm } = deps;
     this.killSwitch = deps.killSwitch;
-    this.otherFirewalls = new OtherFirewalls(host, alarm, base);
+    this.otherFirewalls = new OtherFirewalls(host, alarm, base, () =>
+      this.all().flatMap(({ slot }) => slot.links),
+    );
     this.resolver = new Resolver({ ...deps, killSwitch: this.killSwitch });
     this.roundTrips = new RoundTrips(host);
     this.kernel = new Kernel(host, slotOf(MAIN_SLOT, base), deps.userspace);
@@ -211,8 +213,10 @@ export class Tunnels {
     const watching = new AbortController();
     this.others.set(name, { tunnel, number, watching });
     for (const listener of this.listeners) listener(tunnel);
-    if (this.watching !== null)
-      void tunnel.supervisor.watch(AbortSignal.any([this.watching, watching.signal]));
+    if (this.watching === null) return tunnel;
+    void tunnel.supervisor.watch(AbortSignal.any([this.watching, watching.signal]));
+    // Their rules may accept what enters the other tunnels only.
+    void this.otherFirewalls.look(this.killSwitch.network);
     return tunnel;
   }
 
