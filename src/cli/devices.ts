@@ -1,6 +1,7 @@
 import { type Device, DeviceList } from "../devices/schema.ts";
 import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
+import { parseMac } from "../mac.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
 import { printable, styled, table } from "./text.ts";
@@ -29,11 +30,15 @@ export async function setDefaultExit(api: Api, exit: string): Promise<Said> {
   return { json, text: `Devices without an exit of their own have the exit ${printable(exit)} now.\n` };
 }
 
-/** People name a device by its name, if no other has it. What is neither is sent as it is, for the gateway to judge. */
+/**
+ * People name a device by its name, if no other has it. What is neither is sent as it is, for the gateway to judge. A MAC
+ * address is never a name: a device can tell the DHCP server one of another as its name.
+ */
 async function idOf(api: Api, device: string): Promise<string> {
+  const mac = parseMac(device);
+  if (mac !== null) return mac;
   const { devices } = await api.get("/api/devices", DeviceList);
   const folded = device.normalize("NFC").toLowerCase();
-  if (devices.some(({ id }) => id === folded)) return folded;
   const named = devices.filter(({ name }) => name.toLowerCase() === folded);
   if (named.length > 1)
     throw new GatewayError(

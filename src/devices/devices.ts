@@ -49,7 +49,8 @@ export class Devices {
       (mac) => this.assignments.current.assigned.has(mac),
     );
     const { host: clock, publish } = deps;
-    this.updates = new Updates({ clock, publish, rowsOf: (ids) => this.rowsOf(ids) });
+    const known = () => new Set(this.ids);
+    this.updates = new Updates({ clock, publish, known, rowsOf: (ids) => this.rowsOf(ids) });
   }
 
   async list(): Promise<DeviceList> {
