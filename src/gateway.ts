@@ -1,5 +1,5 @@
 import type { Devices } from "./devices/devices.ts";
-import { GatewayError } from "./errors.ts";
+import { GatewayError, messageOf } from "./errors.ts";
 import type { GatewayEvent } from "./http/event.ts";
 import type { EventBus } from "./http/event-bus.ts";
 import type { Figures, Gateway } from "./http/gateway.ts";
@@ -68,6 +68,15 @@ export function gatewayOf(deps: Deps): Gateway {
       publish(async () => ({ type: "tunnel_update", payload: await rowOf(tunnel, state) })),
     ),
   );
+  tunnels.onRemoved((name) => publish(async () => ({ type: "tunnel_removed", payload: { name } })));
+  let counted = devices.counts();
+  devices.onChange(() => {
+    const before = counted;
+    counted = devices.counts();
+    for (const tunnel of tunnels.all())
+      if (counted[tunnel.name] !== before[tunnel.name])
+        publish(async () => ({ type: "tunnel_update", payload: await rowOf(tunnel) }));
+  });
   catalogue.onChange((provider, count) =>
     events.publish({ type: "server_update", payload: { provider, count } }),
   );
@@ -109,7 +118,11 @@ export function gatewayOf(deps: Deps): Gateway {
     leadTunnel: async (name, server, provider) => {
       // A name that is not a server's must not leave a new tunnel behind.
       catalogue.find(server, undefined, provider);
-      await reach(await tunnels.opened(name), server, provider);
+      const tunnel = await tunnels.opened(name);
+      await reach(tunnel, server, provider).catch(async (error: unknown) => {
+        await tunnels.dropUnused(tunnel).catch((why: unknown) => log.warn(`${name}: ${messageOf(why)}`));
+        throw error;
+      });
     },
     disconnectTunnel: (name) => tunnels.named(name).controller.disconnect(),
     removeTunnel: (name) => tunnels.remove(name),

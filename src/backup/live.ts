@@ -38,7 +38,7 @@ export function liveBackup(deps: Deps): LiveBackup {
     restore: async (contents, may) => {
       const checked = await checkedContents(contents);
       // The tunnel must not lose the server that it was made of, nor the memory of it.
-      const up = tunnels.all().find(({ controller }) => !isDown(controller.state));
+      const up = tunnels.all().find(({ controller }) => controller.isAsked || !isDown(controller.state));
       if (up !== undefined) {
         const command = up === tunnels.main ? "disconnect" : `tunnel ${up.name} disconnect`;
         throw new GatewayError(

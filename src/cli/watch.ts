@@ -80,6 +80,8 @@ function sentenceOf(event: GatewayEvent): string {
       return `${event.payload.provider} has ${event.payload.count} servers`;
     case "tunnel_update":
       return tunnelLineOf(event.payload);
+    case "tunnel_removed":
+      return `tunnel ${printable(event.payload.name)}: removed`;
     case "device_update":
       return `${deviceOf(event.payload)} is ${event.payload.online ? "online" : "offline"}, exit ${event.payload.exit}`;
     case "security_alert":

@@ -1,5 +1,5 @@
-import type { AlertCode } from "../alert.ts";
 import { parseAddress, unmapped } from "../address.ts";
+import type { AlertCode } from "../alert.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
@@ -55,7 +55,8 @@ export class Devices {
       (mac) => this.assignments.current.assigned.has(mac),
     );
     const { host: clock, publish } = deps;
-    this.updates = new Updates({ clock, publish, rowsOf: (ids) => this.rowsOf(ids) });
+    const known = () => new Set(this.ids);
+    this.updates = new Updates({ clock, publish, known, rowsOf: (ids) => this.rowsOf(ids) });
   }
 
   async list(): Promise<DeviceList> {
@@ -125,6 +126,11 @@ export class Devices {
       this.refuseUsed(tunnel);
       await remove();
     });
+  }
+
+  /** Calls back after devices have changed, a few times a second at most. */
+  onChange(listener: () => void): void {
+    this.updates.onTold = listener;
   }
 
   /** The number of known devices by exit, also of the exits that none has. */

@@ -1,4 +1,3 @@
-import { MAIN_SLOT, slotOf } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { chainsListed } from "./listing.ts";
 import { droppingChains } from "./table.ts";
@@ -6,6 +5,8 @@ import { droppingChains } from "./table.ts";
 /** The interfaces that the LAN's packets pass on their way into the tunnel. */
 export interface Passage {
   lans: readonly string[];
+  /** The interfaces that tunnels use. */
+  tunnels: readonly string[];
   /** Base name of the tunnel's interfaces. */
   base: string;
 }
@@ -34,9 +35,8 @@ export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacl
 }
 
 /** Whether the rules that a packet passes in a chain accept what the LAN sends, and the replies. */
-export function letsThrough(listing: string, chain: string, { lans, base }: Passage): boolean {
+export function letsThrough(listing: string, chain: string, { lans, tunnels }: Passage): boolean {
   const rules = rulesFrom(listing, chain).filter(acceptsAnything);
-  const tunnels = slotOf(MAIN_SLOT, base).links;
   const passes = (rule: string, from: string, to: string) =>
     matches(rule, "iif", from) && matches(rule, "oif", to);
   return lans.every((lan) =>

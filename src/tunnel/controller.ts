@@ -70,8 +70,7 @@ export class Controller {
   /** Why the tunnel's links and routes may differ from what the state requires, or null. */
   unsettled: string | null = null;
   private error: string | null = null;
-  /** Set while the tunnel is being removed, and afterwards. */
-  private ending: Promise<void> | null = null;
+  private removal: Promise<void> | null = null;
   private readonly listeners = new Set<StateListener>();
 
   constructor(private readonly deps: Deps) {}
@@ -86,6 +85,16 @@ export class Controller {
 
   get lans(): HostNetwork["lans"] {
     return this.network.lans;
+  }
+
+  /** Set while the tunnel is being removed, and afterwards. */
+  get ending(): Promise<void> | null {
+    return this.removal;
+  }
+
+  /** Whether a connect is under way or waits for its turn. */
+  get isAsked(): boolean {
+    return this.pending !== null;
   }
 
   /** Whether traffic that is sent into the tunnel is answered. */
@@ -116,10 +125,10 @@ export class Controller {
 
   /** Removes what could not be adopted, and reconnects to the last server. To be called with the kill switch in place. */
   async begin({ links, known, network }: Left): Promise<void> {
-    const { kernel, slot, autoconnect, host, log } = this.deps;
+    const { kernel, autoconnect, host, log } = this.deps;
     const kept = carriedBy(this.current);
     if (kept !== null && !network.online) this.error = outageOf(network.uplink);
-    for (const link of links) if (slot.links.includes(link) && link !== kept?.link) await kernel.close(link);
+    await kernel.closeOthers(links, kept);
     if (kept !== null) return log.info(`the tunnel to ${kept.server.name} is up already: adopting it`);
     const { saved } = this;
     const server = autoconnect && saved !== null ? known.server(saved.provider, saved.name) : null;
@@ -146,10 +155,10 @@ export class Controller {
     this.pending = pending;
     this.queue
       .add(() => this.moveTo(wanted, signal, answer.resolve))
-      .catch(answer.reject)
       .finally(() => {
         if (this.pending === pending) this.pending = null;
-      });
+      })
+      .catch(answer.reject);
     return answer.promise;
   }
 
@@ -161,11 +170,11 @@ export class Controller {
 
   /** Disconnects for good, and leaves nothing in the kernel. If it throws, the tunnel can be used again. */
   end(): Promise<void> {
-    this.ending ??= this.leave().catch((error: unknown) => {
-      this.ending = null;
+    this.removal ??= this.leave().catch((error: unknown) => {
+      this.removal = null;
       throw error;
     });
-    return this.ending;
+    return this.removal;
   }
 
   private async leave(): Promise<void> {
@@ -419,22 +428,23 @@ export class Controller {
   /** `place` is the country or city that was asked for, if it was one. */
   private arrive(session: Session, place: string | undefined, since = this.deps.host.monotonic()): void {
     const { provider, name } = session.server;
-    const { savedState, host } = this.deps;
+    const { savedState, host, slot } = this.deps;
     const wanted = place === undefined ? {} : { wanted: place };
     this.aim = { provider, name, ...wanted, since: host.now() - (host.monotonic() - since) };
-    savedState.saveConnection(this.aim, this.deps.name);
+    savedState.saveConnection(this.aim, this.deps.name, slot.number);
     this.dialled = null;
     this.error = null;
     this.enter({ type: "arrive", session, since });
   }
 
   private async endTunnel(): Promise<void> {
+    const { savedState, name, slot } = this.deps;
     const former = carriedBy(this.current);
     this.error = null;
     this.aim = null;
     this.enter({ type: "disconnect" });
     try {
-      this.deps.savedState.saveConnection(null, this.deps.name);
+      savedState.saveConnection(null, name, slot.number);
       await together([this.updateKillSwitch(), former === null ? null : this.deps.kernel.close(former.link)]);
     } catch (error) {
       await this.settle();
@@ -444,14 +454,12 @@ export class Controller {
 
   /** Makes the kernel match the state. `repair` retries what fails. */
   private async settle(): Promise<void> {
-    const { kernel, killSwitch, slot, log } = this.deps;
+    const { kernel, killSwitch, log } = this.deps;
     try {
       await this.updateKillSwitch();
       const session = carriedBy(this.current);
       const present = await kernel.links();
-      for (const link of slot.links) {
-        if (present.includes(link) && link !== session?.link) await kernel.close(link);
-      }
+      await kernel.closeOthers(present, session);
       if (session !== null && present.includes(session.link)) {
         await kernel.restore(session, killSwitch.network.uplinkMtu);
       }

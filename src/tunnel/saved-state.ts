@@ -91,10 +91,10 @@ export class SavedState {
     return this.tunnels().get(tunnel)?.connection ?? null;
   }
 
-  saveConnection(connection: Connection | null, tunnel: string = MAIN): void {
+  /** A tunnel other than `main` is first saved when it has a server. */
+  saveConnection(connection: Connection | null, tunnel: string = MAIN, slot: number = MAIN_SLOT): void {
     if (tunnel === MAIN) this.keep("connection", JSON.stringify(connection));
-    const saved = this.tunnels().get(tunnel);
-    if (saved !== undefined) this.saveTunnel(tunnel, { ...saved, connection });
+    else if (connection !== null || this.tunnels().has(tunnel)) this.saveTunnel(tunnel, { slot, connection });
   }
 
   /** The tunnels other than `main`, by name. */
@@ -102,7 +102,7 @@ export class SavedState {
     return savedTunnelsIn(this.values);
   }
 
-  saveTunnel(name: string, tunnel: SavedTunnel): void {
+  private saveTunnel(name: string, tunnel: SavedTunnel): void {
     this.keep(tunnelKey(name), JSON.stringify(tunnel));
   }
 

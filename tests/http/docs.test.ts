@@ -87,6 +87,7 @@ test("each message of /ws is a schema of its own, named as its type", async () =
   expect(Object.keys(messages)).toEqual([
     "status_change",
     "tunnel_update",
+    "tunnel_removed",
     "server_update",
     "device_update",
     "security_alert",

@@ -233,6 +233,20 @@ describe("another firewall that begins to drop what is forwarded", () => {
     expect((await gateway.status()).error).toBeNull();
   });
 
+  claim("for a new tunnel only is reported as soon as there is one", async (gateway) => {
+    const { host, tunnels } = gateway;
+    const passing = ["wg0", "wg1"].flatMap((link) => [
+      `oifname "${link}" accept`,
+      `iifname "${link}" accept`,
+    ]);
+    host.setOtherTable("ip filter", filter(...passing));
+    await host.pass(3_000);
+    expect(gateway.alerts).toEqual([]);
+    await tunnels.opened("tv");
+    await host.pass(0);
+    expect(gateway.alerts).toEqual(["forwarding_dropped"]);
+  });
+
   claim("is found within 5 min without an event", async (gateway) => {
     const { host } = gateway;
     host.mute = true;

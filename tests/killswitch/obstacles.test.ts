@@ -7,7 +7,7 @@ import { inNamespace } from "./namespace.ts";
 
 const { test } = needsRoot;
 
-const PASSAGE = { lans: ["lan0"], base: "wg" };
+const PASSAGE = { lans: ["lan0"], tunnels: ["wg0", "wg1"], base: "wg" };
 
 /** A table of another program, whose chain of that name drops by policy. */
 function table(name: string, ...rules: readonly string[]): string {
@@ -103,6 +103,13 @@ test.each(REMEDIES)("%s: is the remedy if %s drops", (remedy, chain, text) =>
     expect(await obstaclesTo(host, PASSAGE)).toEqual([]);
   }),
 );
+
+test("rules that accept what enters one tunnel are an obstacle to another", () => {
+  const links = PASSAGE.tunnels.map((link) => `iifname "lan0" oifname "${link}" accept`);
+  const text = table("ip filter", ...links, "ct state established accept");
+  expect(letsThrough(text, "FORWARD", PASSAGE)).toBe(true);
+  expect(letsThrough(text, "FORWARD", { ...PASSAGE, tunnels: ["wg0", "wg1", "wg2", "wg3"] })).toBe(false);
+});
 
 test("the gateway's own table, a bridge's table and another hook are not obstacles", () =>
   inNamespace(async (host) => {
