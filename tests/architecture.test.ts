@@ -34,6 +34,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   tunnel: ["system", "wireguard", "network", "killswitch", "servers", "store"],
   devices: ["system/host.ts", "network", "killswitch/policy.ts", "store", "tunnel/name.ts"],
   tunnels: ["system/host.ts", "network", "killswitch", "servers", "tunnel"],
+  checks: ["system", "network", "killswitch", "store", "tunnel", "tunnels"],
   "providers/provider.ts": ["system/host.ts"],
   // Each provider's folder.
   "providers/*": ["system/host.ts", "wireguard", "providers/provider.ts"],
@@ -54,6 +55,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "tunnel/schema.ts",
     "tunnel/histogram.ts",
     "devices/schema.ts",
+    "checks/schema.ts",
     "http/swagger",
   ],
   backup: [
@@ -72,6 +74,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   operator: [
     "system/host.ts",
     "killswitch/report.ts",
+    "checks/schema.ts",
     "servers/updates.ts",
     "providers/provider.ts",
     "backup",
@@ -83,6 +86,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "tunnel",
     "tunnels",
     "devices",
+    "checks",
     "http/gateway.ts",
     "http/event.ts",
     "http/event-bus.ts",
@@ -96,7 +100,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "devices/devices.ts",
     "http/event-bus.ts",
   ],
-  "graph.ts": ["system", "servers", "tunnel", "tunnels", "providers", "ground.ts"],
+  "graph.ts": ["system", "servers", "tunnel", "tunnels", "checks", "providers", "ground.ts"],
+  "private-names.ts": ["graph.ts"],
   "service.ts": [
     "system",
     "network",
@@ -106,6 +111,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "operator",
     "gateway.ts",
     "graph.ts",
+    "private-names.ts",
   ],
   "serve.ts": [
     "system",
@@ -134,8 +140,11 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "http/event.ts",
     "http/schema.ts",
     "backup",
+    "checks",
     "operator",
+    "ground.ts",
     "graph.ts",
+    "private-names.ts",
     "install",
     "cli/completion",
   ],

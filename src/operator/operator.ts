@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Contents } from "../backup/contents.ts";
 import type { Permissions, Restored } from "../backup/restore.ts";
+import type { Checks } from "../checks/schema.ts";
 import { messageOf } from "../errors.ts";
 import type { Inspection } from "../killswitch/report.ts";
 import type { Log } from "../log.ts";
@@ -19,6 +20,8 @@ export type OperatorRequests = {
   killswitch: [given: null, answer: Inspection];
   "killswitch/on": [null, null];
   "killswitch/off": [null, null];
+  /** The checks, and the names that a report must not contain. */
+  report: [null, { checks: Checks; names: string[] }];
   backup: [null, Contents];
   restore: [{ contents: unknown; may: Permissions }, Restored];
   "servers/update": [{ force: boolean }, Updated];

@@ -148,7 +148,8 @@ test("such a server is neither added nor imported", () =>
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
     const log = { warn: () => {} };
     const events = new EventBus(host, log);
-    const gateway = gatewayOf({ tunnels, devices, catalogue, savedState, clock: host, events, log });
+    const checkup = { results: () => Promise.reject(new Error("nobody asks")) };
+    const gateway = gatewayOf({ tunnels, devices, catalogue, savedState, clock: host, events, checkup, log });
     const config = formatConfig({
       ...CONFIG,
       interface: { ...CONFIG.interface, addresses: ["192.168.7.5/32"] },
