@@ -88,7 +88,9 @@ export class Checkup {
       ),
       item("forwarding", "Forwarding", async () => forwardingFinding(await inspection())),
       item("clock", "Clock", () => clockFinding(host, savedState.handshake())),
-      item("uplink", "Uplink", async () => uplinkFinding(host, await network())),
+      item("uplink", "Uplink", async () =>
+        uplinkFinding(host, await network(), tunnels?.main.controller.isAlive ?? false),
+      ),
       item("lan", "LAN", async () => lanFinding(await network())),
       item("other_routers", "Other routers on the LAN", async () =>
         otherRoutersFinding(host, await network()),
@@ -100,7 +102,7 @@ export class Checkup {
       item("dns", "DNS inside the tunnel", () => inTunnels.insideFinding(dnsFinding)),
       item("mtu", "Packet size in the tunnel", () => inTunnels.insideFinding(mtuFinding)),
       item("ipv6", "IPv6", async () => ipv6Finding(await network(), inTunnels.carriesIpv6)),
-      item("disk", "Disk", () => diskFinding(freeBytes(settings.stateDir), settings.stateDir)),
+      item("disk", "Disk", () => diskFinding(freeBytes(settings.stateDir))),
       item("database", "Database", () => databaseFinding(store.fault() ?? savedState.trouble, store.alert)),
       item("memory", "Memory", () => memoryFinding(host)),
     ];

@@ -8,10 +8,10 @@ const DISK_BYTES = { warning: 200 * MIB, fault: 20 * MIB };
 const MEMORY_BYTES = { warning: 64 * MIB, fault: 16 * MIB };
 
 /** `free` is null if it is not known. */
-export function diskFinding(free: number | null, folder: string): Finding {
+export function diskFinding(free: number | null): Finding {
   if (free === null)
-    return warning(`how much room ${folder} has is not known`, "See whether the folder exists.");
-  const found = `${mebibytes(free)} free for ${folder}`;
+    return warning("how much room is left is not known", "See whether the folder of the database exists.");
+  const found = `${mebibytes(free)} free for the database`;
   const advice = "Make room: sudo apt-get clean, and sudo journalctl --vacuum-size=50M";
   if (free < DISK_BYTES.fault) return fault(found, advice);
   return free < DISK_BYTES.warning ? warning(found, advice) : ok(found);

@@ -9,7 +9,12 @@ import { type Finding, fault, ok, warning } from "./finding.ts";
 /** An address that a machine assigns itself if no DHCP server answers (RFC 3927). */
 const SELF_ASSIGNED = /^169\.254\./;
 
-export async function uplinkFinding(host: Host, network: HostNetwork): Promise<Finding> {
+/** `inUse` is whether a tunnel is up, which is possible without a default route. */
+export async function uplinkFinding(
+  host: Pick<Host, "run">,
+  network: HostNetwork,
+  inUse: boolean,
+): Promise<Finding> {
   const { uplink, online, uplinkAddresses } = network;
   if (uplink === null)
     return fault(
@@ -23,7 +28,7 @@ export async function uplinkFinding(host: Host, network: HostNetwork): Promise<F
       "See whether the cable is plugged in and the home router's DHCP server is on, or set an address by hand.",
     );
   const shown = `${uplink} has ${addresses.join(", ")}`;
-  if (!online)
+  if (!online && !inUse)
     return fault(
       `${shown}, but no carrier or no default route`,
       "See whether the cable is plugged in and the home router is on.",
@@ -49,7 +54,7 @@ export function lanFinding({ lans, remarks, uplink }: HostNetwork): Finding {
 }
 
 /** What the kernel has heard of other routers and DHCP servers on the LAN; nothing is sent to find them. */
-export async function otherRoutersFinding(host: Host, { lans }: HostNetwork): Promise<Finding> {
+export async function otherRoutersFinding(host: Pick<Host, "run">, { lans }: HostNetwork): Promise<Finding> {
   const [routers, leases] = await Promise.all([ipv6RoutersOn(host, lans), leasesOn(host, lans)]);
   const leased = leases.map((name) => `a DHCP server gives out addresses on ${name}`).join("; ");
   const [router] = routers;
@@ -94,7 +99,7 @@ interface Route {
 }
 
 /** The address of the uplink's IPv4 router if ARP requests for it are not answered, or null. */
-async function silentRouter(host: Host, uplink: string): Promise<string | null> {
+async function silentRouter(host: Pick<Host, "run">, uplink: string): Promise<string | null> {
   const routers = (await defaultRoutes(host, "-4")).flatMap(({ dev, gateway = [] }) =>
     dev === uplink ? gateway : [],
   );
@@ -103,7 +108,7 @@ async function silentRouter(host: Host, uplink: string): Promise<string | null> 
 }
 
 async function ipv6RoutersOn(
-  host: Host,
+  host: Pick<Host, "run">,
   lans: HostNetwork["lans"],
 ): Promise<{ address: string; link: string }[]> {
   const names = lans.map((lan) => lan.interface);
@@ -124,7 +129,7 @@ async function ipv6RoutersOn(
 }
 
 /** The interfaces of the LAN on which another machine has leased an address to this one. */
-async function leasesOn(host: Host, lans: HostNetwork["lans"]): Promise<string[]> {
+async function leasesOn(host: Pick<Host, "run">, lans: HostNetwork["lans"]): Promise<string[]> {
   const links = JSON.parse(await host.run(["ip", "-j", "address", "show"])) as {
     ifname: string;
     addr_info: { family?: string; dynamic?: boolean }[];
@@ -135,7 +140,7 @@ async function leasesOn(host: Host, lans: HostNetwork["lans"]): Promise<string[]
     .map(({ ifname }) => ifname);
 }
 
-async function defaultRoutes(host: Host, family: "-4" | "-6"): Promise<Route[]> {
+async function defaultRoutes(host: Pick<Host, "run">, family: "-4" | "-6"): Promise<Route[]> {
   const text = await host.run(["ip", "-j", family, "route", "show", "default"]).catch(() => "");
   return JSON.parse(text || "[]") as Route[];
 }

@@ -67,12 +67,12 @@ function silent({ row, online, clockBehind, othersAnswer }: TunnelFacts, title: 
     return fault(found, "The server was not asked. Repair what is named here, and connect again.");
   if (othersAnswer)
     return fault(
-      `${found}; another server accepts the same key`,
+      `${found} (another server accepts the same key)`,
       "The key is good and the uplink works, so this server is down. Try another one: portcullis connect, with a country or a city.",
     );
   if (row.provider === "managed")
     return fault(
-      `${found}; no other server has accepted the key lately`,
+      `${found} (no other server has accepted the key lately)`,
       "The server is down, or the provider refuses the key because the account has expired or the key was removed. To see which: sudo portcullis account. If the account is good, try another server.",
     );
   return fault(
@@ -82,7 +82,7 @@ function silent({ row, online, clockBehind, othersAnswer }: TunnelFacts, title: 
 }
 
 /** What the dialer, the probe and the supervisor say about a server that is silent. */
-const UNANSWERED = /answered? the WireGuard handshake|no longer answers/;
+const UNANSWERED = /answer(ed)? the WireGuard handshake|no longer answers/;
 
 function connectTo(name: string): string {
   const command = name === "main" ? "portcullis connect" : `portcullis tunnel ${name} connect`;

@@ -21,8 +21,8 @@ const MORE_THAN_KEEPALIVES_BYTES = 512;
 /** What was sent through `main`, and what came back. */
 interface Sent {
   inside: Inside;
-  /** Whether anything came back, for whichever program. */
-  data: boolean;
+  /** Whether anything came back, for whichever program; null if nothing was sent. */
+  data: boolean | null;
 }
 
 /** The checks of the tunnels; those that send data share one measurement, through `main`, which the gateway uses itself. */
@@ -40,15 +40,18 @@ export class TunnelChecks {
     if (tunnels === null || tunnel === undefined) return null;
     const data = tunnel === tunnels.main ? ((await this.sent())?.data ?? null) : null;
     const { online } = await this.network();
-    const row = { ...(await tunnel.controller.row()), name };
+    const { state } = tunnel.controller;
+    const row = await tunnel.controller.row(state);
+    // A tunnel that has failed leads nowhere, so its row has no provider.
+    const provider = "server" in state ? state.server.provider : row.provider;
     const now = host.now();
     const last = savedState.handshake();
     return tunnelFinding({
-      row,
+      row: { ...row, provider },
       now,
       online,
       clockBehind: last !== null && now < last,
-      othersAnswer: row.provider === "managed" && this.isKeyGood(tunnel),
+      othersAnswer: provider === "managed" && this.isKeyGood(tunnel),
       data,
     });
   }
@@ -92,7 +95,8 @@ export class TunnelChecks {
     const received = (await controller.row()).rx_bytes - before;
     const isData = inside.answered.length > 0 || received > MORE_THAN_KEEPALIVES_BYTES;
     // It may have ended meanwhile.
-    return this.session === session ? { inside, data: isData } : null;
+    if (this.session !== session) return null;
+    return { inside, data: inside.resolver === null ? null : isData };
   }
 
   /** Whether a managed server has accepted the key lately: it is the same for all of them. */
