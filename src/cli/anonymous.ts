@@ -4,8 +4,8 @@ import { parseAddress, unmapped } from "../address.ts";
 const KEY = /[A-Za-z0-9+/]{40,}={0,2}/g;
 const ACCOUNT_NUMBER = /\b[0-9]{4}(?:[ -]?[0-9]{4}){3}\b/g;
 const MAC = /\b[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}\b/gi;
-/** Also an IPv4 address at the end of an IPv6 one; `parseAddress` decides. */
-const ADDRESS = /[0-9a-f]*:[0-9a-f:]*(?:\d+\.\d+\.\d+\.\d+)?|\d+\.\d+\.\d+\.\d+/gi;
+/** What may be an address, with an IPv4 address at its end too; `parseAddress` decides. */
+const ADDRESS = /[0-9a-f]*:[0-9a-f:]*:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:]*|\d+\.\d+\.\d+\.\d+/gi;
 const HOST =
   /[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*\.[a-z][a-z0-9-]*[a-z0-9]/gi;
 const WORD = /[\p{L}\p{N}](?:[\p{L}\p{N}_.-]*[\p{L}\p{N}_])?/gu;
@@ -48,11 +48,14 @@ export class Anonymous {
     return this.words.has(word.toLowerCase());
   }
 
-  /** A colon may follow an address. */
+  /** A word and a colon may come before an address, and a colon after it. */
   private address(text: string): string {
-    const bare = text.endsWith(":") && !text.endsWith("::") ? text.slice(0, -1) : text;
+    const colon = text.indexOf(":") + 1;
+    const bare = text.replace(/(?<!:):$/, "");
     const address = parseAddress(bare);
-    if (address === null || ANYONES.test(address)) return text;
+    if (address === null)
+      return colon === 0 ? text : `${text.slice(0, colon)}${this.address(text.slice(colon))}`;
+    if (ANYONES.test(address)) return text;
     return `${this.placeholder("ADDRESS", unmapped(address))}${text.slice(bare.length)}`;
   }
 
