@@ -1,3 +1,4 @@
+import type { Checkup } from "./checks/checkup.ts";
 import type { Devices } from "./devices/devices.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import type { GatewayEvent } from "./http/event.ts";
@@ -26,12 +27,13 @@ interface Deps {
   clock: Pick<Host, "now" | "monotonic">;
   events: EventBus;
   journal: Journal;
+  checkup: Pick<Checkup, "results">;
   log: Pick<Log, "warn">;
 }
 
 /** The gateway of the HTTP interface, on top of the catalogue and the tunnel. */
 export function gatewayOf(deps: Deps): Gateway {
-  const { catalogue, tunnels, devices, savedState, clock, events, journal, log } = deps;
+  const { catalogue, tunnels, devices, savedState, clock, events, journal, checkup, log } = deps;
   const { controller } = tunnels.main;
   const { roundTrips } = tunnels;
   let connects = histogramOf(CONNECT_BOUNDS_SECONDS);
@@ -127,6 +129,7 @@ export function gatewayOf(deps: Deps): Gateway {
     disconnectTunnel: (name) => tunnels.named(name).controller.disconnect(),
     removeTunnel: (name) => tunnels.remove(name),
     health: async () => (await controller.fault()) ?? tunnels.fault,
+    checks: () => checkup.results(),
     subscribe: (listener) => events.subscribe(listener),
     figures: async (): Promise<Figures> => {
       const figuresOf = async (tunnel: Tunnel) => {

@@ -1,4 +1,5 @@
 import type { AlertCode } from "./alert.ts";
+import { Checkup } from "./checks/checkup.ts";
 import { type Ground, groundOn } from "./ground.ts";
 import { journalOf } from "./journal/tunnel-states.ts";
 import { Accounts } from "./providers/accounts.ts";
@@ -31,6 +32,7 @@ export interface Graph extends Ground, Pick<Tunnels, "httpsClient"> {
   accountsBy: (send: Send) => Accounts;
   /** Makes managed servers use the account in the store. */
   takeUpAccount: () => Promise<void>;
+  checkup: Checkup;
   /** What was found damaged, for alerts once there are listeners. */
   damages: [AlertCode, string][];
 }
@@ -85,6 +87,7 @@ export async function graphOn(
     host,
     accountsBy,
     takeUpAccount: takeUp,
+    checkup: new Checkup({ ...ground, host, settings, tunnels }),
     damages,
   };
 }

@@ -114,6 +114,13 @@ function addInnerCommands(): void {
       process.stdout.write(`${(await lookup(name, resolvers, Number(port))).join("\n")}\n`);
       process.exit(0);
     });
+  command("probe-resolver", "", program, { hidden: true })
+    .argument("<resolver>")
+    .argument("<sizes...>")
+    .action(async (resolver: string, sizes: string[]) => {
+      const { probeResolver } = await import("./system/resolver-probe.ts");
+      process.stdout.write(JSON.stringify(await probeResolver(resolver, sizes.map(Number))));
+    });
   command("https", "", program, { hidden: true }).action(async () => {
     const { ask } = await import("./system/https.ts");
     const outcome = await ask(JSON.parse(await Bun.stdin.text())).then(

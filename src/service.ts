@@ -8,6 +8,7 @@ import { type App, createApp, listen } from "./http/app.ts";
 import { Peers } from "./http/peers.ts";
 import { type Ipv6, lanText } from "./network/host-network.ts";
 import { answerOperator, type OperatorAnswers } from "./operator/operator.ts";
+import { privateNames } from "./private-names.ts";
 import type { Settings } from "./settings.ts";
 import { LinuxHost } from "./system/linux.ts";
 
@@ -106,6 +107,7 @@ function answersOf(graph: Graph): OperatorAnswers {
     direct: async () => devices.direct,
     "direct/on": () => devices.setDirect(true),
     "direct/off": () => devices.setDirect(false),
+    report: async () => ({ checks: await graph.checkup.results(), names: privateNames(graph) }),
     backup: async () => backup.take(),
     "restore/changes": (contents) => backup.changes(contents),
     restore: ({ contents, may }) => backup.restore(contents, may),

@@ -26,6 +26,7 @@ export function addDailyCommands(program: Command): void {
   addServerCommands(program);
   addDeviceCommands(program);
   addUpdateCommand(program);
+  addCheckCommand(program);
   command(program, "logs", "show the service's log from this machine's journal")
     .option("-f, --follow", "keep printing new lines")
     .option("-n, --lines <number>", "how many of the latest lines to show, or all", "100")
@@ -34,6 +35,29 @@ export function addDailyCommands(program: Command): void {
       const { showLogs } = await import("./logs.ts");
       process.exitCode = (await showLogs(host, flags)) === 0 ? EXIT.ok : EXIT.failed;
     });
+}
+
+/** For people who need help: it works without a service too. */
+function addCheckCommand(program: Command): void {
+  withInstalledSettings<{ url?: string; json?: true; report?: true }>(
+    command(program, "check", "look for what is wrong, and say what to do; exit code 1 if there is a fault")
+      .addOption(
+        new Option("--url <address>", "address of the gateway (default: this machine's)").env(
+          "PORTCULLIS_URL",
+        ),
+      )
+      .option("--json", "print JSON")
+      .option(
+        "--report",
+        "print a text to share, without secrets, addresses and names (on the gateway, as root)",
+      ),
+    (settings, { url, json, report }) =>
+      say(json === true, async () =>
+        report
+          ? (await import("./report.ts")).report(settings)
+          : (await import("./check.ts")).check(settings, url ?? null),
+      ),
+  );
 }
 
 /** The list may have to be fetched outside the tunnel, so only root on the gateway can ask for it. */

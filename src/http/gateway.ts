@@ -1,3 +1,4 @@
+import type { Checks } from "../checks/schema.ts";
 import type { Device, DeviceChange, DeviceList } from "../devices/schema.ts";
 import type { JournalPage } from "../journal/schema.ts";
 import type { CustomServer, ImportedConfig, Provider, ServerTree, Stored } from "../servers/schema.ts";
@@ -38,6 +39,8 @@ export interface Gateway {
   keyPair(): { private_key: string; public_key: string };
   /** Null while the kill switch works as promised; otherwise one line that says why it does not. */
   health(): Promise<string | null>;
+  /** The results of `portcullis check`, some seconds old at most. */
+  checks(): Promise<Checks>;
   /** Calls the listener for each event, in order, until the returned function is called. */
   subscribe(listener: (event: GatewayEvent) => void): () => void;
   figures(): Promise<Figures>;

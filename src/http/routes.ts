@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { checkRoutes } from "./checks.ts";
 import { customRoutes } from "./custom.ts";
 import { deviceRoutes } from "./devices.ts";
 import type { EventSockets } from "./event-sockets.ts";
@@ -29,6 +30,7 @@ export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
     .use(journalRoutes(gateway))
     .use(keyPairRoutes(gateway))
     .use(healthRoutes(gateway))
+    .use(checkRoutes(gateway))
     .use(eventRoutes(eventSockets))
     .use(metricsRoutes(gateway));
 }

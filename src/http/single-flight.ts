@@ -12,6 +12,7 @@ export function singleFlight(gateway: Gateway): Gateway {
   return {
     status: shared(() => gateway.status()),
     health: shared(() => gateway.health()),
+    checks: () => gateway.checks(),
     use: (provider) => write(() => gateway.use(provider)),
     addCustom: (server) => write(() => gateway.addCustom(server)),
     remove: (provider, name) => write(() => gateway.remove(provider, name)),

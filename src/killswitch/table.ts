@@ -37,11 +37,23 @@ const FAMILIES = ["ip", "ip6", "inet"];
 
 /** Chains of other programs (ufw, Docker) that drop by policy, as family, table and name. */
 export async function droppingChains(host: Host, hooks = ["forward", "input"]): Promise<string[]> {
+  const chains = await chainsOfOthers(host, hooks);
+  return chains.filter(({ drops }) => drops).map(({ chain }) => chain);
+}
+
+/** Other programs' chains on these hooks, as family, table and name, and whether they drop by policy. */
+export async function chainsOfOthers(
+  host: Host,
+  hooks: readonly string[],
+): Promise<{ chain: string; drops: boolean }[]> {
   const json = await host.run(["nft", "-j", "list", "chains"]);
   const { nftables } = JSON.parse(json || '{"nftables":[]}') as { nftables: Listed[] };
   return nftables
     .flatMap(({ chain }) => (chain === undefined ? [] : [chain]))
-    .filter(({ hook = "", policy }) => policy === "drop" && hooks.includes(hook))
+    .filter(({ hook = "" }) => hooks.includes(hook))
     .filter(({ family, table }) => FAMILIES.includes(family) && `${family} ${table}` !== TABLE)
-    .map(({ family, table, name }) => `${family} ${table} ${name}`);
+    .map(({ family, table, name, policy }) => ({
+      chain: `${family} ${table} ${name}`,
+      drops: policy === "drop",
+    }));
 }

@@ -115,6 +115,15 @@ export function forgetDeleted(database: Database): boolean {
   }
 }
 
+/** Whether SQLite finds damage in the file. */
+export function isDamaged(database: Database): boolean {
+  try {
+    return !Bun.deepEquals(quickCheck(database), ["ok"]);
+  } catch {
+    return true;
+  }
+}
+
 /** Runs an operation on the database; `what` completes the sentence "The database could not …". */
 export function unableTo<T>(what: string, effect: () => T): T {
   try {
@@ -188,13 +197,16 @@ function tablesOf(version: number): string[] {
 
 function isSound(database: Database): boolean {
   const same = Bun.deepEquals(schemaOf(database), tablesOf(VERSION));
-  const check = database.query("PRAGMA quick_check(1)").values().flat();
-  if (!same || versionOf(database) !== VERSION || !Bun.deepEquals(check, ["ok"])) return false;
+  if (!same || versionOf(database) !== VERSION || !Bun.deepEquals(quickCheck(database), ["ok"])) return false;
   // A damaged header can make the database read-only, which only a write reveals. Undone, it does not wait for the disk.
   database.run("BEGIN");
   database.run(`PRAGMA user_version = ${VERSION}`);
   database.run("ROLLBACK");
   return true;
+}
+
+function quickCheck(database: Database): unknown[] {
+  return database.query("PRAGMA quick_check(1)").values().flat();
 }
 
 function versionOf(database: Database): number {

@@ -4,7 +4,15 @@ import { checkerOf } from "../checker.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import type { Storage, StoredList } from "../servers/storage.ts";
 import { Config, configIn } from "../wireguard/schema.ts";
-import { databaseIn, forgetDeleted, keepCopy, readOnlyCopyOf, reopened, unableTo } from "./database.ts";
+import {
+  databaseIn,
+  forgetDeleted,
+  isDamaged,
+  keepCopy,
+  readOnlyCopyOf,
+  reopened,
+  unableTo,
+} from "./database.ts";
 
 /** A row of the servers, with its configuration decoded. */
 export const StoredServer = Type.Object(
@@ -226,6 +234,12 @@ export class Store implements Storage {
   /** Writes everything that `work` writes, or nothing if it throws. */
   atomically(work: (database: Database) => void): void {
     this.change((database) => database.transaction(() => work(database)).immediate());
+  }
+
+  /** Why the database cannot be relied on, as a sentence, or null. Reads all of it. */
+  fault(): string | null {
+    if (this.isCopy) return "The database cannot be written; a copy in memory is used.";
+    return isDamaged(this.database) ? "The database is damaged." : null;
   }
 
   close(): void {

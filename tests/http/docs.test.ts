@@ -24,6 +24,7 @@ const ENDPOINTS = [
   "put /api/tunnels/{name}",
   "post /api/tunnels/{name}/disconnect",
   "delete /api/tunnels/{name}",
+  "get /api/checks",
   "get /api/devices",
   "get /api/devices/self",
   "get /api/events",

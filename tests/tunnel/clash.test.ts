@@ -150,7 +150,8 @@ test("such a server is neither added nor imported", () =>
     const log = { warn: () => {} };
     const journal = new Journal({ clock: host, store, log });
     const events = new EventBus(host, log, journal);
-    const parts = { tunnels, devices, catalogue, savedState, clock: host, events, journal, log };
+    const checkup = { results: () => Promise.reject(new Error("nobody asks")) };
+    const parts = { tunnels, devices, catalogue, savedState, clock: host, events, journal, checkup, log };
     const gateway = gatewayOf(parts);
     const config = formatConfig({
       ...CONFIG,
