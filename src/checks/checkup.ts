@@ -1,8 +1,10 @@
 import { version } from "../../package.json";
 import { GatewayError, messageOf } from "../errors.ts";
+import type { Passage } from "../killswitch/obstacles.ts";
 import { inspect } from "../killswitch/report.ts";
 import { rulesFor } from "../killswitch/routing-rules.ts";
 import { hostNetworkOf } from "../network/host-network.ts";
+import { MAIN_SLOT, slotOf } from "../network/slot.ts";
 import type { Settings } from "../settings.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
@@ -66,6 +68,14 @@ export class Checkup {
     };
   }
 
+  /** Without a service, the tunnel `main` is checked alone. */
+  private get links(): Pick<Passage, "tunnels" | "base"> {
+    const { tunnels, settings } = this.surroundings;
+    const base = settings.interface;
+    const slots = tunnels?.all().map(({ slot }) => slot) ?? [slotOf(MAIN_SLOT, base)];
+    return { tunnels: slots.flatMap(({ links }) => links), base };
+  }
+
   private items(): Item[] {
     const { host, settings, savedState, store, tunnels } = this.surroundings;
     const network = once(() => hostNetworkOf(host, settings, savedState.roles()));
@@ -84,7 +94,7 @@ export class Checkup {
       item("other_rules", "Other programs' routing rules", async () => otherRulesFinding(await inspection())),
       item("last_change", "Kill switch: last change", async () => lastChangeFinding(await inspection())),
       item("other_firewalls", "Other firewalls", async () =>
-        otherFirewallsFinding(host, await network(), settings.interface),
+        otherFirewallsFinding(host, await network(), this.links),
       ),
       item("forwarding", "Forwarding", async () => forwardingFinding(await inspection())),
       item("clock", "Clock", () => clockFinding(host, savedState.handshake())),

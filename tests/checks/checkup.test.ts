@@ -80,7 +80,7 @@ test("each part of the kill switch belongs to one check", async () => {
     "../../src/checks/killswitch.ts"
   );
   for (const part of broken) {
-    const inspection = { stands: false, firewall: false, routing: false, parts: [part] };
+    const inspection = { stands: false, firewall: false, routing: false, direct: 0, parts: [part] };
     const faults = [
       layerFinding("firewall", inspection, true),
       layerFinding("routing", inspection, true),

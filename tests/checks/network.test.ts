@@ -15,6 +15,7 @@ const NETWORK: HostNetwork = {
   uplink: "up0",
   uplinkAddresses: [ip("198.51.100.2"), ip("fe80::2")],
   addresses: [ip("192.168.7.1"), ip("198.51.100.2")],
+  resolvers: [],
   uplinkPrefixes: [],
   uplinkMtu: 1500,
   ipv6: "on",
