@@ -57,6 +57,11 @@ test("device and default-exit choose exits, and say what is refused", async () =
     code: 0,
     stdout: `The exit of living room (${TV}) is blocked now.\n`,
   });
+  expect((await cli("device", "living room", "exit", "main")).stdout).toBe(
+    `The exit of living room (${TV}) is main now.
+The tunnel main is disconnected: until it is connected, the device is refused.
+`,
+  );
   expect((await cli("default-exit", "blocked")).stdout).toBe(
     "Devices without an exit of their own have the exit blocked now.\n",
   );
