@@ -142,6 +142,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
     "positive control: no device is direct before the operator allows it; without a kill switch, all are seen in clear",
     async () => {
       await assign(1, "direct", 403);
+      for (const device of DEVICES) await until(async () => (await pageOf(device)) !== null);
       expect(table(await seenDuring(() => Bun.sleep(MOMENT_MS)))).toEqual([BY_MAIN, BY_MAIN]);
       await gateway.kill("SIGKILL");
       const open = await seenDuring(async () => {
