@@ -1,7 +1,16 @@
 import type { Inspection, Part } from "../killswitch/report.ts";
 import { type Finding, fault, ok } from "./finding.ts";
 
-const IN_PLACE = "The service repairs it. If it happens again, another program undoes it: portcullis logs";
+const REPAIRED = "The service repairs it. If it happens again, another program undoes it: portcullis logs";
+const START = "Start the service: sudo systemctl start portcullis";
+
+/** What else the advice depends on. */
+interface Service {
+  /** Whether the operator wants the kill switch. */
+  wanted: boolean;
+  /** Whether a service runs, which repairs the kill switch. */
+  runs: boolean;
+}
 
 /** What a check looks at: the parts with these names. */
 const PARTS = {
@@ -13,11 +22,10 @@ const PARTS = {
 };
 type Subject = keyof typeof PARTS;
 
-/** `wanted` is whether the operator wants the kill switch. */
 export function layerFinding(
   layer: "firewall" | "routing",
   inspection: Inspection,
-  wanted: boolean,
+  { wanted, runs }: Service,
 ): Finding {
   if (!wanted)
     return fault(
@@ -25,7 +33,9 @@ export function layerFinding(
       "Turn it on: sudo portcullis killswitch on",
     );
   const broken = brokenIn(layer, inspection);
-  return broken === undefined ? ok(WORKS[layer]) : fault(`${broken.name}: ${broken.found}`, IN_PLACE);
+  return broken === undefined
+    ? ok(WORKS[layer])
+    : fault(`${broken.name}: ${broken.found}`, runs ? REPAIRED : START);
 }
 
 const WORKS = {

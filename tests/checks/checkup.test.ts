@@ -79,11 +79,12 @@ test("each part of the kill switch belongs to one check", async () => {
   const { forwardingFinding, lastChangeFinding, layerFinding, otherRulesFinding } = await import(
     "../../src/checks/killswitch.ts"
   );
+  const SERVICE = { wanted: true, runs: true };
   for (const part of broken) {
     const inspection = { stands: false, firewall: false, routing: false, direct: 0, parts: [part] };
     const faults = [
-      layerFinding("firewall", inspection, true),
-      layerFinding("routing", inspection, true),
+      layerFinding("firewall", inspection, SERVICE),
+      layerFinding("routing", inspection, SERVICE),
       otherRulesFinding(inspection),
       lastChangeFinding(inspection),
       forwardingFinding(inspection),
@@ -230,6 +231,18 @@ test("however many ask within five seconds, there is one run", async () => {
   expect(await home.gateway.checks()).not.toBe(first as NonNullable<typeof first>);
 });
 
+test("a run that takes long is joined, not repeated", async () => {
+  const { begun, release } = home.hold("nft -j list chains");
+  const first = home.gateway.checks();
+  await begun;
+  const before = home.host.commands.length;
+  await home.pass(6_000);
+  const second = home.gateway.checks();
+  release();
+  expect(await second).toBe(await first);
+  expect(home.host.commands.slice(before).filter((command) => command === "nft -j list chains")).toEqual([]);
+});
+
 /** Checks of the same machine, which end after a moment. */
 function hasty(tunnels: "all" | null): Checkup {
   const { graph, host } = home;
@@ -264,13 +277,19 @@ test("a check that takes too long or fails is a fault, and holds up no other", a
 });
 
 test("without a service the machine is checked all the same", async () => {
+  home.host.changeRule("del", "-4", "priority 90 unreachable");
   const { checks: all } = await hasty(null).results();
   const bad = all.filter(({ result }) => result !== "ok").map(({ id, found: what }) => [id, what]);
   expect(bad).toEqual([
-    ["service", "it does not run; what was in the kernel when it ended is still there"],
+    ["service", "it does not run; the kill switch is as the service left it"],
+    ["routing", "routing rules, IPv4: 1 of the rules 10 to 99 are missing or altered"],
     ["disk", "how much room is left is not known"],
   ]);
+  expect(all.find(({ id }) => id === "routing")?.advice).toBe(
+    "Start the service: sudo systemctl start portcullis",
+  );
   expect(all.map(({ id }) => id)).toContain("firewall");
+  expect(all.map(({ id }) => id)).not.toContain("last_change");
   expect(all.map(({ id }) => id)).not.toContain("tunnel:main");
 });
 

@@ -95,7 +95,7 @@ test("a LAN is there, doubtful or missing", () => {
   expect(lanFinding({ ...NETWORK, remarks: ["lan0 has 192.168.7.1/1"] })).toEqual({
     result: "warning",
     found: "lan0 (192.168.7.0/24); lan0 has 192.168.7.1/1",
-    advice: "Change what this says about the LAN.",
+    advice: "Correct what is named here.",
   });
   expect(lanFinding({ ...NETWORK, lans: [] })).toEqual({
     result: "fault",
