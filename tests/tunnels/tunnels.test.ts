@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { messageOf } from "../../src/errors.ts";
 import { nextTurn } from "../../src/queue.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
 import { setconfText } from "../../src/wireguard/interface.ts";
@@ -306,6 +307,42 @@ describe("two tunnels to one server with one key", () => {
     const both = Promise.allSettled([b.connect(TWO), c.connect({ ...TWO, name: "alias" })]);
     const outcomes = await settled(gateway, both);
     expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+  });
+
+  claim("are avoided if both are asked for one place at once, while it is measured too", async (gateway) => {
+    const { host } = gateway;
+    host.roundTrips.set(TWO_AT, 40).set("192.0.2.3:51820", 60).set("192.0.2.4:51820", 20);
+    let mostAtOnce = 0;
+    host.onEvent = () => {
+      const sessions = [...host.links.values()].flatMap(({ device }) =>
+        device === null ? [] : [device.peer, ...device.others].flatMap((peer) => peer?.publicKey ?? []),
+      );
+      mostAtOnce = Math.max(
+        mostAtOnce,
+        ...sessions.map((key) => sessions.filter((each) => each === key).length),
+      );
+    };
+    const [b, c] = [await opened(gateway, "b"), await opened(gateway, "c")];
+    const place = placeOf([TWO, THREE, server("four", 4)]);
+    await settled(gateway, Promise.all([b.connect(place), c.connect(place)]));
+    expect([(await b.row()).server, (await c.row()).server]).toEqual(["four", "two"]);
+    expect(mostAtOnce).toBe(1);
+  });
+
+  claim("of which one waits for the other's measurement do not hold up a disconnect", async (gateway) => {
+    const { host } = gateway;
+    for (const number of [2, 3, 4]) host.silent.add(`192.0.2.${number}:51820`);
+    const [b, c] = [await opened(gateway, "b"), await opened(gateway, "c")];
+    const place = placeOf([TWO, THREE, server("four", 4)]);
+    const [measuring, waiting] = [b.connect(place), c.connect(place)].map((each) => each.catch(messageOf));
+    await host.pass(1_000);
+    const ended = c.disconnect();
+    await host.pass(100);
+    expect(await waiting).toBe("interrupted by a disconnect");
+    await ended;
+    expect(b.state.name).toBe("connecting");
+    await host.pass(10_000);
+    expect(await measuring).toContain("none of the 3 servers");
   });
 
   claim("are avoided by choosing another server of a place", async (gateway) => {
