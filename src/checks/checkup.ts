@@ -15,7 +15,13 @@ import { clockFinding } from "./clock.ts";
 import { type Finding, fault } from "./finding.ts";
 import { otherFirewallsFinding } from "./firewalls.ts";
 import { dnsFinding, mtuFinding } from "./inside.ts";
-import { forwardingFinding, lastChangeFinding, layerFinding, otherRulesFinding } from "./killswitch.ts";
+import {
+  directFinding,
+  forwardingFinding,
+  lastChangeFinding,
+  layerFinding,
+  otherRulesFinding,
+} from "./killswitch.ts";
 import { databaseFinding, diskFinding, memoryFinding, versionFinding } from "./machine.ts";
 import { ipv6Finding, lanFinding, otherRoutersFinding, resolverFinding, uplinkFinding } from "./network.ts";
 import type { Check, Checks } from "./schema.ts";
@@ -102,6 +108,7 @@ export class Checkup {
       ...(tunnels === null
         ? []
         : [
+            item("direct", "Direct devices", async () => directFinding(await inspection())),
             item("last_change", "Kill switch: last change", async () =>
               lastChangeFinding(await inspection()),
             ),

@@ -1,5 +1,5 @@
 import type { Inspection, Part } from "../killswitch/report.ts";
-import { type Finding, fault, ok } from "./finding.ts";
+import { type Finding, fault, ok, warning } from "./finding.ts";
 
 const REPAIRED = "The service repairs it. If it happens again, another program undoes it: portcullis logs";
 const START = "Start the service: sudo systemctl start portcullis";
@@ -50,6 +50,15 @@ export function otherRulesFinding(inspection: Inspection): Finding {
   return fault(
     `${broken.found}; only the firewall blocks`,
     "Find the program that adds the rule and turn that off, then remove the rule: sudo ip rule del priority with its number",
+  );
+}
+
+/** The hole that the operator has declared. */
+export function directFinding({ direct }: Inspection): Finding {
+  if (direct === 0) return ok("no device leaves outside the tunnel");
+  return warning(
+    `${direct === 1 ? "1 device leaves" : `${direct} devices leave`} outside the tunnel, as the operator allows`,
+    "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
   );
 }
 
