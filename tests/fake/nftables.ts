@@ -81,7 +81,7 @@ export class Nftables {
       const [, verb, set, words = ""] =
         /^(add|delete) element inet portcullis (\S+) \{ (.*) \}$/.exec(line) ?? unknown(line);
       const block = new RegExp(
-        `( {2}set ${set} \\{\n {4}type(?:of)? .+\n)(?: {4}elements = \\{ (.*) \\}\n)?`,
+        `( {2}(?:set|map) ${set} \\{\n {4}type(?:of)? .+\n)(?: {4}elements = \\{ (.*) \\}\n)?`,
       );
       const [whole, head, listed = ""] = block.exec(table) ?? missing();
       const elements = new Set(listed === "" ? [] : listed.split(", "));
