@@ -106,8 +106,10 @@ export function mainTunnels(policy: Pick<Policy, "carrying">): readonly Firewall
 }
 
 /** The devices that leave by the uplink now. Without a carrier nothing answers there, so they are refused at once. */
-export function directDevices({ devices, uplink, online }: Policy): readonly AssignedDevice[] {
-  return uplink === null || !online ? [] : devices.filter(({ exit }) => exit.to === "direct");
+export function directDevices({ devices, lans, uplink, online }: Policy): readonly AssignedDevice[] {
+  return lans.length === 0 || uplink === null || !online
+    ? []
+    : devices.filter(({ exit }) => exit.to === "direct");
 }
 
 /** Main comes first. */
