@@ -53,6 +53,13 @@ export function otherRulesFinding(inspection: Inspection): Finding {
   );
 }
 
+/** Null if there are none. */
+export function directFinding({ direct }: Inspection): Finding | null {
+  if (direct === 0) return null;
+  const devices = direct === 1 ? "1 device leaves" : `${direct} devices leave`;
+  return ok(`${devices} outside the tunnel, as chosen: portcullis devices`);
+}
+
 export function lastChangeFinding(inspection: Inspection): Finding {
   const broken = brokenIn("change", inspection);
   if (broken === undefined) return ok("the kernel took the last change");

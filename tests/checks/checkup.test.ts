@@ -75,7 +75,9 @@ test("a gateway without a tunnel has one warning, and each check says what was f
 
 test("each part of the kill switch belongs to one check", async () => {
   const { parts } = await home.graph.controller.inspection();
-  const broken = parts.map((part) => ({ ...part, holds: false, found: part.name }));
+  // This one only counts: it always holds.
+  const breakable = parts.filter(({ name }) => name !== "direct devices");
+  const broken = breakable.map((part) => ({ ...part, holds: false, found: part.name }));
   const { forwardingFinding, lastChangeFinding, layerFinding, otherRulesFinding } = await import(
     "../../src/checks/killswitch.ts"
   );
@@ -156,6 +158,27 @@ test("another firewall that drops what the LAN sends is a fault; rules that nft 
     found: "iptables-legacy has rules that nft does not show",
     advice: "See whether they drop what the LAN sends: sudo iptables-legacy -S FORWARD",
   });
+});
+
+test("devices that leave outside the tunnel are counted while there are any", async () => {
+  expect(await found("direct")).toBeUndefined();
+  await home.graph.devices.setDirect(true);
+  await home.gateway.assignDevice("02:00:00:00:00:20", { exit: "direct" });
+  expect(await found("direct")).toEqual({
+    result: "ok",
+    found: "1 device leaves outside the tunnel, as chosen: portcullis devices",
+    advice: null,
+  });
+});
+
+test("a clock behind the time that was saved is a fault, and a small correction is none", async () => {
+  const now = home.host.now();
+  home.graph.savedState.saveClock(now + 30_000);
+  expect((await found("clock"))?.result).toBe("ok");
+  home.graph.savedState.saveClock(now + 3_600_000);
+  expect((await found("clock"))?.found).toStartWith(
+    "2026-06-01 00:00 UTC, but this machine has already seen ",
+  );
 });
 
 /** Connects to a server that has a resolver in its tunnel. */
