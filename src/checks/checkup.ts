@@ -105,6 +105,7 @@ export class Checkup {
         layerFinding("routing", await inspection(), service),
       ),
       item("other_rules", "Other programs' routing rules", async () => otherRulesFinding(await inspection())),
+      item("direct", "Direct devices", async () => directFinding(await inspection())),
       ...(tunnels === null
         ? []
         : [
@@ -115,7 +116,6 @@ export class Checkup {
       item("other_firewalls", "Other firewalls", async () =>
         otherFirewallsFinding(host, await network(), this.links),
       ),
-      item("direct", "Direct devices", async () => directFinding(await inspection())),
       item("forwarding", "Forwarding", async () => forwardingFinding(await inspection())),
       item("clock", "Clock", () => clockFinding(host, latestIn(savedState))),
       item("uplink", "Uplink", async () =>

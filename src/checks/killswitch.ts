@@ -1,5 +1,5 @@
 import type { Inspection, Part } from "../killswitch/report.ts";
-import { type Finding, fault, ok } from "./finding.ts";
+import { type Finding, fault, ok, warning } from "./finding.ts";
 
 const REPAIRED = "The service repairs it. If it happens again, another program undoes it: portcullis logs";
 const START = "Start the service: sudo systemctl start portcullis";
@@ -53,11 +53,13 @@ export function otherRulesFinding(inspection: Inspection): Finding {
   );
 }
 
-/** Null if there are none. */
-export function directFinding({ direct }: Inspection): Finding | null {
-  if (direct === 0) return null;
-  const devices = direct === 1 ? "1 device leaves" : `${direct} devices leave`;
-  return ok(`${devices} outside the tunnel, as chosen: portcullis devices`);
+/** The hole that the operator has declared. */
+export function directFinding({ direct }: Inspection): Finding {
+  if (direct === 0) return ok("no device leaves outside the tunnel");
+  return warning(
+    `${direct === 1 ? "1 device leaves" : `${direct} devices leave`} outside the tunnel, as the operator allows`,
+    "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
+  );
 }
 
 export function lastChangeFinding(inspection: Inspection): Finding {

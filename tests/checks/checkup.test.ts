@@ -58,6 +58,7 @@ test("a gateway without a tunnel has one warning, and each check says what was f
       "the kernel has its rules: what does not go into a tunnel or to the LAN is unreachable",
     ],
     ["other_rules", "Other programs' routing rules", "ok", "no other program's routing rule comes first"],
+    ["direct", "Direct devices", "ok", "no device leaves outside the tunnel"],
     ["last_change", "Kill switch: last change", "ok", "the kernel took the last change"],
     ["other_firewalls", "Other firewalls", "ok", "none drops what the LAN sends into the tunnel"],
     ["forwarding", "Forwarding", "ok", "on: the devices of the LAN are served"],
@@ -75,14 +76,13 @@ test("a gateway without a tunnel has one warning, and each check says what was f
 
 test("each part of the kill switch belongs to one check", async () => {
   const { parts } = await home.graph.controller.inspection();
-  // This one only counts: it always holds.
-  const breakable = parts.filter(({ name }) => name !== "direct devices");
-  const broken = breakable.map((part) => ({ ...part, holds: false, found: part.name }));
+  const broken = parts.map((part) => ({ ...part, holds: false, found: part.name }));
   const { forwardingFinding, lastChangeFinding, layerFinding, otherRulesFinding } = await import(
     "../../src/checks/killswitch.ts"
   );
   const SERVICE = { wanted: true, runs: true };
-  for (const part of broken) {
+  // That there are direct devices breaks nothing.
+  for (const part of broken.filter(({ name }) => name !== "direct devices")) {
     const inspection = { stands: false, firewall: false, routing: false, direct: 0, parts: [part] };
     const faults = [
       layerFinding("firewall", inspection, SERVICE),
@@ -93,6 +93,17 @@ test("each part of the kill switch belongs to one check", async () => {
     ].filter(({ result }) => result === "fault");
     expect({ part: part.name, faults: faults.length }).toEqual({ part: part.name, faults: 1 });
   }
+});
+
+test("devices that leave outside the tunnel are a warning that says how to end it", async () => {
+  const { directFinding } = await import("../../src/checks/killswitch.ts");
+  const inspection = { stands: true, firewall: true, routing: true, parts: [] };
+  expect(directFinding({ ...inspection, direct: 0 }).result).toBe("ok");
+  expect(directFinding({ ...inspection, direct: 2 })).toEqual({
+    result: "warning",
+    found: "2 devices leave outside the tunnel, as the operator allows",
+    advice: "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
+  });
 });
 
 test("a kill switch that another program has removed, bypassed or altered is a fault", async () => {
@@ -160,14 +171,13 @@ test("another firewall that drops what the LAN sends is a fault; rules that nft 
   });
 });
 
-test("devices that leave outside the tunnel are counted while there are any", async () => {
-  expect(await found("direct")).toBeUndefined();
+test("a device that leaves outside the tunnel is counted as the kernel has it", async () => {
   await home.graph.devices.setDirect(true);
   await home.gateway.assignDevice("02:00:00:00:00:20", { exit: "direct" });
   expect(await found("direct")).toEqual({
-    result: "ok",
-    found: "1 device leaves outside the tunnel, as chosen: portcullis devices",
-    advice: null,
+    result: "warning",
+    found: "1 device leaves outside the tunnel, as the operator allows",
+    advice: "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
   });
 });
 
