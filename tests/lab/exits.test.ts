@@ -297,7 +297,9 @@ test(
         await Wiretap.start(lab.namespaces.router, "lan0", filter),
       ];
       await inject(namespaceOf(device), "lan0", await craftedFrames(device));
-      await Bun.sleep(MOMENT_MS);
+      // Behind them in every queue.
+      const page = `http://[${INTERNET.host6}]/`;
+      await until(async () => (await lab.fetchFrom(namespaceOf(device), page)) !== null || device === 2);
       seen.push(await Promise.all(taps.map((tap) => tap.stop())));
     }
     const [[oneOnMain, oneOnSecond, oneInClear] = [], two, [threeOnMain, ...threeElsewhere] = []] = seen;
