@@ -15,10 +15,10 @@ import { type Dialer, type Former, together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Probe } from "./probe.ts";
 import type { Connection, SavedState } from "./saved-state.ts";
-import type { Status, TunnelRow } from "./schema.ts";
+import type { TunnelRow } from "./schema.ts";
 import { clashOf, partOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, type Event, type State, transition } from "./state.ts";
-import { rowOf, statusOf } from "./status.ts";
+import { rowOf, statusOf, type TunnelStatus } from "./status.ts";
 import { candidatesOf, isPlace, leadsTo, sameTarget, type Target } from "./target.ts";
 
 /** How long the old tunnel stays after a switch, for answers still in flight; by satellite they take 0.7 s. */
@@ -51,6 +51,9 @@ export interface Left {
   network: HostNetwork;
 }
 
+/** `error` says why the tunnel is in that state, if something failed. */
+export type StateListener = (state: State, error: string | null) => void;
+
 /**
  * Owns one tunnel. One queue puts all work in order; a new connect or disconnect interrupts whatever is under way, so
  * that disconnect always wins. If anything fails, the firewall stays as it was or blocks everything.
@@ -68,7 +71,7 @@ export class Controller {
   unsettled: string | null = null;
   private error: string | null = null;
   private removal: Promise<void> | null = null;
-  private readonly listeners = new Set<(state: State) => void>();
+  private readonly listeners = new Set<StateListener>();
 
   constructor(private readonly deps: Deps) {}
 
@@ -101,7 +104,7 @@ export class Controller {
   }
 
   /** Calls back after every change of state. */
-  onChange(listener: (state: State) => void): void {
+  onChange(listener: StateListener): void {
     this.listeners.add(listener);
   }
 
@@ -234,7 +237,7 @@ export class Controller {
   }
 
   /** The status in the current state, or in one that has just been left. */
-  async status(provider: Provider, state: State = this.current): Promise<Status> {
+  async status(provider: Provider, state: State = this.current): Promise<TunnelStatus> {
     const { kernel, killSwitch, otherFirewalls, host } = this.deps;
     const troubles = [this.error, killSwitch.foreignRule.message, otherFirewalls.notice.message];
     const error = troubles.filter((trouble) => trouble !== null).join("; ") || null;
@@ -485,7 +488,7 @@ export class Controller {
 
   private enter(event: Event): void {
     this.current = transition(this.current, event);
-    for (const listener of this.listeners) listener(this.current);
+    for (const listener of this.listeners) listener(this.current, this.error);
   }
 
   private interrupt(reason: string): AbortSignal {

@@ -45,6 +45,13 @@ export class RoundTrips {
     return this.isFresh(this.measured.get(keyOf(provider, name))?.at);
   }
 
+  /** Whether a fresh one of any server of the provider is known. */
+  hasAny(provider: Provider): boolean {
+    return [...this.measured].some(
+      ([key, { at }]) => key.startsWith(keyOf(provider, "")) && this.isFresh(at),
+    );
+  }
+
   /** In milliseconds; null if not known. */
   of(server: Server): number | null {
     const known = this.measured.get(keyOf(server.provider, server.name));

@@ -383,6 +383,15 @@ describe("several owners", () => {
     });
   });
 
+  test("are loaded while the rules are read, and the rules change while the table is listed", async () => {
+    const [, host] = await raised(async (killSwitch) => killSwitch.update("main", first));
+    const [readings, listing] = [
+      ["ip -j -4 rule show", "ip -j -6 rule show"],
+      "nft -s -n list table inet portcullis",
+    ];
+    expect(host.commands).toEqual([LOAD, ...readings, listing, "ip -4 -batch -", "ip -6 -batch -"]);
+  });
+
   test("on a kernel with an earlier version's rules are in the table before the rules change", async () => {
     const order: string[] = [];
     await raised(async (killSwitch) => killSwitch.update("main", first)).then(([, host]) => {
