@@ -97,6 +97,23 @@ export function markIn(line: string): Mark | null {
   return mark === null ? null : { ...mark, kind: `${rest.startsWith("Flags") ? "tcp" : "udp"}${family}` };
 }
 
+/** The mark in a frame, in the sniffer's words, and from which address it came; null without one. */
+export function markInLeak(line: string): (Mark & { from: string }) | null {
+  const [, from = "", protocol = "", rest = ""] = /^(\S+) > \S+ (UDP|TCP|ICMP|ICMPv6) (.*)$/.exec(line) ?? [];
+  const [, port] = / > (\d+)/.exec(rest) ?? [];
+  const [, label = ""] = /, (\w{4})$/.exec(rest) ?? [];
+  const named = markOf(label);
+  const mark = named ?? markAt(Number(port));
+  const name = protocol.startsWith("ICMP")
+    ? "ping"
+    : protocol === "TCP"
+      ? "tcp"
+      : named === null
+        ? "udp"
+        : "dns";
+  return mark === null ? null : { ...mark, from, kind: `${name}${from.includes(":") ? 6 : 4}` };
+}
+
 function run(device: number, everyMs: number): void {
   let epoch = 0;
   let sent = { udp4: 0, udp6: 0 };

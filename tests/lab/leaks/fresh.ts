@@ -33,7 +33,9 @@ type Measured = ReturnType<typeof measured>;
 
 /** A lab in which the gateway is a plain router, with a sniffer, and with traffic once it is started. */
 export class Fresh {
-  readonly total: Measured = { sent: 0, tunnelled: 0, refused: 0, leaked: 0, leaks: [], missed: 0 };
+  readonly total: Measured = {
+    ...{ sent: 0, tunnelled: 0, refused: 0, devices: [], leaked: 0, leaks: [], missed: 0 },
+  };
   private traffics: Traffic[] = [];
 
   private constructor(
@@ -118,6 +120,6 @@ export class Fresh {
 
   private async count(): Promise<Count> {
     const traffic = await Promise.all(this.traffics.map((each) => each.count()));
-    return { caught: await this.sniffer.count(), traffic };
+    return { caught: await this.sniffer.count(), traffic, sightings: [] };
   }
 }

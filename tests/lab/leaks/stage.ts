@@ -2,6 +2,7 @@ import { type Arms, INTERNET, VPN } from "../../../src/sandbox/topology.ts";
 import { type Answer, createLab, type Gateway, type Lab, type Ran } from "../lab.ts";
 import type { Sniffer } from "../sniffer.ts";
 import type { Traffic } from "../traffic.ts";
+import { Devices, type Request } from "./devices.ts";
 import { type Layer, starterFor } from "./layer.ts";
 import { Network } from "./network.ts";
 import { TokenBucket } from "./pace.ts";
@@ -22,18 +23,20 @@ const MENDED_SOON_MS = 400;
 const NOTHING = { frames: 0, wireguard: 0, arp: 0, ndp: 0, dhcp: 0, leaks: [], missed: 0 };
 
 /**
- * One lab with one running gateway, where scenarios play one after the other. Traffic from the LAN client and from
- * the gateway never pauses, and neither does the sniffer: what leaks between two scenarios counts in the second.
+ * One lab with one running gateway, where scenarios play one after the other. Traffic from the LAN client, from three
+ * devices with exits of their own, and from the gateway never pauses, and neither does the sniffer: what leaks between
+ * two scenarios counts in the second.
  */
 export class Stage {
-  private readonly pace = new TokenBucket();
   private turn: Promise<unknown> = Promise.resolve();
   private provider = "managed";
-  private last: Count = { caught: NOTHING, traffic: [] };
+  private last: Count = { caught: NOTHING, traffic: [], sightings: [] };
 
   private constructor(
     readonly lab: Lab,
     readonly gateway: Gateway,
+    readonly devices: Devices,
+    private readonly pace: TokenBucket,
     private readonly layer: Layer,
     private readonly network: Network,
     private readonly sniffer: Sniffer,
@@ -44,13 +47,19 @@ export class Stage {
     const lab = await createLab({ arms });
     try {
       const gateway = await lab.startGateway({ starter: await starterFor(lab, layer) });
-      const network = await Network.remember(lab);
+      const pace = new TokenBucket();
+      const request: Request = async (method, path, body) => {
+        await pace.turn(path);
+        return gateway.api(method, path, body);
+      };
       const sniffer = await lab.sniff();
+      const devices = await Devices.plugIn(lab, request, () => sniffer.leaks);
+      const network = await Network.remember(lab);
       // A resolver on the internet answers outside the tunnel too, and then tells whom it saw.
       const options = { resolver: INTERNET.dns4, rarelyMs: RARELY_MS };
       const senders = [lab.namespaces.client, lab.namespaces.gateway];
       const traffics = await Promise.all(senders.map((sender) => lab.traffic(sender, options)));
-      return new Stage(lab, gateway, layer, network, sniffer, traffics);
+      return new Stage(lab, gateway, devices, pace, layer, network, sniffer, traffics);
     } catch (error) {
       await lab.close();
       throw error;
@@ -130,12 +139,13 @@ export class Stage {
   async mended(): Promise<void> {
     const broken = await this.brokenAfter(MENDED_WITHIN_MS);
     if (broken !== null) throw new Error(`the service does not repair what was broken: ${broken}`);
+    if (this.layer === "both") await this.devices.served();
   }
 
   /** Throws if the sniffer missed frames. */
   async close(): Promise<void> {
     try {
-      await Promise.all(this.traffics.map((traffic) => traffic.stop()));
+      await Promise.all([...this.traffics.map((traffic) => traffic.stop()), this.devices.stop()]);
       const { missed } = await this.sniffer.stop();
       if (missed !== 0) throw new Error(`the sniffer missed ${missed} frames`);
     } finally {
@@ -146,17 +156,34 @@ export class Stage {
   private async playNow(scenario: Scenario): Promise<Row> {
     await this.bring(scenario.from);
     const begin = await this.count();
-    const failure = await scenario.run(this).then(
+    const failure = await this.act(scenario).then(
       () => null,
       (error: unknown) => (error instanceof Error ? error.message : String(error)),
     );
     await this.restore();
+    const unserved = await this.devicesServed();
     const end = await this.count();
     // What leaked since the last scenario counts in this one.
-    const before = { ...begin, caught: this.last.caught };
+    const before = { ...begin, caught: this.last.caught, sightings: this.last.sightings };
     this.last = end;
-    const { arms, layer } = this;
-    return { scenario: scenario.name, arms, layer, ...measured(before, end, scenario.allowed), failure };
+    const { arms, layer, devices } = this;
+    const row = measured(before, end, { ...scenario, devices });
+    return { scenario: scenario.name, arms, layer, ...row, failure: failure ?? unserved };
+  }
+
+  private async act({ run, spares = [] }: Scenario): Promise<void> {
+    const epochs = await this.devices.turn();
+    await run(this);
+    if (this.layer === "both") await this.devices.lostNothing(spares, epochs);
+  }
+
+  /** Why a device has no service though its exit is open, or null. */
+  private async devicesServed(): Promise<string | null> {
+    if (this.layer !== "both") return null;
+    return this.devices.served().then(
+      () => null,
+      (error: Error) => error.message,
+    );
   }
 
   /** Whatever a scenario did: the gateway's network as it was, the service running, both layers whole. */
@@ -206,6 +233,6 @@ export class Stage {
 
   private async count(): Promise<Count> {
     const traffic = await Promise.all(this.traffics.map((each) => each.count()));
-    return { caught: await this.sniffer.count(), traffic };
+    return { caught: await this.sniffer.count(), traffic, sightings: await this.devices.count() };
   }
 }
