@@ -23,3 +23,8 @@ export interface Scenario {
   /** Packets that the scenario causes: handshakes to a dead endpoint, the lookup of a name. */
   allowed?: Allowance;
 }
+
+/** What happens to main alone. */
+export function ofMain(scenarios: readonly Scenario[]): Scenario[] {
+  return scenarios.map((scenario) => ({ ...scenario, spares: [1, 3] }));
+}

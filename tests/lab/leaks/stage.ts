@@ -171,10 +171,10 @@ export class Stage {
     return { scenario: scenario.name, arms, layer, ...row, failure: failure ?? unserved };
   }
 
-  private async act({ run, spares = [] }: Scenario): Promise<void> {
+  private async act(scenario: Scenario): Promise<void> {
     const epochs = await this.devices.turn();
-    await run(this);
-    if (this.layer === "both") await this.devices.lostNothing(spares, epochs);
+    await scenario.run(this);
+    if (this.layer === "both") await this.devices.lostNothing(scenario.spares ?? [], epochs);
   }
 
   /** Why a device has no service though its exit is open, or null. */

@@ -11,8 +11,8 @@ const STEP_MS = 50;
 const REPAIRED_WITHIN_MS = 60_000;
 const CHAINS = ["input", "forward", "output"] as const;
 
-/** What someone with root does to the gateway behind the service's back. */
-export const TAMPERING: readonly Scenario[] = [
+/** What someone with root does to main's interface behind the service's back. */
+export const TAMPERING_WITH_MAIN: readonly Scenario[] = [
   tampering("the tunnel's process is killed", "connected", async (stage) => {
     for (const pid of await tunnelProcesses(stage)) process.kill(pid, "SIGKILL");
   }),
@@ -38,6 +38,10 @@ export const TAMPERING: readonly Scenario[] = [
       await Bun.sleep(STEP_MS);
     }
   }),
+];
+
+/** The same with what all tunnels share. */
+export const TAMPERING: readonly Scenario[] = [
   ...(["connected", "blocked"] as const).flatMap((from) => [
     tampering(`the routing rules are removed one by one while ${from}`, from, async (stage) => {
       for (const [family, priority] of await ownRules(stage)) {
