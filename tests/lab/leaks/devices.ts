@@ -1,4 +1,4 @@
-import { LAN, UPLINK } from "../../../src/sandbox/topology.ts";
+import { INTERNET, LAN, TUNNEL, UPLINK } from "../../../src/sandbox/topology.ts";
 import { type Arrival, Arrivals } from "../arrivals.ts";
 import type { Answer, Lab } from "../lab.ts";
 import { LanDevice } from "../lan-device.ts";
@@ -9,7 +9,7 @@ export type Exit = "main" | "second" | "blocked" | "direct";
 /** The exit of each device on a stage; the first has number 1. */
 const EXITS: readonly Exit[] = ["second", "blocked"];
 /** The server of the second tunnel, with a key that main never uses. */
-const SECOND = { provider: "imported", server: "import-2" };
+const SECOND = { provider: "imported", server: "second" };
 
 /** Of each family: with the other kinds, each device sends some 80 packets a second. */
 const EVERY_MS = 40;
@@ -69,7 +69,11 @@ export class Devices {
         Arrivals.start(lab, namespaces[role], sandbox.serverInterfaces[role]),
       ),
     );
-    for (const { importBody } of sandbox.servers) await ask(request, "POST", "/api/import", importBody);
+    const [other, { importText }] = sandbox.servers;
+    // With a resolver that main does not use.
+    const config = importText.replace(`DNS = ${TUNNEL.server4}`, `DNS = ${INTERNET.dns4}`);
+    for (const body of [other.importBody, { name: SECOND.server, config }])
+      await ask(request, "POST", "/api/import", body);
     await ask(request, "PUT", "/api/tunnels/second", SECOND);
     for (const [index, { mac }] of all.entries())
       await ask(request, "PUT", `/api/devices/${mac}`, { exit: EXITS[index] });

@@ -1,5 +1,5 @@
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
-import { INTERNET, LAN, ROUTER } from "../../../src/sandbox/topology.ts";
+import { INTERNET, LAN, ROUTER, TUNNEL } from "../../../src/sandbox/topology.ts";
 import type { Target } from "../probe.ts";
 import type { Stage } from "./stage.ts";
 
@@ -27,6 +27,11 @@ export function questions(resolvers: readonly string[]): Target[] {
     { protocol: "udp", address, port: 53, payload: query.toHex() },
     { protocol: "tcp", address, port: 53, payload: `${length}${query.toHex()}` },
   ]);
+}
+
+/** Whom a device may ask: the same, the resolvers inside the tunnels, and a host of its own LAN that it takes for one. */
+export function resolversForDevice(stage: Stage): string[] {
+  return [...resolversFor(stage, "client"), TUNNEL.server4, TUNNEL.server6, LAN.client4];
 }
 
 /** From where the resolver was asked, as its answer over UDP or TCP says. */

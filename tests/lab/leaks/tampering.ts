@@ -133,15 +133,15 @@ function asOneTunnel(listing: string, base: string): string {
 }
 
 /** The interface that the routes of the tunnel lead to. */
-async function tunnelLink(stage: Stage): Promise<string> {
-  const { stdout } = await stage.inside("ip", "-4", "route", "show", "table", String(tableOf(MAIN_SLOT)));
+export async function tunnelLink(stage: Stage, slot = MAIN_SLOT): Promise<string> {
+  const { stdout } = await stage.inside("ip", "-4", "route", "show", "table", String(tableOf(slot)));
   const [, link] = / dev (\S+)/.exec(stdout) ?? [];
   assert.ok(link !== undefined, "there is no tunnel");
   return link;
 }
 
-async function tunnelProcesses(stage: Stage): Promise<number[]> {
-  const link = await tunnelLink(stage);
+export async function tunnelProcesses(stage: Stage, slot = MAIN_SLOT): Promise<number[]> {
+  const link = await tunnelLink(stage, slot);
   const { stdout } = await stage.lab.outside(["pgrep", "-fx", `wireguard-go ${link}`]);
   return stdout
     .split("\n")

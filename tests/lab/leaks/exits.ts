@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { INTERNET, LAN, VPN } from "../../../src/sandbox/topology.ts";
+import { type Outcome, Probe } from "../probe.ts";
+import { until } from "../until.ts";
+import { succeeds } from "./connections.ts";
+import { DEAF } from "./dns.ts";
+import { askerIn, questions, resolversForDevice } from "./questions.ts";
+import type { Scenario } from "./scenario.ts";
+import type { Stage } from "./stage.ts";
+import { UNLIMITED } from "./strangers.ts";
+import { tunnelLink, tunnelProcesses } from "./tampering.ts";
+
+const PAGE = `http://${INTERNET.host4}/`;
+/** The second tunnel is the first that is made after main. */
+const SECOND_SLOT = 1;
+
+/** What happens to the second tunnel, to a device and to its exit, while all others carry traffic. */
+export const EXIT_SCENARIOS: readonly Scenario[] = [
+  ofSecond("the second tunnel is switched to another server and back", async (stage) => {
+    for (const server of ["import-1", "second"]) {
+      await stage.devices.lead(server);
+      await stage.devices.served();
+    }
+  }),
+  ofSecond("the second tunnel is disconnected, and connected again", async (stage) => {
+    await succeeds(stage.request("/api/tunnels/second/disconnect"));
+    await refusedOnly(stage, 1);
+    await stage.devices.lead();
+  }),
+  ofSecond("the second tunnel is removed, and made again", async (stage) => {
+    assert.equal((await stage.request("/api/tunnels/second", undefined, "DELETE")).status, 400);
+    await stage.devices.assign(1, "blocked");
+    await succeeds(stage.request("/api/tunnels/second", undefined, "DELETE"));
+    await refusedOnly(stage, 1);
+    await stage.devices.lead();
+    await stage.devices.assign(1, "second");
+  }),
+  ofSecond("the second tunnel's process is killed", async (stage) => {
+    for (const pid of await tunnelProcesses(stage, SECOND_SLOT)) process.kill(pid, "SIGKILL");
+    await stage.observe();
+    await stage.mended();
+  }),
+  ofSecond("the second tunnel's link is deleted", async (stage) => {
+    await stage.inside("ip", "link", "del", "dev", await tunnelLink(stage, SECOND_SLOT));
+    await stage.observe();
+    await stage.mended();
+  }),
+  ofSecond("the second tunnel's server falls silent, and answers again", async (stage) => {
+    const { vpn2 } = stage.lab.namespaces;
+    assert.equal((await stage.lab.exec(vpn2, ["nft", "-f", "-"], DEAF)).stderr, "");
+    try {
+      await until(async () => (await stateOfSecond(stage)) === "reconnecting");
+      await stage.observe();
+      await stage.sees(VPN.vpn1.v4);
+    } finally {
+      await stage.lab.exec(vpn2, ["nft", "delete", "table", "inet", "deaf"]);
+    }
+    await stage.mended();
+  }),
+  ofSecond("a device is moved from exit to exit", async (stage) => {
+    for (const exit of ["main", "blocked", "second", "blocked", "main", "second"] as const) {
+      await stage.devices.assign(1, exit);
+      await stage.devices.served();
+    }
+  }),
+  {
+    name: "the default exit is blocked, and main again",
+    arms: [2, 1],
+    from: "connected",
+    spares: [1, 3],
+    run: async (stage) => {
+      await succeeds(stage.request("/api/default-exit", { exit: "blocked" }, "PUT"));
+      await stage.observe();
+      await stage.sees(null);
+      await succeeds(stage.request("/api/default-exit", { exit: "main" }, "PUT"));
+      await stage.sees(VPN.vpn1.v4);
+    },
+  },
+  ...(["connected", "blocked"] as const).map(
+    (from): Scenario => ({
+      name: `DNS of each device to every resolver while main is ${from}`,
+      arms: [2, 1],
+      from,
+      run: async (stage) => {
+        const [{ ipv4, ipv6 }] = [stage.lab.sandbox.servers[1]];
+        await asked(stage, 1, [ipv4, ipv6]);
+        await asked(stage, 2, []);
+      },
+    }),
+  ),
+  ofSecond("DNS of each device to every resolver while the second tunnel is disconnected", async (stage) => {
+    await succeeds(stage.request("/api/tunnels/second/disconnect"));
+    await asked(stage, 1, []);
+    await asked(stage, 2, []);
+    await stage.devices.lead();
+  }),
+];
+
+function ofSecond(name: string, run: Scenario["run"]): Scenario {
+  return { name, arms: [2, 1], from: "connected", spares: [3], run };
+}
+
+/** The device is refused at once, and main goes on. */
+async function refusedOnly(stage: Stage, device: number): Promise<void> {
+  const { namespace } = stage.devices.numbered(device);
+  assert(await stage.lab.isRefused(namespace, PAGE), `device ${device} is not refused`);
+  await stage.observe();
+  await stage.sees(VPN.vpn1.v4);
+}
+
+async function stateOfSecond(stage: Stage): Promise<string> {
+  const { body } = await stage.request("/api/tunnels", undefined, "GET");
+  return body.tunnels.find(({ name }: { name: string }) => name === "second")?.state;
+}
+
+/** Every question is answered by the device's exit, or refused at once: `seenAs` is where the resolvers may see it. */
+async function asked(stage: Stage, device: number, seenAs: readonly string[]): Promise<void> {
+  const { namespace } = stage.devices.numbered(device);
+  await stage.inside("sysctl", "-qw", ...UNLIMITED);
+  // Devices of one LAN reach each other without the gateway, unless someone tells them otherwise.
+  await stage.lab.exec(namespace, ["ip", "route", "replace", LAN.client4, "via", LAN.gateway4]);
+  const probe = await Probe.start(namespace, questions(resolversForDevice(stage)));
+  await probe.sends();
+  await probe.until((outcome) => hasEnded(outcome, seenAs));
+  for (const { target, answered, answer } of await probe.stop()) {
+    const question = `device ${device}'s question over ${target.protocol} to ${target.address}`;
+    if (answered > 0) assert(seenAs.includes(askerIn(answer)), `${question} came from ${askerIn(answer)}`);
+  }
+}
+
+/** Refused, or, of what an exit's resolver of IPv4 gets, answered. */
+function hasEnded({ target, answered, refused }: Outcome, seenAs: readonly string[]): boolean {
+  if (seenAs.length === 0) return refused > 0;
+  return target.protocol === "tcp" || target.address.includes(":") || answered > 0;
+}
