@@ -138,6 +138,15 @@ export class Devices {
     });
   }
 
+  /** Throws if a device has sent nothing in the epochs from `first` on, by device, that are over. */
+  assertSent(first: readonly number[]): void {
+    for (const { number } of this.all) {
+      const counts = (this.sent.get(number) ?? []).slice(first[number - 1]);
+      if (sum(counts.flatMap(({ udp4, udp6 }) => [udp4, udp6])) === 0)
+        throw new Error(`device ${number} has sent nothing`);
+    }
+  }
+
   /** Throws if one of these devices lost a datagram in the epochs from `first` on, by device, to the last that is over. */
   async lostNothing(devices: readonly number[], first: readonly number[]): Promise<void> {
     const last = await this.turn();

@@ -156,12 +156,10 @@ export class Stage {
   private async playNow(scenario: Scenario): Promise<Row> {
     await this.bring(scenario.from);
     const begin = await this.count();
-    const failure = await this.act(scenario).then(
-      () => null,
-      (error: unknown) => (error instanceof Error ? error.message : String(error)),
-    );
+    const epochs = await this.devices.turn();
+    const failure = await failureOf(this.act(scenario, epochs));
     await this.restore();
-    const unserved = await this.devicesServed();
+    const unserved = await failureOf(this.serves(epochs));
     const end = await this.count();
     // What leaked since the last scenario counts in this one.
     const before = { ...begin, caught: this.last.caught, sightings: this.last.sightings };
@@ -171,19 +169,16 @@ export class Stage {
     return { scenario: scenario.name, arms, layer, ...row, failure: failure ?? unserved };
   }
 
-  private async act(scenario: Scenario): Promise<void> {
-    const epochs = await this.devices.turn();
+  private async act(scenario: Scenario, epochs: readonly number[]): Promise<void> {
     await scenario.run(this);
     if (this.layer === "both") await this.devices.lostNothing(scenario.spares ?? [], epochs);
   }
 
-  /** Why a device has no service though its exit is open, or null. */
-  private async devicesServed(): Promise<string | null> {
-    if (this.layer !== "both") return null;
-    return this.devices.served().then(
-      () => null,
-      (error: Error) => error.message,
-    );
+  /** Throws unless each device has sent something since, and each that has an exit is served again. */
+  private async serves(epochs: readonly number[]): Promise<void> {
+    if (this.layer === "both") await this.devices.served();
+    else await this.devices.turn();
+    this.devices.assertSent(epochs);
   }
 
   /** Whatever a scenario did: the gateway's network as it was, the service running, both layers whole. */
@@ -235,4 +230,11 @@ export class Stage {
     const traffic = await Promise.all(this.traffics.map((each) => each.count()));
     return { caught: await this.sniffer.count(), traffic, sightings: await this.devices.count() };
   }
+}
+
+function failureOf(work: Promise<unknown>): Promise<string | null> {
+  return work.then(
+    () => null,
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
 }
