@@ -3,8 +3,10 @@ import { type Arms, INTERNET, LAN, ROUTER, UPLINK } from "../../../src/sandbox/t
 import { createLab } from "../lab.ts";
 import type { TrafficProgress } from "../traffic.ts";
 import { until } from "../until.ts";
+import { succeeds } from "./connections.ts";
 import type { Layer } from "./layer.ts";
 import { measured } from "./row.ts";
+import type { Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import { Stage } from "./stage.ts";
 
@@ -91,6 +93,25 @@ describe.each([2, 1] as const)("with %i network card(s) and without a gateway's 
 
 describe.concurrent("with both layers, whether with two network cards or one, nothing leaks:", () => {
   const stages = openStages([2, "both"], [1, "both"]);
+  test(
+    "positive control: the servers tell a device that leaves by another exit than its own",
+    async () => {
+      const row = await stages.get(1, "both").play(ASTRAY);
+      expect(row.leaks).toContain("device 1, whose exit is second: udp4 on main");
+      expect(row.leaks).toContain("device 2, whose exit is blocked: udp4 on main");
+      expect(row.failure).toBe(null);
+    },
+    TIMEOUT_MS,
+  );
+  test(
+    "positive control: a device that loses packets is told from one that does not",
+    async () => {
+      const row = await stages.get(1, "both").play(INTERRUPTED);
+      expect(row.failure).toMatch(/^device 1: of \d+ udp4, \d+ arrived; device 1: of \d+ udp6, \d+ arrived$/);
+      expect(row.leaked).toBe(0);
+    },
+    TIMEOUT_MS,
+  );
   for (const scenario of SCENARIOS) {
     for (const arms of scenario.arms) {
       if (arms === 1 && LONG.test(scenario.name)) continue;
@@ -106,6 +127,34 @@ describe.concurrent("with both layers, whether with two network cards or one, no
     }
   }
 });
+
+const ASTRAY: Scenario = {
+  name: "devices leave by main, and nobody has told the judge",
+  arms: [1],
+  from: "connected",
+  run: async (stage) => {
+    const move = async (...exits: readonly string[]) => {
+      for (const [index, exit] of exits.entries()) {
+        const { mac } = stage.devices.numbered(index + 1);
+        await succeeds(stage.request(`/api/devices/${mac}`, { exit }, "PUT"));
+      }
+    };
+    await move("main", "main");
+    await stage.observe();
+    await move("second", "blocked");
+  },
+};
+const INTERRUPTED: Scenario = {
+  name: "the second tunnel ends, and nobody has told the judge",
+  arms: [1],
+  from: "connected",
+  spares: [1],
+  run: async (stage) => {
+    await succeeds(stage.request("/api/tunnels/second/disconnect"));
+    await stage.observe();
+    await stage.devices.lead();
+  },
+};
 
 /** Opens them at the same time, before the tests. */
 function openStages(...parts: readonly [arms: Arms, layer: Layer][]) {
