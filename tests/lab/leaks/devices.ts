@@ -22,8 +22,10 @@ const SERVED_KINDS: readonly Mark["kind"][] = ["udp4", "udp6", "tcp4", "tcp6", "
 
 /** Packets of one mark that were seen in one place, from the start on. */
 export interface Sighting extends Mark {
-  /** An exit, or in words. */
-  place: Exit | string;
+  /** An exit, or, in words, none. */
+  place: string;
+  /** Not inside a tunnel: one of the sniffer's own lines. */
+  isClear: boolean;
   packets: number;
 }
 
@@ -92,6 +94,21 @@ export class Devices {
   /** Leads the second tunnel to a server, its own by default, over the interface. */
   lead(server = SECOND.server): Promise<void> {
     return ask(this.request, "PUT", "/api/tunnels/second", { ...SECOND, server });
+  }
+
+  /** The second tunnel as the interface describes it, if there is one. */
+  // biome-ignore lint/suspicious/noExplicitAny: the answer's type is the interface's.
+  async second(): Promise<any> {
+    const { body } = await this.request("GET", "/api/tunnels");
+    return body.tunnels.find(({ name }: { name: string }) => name === "second");
+  }
+
+  /** Whatever a scenario did: the second tunnel at its own server, and each device with its first exit. */
+  async restore(): Promise<void> {
+    const second = await this.second();
+    if (second?.server !== SECOND.server || second.state === "disconnected") await this.lead();
+    for (const [index, exit] of EXITS.entries())
+      if (this.exitOf(index + 1) !== exit) await this.assign(index + 1, exit);
   }
 
   numbered(device: number): LanDevice {
@@ -198,7 +215,7 @@ export class Devices {
   astray(before: readonly Sighting[], after: readonly Sighting[]): string[] {
     const then = new Map(before.map((one) => [keyOf(one), one.packets]));
     return after
-      .filter((one) => !this.isRight(one) && one.packets > (then.get(keyOf(one)) ?? 0))
+      .filter((one) => !one.isClear && !this.isRight(one) && one.packets > (then.get(keyOf(one)) ?? 0))
       .map(({ device, epoch, kind, place }) => {
         const exits = this.exits.get(device)?.slice(epoch, epoch + 2) ?? [];
         return `device ${device}, whose exit is ${[...new Set(exits)].join(", then ")}: ${kind} on ${place}`;
@@ -226,7 +243,7 @@ export class Devices {
   private noteAtRouter(line: string): void {
     const mark = markInLeak(line);
     if (mark === null) return;
-    const sighting = { ...mark, place: this.placeAtRouter(mark.from), packets: 1 };
+    const sighting = { ...mark, place: this.placeAtRouter(mark.from), isClear: true, packets: 1 };
     const known = this.atRouter.get(keyOf(sighting));
     if (known === undefined) this.atRouter.set(keyOf(sighting), sighting);
     else known.packets += 1;
@@ -244,7 +261,7 @@ export class Devices {
     const place = customers.find(({ address }) =>
       address.split(",").some((one) => one.split("/")[0] === from),
     )?.place;
-    return { ...mark, place: place ?? `a server, from ${from}` };
+    return { ...mark, place: place ?? `a server, from ${from}`, isClear: false };
   }
 }
 

@@ -70,6 +70,11 @@ export class Stage {
     return this.lab.sandbox.arms;
   }
 
+  /** Whether it has both layers. Without one nothing is served, and what counts is that nothing leaks. */
+  get isWhole(): boolean {
+    return this.layer === "both";
+  }
+
   /** Scenarios play one after the other, even if they are started together. */
   play(scenario: Scenario): Promise<Row> {
     const row = this.turn.then(() => this.playNow(scenario));
@@ -110,7 +115,7 @@ export class Stage {
 
   /** Throws unless the internet sees the client come from there, or null: not at all. Needs both layers. */
   async sees(address: string | null): Promise<void> {
-    if (this.layer !== "both") return;
+    if (!this.isWhole) return;
     const page = await this.browse();
     const right = address === null ? page === null : page?.includes(address) === true;
     if (!right) throw new Error(`the client should be seen as ${address}, but the page is ${page}`);
@@ -139,7 +144,12 @@ export class Stage {
   async mended(): Promise<void> {
     const broken = await this.brokenAfter(MENDED_WITHIN_MS);
     if (broken !== null) throw new Error(`the service does not repair what was broken: ${broken}`);
-    if (this.layer === "both") await this.devices.served();
+    await this.served();
+  }
+
+  /** Returns once each device whose exit is open is served by it. Needs both layers. */
+  async served(): Promise<void> {
+    if (this.isWhole) await this.devices.served();
   }
 
   /** Throws if the sniffer missed frames. */
@@ -171,13 +181,13 @@ export class Stage {
 
   private async act(scenario: Scenario, epochs: readonly number[]): Promise<void> {
     await scenario.run(this);
-    if (this.layer === "both") await this.devices.lostNothing(scenario.spares ?? [], epochs);
+    if (this.isWhole) await this.devices.lostNothing(scenario.spares ?? [], epochs);
   }
 
   /** Throws unless each device has sent something since, and each that has an exit is served again. */
   private async serves(epochs: readonly number[]): Promise<void> {
-    if (this.layer === "both") await this.devices.served();
-    else await this.devices.turn();
+    await this.served();
+    await this.devices.turn();
     this.devices.assertSent(epochs);
   }
 
@@ -192,6 +202,7 @@ export class Stage {
       await this.mended();
     }
     if (this.provider !== "managed") await this.request("/api/provider/managed");
+    await this.devices.restore();
   }
 
   private async brokenAfter(ms: number): Promise<string | null> {
@@ -209,7 +220,7 @@ export class Stage {
     const health = await this.gateway.api("GET", "/health").catch(() => null);
     if (health?.status !== 200) return `the service is not healthy: ${health?.body}`;
     const { state } = await this.status();
-    if (this.layer !== "both") return null;
+    if (!this.isWhole) return null;
     if (state === "connected") return (await this.carries()) ? null : "the tunnel carries nothing";
     if (state !== "disconnected" && state !== "failed") return `the service is ${state}`;
     return (await this.browse()) === null ? null : "the client is not blocked";
@@ -217,7 +228,7 @@ export class Stage {
 
   /** Whether the client's questions take a tunnel, over IPv4 and IPv6. */
   private async carries(): Promise<boolean> {
-    if (this.layer !== "both") return true;
+    if (!this.isWhole) return true;
     const pages = await Promise.all(
       [PAGE, PAGE6].map((url) => this.lab.fetchFrom(this.lab.namespaces.client, url)),
     );
