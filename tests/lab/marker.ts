@@ -76,7 +76,7 @@ export function markAt(port: number): Omit<Mark, "kind"> | null {
 }
 
 /** Four characters: the first label of the names that a device asks for, and what its pings carry. */
-function labelOf(device: number, epoch: number): string {
+export function labelOf(device: number, epoch: number): string {
   return `d${device}${epoch.toString(36).padStart(2, "0")}`;
 }
 

@@ -1,13 +1,16 @@
 import { INTERNET, LAN, TUNNEL, UPLINK } from "../../../src/sandbox/topology.ts";
 import { type Arrival, Arrivals } from "../arrivals.ts";
-import type { Answer, Lab } from "../lab.ts";
+import type { Answer, Gateway, Lab } from "../lab.ts";
 import { LanDevice } from "../lan-device.ts";
-import { type Mark, Marker, markInLeak, type Turn } from "../marker.ts";
+import { labelOf, type Mark, Marker, markInLeak, type Turn } from "../marker.ts";
 import { until } from "../until.ts";
+import type { TokenBucket } from "./pace.ts";
+
+type Request = (method: string, path: string, body?: unknown) => Promise<Answer>;
 
 export type Exit = "main" | "second" | "blocked" | "direct";
 /** The exit of each device on a stage; the first has number 1. */
-const EXITS: readonly Exit[] = ["second", "blocked"];
+const EXITS: readonly Exit[] = ["second", "blocked", "direct"];
 /** The server of the second tunnel, with a key that main never uses. */
 const SECOND = { provider: "imported", server: "second" };
 
@@ -37,8 +40,6 @@ export interface Served {
   wrong: number;
 }
 
-export type Request = (method: string, path: string, body?: unknown) => Promise<Answer>;
-
 /**
  * Three devices on the LAN, each with an exit of its own, that send marked packets without a pause. Each VPN server
  * counts what it gets, by the address inside the tunnel, and the sniffer at the router sees the rest.
@@ -53,6 +54,7 @@ export class Devices {
 
   private constructor(
     private readonly lab: Lab,
+    private readonly gateway: Gateway,
     private readonly request: Request,
     private readonly leaks: () => readonly string[],
     readonly all: readonly LanDevice[],
@@ -63,8 +65,17 @@ export class Devices {
   }
 
   /** Makes the second tunnel and gives the devices their exits; `leaks` are the sniffer's lines so far. */
-  static async plugIn(lab: Lab, request: Request, leaks: () => readonly string[]): Promise<Devices> {
+  static async plugIn(
+    lab: Lab,
+    gateway: Gateway,
+    pace: TokenBucket,
+    leaks: () => readonly string[],
+  ): Promise<Devices> {
     const { namespaces, sandbox } = lab;
+    const request: Request = async (method, path, body) => {
+      await pace.turn(path);
+      return gateway.api(method, path, body);
+    };
     const all = await Promise.all(EXITS.map((_, index) => LanDevice.plugIn(lab, index + 1)));
     const servers = await Promise.all(
       (["vpn1", "vpn2"] as const).map((role) =>
@@ -77,18 +88,25 @@ export class Devices {
     for (const body of [other.importBody, { name: SECOND.server, config }])
       await ask(request, "POST", "/api/import", body);
     await ask(request, "PUT", "/api/tunnels/second", SECOND);
+    await allowDirect(gateway, "on");
     for (const [index, { mac }] of all.entries())
       await ask(request, "PUT", `/api/devices/${mac}`, { exit: EXITS[index] });
     const markers = await Promise.all(
       all.map(({ namespace, number }) => Marker.start(namespace, number, EVERY_MS)),
     );
-    return new Devices(lab, request, leaks, all, markers, servers);
+    return new Devices(lab, gateway, request, leaks, all, markers, servers);
   }
 
   /** Every packet that is sent after it returns counts for the exit, and no other. */
   async assign(device: number, exit: Exit): Promise<void> {
     await ask(this.request, "PUT", `/api/devices/${this.numbered(device).mac}`, { exit });
     await this.next(device, exit);
+  }
+
+  /** The operator withdraws the exit `direct`: its device has the default exit then. */
+  async withdrawDirect(): Promise<void> {
+    await allowDirect(this.gateway, "off");
+    for (const { number } of this.all) if (this.exitOf(number) === "direct") await this.next(number, "main");
   }
 
   /** Leads the second tunnel to a server, its own by default, over the interface. */
@@ -107,14 +125,26 @@ export class Devices {
   async restore(): Promise<void> {
     const second = await this.second();
     if (second?.server !== SECOND.server || second.state === "disconnected") await this.lead();
-    for (const [index, exit] of EXITS.entries())
-      if (this.exitOf(index + 1) !== exit) await this.assign(index + 1, exit);
+    for (const [index, exit] of EXITS.entries()) {
+      if (this.exitOf(index + 1) === exit) continue;
+      if (exit === "direct") await allowDirect(this.gateway, "on");
+      await this.assign(index + 1, exit);
+    }
   }
 
   numbered(device: number): LanDevice {
     const found = this.all[device - 1];
     if (found === undefined) throw new Error(`there is no device ${device}`);
     return found;
+  }
+
+  /** What the device's questions for names begin with now. */
+  labelOf(device: number): string {
+    return labelOf(device, this.epochOf(device));
+  }
+
+  epochOf(device: number): number {
+    return (this.exits.get(device) ?? []).length - 1;
   }
 
   /** Begins a new epoch of each device, with the exit that it has, and returns the numbers. */
@@ -272,6 +302,11 @@ function uplinkAddresses({ sandbox }: Lab): string[] {
       ? [UPLINK.gateway4, UPLINK.gateway6, "192.168.88.3"]
       : [LAN.gateway4, LAN.gateway6, "192.168.77.3"];
   return [...own, "203.0.113.200", "2001:db8:113::200"];
+}
+
+async function allowDirect(gateway: Gateway, wanted: "on" | "off"): Promise<void> {
+  const { code, stderr } = await gateway.operate("direct", wanted);
+  if (code !== 0) throw new Error(`direct ${wanted}: ${stderr}`);
 }
 
 async function ask(request: Request, method: string, path: string, body: unknown): Promise<void> {

@@ -80,12 +80,7 @@ export class Fresh {
 
   /** Makes a second tunnel, and three devices on the LAN that are assigned and send; they end with the lab. */
   async plugInDevices(gateway: Gateway): Promise<Devices> {
-    const pace = new TokenBucket();
-    const request = async (method: string, path: string, body?: unknown) => {
-      await pace.turn(path);
-      return gateway.api(method, path, body);
-    };
-    this.devices = await Devices.plugIn(this.lab, request, () => this.sniffer.leaks);
+    this.devices = await Devices.plugIn(this.lab, gateway, new TokenBucket(), () => this.sniffer.leaks);
     return this.devices;
   }
 

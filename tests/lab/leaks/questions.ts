@@ -14,12 +14,12 @@ export function resolversFor({ arms }: Stage, asker: "client" | "gateway"): stri
 }
 
 /** The same question to each, over UDP and TCP; the answer says who asked. */
-export function questions(resolvers: readonly string[]): Target[] {
+export function questions(resolvers: readonly string[], name = "whoami.test"): Target[] {
   const query = encode({
     type: "query",
     id: 1,
     flags: RECURSION_DESIRED,
-    questions: [{ type: "TXT", name: "whoami.test" }],
+    questions: [{ type: "TXT", name }],
   });
   // RFC 1035, section 4.2.2: over TCP two bytes of length precede each message.
   const length = query.length.toString(16).padStart(4, "0");

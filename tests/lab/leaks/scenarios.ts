@@ -6,7 +6,7 @@ import { DNS_SCENARIOS } from "./dns.ts";
 import { FLOWS_BEFORE_THE_SERVICE } from "./earlier.ts";
 import { ENDINGS } from "./endings.ts";
 import { ENDPOINT_SCENARIOS } from "./endpoint.ts";
-import { EXIT_SCENARIOS } from "./exits.ts";
+import { DIRECT_SCENARIOS, EXIT_SCENARIOS } from "./exits.ts";
 import { FAMILY_SCENARIOS } from "./families.ts";
 import type { FreshScenario } from "./fresh.ts";
 import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
@@ -31,6 +31,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...ATTACKER_SCENARIOS,
   ...STRANGER_SCENARIOS,
   ...EXIT_SCENARIOS,
+  ...DIRECT_SCENARIOS,
 ];
 
 /** Everything that needs a lab of its own. */

@@ -2,7 +2,7 @@ import { type Arms, INTERNET, VPN } from "../../../src/sandbox/topology.ts";
 import { type Answer, createLab, type Gateway, type Lab, type Ran } from "../lab.ts";
 import type { Sniffer } from "../sniffer.ts";
 import type { Traffic } from "../traffic.ts";
-import { Devices, type Request } from "./devices.ts";
+import { Devices } from "./devices.ts";
 import { type Layer, starterFor } from "./layer.ts";
 import { Network } from "./network.ts";
 import { TokenBucket } from "./pace.ts";
@@ -48,12 +48,8 @@ export class Stage {
     try {
       const gateway = await lab.startGateway({ starter: await starterFor(lab, layer) });
       const pace = new TokenBucket();
-      const request: Request = async (method, path, body) => {
-        await pace.turn(path);
-        return gateway.api(method, path, body);
-      };
       const sniffer = await lab.sniff();
-      const devices = await Devices.plugIn(lab, request, () => sniffer.leaks);
+      const devices = await Devices.plugIn(lab, gateway, pace, () => sniffer.leaks);
       const network = await Network.remember(lab);
       // A resolver on the internet answers outside the tunnel too, and then tells whom it saw.
       const options = { resolver: INTERNET.dns4, rarelyMs: RARELY_MS };
@@ -152,6 +148,11 @@ export class Stage {
     if (this.isWhole) await this.devices.served();
   }
 
+  /** What the sniffer has caught outside the tunnels until now, the direct device's packets included. */
+  async leaks(): Promise<readonly string[]> {
+    return (await this.sniffer.count()).leaks;
+  }
+
   /** Throws if the sniffer missed frames. */
   async close(): Promise<void> {
     try {
@@ -196,13 +197,15 @@ export class Stage {
     if (this.gateway.pid !== 0) process.kill(this.gateway.pid, "SIGCONT");
     const changed = await this.network.restore();
     if (this.gateway.pid === 0) await this.gateway.start();
+    // First of all, because a direct device has routing rules; what is broken may need a restart first.
+    const unrestored = await failureOf(this.devices.restore());
     if (changed || (await this.brokenAfter(MENDED_SOON_MS)) !== null) {
       await this.gateway.restart();
       if ((await this.brokenAfter(MENDED_SOON_MS)) !== null) await this.disconnect();
       await this.mended();
     }
     if (this.provider !== "managed") await this.request("/api/provider/managed");
-    await this.devices.restore();
+    if (unrestored !== null) await this.devices.restore();
   }
 
   private async brokenAfter(ms: number): Promise<string | null> {
