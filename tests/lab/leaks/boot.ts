@@ -44,7 +44,7 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
     },
   },
   {
-    name: "boot with devices assigned: all are refused before the service, and each has its exit after it",
+    name: "boot with devices assigned: all are refused until the service is there",
     arms: [2, 1],
     run: async (fresh) => {
       const gateway = await fresh.lab.startGateway();

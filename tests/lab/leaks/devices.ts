@@ -114,6 +114,11 @@ export class Devices {
     return ask(this.request, "PUT", "/api/tunnels/second", { ...SECOND, server });
   }
 
+  /** Ends the second tunnel; `restore` leads it back. */
+  disconnect(): Promise<void> {
+    return ask(this.request, "POST", "/api/tunnels/second/disconnect");
+  }
+
   /** The second tunnel as the interface describes it, if there is one. */
   // biome-ignore lint/suspicious/noExplicitAny: the answer's type is the interface's.
   async second(): Promise<any> {
@@ -309,7 +314,7 @@ async function allowDirect(gateway: Gateway, wanted: "on" | "off"): Promise<void
   if (code !== 0) throw new Error(`direct ${wanted}: ${stderr}`);
 }
 
-async function ask(request: Request, method: string, path: string, body: unknown): Promise<void> {
+async function ask(request: Request, method: string, path: string, body?: unknown): Promise<void> {
   const answer = await request(method, path, body);
   if (answer.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
 }

@@ -91,7 +91,9 @@ export async function answersToStrangers(lab: Lab, more: readonly string[] = [])
   const back = sources.map((host) => `${host.includes(":") ? "ip6" : "ip"} dst host ${host}`).join(" or ");
   const card = (await place(lab, "uplink")).gateway.replace(/(..)(?=.)/g, "$1:");
   const neighbours = "(icmp6 and ip6[40] >= 133 and ip6[40] <= 136)";
-  const tap = await Wiretap.start(router, "lan0", `ether src ${card} and (${back}) and not ${neighbours}`);
+  // A direct device asks the home router for names; nothing of the strangers' comes from that port.
+  const others = `not ${neighbours} and not udp dst port 53`;
+  const tap = await Wiretap.start(router, "lan0", `ether src ${card} and (${back}) and ${others}`);
   const inside = await enteringTunnel(lab, back, () => send(lab, "uplink", ofOneFamily));
   return [...inside, ...(await tap.stop())];
 }
