@@ -306,7 +306,7 @@ function uplinkAddresses({ sandbox }: Lab): string[] {
     sandbox.arms === 2
       ? [UPLINK.gateway4, UPLINK.gateway6, "192.168.88.3"]
       : [LAN.gateway4, LAN.gateway6, "192.168.77.3"];
-  return [...own, "203.0.113.200", "2001:db8:113::200"];
+  return [...own, "203.0.113.200", "2001:db8:113::200", "2001:db8:77::1"];
 }
 
 async function allowDirect(gateway: Gateway, wanted: "on" | "off"): Promise<void> {
