@@ -98,10 +98,12 @@ export async function answersToStrangers(lab: Lab, more: readonly string[] = [])
   return [...inside, ...(await tap.stop())];
 }
 
-/** What enters the tunnel while `work` is done and has another source than the tunnel's own addresses. */
+/** What enters a tunnel while `work` is done and has another source than main's and the second tunnel's addresses. */
 function untranslated(lab: Lab, work: () => Promise<unknown>): Promise<string[]> {
-  const own = tunnelAddresses(lab);
-  return enteringTunnel(lab, `not src host ${own.v4} and not src host ${own.v6}`, work);
+  const { v4, v6 } = tunnelAddresses(lab);
+  const second = lab.sandbox.servers.flatMap(({ imported }) => imported.address.split(","));
+  const own = [v4, v6, ...second.map((address) => address.split("/")[0])];
+  return enteringTunnel(lab, own.map((address) => `not src host ${address}`).join(" and "), work);
 }
 
 /** What arrives at the servers by the tunnel while `work` is done, of the packets that a filter picks. */
