@@ -328,6 +328,22 @@ describe("a restore while the service runs", () => {
       expect(await stands()).toBe(true);
     }));
 
+  test("tells what it will change, also while a tunnel is up, and changes nothing by that", () =>
+    inTunnelDirectory(async (directory) => {
+      const { gateway, backup, loads } = await live(directory);
+      await gateway.controller.connect(ONE);
+      const before = all(gateway.store);
+      expect(await backup.changes({ ...contents({}), devices: [TV] })).toEqual({
+        tunnels: [{ name: "main", isNew: false, before: `${ONE.name} (${ONE.provider})`, after: null }],
+        devices: [{ id: TV.id, before: null, after: { name: "TV", exit: "blocked" } }],
+        default_exit: null,
+      });
+      expect([all(gateway.store), loads]).toEqual([before, []]);
+      await expect(backup.changes({ ...contents({}), servers: [{}] })).rejects.toThrow(
+        "the backup is damaged",
+      );
+    }));
+
   test("hands the devices to the kill switch", () =>
     inTunnelDirectory(async (directory) => {
       const { backup, loads } = await live(directory);
