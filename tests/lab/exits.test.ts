@@ -3,6 +3,7 @@ import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 import { inject } from "./injector.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { craftedBodies } from "./leaks/crafted.ts";
+import { LanDevice } from "./lan-device.ts";
 import { TokenBucket } from "./leaks/pace.ts";
 import { Listener } from "./listener.ts";
 import { type Mark, Marker, markIn } from "./marker.ts";
@@ -26,14 +27,15 @@ type Place = "main" | "second" | "clear";
 
 let lab: Lab;
 let gateway: Gateway;
+let devices: LanDevice[];
 const pace = new TokenBucket();
-const namespaceOf = (device: Device) => `${lab.sandbox.id}-dev${device}`;
-const macOf = (device: Device) => `02:00:00:00:10:0${device}`;
+const namespaceOf = (device: Device) => devices[device - 1]?.namespace ?? "";
+const macOf = (device: Device) => devices[device - 1]?.mac ?? "";
 const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
 
 beforeAll(async () => {
   lab = await createLab({ arms: 2 });
-  for (const device of NUMBERS) await plugIn(device);
+  devices = await Promise.all(NUMBERS.map((number) => LanDevice.plugIn(lab, number)));
   // Otherwise the kernel sends one ICMP error a second to each device.
   for (const path of ["ipv4/icmp_ratelimit", "ipv6/icmp/ratelimit"])
     expect((await inside("sysctl", "-qw", `net/${path}=0`)).code).toBe(0);
@@ -42,32 +44,7 @@ beforeAll(async () => {
   await ask("POST", "/api/connect", { server: "box-vpn-1" });
   await lead();
 }, TIMEOUT_MS);
-afterAll(async () => {
-  await lab?.close();
-  for (const device of NUMBERS) await lab?.outside(["ip", "netns", "del", namespaceOf(device)]);
-}, TIMEOUT_MS);
-
-/** A computer on the LAN's cable with a MAC address of its own. */
-async function plugIn(device: Device): Promise<void> {
-  const name = namespaceOf(device);
-  const batch = async (namespace: string, lines: readonly string[]) => {
-    const { stderr } = await lab.outside(["ip", "-n", namespace, "-batch", "-"], `${lines.join("\n")}\n`);
-    expect(stderr).toBe("");
-  };
-  await lab.outside(["ip", "netns", "add", name]);
-  await batch(lab.namespaces.client, [
-    `link add link lan0 name dev${device} address ${macOf(device)} netns ${name} type macvlan mode private`,
-  ]);
-  await batch(name, [
-    "link set lo up",
-    `link set dev${device} name lan0`,
-    "link set lan0 up",
-    `address add 192.168.77.2${device}/24 dev lan0`,
-    `address add fd77::2${device}/64 dev lan0 nodad`,
-    `route add default via ${LAN.gateway4}`,
-    `route add default via ${LAN.gateway6}`,
-  ]);
-}
+afterAll(() => lab?.close(), TIMEOUT_MS);
 
 async function ask(method: string, path: string, body?: unknown): Promise<void> {
   await pace.turn("/api/connect");
@@ -113,7 +90,7 @@ async function seenDuring(
 
 const kinds = (marks: readonly Mark[], device: Device) =>
   [...new Set(marks.filter((mark) => mark.device === device).map(({ kind }) => kind))].sort();
-const ALL_KINDS: Mark["kind"][] = ["dns", "tcp4", "udp4", "udp6"];
+const ALL_KINDS: Mark["kind"][] = ["dns4", "tcp4", "tcp6", "udp4", "udp6"];
 
 /** Which kinds of packets of each device were seen at each place. */
 function table(seen: Awaited<ReturnType<typeof seenDuring>>) {
@@ -214,7 +191,7 @@ test(
         for (let move = 0; move < MOVES; move += 1) {
           const exit = exits[move % exits.length] ?? "main";
           await assign(1, exit);
-          after.push({ epoch: await markers[1].next(), exit });
+          after.push({ epoch: (await markers[1].next()).epoch, exit });
           await Bun.sleep(50);
           // Sent before the next move begins.
           await markers[1].next();
