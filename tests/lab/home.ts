@@ -1,0 +1,285 @@
+import { LAN } from "../../src/sandbox/topology.ts";
+import { contradictions, told } from "./agreement.ts";
+import { call } from "./caller.ts";
+import { startChargen } from "./chargen.ts";
+import { Judge } from "./judge.ts";
+import { type Answer, createLab, type Gateway, type Lab } from "./lab.ts";
+import { LanDevice } from "./lan-device.ts";
+import { isServed, Sender } from "./sender.ts";
+import { Sightings } from "./sightings.ts";
+import type { Catch, Sniffer } from "./sniffer.ts";
+import { until } from "./until.ts";
+
+/** What people have decided: the server of each tunnel, or null, and the exit of each device that has its own. */
+export interface Decisions {
+  readonly tunnels: Readonly<Record<string, string | null>>;
+  readonly exits: Readonly<Record<number, string>>;
+  readonly defaultExit: string;
+}
+
+/** A request that changes decisions, and what they are if it succeeds. */
+export interface Change {
+  method: string;
+  path: string;
+  body?: unknown;
+  effect: (decisions: Decisions) => Decisions;
+}
+
+/** A tunnel is dialled again after seconds; busy, later. */
+const AT_REST_WITHIN_MS = 90_000;
+
+/** What most tests begin with. */
+const FIRST: Decisions = {
+  tunnels: { main: "box-vpn-1", second: "box-vpn-2", third: "custom-1" },
+  exits: {},
+  defaultExit: "main",
+};
+
+/**
+ * A home with devices that send all the time, and a judge who knows by what was asked and answered where each packet may
+ * leave. While a request is under way, both what was before and what it asks for are right.
+ */
+export class Home {
+  decisions: Decisions = FIRST;
+  readonly judge = new Judge();
+
+  private constructor(
+    readonly lab: Lab,
+    readonly gateway: Gateway,
+    readonly devices: readonly LanDevice[],
+    readonly senders: readonly Sender[],
+    private readonly sightings: Sightings,
+    private readonly sniffer: Sniffer,
+  ) {}
+
+  /** With three tunnels to different servers, and devices without exits of their own. */
+  static async open(count: number): Promise<Home> {
+    const lab = await createLab({ arms: 2 });
+    try {
+      await startChargen(lab);
+      const gateway = await lab.startGateway();
+      const devices: LanDevice[] = [];
+      for (let number = 1; number <= count; number += 1) devices.push(await plugIn(lab, number));
+      // Otherwise the kernel sends one ICMP error a second to each device.
+      for (const path of ["ipv4/icmp_ratelimit", "ipv6/icmp/ratelimit"])
+        await lab.exec(lab.namespaces.gateway, ["sysctl", "-qw", `net/${path}=0`]);
+      await prepare(lab, gateway);
+      const [sightings, sniffer] = [await Sightings.start(lab), await lab.sniff()];
+      const senders = await Promise.all(devices.map((device) => Sender.start(device)));
+      const home = new Home(lab, gateway, devices, senders, sightings, sniffer);
+      for (const { number } of devices) home.judge.rule(number, 0, home.placesOf(number, [FIRST]));
+      return home;
+    } catch (error) {
+      await lab.close();
+      throw error;
+    }
+  }
+
+  device(number: number): LanDevice {
+    const device = this.devices[number - 1];
+    if (device === undefined) throw new Error(`there is no device ${number}`);
+    return device;
+  }
+
+  sender(number: number): Sender {
+    const sender = this.senders[number - 1];
+    if (sender === undefined) throw new Error(`there is no device ${number}`);
+    return sender;
+  }
+
+  /** Makes a change and expects that it succeeds; returns the milliseconds from the request to the answer. */
+  async change(change: Change): Promise<number> {
+    const start = performance.now();
+    const answer = await this.attempt(change);
+    const ms = performance.now() - start;
+    if (answer?.status !== 200)
+      throw new Error(`${change.method} ${change.path}: ${JSON.stringify(answer?.body ?? "no answer")}`);
+    return ms;
+  }
+
+  /** Makes a change that may fail, or whose answer the service may not live to give: then either may be so. */
+  async attempt(change: Change, meanwhile: () => Promise<unknown> = async () => {}): Promise<Answer | null> {
+    const before = this.decisions;
+    const after = change.effect(before);
+    await this.rule([before, after]);
+    const [answer] = await Promise.all([
+      call(this.gateway.port, change.method, change.path, change.body),
+      meanwhile(),
+    ]);
+    if (answer?.status === 200) this.decisions = after;
+    if (answer !== null) await this.rule([this.decisions]);
+    return answer;
+  }
+
+  /** From now on packets may leave by the exits of any of these decisions, and by no other. */
+  async rule(decisions: readonly Decisions[]): Promise<void> {
+    await Promise.all(
+      this.devices.map(async ({ number }) =>
+        this.judge.rule(number, (await this.sender(number).now()).number, this.placesOf(number, decisions)),
+      ),
+    );
+  }
+
+  /** Takes up what the gateway says, which has to be one of these decisions. */
+  async takeUp(possible: readonly Decisions[]): Promise<void> {
+    const said = this.decided(await told(this.gateway));
+    const found = possible.find((decisions) => Bun.deepEquals(this.comparable(decisions), this.comparable(said)));
+    if (found === undefined)
+      throw new Error(`${JSON.stringify(said)} is none of ${possible.map((each) => JSON.stringify(each))}`);
+    this.decisions = found;
+    await this.rule([found]);
+  }
+
+  /** Waits until interface, database and kernel agree, and each device is served by its exit, or refused. */
+  async comesToRest(): Promise<void> {
+    let wrong: string[] = [];
+    await until(async () => {
+      wrong = await contradictions(this.lab, this.gateway).catch((error) => [String(error)]);
+      return wrong.length === 0;
+    }, AT_REST_WITHIN_MS).catch((error) => {
+      throw new Error(`${error.message}: ${wrong.join("; ")}`);
+    });
+    await Promise.all(this.devices.map(({ number }) => this.isRight(number)));
+  }
+
+  /** Waits until the device is served by its exit, or refused. */
+  async isRight(number: number): Promise<void> {
+    const sender = this.sender(number);
+    const { number: after, refused } = await sender.now();
+    const places = this.placesOf(number, [this.decisions]);
+    await sender
+      .until((progress) => (places.length > 0 ? isServed(progress, after) : progress.refused > refused))
+      .catch(async () => {
+        const progress = JSON.stringify(await sender.now());
+        throw new Error(`device ${number} should be at ${places[0] ?? "no place"} since ${after}: ${progress}`);
+      });
+  }
+
+  /** What was seen so far where it may not be, and in clear. */
+  wrong(): string[] {
+    return [...this.judge.wrong(this.sightings.all), ...this.sniffer.peek().leaks];
+  }
+
+  /** How many packets of a device were seen at a place. */
+  seen(device: number, place: string): number {
+    return this.sightings.all.filter((each) => each.device === device && each.place === place).length;
+  }
+
+  /** Waits for all packets under way; what was wrong, and how each device fared. */
+  async finish() {
+    const progress = await Promise.all(this.senders.map((sender) => sender.stop()));
+    await this.sightings.stop();
+    const caught: Catch = await this.sniffer.stop();
+    return { progress, missed: caught.missed, wrong: this.wrong() };
+  }
+
+  close(): Promise<void> {
+    return this.lab.close();
+  }
+
+  private placesOf(device: number, possible: readonly Decisions[]): string[] {
+    return possible.flatMap(({ exits, defaultExit, tunnels }) => {
+      const exit = exits[device] ?? defaultExit;
+      return tunnels[exit] ?? [];
+    });
+  }
+
+  private decided({ tunnels, devices, default_exit }: Awaited<ReturnType<typeof told>>): Decisions {
+    const assigned = devices.filter((each) => each.assigned);
+    const numberOf = (id: string) => this.devices.find(({ mac }) => mac === id)?.number ?? id;
+    return {
+      tunnels: Object.fromEntries(tunnels.map(({ name, wanted }) => [name, wanted])),
+      exits: Object.fromEntries(assigned.map(({ id, exit }) => [numberOf(id), exit])),
+      defaultExit: default_exit,
+    };
+  }
+
+  private comparable({ tunnels, exits, defaultExit }: Decisions): unknown {
+    const entries = (record: object) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
+    return [entries(tunnels), entries(exits), defaultExit];
+  }
+}
+
+export const macOf = (device: number) => `02:00:00:00:10:0${device}`;
+
+export function assign(device: number, exit: string): Change {
+  return {
+    method: "PUT",
+    path: `/api/devices/${macOf(device)}`,
+    body: { exit },
+    effect: (decisions) => ({ ...decisions, exits: { ...decisions.exits, [device]: exit } }),
+  };
+}
+
+export function forget(device: number): Change {
+  return {
+    method: "DELETE",
+    path: `/api/devices/${macOf(device)}`,
+    effect: (decisions) => {
+      const { [device]: _, ...exits } = decisions.exits;
+      return { ...decisions, exits };
+    },
+  };
+}
+
+export function setDefault(exit: string): Change {
+  return {
+    method: "PUT",
+    path: "/api/default-exit",
+    body: { exit },
+    effect: (decisions) => ({ ...decisions, defaultExit: exit }),
+  };
+}
+
+export function lead(tunnel: string, server: string): Change {
+  const provider = server.startsWith("box") ? "managed" : "custom";
+  return {
+    method: "PUT",
+    path: `/api/tunnels/${tunnel}`,
+    body: { provider, server },
+    effect: (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: server } }),
+  };
+}
+
+export function disconnect(tunnel: string): Change {
+  return {
+    method: "POST",
+    path: `/api/tunnels/${tunnel}/disconnect`,
+    effect: (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: null } }),
+  };
+}
+
+export function remove(tunnel: string): Change {
+  return {
+    method: "DELETE",
+    path: `/api/tunnels/${tunnel}`,
+    effect: (decisions) => {
+      const { [tunnel]: _, ...tunnels } = decisions.tunnels;
+      return { ...decisions, tunnels };
+    },
+  };
+}
+
+/** Its packets never wait for the gateway's address: they leave in the order of their numbers. */
+async function plugIn(lab: Lab, number: number): Promise<LanDevice> {
+  const device = await LanDevice.plugIn(lab, number);
+  const { stdout } = await lab.exec(lab.namespaces.gateway, ["cat", "/sys/class/net/lan0/address"]);
+  for (const gateway of [LAN.gateway4, LAN.gateway6])
+    await lab.exec(device.namespace, [
+      ...["ip", "neigh", "replace", gateway, "lladdr", stdout.trim(), "nud", "permanent", "dev", "lan0"],
+    ]);
+  return device;
+}
+
+/** The custom servers, and the three tunnels. */
+async function prepare(lab: Lab, gateway: Gateway): Promise<void> {
+  const bodies = lab.sandbox.servers.map(({ customBody }) => ["/api/custom/add", "POST", customBody] as const);
+  const leads = Object.entries(FIRST.tunnels).map(([tunnel, server]) => {
+    const { path, method, body } = lead(tunnel, server ?? "");
+    return [path, method, body] as const;
+  });
+  for (const [path, method, body] of [...bodies, ...leads]) {
+    const answer = await call(gateway.port, method, path, body);
+    if (answer?.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(answer?.body)}`);
+  }
+}
