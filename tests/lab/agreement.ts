@@ -99,7 +99,8 @@ function setsFor({ tunnels, devices }: Told): string[] {
   const assigned = devices.filter((device) => device.assigned);
   if (assigned.length === 0) return [];
   const on = (exit: string) => assigned.filter((device) => device.exit === exit);
-  const text = (name: string, some: readonly Device[]) => [name, ...sorted(some.map(({ id }) => id))].join(" ");
+  const text = (name: string, some: readonly Device[]) =>
+    [name, ...sorted(some.map(({ id }) => id))].join(" ");
   const open = tunnels.filter(isOpen).map(({ name }) => text(`on_${name}`, on(name)));
   return sorted([text("assigned", assigned), ...open]);
 }
@@ -138,23 +139,24 @@ function linksFor({ tunnels }: Told, slots: Saved["slots"]): string[] {
 async function linksIn(lab: Lab): Promise<string[]> {
   const { stdout } = await inGateway(lab, "ip", "-j", "link", "show");
   const present = JSON.parse(stdout).map(({ ifname }: { ifname: string }) => ifname);
-  const found = allSlots(lab.sandbox.interface).map(async ({ links, table }, number) => {
-    const own = links.filter((link) => present.includes(link));
-    const routes = await Promise.all(["-4", "-6"].map((family) => routedBy(lab, family, table)));
-    const whole = routes.every((link) => link === own[0]);
-    return own.length === 0 && routes.every((link) => link === null)
-      ? []
-      : `${number}: ${own.length === 1 ? "one interface" : own.join()}, ${whole ? "all routes" : routes.join()}`;
-  });
-  return (await Promise.all(found)).flat().sort();
+  const routes = [await defaultsIn(lab, "-4"), await defaultsIn(lab, "-6")];
+  return allSlots(lab.sandbox.interface)
+    .flatMap(({ links, table }, number) => {
+      const own = links.filter((link) => present.includes(link));
+      const routed = routes.map((defaults) => defaults.get(`${table}`) ?? null);
+      if (own.length === 0 && routed.every((link) => link === null)) return [];
+      const whole = routed.every((link) => link === own[0]) ? "all routes" : `routes to ${routed.join()}`;
+      return [`${number}: ${own.length === 1 ? "one interface" : own.join()}, ${whole}`];
+    })
+    .sort();
 }
 
-/** The interface of a table's default route, or null. */
-async function routedBy(lab: Lab, family: string, table: number): Promise<string | null> {
-  const route = ["route", "show", "default", "table", `${table}`];
-  // A table that never had a route does not exist.
-  const { code, stdout } = await inGateway(lab, "ip", "-j", family, ...route);
-  return code === 0 ? (JSON.parse(stdout)[0]?.dev ?? null) : null;
+/** The interface of each table's default route. */
+async function defaultsIn(lab: Lab, family: string): Promise<Map<string, string>> {
+  const { stdout } = await inGateway(lab, "ip", "-j", family, "route", "show", "table", "all");
+  const routes: { dst: string; dev?: string; table?: string }[] = JSON.parse(stdout);
+  const defaults = routes.filter(({ dst, dev }) => dst === "default" && dev !== undefined);
+  return new Map(defaults.map(({ table = "main", dev = "" }) => [table, dev]));
 }
 
 function inGateway(lab: Lab, ...argv: string[]) {

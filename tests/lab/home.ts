@@ -1,6 +1,7 @@
 import { LAN } from "../../src/sandbox/topology.ts";
 import { contradictions, told } from "./agreement.ts";
 import { call } from "./caller.ts";
+import { type Change, type Decisions, lead } from "./changes.ts";
 import { startChargen } from "./chargen.ts";
 import { Judge } from "./judge.ts";
 import { type Answer, createLab, type Gateway, type Lab } from "./lab.ts";
@@ -9,21 +10,6 @@ import { isServed, Sender } from "./sender.ts";
 import { Sightings } from "./sightings.ts";
 import type { Catch, Sniffer } from "./sniffer.ts";
 import { until } from "./until.ts";
-
-/** What people have decided: the server of each tunnel, or null, and the exit of each device that has its own. */
-export interface Decisions {
-  readonly tunnels: Readonly<Record<string, string | null>>;
-  readonly exits: Readonly<Record<number, string>>;
-  readonly defaultExit: string;
-}
-
-/** A request that changes decisions, and what they are if it succeeds. */
-export interface Change {
-  method: string;
-  path: string;
-  body?: unknown;
-  effect: (decisions: Decisions) => Decisions;
-}
 
 /** A tunnel is dialled again after seconds; busy, later. */
 const AT_REST_WITHIN_MS = 90_000;
@@ -41,6 +27,8 @@ const FIRST: Decisions = {
  */
 export class Home {
   decisions: Decisions = FIRST;
+  /** What may be so if the last change was not answered. */
+  private possible: readonly Decisions[] = [FIRST];
   readonly judge = new Judge();
 
   private constructor(
@@ -97,17 +85,24 @@ export class Home {
     return ms;
   }
 
-  /** Makes a change that may fail, or whose answer the service may not live to give: then either may be so. */
+  /**
+   * Makes a change that may fail. If the service does not live to answer, whatever is possible then stays so until
+   * `takeUp`.
+   */
   async attempt(change: Change, meanwhile: () => Promise<unknown> = async () => {}): Promise<Answer | null> {
     const before = this.decisions;
-    const after = change.effect(before);
-    await this.rule([before, after]);
+    const [after, failed] = [change.effect(before), change.failure?.(before) ?? before];
+    await this.rule([before, after, failed]);
     const [answer] = await Promise.all([
       call(this.gateway.port, change.method, change.path, change.body),
       meanwhile(),
     ]);
-    if (answer?.status === 200) this.decisions = after;
-    if (answer !== null) await this.rule([this.decisions]);
+    if (answer === null) this.possible = [before, after, failed];
+    else {
+      this.decisions = answer.status === 200 ? after : failed;
+      this.possible = [this.decisions];
+      await this.rule(this.possible);
+    }
     return answer;
   }
 
@@ -120,14 +115,17 @@ export class Home {
     );
   }
 
-  /** Takes up what the gateway says, which has to be one of these decisions. */
-  async takeUp(possible: readonly Decisions[]): Promise<void> {
+  /** Takes up what the gateway says, which has to be possible. */
+  async takeUp(): Promise<void> {
     const said = this.decided(await told(this.gateway));
-    const found = possible.find((decisions) => Bun.deepEquals(this.comparable(decisions), this.comparable(said)));
+    const found = this.possible.find((decisions) => Bun.deepEquals(comparable(decisions), comparable(said)));
     if (found === undefined)
-      throw new Error(`${JSON.stringify(said)} is none of ${possible.map((each) => JSON.stringify(each))}`);
+      throw new Error(
+        `${JSON.stringify(said)} is none of: ${this.possible.map((each) => JSON.stringify(each)).join("; ")}`,
+      );
     this.decisions = found;
-    await this.rule([found]);
+    this.possible = [found];
+    await this.rule(this.possible);
   }
 
   /** Waits until interface, database and kernel agree, and each device is served by its exit, or refused. */
@@ -151,7 +149,9 @@ export class Home {
       .until((progress) => (places.length > 0 ? isServed(progress, after) : progress.refused > refused))
       .catch(async () => {
         const progress = JSON.stringify(await sender.now());
-        throw new Error(`device ${number} should be at ${places[0] ?? "no place"} since ${after}: ${progress}`);
+        throw new Error(
+          `device ${number} should be at ${places[0] ?? "no place"} since ${after}: ${progress}`,
+        );
       });
   }
 
@@ -193,71 +193,11 @@ export class Home {
       defaultExit: default_exit,
     };
   }
-
-  private comparable({ tunnels, exits, defaultExit }: Decisions): unknown {
-    const entries = (record: object) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
-    return [entries(tunnels), entries(exits), defaultExit];
-  }
 }
 
-export const macOf = (device: number) => `02:00:00:00:10:0${device}`;
-
-export function assign(device: number, exit: string): Change {
-  return {
-    method: "PUT",
-    path: `/api/devices/${macOf(device)}`,
-    body: { exit },
-    effect: (decisions) => ({ ...decisions, exits: { ...decisions.exits, [device]: exit } }),
-  };
-}
-
-export function forget(device: number): Change {
-  return {
-    method: "DELETE",
-    path: `/api/devices/${macOf(device)}`,
-    effect: (decisions) => {
-      const { [device]: _, ...exits } = decisions.exits;
-      return { ...decisions, exits };
-    },
-  };
-}
-
-export function setDefault(exit: string): Change {
-  return {
-    method: "PUT",
-    path: "/api/default-exit",
-    body: { exit },
-    effect: (decisions) => ({ ...decisions, defaultExit: exit }),
-  };
-}
-
-export function lead(tunnel: string, server: string): Change {
-  const provider = server.startsWith("box") ? "managed" : "custom";
-  return {
-    method: "PUT",
-    path: `/api/tunnels/${tunnel}`,
-    body: { provider, server },
-    effect: (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: server } }),
-  };
-}
-
-export function disconnect(tunnel: string): Change {
-  return {
-    method: "POST",
-    path: `/api/tunnels/${tunnel}/disconnect`,
-    effect: (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: null } }),
-  };
-}
-
-export function remove(tunnel: string): Change {
-  return {
-    method: "DELETE",
-    path: `/api/tunnels/${tunnel}`,
-    effect: (decisions) => {
-      const { [tunnel]: _, ...tunnels } = decisions.tunnels;
-      return { ...decisions, tunnels };
-    },
-  };
+function comparable({ tunnels, exits, defaultExit }: Decisions): unknown {
+  const entries = (record: object) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
+  return [entries(tunnels), entries(exits), defaultExit];
 }
 
 /** Its packets never wait for the gateway's address: they leave in the order of their numbers. */
@@ -273,7 +213,9 @@ async function plugIn(lab: Lab, number: number): Promise<LanDevice> {
 
 /** The custom servers, and the three tunnels. */
 async function prepare(lab: Lab, gateway: Gateway): Promise<void> {
-  const bodies = lab.sandbox.servers.map(({ customBody }) => ["/api/custom/add", "POST", customBody] as const);
+  const bodies = lab.sandbox.servers.map(
+    ({ customBody }) => ["/api/custom/add", "POST", customBody] as const,
+  );
   const leads = Object.entries(FIRST.tunnels).map(([tunnel, server]) => {
     const { path, method, body } = lead(tunnel, server ?? "");
     return [path, method, body] as const;

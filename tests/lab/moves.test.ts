@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { TABLE } from "../../src/killswitch/ruleset.ts";
-import { assign, Home, macOf } from "./home.ts";
+import { assign, macOf } from "./changes.ts";
+import { Home } from "./home.ts";
 import type { Progress } from "./sender.ts";
 
 /** Two hundred moves, each until it is over, on a busy machine. */
@@ -55,7 +56,9 @@ test(
     await home.sender(2).until(({ number }) => number > open.number + 100);
     const { wrong } = await home.finish();
     const kinds = (device: number, place: string) =>
-      wrong.filter((line) => line.startsWith(`device ${device}, `) && line.includes(`, at ${place} instead of `));
+      wrong.filter(
+        (line) => line.startsWith(`device ${device}, `) && line.includes(`, at ${place} instead of `),
+      );
     expect(kinds(1, "custom-1").length).toBeGreaterThan(1);
     expect(kinds(2, "clear").length).toBeGreaterThan(1);
   },

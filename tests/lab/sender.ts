@@ -150,7 +150,8 @@ function run(device: number): void {
     for (const timer of timers) clearInterval(timer);
     const ended = performance.now();
     const waited = () => performance.now() - ended;
-    while (waited() < GRACE_MS.shortest || (waited() < GRACE_MS.longest && open.size > 0)) await Bun.sleep(10);
+    while (waited() < GRACE_MS.shortest || (waited() < GRACE_MS.longest && open.size > 0))
+      await Bun.sleep(10);
     process.stdout.write(text([...open]), () => process.exit(0));
   };
   process.stdin.on("end", () => void finish()).on("data", () => process.stdout.write(text([])));

@@ -1,0 +1,110 @@
+/** What people have decided: the server of each tunnel, or null, and the exit of each device that has its own. */
+export interface Decisions {
+  readonly tunnels: Readonly<Record<string, string | null>>;
+  readonly exits: Readonly<Record<number, string>>;
+  readonly defaultExit: string;
+}
+
+/** A request that changes decisions. */
+export interface Change {
+  method: string;
+  path: string;
+  body?: unknown;
+  /** What they are if it succeeds. */
+  effect: (decisions: Decisions) => Decisions;
+  /** What they are if it fails, unless as before. */
+  failure?: (decisions: Decisions) => Decisions;
+}
+
+export const macOf = (device: number) => `02:00:00:00:10:0${device}`;
+
+export function assign(device: number, exit: string): Change {
+  return {
+    method: "PUT",
+    path: `/api/devices/${macOf(device)}`,
+    body: { exit },
+    effect: (decisions) => ({ ...decisions, exits: { ...decisions.exits, [device]: exit } }),
+  };
+}
+
+export function forget(device: number): Change {
+  return {
+    method: "DELETE",
+    path: `/api/devices/${macOf(device)}`,
+    effect: (decisions) => {
+      const { [device]: _, ...exits } = decisions.exits;
+      return { ...decisions, exits };
+    },
+  };
+}
+
+export function setDefault(exit: string): Change {
+  return {
+    method: "PUT",
+    path: "/api/default-exit",
+    body: { exit },
+    effect: (decisions) => ({ ...decisions, defaultExit: exit }),
+  };
+}
+
+export function lead(tunnel: string, server: string): Change {
+  const provider = server.startsWith("box") ? "managed" : "custom";
+  return {
+    method: "PUT",
+    path: `/api/tunnels/${tunnel}`,
+    body: { provider, server },
+    effect: (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: server } }),
+    // A new tunnel is there before its server has answered.
+    failure: (decisions) => ({ ...decisions, tunnels: { [tunnel]: null, ...decisions.tunnels } }),
+  };
+}
+
+export function disconnect(tunnel: string): Change {
+  return {
+    method: "POST",
+    path: `/api/tunnels/${tunnel}/disconnect`,
+    effect: (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: null } }),
+  };
+}
+
+export function remove(tunnel: string): Change {
+  return {
+    method: "DELETE",
+    path: `/api/tunnels/${tunnel}`,
+    effect: (decisions) => {
+      const { [tunnel]: _, ...tunnels } = decisions.tunnels;
+      return { ...decisions, tunnels };
+    },
+  };
+}
+
+/** The names that tunnels have; all but the first may come and go. */
+const TUNNELS = ["main", "second", "third"];
+const SERVERS = ["box-vpn-1", "box-vpn-2", "custom-1", "custom-2"];
+
+/** Any change that could be made now to the decisions about so many devices; some are refused. */
+export function anyChange(decisions: Decisions, devices: number, random: () => number): Change {
+  const pick = <T>(choices: readonly T[]): T => {
+    const choice = choices[Math.floor(random() * choices.length)];
+    if (choice === undefined) throw new Error("there is no choice");
+    return choice;
+  };
+  const { tunnels } = decisions;
+  const exits = [...Object.keys(tunnels), "blocked"];
+  const device = pick(Array.from({ length: devices }, (_, index) => index + 1));
+  const tunnel = pick(TUNNELS);
+  const taken = Object.entries(tunnels).flatMap(([name, server]) => (name === tunnel ? [] : [server]));
+  // With the same key at the same server, each would end the other.
+  const free = SERVERS.filter((server) => !taken.includes(server));
+  return pick([
+    () => assign(device, pick(exits)),
+    () => assign(device, pick(exits)),
+    () => assign(device, pick(exits)),
+    () => (decisions.exits[device] === undefined ? assign(device, "blocked") : forget(device)),
+    () => setDefault(pick(exits)),
+    () => lead(tunnel, pick(free)),
+    () => lead(tunnel, pick(free)),
+    () => (tunnel in tunnels ? disconnect(tunnel) : lead(tunnel, pick(free))),
+    () => (tunnel in tunnels && tunnel !== "main" ? remove(tunnel) : lead(tunnel, pick(free))),
+  ])();
+}
