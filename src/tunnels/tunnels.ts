@@ -169,13 +169,18 @@ export class Tunnels {
 
   private async end(tunnel: Tunnel): Promise<void> {
     const { name, controller } = tunnel;
+    const { savedState } = this.deps;
     const known = this.others.get(name);
     // Another request may have removed it meanwhile, and a third made a new one.
     if (known?.tunnel !== tunnel) return;
-    await controller.end();
+    // First, so that a crash leaves no tunnel without its server: the next start removes the interface of an unknown one.
+    savedState.forgetTunnel(name);
+    await controller.end().catch((error: unknown) => {
+      savedState.saveTunnel(name, { slot: known.number, connection: null });
+      throw error;
+    });
     known.watching.abort();
     this.others.delete(name);
-    this.deps.savedState.forgetTunnel(name);
   }
 
   /** Does the same with one after the other; only what fails for `main` is thrown. */

@@ -384,4 +384,24 @@ describe("after a restart", () => {
       expect(stoodAlways(host)).toBe(true);
     },
   );
+
+  claim("a SIGKILL at any command of a removal leaves the whole tunnel or nothing of it", async (gateway) => {
+    const { host } = gateway;
+    const outcomes = new Set<string>();
+    for (let command = 1; command < 20; command += 1) {
+      await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+      let left = command;
+      host.holds = () => (--left > 0 ? null : new Promise(() => {}));
+      void gateway.tunnels.remove("tv").catch(() => {});
+      await host.pass(3_000);
+      host.holds = () => null;
+      await gateway.restart();
+      gateway.watch();
+      await host.pass(3_000);
+      const saved = gateway.savedState.tunnels().get("tv");
+      const server = saved === undefined ? "gone" : (saved.connection?.name ?? "without a server");
+      outcomes.add(`${server}, ${host.links.has("wg2") ? "an interface" : "no interface"}`);
+    }
+    expect(outcomes).toEqual(new Set(["gone, no interface"]));
+  });
 });
