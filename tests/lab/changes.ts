@@ -108,3 +108,41 @@ export function anyChange(decisions: Decisions, devices: number, random: () => n
     () => (tunnel in tunnels && tunnel !== "main" ? remove(tunnel) : lead(tunnel, pick(free))),
   ])();
 }
+
+/** A change that was made, and the status of its answer; null without one. */
+export interface Made {
+  change: Change;
+  status: number | null;
+}
+
+/** All that may be so after changes that were made at once, in any order, and by their answers. */
+export function outcomesOf(before: readonly Decisions[], made: readonly Made[]): Decisions[] {
+  if (made.length === 0) return distinct(before);
+  return distinct(
+    made.flatMap((first, index) => {
+      const after = before.flatMap((decisions) => effectsOf(first, decisions));
+      return outcomesOf(after, made.toSpliced(index, 1));
+    }),
+  );
+}
+
+function effectsOf({ change: { effect, failure }, status }: Made, decisions: Decisions): Decisions[] {
+  const failed = failure?.(decisions) ?? decisions;
+  if (status === 200) return [effect(decisions)];
+  return status === null ? [decisions, effect(decisions), failed] : [failed];
+}
+
+/** Each device's exit exists. */
+export function isConsistent({ tunnels, exits, defaultExit }: Decisions): boolean {
+  return [...Object.values(exits), defaultExit].every((exit) => exit === "blocked" || exit in tunnels);
+}
+
+function distinct(all: readonly Decisions[]): Decisions[] {
+  return [...new Map(all.map((decisions) => [comparable(decisions), decisions])).values()];
+}
+
+/** The same text for the same decisions. */
+export function comparable({ tunnels, exits, defaultExit }: Decisions): string {
+  const entries = (record: object) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([entries(tunnels), entries(exits), defaultExit]);
+}

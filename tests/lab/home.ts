@@ -1,7 +1,7 @@
 import { LAN } from "../../src/sandbox/topology.ts";
 import { contradictions, told } from "./agreement.ts";
 import { call } from "./caller.ts";
-import { type Change, type Decisions, lead } from "./changes.ts";
+import { type Change, comparable, type Decisions, isConsistent, lead, outcomesOf } from "./changes.ts";
 import { startChargen } from "./chargen.ts";
 import { Judge } from "./judge.ts";
 import { type Answer, createLab, type Gateway, type Lab } from "./lab.ts";
@@ -26,8 +26,7 @@ const FIRST: Decisions = {
  * leave. While a request is under way, both what was before and what it asks for are right.
  */
 export class Home {
-  decisions: Decisions = FIRST;
-  /** What may be so if the last change was not answered. */
+  /** More than one while it is not known which is true. */
   private possible: readonly Decisions[] = [FIRST];
   readonly judge = new Judge();
 
@@ -63,6 +62,11 @@ export class Home {
     }
   }
 
+  /** One that is possible. */
+  get decisions(): Decisions {
+    return this.possible[0] ?? FIRST;
+  }
+
   device(number: number): LanDevice {
     const device = this.devices[number - 1];
     if (device === undefined) throw new Error(`there is no device ${number}`);
@@ -78,7 +82,7 @@ export class Home {
   /** Makes a change and expects that it succeeds; returns the milliseconds from the request to the answer. */
   async change(change: Change): Promise<number> {
     const start = performance.now();
-    const answer = await this.attempt(change);
+    const [answer] = await this.attempt([change]);
     const ms = performance.now() - start;
     if (answer?.status !== 200)
       throw new Error(`${change.method} ${change.path}: ${JSON.stringify(answer?.body ?? "no answer")}`);
@@ -86,24 +90,28 @@ export class Home {
   }
 
   /**
-   * Makes a change that may fail. If the service does not live to answer, whatever is possible then stays so until
-   * `takeUp`.
+   * Makes changes at once, which may fail; null is the answer of a service that did not live to give one. `takeUp` finds
+   * out what is so if that leaves more than one possibility.
    */
-  async attempt(change: Change, meanwhile: () => Promise<unknown> = async () => {}): Promise<Answer | null> {
-    const before = this.decisions;
-    const [after, failed] = [change.effect(before), change.failure?.(before) ?? before];
-    await this.rule([before, after, failed]);
-    const [answer] = await Promise.all([
-      call(this.gateway.port, change.method, change.path, change.body),
+  async attempt(
+    changes: readonly Change[],
+    meanwhile: () => Promise<unknown> = async () => {},
+  ): Promise<(Answer | null)[]> {
+    const before = this.possible;
+    await this.rule(
+      outcomesOf(
+        before,
+        changes.map((change) => ({ change, status: null })),
+      ),
+    );
+    const [answers] = await Promise.all([
+      Promise.all(changes.map(({ method, path, body }) => call(this.gateway.port, method, path, body))),
       meanwhile(),
     ]);
-    if (answer === null) this.possible = [before, after, failed];
-    else {
-      this.decisions = answer.status === 200 ? after : failed;
-      this.possible = [this.decisions];
-      await this.rule(this.possible);
-    }
-    return answer;
+    const made = changes.map((change, index) => ({ change, status: answers[index]?.status ?? null }));
+    this.possible = outcomesOf(before, made);
+    await this.rule(this.possible);
+    return answers;
   }
 
   /** From now on packets may leave by the exits of any of these decisions, and by no other. */
@@ -118,12 +126,11 @@ export class Home {
   /** Takes up what the gateway says, which has to be possible. */
   async takeUp(): Promise<void> {
     const said = this.decided(await told(this.gateway));
-    const found = this.possible.find((decisions) => Bun.deepEquals(comparable(decisions), comparable(said)));
-    if (found === undefined)
-      throw new Error(
-        `${JSON.stringify(said)} is none of: ${this.possible.map((each) => JSON.stringify(each)).join("; ")}`,
-      );
-    this.decisions = found;
+    const found = this.possible.find((decisions) => comparable(decisions) === comparable(said));
+    if (found === undefined || !isConsistent(found)) {
+      const others = this.possible.map(comparable).join("; ");
+      throw new Error(`the gateway says ${comparable(said)}, where it may be: ${others}`);
+    }
     this.possible = [found];
     await this.rule(this.possible);
   }
@@ -193,11 +200,6 @@ export class Home {
       defaultExit: default_exit,
     };
   }
-}
-
-function comparable({ tunnels, exits, defaultExit }: Decisions): unknown {
-  const entries = (record: object) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
-  return [entries(tunnels), entries(exits), defaultExit];
 }
 
 /** Its packets never wait for the gateway's address: they leave in the order of their numbers. */
