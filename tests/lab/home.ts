@@ -40,11 +40,15 @@ export class Home {
   ) {}
 
   /** With three tunnels to different servers, and devices without exits of their own. */
-  static async open(count: number): Promise<Home> {
+  static async open(
+    count: number,
+    flags: readonly string[] = [],
+    wire = async (_: Lab) => {},
+  ): Promise<Home> {
     const lab = await createLab({ arms: 2 });
     try {
-      await startChargen(lab);
-      const gateway = await lab.startGateway();
+      await Promise.all([startChargen(lab), wire(lab)]);
+      const gateway = await lab.startGateway({ flags });
       const devices: LanDevice[] = [];
       for (let number = 1; number <= count; number += 1) devices.push(await plugIn(lab, number));
       // Otherwise the kernel sends one ICMP error a second to each device.
@@ -90,12 +94,13 @@ export class Home {
   }
 
   /**
-   * Makes changes at once, which may fail; null is the answer of a service that did not live to give one. `takeUp` finds
+   * Makes changes at once, or each so long after the one before, which may fail; null is the answer of a service that did not live to give one. `takeUp` finds
    * out what is so if that leaves more than one possibility.
    */
   async attempt(
     changes: readonly Change[],
     meanwhile: () => Promise<unknown> = async () => {},
+    gapMs = 0,
   ): Promise<(Answer | null)[]> {
     const before = this.possible;
     await this.rule(
@@ -105,7 +110,12 @@ export class Home {
       ),
     );
     const [answers] = await Promise.all([
-      Promise.all(changes.map(({ method, path, body }) => call(this.gateway.port, method, path, body))),
+      Promise.all(
+        changes.map(async ({ method, path, body }, index) => {
+          if (index > 0) await Bun.sleep(index * gapMs);
+          return call(this.gateway.port, method, path, body);
+        }),
+      ),
       meanwhile(),
     ]);
     const made = changes.map((change, index) => ({ change, status: answers[index]?.status ?? null }));
@@ -167,9 +177,11 @@ export class Home {
     return [...this.judge.wrong(this.sightings.all), ...this.sniffer.peek().leaks];
   }
 
-  /** How many packets of a device were seen at a place. */
-  seen(device: number, place: string): number {
-    return this.sightings.all.filter((each) => each.device === device && each.place === place).length;
+  /** How many packets of a device were seen at a place, of those after a number. */
+  seen(device: number, place: string, after = 0): number {
+    return this.sightings.all.filter(
+      (each) => each.device === device && each.place === place && each.number > after,
+    ).length;
   }
 
   /** Waits for all packets under way; what was wrong, and how each device fared. */

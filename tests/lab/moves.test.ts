@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { TABLE } from "../../src/killswitch/ruleset.ts";
-import { assign, macOf } from "./changes.ts";
+import { assign, lead, macOf, remove } from "./changes.ts";
 import { Home } from "./home.ts";
 import type { Progress } from "./sender.ts";
 
@@ -8,6 +8,9 @@ import type { Progress } from "./sender.ts";
 const TIMEOUT_MS = 600_000;
 const EXITS = ["main", "second", "third", "blocked"] as const;
 const ROUNDS = 17;
+const RACES = 12;
+/** Longest between the two requests of a race. */
+const GAP_MS = 8;
 
 let home: Home;
 afterEach(() => home?.close(), TIMEOUT_MS);
@@ -94,6 +97,36 @@ test(
     expect(progress[0]?.hung).toBe(0);
     for (const [index, other] of progress.slice(1).entries())
       expect(fateOf(other)).toEqual({ ...UNDISTURBED, resets: quiet[index]?.resets ?? 0 });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "of the removal of a tunnel and a device's move to it, one succeeds and the other is refused",
+  async () => {
+    home = await Home.open(2);
+    const winners = new Set<number>();
+    for (let race = 0; race < RACES; race += 1) {
+      if (home.decisions.tunnels.third === undefined) await home.change(lead("third", "custom-1"));
+      await home.change(assign(1, "second"));
+      const [removal, move] = [remove("third"), assign(1, "third")];
+      const pair = race % 2 === 0 ? [removal, move] : [move, removal];
+      const statuses = (await home.attempt(pair, undefined, (GAP_MS * (race >> 1)) / (RACES >> 1))).map(
+        (answer) => answer?.status ?? 0,
+      );
+      const [removed = 0, moved = 0] = race % 2 === 0 ? statuses : statuses.toReversed();
+      expect([
+        [200, 404],
+        [400, 200],
+      ]).toContainEqual([removed, moved]);
+      await home.takeUp();
+      expect(home.wrong()).toEqual([]);
+      winners.add(removed);
+    }
+    expect(winners).toEqual(new Set([200, 400]));
+    await home.comesToRest();
+    const { wrong, missed } = await home.finish();
+    expect([wrong, missed]).toEqual([[], 0]);
   },
   TIMEOUT_MS,
 );
