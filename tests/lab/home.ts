@@ -94,8 +94,8 @@ export class Home {
   }
 
   /**
-   * Makes changes at once, or each so long after the one before, which may fail; null is the answer of a service that did not live to give one. `takeUp` finds
-   * out what is so if that leaves more than one possibility.
+   * Makes changes, each so long after the one before, which may fail; null is the answer of a service that did not live
+   * to give one. `takeUp` finds out what is so if that leaves more than one possibility.
    */
   async attempt(
     changes: readonly Change[],

@@ -31,6 +31,10 @@ function distribution(times: readonly number[]): string {
   return `median ${at(0.5)}, 90 % ${at(0.9)}, 99 % ${at(0.99)}, longest ${at(1)} ms`;
 }
 
+const fail = (error: Error) => {
+  throw new Error([error.message, ...home.wrong()].join("; "));
+};
+
 const inGateway = (...argv: string[]) => home.lab.exec(home.lab.namespaces.gateway, argv);
 
 /** Nothing was lost, and no connection was reset or hung. */
@@ -84,7 +88,10 @@ test(
         const start = performance.now();
         await home.isRight(1);
         served.push(performance.now() - start);
-        await home.sender(1).until((now) => wereReset(before, now));
+        await home
+          .sender(1)
+          .until((now) => wereReset(before, now))
+          .catch(fail);
         reset.push(performance.now() - start);
       }
     }
