@@ -35,7 +35,8 @@ export function gatewayOf(deps: Deps): Gateway {
   let connects = histogramOf(CONNECT_BOUNDS_SECONDS);
   const status = async (state = controller.state): Promise<Status> => {
     const read = await controller.status(catalogue.current(), state);
-    return { ...read, error: read.error ?? savedState.trouble ?? events.damage };
+    const error = read.error ?? savedState.trouble ?? events.damage;
+    return { ...read, error, direct_devices: devices.direct.devices.length };
   };
   const rowOf = async (tunnel: Tunnel, state = tunnel.controller.state): Promise<TunnelRow> => ({
     ...(await tunnel.controller.row(state)),
@@ -125,6 +126,7 @@ export function gatewayOf(deps: Deps): Gateway {
         alerts: events.alerts,
         connects,
         devices: devices.counts(),
+        directAllowed: devices.direct.allowed,
       };
     },
   };

@@ -46,6 +46,7 @@ export function groundOn(
   const devices = new Devices({
     ...{ host, store, killSwitch, log },
     tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
+    alarm,
     publish: (payload) => events.publish({ type: "device_update", payload }),
   });
   // The kill switch loads nothing before it knows the network: the first load has the exits.

@@ -62,6 +62,7 @@ async function addOtherCommands(): Promise<void> {
   const { addInstallCommands } = await import("./cli/installation.ts");
   daily.addDailyCommands(program);
   daily.addAccountCommands(program);
+  daily.addDirectCommand(program);
   daily.addBackupCommands(program);
   addInstallCommands(program);
   daily.addCompletion(program);

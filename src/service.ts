@@ -91,7 +91,7 @@ async function reportList(
 }
 
 function answersOf(graph: Graph): OperatorAnswers {
-  const { controller, updates, httpsClient } = graph;
+  const { controller, devices, updates, httpsClient } = graph;
   const backup = liveBackup(graph);
   const account = graph.accountsBy(httpsClient.send);
   const turn = async (wanted: boolean) => {
@@ -102,6 +102,9 @@ function answersOf(graph: Graph): OperatorAnswers {
     killswitch: () => controller.inspection(),
     "killswitch/on": () => turn(true),
     "killswitch/off": () => turn(false),
+    direct: async () => devices.direct,
+    "direct/on": () => devices.setDirect(true),
+    "direct/off": () => devices.setDirect(false),
     backup: async () => backup.take(),
     restore: ({ contents, may }) => backup.restore(contents, may),
     "servers/update": (options) => updates.update(httpsClient.send, options),

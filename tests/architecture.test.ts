@@ -72,6 +72,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   operator: [
     "system/host.ts",
     "killswitch/report.ts",
+    "devices/direct.ts",
     "servers/updates.ts",
     "providers/provider.ts",
     "backup",
@@ -128,6 +129,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "tunnel/schema.ts",
     "tunnel/https-client.ts",
     "devices/schema.ts",
+    "devices/direct.ts",
     "providers",
     "providers/provider.ts",
     "http/answers.ts",

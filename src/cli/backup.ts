@@ -24,6 +24,7 @@ export interface ExportFlags extends Flags {
 export interface RestoreFlags extends Flags {
   replace?: true;
   killswitchOff?: true;
+  direct?: true;
   json?: true;
 }
 
@@ -55,7 +56,11 @@ export async function restoreBackup(clock: Clock, flags: RestoreFlags): Promise<
     throw usage("the backup is read from standard input: portcullis restore <backup.json");
   const text = await standardInput();
   const contents = await checkedContents(await opened(text, () => knownPassphrase(flags)));
-  const may = { replace: flags.replace === true, killswitchOff: flags.killswitchOff === true };
+  const may = {
+    replace: flags.replace === true,
+    killswitchOff: flags.killswitchOff === true,
+    direct: flags.direct === true,
+  };
   const live = await askOperator(stateDir, "restore", { contents, may });
   const restored = live?.answer ?? withStore(stateDir, clock, (store) => restoreInto(store, contents, may));
   return { json: { success: true, ...restored }, text: reportOf(restored, contents, live !== null) };

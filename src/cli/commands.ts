@@ -15,6 +15,7 @@ const loadTunnel = () => import("./tunnel.ts");
 const loadTunnels = () => import("./tunnels.ts");
 const loadBackup = () => import("./backup.ts");
 const loadAccount = () => import("./account.ts");
+const loadDirect = () => import("./direct.ts");
 const loadDevices = () => import("./devices.ts");
 const loadCustom = () => import("./custom.ts");
 
@@ -57,15 +58,15 @@ export function addAccountCommands(program: Command): void {
     "login",
     "register this gateway with your account; asks for the credentials",
   );
-  accountCommand(
+  operatorCommand(
     login.argument("[provider]", "the provider's name; an unknown one lists those that are known"),
     async (settings) => (await loadAccount()).logIn(settings, login.args[0] ?? null),
   );
-  accountCommand(
+  operatorCommand(
     command(account, "show", "show the registration, and until when the account is paid"),
     async (settings) => (await loadAccount()).showAccount(settings),
   );
-  accountCommand<{ forget?: true }>(
+  operatorCommand<{ forget?: true }>(
     command(
       account,
       "logout",
@@ -73,18 +74,34 @@ export function addAccountCommands(program: Command): void {
     ).option("--forget", "remove the account here even if the provider does not answer"),
     async (settings, { forget }) => (await loadAccount()).logOut(settings, forget === true),
   );
-  accountCommand(command(account, "rotate-key", "replace this gateway's key"), async (settings) =>
+  operatorCommand(command(account, "rotate-key", "replace this gateway's key"), async (settings) =>
     (await loadAccount()).rotateKey(settings),
   );
 }
 
-function accountCommand<Options extends object = object>(
+function operatorCommand<Options extends object = object>(
   on: Command,
   work: (settings: Settings, options: Options) => Promise<Said>,
 ): void {
   withInstalledSettings<Options & { json?: true }>(on.option("--json", "print JSON"), (settings, options) =>
     say(options.json === true, () => work(settings, options)),
   );
+}
+
+const WANTED = ["on", "off"] as const;
+
+/** A hole in the kill switch: only root on the gateway can allow it. */
+export function addDirectCommand(program: Command): void {
+  program.commandsGroup("On the gateway, as root:");
+  const on = command(
+    program,
+    "direct",
+    "let devices leave outside the tunnel (the exit direct), take it from all, or show who does",
+  ).addArgument(new Argument("[wanted]", "default: show").choices(WANTED));
+  operatorCommand(on, async (settings) => {
+    const wanted = WANTED.find((each) => each === on.args[0]);
+    return (await loadDirect()).direct(settings, wanted);
+  });
 }
 
 /** Backups never travel over the HTTP interface: they use the operator's socket, or the database directly. */
@@ -102,6 +119,7 @@ export function addBackupCommands(program: Command): void {
   withPassphrase(command(program, "restore", "read a backup from standard input"))
     .option("--replace", "replace servers that have the same name")
     .option("--killswitch-off", "turn the kill switch off if it was off when the backup was made")
+    .option("--direct", "let devices leave outside the tunnel if the backup says so")
     .option("--json", "print JSON")
     .action((flags: RestoreFlags) =>
       say(flags.json === true, async () => (await loadBackup()).restoreBackup(host, flags)),

@@ -1,5 +1,6 @@
+import type { AlertCode } from "../alert.ts";
 import { GatewayError, messageOf } from "../errors.ts";
-import type { Exit, PolicyPart } from "../killswitch/policy.ts";
+import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
 import { type Mac, parseMac } from "../mac.ts";
 import { nameIn } from "../name.ts";
@@ -7,10 +8,12 @@ import type { Lan } from "../network/lan.ts";
 import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
 import type { Host } from "../system/host.ts";
 import { type Assignment, Assignments, type DeviceStorage, idsOn, withAssignment } from "./assignments.ts";
-import { exitIn, formatExit } from "./exit.ts";
+import { type Direct, directChange, directIn, withDirect } from "./direct.ts";
+import { defaultExitIn, type Exits, exitIn, formatExit, namesOf } from "./exit.ts";
 import { leasedNames } from "./leases.ts";
 import { Neighbourhood } from "./neighbourhood.ts";
 import type { Device, DeviceList, DeviceUpdate } from "./schema.ts";
+import { titlesOf } from "./title.ts";
 import { Updates } from "./updates.ts";
 
 interface Deps {
@@ -20,6 +23,7 @@ interface Deps {
   /** The names of all tunnels, `main` first. */
   tunnelNames: () => readonly string[];
   publish: (update: DeviceUpdate) => void;
+  alarm: (code: AlertCode, message: string) => void;
   log: Pick<Log, "warn">;
 }
 
@@ -27,8 +31,6 @@ interface Deps {
 const LOOK_EVERY_MS = 1_000;
 /** How soon listeners are told of a device that has fallen silent. */
 const SILENCE_EVERY_MS = 15_000;
-/** Enough to find them in a list. */
-const MOST_TITLES = 5;
 
 /** The devices of the LAN, and the exits that people have given them. */
 export class Devices {
@@ -43,7 +45,10 @@ export class Devices {
   private isLookDue = false;
 
   constructor(private readonly deps: Deps) {
-    this.assignments = new Assignments(deps.store, deps.killSwitch);
+    this.assignments = new Assignments(deps.store, deps.killSwitch, (before, after) => {
+      const change = directChange(before, after);
+      if (change !== null) deps.alarm("direct_changed", change);
+    });
     this.neighbourhood = new Neighbourhood(
       () => deps.host.monotonic(),
       (mac) => this.assignments.current.assigned.has(mac),
@@ -53,11 +58,12 @@ export class Devices {
   }
 
   async list(): Promise<DeviceList> {
-    const { defaultExit } = this.assignments.current;
+    const { defaultExit, directAllowed } = this.assignments.current;
     return {
       devices: await this.rowsOf(this.ids.toSorted()),
       default_exit: formatExit(defaultExit),
-      exits: [...this.deps.tunnelNames(), "blocked"],
+      exits: namesOf(this.exits),
+      direct_allowed: directAllowed,
     };
   }
 
@@ -69,7 +75,7 @@ export class Devices {
       throw new GatewayError("bad_request", "name or exit is required");
     await this.change(id, (assigned) => ({
       name: name ?? assigned.name,
-      exit: given.exit === undefined ? assigned.exit : this.exitIn(given.exit),
+      exit: given.exit === undefined ? assigned.exit : exitIn(given.exit, this.exits),
     }));
   }
 
@@ -81,8 +87,26 @@ export class Devices {
   }
 
   async setDefaultExit(text: string): Promise<void> {
-    await this.assignments.change((decisions) => ({ ...decisions, defaultExit: this.exitIn(text) }));
+    await this.assignments.change((decisions) => ({
+      ...decisions,
+      defaultExit: defaultExitIn(text, this.exits),
+    }));
     this.updates.touch(this.ids);
+  }
+
+  /** What is allowed, and who leaves outside the tunnel. */
+  get direct(): Direct {
+    return directIn(this.assignments.current);
+  }
+
+  /**
+   * Allows that devices are given the exit `direct`, or takes it from all who have it. Only the operator may: it is a
+   * hole in the kill switch.
+   */
+  async setDirect(allowed: boolean): Promise<Direct> {
+    await this.assignments.change((decisions) => withDirect(decisions, allowed));
+    this.updates.touch(this.ids);
+    return this.direct;
   }
 
   /** Runs the removal of a tunnel; throws if devices leave by it. None can be given it meanwhile. */
@@ -95,7 +119,8 @@ export class Devices {
 
   /** The number of known devices by exit, also of the exits that none has. */
   counts(): Record<string, number> {
-    const counts = new Map([...this.deps.tunnelNames(), "blocked"].map((exit) => [exit, 0]));
+    const all = namesOf({ ...this.exits, directAllowed: true });
+    const counts = new Map(all.map((exit) => [exit, 0]));
     for (const id of this.ids) {
       const exit = formatExit(this.assignments.exitOf(id));
       counts.set(exit, (counts.get(exit) ?? 0) + 1);
@@ -208,22 +233,17 @@ export class Devices {
         "bad_request",
         `name: ${tunnel} is the default exit; choose another one first: portcullis default-exit main`,
       );
-    const titles = idsOn(tunnel, current).map((id) => this.titleOf(id));
-    if (titles.length === 0) return;
-    const rest = titles.length > MOST_TITLES ? ` and ${titles.length - MOST_TITLES} more` : "";
+    const ids = idsOn(tunnel, current);
+    if (ids.length === 0) return;
     throw new GatewayError(
       "bad_request",
-      `name: ${tunnel} is the exit of ${titles.slice(0, MOST_TITLES).join(", ")}${rest}; choose another exit for them first`,
+      `name: ${tunnel} is the exit of ${titlesOf(ids, current)}; choose another exit for them first`,
     );
   }
 
-  private exitIn(text: string): Exit {
-    return exitIn(text, this.deps.tunnelNames());
-  }
-
-  private titleOf(id: Mac): string {
-    const { name } = this.assignments.of(id);
-    return name === null ? id : `${name} (${id})`;
+  private get exits(): Exits {
+    const { directAllowed } = this.assignments.current;
+    return { tunnels: this.deps.tunnelNames(), directAllowed };
   }
 
   private isOnLan({ interface: name }: Neighbour): boolean {

@@ -7,7 +7,7 @@ export const Device = Type.Object(
     name: Type.String({ description: "given by a person, else told by the device; empty if neither" }),
     addresses: Type.Array(Type.String()),
     interface: Type.Union([Type.String(), Type.Null()], { description: "where it was seen last" }),
-    exit: Type.String({ description: "name of a tunnel, or blocked" }),
+    exit: Type.String({ description: "name of a tunnel, blocked, or direct" }),
     assigned: Type.Boolean({ description: "whether a person chose the exit; else it is the default exit" }),
     online: Type.Boolean({ description: "whether it was heard in the last five minutes" }),
     seen_at: Type.Union([Type.String(), Type.Null()], {
@@ -24,6 +24,9 @@ export const DeviceList = Type.Object(
     devices: Type.Array(Device),
     default_exit: Type.String({ description: "exit of the devices that are not assigned" }),
     exits: Type.Array(Type.String(), { description: "the exits that a device can have now" }),
+    direct_allowed: Type.Boolean({
+      description: "whether the operator lets devices leave outside the tunnel",
+    }),
   },
   { additionalProperties: false },
 );
@@ -33,7 +36,7 @@ export type DeviceList = Static<typeof DeviceList>;
 export const DeviceChange = Type.Object(
   {
     name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })),
-    exit: Type.Optional(Type.String({ minLength: 1, description: "name of a tunnel, or blocked" })),
+    exit: Type.Optional(Type.String({ minLength: 1, description: "name of a tunnel, blocked, or direct" })),
   },
   { additionalProperties: false },
 );

@@ -49,4 +49,5 @@ export interface Figures {
   connects: Histogram;
   /** The number of known devices by exit. */
   devices: Readonly<Record<string, number>>;
+  directAllowed: boolean;
 }

@@ -1,7 +1,8 @@
-import { type Address, contains, familyOf } from "../address.ts";
+import { type Address, contains, familyOf, isLinkLocal } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
-import { among, byFamily, chain, headerOf, namesOf } from "./match.ts";
-import { type FirewallTunnel, MAIN, mainTunnels, type Policy } from "./policy.ts";
+import { DIRECT_MARK } from "../network/slot.ts";
+import { among, byFamily, chain, headerOf, isMarked, namesOf } from "./match.ts";
+import { directDevices, type FirewallTunnel, MAIN, mainTunnels, type Policy } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
 export const DNS = "meta l4proto { tcp, udp } th dport 53";
@@ -22,6 +23,7 @@ export function dnsChains(policy: Policy): string[] {
     chain("redirect_dns", "type nat hook prerouting priority dstnat; policy accept;", [
       'th dport != 53 accept comment "the others are DNS queries"',
       // A resolver on the gateway queries through main.
+      ...redirectDirect(policy),
       ...redirectOn(carrying.filter(({ tunnel }) => tunnel !== MAIN)),
       `${DNS} fib daddr type local socket wildcard { 0, 1 } return comment "queries to a resolver on the gateway are not redirected"`,
       ...redirectOn(mainTunnels(policy)),
@@ -68,6 +70,17 @@ export function refuseOthersDns({ lans, carrying }: Policy): string[] {
   );
 }
 
+/** Queries of direct devices to the gateway, if the uplink has no resolver of that address family. */
+export function refuseDirectDns(policy: Policy): string[] {
+  if (directDevices(policy).length === 0) return [];
+  return among("iifname", namesOf(policy.lans)).flatMap((from) =>
+    refuse(
+      'comment "a resolver on the gateway would query by another exit"',
+      `${from} ${isMarked(DIRECT_MARK)} ${DNS} `,
+    ),
+  );
+}
+
 /** Includes DNS over TLS. */
 export function refuseClearDns(lan: Lan): string[] {
   return byFamily("daddr", lan.prefixes).map(
@@ -96,14 +109,40 @@ export function refuseUnansweredDns(
 }
 
 function redirect(tunnel: FirewallTunnel, lans: readonly Lan[], match: string): string[] {
-  const resolvers = resolversInside(tunnel, lans);
+  return redirectTo(resolversInside(tunnel, lans), match, "the tunnel's resolver");
+}
+
+/** Only queries to the gateway itself: a direct device may use any other resolver. */
+function redirectDirect(policy: Policy): string[] {
+  if (directDevices(policy).length === 0) return [];
+  return among("iifname", namesOf(policy.lans)).flatMap((from) =>
+    redirectTo(
+      resolversOutside(policy),
+      `${from} ${isMarked(DIRECT_MARK)} fib daddr type local ${DNS}`,
+      "the uplink's resolver",
+    ),
+  );
+}
+
+function redirectTo(resolvers: readonly Address[], match: string, which: string): string[] {
   return ([4, 6] as const).flatMap((family) => {
     const resolver = resolvers.find((address) => familyOf(address) === family);
     if (resolver === undefined) return [];
     return [
-      `meta nfproto ipv${family} ${match} dnat ${headerOf(family)} to ${resolver} comment "redirected to the tunnel's resolver"`,
+      `meta nfproto ipv${family} ${match} dnat ${headerOf(family)} to ${resolver} comment "redirected to ${which}"`,
     ];
   });
+}
+
+/** Without this machine's own addresses, and without hosts on a LAN that the uplink does not lead to. */
+function resolversOutside({ resolvers, lans, uplink, addresses }: Policy): Address[] {
+  const elsewhere = lans.filter((lan) => lan.interface !== uplink).flatMap(({ prefixes }) => prefixes);
+  return resolvers.filter(
+    (resolver) =>
+      !isLinkLocal(resolver) &&
+      !addresses.includes(resolver) &&
+      !elsewhere.some((prefix) => contains(prefix, resolver)),
+  );
 }
 
 /** Without those that have an address of the LAN: they would be queried in clear text, outside the tunnel. */

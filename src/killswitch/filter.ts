@@ -1,5 +1,12 @@
 import type { Lan } from "../network/lan.ts";
-import { permitRedirectedDns, refuseClearDns, refuseOthersDns, refuseUnansweredDns } from "./dns.ts";
+import { forwardDirect, intoUplink } from "./direct.ts";
+import {
+  permitRedirectedDns,
+  refuseClearDns,
+  refuseDirectDns,
+  refuseOthersDns,
+  refuseUnansweredDns,
+} from "./dns.ts";
 import {
   permitDhcp,
   permitDhcpClients,
@@ -24,6 +31,7 @@ export function input(policy: Policy): string {
     permitLoopback("in"),
     ...permitWireGuard("in", policy),
     ...refuseOthersDns(policy),
+    ...refuseDirectDns(policy),
     ...lans.flatMap((lan) => [...permitFromLan(lan), permitDhcpClients("in", lan)]),
     ...permitDhcp("in", policy),
     ...permitNeighbourDiscovery("in", policy),
@@ -46,9 +54,11 @@ export function forward(policy: Policy): string[] {
   return [
     chain("forward", "type filter hook forward priority filter; policy drop;", [
       ...byPair([...into, ...back]).map((pair) => `${pair} comment "only between the LAN and the tunnels"`),
+      ...forwardDirect(policy),
       ...lans.flatMap((lan) => fromHosts(lan)).flatMap(refuseRest),
       dropForwardedRest(),
     ]),
+    ...intoUplink(policy, [dropUntranslated(), clampSegments(), refuseMidStream()]),
     ...(into.length === 0 ? [] : [...tunnels.map((tunnel) => intoTunnel(tunnel, policy)), repliesToLan()]),
   ];
 }
@@ -133,7 +143,7 @@ function permitIntoTunnel(): string {
 }
 
 function clampSegments(): string {
-  return 'tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu comment "TCP segments are clamped to the tunnel\'s MTU"';
+  return 'tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu comment "TCP segments are clamped to the MTU of the way out"';
 }
 
 /** NAT does not translate resets of connections that conntrack does not know, or neighbour discovery. */
@@ -160,7 +170,7 @@ function dropOtherExits(tunnels: readonly FirewallTunnel[]): string {
 }
 
 function refuseMidStream(): string {
-  return `${MID_STREAM} reject with tcp reset comment "connections of another tunnel are reset"`;
+  return `${MID_STREAM} reject with tcp reset comment "connections of another exit are reset"`;
 }
 
 function refuseRest(from?: string): string[] {

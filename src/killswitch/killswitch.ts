@@ -18,6 +18,7 @@ import { mergedPolicy, type PolicyPart } from "./policy.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import {
   allHold,
+  directIn,
   type Inspection,
   inspectionOf,
   type Part,
@@ -28,6 +29,7 @@ import {
 } from "./report.ts";
 import {
   applyRules,
+  directRules,
   exceptionRules,
   OWN_NUMBERS,
   type Rule,
@@ -38,7 +40,7 @@ import {
   type ShownRules,
   withoutBarrier,
 } from "./routing-rules.ts";
-import { openRulesetOf, rulesetOf } from "./ruleset.ts";
+import { isUsed, openRulesetOf, rulesetOf } from "./ruleset.ts";
 import { changeElements, listTable, loadTable } from "./table.ts";
 
 interface Wanted {
@@ -68,6 +70,7 @@ const NO_NETWORK: HostNetwork = {
   uplinkPrefixes: [],
   uplinkMtu: 1500,
   ipv6: "on",
+  resolvers: [],
   online: false,
   remarks: [],
 };
@@ -181,7 +184,8 @@ export class KillSwitch {
       this.rules.get(() => this.queue.add(() => this.readRules())),
       this.sysctls.get(() => readSysctls(this.host, this.network)),
     ]);
-    return inspectionOf({ table: table.parts, rules: rules.parts, sysctls }, fault);
+    const direct = directIn(table.listing);
+    return inspectionOf({ table: table.parts, rules: rules.parts, sysctls, direct }, fault);
   }
 
   /** Reads in turn: otherwise our own replacement of the table would look like an alteration. */
@@ -221,11 +225,14 @@ export class KillSwitch {
 
   private wantedOn(network: HostNetwork): Wanted {
     const policy = mergedPolicy(this.parts, network);
-    const rules = [...rulesFor(network), ...rulesOn(network.ipv6, exceptionRules(policy))];
+    const rules = [
+      ...rulesFor(network),
+      ...rulesOn(network.ipv6, [...directRules(policy), ...exceptionRules(policy)]),
+    ];
     if (this.isOn()) return { ruleset: rulesetOf(policy), rules };
     return {
       ruleset: openRulesetOf(policy),
-      rules: policy.endpoints.length === 0 ? [] : withoutBarrier(rules),
+      rules: isUsed(policy) ? withoutBarrier(rules) : [],
     };
   }
 

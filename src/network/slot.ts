@@ -29,6 +29,12 @@ const FIRST_TABLE = 20556;
  */
 export const REFUSAL_MARK = 0x104d;
 
+/**
+ * Not a slot's either: the mark of what a device with the exit `direct` sends and gets. Its lowest bit is set, which is
+ * clear in all marks of slots.
+ */
+export const DIRECT_MARK = 0x104f;
+
 /** The slot of the tunnel `main`. */
 export const MAIN_SLOT = 0;
 

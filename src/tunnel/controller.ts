@@ -15,10 +15,10 @@ import { type Dialer, type Former, together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Probe } from "./probe.ts";
 import type { Connection, SavedState } from "./saved-state.ts";
-import type { Status, TunnelRow } from "./schema.ts";
+import type { TunnelRow } from "./schema.ts";
 import { clashOf, partOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, type Event, type State, transition } from "./state.ts";
-import { rowOf, statusOf } from "./status.ts";
+import { rowOf, statusOf, type TunnelStatus } from "./status.ts";
 import { candidatesOf, isPlace, leadsTo, sameTarget, type Target } from "./target.ts";
 
 /** How long the old tunnel stays after a switch, for answers still in flight; by satellite they take 0.7 s. */
@@ -229,7 +229,7 @@ export class Controller {
   }
 
   /** The status in the current state, or in one that has just been left. */
-  async status(provider: Provider, state: State = this.current): Promise<Status> {
+  async status(provider: Provider, state: State = this.current): Promise<TunnelStatus> {
     const { kernel, killSwitch, otherFirewalls, host } = this.deps;
     const troubles = [this.error, killSwitch.foreignRule.message, otherFirewalls.notice.message];
     const error = troubles.filter((trouble) => trouble !== null).join("; ") || null;

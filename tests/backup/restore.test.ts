@@ -14,7 +14,7 @@ import { inDirectory, NOW, SERVER } from "../servers/example.ts";
 import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
 import { Gateway, ONE, stoodAlways } from "../tunnel/gateway.ts";
 
-const CAREFUL: Permissions = { replace: false, killswitchOff: false };
+const CAREFUL: Permissions = { replace: false, killswitchOff: false, direct: false };
 const OTHER = { ...SERVER, location: "Elsewhere" };
 
 function contents(settings: Record<string, string>, servers = [SERVER]): Contents {
@@ -101,7 +101,9 @@ describe("a restore", () => {
       store.write("killswitch", "on");
       const before = all(store);
       prepare((store as unknown as { database: Database }).database);
-      expect(() => restoreInto(store, backup, { replace: true, killswitchOff: true })).toThrow(GatewayError);
+      expect(() => restoreInto(store, backup, { replace: true, killswitchOff: true, direct: false })).toThrow(
+        GatewayError,
+      );
       expect(all(store)).toEqual(before);
     });
   });
@@ -120,7 +122,9 @@ describe("a restore", () => {
       withStore((store) => {
         if (present !== null) store.write("killswitch", present);
         const backup = contents(stored === null ? {} : { killswitch: stored });
-        expect(restoreInto(store, backup, { ...CAREFUL, killswitchOff }).killswitch).toBe(then);
+        expect(restoreInto(store, backup, { ...CAREFUL, killswitchOff, direct: false }).killswitch).toBe(
+          then,
+        );
         expect(store.read("killswitch") ?? "on").toBe(then);
       });
     },
@@ -271,7 +275,7 @@ describe("a restore while the service runs", () => {
       expect((await backup.restore(off, CAREFUL)).killswitch).toBe("on");
       expect([catalogue.current(), catalogue.servers(), await stands()]).toEqual(["custom", [SERVER], true]);
       expect(stoodAlways(gateway.host)).toBe(true);
-      const may = { replace: true, killswitchOff: true };
+      const may = { replace: true, killswitchOff: true, direct: false };
       expect((await backup.restore(off, may)).killswitch).toBe("off");
       expect(await stands()).toBe(false);
       await backup.restore(contents({}), may);

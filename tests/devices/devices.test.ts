@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { mustParsePrefix } from "../../src/address.ts";
 import { MOST_ASSIGNED } from "../../src/devices/assignments.ts";
@@ -30,6 +30,7 @@ class World {
   readonly host = new FakeHost();
   readonly told: DeviceUpdate[] = [];
   readonly warnings: string[] = [];
+  readonly alerts: string[] = [];
   readonly parts: PolicyPart[] = [];
   tunnels = ["main", "amsterdam"];
   /** What the kill switch does before it answers. */
@@ -46,7 +47,7 @@ class World {
   }
 
   fresh(): Devices {
-    const { host, store, told, warnings, parts } = this;
+    const { host, store, told, warnings, alerts, parts } = this;
     return new Devices({
       host,
       store,
@@ -59,6 +60,7 @@ class World {
       },
       tunnelNames: () => this.tunnels,
       publish: (update) => told.push(update),
+      alarm: (code, message) => alerts.push(`${code}: ${message}`),
       log: { warn: (message) => warnings.push(message) },
     });
   }
@@ -89,7 +91,8 @@ afterEach(() => {
   rmSync(world.directory, { recursive: true });
 });
 
-const refusal = (code: "bad_request" | "not_found", message: string) => new GatewayError(code, message);
+const refusal = (code: "bad_request" | "not_found" | "forbidden", message: string) =>
+  new GatewayError(code, message);
 
 test("a device appears with its first packet, and listeners are told once", async () => {
   world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
@@ -202,6 +205,7 @@ test("a device is assigned before it was ever seen, and keeps name and exit acro
     ],
     default_exit: "blocked",
     exits: ["main", "amsterdam", "blocked"],
+    direct_allowed: false,
   });
   world.devices = world.fresh();
   await world.devices.load();
@@ -297,13 +301,16 @@ test("changes at once are made one after another", async () => {
 const NO_TUNNEL = "exit: there is no such tunnel; the exits are main, amsterdam, blocked";
 const NO_MAC = "id: must be a MAC address, such as 02:00:00:00:00:20";
 
+const NOT_DIRECT =
+  "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on";
+
 test.each([
   [TV, {}, refusal("bad_request", "name or exit is required")],
   [TV, { exit: "oslo" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "Main" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "__proto__" }, refusal("not_found", NO_TUNNEL)],
-  [TV, { exit: "direct" }, refusal("not_found", NO_TUNNEL)],
+  [TV, { exit: "direct" }, refusal("forbidden", NOT_DIRECT)],
   [TV, { name: "a\nb" }, refusal("bad_request", "name: contains a control character")],
   [TV, { name: "TV", exit: "oslo" }, refusal("not_found", NO_TUNNEL)],
   ["tv", { name: "TV" }, refusal("bad_request", NO_MAC)],
@@ -367,7 +374,7 @@ test("there is a bound to what people may assign", async () => {
   await world.devices.assign(TV, { name: "TV" });
 });
 
-test("whatever the database says, an exit that this version does not know means blocked", async () => {
+test("whatever the database says, an exit that is unknown or not allowed means blocked", async () => {
   world.store.saveDevice({ id: TV, name: null, exit: "direct" });
   world.store.saveDevice({ id: PHONE, name: null, exit: "Not An Exit" });
   world.store.saveDevice({ id: "10.1.0.0/16", name: null, exit: "main" });
@@ -385,7 +392,75 @@ test("whatever the database says, an exit that this version does not know means 
 test("the devices are counted by exit", async () => {
   await world.devices.assign(TV, { exit: "amsterdam" });
   world.host.setNeighbour("192.168.7.30", "lan0", PHONE, "STALE");
-  expect(world.devices.counts()).toEqual({ main: 1, amsterdam: 1, blocked: 0 });
+  expect(world.devices.counts()).toEqual({ main: 1, amsterdam: 1, blocked: 0, direct: 0 });
+});
+
+describe("the exit direct", () => {
+  const directOf = () =>
+    world.parts.at(-1)?.devices?.flatMap(({ id, exit }) => (exit.to === "direct" ? [id] : []));
+
+  test("is given only while it is allowed, and taken from all who have it in one change", async () => {
+    await world.devices.assign(TV, { name: "TV", exit: "amsterdam" });
+    expect(world.devices.direct).toEqual({ allowed: false, devices: [] });
+    expect(await world.devices.setDirect(true)).toEqual({ allowed: true, devices: [] });
+    await world.devices.assign(TV, { exit: "direct" });
+    await world.devices.assign(PHONE, { exit: "direct" });
+    expect(directOf()).toEqual([TV, PHONE]);
+    const both = [
+      { id: TV, name: "TV" },
+      { id: PHONE, name: null },
+    ];
+    expect(world.devices.direct).toEqual({ allowed: true, devices: both });
+    world.devices = world.fresh();
+    await world.devices.load();
+    expect(directOf()).toEqual([TV, PHONE]);
+    const changes = world.parts.length;
+    expect(await world.devices.setDirect(false)).toEqual({ allowed: false, devices: [] });
+    expect(world.parts.length).toBe(changes + 1);
+    expect(world.parts.at(-1)).toEqual({ devices: [], defaultExit: { to: "tunnel", name: "main" } });
+    expect(world.store.devices()).toEqual([{ id: TV, name: "TV", exit: null }]);
+    expect(world.store.read("direct")).toBeNull();
+    await expect(world.devices.assign(TV, { exit: "direct" })).rejects.toThrow(
+      refusal("forbidden", NOT_DIRECT),
+    );
+  });
+
+  test("each change of who has it, or of whether it is allowed, is an alert, and nothing else is", async () => {
+    await world.devices.setDirect(true);
+    await world.devices.setDirect(true);
+    await world.devices.assign(TV, { name: "TV", exit: "direct" });
+    await world.devices.assign(TV, { name: "Television" });
+    await world.devices.assign(PHONE, { exit: "direct" });
+    await world.devices.assign(PHONE, { exit: "blocked" });
+    await world.devices.setDirect(false);
+    expect(world.alerts).toEqual(
+      [
+        "The exit direct is allowed now: devices that are given it leave outside the tunnel.",
+        `Now direct, outside the tunnel: TV (${TV}).`,
+        `Now direct, outside the tunnel: ${PHONE}.`,
+        `No longer direct: ${PHONE}.`,
+        `The exit direct is no longer allowed. No longer direct: Television (${TV}).`,
+      ].map((message) => `direct_changed: ${message}`),
+    );
+  });
+
+  test("if the kernel refuses a change, nothing has changed and there is no alert", async () => {
+    await world.devices.setDirect(true);
+    world.alerts.length = 0;
+    world.load = () => Promise.reject(new Error("refused"));
+    await expect(world.devices.assign(TV, { exit: "direct" })).rejects.toThrow("refused");
+    expect([world.devices.direct.devices, world.store.devices(), world.alerts]).toEqual([[], [], []]);
+  });
+
+  test("is never the default exit", async () => {
+    await world.devices.setDirect(true);
+    await expect(world.devices.setDefaultExit("direct")).rejects.toThrow(
+      refusal(
+        "bad_request",
+        "exit: direct cannot be the default exit, because every new device would leave outside the tunnel; give it to single devices",
+      ),
+    );
+  });
 });
 
 test("of many invented devices listeners hear at a pace that they can follow, and in the end of all", async () => {

@@ -60,6 +60,7 @@ export const NETWORK: HostNetwork = {
   uplinkPrefixes: cidrs("192.168.8.0/24", "fd00:8::/64"),
   uplinkMtu: 1500,
   ipv6: "on",
+  resolvers: ips("192.168.8.1", "192.168.8.2", "192.168.7.53", "fd00:8::1", "fe80::1"),
   online: true,
   remarks: [],
 };
@@ -83,6 +84,26 @@ export const POLICIES = {
       assigned("02:00:00:00:00:02", "main"),
       assigned("02:00:00:00:00:04", "berlin"),
     ],
+  },
+  /** Two direct devices, one on a tunnel. */
+  direct: {
+    ...BLOCKED,
+    ...{ endpoints: [FIRST, FURTHER], carrying: [FIRST, FURTHER] },
+    devices: [
+      assigned("02:00:00:00:00:05", "direct"),
+      assigned("02:00:00:00:00:01", "amsterdam"),
+      assigned("02:00:00:00:00:04", "direct"),
+    ],
+  },
+  /** No tunnel, one cable, and no IPv6 resolver. */
+  "one-armed-direct": {
+    ...BLOCKED,
+    lans: [{ interface: "eth0", prefixes: cidrs("192.168.7.0/24", "fe80::/10") }],
+    uplink: "eth0",
+    uplinkPrefixes: [cidr("192.168.7.0/24")],
+    addresses: [ip("192.168.7.1")],
+    resolvers: [ip("192.168.7.254")],
+    devices: [assigned("02:00:00:00:00:05", "direct")],
   },
   /** New devices wait until someone gives them an exit. */
   "default-blocked": {
@@ -109,7 +130,7 @@ export const POLICIES = {
 export function assigned(mac: string, exit: string): AssignedDevice {
   return {
     id: parseMac(mac) ?? fail(mac),
-    exit: exit === "blocked" ? { to: "blocked" } : { to: "tunnel", name: exit },
+    exit: exit === "blocked" || exit === "direct" ? { to: exit } : { to: "tunnel", name: exit },
   };
 }
 

@@ -274,6 +274,7 @@ const NETWORK = {
   uplinkPrefixes: cidrs("192.168.99.0/24"),
   uplinkMtu: 1500,
   ipv6: "on",
+  resolvers: [],
   online: true,
   remarks: [],
 } as const;
