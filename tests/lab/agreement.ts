@@ -102,11 +102,16 @@ function setsFor({ tunnels, devices }: Told): string[] {
   const text = (name: string, some: readonly Device[]) =>
     [name, ...sorted(some.map(({ id }) => id))].join(" ");
   const open = tunnels.filter(isOpen).map(({ name }) => text(`on_${name}`, on(name)));
-  return sorted([text("assigned", assigned), ...open]);
+  const direct = on("direct");
+  return sorted([
+    text("assigned", assigned),
+    ...open,
+    ...(direct.length > 0 ? [text("on_direct", direct)] : []),
+  ]);
 }
 
 async function setsIn(lab: Lab): Promise<string[]> {
-  const sets = (await tableIn(lab)).flatMap(({ set }) => set ?? []);
+  const sets = (await tableIn(lab)).flatMap(({ set }) => (set?.type === "ether_addr" ? set : []));
   return sorted(sets.map(({ name, elem = [] }) => [name, ...elem.toSorted()].join(" ")));
 }
 
@@ -121,7 +126,7 @@ async function defaultIn(lab: Lab): Promise<string | undefined> {
 }
 
 interface Listed {
-  set?: { name: string; elem?: string[] };
+  set?: { name: string; type: unknown; elem?: string[] };
   rule?: { chain: string; expr: { goto?: { target: string } }[] };
 }
 

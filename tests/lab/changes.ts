@@ -91,15 +91,16 @@ export function anyChange(decisions: Decisions, devices: number, random: () => n
   };
   const { tunnels } = decisions;
   const exits = [...Object.keys(tunnels), "blocked"];
+  const own = [...exits, "direct"];
   const device = pick(Array.from({ length: devices }, (_, index) => index + 1));
   const tunnel = pick(TUNNELS);
   const taken = Object.entries(tunnels).flatMap(([name, server]) => (name === tunnel ? [] : [server]));
   // With the same key at the same server, each would end the other.
   const free = SERVERS.filter((server) => !taken.includes(server));
   return pick([
-    () => assign(device, pick(exits)),
-    () => assign(device, pick(exits)),
-    () => assign(device, pick(exits)),
+    () => assign(device, pick(own)),
+    () => assign(device, pick(own)),
+    () => assign(device, pick(own)),
     () => (decisions.exits[device] === undefined ? assign(device, "blocked") : forget(device)),
     () => setDefault(pick(exits)),
     () => lead(tunnel, pick(free)),
@@ -134,7 +135,9 @@ function effectsOf({ change: { effect, failure }, status }: Made, decisions: Dec
 
 /** Each device's exit exists. */
 export function isConsistent({ tunnels, exits, defaultExit }: Decisions): boolean {
-  return [...Object.values(exits), defaultExit].every((exit) => exit === "blocked" || exit in tunnels);
+  return [...Object.values(exits), defaultExit].every(
+    (exit) => ["blocked", "direct"].includes(exit) || exit in tunnels,
+  );
 }
 
 function distinct(all: readonly Decisions[]): Decisions[] {

@@ -73,10 +73,13 @@ export class Sender {
   }
 
   /** Every packet that is sent from now on has a higher number. */
-  async now(): Promise<Progress> {
-    this.child.stdin.write("now\n");
-    await this.child.stdin.flush();
-    return JSON.parse((await this.lines.next()).value ?? "{}");
+  now(): Promise<Progress> {
+    return this.ask("now");
+  }
+
+  /** Begins the download again, as a program does that has waited too long. */
+  downloadAgain(): Promise<Progress> {
+    return this.ask("download");
   }
 
   /** Waits for progress; throws without it after a minute. */
@@ -91,6 +94,12 @@ export class Sender {
       LOOK_MS,
     );
     return progress;
+  }
+
+  private async ask(word: "now" | "download"): Promise<Progress> {
+    this.child.stdin.write(`${word}\n`);
+    await this.child.stdin.flush();
+    return JSON.parse((await this.lines.next()).value ?? "{}");
   }
 
   /** Sends no more datagrams and waits for the answers under way. */
@@ -140,11 +149,13 @@ function run(device: number): void {
     const timer = setInterval(() => socket.writable && socket.write(`${next("t")}\n`), SELDOM_MS);
     socket.on("close", () => clearInterval(timer));
   });
-  stayConnected(state, "download", CHARGEN_PORT, (socket) =>
+  let download: Socket | null = null;
+  stayConnected(state, "download", CHARGEN_PORT, (socket) => {
+    download = socket;
     socket.on("data", (data) => {
       state.bytes += data.length;
-    }),
-  );
+    });
+  });
   const text = (lost: readonly number[]) => `${JSON.stringify({ ...state, lost })}\n`;
   const finish = async () => {
     for (const timer of timers) clearInterval(timer);
@@ -154,7 +165,12 @@ function run(device: number): void {
       await Bun.sleep(10);
     process.stdout.write(text([...open]), () => process.exit(0));
   };
-  process.stdin.on("end", () => void finish()).on("data", () => process.stdout.write(text([])));
+  process.stdin
+    .on("end", () => void finish())
+    .on("data", (word) => {
+      if (`${word}`.startsWith("download")) download?.destroy();
+      process.stdout.write(text([]));
+    });
   console.log("ready");
 }
 

@@ -3,7 +3,10 @@ import type { Lab } from "./lab.ts";
 import { linesOf } from "./lines.ts";
 import { type Mark, marksIn } from "./sender.ts";
 
-/** A mark, and the server whose tunnel brought it; `clear` is the home router's cable. */
+/** The home router's cable. */
+export const CLEAR = "clear";
+
+/** A mark, and where it was seen: the server whose tunnel brought it, or in clear. */
 export interface Sighting extends Mark {
   place: string;
 }
@@ -34,7 +37,7 @@ export class Sightings {
     await Promise.all([
       sightings.watch("vpn1", namespaces.vpn1, serverInterfaces.vpn1),
       sightings.watch("vpn2", namespaces.vpn2, serverInterfaces.vpn2),
-      sightings.watch("clear", namespaces.router, "lan0"),
+      sightings.watch(CLEAR, namespaces.router, "lan0"),
     ]);
     return sightings;
   }
@@ -73,7 +76,7 @@ export class Sightings {
 }
 
 function placeOf(where: string, source: string): string {
-  if (where === "clear") return where;
+  if (where === CLEAR) return where;
   const [, customer] = /^(?:10\.64\.0\.|fd64::)(\d+)$/.exec(source) ?? [];
   return SERVERS[`${where} ${customer}`] ?? `${where}, from ${source}`;
 }
