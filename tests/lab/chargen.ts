@@ -5,8 +5,8 @@ import type { Lab } from "./lab.ts";
 
 /** RFC 864. */
 export const CHARGEN_PORT = 19;
-/** About 0.8 MB a second for each client: a download that a busy machine can keep up with. */
-const CHUNK_BYTES = 8_192;
+/** About 0.4 MB a second for each client: a download that a busy machine can keep up with. */
+const CHUNK_BYTES = 4_096;
 const EVERY_MS = 10;
 
 /** Sends to each client of the lab's internet for as long as it stays; ends with the lab. */

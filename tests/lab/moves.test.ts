@@ -57,7 +57,7 @@ test(
     for (const family of ["-4", "-6"])
       for (const priority of ["70", "90"]) await inGateway("ip", family, "rule", "del", "priority", priority);
     const open = await home.sender(2).now();
-    await home.sender(2).until(({ number }) => number > open.number + 100);
+    await home.sender(2).until(({ number }) => number > open.number + 50);
     const { wrong } = await home.finish();
     const kinds = (device: number, place: string) =>
       wrong.filter(
