@@ -1,3 +1,4 @@
+import { parseAddress, unmapped } from "../address.ts";
 import type { AlertCode } from "../alert.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
@@ -54,7 +55,8 @@ export class Devices {
       (mac) => this.assignments.current.assigned.has(mac),
     );
     const { host: clock, publish } = deps;
-    this.updates = new Updates({ clock, publish, rowsOf: (ids) => this.rowsOf(ids) });
+    const known = () => new Set(this.ids);
+    this.updates = new Updates({ clock, publish, known, rowsOf: (ids) => this.rowsOf(ids) });
   }
 
   async list(): Promise<DeviceList> {
@@ -65,6 +67,15 @@ export class Devices {
       exits: namesOf(this.exits),
       direct_allowed: directAllowed,
     };
+  }
+
+  /** The device that uses this address, or null. */
+  async at(address: string): Promise<Device | null> {
+    const parsed = parseAddress(address);
+    const id = parsed === null ? null : this.neighbourhood.holderOf(unmapped(parsed));
+    if (id === null) return null;
+    const [device] = await this.rowsOf([id]);
+    return device ?? null;
   }
 
   /** Gives a device a name, an exit or both; resolves once the kernel has the exit. */
@@ -115,6 +126,11 @@ export class Devices {
       this.refuseUsed(tunnel);
       await remove();
     });
+  }
+
+  /** Calls back after devices have changed, a few times a second at most. */
+  onChange(listener: () => void): void {
+    this.updates.onTold = listener;
   }
 
   /** The number of known devices by exit, also of the exits that none has. */

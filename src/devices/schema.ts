@@ -32,6 +32,19 @@ export const DeviceList = Type.Object(
 );
 export type DeviceList = Static<typeof DeviceList>;
 
+/** What `/api/devices/self` answers. */
+export const OwnDevice = Type.Object(
+  {
+    address: Type.String({ description: "from which the request came" }),
+    device: Type.Union([Device, Type.Null()], {
+      description:
+        "the device that has this address; null if the gateway does not know one, as on the gateway itself",
+    }),
+  },
+  { additionalProperties: false },
+);
+export type OwnDevice = Static<typeof OwnDevice>;
+
 /** What a person may give a device. */
 export const DeviceChange = Type.Object(
   {

@@ -75,7 +75,9 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
 export async function remainsIn(host: Host, base: string): Promise<Remains> {
   const present = await namesOfLinks(host);
   return {
-    units: [PATHS.serviceUnit, PATHS.killSwitchUnit].filter(existsSync).map((path) => basename(path)),
+    units: [PATHS.serviceUnit, PATHS.clockUnit, PATHS.killSwitchUnit]
+      .filter(existsSync)
+      .map((path) => basename(path)),
     network: await tunnelsAmong(host, present, base),
     table: (await listTable(host)) !== null,
     rules: await readRules(host),

@@ -1,6 +1,6 @@
 import { DIRECT_MARK } from "../network/slot.ts";
 import { jhashOf } from "./jhash.ts";
-import { byPair, chain, fromHosts, isMarked, setMark } from "./match.ts";
+import { among, chain, fromHosts, isMarked, namesOf, setMark } from "./match.ts";
 import { directDevices, type Policy } from "./policy.ts";
 
 /** The name of the exit in chains and sets; no tunnel has it. */
@@ -53,11 +53,11 @@ export function forwardDirect(policy: Policy): string[] {
   const back = `${isMarked(DIRECT_MARK)} ct direction reply ct state established,related accept`;
   const into = `${isMarked(DIRECT_MARK)} jump ${INTO_UPLINK}`;
   return [
-    ...byPair(lans.map((lan) => [uplink, lan.interface, back])).map(
-      (pair) => `${pair} comment "replies to direct devices"`,
+    ...among("oifname", namesOf(lans)).map(
+      (to) => `iifname "${uplink}" ${to} ${back} comment "replies to direct devices"`,
     ),
-    ...byPair(lans.map((lan) => [lan.interface, uplink, into])).map(
-      (pair) => `${pair} comment "only direct devices use the uplink"`,
+    ...among("iifname", namesOf(lans)).map(
+      (from) => `${from} oifname "${uplink}" ${into} comment "only direct devices use the uplink"`,
     ),
   ];
 }

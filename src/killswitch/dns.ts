@@ -6,6 +6,8 @@ import { directDevices, type FirewallTunnel, MAIN, mainTunnels, type Policy } fr
 import { refuse } from "./strangers.ts";
 
 export const DNS = "meta l4proto { tcp, udp } th dport 53";
+/** What a resolver on the gateway answers: also over TLS and QUIC (RFC 7858, RFC 9250). Over HTTPS it looks like a page. */
+export const TO_RESOLVER = "meta l4proto { tcp, udp } th dport { 53, 853 }";
 /** The "recursion desired" bit: set in a query to a resolver, clear in a resolver's own queries to name servers. */
 const OWN_QUERY = "udp dport 53 @th,87,1 1";
 
@@ -36,15 +38,21 @@ export function dnsChains(policy: Policy): string[] {
       ...carrying.flatMap((tunnel) => redirect(tunnel, lans, `oifname "${tunnel.interface}" ${OWN_QUERY}`)),
       ...toLans.flatMap((to) => current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${DNS}`))),
     ]),
+    keepDnsInside(policy),
   ];
 }
 
 /**
- * The output chain still sees the interface from before the redirection, and NAT the actual one. It sees the first
- * packet; the kernel drops a later one that leaves by another interface than the one it was masqueraded for.
+ * The output chain still sees the interface from before the redirection, and this hook the actual one. Not a NAT chain:
+ * the kernel skips it for a connection that a NAT chain of another program has translated.
  */
-export function keepDnsInside(): string {
-  return `oifname != "lo" ct status dnat ${DNS} drop comment "redirected DNS queries leave only through the tunnel"`;
+function keepDnsInside(policy: Policy): string {
+  const tunnels = policy.carrying.map((tunnel) => tunnel.interface);
+  return chain("keep_dns_inside", "type filter hook postrouting priority filter; policy accept;", [
+    ...among("oifname", tunnels).map((inside) => `${inside} accept comment "inside a tunnel"`),
+    ...permitDirectDns(policy),
+    `oifname != "lo" ct status dnat ${DNS} drop comment "redirected DNS queries leave only through the tunnel"`,
+  ]);
 }
 
 /** Queries that were meant for a resolver on the LAN: the output chain still sees the LAN's interface. */
@@ -64,10 +72,15 @@ export function refuseOthersDns({ lans, carrying }: Policy): string[] {
     others.flatMap(({ zone }) =>
       refuse(
         'comment "a resolver on the gateway would query by another exit"',
-        `${from} ct zone ${zone} ${DNS} `,
+        `${from} ct zone ${zone} ${TO_RESOLVER} `,
       ),
     ),
   );
+}
+
+function permitDirectDns(policy: Policy): string[] {
+  if (directDevices(policy).length === 0) return [];
+  return [`oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} accept comment "queries of direct devices"`];
 }
 
 /** Queries of direct devices to the gateway, if the uplink has no resolver of that address family. */
@@ -76,16 +89,15 @@ export function refuseDirectDns(policy: Policy): string[] {
   return among("iifname", namesOf(policy.lans)).flatMap((from) =>
     refuse(
       'comment "a resolver on the gateway would query by another exit"',
-      `${from} ${isMarked(DIRECT_MARK)} ${DNS} `,
+      `${from} ${isMarked(DIRECT_MARK)} ${TO_RESOLVER} `,
     ),
   );
 }
 
-/** Includes DNS over TLS. */
 export function refuseClearDns(lan: Lan): string[] {
   return byFamily("daddr", lan.prefixes).map(
     (to) =>
-      `oifname "${lan.interface}" ${to} meta l4proto { tcp, udp } th dport { 53, 853 } reject comment "a resolver on the LAN would query the internet in clear text"`,
+      `oifname "${lan.interface}" ${to} ${TO_RESOLVER} reject comment "a resolver on the LAN would query the internet in clear text"`,
   );
 }
 

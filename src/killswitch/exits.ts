@@ -1,6 +1,6 @@
 import { exitMarkOf } from "../network/slot.ts";
 import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
-import { DNS } from "./dns.ts";
+import { TO_RESOLVER } from "./dns.ts";
 import { chain, setMark } from "./match.ts";
 import { directDevices, type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
 import { refuse } from "./strangers.ts";
@@ -114,7 +114,7 @@ function intoTunnel(tunnels: readonly FirewallTunnel[], blocks: boolean): string
 function noWay(name: string, blocks: boolean): string[] {
   if (!blocks) return ['accept comment "the kill switch is off"'];
   return [
-    ...(name === MAIN ? [] : refuse(NO_TUNNEL, `${DNS} `)),
+    ...(name === MAIN ? [] : refuse(NO_TUNNEL, `${TO_RESOLVER} `)),
     'fib daddr type { local, broadcast, multicast } accept comment "not for the internet"',
     ...refuse(NO_TUNNEL),
   ];

@@ -15,7 +15,7 @@ import {
   permitNeighbourDiscovery,
   permitPublicNeighbours,
 } from "./link.ts";
-import { byFamily, byPair, chain, fromHosts } from "./match.ts";
+import { among, byFamily, chain, fromHosts, namesOf } from "./match.ts";
 import { type FirewallTunnel, mainTunnels, type Policy, tunnelsOf } from "./policy.ts";
 import { fromPublic, permitRefusals, refuse } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
@@ -44,16 +44,21 @@ export function input(policy: Policy): string {
   ]);
 }
 
-/** Through this machine, by pairs of interfaces. */
+/** Through this machine, by pairs of interfaces. With a rule for each pair, a packet would pass dozens of them. */
 export function forward(policy: Policy): string[] {
   const { lans, carrying: tunnels } = policy;
-  const into = tunnels.flatMap((tunnel) =>
-    lans.map((lan) => [lan.interface, tunnel.interface, `jump into_${tunnel.interface}`] as const),
+  const links = tunnels.map((tunnel) => tunnel.interface);
+  const into = among("iifname", namesOf(lans)).flatMap((from) =>
+    links.map((link) => `oifname "${link}" ${from} jump into_${link}`),
   );
-  const back = into.map(([lan, tunnel]) => [tunnel, lan, `jump ${REPLIES}`] as const);
+  const back = among("iifname", links).flatMap((from) =>
+    among("oifname", namesOf(lans)).map((to) => `${from} ${to} jump ${REPLIES}`),
+  );
+  // The most travelled first.
+  const pairs = [...into.slice(0, 1), ...back, ...into.slice(1)];
   return [
     chain("forward", "type filter hook forward priority filter; policy drop;", [
-      ...byPair([...into, ...back]).map((pair) => `${pair} comment "only between the LAN and the tunnels"`),
+      ...pairs.map((pair) => `${pair} comment "only between the LAN and the tunnels"`),
       ...forwardDirect(policy),
       ...lans.flatMap((lan) => fromHosts(lan)).flatMap(refuseRest),
       dropForwardedRest(),

@@ -91,7 +91,7 @@ export class KillSwitch {
   /** What the kernel has, as far as is known; cleared before any change. */
   private loaded: { ruleset: string; chains: Chains } | null = null;
   private ruled: readonly Rule[] | null = null;
-  /** Whether the echo is known to be spelled like the listing. */
+  /** Whether it is known how a listing spells what was loaded. */
   private compared = false;
   /** Our changes to the table that the kernel has not reported yet. */
   private readonly unreported = new Set<symbol>();
@@ -181,7 +181,7 @@ export class KillSwitch {
     if (!this.watched) this.changed();
     const [table, rules, sysctls] = await Promise.all([
       this.tableFound(),
-      this.rules.get(() => this.queue.add(() => this.readRules())),
+      this.rules.get(() => this.queue.addReading(() => this.readRules())),
       this.sysctls.get(() => readSysctls(this.host, this.network)),
     ]);
     const direct = directIn(table.listing);
@@ -191,7 +191,7 @@ export class KillSwitch {
   /** Reads in turn: otherwise our own replacement of the table would look like an alteration. */
   private tableFound(): Promise<Found["table"]> {
     return this.table.get(async () => {
-      const found = await this.queue.add(() => this.readTable());
+      const found = await this.queue.addReading(() => this.readTable());
       if (!found.asLoaded) this.repairLater();
       return found;
     });
@@ -257,28 +257,27 @@ export class KillSwitch {
     const table = this.loadTable(ruleset);
     // A version before may have left rules that route what is not marked, and a table that does not mark: only the new
     // table works with either.
-    if (this.ruled === null) await table.catch(() => {});
-    const outcomes = await Promise.allSettled([table, this.loadRules(rules)]);
+    const ready = this.ruled === null ? table.catch(() => {}) : null;
+    const comparable = table.then(() => this.assertComparable());
+    const outcomes = await Promise.allSettled([comparable, this.loadRules(rules, ready)]);
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
   /** Replaces the firewall's table in one transaction, unless only devices have moved. */
   private async loadTable(ruleset: string): Promise<void> {
-    if (ruleset === this.loaded?.ruleset || (await this.moveDevices(ruleset))) return;
+    if (this.loaded !== null && (await this.moveDevices(ruleset, this.loaded))) return;
     this.loaded = null;
     const echoed = chainsEchoed(await this.asOwnChange(() => loadTable(this.host, ruleset)));
     const given = chainsListed(ruleset);
     const whole = sameShape(echoed, given);
     // If the echo is incomplete, the expected spelling comes from a listing.
     this.loaded = { ruleset, chains: whole ? echoed : given };
-    if (!this.compared || !whole) await this.assertComparable();
-    this.compared = true;
+    this.compared &&= whole;
   }
 
-  /** Whether only elements of sets differ, and the kernel has taken these. */
-  private async moveDevices(ruleset: string): Promise<boolean> {
-    const { loaded } = this;
-    if (loaded === null) return false;
+  /** Whether at most elements of sets differ, and the kernel has taken these. */
+  private async moveDevices(ruleset: string, loaded: NonNullable<typeof this.loaded>): Promise<boolean> {
+    if (ruleset === loaded.ruleset) return true;
     const given = chainsListed(ruleset);
     const changes = elementChanges(chainsListed(loaded.ruleset), given);
     if (changes === null) return false;
@@ -308,10 +307,10 @@ export class KillSwitch {
     }
   }
 
-  private async loadRules(rules: readonly Rule[]): Promise<void> {
+  private async loadRules(rules: readonly Rule[], ready: Promise<unknown> | null): Promise<void> {
     if (Bun.deepEquals(rules, this.ruled)) return;
     this.ruled = null;
-    await applyRules(this.host, rules);
+    await applyRules(this.host, rules, ready);
     this.ruled = rules;
   }
 
@@ -351,7 +350,9 @@ export class KillSwitch {
 
   /** If nft echoes rules in a different spelling than it lists them, repairs must not go on for ever. */
   private async assertComparable(): Promise<void> {
+    if (this.compared) return;
     const listing = await listTable(this.host);
+    this.compared = true;
     if (listing === null || this.loaded === null || this.isAsLoaded(listing)) return;
     const listed = chainsListed(listing);
     const as = finalRulesStand(listing) === finalRulesStand(this.loaded.ruleset);

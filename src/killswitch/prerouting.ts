@@ -1,6 +1,6 @@
 import type { Lan } from "../network/lan.ts";
 import { exitMarkOf, REFUSAL_MARK } from "../network/slot.ts";
-import { DNS } from "./dns.ts";
+import { TO_RESOLVER } from "./dns.ts";
 import { byDevice, exits } from "./exits.ts";
 import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
@@ -99,7 +99,7 @@ function forGateway({ addresses }: Policy, family: 4 | 6): string[] {
 
 /** DNS queries leave by the exit of their device. */
 function toGateway(policy: Policy): string {
-  return chain(TO_GATEWAY, null, byDevice(policy, `${isMarked(REFUSAL_MARK, "!=")} ${DNS}`));
+  return chain(TO_GATEWAY, null, byDevice(policy, `${isMarked(REFUSAL_MARK, "!=")} ${TO_RESOLVER}`));
 }
 
 function dropToTunnels(endpoints: readonly FirewallTunnel[], family: 4 | 6): string[] {

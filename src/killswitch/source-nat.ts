@@ -1,5 +1,4 @@
 import { masqueradeDirect } from "./direct.ts";
-import { keepDnsInside } from "./dns.ts";
 import { among, chain } from "./match.ts";
 import type { Policy } from "./policy.ts";
 
@@ -14,6 +13,5 @@ export function sourceNat(policy: Policy): string {
       (inside) => `${inside} masquerade comment "the server accepts only the tunnel's address"`,
     ),
     ...masqueradeDirect(policy),
-    keepDnsInside(),
   ]);
 }

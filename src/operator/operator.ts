@@ -1,6 +1,8 @@
 import { join } from "node:path";
+import type { Changes } from "../backup/changes.ts";
 import type { Contents } from "../backup/contents.ts";
 import type { Permissions, Restored } from "../backup/restore.ts";
+import type { Checks } from "../checks/schema.ts";
 import type { Direct } from "../devices/direct.ts";
 import { messageOf } from "../errors.ts";
 import type { Inspection } from "../killswitch/report.ts";
@@ -23,7 +25,11 @@ export type OperatorRequests = {
   direct: [null, Direct];
   "direct/on": [null, Direct];
   "direct/off": [null, Direct];
+  /** The checks, and the names that a report must not contain. */
+  report: [null, { checks: Checks; names: string[] }];
   backup: [null, Contents];
+  /** The argument is a backup's contents. */
+  "restore/changes": [unknown, Changes];
   restore: [{ contents: unknown; may: Permissions }, Restored];
   "servers/update": [{ force: boolean }, Updated];
   account: [null, ShownAccount];

@@ -23,6 +23,11 @@ export interface Host {
   /** Looks up the IPv4 and IPv6 addresses of a DNS name at `resolvers`, from UDP port `sourcePort` only. */
   lookup(name: string, resolvers: readonly string[], sourcePort: number): Promise<string[]>;
   /**
+   * Sends a resolver one query for each size, padded to an IP packet of so many bytes; returns the sizes that were
+   * answered, whatever the answer.
+   */
+  probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]>;
+  /**
    * Sends one request over HTTPS, to the given addresses and no others. Throws `GatewayError("unable")` if there is no
    * answer. An abort throws the signal's reason, and nothing more is sent.
    */
@@ -40,6 +45,8 @@ export interface RunOptions {
   /** The program handles keys: its standard error is not quoted. */
   secret?: boolean;
   timeoutMs?: number;
+  /** Once this has been printed, the program has done its work: its end is not waited for. */
+  until?: string;
   /** Kills the program when aborted. */
   signal?: AbortSignal;
 }

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { mustParsePrefix } from "../../src/address.ts";
 import { MOST_ASSIGNED } from "../../src/devices/assignments.ts";
 import { Devices } from "../../src/devices/devices.ts";
-import { SILENT_MS } from "../../src/devices/neighbourhood.ts";
+import { MOST_STRANGERS, SILENT_MS } from "../../src/devices/neighbourhood.ts";
 import type { DeviceUpdate } from "../../src/devices/schema.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
@@ -179,6 +179,9 @@ test("a name comes from the person, else from the DHCP lease", async () => {
     world.host.setNeighbour(`192.168.7.${mac.slice(-2)}`, "lan0", mac, "STALE");
   const names = async () => (await world.devices.list()).devices.map(({ name }) => name);
   expect(await names()).toEqual(["living-room", "", ""]);
+  world.host.files.set("/etc/pihole/dhcp.leases", `1767229200 ${PHONE} 192.168.7.30 phone *\n`);
+  expect(await names()).toEqual(["living-room", "phone", ""]);
+  world.host.files.delete("/etc/pihole/dhcp.leases");
   await world.devices.assign(TV, { name: "TV" });
   expect(await names()).toEqual(["TV", "", ""]);
   await world.devices.forget(TV);
@@ -473,4 +476,15 @@ test("of many invented devices listeners hear at a pace that they can follow, an
   await world.host.pass(600);
   expect(world.told).toHaveLength(200);
   expect(new Set(world.told.map(({ id }) => id)).size).toBe(200);
+});
+
+test("however many devices someone invents, listeners soon hear of one that comes afterwards", async () => {
+  for (let number = 0; number < 20_000; number++) {
+    const mac = `02:00:00:01:${[number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":")}`;
+    world.host.setNeighbour("192.168.7.66", "lan0", mac, "STALE");
+  }
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  await world.host.pass(3_000);
+  expect(world.told.at(-1)).toEqual({ id: TV, name: "", exit: "main", online: true });
+  expect(world.told.length).toBeLessThanOrEqual(MOST_STRANGERS);
 });

@@ -162,9 +162,10 @@ test("listeners hear of a device that comes, and of its name", async () => {
   await hear(TV, "192.168.7.20");
   await put(`/api/devices/${TV}`, { name: "TV" });
   await home.pass(1_000);
-  const [, came, named] = await listener.received(3);
+  const [, came, counted, named] = await listener.received(4);
   const payload = { id: TV, name: "", exit: "main", online: true };
   expect(came).toEqual({ type: "device_update", payload });
+  expect(counted).toMatchObject({ type: "tunnel_update", payload: { name: "main", devices: 1 } });
   expect(named).toEqual({ type: "device_update", payload: { ...payload, name: "TV" } });
 });
 

@@ -12,8 +12,6 @@ export interface Change {
   body?: unknown;
   /** What they are if it succeeds. */
   effect: (decisions: Decisions) => Decisions;
-  /** What they are if it fails, unless as before. */
-  failure?: (decisions: Decisions) => Decisions;
 }
 
 export const macOf = (device: number) => `02:00:00:00:10:0${device}`;
@@ -54,8 +52,6 @@ export function lead(tunnel: string, server: string): Change {
     path: `/api/tunnels/${tunnel}`,
     body: { provider, server },
     effect: (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: server } }),
-    // A new tunnel is there before its server has answered.
-    failure: (decisions) => ({ ...decisions, tunnels: { [tunnel]: null, ...decisions.tunnels } }),
   };
 }
 
@@ -127,10 +123,9 @@ export function outcomesOf(before: readonly Decisions[], made: readonly Made[]):
   );
 }
 
-function effectsOf({ change: { effect, failure }, status }: Made, decisions: Decisions): Decisions[] {
-  const failed = failure?.(decisions) ?? decisions;
+function effectsOf({ change: { effect }, status }: Made, decisions: Decisions): Decisions[] {
   if (status === 200) return [effect(decisions)];
-  return status === null ? [decisions, effect(decisions), failed] : [failed];
+  return status === null ? [decisions, effect(decisions)] : [decisions];
 }
 
 /** Each device's exit exists. */
