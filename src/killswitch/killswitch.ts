@@ -145,8 +145,12 @@ export class KillSwitch {
     return this.queue.add(() => this.restore());
   }
 
-  /** Whether a change to the table that the kernel reports is ours; it reports each of ours once. */
-  isOwnChange(): boolean {
+  /**
+   * Whether a change to the table that the kernel reports is ours; it reports each of ours once. If reports may have been
+   * missed, ours may be among them, and the next report may be of another program's change.
+   */
+  isOwnChange(missed: boolean): boolean {
+    if (missed || !this.watched) this.unreported.clear();
     for (const token of this.unreported) return this.unreported.delete(token);
     return false;
   }

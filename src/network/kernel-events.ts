@@ -3,11 +3,12 @@ import { type Neighbour, neighbourIn } from "./neighbours.ts";
 
 /**
  * What a kernel event is about. For a tunnel only losses are reported: of one interface, or null if it may be any.
- * `deleted` means that a part of it was deleted; otherwise the interface is down, as it is when it is created.
+ * `deleted` means that a part of it was deleted; otherwise the interface is down, as it is when it is created. `missed`
+ * means that changes to the firewall may not have been reported.
  */
 export type KernelEvent =
-  | { of: "firewall" }
-  | { of: "other firewalls" }
+  | { of: "firewall"; missed: boolean }
+  | { of: "other firewalls"; missed: boolean }
   | { of: "rules" }
   | { of: "tunnel"; link: string | null; deleted: boolean }
   | { of: "network" };
@@ -49,10 +50,10 @@ export function watchKernel(
     {
       argv: ["nft", "monitor"],
       onLine: (line) => {
-        for (const of of touchedBy(line)) onEvent({ of });
+        for (const of of touchedBy(line)) onEvent({ of, missed: false });
       },
       onGap: () => {
-        for (const of of ["firewall", "other firewalls"] as const) onEvent({ of });
+        for (const of of ["firewall", "other firewalls"] as const) onEvent({ of, missed: true });
       },
     },
     {

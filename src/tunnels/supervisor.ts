@@ -92,7 +92,7 @@ export class MachineSupervisor {
   private async saw(event: KernelEvent, signal: AbortSignal): Promise<void> {
     const { host, killSwitch } = this.deps;
     if (event.of === "firewall" || event.of === "rules") killSwitch.changed();
-    if (event.of === "firewall" && killSwitch.isOwnChange()) return;
+    if (event.of === "firewall" && killSwitch.isOwnChange(event.missed)) return;
     if (event.of === "tunnel") return this.tell(event, signal);
     if (this.waiting.has(event.of)) return;
     this.waiting.add(event.of);
