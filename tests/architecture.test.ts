@@ -32,7 +32,14 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   servers: ["system/host.ts", "wireguard", "servers/lists"],
   store: ["wireguard", "servers"],
   tunnel: ["system", "wireguard", "network", "killswitch", "servers", "store"],
-  devices: ["system/host.ts", "network", "killswitch/policy.ts", "store", "tunnel/name.ts"],
+  devices: [
+    "system/host.ts",
+    "system/reading.ts",
+    "network",
+    "killswitch/policy.ts",
+    "store",
+    "tunnel/name.ts",
+  ],
   tunnels: ["system/host.ts", "network", "killswitch", "servers", "tunnel"],
   "providers/provider.ts": ["system/host.ts"],
   // Each provider's folder.

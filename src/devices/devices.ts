@@ -11,6 +11,7 @@ import { exitIn, formatExit } from "./exit.ts";
 import { leasedNames } from "./leases.ts";
 import { Neighbourhood } from "./neighbourhood.ts";
 import type { Device, DeviceList, DeviceUpdate } from "./schema.ts";
+import { Traffic } from "./traffic.ts";
 import { Updates } from "./updates.ts";
 
 interface Deps {
@@ -27,6 +28,8 @@ interface Deps {
 const LOOK_EVERY_MS = 1_000;
 /** How soon listeners are told of a device that has fallen silent. */
 const SILENCE_EVERY_MS = 15_000;
+/** Rarer than an address is given to another device, and far more often than the kernel forgets an address. */
+const COUNT_EVERY_MS = 3_600_000;
 /** Enough to find them in a list. */
 const MOST_TITLES = 5;
 
@@ -35,6 +38,7 @@ export class Devices {
   private readonly neighbourhood: Neighbourhood;
   private readonly assignments: Assignments;
   private readonly updates: Updates;
+  private readonly traffic: Traffic<Mac>;
   /** Neighbours on other interfaces are not devices. */
   private lans: readonly Lan[] | null = null;
   /** What changes while the table is read, for each reading. */
@@ -48,11 +52,17 @@ export class Devices {
       () => deps.host.monotonic(),
       (mac) => this.assignments.current.assigned.has(mac),
     );
+    this.traffic = new Traffic<Mac>({
+      ...deps,
+      ownerOf: (address) => this.neighbourhood.ownerOf(address, namesOf(this.lans ?? [])),
+      ids: () => this.ids,
+    });
     const { host: clock, publish } = deps;
     this.updates = new Updates({ clock, publish, rowsOf: (ids) => this.rowsOf(ids) });
   }
 
   async list(): Promise<DeviceList> {
+    await this.traffic.read();
     const { defaultExit } = this.assignments.current;
     return {
       devices: await this.rowsOf(this.ids.toSorted()),
@@ -118,9 +128,10 @@ export class Devices {
   }
 
   /** To be called when the interfaces of the LAN are first known, and when they change. */
-  lanIs(lans: readonly Lan[]): void {
+  lanIs(lans: readonly Lan[], uplink: string | null): void {
     const before = this.lans;
     this.lans = lans;
+    this.traffic.linksAre({ lans: namesOf(lans), uplink });
     // The table is first read once its changes are watched.
     if (before !== null && !Bun.deepEquals(lans, before)) void this.look();
   }
@@ -143,13 +154,26 @@ export class Devices {
     }
   }
 
-  /** Tells listeners of devices that fall silent, until `signal` aborts. */
+  /** Another program has changed the firewall, and may have removed the counters. */
+  firewallsChanged(): void {
+    void this.traffic.check();
+  }
+
+  /** Tells listeners of devices that fall silent, and counts their traffic, until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
+    void this.count(signal);
     for (;;) {
       await this.deps.host.sleep(SILENCE_EVERY_MS, signal);
       if (signal.aborted) return;
       const { online } = this.updates;
       this.updates.touch(online.filter((id) => this.neighbourhood.presence(id)?.isOnline !== true));
+    }
+  }
+
+  private async count(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.traffic.read();
+      await this.deps.host.sleep(COUNT_EVERY_MS, signal);
     }
   }
 
@@ -180,6 +204,7 @@ export class Devices {
   private device(id: Mac, names: ReadonlyMap<string, string>): Device {
     const { name, exit } = this.assignments.of(id);
     const { host } = this.deps;
+    const { rx, tx } = this.traffic.of(id);
     const presence = this.neighbourhood.presence(id);
     const heardAt = presence?.heardAt ?? null;
     return {
@@ -191,6 +216,8 @@ export class Devices {
       assigned: exit !== null,
       online: presence?.isOnline ?? false,
       seen_at: heardAt === null ? null : new Date(host.now() - (host.monotonic() - heardAt)).toISOString(),
+      rx_bytes: rx,
+      tx_bytes: tx,
     };
   }
 
@@ -229,6 +256,10 @@ export class Devices {
   private isOnLan({ interface: name }: Neighbour): boolean {
     return this.lans?.some((lan) => lan.interface === name) === true;
   }
+}
+
+function namesOf(lans: readonly Lan[]): string[] {
+  return lans.map((lan) => lan.interface);
 }
 
 function macIn(text: string): Mac {

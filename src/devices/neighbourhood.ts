@@ -60,6 +60,15 @@ export class Neighbourhood {
     };
   }
 
+  /** The device that has the address on one of these interfaces, or had it last. */
+  ownerOf(address: Address, interfaces: readonly string[]): Mac | null {
+    for (const name of interfaces) {
+      const owner = this.owners.get(keyOf({ interface: name, address }));
+      if (owner !== undefined) return owner;
+    }
+    return null;
+  }
+
   /** Takes in one change of the table; returns the MAC addresses of the devices that it concerns. */
   take(neighbour: Neighbour): Mac[] {
     const key = keyOf(neighbour);
@@ -118,7 +127,7 @@ export class Neighbourhood {
 }
 
 /** An address is unique only on its cable. */
-function keyOf({ interface: name, address }: Neighbour): string {
+function keyOf({ interface: name, address }: Pick<Neighbour, "interface" | "address">): string {
   return `${name} ${address}`;
 }
 

@@ -13,6 +13,8 @@ export const Device = Type.Object(
     seen_at: Type.Union([Type.String(), Type.Null()], {
       description: "ISO 8601; null if it was not seen since the service started",
     }),
+    rx_bytes: Type.Integer({ description: "what the gateway has forwarded to it" }),
+    tx_bytes: Type.Integer({ description: "what the gateway has forwarded from it" }),
   },
   { additionalProperties: false },
 );

@@ -98,7 +98,8 @@ const LOST_EVENTS = /^(# ERROR: |netlink receive error )/;
 function transactions(table: string): (line: string) => ("firewall" | "other firewalls")[] {
   const touched = new Set<"firewall" | "other firewalls">();
   return (line) => {
-    if (line.includes(` ${table}`)) touched.add("firewall");
+    // Other tables may have a longer name that begins alike.
+    if (`${line} `.includes(` ${table} `)) touched.add("firewall");
     else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line))
       touched.add("other firewalls");
     if (!line.startsWith("# new generation ")) return [];

@@ -66,7 +66,7 @@ class World {
   /** As the service starts. */
   async start(): Promise<void> {
     await this.devices.load();
-    this.devices.lanIs([LAN0]);
+    this.devices.lanIs([LAN0], "up0");
     const { host, devices, stopping } = this;
     const onNeighbour: KernelListener["onNeighbour"] = (neighbour) => devices.saw(neighbour);
     watchKernel(host, WATCHED, { onEvent: () => {}, onWatching: () => {}, onNeighbour }, stopping.signal);
@@ -103,6 +103,8 @@ test("a device appears with its first packet, and listeners are told once", asyn
     assigned: false,
     online: true,
     seen_at: "2026-01-01T00:00:01.000Z",
+    rx_bytes: 0,
+    tx_bytes: 0,
   });
   await world.host.pass(1_000);
   for (const state of ["REACHABLE", "PROBE", "REACHABLE"] as const)
@@ -115,7 +117,7 @@ test("neighbours on the uplink are not devices, until it becomes the LAN", async
   world.host.setNeighbour("198.51.100.1", "up0", PHONE, "REACHABLE");
   await world.host.pass(1_000);
   expect((await world.devices.list()).devices).toEqual([]);
-  world.devices.lanIs([LAN0, { interface: "up0", prefixes: [] }]);
+  world.devices.lanIs([LAN0, { interface: "up0", prefixes: [] }], "up0");
   await world.host.pass(1_000);
   expect(world.told).toEqual([{ id: PHONE, name: "", exit: "main", online: true }]);
 });
@@ -209,7 +211,10 @@ test("a device is assigned before it was ever seen, and keeps name and exit acro
   expect(world.parts.at(-1)).toEqual(expected as PolicyPart);
 });
 
-const UNSEEN = { addresses: [], interface: null, assigned: true, online: false, seen_at: null };
+const UNSEEN = {
+  ...{ addresses: [], interface: null, assigned: true, online: false, seen_at: null },
+  ...{ rx_bytes: 0, tx_bytes: 0 },
+};
 
 test("name and exit change each alone; without either the device has the default exit again", async () => {
   await world.devices.assign(TV, { exit: "amsterdam" });

@@ -174,6 +174,21 @@ export class FakeHost implements Host, Internet {
     return this.nftables.table;
   }
 
+  /** The gateway has forwarded so much for an address of the LAN. */
+  carry(...counted: Parameters<Nftables["carry"]>): void {
+    this.nftables.carry(...counted);
+  }
+
+  /** An address has been silent for a day. */
+  expire(set: string, address: string): void {
+    this.nftables.expire(set, address);
+  }
+
+  /** Another program removes the counters' table. */
+  removeCounters(): void {
+    this.nftables.removeCounters();
+  }
+
   /** Another program removes the firewall's table. */
   removeTable(): void {
     this.nftables.removeTable();

@@ -46,6 +46,8 @@ test("GET /api/devices answers the devices of the LAN", async () => {
       assigned: false,
       online: true,
       seen_at: "2023-11-14T22:13:21.250Z",
+      rx_bytes: 0,
+      tx_bytes: 0,
     },
   ]);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Value } from "typebox/value";
 import { type Device, DeviceList } from "../../src/devices/schema.ts";
-import { LAN } from "../../src/sandbox/topology.ts";
+import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { until } from "./until.ts";
 
@@ -10,6 +10,8 @@ const APPEARS_WITHIN_MS = 5_000;
 /** The kernel asks a neighbour six times, a second apart, after it has waited for five. */
 const FAILS_WITHIN_MS = 30_000;
 const TIMEOUT_MS = 120_000;
+/** What the pings take; a connection or two come on top. */
+const PING_BYTES = 100_000;
 
 let lab: Lab;
 let gateway: Gateway;
@@ -62,6 +64,51 @@ test(
     await lab.exec(lab.namespaces.gateway, ["ping", "-c12", "-i1", "-W1", LAN.client4]);
     await until(async () => !(await isOnline()), FAILS_WITHIN_MS);
     expect(await client()).toMatchObject({ addresses: [LAN.client4], online: false });
+  },
+  TIMEOUT_MS,
+);
+
+/** The service reads the figures once a second at most. */
+const SECOND_MS = 1_000;
+
+/** So many bytes and some more, each way. */
+async function exchange(): Promise<void> {
+  const url = `http://${INTERNET.host4}/`;
+  await until(async () => (await lab.fetchFrom(lab.namespaces.client, url)) !== null);
+  const { stdout } = await inClient("ping", "-c100", "-i0.002", "-s972", "-q", INTERNET.host4);
+  expect(stdout).toContain("100 received");
+}
+
+const inGateway = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
+
+test(
+  "a device's bytes are counted both ways, across a restart, and after another program has removed the table",
+  async () => {
+    await inClient("ip", "address", "replace", `${LAN.client4}/24`, "dev", "lan0");
+    await inClient("ip", "route", "replace", "default", "via", LAN.gateway4);
+    await gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+    await exchange();
+    const figures = async () => {
+      await Bun.sleep(SECOND_MS);
+      const { rx_bytes: rx = 0, tx_bytes: tx = 0 } = (await client()) ?? {};
+      return [rx, tx];
+    };
+    const [rx = 0, tx = 0] = await figures();
+    expect([rx > PING_BYTES, rx < 2 * PING_BYTES, tx > PING_BYTES, tx < 2 * PING_BYTES]).toEqual(
+      Array(4).fill(true),
+    );
+    await gateway.restart();
+    await exchange();
+    const after = await figures();
+    expect(after.map((bytes, at) => bytes > PING_BYTES + ([rx, tx][at] ?? 0))).toEqual([true, true]);
+
+    await inGateway("nft", "delete", "table", "inet", "portcullis_traffic");
+    await until(
+      async () => (await inGateway("nft", "list", "table", "inet", "portcullis_traffic")).code === 0,
+    );
+    await exchange();
+    expect((await figures()).map((bytes, at) => bytes > PING_BYTES + (after[at] ?? 0))).toEqual([true, true]);
+    expect(gateway.log()).not.toContain("security_alert");
   },
   TIMEOUT_MS,
 );

@@ -222,6 +222,10 @@ needsRoot.describe("a real kernel", () => {
         await watch.run("ip rule add priority 105 lookup 20556");
         await until(() => watch.seen.has("rules"), "the rule");
         expect([...watch.seen].toSorted()).toEqual(["other firewalls", "rules"]);
+        await watch.caughtUp();
+        await watch.run("nft add table inet portcullis_traffic");
+        await until(() => watch.seen.has("other firewalls"), "a table with a longer name");
+        expect([...watch.seen]).toEqual(["other firewalls"]);
       }),
     60_000,
   );
