@@ -1,3 +1,4 @@
+import { contains, parseAddress } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
@@ -6,6 +7,7 @@ import { nameIn } from "../name.ts";
 import type { Lan } from "../network/lan.ts";
 import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
 import type { Host } from "../system/host.ts";
+import { Announced, type Nameless } from "./announced.ts";
 import { type Assignment, Assignments, type DeviceStorage, idsOn, withAssignment } from "./assignments.ts";
 import { exitIn, formatExit } from "./exit.ts";
 import { leasedNames } from "./leases.ts";
@@ -15,7 +17,7 @@ import { Traffic } from "./traffic.ts";
 import { Updates } from "./updates.ts";
 
 interface Deps {
-  host: Pick<Host, "run" | "read" | "sleep" | "now" | "monotonic">;
+  host: Pick<Host, "run" | "read" | "hostName" | "sleep" | "now" | "monotonic">;
   store: DeviceStorage;
   killSwitch: { update(owner: string, part: PolicyPart): Promise<void> };
   /** The names of all tunnels, `main` first. */
@@ -39,6 +41,7 @@ export class Devices {
   private readonly assignments: Assignments;
   private readonly updates: Updates;
   private readonly traffic: Traffic<Mac>;
+  private readonly announced: Announced;
   /** Neighbours on other interfaces are not devices. */
   private lans: readonly Lan[] | null = null;
   /** What changes while the table is read, for each reading. */
@@ -56,6 +59,13 @@ export class Devices {
       ...deps,
       ownerOf: (address) => this.neighbourhood.ownerOf(address, namesOf(this.lans ?? [])),
       ids: () => this.ids,
+    });
+    this.announced = new Announced({
+      ...deps,
+      nameless: () => this.nameless(),
+      hasLease: async (id) => (await leasedNames(deps.host)).has(id),
+      ids: () => this.ids,
+      onName: (id) => this.updates.touch([id]),
     });
     const { host: clock, publish } = deps;
     this.updates = new Updates({ clock, publish, rowsOf: (ids) => this.rowsOf(ids) });
@@ -162,6 +172,7 @@ export class Devices {
   /** Tells listeners of devices that fall silent, and counts their traffic, until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     void this.count(signal);
+    void this.announced.watch(signal);
     for (;;) {
       await this.deps.host.sleep(SILENCE_EVERY_MS, signal);
       if (signal.aborted) return;
@@ -209,7 +220,7 @@ export class Devices {
     const heardAt = presence?.heardAt ?? null;
     return {
       id,
-      name: name ?? names.get(id) ?? "",
+      name: name ?? names.get(id) ?? this.announced.of(id) ?? "",
       addresses: [...(presence?.addresses ?? [])],
       interface: presence?.interface ?? null,
       exit: formatExit(this.assignments.exitOf(id)),
@@ -219,6 +230,18 @@ export class Devices {
       rx_bytes: rx,
       tx_bytes: tx,
     };
+  }
+
+  /** Those that can be asked without a packet leaving the LAN. */
+  private nameless(): Nameless[] {
+    const prefixes = (this.lans ?? []).flatMap((lan) => lan.prefixes);
+    return this.neighbourhood.macs.flatMap((id) => {
+      const presence = this.neighbourhood.presence(id);
+      if (presence?.isOnline !== true || this.assignments.of(id).name !== null) return [];
+      const addresses = presence.addresses.flatMap((each) => parseAddress(each) ?? []);
+      const address = addresses.find((each) => prefixes.some((prefix) => contains(prefix, each)));
+      return address === undefined ? [] : [{ id, address }];
+    });
   }
 
   private async change(id: Mac, edit: (assigned: Assignment) => Assignment): Promise<void> {

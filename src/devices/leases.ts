@@ -2,8 +2,8 @@ import { parseMac } from "../mac.ts";
 import { isName } from "../name.ts";
 import type { Host } from "../system/host.ts";
 
-/** Where dnsmasq keeps its DHCP leases on Debian. */
-const LEASES = "/var/lib/misc/dnsmasq.leases";
+/** Where dnsmasq keeps its DHCP leases on Debian, and Pi-hole's from version 6 on. */
+const LEASES = ["/var/lib/misc/dnsmasq.leases", "/etc/pihole/dhcp.leases"];
 /** dnsmasq leases at most 1,000 addresses unless told otherwise; a line takes some 100 bytes. */
 const MOST_BYTES = 262_144;
 
@@ -12,9 +12,9 @@ const MOST_BYTES = 262_144;
  * host name or `*`, client id; those of DHCPv6 have no MAC address.
  */
 export async function leasedNames(host: Pick<Host, "read">): Promise<ReadonlyMap<string, string>> {
-  const text = (await host.read(LEASES, MOST_BYTES)) ?? "";
+  const texts = await Promise.all(LEASES.map((path) => host.read(path, MOST_BYTES)));
   const names = new Map<string, string>();
-  for (const line of text.split("\n")) {
+  for (const line of texts.flatMap((text) => text?.split("\n") ?? [])) {
     const [, hardware = "", , name = "*"] = line.split(" ");
     const mac = parseMac(hardware);
     if (mac !== null && name !== "*" && isName(name)) names.set(mac, name);

@@ -162,6 +162,12 @@ test("a table that cannot be read is logged, and read again after the next gap",
   expect(await world.row(PHONE)).toMatchObject({ online: true });
 });
 
+test("Pi-hole's leases give names too", async () => {
+  world.host.files.set("/etc/pihole/dhcp.leases", `1767229200 ${TV} 192.168.7.20 living-room 01:${TV}\n`);
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  expect(await world.row(TV)).toMatchObject({ name: "living-room" });
+});
+
 test("a name comes from the person, else from the DHCP lease", async () => {
   world.host.files.set(
     LEASES,
@@ -182,6 +188,44 @@ test("a name comes from the person, else from the DHCP lease", async () => {
   expect(await names()).toEqual(["TV", "", ""]);
   await world.devices.forget(TV);
   expect(await names()).toEqual(["living-room", "", ""]);
+});
+
+test("a nameless device is asked for its name once it is there, then once an hour, and a person's name comes first", async () => {
+  world.host.setNeighbour("fe80::20", "lan0", TV, "STALE");
+  world.host.setNeighbour("2001:db8::20", "lan0", TV, "STALE");
+  const asked: string[] = [];
+  world.host.onEvent = (event) => void (event.startsWith("host name") && asked.push(event));
+  await world.host.pass(10_000);
+  // These are not addresses of the LAN.
+  expect(asked).toEqual([]);
+  world.host.hostNames.set("192.168.7.20", "living-room");
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  await world.host.pass(10_000);
+  expect(asked).toEqual(["host name 192.168.7.20"]);
+  expect(world.told.at(-1)).toEqual({ id: TV, name: "living-room", exit: "main", online: true });
+  world.host.hostNames.set("192.168.7.20", "a\nb");
+  for (let minute = 0; minute < 61; minute += 1) {
+    world.host.setNeighbour("192.168.7.20", "lan0", TV, "REACHABLE");
+    await world.host.pass(60_000);
+  }
+  expect(asked).toHaveLength(2);
+  expect(await world.row(TV)).toMatchObject({ name: "living-room" });
+  await world.devices.assign(TV, { name: "TV" });
+  expect(await world.row(TV)).toMatchObject({ name: "TV" });
+});
+
+test("however many devices someone invents, one is asked every two seconds", async () => {
+  let asked = 0;
+  world.host.onEvent = (event) => void (event.startsWith("host name") && asked++);
+  for (let number = 0; number < 200; number += 1)
+    world.host.setNeighbour(
+      `192.168.7.${number + 1}`,
+      "lan0",
+      `02:00:00:00:01:${(256 + number).toString(16).slice(1)}`,
+      "STALE",
+    );
+  await world.host.pass(20_000);
+  expect(asked).toBe(10);
 });
 
 test("a device is assigned before it was ever seen, and keeps name and exit across a restart", async () => {

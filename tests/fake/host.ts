@@ -36,6 +36,8 @@ export class FakeHost implements Host, Internet {
   readonly silent = new Set<string>();
   readonly roundTrips = new Map<string, number>();
   readonly names = new Map<string, string[]>();
+  /** What hosts of the LAN say that they are called, by address. */
+  readonly hostNames = new Map<string, string>();
   /** What the internet answers to a URL; it is silent to all others, for ever. */
   readonly pages = new Map<string, HttpsAnswer>();
   readonly files = new Map<string, string>([[DISABLE_IPV6, "0\n"]]);
@@ -114,6 +116,11 @@ export class FakeHost implements Host, Internet {
     if (!this.wireguard.listens(name)) return null;
     this.onEvent(request.startsWith("set=1") ? "uapi set" : "uapi get");
     return this.wireguard.exchange(name, request);
+  }
+
+  async hostName(address: string): Promise<string | null> {
+    this.onEvent(`host name ${address}`);
+    return this.hostNames.get(address) ?? null;
   }
 
   async lookup(name: string): Promise<string[]> {

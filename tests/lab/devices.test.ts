@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { Value } from "typebox/value";
 import { type Device, DeviceList } from "../../src/devices/schema.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { until } from "./until.ts";
+import { Wiretap } from "./wiretap.ts";
 
 /** It takes some 10 ms on an idle machine, and must take less than a second; a busy one may take longer. */
 const APPEARS_WITHIN_MS = 5_000;
@@ -109,6 +112,42 @@ test(
     await exchange();
     expect((await figures()).map((bytes, at) => bytes > PING_BYTES + (after[at] ?? 0))).toEqual([true, true]);
     expect(gateway.log()).not.toContain("security_alert");
+  },
+  TIMEOUT_MS,
+);
+
+const AVAHI = `[server]
+host-name=living-room
+allow-interfaces=lan0
+enable-dbus=no
+[publish]
+publish-workstation=no
+[rlimits]
+`;
+
+test(
+  "a device that takes part in multicast DNS is asked for its name, and no frame of it reaches the router",
+  async () => {
+    const config = join(lab.sandbox.directory, "avahi.conf");
+    writeFileSync(config, AVAHI);
+    // It keeps its process id in a fixed file below /run.
+    const start = `mount -t tmpfs none /run && exec avahi-daemon -f ${config} --no-drop-root --no-chroot --no-rlimits`;
+    const argv = ["ip", "netns", "exec", lab.namespaces.client, "unshare", "-m", "sh", "-c", start];
+    const tap = await Wiretap.start(lab.namespaces.router, "lan0", "port 5353");
+    const avahi = Bun.spawn(argv, { stdout: "ignore", stderr: "ignore" });
+    try {
+      await until(async () => (await inClient("ss", "-Hlun", "sport", "=", "5353")).stdout !== "");
+      // A device is asked when it is new.
+      await inClient("ip", "link", "set", "lan0", "address", "02:00:00:00:00:21");
+      await until(async () => {
+        await inClient("ping", "-c1", "-W1", LAN.gateway4);
+        return (await client())?.name === "living-room";
+      });
+    } finally {
+      avahi.kill();
+      await avahi.exited;
+    }
+    expect(await tap.stop()).toEqual([]);
   },
   TIMEOUT_MS,
 );
