@@ -2,6 +2,7 @@ import type { Address } from "../address.ts";
 import type { Mac } from "../mac.ts";
 import { isName } from "../name.ts";
 import type { Host } from "../system/host.ts";
+import type { DeviceId } from "./id.ts";
 
 /** A device that is online and that nobody has named, with the address to ask. */
 export interface Nameless {
@@ -14,7 +15,7 @@ interface Deps {
   nameless: () => readonly Nameless[];
   hasLease: (id: Mac) => Promise<boolean>;
   /** All devices; names of others are dropped. */
-  ids: () => readonly Mac[];
+  ids: () => readonly DeviceId[];
   onName: (id: Mac) => void;
 }
 
@@ -25,12 +26,12 @@ const ASK_AGAIN_AFTER_MS = 3_600_000;
 
 /** The names that devices tell when they are asked. They are text from the LAN, and shown only if nothing better is known. */
 export class Announced {
-  private readonly names = new Map<Mac, string>();
+  private readonly names = new Map<DeviceId, string>();
   private readonly askedAt = new Map<Mac, number>();
 
   constructor(private readonly deps: Deps) {}
 
-  of(id: Mac): string | null {
+  of(id: DeviceId): string | null {
     return this.names.get(id) ?? null;
   }
 
@@ -58,8 +59,8 @@ export class Announced {
     onName(next.id);
   }
 
-  private forgetOthers(ids: readonly Mac[]): void {
-    const known = new Set(ids);
+  private forgetOthers(ids: readonly DeviceId[]): void {
+    const known = new Set<DeviceId>(ids);
     for (const id of this.askedAt.keys()) {
       if (known.has(id)) continue;
       this.askedAt.delete(id);

@@ -1,8 +1,7 @@
-import { contains, parseAddress } from "../address.ts";
+import { type Address, contains, lengthOf, type Prefix, parseAddress } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
-import { type Mac, parseMac } from "../mac.ts";
 import { nameIn } from "../name.ts";
 import type { Lan } from "../network/lan.ts";
 import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
@@ -10,8 +9,9 @@ import type { Host } from "../system/host.ts";
 import { Announced, type Nameless } from "./announced.ts";
 import { type Assignment, Assignments, type DeviceStorage, idsOn, withAssignment } from "./assignments.ts";
 import { exitIn, formatExit } from "./exit.ts";
+import { type DeviceId, deviceIdIn, isPrefixId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
-import { Neighbourhood } from "./neighbourhood.ts";
+import { MOST_ADDRESSES, Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
 import type { Device, DeviceList, DeviceUpdate } from "./schema.ts";
 import { Traffic } from "./traffic.ts";
 import { Updates } from "./updates.ts";
@@ -19,7 +19,11 @@ import { Updates } from "./updates.ts";
 interface Deps {
   host: Pick<Host, "run" | "read" | "hostName" | "sleep" | "now" | "monotonic">;
   store: DeviceStorage;
-  killSwitch: { update(owner: string, part: PolicyPart): Promise<void> };
+  killSwitch: {
+    update(owner: string, part: PolicyPart): Promise<void>;
+    /** Where a network behind another router is: by which interfaces, and what else has its addresses. */
+    wayTo(prefix: Prefix): { interfaces: readonly string[]; rival: string | null };
+  };
   /** The names of all tunnels, `main` first. */
   tunnelNames: () => readonly string[];
   publish: (update: DeviceUpdate) => void;
@@ -40,7 +44,7 @@ export class Devices {
   private readonly neighbourhood: Neighbourhood;
   private readonly assignments: Assignments;
   private readonly updates: Updates;
-  private readonly traffic: Traffic<Mac>;
+  private readonly traffic: Traffic<DeviceId>;
   private readonly announced: Announced;
   /** Neighbours on other interfaces are not devices. */
   private lans: readonly Lan[] | null = null;
@@ -55,9 +59,9 @@ export class Devices {
       () => deps.host.monotonic(),
       (mac) => this.assignments.current.assigned.has(mac),
     );
-    this.traffic = new Traffic<Mac>({
+    this.traffic = new Traffic<DeviceId>({
       ...deps,
-      ownerOf: (address) => this.neighbourhood.ownerOf(address, namesOf(this.lans ?? [])),
+      ownerOf: (address) => this.ownerOf(address),
       ids: () => this.ids,
     });
     this.announced = new Announced({
@@ -83,10 +87,11 @@ export class Devices {
 
   /** Gives a device a name, an exit or both; resolves once the kernel has the exit. */
   async assign(idText: string, given: { name?: string; exit?: string }): Promise<void> {
-    const id = macIn(idText);
+    const id = deviceIdIn(idText);
     const name = given.name === undefined ? undefined : nameIn("name", given.name);
     if (name === undefined && given.exit === undefined)
       throw new GatewayError("bad_request", "name or exit is required");
+    if (isPrefixId(id)) this.refuseRival(id);
     await this.change(id, (assigned) => ({
       name: name ?? assigned.name,
       exit: given.exit === undefined ? assigned.exit : this.exitIn(given.exit),
@@ -95,7 +100,7 @@ export class Devices {
 
   /** Forgets the name and the exit of a device. */
   async forget(idText: string): Promise<void> {
-    const id = macIn(idText);
+    const id = deviceIdIn(idText);
     if (!this.ids.includes(id)) throw new GatewayError("not_found", "id: there is no such device");
     await this.change(id, () => ({ name: null, exit: null }));
   }
@@ -177,7 +182,10 @@ export class Devices {
       await this.deps.host.sleep(SILENCE_EVERY_MS, signal);
       if (signal.aborted) return;
       const { online } = this.updates;
-      this.updates.touch(online.filter((id) => this.neighbourhood.presence(id)?.isOnline !== true));
+      this.updates.touch(online.filter((id) => this.presence(id)?.isOnline !== true));
+      // No event of the kernel tells of them.
+      if (this.prefixes.length > 0) await this.traffic.read();
+      this.updates.touch(this.prefixes);
     }
   }
 
@@ -201,22 +209,22 @@ export class Devices {
     this.isLooking = false;
   }
 
-  private get ids(): Mac[] {
+  private get ids(): DeviceId[] {
     return [...new Set([...this.neighbourhood.macs, ...this.assignments.current.assigned.keys()])];
   }
 
   /** Without those that are neither known nor assigned. */
-  private async rowsOf(ids: readonly Mac[]): Promise<Device[]> {
+  private async rowsOf(ids: readonly DeviceId[]): Promise<Device[]> {
     const names = await leasedNames(this.deps.host);
     const known = new Set(this.ids);
     return ids.filter((id) => known.has(id)).map((id) => this.device(id, names));
   }
 
-  private device(id: Mac, names: ReadonlyMap<string, string>): Device {
+  private device(id: DeviceId, names: ReadonlyMap<string, string>): Device {
     const { name, exit } = this.assignments.of(id);
     const { host } = this.deps;
     const { rx, tx } = this.traffic.of(id);
-    const presence = this.neighbourhood.presence(id);
+    const presence = this.presence(id);
     const heardAt = presence?.heardAt ?? null;
     return {
       id,
@@ -232,6 +240,45 @@ export class Devices {
     };
   }
 
+  private presence(id: DeviceId): Presence | null {
+    return isPrefixId(id) ? this.presenceIn(id) : this.neighbourhood.presence(id);
+  }
+
+  /** A network is as present as the address that was heard last. */
+  private presenceIn(prefix: Prefix): Presence | null {
+    const [name] = this.deps.killSwitch.wayTo(prefix).interfaces;
+    const heard = this.traffic.heardIn(prefix);
+    const heardAt = heard[0]?.heardAt ?? null;
+    const isRecent = heardAt !== null && this.deps.host.monotonic() - heardAt < SILENT_MS;
+    return {
+      interface: name ?? null,
+      addresses: heard.slice(0, MOST_ADDRESSES).map(({ address }) => address),
+      heardAt,
+      isOnline: name !== undefined && isRecent,
+    };
+  }
+
+  /** The most specific network that the address is in, else the device on the cable. */
+  private ownerOf(address: Address): DeviceId | null {
+    const [prefix] = this.prefixes
+      .filter((each) => contains(each, address))
+      .sort((a, b) => lengthOf(b) - lengthOf(a));
+    return prefix ?? this.neighbourhood.ownerOf(address, namesOf(this.lans ?? []));
+  }
+
+  private get prefixes(): Prefix[] {
+    return [...this.assignments.current.assigned.keys()].filter(isPrefixId);
+  }
+
+  private refuseRival(prefix: Prefix): void {
+    const { rival } = this.deps.killSwitch.wayTo(prefix);
+    if (rival !== null)
+      throw new GatewayError(
+        "bad_request",
+        `id: ${prefix} overlaps ${rival}; a prefix is for what is behind another router of the LAN`,
+      );
+  }
+
   /** Those that can be asked without a packet leaving the LAN. */
   private nameless(): Nameless[] {
     const prefixes = (this.lans ?? []).flatMap((lan) => lan.prefixes);
@@ -244,7 +291,7 @@ export class Devices {
     });
   }
 
-  private async change(id: Mac, edit: (assigned: Assignment) => Assignment): Promise<void> {
+  private async change(id: DeviceId, edit: (assigned: Assignment) => Assignment): Promise<void> {
     await this.assignments.change((decisions) =>
       withAssignment(decisions, id, edit(decisions.assigned.get(id) ?? { name: null, exit: null })),
     );
@@ -271,7 +318,7 @@ export class Devices {
     return exitIn(text, this.deps.tunnelNames());
   }
 
-  private titleOf(id: Mac): string {
+  private titleOf(id: DeviceId): string {
     const { name } = this.assignments.of(id);
     return name === null ? id : `${name} (${id})`;
   }
@@ -283,11 +330,4 @@ export class Devices {
 
 function namesOf(lans: readonly Lan[]): string[] {
   return lans.map((lan) => lan.interface);
-}
-
-function macIn(text: string): Mac {
-  const mac = parseMac(text);
-  if (mac === null)
-    throw new GatewayError("bad_request", "id: must be a MAC address, such as 02:00:00:00:00:20");
-  return mac;
 }

@@ -9,7 +9,7 @@ export const SILENT_MS = 300_000;
 export const MOST_STRANGERS = 512;
 
 /** A device with IPv6 has some ten; more may be invented. */
-const MOST_ADDRESSES = 16;
+export const MOST_ADDRESSES = 16;
 
 interface Device {
   interface: string;
@@ -19,9 +19,9 @@ interface Device {
   heardAt: number | null;
 }
 
-/** What the kernel's neighbour table says of a device. */
-interface Presence {
-  interface: string;
+/** What is known of a device from its packets. */
+export interface Presence {
+  interface: string | null;
   /** Without link-local ones. */
   addresses: readonly string[];
   heardAt: number | null;

@@ -3,7 +3,9 @@ import { type Static, Type } from "typebox";
 /** A device of the LAN. */
 export const Device = Type.Object(
   {
-    id: Type.String({ description: "MAC address in lower case" }),
+    id: Type.String({
+      description: "MAC address in lower case, or a prefix behind another router of the LAN",
+    }),
     name: Type.String({ description: "given by a person, else told by the device; empty if neither" }),
     addresses: Type.Array(Type.String()),
     interface: Type.Union([Type.String(), Type.Null()], { description: "where it was seen last" }),

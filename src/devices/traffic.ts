@@ -1,7 +1,8 @@
-import type { Address } from "../address.ts";
+import { type Address, contains, type Prefix } from "../address.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import {
+  type Count,
   type Counts,
   type Links,
   loadCounters,
@@ -43,6 +44,8 @@ export class Traffic<Id> {
     table: 0,
     counts: new Map(),
   };
+  /** The addresses that were in the table when it was read last, and when that was. */
+  private latest: { counts: readonly Count[]; at: number } = { counts: [], at: 0 };
   private links: Links = { lans: [], uplink: null };
   /** Those of the table in the kernel, as far as is known. */
   private loaded: Links | null = null;
@@ -59,16 +62,27 @@ export class Traffic<Id> {
     return this.figures.get(id) ?? NONE;
   }
 
+  /** The addresses of a network that have sent something within a day, the latest first. */
+  heardIn(prefix: Prefix): { address: Address; heardAt: number }[] {
+    const { counts, at } = this.latest;
+    return counts
+      .flatMap(({ address, heardMsAgo }) =>
+        heardMsAgo === null || !contains(prefix, address) ? [] : [{ address, heardAt: at - heardMsAgo }],
+      )
+      .sort((a, b) => b.heardAt - a.heardAt);
+  }
+
   /** Takes effect with the next reading. */
   linksAre(links: Links): void {
     this.links = links;
     this.reading.forget();
   }
 
-  /** The table may be missing. */
-  check(): Promise<void> {
+  /** The table may have been removed. */
+  async check(): Promise<void> {
+    if (this.loaded === null) return;
     this.reading.forget();
-    return this.read();
+    await this.read();
   }
 
   /** Reads the figures, and makes the table if it is missing. Never throws: figures are not worth a failure. */
@@ -120,6 +134,7 @@ export class Traffic<Id> {
       }
     }
     this.credited = { table, counts: after };
+    this.latest = { counts, at: this.deps.host.monotonic() };
     const known = new Set(this.deps.ids());
     for (const id of this.figures.keys()) if (!known.has(id)) this.figures.delete(id);
   }

@@ -1,5 +1,5 @@
-import type { Mac } from "../mac.ts";
 import type { Host } from "../system/host.ts";
+import type { DeviceId } from "./id.ts";
 import type { DeviceUpdate } from "./schema.ts";
 
 /** Changes are gathered this long, because one device causes several at once. */
@@ -10,20 +10,20 @@ const MOST_AT_ONCE = 50;
 interface Deps {
   clock: Pick<Host, "sleep">;
   /** The devices of these ids as they are now; without those that no longer exist. */
-  rowsOf: (ids: readonly Mac[]) => Promise<readonly DeviceUpdate[]>;
+  rowsOf: (ids: readonly DeviceId[]) => Promise<readonly DeviceUpdate[]>;
   publish: (update: DeviceUpdate) => void;
 }
 
 /** Tells listeners of each change of a device, and of nothing that they know already. */
 export class Updates {
-  private readonly told = new Map<Mac, DeviceUpdate>();
-  private readonly changed = new Set<Mac>();
+  private readonly told = new Map<DeviceId, DeviceUpdate>();
+  private readonly changed = new Set<DeviceId>();
   private isGathering = false;
 
   constructor(private readonly deps: Deps) {}
 
   /** These devices may have changed. */
-  touch(ids: Iterable<Mac>): void {
+  touch(ids: Iterable<DeviceId>): void {
     for (const id of ids) this.changed.add(id);
     if (this.isGathering || this.changed.size === 0) return;
     this.isGathering = true;
@@ -31,7 +31,7 @@ export class Updates {
   }
 
   /** The devices that listeners take to be online. */
-  get online(): Mac[] {
+  get online(): DeviceId[] {
     return [...this.told].flatMap(([id, { online }]) => (online ? [id] : []));
   }
 
@@ -45,7 +45,7 @@ export class Updates {
     this.touch([]);
   }
 
-  private tellOf(id: Mac, row: DeviceUpdate | undefined): void {
+  private tellOf(id: DeviceId, row: DeviceUpdate | undefined): void {
     if (row === undefined) {
       this.told.delete(id);
       return;

@@ -1,7 +1,14 @@
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { chainsListed, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
-import { OWN_NUMBERS, type Rule, readAllRules, ruleDifferences, type ShownRules } from "./routing-rules.ts";
+import {
+  isRoutedRule,
+  OWN_NUMBERS,
+  type Rule,
+  readAllRules,
+  ruleDifferences,
+  type ShownRules,
+} from "./routing-rules.ts";
 import { listTable } from "./table.ts";
 
 /** One part of the kill switch, as the kernel has it. */
@@ -45,13 +52,15 @@ export interface SysctlParts {
 
 /** Reads every part of the kill switch from the kernel. */
 export async function inspect(host: Host, expected: Expectation): Promise<Inspection> {
-  const [listing, rules, sysctls] = await Promise.all([
+  const [listing, { ours, ahead }, sysctls] = await Promise.all([
     listTable(host),
     readAllRules(host),
     readSysctls(host, expected.network),
   ]);
   const table = tableParts(listing, expected.isAsLoaded);
-  return inspectionOf({ table, rules: ruleParts(rules, expected), sysctls }, expected.fault);
+  // Which of them there should be is known to the service only.
+  const rules = ruleParts({ ours: ours.filter((rule) => !isRoutedRule(rule)), ahead }, expected);
+  return inspectionOf({ table, rules, sysctls }, expected.fault);
 }
 
 export function inspectionOf({ table, rules, sysctls }: Found, fault: string | null): Inspection {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { mustParsePrefix } from "../../src/address.ts";
-import { MOST_ASSIGNED } from "../../src/devices/assignments.ts";
+import { MOST_ASSIGNED, MOST_PREFIXES } from "../../src/devices/assignments.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import { SILENT_MS } from "../../src/devices/neighbourhood.ts";
 import type { DeviceUpdate } from "../../src/devices/schema.ts";
@@ -32,6 +32,8 @@ class World {
   readonly warnings: string[] = [];
   readonly parts: PolicyPart[] = [];
   tunnels = ["main", "amsterdam"];
+  /** Where networks behind other routers are. */
+  readonly ways: Record<string, { interfaces: string[]; rival: string | null }> = {};
   /** What the kill switch does before it answers. */
   load: () => Promise<void> = async () => {};
   readonly stopping = new AbortController();
@@ -56,6 +58,7 @@ class World {
           parts.push(part);
           await this.load();
         },
+        wayTo: (prefix) => this.ways[prefix] ?? { interfaces: [], rival: null },
       },
       tunnelNames: () => this.tunnels,
       publish: (update) => told.push(update),
@@ -237,6 +240,7 @@ test("a device is assigned before it was ever seen, and keeps name and exit acro
       { id: TV, exit: { to: "tunnel", name: "amsterdam" } },
       { id: PHONE, exit: { to: "blocked" } },
     ],
+    routed: [],
     defaultExit: { to: "blocked" },
   };
   expect(world.parts.at(-1)).toEqual(expected as PolicyPart);
@@ -270,7 +274,11 @@ test("name and exit change each alone; without either the device has the default
   expect(await world.row(TV)).toMatchObject({ name: "TV", exit: "main", assigned: true });
   await world.devices.forget(TV);
   expect(await world.row(TV)).toBeUndefined();
-  expect(world.parts.at(-1)).toEqual({ devices: [], defaultExit: { to: "tunnel", name: "main" } });
+  expect(world.parts.at(-1)).toEqual({
+    devices: [],
+    routed: [],
+    defaultExit: { to: "tunnel", name: "main" },
+  });
   expect(world.store.devices()).toEqual([]);
   await world.host.pass(1_000);
   expect(world.told).toEqual([]);
@@ -344,7 +352,10 @@ test("changes at once are made one after another", async () => {
 });
 
 const NO_TUNNEL = "exit: there is no such tunnel; the exits are main, amsterdam, blocked";
-const NO_MAC = "id: must be a MAC address, such as 02:00:00:00:00:20";
+const NO_ID =
+  "id: must be a MAC address, such as 02:00:00:00:00:20, or a prefix behind another router of the LAN, such as 10.8.0.0/24";
+const NOT_PRIVATE =
+  "id: a prefix behind another router must be private address space (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7)";
 
 test.each([
   [TV, {}, refusal("bad_request", "name or exit is required")],
@@ -355,8 +366,16 @@ test.each([
   [TV, { exit: "direct" }, refusal("not_found", NO_TUNNEL)],
   [TV, { name: "a\nb" }, refusal("bad_request", "name: contains a control character")],
   [TV, { name: "TV", exit: "oslo" }, refusal("not_found", NO_TUNNEL)],
-  ["tv", { name: "TV" }, refusal("bad_request", NO_MAC)],
-  ["10.1.0.0/16", { name: "TV" }, refusal("bad_request", NO_MAC)],
+  ["tv", { name: "TV" }, refusal("bad_request", NO_ID)],
+  ["10.1.0.0/33", { name: "TV" }, refusal("bad_request", NO_ID)],
+  ["10.8.0.1/24", { name: "TV" }, refusal("bad_request", "id: has host bits; the network is 10.8.0.0/24")],
+  ["203.0.113.0/24", { name: "TV" }, refusal("bad_request", NOT_PRIVATE)],
+  ["0.0.0.0/0", { name: "TV" }, refusal("bad_request", NOT_PRIVATE)],
+  ["172.16.0.0/11", { name: "TV" }, refusal("bad_request", "id: has host bits; the network is 172.0.0.0/11")],
+  ["10.0.0.0/7", { name: "TV" }, refusal("bad_request", NOT_PRIVATE)],
+  ["2001:db8::/32", { name: "TV" }, refusal("bad_request", NOT_PRIVATE)],
+  ["fe80::/64", { name: "TV" }, refusal("bad_request", NOT_PRIVATE)],
+  ["169.254.7.0/24", { name: "TV" }, refusal("bad_request", NOT_PRIVATE)],
 ])("to give %s %j is refused", async (id, given, error) => {
   await expect(world.devices.assign(id, given)).rejects.toThrow(error);
   await world.host.pass(0);
@@ -427,8 +446,63 @@ test("whatever the database says, an exit that this version does not know means 
       { id: TV, exit: { to: "blocked" } },
       { id: PHONE, exit: { to: "blocked" } },
     ],
+    routed: [{ prefix: mustParsePrefix("10.1.0.0/16"), exit: { to: "tunnel", name: "main" } }],
     defaultExit: { to: "blocked" },
   });
+});
+
+const OFFICE = "10.8.0.0/24";
+
+test("a network behind another router is assigned before a route leads to it, and is found once it sends", async () => {
+  await world.devices.assign(OFFICE, { name: "office", exit: "amsterdam" });
+  await world.devices.assign("10.8.0.5", { exit: "blocked" });
+  await world.devices.assign("fd08:0::/64", { name: "office 6" });
+  expect(world.parts.at(-1)?.routed).toEqual([
+    { prefix: mustParsePrefix(OFFICE), exit: { to: "tunnel", name: "amsterdam" } },
+    { prefix: mustParsePrefix("10.8.0.5/32"), exit: { to: "blocked" } },
+    { prefix: mustParsePrefix("fd08::/64"), exit: { to: "tunnel", name: "main" } },
+  ]);
+  expect(await world.row(OFFICE)).toEqual({
+    ...{ ...UNSEEN, id: OFFICE, name: "office", exit: "amsterdam" },
+  });
+  await world.host.pass(1_000);
+  world.told.length = 0;
+  world.ways[OFFICE] = { interfaces: ["lan0"], rival: null };
+  world.host.carry("sent_4", "10.8.0.9", 70, 86_398);
+  world.host.carry("received_4", "10.8.0.9", 30);
+  // The most specific prefix has it.
+  world.host.carry("sent_4", "10.8.0.5", 5);
+  await world.host.pass(15_000);
+  expect(world.told).toEqual([{ id: OFFICE, name: "office", exit: "amsterdam", online: true }]);
+  const row = await world.row(OFFICE);
+  expect(row).toMatchObject({ interface: "lan0", online: true, rx_bytes: 30, tx_bytes: 70 });
+  expect(row?.addresses).toEqual(["10.8.0.5", "10.8.0.9"]);
+  expect(await world.row("10.8.0.5/32")).toMatchObject({ online: false, tx_bytes: 5 });
+  delete world.ways[OFFICE];
+  await world.host.pass(16_000);
+  expect(world.told.at(-1)).toEqual({ id: OFFICE, name: "office", exit: "amsterdam", online: false });
+});
+
+test("a network that something else has addresses of is refused, and so is one too many", async () => {
+  world.ways[OFFICE] = { interfaces: [], rival: "the LAN's own 10.8.0.0/16 on lan0" };
+  await expect(world.devices.assign(OFFICE, { exit: "main" })).rejects.toThrow(
+    refusal(
+      "bad_request",
+      "id: 10.8.0.0/24 overlaps the LAN's own 10.8.0.0/16 on lan0; a prefix is for what is behind another router of the LAN",
+    ),
+  );
+  for (let number = 0; number < MOST_PREFIXES; number += 1)
+    await world.devices.assign(`10.9.${number}.0/24`, { exit: "main" });
+  await expect(world.devices.assign("10.10.0.0/24", { exit: "main" })).rejects.toThrow(
+    "id: 32 prefixes have a name or an exit already, which is the most; remove one first",
+  );
+});
+
+test("a tunnel that a network uses is not removed", async () => {
+  await world.devices.assign(OFFICE, { name: "office", exit: "amsterdam" });
+  await expect(world.devices.unlessUsed("amsterdam", async () => {})).rejects.toThrow(
+    "name: amsterdam is the exit of office (10.8.0.0/24); choose another exit for them first",
+  );
 });
 
 test("the devices are counted by exit", async () => {

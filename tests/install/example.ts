@@ -14,6 +14,7 @@ export const ONE_CABLE: Machine = {
     uplinkMtu: 1500,
     ipv6: "on",
     online: true,
+    lanRoutes: [],
     remarks: [],
   },
   wireguard: "kernel",

@@ -2,12 +2,16 @@ import {
   type AssignedDevice,
   blocked,
   type Exemption,
+  type Exit,
   type FirewallTunnel,
   type Lookup,
+  mergedPolicy,
   type Policy,
+  type PolicyPart,
 } from "../../src/killswitch/policy.ts";
 import { parseMac } from "../../src/mac.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
+import type { LanRoute } from "../../src/network/lan-routes.ts";
 import { cidr, cidrs, ip, ips } from "../fake/address.ts";
 
 export const FIRST: FirewallTunnel = {
@@ -61,8 +65,16 @@ export const NETWORK: HostNetwork = {
   uplinkMtu: 1500,
   ipv6: "on",
   online: true,
+  lanRoutes: [],
   remarks: [],
 };
+
+/** By a router of the LAN; one route is to a part of what another leads to. */
+export const LAN_ROUTES: LanRoute[] = [
+  { prefix: cidr("10.8.0.0/16"), via: ip("192.168.7.20"), interface: "lan0" },
+  { prefix: cidr("10.8.7.128/25"), via: ip("192.168.7.21"), interface: "lan0" },
+  { prefix: cidr("fd08::/48"), via: ip("fe80::20"), interface: "lan0" },
+];
 
 const BLOCKED: Policy = blocked(NETWORK);
 
@@ -84,6 +96,26 @@ export const POLICIES = {
       assigned("02:00:00:00:00:04", "berlin"),
     ],
   },
+  /** Networks behind another router of the LAN: one in a part of another, and one that no route leads to. */
+  routed: mergedPolicy(
+    new Map<string, PolicyPart>([
+      ["main", { endpoints: [FIRST], carrying: [FIRST] }],
+      ["amsterdam", { endpoints: [FURTHER], carrying: [FURTHER] }],
+      [
+        "DEVICES",
+        {
+          devices: [assigned("02:00:00:00:00:02", "main")],
+          routed: [
+            { prefix: cidr("10.8.0.0/16"), exit: exitTo("amsterdam") },
+            { prefix: cidr("10.8.7.0/24"), exit: exitTo("blocked") },
+            { prefix: cidr("fd08::/64"), exit: exitTo("main") },
+            { prefix: cidr("10.9.0.0/16"), exit: exitTo("main") },
+          ],
+        },
+      ],
+    ]),
+    { ...NETWORK, lanRoutes: LAN_ROUTES },
+  ),
   /** New devices wait until someone gives them an exit. */
   "default-blocked": {
     ...BLOCKED,
@@ -106,10 +138,14 @@ export const POLICIES = {
   bare: { ...BLOCKED, lans: [], uplink: null, uplinkPrefixes: [] },
 } satisfies Record<string, Policy>;
 
+function exitTo(name: string): Exit {
+  return name === "blocked" ? { to: "blocked" } : { to: "tunnel", name };
+}
+
 export function assigned(mac: string, exit: string): AssignedDevice {
   return {
     id: parseMac(mac) ?? fail(mac),
-    exit: exit === "blocked" ? { to: "blocked" } : { to: "tunnel", name: exit },
+    exit: exitTo(exit),
   };
 }
 

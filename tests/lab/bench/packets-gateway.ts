@@ -279,6 +279,7 @@ const NETWORK = {
   uplinkMtu: 1500,
   ipv6: "on",
   online: true,
+  lanRoutes: [],
   remarks: [],
 } as const;
 
