@@ -259,9 +259,9 @@ export class KillSwitch {
     if (this.wanted === null) return;
     const { ruleset, rules, routes } = this.wanted;
     try {
+      await this.applyBoth(ruleset, rules);
       // Without them the networks behind routers are unreachable, and nothing else is wrong.
       await this.loadRoutes(routes);
-      await this.applyBoth(ruleset, rules);
       if (this.fault !== null) this.alarm("protection_restored", "The kill switch has been restored.");
       this.fault = null;
     } catch (error) {
