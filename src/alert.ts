@@ -19,6 +19,8 @@ export const AlertCode = Type.Union([
   /** The kernel refuses a part of the protection. */
   Type.Literal("protection_failed"),
   Type.Literal("protection_restored"),
+  /** The exit direct was allowed or withdrawn, or a device was given it or lost it. */
+  Type.Literal("direct_changed"),
   Type.Literal("state_damaged"),
   /** For example on a full or read-only disk: changes last only until the gateway restarts. */
   Type.Literal("state_not_saved"),

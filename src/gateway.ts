@@ -1,8 +1,10 @@
+import type { Checkup } from "./checks/checkup.ts";
 import type { Devices } from "./devices/devices.ts";
-import { GatewayError } from "./errors.ts";
+import { GatewayError, messageOf } from "./errors.ts";
 import type { GatewayEvent } from "./http/event.ts";
 import type { EventBus } from "./http/event-bus.ts";
 import type { Figures, Gateway } from "./http/gateway.ts";
+import type { Journal } from "./journal/journal.ts";
 import type { Log } from "./log.ts";
 import type { Catalogue } from "./servers/catalogue.ts";
 import { type CustomServer, type ImportedConfig, PROVIDERS, type Provider } from "./servers/schema.ts";
@@ -24,18 +26,21 @@ interface Deps {
   savedState: SavedState;
   clock: Pick<Host, "now" | "monotonic">;
   events: EventBus;
+  journal: Journal;
+  checkup: Pick<Checkup, "results">;
   log: Pick<Log, "warn">;
 }
 
 /** The gateway of the HTTP interface, on top of the catalogue and the tunnel. */
 export function gatewayOf(deps: Deps): Gateway {
-  const { catalogue, tunnels, devices, savedState, clock, events, log } = deps;
+  const { catalogue, tunnels, devices, savedState, clock, events, journal, checkup, log } = deps;
   const { controller } = tunnels.main;
   const { roundTrips } = tunnels;
   let connects = histogramOf(CONNECT_BOUNDS_SECONDS);
   const status = async (state = controller.state): Promise<Status> => {
     const read = await controller.status(catalogue.current(), state);
-    return { ...read, error: read.error ?? savedState.trouble ?? events.damage };
+    const error = read.error ?? savedState.trouble ?? events.damage;
+    return { ...read, error, direct_devices: devices.direct.devices.length };
   };
   const rowOf = async (tunnel: Tunnel, state = tunnel.controller.state): Promise<TunnelRow> => ({
     ...(await tunnel.controller.row(state)),
@@ -65,6 +70,15 @@ export function gatewayOf(deps: Deps): Gateway {
       publish(async () => ({ type: "tunnel_update", payload: await rowOf(tunnel, state) })),
     ),
   );
+  tunnels.onRemoved((name) => publish(async () => ({ type: "tunnel_removed", payload: { name } })));
+  let counted = devices.counts();
+  devices.onChange(() => {
+    const before = counted;
+    counted = devices.counts();
+    for (const tunnel of tunnels.all())
+      if (counted[tunnel.name] !== before[tunnel.name])
+        publish(async () => ({ type: "tunnel_update", payload: await rowOf(tunnel) }));
+  });
   catalogue.onChange((provider, count) =>
     events.publish({ type: "server_update", payload: { provider, count } }),
   );
@@ -96,6 +110,8 @@ export function gatewayOf(deps: Deps): Gateway {
     assignDevice: (id, change) => devices.assign(id, change),
     forgetDevice: (id) => devices.forget(id),
     setDefaultExit: (exit) => devices.setDefaultExit(exit),
+    deviceAt: (address) => devices.at(address),
+    journal: (range) => journal.page(range),
     keyPair: () => {
       const { privateKey, publicKey } = generateKeyPair();
       return { private_key: privateKey, public_key: publicKey };
@@ -104,11 +120,16 @@ export function gatewayOf(deps: Deps): Gateway {
     leadTunnel: async (name, server, provider) => {
       // A name that is not a server's must not leave a new tunnel behind.
       catalogue.find(server, undefined, provider);
-      await reach(await tunnels.opened(name), server, provider);
+      const tunnel = await tunnels.opened(name);
+      await reach(tunnel, server, provider).catch(async (error: unknown) => {
+        await tunnels.dropUnused(tunnel).catch((why: unknown) => log.warn(`${name}: ${messageOf(why)}`));
+        throw error;
+      });
     },
     disconnectTunnel: (name) => tunnels.named(name).controller.disconnect(),
     removeTunnel: (name) => tunnels.remove(name),
     health: async () => (await controller.fault()) ?? tunnels.fault,
+    checks: () => checkup.results(),
     subscribe: (listener) => events.subscribe(listener),
     figures: async (): Promise<Figures> => {
       const figuresOf = async (tunnel: Tunnel) => {
@@ -125,6 +146,7 @@ export function gatewayOf(deps: Deps): Gateway {
         alerts: events.alerts,
         connects,
         devices: devices.counts(),
+        directAllowed: devices.direct.allowed,
       };
     },
   };

@@ -1,5 +1,7 @@
 import type { AlertCode } from "./alert.ts";
+import { Checkup } from "./checks/checkup.ts";
 import { type Ground, groundOn } from "./ground.ts";
+import { journalOf } from "./journal/tunnel-states.ts";
 import { Accounts } from "./providers/accounts.ts";
 import { listSourceOf } from "./providers/addresses.ts";
 import { isManagedInUse } from "./providers/in-use.ts";
@@ -30,6 +32,7 @@ export interface Graph extends Ground, Pick<Tunnels, "httpsClient"> {
   accountsBy: (send: Send) => Accounts;
   /** Makes managed servers use the account in the store. */
   takeUpAccount: () => Promise<void>;
+  checkup: Checkup;
   /** What was found damaged, for alerts once there are listeners. */
   damages: [AlertCode, string][];
 }
@@ -65,6 +68,7 @@ export async function graphOn(
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
     alarm: (code, message) => events.alarm(code, message),
   });
+  tunnels.onTunnel(({ name, controller }) => controller.onChange(journalOf(name, ground.journal)));
   const onShrunk = (message: string) => events.alarm("list_shrunk", message);
   const updates = new Updates({ host, store, catalogue, log, onShrunk }, source);
   const takeUp = () => takeUpAccount({ settings, host, registrations, managed, updates });
@@ -84,6 +88,7 @@ export async function graphOn(
     host,
     accountsBy,
     takeUpAccount: takeUp,
+    checkup: new Checkup({ ...ground, host, settings, tunnels }),
     damages,
   };
 }

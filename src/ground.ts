@@ -1,5 +1,6 @@
 import { Devices } from "./devices/devices.ts";
 import { EventBus } from "./http/event-bus.ts";
+import { Journal } from "./journal/journal.ts";
 import { KillSwitch } from "./killswitch/killswitch.ts";
 import { MAIN } from "./killswitch/policy.ts";
 import { Repairs } from "./killswitch/repairs.ts";
@@ -15,6 +16,7 @@ import { SavedState } from "./tunnel/saved-state.ts";
 export interface Ground {
   log: Log;
   store: Store;
+  journal: Journal;
   events: EventBus;
   savedState: SavedState;
   findNetwork: FindNetwork;
@@ -31,7 +33,8 @@ export function groundOn(
 ): Ground {
   const log = new Log(settings.logLevel);
   const store = Store.open(settings.stateDir, host.now());
-  const events = new EventBus(host, log);
+  const journal = new Journal({ clock: host, store, log });
+  const events = new EventBus(host, log, journal);
   const alarm: EventBus["alarm"] = (code, message) => events.alarm(code, message);
   const savedState = new SavedState(store, alarm);
   const find = networkFinder(host, settings, savedState, log);
@@ -46,9 +49,10 @@ export function groundOn(
   const devices = new Devices({
     ...{ host, store, killSwitch, log },
     tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
+    alarm,
     publish: (payload) => events.publish({ type: "device_update", payload }),
   });
   // The kill switch loads nothing before it knows the network: the first load has the exits.
   void devices.load();
-  return { log, store, events, savedState, findNetwork, repairs, killSwitch, devices };
+  return { log, store, journal, events, savedState, findNetwork, repairs, killSwitch, devices };
 }

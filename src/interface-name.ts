@@ -13,6 +13,11 @@ export const INTERFACE_NAME = namesOf(MOST_CHARACTERS);
 /** The base names that the operator may give a tunnel's interfaces. */
 export const BASE_NAME = namesOf(MOST_CHARACTERS - MOST_DIGITS);
 
+/** Whether a tunnel's interface may have this name: there are two for each of up to eight tunnels. */
+export function isTunnelLink(name: string, base: string): boolean {
+  return name.startsWith(base) && /^([0-9]|1[0-5])$/.test(name.slice(base.length));
+}
+
 function namesOf(longest: number): RegExp {
   return new RegExp(`^[A-Za-z0-9_.-]{1,${longest}}$`);
 }

@@ -62,6 +62,7 @@ async function addOtherCommands(): Promise<void> {
   const { addInstallCommands } = await import("./cli/installation.ts");
   daily.addDailyCommands(program);
   daily.addAccountCommands(program);
+  daily.addDirectCommand(program);
   daily.addBackupCommands(program);
   addInstallCommands(program);
   daily.addCompletion(program);
@@ -102,7 +103,7 @@ function addKillSwitchCommands(): void {
   );
 }
 
-/** Commands that the program runs itself, inside a network namespace. */
+/** Commands that the program or its units run. */
 function addInnerCommands(): void {
   command("host-name", "", program, { hidden: true })
     .argument("<address>")
@@ -119,6 +120,13 @@ function addInnerCommands(): void {
       process.stdout.write(`${(await lookup(name, resolvers, Number(port))).join("\n")}\n`);
       process.exit(0);
     });
+  command("probe-resolver", "", program, { hidden: true })
+    .argument("<resolver>")
+    .argument("<sizes...>")
+    .action(async (resolver: string, sizes: string[]) => {
+      const { probeResolver } = await import("./system/resolver-probe.ts");
+      process.stdout.write(JSON.stringify(await probeResolver(resolver, sizes.map(Number))));
+    });
   command("https", "", program, { hidden: true }).action(async () => {
     const { ask } = await import("./system/https.ts");
     const outcome = await ask(JSON.parse(await Bun.stdin.text())).then(
@@ -127,6 +135,15 @@ function addInnerCommands(): void {
     );
     process.stdout.write(JSON.stringify(outcome));
   });
+  command("restore-clock", "", program, { hidden: true })
+    .argument("<state folder>")
+    .action(async (stateDir: string) => {
+      const [{ restoreClock }, { LinuxHost }] = await Promise.all([
+        import("./tunnel/saved-clock.ts"),
+        import("./system/linux.ts"),
+      ]);
+      process.stdout.write(`${await restoreClock(new LinuxHost(), stateDir)}\n`);
+    });
   command("sandbox-internet", "", program, { hidden: true }).action(async () => {
     const { serveInternet } = await import("./sandbox/internet.ts");
     await serveInternet();

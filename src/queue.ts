@@ -1,10 +1,21 @@
 /** Runs work one after the other. A failure is passed to its caller only and does not stop the next work. */
 export class Queue {
   private last: Promise<unknown> = Promise.resolve();
+  /** What readings at the end of the queue wait for; null if no reading is at the end. */
+  private beforeReadings: Promise<unknown> | null = null;
 
   add<T>(work: () => T | Promise<T>): Promise<T> {
     const done = this.last.then(work);
+    this.beforeReadings = null;
     this.last = done.catch(() => {});
+    return done;
+  }
+
+  /** The same for work that changes nothing: readings that follow one another run at the same time. */
+  addReading<T>(work: () => Promise<T>): Promise<T> {
+    this.beforeReadings ??= this.last;
+    const done = this.beforeReadings.then(work);
+    this.last = Promise.all([this.last, done.catch(() => {})]).then(() => {});
     return done;
   }
 

@@ -8,6 +8,7 @@ import { type App, createApp, listen } from "./http/app.ts";
 import { Peers } from "./http/peers.ts";
 import { type Ipv6, lanText } from "./network/host-network.ts";
 import { answerOperator, type OperatorAnswers } from "./operator/operator.ts";
+import { privateNames } from "./private-names.ts";
 import type { Settings } from "./settings.ts";
 import { LinuxHost } from "./system/linux.ts";
 
@@ -67,6 +68,7 @@ export function answer(graph: Graph, app: App): Service {
     stop: async () => {
       stopping.abort();
       await Promise.race([tunnels.stop(), graph.host.sleep(STOP_WITHIN_MS)]);
+      graph.journal.write();
       operator.stop();
       await http.stop();
     },
@@ -91,7 +93,7 @@ async function reportList(
 }
 
 function answersOf(graph: Graph): OperatorAnswers {
-  const { controller, updates, httpsClient } = graph;
+  const { controller, devices, updates, httpsClient } = graph;
   const backup = liveBackup(graph);
   const account = graph.accountsBy(httpsClient.send);
   const turn = async (wanted: boolean) => {
@@ -102,7 +104,12 @@ function answersOf(graph: Graph): OperatorAnswers {
     killswitch: () => controller.inspection(),
     "killswitch/on": () => turn(true),
     "killswitch/off": () => turn(false),
+    direct: async () => devices.direct,
+    "direct/on": () => devices.setDirect(true),
+    "direct/off": () => devices.setDirect(false),
+    report: async () => ({ checks: await graph.checkup.results(), names: privateNames(graph) }),
     backup: async () => backup.take(),
+    "restore/changes": (contents) => backup.changes(contents),
     restore: ({ contents, may }) => backup.restore(contents, may),
     "servers/update": (options) => updates.update(httpsClient.send, options),
     account: () => account.show(),

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
 import { GatewayError } from "./errors.ts";
-import { BASE_NAME, INTERFACE_NAME } from "./interface-name.ts";
+import { BASE_NAME, INTERFACE_NAME, isTunnelLink } from "./interface-name.ts";
 
 const Interface = Type.String({
   pattern: INTERFACE_NAME.source,
@@ -156,7 +156,16 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
   // A name would have to be looked up before the network is up.
   if (isIP(settings.host) === 0 && settings.host !== "localhost")
     refuse("host", "must be an IP address or localhost");
+  refuseTunnels(settings);
   return settings;
+}
+
+function refuseTunnels({ lan, uplink, interface: base }: Settings): void {
+  for (const [key, names] of [["lan", lan] as const, ["uplink", [uplink ?? ""]] as const]) {
+    const name = names.find((each) => isTunnelLink(each, base));
+    if (name !== undefined)
+      refuse(key, `${name} is the name of a tunnel's interface; choose another base name with --interface`);
+  }
 }
 
 function refuse(key: keyof Settings, what: string): never {

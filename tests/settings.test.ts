@@ -1,5 +1,6 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { GatewayError } from "../src/errors.ts";
+import { allLinks } from "../src/network/slot.ts";
 import { settingsFrom } from "../src/settings.ts";
 import { commandLine } from "./cli/program.ts";
 
@@ -29,4 +30,26 @@ test("serve with such an address exits with code 2 and one line, before it does 
     stdout: "",
     stderr: `portcullis: ${REFUSAL}\n`,
   });
+});
+
+test.each([
+  [{ uplink: "portcullis0" }, "--uplink (PORTCULLIS_UPLINK): portcullis0"],
+  [{ lan: "eth0,eth15", interface: "eth", uplink: "eth16" }, "--lan (PORTCULLIS_LAN): eth0"],
+])("%j is refused, because tunnels have such names", (texts, text) => {
+  expect(() => settingsFrom(texts)).toThrow(
+    `${text} is the name of a tunnel's interface; choose another base name with --interface`,
+  );
+});
+
+test("an interface whose name no tunnel can have may be the uplink", () => {
+  const base = "portcullis";
+  const names = Array.from({ length: 100 }, (_, number) => `${base}${number}`);
+  const refused = names.filter((uplink) => {
+    try {
+      return settingsFrom({ uplink }).uplink === null;
+    } catch {
+      return true;
+    }
+  });
+  expect(refused).toEqual(allLinks(base));
 });

@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
 import { parseAddress } from "../address.ts";
 import { checkerOf } from "../checker.ts";
-import { parseExit } from "../devices/exit.ts";
+import { parseDefaultExit } from "../devices/exit.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { nameIn } from "../name.ts";
 import { MOST_TUNNELS } from "../network/slot.ts";
@@ -43,7 +43,8 @@ const contentsSchema = checkerOf(StoredContents);
 const SETTINGS: Record<string, (value: string) => boolean> = {
   provider: (value) => Value.Check(Provider, value),
   killswitch: (value) => value === "on" || value === "off",
-  default_exit: (value) => parseExit(value) !== null,
+  default_exit: (value) => parseDefaultExit(value) !== null,
+  direct: (value) => value === "on",
   connection: (value) => value === "null" || connectionIn(value) !== null,
 };
 export const SETTING_NAMES = Object.keys(SETTINGS);
@@ -83,7 +84,7 @@ export async function checkedContents(value: unknown): Promise<Contents> {
     servers.push(checkedServer(server));
     await nextTurn();
   }
-  checkDevices(value.devices ?? []);
+  checkDevices(value);
   for (const [key, setting] of Object.entries(value.settings)) {
     if (!isSetting(key, setting)) damaged(`the setting ${JSON.stringify(key.slice(0, 100))} is invalid`);
   }
@@ -97,10 +98,12 @@ function isSetting(key: string, value: string): boolean {
   return Object.hasOwn(SETTINGS, key) && SETTINGS[key]?.(value) === true;
 }
 
-function checkDevices(devices: readonly StoredDevice[]): void {
+function checkDevices({ devices = [], settings }: Static<typeof StoredContents>): void {
   const odd = devices.find((each) => !isValidDevice(each));
   if (odd !== undefined) damaged(`the device ${JSON.stringify(odd.id.slice(0, 100))} is invalid`);
   if (new Set(devices.map(({ id }) => id)).size < devices.length) damaged("it contains a device twice");
+  if (settings.direct !== "on" && devices.some(({ exit }) => exit === "direct"))
+    damaged("a device has the exit direct, which is not allowed in it");
 }
 
 function checkedServer(server: Static<typeof StoredServer>): Server {

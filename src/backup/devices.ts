@@ -1,14 +1,18 @@
 import { MOST_ASSIGNED, MOST_PREFIXES } from "../devices/assignments.ts";
-import { parseExit } from "../devices/exit.ts";
+import { parseDefaultExit, parseExit } from "../devices/exit.ts";
 import { parseDeviceId } from "../devices/id.ts";
 import { GatewayError } from "../errors.ts";
 import { isName } from "../name.ts";
 import type { Store, StoredDevice } from "../store/store.ts";
 
+/** Enough names to recognize the devices. */
+const MOST_TITLES = 5;
+
 /** Whether a device of a backup is one that the gateway could have written. */
 export function isValidDevice({ id, name, exit }: StoredDevice): boolean {
   const isNamed = name === null || isName(name);
-  const isAssigned = exit === null || parseExit(exit) !== null;
+  const isPrefix = id.includes("/");
+  const isAssigned = exit === null || (isPrefix ? parseDefaultExit(exit) : parseExit(exit)) !== null;
   return parseDeviceId(id) === id && isNamed && isAssigned && (name !== null || exit !== null);
 }
 
@@ -19,6 +23,25 @@ export function devicesTaken(store: Store, devices: readonly StoredDevice[]): st
     .devices()
     .filter((each) => given.has(each.id) && !Bun.deepEquals(given.get(each.id), each))
     .map(({ id, name }) => `the device ${JSON.stringify(name ?? id)}`);
+}
+
+/** Throws if devices could leave outside the tunnel that cannot now. */
+export function refuseDirect(
+  store: Store,
+  settings: Record<string, string>,
+  devices: readonly StoredDevice[],
+): void {
+  const isAllowed = store.read("direct") === "on";
+  const present = new Set(store.devices().flatMap(({ id, exit }) => (exit === "direct" ? [id] : [])));
+  const more = devices.filter(({ id, exit }) => exit === "direct" && !(isAllowed && present.has(id)));
+  if (settings.direct !== "on" || (isAllowed && more.length === 0)) return;
+  const titles = more.slice(0, MOST_TITLES).map(({ id, name }) => JSON.stringify(name ?? id));
+  const rest = more.length > MOST_TITLES ? ` and ${more.length - MOST_TITLES} more` : "";
+  const which = more.length === 0 ? "devices" : `${titles.join(", ")}${rest}`;
+  throw new GatewayError(
+    "unable",
+    `the backup lets ${which} leave directly, outside the tunnel; nothing was changed; pass --direct to restore that too`,
+  );
 }
 
 /** Throws if there would be more devices than there may be. */

@@ -6,6 +6,7 @@ import type { Host } from "../system/host.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import type { State } from "../tunnel/state.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
+import { type Changes, changesOf } from "./changes.ts";
 import { type Contents, checkedContents, contentsOf } from "./contents.ts";
 import { type Permissions, type Restored, restoreInto } from "./restore.ts";
 
@@ -23,6 +24,8 @@ interface Deps {
 /** Backup and restore while the service runs. */
 export interface LiveBackup {
   take(): Contents;
+  /** What a restore would change; nothing is changed. */
+  changes(contents: unknown): Promise<Changes>;
   restore(contents: unknown, may: Permissions): Promise<Restored>;
 }
 
@@ -30,10 +33,12 @@ export function liveBackup(deps: Deps): LiveBackup {
   const { store, catalogue, tunnels, savedState, host, takeUpAccount, devices } = deps;
   return {
     take: () => contentsOf(store, host.now()),
+    changes: async (contents) =>
+      changesOf({ settings: store.settings(), devices: store.devices() }, await checkedContents(contents)),
     restore: async (contents, may) => {
       const checked = await checkedContents(contents);
       // The tunnel must not lose the server that it was made of, nor the memory of it.
-      const up = tunnels.all().find(({ controller }) => !isDown(controller.state));
+      const up = tunnels.all().find(({ controller }) => controller.isAsked || !isDown(controller.state));
       if (up !== undefined) {
         const command = up === tunnels.main ? "disconnect" : `tunnel ${up.name} disconnect`;
         throw new GatewayError(

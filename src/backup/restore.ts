@@ -6,7 +6,7 @@ import { PROVIDERS, type Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import { type SavedTunnel, savedTunnelsIn, tunnelKey } from "../tunnel/saved-state.ts";
 import { type Contents, SETTING_NAMES } from "./contents.ts";
-import { devicesTaken, refuseDevices } from "./devices.ts";
+import { devicesTaken, refuseDevices, refuseDirect } from "./devices.ts";
 
 export interface Restored {
   servers: number;
@@ -22,13 +22,15 @@ export interface Permissions {
   replace: boolean;
   /** Turn the kill switch off if the backup says so. */
   killswitchOff: boolean;
+  /** Let devices leave outside the tunnel if the backup says so. */
+  direct: boolean;
 }
 
 /** Puts a backup into the store, completely or not at all; the store's other servers stay. */
 export function restoreInto(
   store: Store,
   contents: Contents,
-  { replace, killswitchOff }: Permissions,
+  { replace, killswitchOff, direct }: Permissions,
 ): Restored {
   const present = store.servers();
   const keys = new Set(present.map(keyOf));
@@ -41,6 +43,7 @@ export function restoreInto(
     ...accountTaken(store, contents),
   ];
   if (!replace) refuseTaken(changed);
+  if (!direct) refuseDirect(store, contents.settings, devices);
   const tunnels = slotted(store, contents);
   refuseDevices(store, devices);
   const given = new Set(contents.servers.map(keyOf));
@@ -63,8 +66,12 @@ export function restoreInto(
   return { servers: contents.servers.length, replaced: taken.length, devices: devices.length, killswitch };
 }
 
-/** Backups of versions without devices say nothing of the default exit. */
+/**
+ * Backups of versions without devices say nothing of the default exit. If a backup does not allow the exit direct, it
+ * stays as it is here, where devices may have it.
+ */
 function isKnownTo({ devices }: Contents, setting: string): boolean {
+  if (setting === "direct") return false;
   return setting !== "default_exit" || devices !== undefined;
 }
 

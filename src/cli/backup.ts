@@ -1,4 +1,5 @@
 import { fstatSync } from "node:fs";
+import { type Changes, changesOf } from "../backup/changes.ts";
 import { type Contents, checkedContents, contentsOf } from "../backup/contents.ts";
 import { encrypted, opened, plain } from "../backup/envelope.ts";
 import { holdsAccount, type Restored, restoreInto } from "../backup/restore.ts";
@@ -9,6 +10,7 @@ import { hasDatabase } from "../store/database.ts";
 import { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import type { Said } from "./asking.ts";
+import { changesText } from "./changes.ts";
 import { asRoot } from "./root.ts";
 import { askSecret, readSecret } from "./secret.ts";
 
@@ -23,7 +25,9 @@ export interface ExportFlags extends Flags {
 
 export interface RestoreFlags extends Flags {
   replace?: true;
+  dryRun?: true;
   killswitchOff?: true;
+  direct?: true;
   json?: true;
 }
 
@@ -55,10 +59,26 @@ export async function restoreBackup(clock: Clock, flags: RestoreFlags): Promise<
     throw usage("the backup is read from standard input: portcullis restore <backup.json");
   const text = await standardInput();
   const contents = await checkedContents(await opened(text, () => knownPassphrase(flags)));
-  const may = { replace: flags.replace === true, killswitchOff: flags.killswitchOff === true };
+  const changes = await changesBy(stateDir, clock, contents);
+  if (flags.dryRun) return { json: { success: true, changes }, text: changesText(changes) };
+  if (!flags.json) process.stderr.write(changesText(changes));
+  const may = {
+    replace: flags.replace === true,
+    killswitchOff: flags.killswitchOff === true,
+    direct: flags.direct === true,
+  };
   const live = await askOperator(stateDir, "restore", { contents, may });
   const restored = live?.answer ?? withStore(stateDir, clock, (store) => restoreInto(store, contents, may));
   return { json: { success: true, ...restored }, text: reportOf(restored, contents, live !== null) };
+}
+
+async function changesBy(stateDir: string, clock: Clock, contents: Contents): Promise<Changes> {
+  const live = await askOperator(stateDir, "restore/changes", contents);
+  if (live !== null) return live.answer;
+  if (!hasDatabase(stateDir)) return changesOf({ settings: {}, devices: [] }, contents);
+  return withStore(stateDir, clock, (store) =>
+    changesOf({ settings: store.settings(), devices: store.devices() }, contents),
+  );
 }
 
 /** Throws if the command cannot work at all; returns the state directory. */

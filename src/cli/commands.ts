@@ -15,6 +15,7 @@ const loadTunnel = () => import("./tunnel.ts");
 const loadTunnels = () => import("./tunnels.ts");
 const loadBackup = () => import("./backup.ts");
 const loadAccount = () => import("./account.ts");
+const loadDirect = () => import("./direct.ts");
 const loadDevices = () => import("./devices.ts");
 const loadCustom = () => import("./custom.ts");
 
@@ -25,6 +26,7 @@ export function addDailyCommands(program: Command): void {
   addServerCommands(program);
   addDeviceCommands(program);
   addUpdateCommand(program);
+  addCheckCommand(program);
   command(program, "logs", "show the service's log from this machine's journal")
     .option("-f, --follow", "keep printing new lines")
     .option("-n, --lines <number>", "how many of the latest lines to show, or all", "100")
@@ -33,6 +35,29 @@ export function addDailyCommands(program: Command): void {
       const { showLogs } = await import("./logs.ts");
       process.exitCode = (await showLogs(host, flags)) === 0 ? EXIT.ok : EXIT.failed;
     });
+}
+
+/** For people who need help: it works without a service too. */
+function addCheckCommand(program: Command): void {
+  withInstalledSettings<{ url?: string; json?: true; report?: true }>(
+    command(program, "check", "look for what is wrong, and say what to do; exit code 1 if there is a fault")
+      .addOption(
+        new Option("--url <address>", "address of the gateway (default: this machine's)").env(
+          "PORTCULLIS_URL",
+        ),
+      )
+      .option("--json", "print JSON")
+      .option(
+        "--report",
+        "print a text to share, without secrets, addresses and names (on the gateway, as root)",
+      ),
+    (settings, { url, json, report }) =>
+      say(json === true, async () =>
+        report
+          ? (await import("./report.ts")).report(settings)
+          : (await import("./check.ts")).check(settings, url ?? null),
+      ),
+  );
 }
 
 /** The list may have to be fetched outside the tunnel, so only root on the gateway can ask for it. */
@@ -57,15 +82,15 @@ export function addAccountCommands(program: Command): void {
     "login",
     "register this gateway with your account; asks for the credentials",
   );
-  accountCommand(
+  operatorCommand(
     login.argument("[provider]", "the provider's name; an unknown one lists those that are known"),
     async (settings) => (await loadAccount()).logIn(settings, login.args[0] ?? null),
   );
-  accountCommand(
+  operatorCommand(
     command(account, "show", "show the registration, and until when the account is paid"),
     async (settings) => (await loadAccount()).showAccount(settings),
   );
-  accountCommand<{ forget?: true }>(
+  operatorCommand<{ forget?: true }>(
     command(
       account,
       "logout",
@@ -73,18 +98,34 @@ export function addAccountCommands(program: Command): void {
     ).option("--forget", "remove the account here even if the provider does not answer"),
     async (settings, { forget }) => (await loadAccount()).logOut(settings, forget === true),
   );
-  accountCommand(command(account, "rotate-key", "replace this gateway's key"), async (settings) =>
+  operatorCommand(command(account, "rotate-key", "replace this gateway's key"), async (settings) =>
     (await loadAccount()).rotateKey(settings),
   );
 }
 
-function accountCommand<Options extends object = object>(
+function operatorCommand<Options extends object = object>(
   on: Command,
   work: (settings: Settings, options: Options) => Promise<Said>,
 ): void {
   withInstalledSettings<Options & { json?: true }>(on.option("--json", "print JSON"), (settings, options) =>
     say(options.json === true, () => work(settings, options)),
   );
+}
+
+const WANTED = ["on", "off"] as const;
+
+/** A hole in the kill switch: only root on the gateway can allow it. */
+export function addDirectCommand(program: Command): void {
+  program.commandsGroup("On the gateway, as root:");
+  const on = command(
+    program,
+    "direct",
+    "let devices leave outside the tunnel (the exit direct), take it from all, or show who does",
+  ).addArgument(new Argument("[wanted]", "default: show").choices(WANTED));
+  operatorCommand(on, async (settings) => {
+    const wanted = WANTED.find((each) => each === on.args[0]);
+    return (await loadDirect()).direct(settings, wanted);
+  });
 }
 
 /** Backups never travel over the HTTP interface: they use the operator's socket, or the database directly. */
@@ -100,8 +141,10 @@ export function addBackupCommands(program: Command): void {
     .option("--plain", "do not encrypt: anyone who can read the file has your keys")
     .action(async (flags: ExportFlags) => (await loadBackup()).exportBackup(host, flags));
   withPassphrase(command(program, "restore", "read a backup from standard input"))
-    .option("--replace", "replace servers that have the same name")
+    .option("--replace", "replace servers, tunnels and devices that are here already")
+    .option("--dry-run", "show what would change of tunnels and devices, and change nothing")
     .option("--killswitch-off", "turn the kill switch off if it was off when the backup was made")
+    .option("--direct", "let devices leave outside the tunnel if the backup says so")
     .option("--json", "print JSON")
     .action((flags: RestoreFlags) =>
       say(flags.json === true, async () => (await loadBackup()).restoreBackup(host, flags)),
@@ -118,7 +161,7 @@ function withPassphrase(on: Command): Command {
 /** Last, so that it knows all the others. */
 export function addCompletion(program: Command): void {
   program.commandsGroup("Daily use:");
-  command(program, "completion", "print a completion script for a shell: commands, options and servers")
+  command(program, "completion", "print a completion script for a shell: commands, options and names")
     .addArgument(new Argument("<shell>").choices(SHELLS))
     .action(async (shell: Shell) => {
       const { completionFor } = await import("./completion/completion.ts");
@@ -223,14 +266,11 @@ function addDeviceCommands(program: Command): void {
     async (api, _, only) => (await loadDevices()).listDevices(api, only),
   );
   asking(
-    command(program, "device", "choose the exit of a device of the LAN, or name it")
+    command(program, "device", "choose the exit of a device of the LAN, name it, or forget both")
       .argument("<device>", "its id or its name")
-      .addArgument(new Argument("<what>").choices(["exit", "name"]))
-      .argument("<exit or name>"),
-    async (api, [device = "", what, text = ""]) => {
-      const { moveDevice, nameDevice } = await loadDevices();
-      return what === "exit" ? moveDevice(api, device, text) : nameDevice(api, device, text);
-    },
+      .addArgument(new Argument("<action>", "what to do").choices(["exit", "name", "forget"]))
+      .argument("[exit or name]", "for exit: a tunnel, or blocked; for name: 1 to 64 characters"),
+    async (api, args) => (await loadDevices()).changeDevice(api, args),
   );
   asking(
     command(

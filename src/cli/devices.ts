@@ -1,9 +1,11 @@
 import { type Device, DeviceList } from "../devices/schema.ts";
 import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
+import { TunnelRows } from "../http/schema.ts";
+import { parseMac } from "../mac.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
-import { printable, styled, table } from "./text.ts";
+import { list, printable, styled } from "./text.ts";
 
 export async function listDevices(api: Api, only: { names?: true; exits?: true }): Promise<Said> {
   const json = await api.get("/api/devices", DeviceList);
@@ -12,16 +14,43 @@ export async function listDevices(api: Api, only: { names?: true; exits?: true }
   return { json, text: textOf(json) };
 }
 
-export async function nameDevice(api: Api, device: string, name: string): Promise<Said> {
-  const id = await idOf(api, device);
+export async function changeDevice(
+  api: Api,
+  [device = "", action = "", text]: readonly string[],
+): Promise<Said> {
+  if (action === "forget") {
+    if (text !== undefined) throw usage(`too many arguments: ${action} takes no exit or name`);
+    return forgetDevice(api, device);
+  }
+  if (text === undefined) throw usage(`missing argument: which ${action}?`);
+  return action === "exit" ? moveDevice(api, device, text) : nameDevice(api, device, text);
+}
+
+async function nameDevice(api: Api, device: string, name: string): Promise<Said> {
+  const { id } = await deviceOf(api, device);
   const json = await api.put(pathOf(id), Success, { name });
   return { json, text: `${id} is ${printable(name)} now.\n` };
 }
 
-export async function moveDevice(api: Api, device: string, exit: string): Promise<Said> {
-  const id = await idOf(api, device);
+async function moveDevice(api: Api, device: string, exit: string): Promise<Said> {
+  const { id, title } = await deviceOf(api, device);
   const json = await api.put(pathOf(id), Success, { exit });
-  return { json, text: `The exit of ${id} is ${printable(exit)} now.\n` };
+  return { json, text: `The exit of ${title} is ${printable(exit)} now.\n${await stateOf(api, exit)}` };
+}
+
+/** A device whose tunnel is down is refused, which may not be what was meant. */
+async function stateOf(api: Api, exit: string): Promise<string> {
+  const { tunnels } = await api.get("/api/tunnels", TunnelRows);
+  const state = tunnels.find(({ name }) => name === exit)?.state ?? "connected";
+  return state === "connected"
+    ? ""
+    : `The tunnel ${exit} is ${state}: until it is connected, the device is refused.\n`;
+}
+
+async function forgetDevice(api: Api, device: string): Promise<Said> {
+  const { id, title } = await deviceOf(api, device);
+  const json = await api.delete(pathOf(id), Success);
+  return { json, text: `${title} has the default exit now, and no name of its own.\n` };
 }
 
 export async function setDefaultExit(api: Api, exit: string): Promise<Said> {
@@ -29,18 +58,36 @@ export async function setDefaultExit(api: Api, exit: string): Promise<Said> {
   return { json, text: `Devices without an exit of their own have the exit ${printable(exit)} now.\n` };
 }
 
-/** People name a device by its name, if no other has it. What is neither is sent as it is, for the gateway to judge. */
-async function idOf(api: Api, device: string): Promise<string> {
+/** The device with this id, or with this name if no other has it; `title` is for people. */
+async function deviceOf(api: Api, device: string): Promise<{ id: string; title: string }> {
   const { devices } = await api.get("/api/devices", DeviceList);
-  const folded = device.normalize("NFC").toLowerCase();
-  if (devices.some(({ id }) => id === folded)) return folded;
-  const named = devices.filter(({ name }) => name.toLowerCase() === folded);
-  if (named.length > 1)
-    throw new GatewayError(
-      "bad_request",
-      `several devices have this name; give one of these ids: ${named.map(({ id }) => id).join(", ")}`,
+  const id = parseMac(device) ?? device.toLowerCase();
+  const known = devices.find((each) => each.id === id) ?? (isId(device) ? undefined : named(device, devices));
+  // A device may be assigned before it was ever seen.
+  if (known === undefined) return { id: device, title: printable(device) };
+  const { id: found, name } = known;
+  return { id: found, title: name === "" ? found : `${printable(name)} (${found})` };
+}
+
+/** Devices choose their own names: what looks like an id is never one. */
+function isId(text: string): boolean {
+  return parseMac(text) !== null || /^[0-9a-f]*[.:][0-9a-f.:]*(\/\d+)?$/i.test(text);
+}
+
+function named(text: string, devices: readonly Device[]): Device {
+  const folded = text.normalize("NFC").toLowerCase();
+  const [found, ...others] = devices.filter(({ name }) => name.toLowerCase() === folded);
+  if (found === undefined)
+    throw new GatewayError("unable", "no device has this id or name; to list them: portcullis devices");
+  if (others.length > 0)
+    throw usage(
+      `several devices have this name; give one of these ids: ${[found, ...others].map(({ id }) => id).join(", ")}`,
     );
-  return named[0]?.id ?? device;
+  return found;
+}
+
+function usage(message: string): GatewayError {
+  return new GatewayError("bad_request", message);
 }
 
 function pathOf(id: string): string {
@@ -59,15 +106,16 @@ function textOf({ devices, default_exit }: DeviceList): string {
   const rest = `Default exit: ${default_exit}\n`;
   return devices.length === 0
     ? `No device has been seen yet.\n${rest}`
-    : `${table(devices.map(rowOf))}${rest}`;
+    : `${list(["Device", "Exit", "State", "Id", "Address"], devices.map(rowOf))}${rest}`;
 }
 
 function rowOf({ id, name, addresses, exit, assigned, online }: Device): string[] {
+  const [address = "", ...others] = addresses;
   return [
+    styled("cyan", printable(name) || "-"),
+    assigned ? exit : `${exit} (default)`,
     online ? styled("green", "online") : styled("dim", "offline"),
     id,
-    styled("cyan", printable(name) || "-"),
-    assigned ? exit : styled("dim", `${exit} (default)`),
-    addresses.join(" "),
+    others.length > 0 ? `${address} +${others.length}` : address,
   ];
 }

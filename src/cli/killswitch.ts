@@ -43,11 +43,13 @@ function textOf(inspection: Inspection): string {
   return `${[verdict, ...lines].join("\n")}\n`;
 }
 
-function verdictOf({ stands, firewall, routing }: Inspection): string {
+function verdictOf({ stands, firewall, routing, direct }: Inspection): string {
   if (firewall && routing && !stands)
     return "The kill switch is in place, but not as the tunnel needs it now: the last change failed.";
-  if (firewall && routing)
-    return "The kill switch is in place: nothing reaches the internet outside the tunnel.";
+  if (firewall && routing) {
+    const what = direct === 0 ? "nothing reaches" : "only the direct devices reach";
+    return `The kill switch is in place: ${what} the internet outside the tunnel.`;
+  }
   if (firewall) return "Half of the kill switch is in place: the firewall blocks, but routing would not.";
   if (routing) return "Half of the kill switch is in place: routing blocks, but the firewall would not.";
   return "The kill switch is off: traffic may leave outside the tunnel.";

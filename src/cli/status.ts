@@ -17,6 +17,7 @@ export function textOf(status: Status, now: number): string {
     latest_handshake !== null && ["Handshake", ago(now - Date.parse(latest_handshake))],
     server !== "" && ["Traffic", `${bytes(rx_bytes)} received, ${bytes(tx_bytes)} sent`],
     ["Kill switch", killSwitchOf(status)],
+    status.direct_devices > 0 && ["Direct", directOf(status)],
     ["Provider", status.provider],
     error !== null && ["Error", styled("red", printable(error))],
   ];
@@ -30,6 +31,7 @@ export function lineOf(status: Status): string {
     stateOf(status),
     server !== "" && printable(placed(status)),
     `kill switch ${killSwitchOf(status)}`,
+    status.direct_devices > 0 && `direct: ${directOf(status)}`,
     error !== null && printable(error),
   ];
   return parts.filter((part) => part !== false).join("  ");
@@ -53,6 +55,10 @@ export function shownState(state: Status["state"]): string {
 
 function killSwitchOf({ killswitch_active }: Status): string {
   return killswitch_active ? styled("green", "active") : styled(["red", "bold"], "off");
+}
+
+function directOf({ direct_devices: count }: Status): string {
+  return styled("yellow", `${count === 1 ? "1 device" : `${count} devices`} outside the tunnel`);
 }
 
 /** The server and its place. */

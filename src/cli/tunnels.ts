@@ -5,7 +5,7 @@ import type { TunnelRow } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
 import { placed, shownState } from "./status.ts";
-import { printable, styled, table } from "./text.ts";
+import { list, printable, styled } from "./text.ts";
 
 export async function listTunnels(api: Api, namesOnly: boolean): Promise<Said> {
   const json = await api.get("/api/tunnels", TunnelRows);
@@ -52,16 +52,17 @@ async function connectTunnel(
 }
 
 function textOf(rows: readonly TunnelRow[]): string {
-  const head = ["Tunnel", "State", "Server", "Error"].map((word) => styled("dim", word));
-  return table([
-    head,
-    ...rows.map((row) => [
-      row.name,
-      shownState(row.state),
-      printable(row.server === "" ? (row.wanted ?? "") : placed(row)),
-      printable(row.error ?? ""),
-    ]),
+  const cells = rows.map((row) => [
+    row.name,
+    shownState(row.state),
+    printable(row.server === "" ? (row.wanted ?? "") : placed(row)),
+    String(row.devices),
   ]);
+  const errors = rows.flatMap(({ name, error }) => (error === null ? [] : [`${name}: ${printable(error)}`]));
+  return [
+    list(["Tunnel", "State", "Server", "Devices"], cells),
+    ...errors.map((each) => `${styled("red", each)}\n`),
+  ].join("");
 }
 
 function assertNoServer(action: string, server: string | undefined): void {

@@ -80,6 +80,8 @@ function sentenceOf(event: GatewayEvent): string {
       return `${event.payload.provider} has ${event.payload.count} servers`;
     case "tunnel_update":
       return tunnelLineOf(event.payload);
+    case "tunnel_removed":
+      return `tunnel ${printable(event.payload.name)}: removed`;
     case "device_update":
       return `${deviceOf(event.payload)} is ${event.payload.online ? "online" : "offline"}, exit ${event.payload.exit}`;
     case "security_alert":
@@ -103,19 +105,24 @@ function alertOf({ code, message }: SecurityAlert): string {
   return `${styled("yellow", code)}: ${printable(message)}`;
 }
 
+/** The last changes of other tunnels and of devices, and the last alerts, below the status. */
+const RECENT_LINES = 5;
+
 /** The last lines of the terminal, redrawn in place. */
 class Screen {
   private rows = 0;
   private status: Status | null = null;
-  private alert = "";
+  private recent: string[] = [];
 
   constructor(private readonly clock: Clock) {}
 
   show(event: GatewayEvent): void {
     if (event.type === "status_change") this.status = event.payload;
-    if (event.type === "security_alert") this.alert = stamped(event, this.clock);
+    else if (!isRepeated(event))
+      this.recent = [...this.recent, stamped(event, this.clock)].slice(-RECENT_LINES);
     if (this.status === null) return;
-    const lines = `${textOf(this.status, this.clock.now())}${this.alert}`.trimEnd().split("\n");
+    const status = textOf(this.status, this.clock.now());
+    const lines = [status, ...this.recent].join("").trimEnd().split("\n");
     const width = process.stdout.columns || 80;
     // A line that wraps would take two rows.
     const shown = lines.map((line) => Bun.sliceAnsi(line, 0, width)).join("\n");

@@ -1,6 +1,7 @@
 import { GatewayError } from "../errors.ts";
 import {
   type AssignedDevice,
+  type DefaultExit,
   type Exit,
   MAIN,
   type PolicyPart,
@@ -9,7 +10,7 @@ import {
 import { isName } from "../name.ts";
 import { Queue } from "../queue.ts";
 import type { StoredDevice } from "../store/store.ts";
-import { formatExit, parseExit } from "./exit.ts";
+import { formatExit, parseDefaultExit, parseExit } from "./exit.ts";
 import { type DeviceId, isPrefixId, parseDeviceId } from "./id.ts";
 
 /** What a person has given a device; null where they have not. */
@@ -21,7 +22,9 @@ export interface Assignment {
 /** All that people have decided about devices. */
 export interface Decisions {
   assigned: ReadonlyMap<DeviceId, Assignment>;
-  defaultExit: Exit;
+  defaultExit: DefaultExit;
+  /** Whether the operator lets devices leave outside the tunnel. */
+  directAllowed: boolean;
 }
 
 /** Where decisions are kept. */
@@ -30,6 +33,7 @@ export interface DeviceStorage {
   saveDevice(device: StoredDevice): void;
   read(key: string): string | null;
   write(key: string, value: string): void;
+  forget(key: string): void;
   atomically(work: () => void): void;
 }
 
@@ -41,6 +45,9 @@ export const MOST_PREFIXES = 32;
 /** The owner of the exits in the kill switch; never a tunnel's name. */
 const OWNER = "DEVICES";
 
+/** The setting that allows the exit of this name; missing if it is not allowed. */
+const DIRECT = "direct";
+
 const NONE: Assignment = { name: null, exit: null };
 
 /** The decisions, in the database and in the kernel. */
@@ -51,6 +58,8 @@ export class Assignments {
   constructor(
     private readonly store: DeviceStorage,
     private readonly killSwitch: { update(owner: string, part: PolicyPart): Promise<void> },
+    /** Gets the decisions before and after each change that the kernel has. */
+    private readonly onChange: (before: Decisions, after: Decisions) => void,
   ) {
     this.decisions = decisionsIn(store);
   }
@@ -70,8 +79,10 @@ export class Assignments {
   /** Hands the decisions to the kill switch, after the start or after another writer has changed the database. */
   load(): Promise<void> {
     return this.queue.add(async () => {
+      const before = this.decisions;
       this.decisions = decisionsIn(this.store);
       await this.apply();
+      this.onChange(before, this.decisions);
     });
   }
 
@@ -85,9 +96,8 @@ export class Assignments {
       const after = edit(before);
       this.save(before, after);
       this.decisions = after;
-      if (Bun.deepEquals(partOf(before), partOf(after))) return;
       try {
-        await this.apply();
+        if (!Bun.deepEquals(partOf(before), partOf(after))) await this.apply();
       } catch (error) {
         this.decisions = before;
         // The kill switch keeps trying to load what it was told last.
@@ -95,6 +105,7 @@ export class Assignments {
         this.save(after, before);
         throw error;
       }
+      this.onChange(before, after);
     });
   }
 
@@ -117,6 +128,8 @@ export class Assignments {
       }
       if (after.defaultExit !== before.defaultExit)
         this.store.write("default_exit", formatExit(after.defaultExit));
+      if (after.directAllowed && !before.directAllowed) this.store.write(DIRECT, "on");
+      if (before.directAllowed && !after.directAllowed) this.store.forget(DIRECT);
     });
   }
 }
@@ -156,26 +169,31 @@ function partOf({ assigned, defaultExit }: Decisions): PolicyPart {
   const devices: AssignedDevice[] = [];
   const routed: RoutedPrefix[] = [];
   for (const [id, { exit }] of assigned) {
-    if (isPrefixId(id)) routed.push({ prefix: id, exit: exit ?? defaultExit });
+    // Direct is for single devices.
+    if (isPrefixId(id))
+      routed.push({ prefix: id, exit: exit?.to === "direct" ? { to: "blocked" } : (exit ?? defaultExit) });
     else if (exit !== null) devices.push({ id, exit });
   }
   return { devices, routed, defaultExit };
 }
 
 function decisionsIn(store: DeviceStorage): Decisions {
+  const directAllowed = store.read(DIRECT) === "on";
   const assigned = new Map<DeviceId, Assignment>();
   for (const { id, name, exit } of store.devices()) {
     const known = parseDeviceId(id);
     if (known === null) continue;
     assigned.set(known, {
       name: name !== null && isName(name) ? name : null,
-      exit: exit === null ? null : storedExit(exit),
+      exit: exit === null ? null : storedExit(exit, directAllowed && !isPrefixId(known)),
     });
   }
-  return { assigned, defaultExit: storedExit(store.read("default_exit") ?? MAIN) };
+  const defaultExit = parseDefaultExit(store.read("default_exit") ?? MAIN) ?? { to: "blocked" };
+  return { assigned, defaultExit, directAllowed };
 }
 
-/** An exit that this version cannot read means blocked. */
-function storedExit(text: string): Exit {
-  return parseExit(text) ?? { to: "blocked" };
+/** An exit that this version cannot read, or that is not allowed, means blocked. */
+function storedExit(text: string, directAllowed: boolean): Exit {
+  const exit = parseExit(text);
+  return exit === null || (exit.to === "direct" && !directAllowed) ? { to: "blocked" } : exit;
 }

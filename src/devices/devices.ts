@@ -1,4 +1,5 @@
-import { type Address, contains, lengthOf, type Prefix, parseAddress } from "../address.ts";
+import { type Address, contains, lengthOf, type Prefix, parseAddress, unmapped } from "../address.ts";
+import type { AlertCode } from "../alert.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
@@ -8,11 +9,13 @@ import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
 import type { Host } from "../system/host.ts";
 import { Announced, type Nameless } from "./announced.ts";
 import { type Assignment, Assignments, type DeviceStorage, idsOn, withAssignment } from "./assignments.ts";
-import { exitIn, formatExit } from "./exit.ts";
+import { type Direct, directChange, directIn, withDirect } from "./direct.ts";
+import { defaultExitIn, type Exits, exitIn, formatExit, namesOf } from "./exit.ts";
 import { type DeviceId, deviceIdIn, isPrefixId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
 import { MOST_ADDRESSES, Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
 import type { Device, DeviceList, DeviceUpdate } from "./schema.ts";
+import { titlesOf } from "./title.ts";
 import { Traffic } from "./traffic.ts";
 import { Updates } from "./updates.ts";
 
@@ -27,6 +30,7 @@ interface Deps {
   /** The names of all tunnels, `main` first. */
   tunnelNames: () => readonly string[];
   publish: (update: DeviceUpdate) => void;
+  alarm: (code: AlertCode, message: string) => void;
   log: Pick<Log, "warn">;
 }
 
@@ -36,8 +40,6 @@ const LOOK_EVERY_MS = 1_000;
 const SILENCE_EVERY_MS = 15_000;
 /** Rarer than an address is given to another device, and far more often than the kernel forgets an address. */
 const COUNT_EVERY_MS = 3_600_000;
-/** Enough to find them in a list. */
-const MOST_TITLES = 5;
 
 /** The devices of the LAN, and the exits that people have given them. */
 export class Devices {
@@ -54,7 +56,10 @@ export class Devices {
   private isLookDue = false;
 
   constructor(private readonly deps: Deps) {
-    this.assignments = new Assignments(deps.store, deps.killSwitch);
+    this.assignments = new Assignments(deps.store, deps.killSwitch, (before, after) => {
+      const change = directChange(before, after);
+      if (change !== null) deps.alarm("direct_changed", change);
+    });
     this.neighbourhood = new Neighbourhood(
       () => deps.host.monotonic(),
       (mac) => this.assignments.current.assigned.has(mac),
@@ -72,17 +77,28 @@ export class Devices {
       onName: (id) => this.updates.touch([id]),
     });
     const { host: clock, publish } = deps;
-    this.updates = new Updates({ clock, publish, rowsOf: (ids) => this.rowsOf(ids) });
+    const known = () => new Set(this.ids);
+    this.updates = new Updates({ clock, publish, known, rowsOf: (ids) => this.rowsOf(ids) });
   }
 
   async list(): Promise<DeviceList> {
     await this.traffic.read();
-    const { defaultExit } = this.assignments.current;
+    const { defaultExit, directAllowed } = this.assignments.current;
     return {
       devices: await this.rowsOf(this.ids.toSorted()),
       default_exit: formatExit(defaultExit),
-      exits: [...this.deps.tunnelNames(), "blocked"],
+      exits: namesOf(this.exits),
+      direct_allowed: directAllowed,
     };
+  }
+
+  /** The device that uses this address, or null. */
+  async at(address: string): Promise<Device | null> {
+    const parsed = parseAddress(address);
+    const id = parsed === null ? null : this.holderOf(unmapped(parsed));
+    if (id === null) return null;
+    const [device] = await this.rowsOf([id]);
+    return device ?? null;
   }
 
   /** Gives a device a name, an exit or both; resolves once the kernel has the exit. */
@@ -94,7 +110,7 @@ export class Devices {
     if (isPrefixId(id)) this.refuseRival(id);
     await this.change(id, (assigned) => ({
       name: name ?? assigned.name,
-      exit: given.exit === undefined ? assigned.exit : this.exitIn(given.exit),
+      exit: given.exit === undefined ? assigned.exit : this.exitFor(id, given.exit),
     }));
   }
 
@@ -106,8 +122,26 @@ export class Devices {
   }
 
   async setDefaultExit(text: string): Promise<void> {
-    await this.assignments.change((decisions) => ({ ...decisions, defaultExit: this.exitIn(text) }));
+    await this.assignments.change((decisions) => ({
+      ...decisions,
+      defaultExit: defaultExitIn(text, this.exits),
+    }));
     this.updates.touch(this.ids);
+  }
+
+  /** What is allowed, and who leaves outside the tunnel. */
+  get direct(): Direct {
+    return directIn(this.assignments.current);
+  }
+
+  /**
+   * Allows that devices are given the exit `direct`, or takes it from all who have it. Only the operator may: it is a
+   * hole in the kill switch.
+   */
+  async setDirect(allowed: boolean): Promise<Direct> {
+    await this.assignments.change((decisions) => withDirect(decisions, allowed));
+    this.updates.touch(this.ids);
+    return this.direct;
   }
 
   /** Runs the removal of a tunnel; throws if devices leave by it. None can be given it meanwhile. */
@@ -118,9 +152,15 @@ export class Devices {
     });
   }
 
+  /** Calls back after devices have changed, a few times a second at most. */
+  onChange(listener: () => void): void {
+    this.updates.onTold = listener;
+  }
+
   /** The number of known devices by exit, also of the exits that none has. */
   counts(): Record<string, number> {
-    const counts = new Map([...this.deps.tunnelNames(), "blocked"].map((exit) => [exit, 0]));
+    const all = namesOf({ ...this.exits, directAllowed: true });
+    const counts = new Map(all.map((exit) => [exit, 0]));
     for (const id of this.ids) {
       const exit = formatExit(this.assignments.exitOf(id));
       counts.set(exit, (counts.get(exit) ?? 0) + 1);
@@ -146,7 +186,7 @@ export class Devices {
   lanIs(lans: readonly Lan[], uplink: string | null): void {
     const before = this.lans;
     this.lans = lans;
-    this.traffic.linksAre({ lans: namesOf(lans), uplink });
+    this.traffic.linksAre({ lans: linksOf(lans), uplink });
     // The table is first read once its changes are watched.
     if (before !== null && !Bun.deepEquals(lans, before)) void this.look();
   }
@@ -258,16 +298,35 @@ export class Devices {
     };
   }
 
-  /** The most specific network that the address is in, else the device on the cable. */
+  /** The device whose traffic an address carries. */
   private ownerOf(address: Address): DeviceId | null {
-    const [prefix] = this.prefixes
+    return this.prefixOf(address) ?? this.neighbourhood.ownerOf(address, linksOf(this.lans ?? []));
+  }
+
+  /** The device that uses an address now. */
+  private holderOf(address: Address): DeviceId | null {
+    return this.prefixOf(address) ?? this.neighbourhood.holderOf(address);
+  }
+
+  /** The most specific network that the address is in. */
+  private prefixOf(address: Address): Prefix | null {
+    const [prefix = null] = this.prefixes
       .filter((each) => contains(each, address))
       .sort((a, b) => lengthOf(b) - lengthOf(a));
-    return prefix ?? this.neighbourhood.ownerOf(address, namesOf(this.lans ?? []));
+    return prefix;
   }
 
   private get prefixes(): Prefix[] {
     return [...this.assignments.current.assigned.keys()].filter(isPrefixId);
+  }
+
+  private exitFor(id: DeviceId, text: string): Exit {
+    if (text === "direct" && isPrefixId(id))
+      throw new GatewayError(
+        "bad_request",
+        "exit: direct is for single devices, by MAC address, not for a prefix",
+      );
+    return exitIn(text, this.exits);
   }
 
   private refuseRival(prefix: Prefix): void {
@@ -305,22 +364,17 @@ export class Devices {
         "bad_request",
         `name: ${tunnel} is the default exit; choose another one first: portcullis default-exit main`,
       );
-    const titles = idsOn(tunnel, current).map((id) => this.titleOf(id));
-    if (titles.length === 0) return;
-    const rest = titles.length > MOST_TITLES ? ` and ${titles.length - MOST_TITLES} more` : "";
+    const ids = idsOn(tunnel, current);
+    if (ids.length === 0) return;
     throw new GatewayError(
       "bad_request",
-      `name: ${tunnel} is the exit of ${titles.slice(0, MOST_TITLES).join(", ")}${rest}; choose another exit for them first`,
+      `name: ${tunnel} is the exit of ${titlesOf(ids, current)}; choose another exit for them first`,
     );
   }
 
-  private exitIn(text: string): Exit {
-    return exitIn(text, this.deps.tunnelNames());
-  }
-
-  private titleOf(id: DeviceId): string {
-    const { name } = this.assignments.of(id);
-    return name === null ? id : `${name} (${id})`;
+  private get exits(): Exits {
+    const { directAllowed } = this.assignments.current;
+    return { tunnels: this.deps.tunnelNames(), directAllowed };
   }
 
   private isOnLan({ interface: name }: Neighbour): boolean {
@@ -328,6 +382,6 @@ export class Devices {
   }
 }
 
-function namesOf(lans: readonly Lan[]): string[] {
+function linksOf(lans: readonly Lan[]): string[] {
   return lans.map((lan) => lan.interface);
 }

@@ -1,9 +1,21 @@
 import { GatewayError } from "../errors.ts";
-import type { Exit } from "../killswitch/policy.ts";
+import type { DefaultExit, Exit } from "../killswitch/policy.ts";
 import { nameFault } from "../tunnel/name.ts";
 
-/** `blocked` or the name of a tunnel; null if the text cannot be either. */
+/** What devices can be given now. */
+export interface Exits {
+  /** The names of all tunnels. */
+  tunnels: readonly string[];
+  directAllowed: boolean;
+}
+
+/** `blocked`, `direct` or the name of a tunnel; null if the text cannot be any of these. */
 export function parseExit(text: string): Exit | null {
+  return text === "direct" ? { to: "direct" } : parseDefaultExit(text);
+}
+
+/** The same without `direct`. */
+export function parseDefaultExit(text: string): DefaultExit | null {
   if (text === "blocked") return { to: "blocked" };
   return nameFault(text) === null ? { to: "tunnel", name: text } : null;
 }
@@ -12,13 +24,32 @@ export function formatExit(exit: Exit): string {
   return exit.to === "tunnel" ? exit.name : exit.to;
 }
 
+export function namesOf({ tunnels, directAllowed }: Exits): string[] {
+  return [...tunnels, "blocked", ...(directAllowed ? ["direct"] : [])];
+}
+
 /** The exit that a client has asked for. Throws `not_found` if there is no tunnel of that name. */
-export function exitIn(text: string, tunnels: readonly string[]): Exit {
-  const exit = parseExit(text);
-  if (exit === null || (exit.to === "tunnel" && !tunnels.includes(exit.name)))
+export function exitIn(text: string, exits: Exits): Exit {
+  if (text !== "direct") return defaultExitIn(text, exits);
+  if (exits.directAllowed) return { to: "direct" };
+  throw new GatewayError(
+    "forbidden",
+    "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on",
+  );
+}
+
+/** The same for the devices that are not assigned. */
+export function defaultExitIn(text: string, exits: Exits): DefaultExit {
+  if (text === "direct")
+    throw new GatewayError(
+      "bad_request",
+      "exit: direct cannot be the default exit, because every new device would leave outside the tunnel; give it to single devices",
+    );
+  const exit = parseDefaultExit(text);
+  if (exit === null || (exit.to === "tunnel" && !exits.tunnels.includes(exit.name)))
     throw new GatewayError(
       "not_found",
-      `exit: there is no such tunnel; the exits are ${[...tunnels, "blocked"].join(", ")}`,
+      `exit: there is no such tunnel; the exits are ${namesOf(exits).join(", ")}`,
     );
   return exit;
 }

@@ -69,6 +69,18 @@ export class Neighbourhood {
     return null;
   }
 
+  /** The device that uses an address now; null for none, and for a link-local address that several interfaces have. */
+  holderOf(address: Address): Mac | null {
+    const entries = this.macs.flatMap((mac) =>
+      [...(this.devices.get(mac)?.entries.values() ?? [])].map((entry) => ({ mac, ...entry })),
+    );
+    const holders = new Set(
+      entries.filter((entry) => entry.address === address && !entry.isLost).map(({ mac }) => mac),
+    );
+    const [only = null] = holders;
+    return holders.size === 1 ? only : null;
+  }
+
   /** Takes in one change of the table; returns the MAC addresses of the devices that it concerns. */
   take(neighbour: Neighbour): Mac[] {
     const key = keyOf(neighbour);

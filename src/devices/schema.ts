@@ -9,7 +9,7 @@ export const Device = Type.Object(
     name: Type.String({ description: "given by a person, else told by the device; empty if neither" }),
     addresses: Type.Array(Type.String()),
     interface: Type.Union([Type.String(), Type.Null()], { description: "where it was seen last" }),
-    exit: Type.String({ description: "name of a tunnel, or blocked" }),
+    exit: Type.String({ description: "name of a tunnel, blocked, or direct" }),
     assigned: Type.Boolean({ description: "whether a person chose the exit; else it is the default exit" }),
     online: Type.Boolean({ description: "whether it was heard in the last five minutes" }),
     seen_at: Type.Union([Type.String(), Type.Null()], {
@@ -28,16 +28,32 @@ export const DeviceList = Type.Object(
     devices: Type.Array(Device),
     default_exit: Type.String({ description: "exit of the devices that are not assigned" }),
     exits: Type.Array(Type.String(), { description: "the exits that a device can have now" }),
+    direct_allowed: Type.Boolean({
+      description: "whether the operator lets devices leave outside the tunnel",
+    }),
   },
   { additionalProperties: false },
 );
 export type DeviceList = Static<typeof DeviceList>;
 
+/** What `/api/devices/self` answers. */
+export const OwnDevice = Type.Object(
+  {
+    address: Type.String({ description: "from which the request came" }),
+    device: Type.Union([Device, Type.Null()], {
+      description:
+        "the device that has this address; null if the gateway does not know one, as on the gateway itself",
+    }),
+  },
+  { additionalProperties: false },
+);
+export type OwnDevice = Static<typeof OwnDevice>;
+
 /** What a person may give a device. */
 export const DeviceChange = Type.Object(
   {
     name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })),
-    exit: Type.Optional(Type.String({ minLength: 1, description: "name of a tunnel, or blocked" })),
+    exit: Type.Optional(Type.String({ minLength: 1, description: "name of a tunnel, blocked, or direct" })),
   },
   { additionalProperties: false },
 );

@@ -9,6 +9,8 @@ const MOST_AT_ONCE = 50;
 
 interface Deps {
   clock: Pick<Host, "sleep">;
+  /** The ids of all devices. */
+  known: () => ReadonlySet<DeviceId>;
   /** The devices of these ids as they are now; without those that no longer exist. */
   rowsOf: (ids: readonly DeviceId[]) => Promise<readonly DeviceUpdate[]>;
   publish: (update: DeviceUpdate) => void;
@@ -19,6 +21,8 @@ export class Updates {
   private readonly told = new Map<DeviceId, DeviceUpdate>();
   private readonly changed = new Set<DeviceId>();
   private isGathering = false;
+  /** Called after listeners have been told. */
+  onTold = () => {};
 
   constructor(private readonly deps: Deps) {}
 
@@ -36,13 +40,22 @@ export class Updates {
   }
 
   private async tell(): Promise<void> {
+    this.forgetGone();
     const ids = [...this.changed].slice(0, MOST_AT_ONCE);
     for (const id of ids) this.changed.delete(id);
     const rows = await this.deps.rowsOf(ids);
     const byId = new Map<string, DeviceUpdate>(rows.map((row) => [row.id, row]));
     for (const id of ids) this.tellOf(id, byId.get(id));
+    this.onTold();
     this.isGathering = false;
     this.touch([]);
+  }
+
+  /** Invented devices push each other out faster than listeners are told of them. */
+  private forgetGone(): void {
+    const known = this.deps.known();
+    for (const ids of [this.changed, this.told])
+      for (const id of ids.keys()) if (!known.has(id)) ids.delete(id);
   }
 
   private tellOf(id: DeviceId, row: DeviceUpdate | undefined): void {

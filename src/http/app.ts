@@ -45,6 +45,8 @@ export function createApp(gateway: Gateway, options: Options) {
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))
     .use(routesOf(shared, eventSockets))
     .use(docsRoutes(shared, eventSockets));
+  // Otherwise the first request or the start of listening would wait for it.
+  app.compile();
   return { app, eventSockets };
 }
 

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { Type } from "typebox";
-import { DefaultExit, DeviceChange, DeviceList } from "../devices/schema.ts";
+import { parseAddress, unmapped } from "../address.ts";
+import { DefaultExit, DeviceChange, DeviceList, OwnDevice } from "../devices/schema.ts";
 import { answers, Success } from "./answers.ts";
 import { jsonBody, unusedBody } from "./body.ts";
 import { DEVICE_EXAMPLE } from "./examples.ts";
@@ -39,6 +40,17 @@ export function deviceRoutes(gateway: Gateway) {
       response: answers(DeviceList, "the devices of the LAN, by id"),
       detail: { summary: "List the devices", tags: ["Devices"] },
     })
+    .get(
+      "/api/devices/self",
+      async ({ request, server }) => {
+        const address = server?.requestIP(request)?.address ?? "";
+        return { address: shortened(address), device: await gateway.deviceAt(address) };
+      },
+      {
+        response: answers(OwnDevice, "the device that asks"),
+        detail: { summary: "Which device is asking", tags: ["Devices"] },
+      },
+    )
     .put("/api/devices/:id", ({ params: { id }, body }) => assign(id, body), {
       ...PUT,
       params: idPath,
@@ -62,4 +74,10 @@ export function deviceRoutes(gateway: Gateway) {
         detail: { summary: "Choose the exit of all other devices", tags: ["Devices"] },
       },
     );
+}
+
+/** An IPv4 peer of a socket for both families has an IPv4-mapped address. */
+function shortened(address: string): string {
+  const parsed = parseAddress(address);
+  return parsed === null ? address : unmapped(parsed);
 }

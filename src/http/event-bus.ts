@@ -1,4 +1,5 @@
 import type { AlertCode } from "../alert.ts";
+import type { Journal } from "../journal/journal.ts";
 import type { Log } from "../log.ts";
 import type { Host } from "../system/host.ts";
 import type { GatewayEvent } from "./event.ts";
@@ -13,6 +14,8 @@ export class EventBus {
   constructor(
     private readonly clock: Pick<Host, "now">,
     private readonly log: Pick<Log, "warn">,
+    /** Keeps the alerts. */
+    private readonly journal: Pick<Journal, "add">,
   ) {}
 
   subscribe(listener: (event: GatewayEvent) => void): () => void {
@@ -32,6 +35,7 @@ export class EventBus {
     this.alerts += 1;
     if (code === "state_damaged" || code === "list_damaged") this.damage = message;
     this.log.warn(`security_alert ${code}: ${message}`);
+    this.journal.add({ type: "security_alert", code, message });
     const at = new Date(this.clock.now()).toISOString();
     this.publish({ type: "security_alert", payload: { code, message, at } });
   }

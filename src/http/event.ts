@@ -7,7 +7,16 @@ import { Status, TunnelRow } from "../tunnel/schema.ts";
 /** The messages of `/ws` by their `type`. */
 export const EVENTS = {
   status_change: message("status_change", Status, "sent on opening and at every change of state"),
-  tunnel_update: message("tunnel_update", TunnelRow, "sent at every change of state of any tunnel"),
+  tunnel_update: message(
+    "tunnel_update",
+    TunnelRow,
+    "sent at every change of state of any tunnel, and of the number of its devices",
+  ),
+  tunnel_removed: message(
+    "tunnel_removed",
+    Type.Object({ name: Type.String() }, { additionalProperties: false }),
+    "there is no tunnel of this name any more",
+  ),
   server_update: message(
     "server_update",
     Type.Object({ provider: Provider, count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),

@@ -1,4 +1,6 @@
-import type { DeviceChange, DeviceList } from "../devices/schema.ts";
+import type { Checks } from "../checks/schema.ts";
+import type { Device, DeviceChange, DeviceList } from "../devices/schema.ts";
+import type { JournalPage } from "../journal/schema.ts";
 import type { CustomServer, ImportedConfig, Provider, ServerTree, Stored } from "../servers/schema.ts";
 import type { Histogram } from "../tunnel/histogram.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
@@ -30,9 +32,15 @@ export interface Gateway {
   assignDevice(id: string, change: DeviceChange): Promise<void>;
   forgetDevice(id: string): Promise<void>;
   setDefaultExit(exit: string): Promise<void>;
+  /** The device that has this address; null for one that is not known. */
+  deviceAt(address: string): Promise<Device | null>;
+  /** What has happened; the ids are exclusive bounds. */
+  journal(range: { after: number; before: number; most: number }): JournalPage;
   keyPair(): { private_key: string; public_key: string };
   /** Null while the kill switch works as promised; otherwise one line that says why it does not. */
   health(): Promise<string | null>;
+  /** The results of `portcullis check`, some seconds old at most. */
+  checks(): Promise<Checks>;
   /** Calls the listener for each event, in order, until the returned function is called. */
   subscribe(listener: (event: GatewayEvent) => void): () => void;
   figures(): Promise<Figures>;
@@ -49,4 +57,5 @@ export interface Figures {
   connects: Histogram;
   /** The number of known devices by exit. */
   devices: Readonly<Record<string, number>>;
+  directAllowed: boolean;
 }

@@ -13,6 +13,7 @@ const LIMITED_PATHS: readonly (readonly [path: RegExp, endpoint: Endpoint])[] = 
   [/^\/api\/disconnect$/, "connection"],
   [/^\/api\/provider\//, "connection"],
   [/^\/api\/tunnels\//, "connection"],
+  [/^\/api\/devices\/self$/, "general"],
   [/^\/api\/devices\//, "connection"],
   [/^\/api\/default-exit$/, "connection"],
   // Unknown paths under /api too.

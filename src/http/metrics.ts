@@ -73,7 +73,7 @@ function tunnelFamilies({ tunnels }: Figures): Family[] {
   ];
 }
 
-function ownFamilies({ status, alerts, connects, devices }: Figures): Family[] {
+function ownFamilies({ status, alerts, connects, devices, directAllowed }: Figures): Family[] {
   return [
     family(
       "portcullis_connected",
@@ -111,6 +111,12 @@ function ownFamilies({ status, alerts, connects, devices }: Figures): Family[] {
       help: "Known devices of the LAN by exit.",
       samples: Object.entries(devices).map(([exit, value]) => ({ labels: { exit }, value })),
     },
+    family(
+      "portcullis_direct_allowed",
+      "gauge",
+      "1 while the operator lets devices leave outside the tunnel.",
+      Number(directAllowed),
+    ),
     family("portcullis_build_info", "gauge", "The version that runs; always 1.", 1, {
       version,
       bun: Bun.version,

@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { checkRoutes } from "./checks.ts";
 import { customRoutes } from "./custom.ts";
 import { deviceRoutes } from "./devices.ts";
 import type { EventSockets } from "./event-sockets.ts";
@@ -6,6 +7,7 @@ import { eventRoutes } from "./events.ts";
 import type { Gateway } from "./gateway.ts";
 import { healthRoutes } from "./health.ts";
 import { importRoutes } from "./import.ts";
+import { journalRoutes } from "./journal.ts";
 import { keyPairRoutes } from "./keypair.ts";
 import { metricsRoutes } from "./metrics.ts";
 import { providerRoutes } from "./providers.ts";
@@ -25,8 +27,10 @@ export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
     .use(customRoutes(gateway))
     .use(importRoutes(gateway))
     .use(deviceRoutes(gateway))
+    .use(journalRoutes(gateway))
     .use(keyPairRoutes(gateway))
     .use(healthRoutes(gateway))
+    .use(checkRoutes(gateway))
     .use(eventRoutes(eventSockets))
     .use(metricsRoutes(gateway));
 }

@@ -12,6 +12,7 @@ export function singleFlight(gateway: Gateway): Gateway {
   return {
     status: shared(() => gateway.status()),
     health: shared(() => gateway.health()),
+    checks: () => gateway.checks(),
     use: (provider) => write(() => gateway.use(provider)),
     addCustom: (server) => write(() => gateway.addCustom(server)),
     remove: (provider, name) => write(() => gateway.remove(provider, name)),
@@ -30,6 +31,8 @@ export function singleFlight(gateway: Gateway): Gateway {
     assignDevice: (id, change) => write(() => gateway.assignDevice(id, change)),
     forgetDevice: (id) => write(() => gateway.forgetDevice(id)),
     setDefaultExit: (exit) => write(() => gateway.setDefaultExit(exit)),
+    deviceAt: (address) => gateway.deviceAt(address),
+    journal: (range) => gateway.journal(range),
     figures: shared(() => gateway.figures()),
   };
 }

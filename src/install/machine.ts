@@ -78,7 +78,9 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
 export async function remainsIn(host: Host, base: string): Promise<Remains> {
   const present = await namesOfLinks(host);
   return {
-    units: [PATHS.serviceUnit, PATHS.killSwitchUnit].filter(existsSync).map((path) => basename(path)),
+    units: [PATHS.serviceUnit, PATHS.clockUnit, PATHS.killSwitchUnit]
+      .filter(existsSync)
+      .map((path) => basename(path)),
     network: await tunnelsAmong(host, present, base),
     tables: [
       ...((await listTable(host)) === null ? [] : [TABLE]),

@@ -11,11 +11,13 @@ export const PATHS = {
   networkd: "/etc/systemd/networkd.conf.d/portcullis.conf",
   nftables: "/etc/systemd/system/nftables.service.d/portcullis.conf",
   killSwitchUnit: "/etc/systemd/system/portcullis-killswitch.service",
+  clockUnit: "/etc/systemd/system/portcullis-clock.service",
   serviceUnit: "/etc/systemd/system/portcullis.service",
   state: "/var/lib/portcullis",
 } as const;
 
 export const KILL_SWITCH_UNIT = "portcullis-killswitch.service";
+export const CLOCK_UNIT = "portcullis-clock.service";
 export const SERVICE_UNIT = "portcullis.service";
-/** A pattern for both. */
+/** A pattern for all of them. */
 export const UNITS = "portcullis*.service";

@@ -2,10 +2,10 @@ import { join } from "node:path";
 import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "../killswitch/boot-files.ts";
 import { environmentWith, type Given, givenIn } from "./environment.ts";
 import type { Machine } from "./machine.ts";
-import { KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
+import { CLOCK_UNIT, KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
 import type { Plan, Step } from "./step.ts";
 import { sysctlsBefore, sysctlsText } from "./sysctls.ts";
-import { killSwitchUnit, NFTABLES_DROP_IN, serviceUnit } from "./units.ts";
+import { clockUnit, killSwitchUnit, NFTABLES_DROP_IN, serviceUnit } from "./units.ts";
 
 interface Installation {
   machine: Machine;
@@ -38,6 +38,7 @@ export function installPlan({ machine, given, program, packages }: Installation)
       write(join(PATHS.state, BOOT_FOLDER, name), text, BOOT_FILE_MODE),
     ),
     write(PATHS.killSwitchUnit, killSwitchUnit()),
+    write(PATHS.clockUnit, clockUnit()),
     write(PATHS.serviceUnit, serviceUnit()),
     // So that they are loaded now; otherwise the kernel loads them on first use.
     { do: "run", argv: ["systemctl", "restart", "systemd-modules-load.service"], mayFail: true },
@@ -45,7 +46,7 @@ export function installPlan({ machine, given, program, packages }: Installation)
       // Find out whether the kernel refuses the rules before enabling anything.
       ["nft", "-c", "-f", join(PATHS.state, BOOT_FOLDER, BOOT_FILES.firewall)],
       ["systemctl", "daemon-reload"],
-      ["systemctl", "enable", KILL_SWITCH_UNIT, SERVICE_UNIT],
+      ["systemctl", "enable", KILL_SWITCH_UNIT, CLOCK_UNIT, SERVICE_UNIT],
       // No effect if it has run: running again would remove the rules that accept the tunnel's packets.
       ["systemctl", "start", KILL_SWITCH_UNIT],
       ["systemctl", "restart", SERVICE_UNIT],

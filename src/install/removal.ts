@@ -68,6 +68,7 @@ export function filesPlan({ machine, forwarders, keepState }: Omit<Removal, "rem
     ...before.map(({ path, value }): Step => ({ do: "sysctl", path, value })),
     ...[
       PATHS.killSwitchUnit,
+      PATHS.clockUnit,
       PATHS.serviceUnit,
       PATHS.networkd,
       PATHS.nftables,

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { BOOT_FILES, BOOT_FOLDER } from "../killswitch/boot-files.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
-import { KILL_SWITCH_UNIT, PATHS } from "./paths.ts";
+import { CLOCK_UNIT, KILL_SWITCH_UNIT, PATHS } from "./paths.ts";
 
 /**
  * The table for a boot whose ruleset file is missing or broken. It lets nothing out at all, because only the file says
@@ -52,12 +52,59 @@ export const NFTABLES_DROP_IN = `# By default, this unit flushes all tables when
 ExecStop=
 `;
 
+/** Only this unit may set the clock; it does so before the service dials a server. */
+export function clockUnit(): string {
+  return `[Unit]
+Description=Portcullis clock: not earlier than when the tunnel was last up, because servers refuse handshakes from the past
+DefaultDependencies=no
+# The state directory may be on a file system of its own.
+After=local-fs.target
+Wants=time-set.target
+Before=time-set.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=${PATHS.program} restore-clock ${PATHS.state}
+UMask=0077
+LimitCORE=0
+
+CapabilityBoundingSet=CAP_SYS_TIME
+NoNewPrivileges=yes
+ProtectSystem=strict
+# The dash: before the first start there is no such folder.
+ReadWritePaths=-${PATHS.state}
+ProtectHome=yes
+PrivateNetwork=yes
+PrivateDevices=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+KeyringMode=private
+LockPersonality=yes
+RestrictAddressFamilies=AF_UNIX
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service @clock
+SystemCallFilter=~@resources @keyring
+SystemCallErrorNumber=EPERM
+
+[Install]
+WantedBy=sysinit.target
+`;
+}
+
 /** The service, confined to the rights that it needs. */
 export function serviceUnit(): string {
   return `[Unit]
 Description=Portcullis, a WireGuard VPN gateway with a kill switch
-Wants=${KILL_SWITCH_UNIT}
-After=${KILL_SWITCH_UNIT} network-pre.target
+Wants=${KILL_SWITCH_UNIT} ${CLOCK_UNIT}
+After=${KILL_SWITCH_UNIT} ${CLOCK_UNIT} network-pre.target
 StartLimitIntervalSec=0
 
 [Service]

@@ -1,10 +1,13 @@
-import { type Address, contains, familyOf } from "../address.ts";
+import { type Address, contains, familyOf, isLinkLocal } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
-import { among, byFamily, chain, headerOf, namesOf } from "./match.ts";
-import { type FirewallTunnel, MAIN, mainTunnels, type Policy } from "./policy.ts";
+import { DIRECT_MARK } from "../network/slot.ts";
+import { among, byFamily, chain, headerOf, isMarked, namesOf } from "./match.ts";
+import { directDevices, type FirewallTunnel, MAIN, mainTunnels, type Policy } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
 export const DNS = "meta l4proto { tcp, udp } th dport 53";
+/** What a resolver on the gateway answers: also over TLS and QUIC (RFC 7858, RFC 9250). Over HTTPS it looks like a page. */
+export const TO_RESOLVER = "meta l4proto { tcp, udp } th dport { 53, 853 }";
 /** The "recursion desired" bit: set in a query to a resolver, clear in a resolver's own queries to name servers. */
 const OWN_QUERY = "udp dport 53 @th,87,1 1";
 
@@ -22,6 +25,7 @@ export function dnsChains(policy: Policy): string[] {
     chain("redirect_dns", "type nat hook prerouting priority dstnat; policy accept;", [
       'th dport != 53 accept comment "the others are DNS queries"',
       // A resolver on the gateway queries through main.
+      ...redirectDirect(policy),
       ...redirectOn(carrying.filter(({ tunnel }) => tunnel !== MAIN)),
       `${DNS} fib daddr type local socket wildcard { 0, 1 } return comment "queries to a resolver on the gateway are not redirected"`,
       ...redirectOn(mainTunnels(policy)),
@@ -34,15 +38,21 @@ export function dnsChains(policy: Policy): string[] {
       ...carrying.flatMap((tunnel) => redirect(tunnel, lans, `oifname "${tunnel.interface}" ${OWN_QUERY}`)),
       ...toLans.flatMap((to) => current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${DNS}`))),
     ]),
+    keepDnsInside(policy),
   ];
 }
 
 /**
- * The output chain still sees the interface from before the redirection, and NAT the actual one. It sees the first
- * packet; the kernel drops a later one that leaves by another interface than the one it was masqueraded for.
+ * The output chain still sees the interface from before the redirection, and this hook the actual one. Not a NAT chain:
+ * the kernel skips it for a connection that a NAT chain of another program has translated.
  */
-export function keepDnsInside(): string {
-  return `oifname != "lo" ct status dnat ${DNS} drop comment "redirected DNS queries leave only through the tunnel"`;
+function keepDnsInside(policy: Policy): string {
+  const tunnels = policy.carrying.map((tunnel) => tunnel.interface);
+  return chain("keep_dns_inside", "type filter hook postrouting priority filter; policy accept;", [
+    ...among("oifname", tunnels).map((inside) => `${inside} accept comment "inside a tunnel"`),
+    ...permitDirectDns(policy),
+    `oifname != "lo" ct status dnat ${DNS} drop comment "redirected DNS queries leave only through the tunnel"`,
+  ]);
 }
 
 /** Queries that were meant for a resolver on the LAN: the output chain still sees the LAN's interface. */
@@ -62,17 +72,32 @@ export function refuseOthersDns({ lans, carrying }: Policy): string[] {
     others.flatMap(({ zone }) =>
       refuse(
         'comment "a resolver on the gateway would query by another exit"',
-        `${from} ct zone ${zone} ${DNS} `,
+        `${from} ct zone ${zone} ${TO_RESOLVER} `,
       ),
     ),
   );
 }
 
-/** Includes DNS over TLS. */
+function permitDirectDns(policy: Policy): string[] {
+  if (directDevices(policy).length === 0) return [];
+  return [`oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} accept comment "queries of direct devices"`];
+}
+
+/** Queries of direct devices to the gateway, if the uplink has no resolver of that address family. */
+export function refuseDirectDns(policy: Policy): string[] {
+  if (directDevices(policy).length === 0) return [];
+  return among("iifname", namesOf(policy.lans)).flatMap((from) =>
+    refuse(
+      'comment "a resolver on the gateway would query by another exit"',
+      `${from} ${isMarked(DIRECT_MARK)} ${TO_RESOLVER} `,
+    ),
+  );
+}
+
 export function refuseClearDns(lan: Lan): string[] {
   return byFamily("daddr", lan.prefixes).map(
     (to) =>
-      `oifname "${lan.interface}" ${to} meta l4proto { tcp, udp } th dport { 53, 853 } reject comment "a resolver on the LAN would query the internet in clear text"`,
+      `oifname "${lan.interface}" ${to} ${TO_RESOLVER} reject comment "a resolver on the LAN would query the internet in clear text"`,
   );
 }
 
@@ -96,14 +121,40 @@ export function refuseUnansweredDns(
 }
 
 function redirect(tunnel: FirewallTunnel, lans: readonly Lan[], match: string): string[] {
-  const resolvers = resolversInside(tunnel, lans);
+  return redirectTo(resolversInside(tunnel, lans), match, "the tunnel's resolver");
+}
+
+/** Only queries to the gateway itself: a direct device may use any other resolver. */
+function redirectDirect(policy: Policy): string[] {
+  if (directDevices(policy).length === 0) return [];
+  return among("iifname", namesOf(policy.lans)).flatMap((from) =>
+    redirectTo(
+      resolversOutside(policy),
+      `${from} ${isMarked(DIRECT_MARK)} fib daddr type local ${DNS}`,
+      "the uplink's resolver",
+    ),
+  );
+}
+
+function redirectTo(resolvers: readonly Address[], match: string, which: string): string[] {
   return ([4, 6] as const).flatMap((family) => {
     const resolver = resolvers.find((address) => familyOf(address) === family);
     if (resolver === undefined) return [];
     return [
-      `meta nfproto ipv${family} ${match} dnat ${headerOf(family)} to ${resolver} comment "redirected to the tunnel's resolver"`,
+      `meta nfproto ipv${family} ${match} dnat ${headerOf(family)} to ${resolver} comment "redirected to ${which}"`,
     ];
   });
+}
+
+/** Without this machine's own addresses, and without hosts on a LAN that the uplink does not lead to. */
+function resolversOutside({ resolvers, lans, uplink, addresses }: Policy): Address[] {
+  const elsewhere = lans.filter((lan) => lan.interface !== uplink).flatMap(({ prefixes }) => prefixes);
+  return resolvers.filter(
+    (resolver) =>
+      !isLinkLocal(resolver) &&
+      !addresses.includes(resolver) &&
+      !elsewhere.some((prefix) => contains(prefix, resolver)),
+  );
 }
 
 /** Without those that have an address of the LAN: they would be queried in clear text, outside the tunnel. */

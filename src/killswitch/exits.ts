@@ -1,15 +1,16 @@
 import { familyOf } from "../address.ts";
 import { exitMarkOf } from "../network/slot.ts";
-import { DNS } from "./dns.ts";
+import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
+import { TO_RESOLVER } from "./dns.ts";
 import { chain, headerOf, setMark } from "./match.ts";
-import { type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
+import { directDevices, type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
 /** All devices that have an exit of their own. */
 const ASSIGNED = "assigned";
 const OWN_EXIT = "own_exit";
 const BLOCKED = "blocked";
-const NO_TUNNEL = 'comment "the exit is blocked, or its tunnel is down"';
+const NO_TUNNEL = 'comment "the exit is blocked or down"';
 
 /**
  * The devices by exit. A change of exits changes only elements of the sets, unless it is the
@@ -20,18 +21,20 @@ export function deviceSets(policy: Policy): string[] {
   const { devices } = policy;
   if (devices.length === 0) return [];
   const on = (name: string) => devices.filter(({ exit }) => nameOf(exit, policy) === name);
-  return [setOf(ASSIGNED, devices), ...openExits(policy).map((name) => setOf(setFor(name), on(name)))];
+  return [
+    setOf(ASSIGNED, devices),
+    ...openExits(policy).map((name) => setOf(setFor(name), on(name))),
+    ...directZones(policy),
+  ];
 }
 
 /** The chain that leads each assigned device to its exit, and a chain for each exit. */
 export function exits(policy: Policy, blocks: boolean): string[] {
   return [
     ...(policy.devices.length === 0 ? [] : [ownExit(policy)]),
-    ...[...openExits(policy), BLOCKED].map((name) => {
-      const tunnels = tunnelsOf(name, policy);
-      const rules = tunnels.length > 0 ? intoTunnel(tunnels, blocks) : noWay(name, blocks);
-      return chain(chainFor(name), null, rules);
-    }),
+    ...[...openExits(policy), BLOCKED].map((name) =>
+      chain(chainFor(name), null, wayOut(name, policy, blocks)),
+    ),
   ];
 }
 
@@ -65,6 +68,12 @@ function ownExit(policy: Policy): string {
   ]);
 }
 
+function wayOut(name: string, policy: Policy, blocks: boolean): string[] {
+  if (name === DIRECT) return leaveDirectly();
+  const tunnels = tunnelsOf(name, policy);
+  return tunnels.length > 0 ? intoTunnel(tunnels, blocks) : noWay(name, blocks);
+}
+
 function setOf(name: string, devices: Policy["devices"]): string {
   const ids = devices.map(({ id }) => id).sort();
   const elements = ids.length === 0 ? "" : `    elements = { ${ids.join(", ")} }\n`;
@@ -72,20 +81,23 @@ function setOf(name: string, devices: Policy["devices"]): string {
 }
 
 /** Main is among them while it is down: the gateway's own services use it too, and still answer its devices. */
-function openExits({ carrying }: Policy): string[] {
-  return [...new Set([MAIN, ...carrying.map(({ tunnel }) => tunnel)])];
+function openExits(policy: Policy): string[] {
+  const tunnels = new Set([MAIN, ...policy.carrying.map(({ tunnel }) => tunnel)]);
+  return [...tunnels, ...(directDevices(policy).length === 0 ? [] : [DIRECT])];
 }
 
-/** A tunnel that is down or does not exist is as good as blocked. */
+/** A tunnel that is down or does not exist, or an uplink that is down, is as good as blocked. */
 function nameOf(exit: Exit, policy: Policy): string {
-  return exit.to === "tunnel" && openExits(policy).includes(exit.name) ? exit.name : BLOCKED;
+  const name = exit.to === "tunnel" ? exit.name : exit.to;
+  return openExits(policy).includes(name) ? name : BLOCKED;
 }
 
 function chainFor(name: string): string {
   return `exit_${name}`;
 }
 
-function setFor(name: string): string {
+/** The set of the devices on an exit. */
+export function setFor(name: string): string {
   return `on_${name}`;
 }
 
@@ -113,7 +125,7 @@ function intoTunnel(tunnels: readonly FirewallTunnel[], blocks: boolean): string
 function noWay(name: string, blocks: boolean): string[] {
   if (!blocks) return ['accept comment "the kill switch is off"'];
   return [
-    ...(name === MAIN ? [] : refuse(NO_TUNNEL, `${DNS} `)),
+    ...(name === MAIN ? [] : refuse(NO_TUNNEL, `${TO_RESOLVER} `)),
     'fib daddr type { local, broadcast, multicast } accept comment "not for the internet"',
     ...refuse(NO_TUNNEL),
   ];

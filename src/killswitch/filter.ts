@@ -1,5 +1,12 @@
 import type { Lan } from "../network/lan.ts";
-import { permitRedirectedDns, refuseClearDns, refuseOthersDns, refuseUnansweredDns } from "./dns.ts";
+import { forwardDirect, intoUplink } from "./direct.ts";
+import {
+  permitRedirectedDns,
+  refuseClearDns,
+  refuseDirectDns,
+  refuseOthersDns,
+  refuseUnansweredDns,
+} from "./dns.ts";
 import {
   permitDhcp,
   permitDhcpClients,
@@ -8,7 +15,7 @@ import {
   permitNeighbourDiscovery,
   permitPublicNeighbours,
 } from "./link.ts";
-import { byFamily, byPair, chain, fromHosts } from "./match.ts";
+import { among, byFamily, chain, fromHosts, namesOf } from "./match.ts";
 import { type FirewallTunnel, mainTunnels, type Policy, tunnelsOf } from "./policy.ts";
 import { fromPublic, permitRefusals, refuse } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
@@ -24,6 +31,7 @@ export function input(policy: Policy): string {
     permitLoopback("in"),
     ...permitWireGuard("in", policy),
     ...refuseOthersDns(policy),
+    ...refuseDirectDns(policy),
     ...lans.flatMap((lan) => [...permitFromLan(lan), permitDhcpClients("in", lan)]),
     ...permitDhcp("in", policy),
     ...permitNeighbourDiscovery("in", policy),
@@ -36,19 +44,26 @@ export function input(policy: Policy): string {
   ]);
 }
 
-/** Through this machine, by pairs of interfaces. */
+/** Through this machine, by pairs of interfaces. With a rule for each pair, a packet would pass dozens of them. */
 export function forward(policy: Policy): string[] {
   const { lans, carrying: tunnels } = policy;
-  const into = tunnels.flatMap((tunnel) =>
-    lans.map((lan) => [lan.interface, tunnel.interface, `jump into_${tunnel.interface}`] as const),
+  const links = tunnels.map((tunnel) => tunnel.interface);
+  const into = among("iifname", namesOf(lans)).flatMap((from) =>
+    links.map((link) => `oifname "${link}" ${from} jump into_${link}`),
   );
-  const back = into.map(([lan, tunnel]) => [tunnel, lan, `jump ${REPLIES}`] as const);
+  const back = among("iifname", links).flatMap((from) =>
+    among("oifname", namesOf(lans)).map((to) => `${from} ${to} jump ${REPLIES}`),
+  );
+  // The most travelled first.
+  const pairs = [...into.slice(0, 1), ...back, ...into.slice(1)];
   return [
     chain("forward", "type filter hook forward priority filter; policy drop;", [
-      ...byPair([...into, ...back]).map((pair) => `${pair} comment "only between the LAN and the tunnels"`),
+      ...pairs.map((pair) => `${pair} comment "only between the LAN and the tunnels"`),
+      ...forwardDirect(policy),
       ...lans.flatMap((lan) => fromHosts(lan)).flatMap(refuseRest),
       dropForwardedRest(),
     ]),
+    ...intoUplink(policy, [dropUntranslated(), clampSegments(), refuseMidStream()]),
     ...(into.length === 0 ? [] : [...tunnels.map((tunnel) => intoTunnel(tunnel, policy)), repliesToLan()]),
   ];
 }
@@ -133,7 +148,7 @@ function permitIntoTunnel(): string {
 }
 
 function clampSegments(): string {
-  return 'tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu comment "TCP segments are clamped to the tunnel\'s MTU"';
+  return 'tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu comment "TCP segments are clamped to the MTU of the way out"';
 }
 
 /** NAT does not translate resets of connections that conntrack does not know, or neighbour discovery. */
@@ -160,7 +175,7 @@ function dropOtherExits(tunnels: readonly FirewallTunnel[]): string {
 }
 
 function refuseMidStream(): string {
-  return `${MID_STREAM} reject with tcp reset comment "connections of another tunnel are reset"`;
+  return `${MID_STREAM} reject with tcp reset comment "connections of another exit are reset"`;
 }
 
 function refuseRest(from?: string): string[] {

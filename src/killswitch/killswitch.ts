@@ -20,6 +20,7 @@ import { mergedPolicy, type PolicyPart } from "./policy.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import {
   allHold,
+  directIn,
   type Inspection,
   inspectionOf,
   type Part,
@@ -31,6 +32,7 @@ import {
 import { applyRoutes, interfacesTo, rivalOf, routesTo, type TableRoute } from "./routed.ts";
 import {
   applyRules,
+  directRules,
   exceptionRules,
   OWN_NUMBERS,
   type Rule,
@@ -42,7 +44,7 @@ import {
   type ShownRules,
   withoutBarrier,
 } from "./routing-rules.ts";
-import { openRulesetOf, rulesetOf } from "./ruleset.ts";
+import { isUsed, openRulesetOf, rulesetOf } from "./ruleset.ts";
 import { changeElements, listTable, loadTable } from "./table.ts";
 
 interface Wanted {
@@ -77,6 +79,7 @@ const NO_NETWORK: HostNetwork = {
   lanRoutes: [],
   uplinkMtu: 1500,
   ipv6: "on",
+  resolvers: [],
   online: false,
   remarks: [],
 };
@@ -99,7 +102,7 @@ export class KillSwitch {
   private ruled: readonly Rule[] | null = null;
   /** The table has none before the first is needed, except those that an earlier process has left. */
   private routes: readonly TableRoute[] | null = [];
-  /** Whether the echo is known to be spelled like the listing. */
+  /** Whether it is known how a listing spells what was loaded. */
   private compared = false;
   /** Our changes to the table that the kernel has not reported yet. */
   private readonly unreported = new Set<symbol>();
@@ -199,16 +202,17 @@ export class KillSwitch {
     if (!this.watched) this.changed();
     const [table, rules, sysctls] = await Promise.all([
       this.tableFound(),
-      this.rules.get(() => this.queue.add(() => this.readRules())),
+      this.rules.get(() => this.queue.addReading(() => this.readRules())),
       this.sysctls.get(() => readSysctls(this.host, this.network)),
     ]);
-    return inspectionOf({ table: table.parts, rules: rules.parts, sysctls }, fault);
+    const direct = directIn(table.listing);
+    return inspectionOf({ table: table.parts, rules: rules.parts, sysctls, direct }, fault);
   }
 
   /** Reads in turn: otherwise our own replacement of the table would look like an alteration. */
   private tableFound(): Promise<Found["table"]> {
     return this.table.get(async () => {
-      const found = await this.queue.add(() => this.readTable());
+      const found = await this.queue.addReading(() => this.readTable());
       if (!found.asLoaded) this.repairLater();
       return found;
     });
@@ -242,7 +246,7 @@ export class KillSwitch {
 
   private wantedOn(network: HostNetwork): Wanted {
     const policy = mergedPolicy(this.parts, network);
-    const further = [...routedRules(policy.routed), ...exceptionRules(policy)];
+    const further = [...routedRules(policy.routed), ...directRules(policy), ...exceptionRules(policy)];
     const rules = [...rulesFor(network), ...rulesOn(network.ipv6, further)];
     const { lans } = policy;
     const routes = routesTo(policy.routed, network);
@@ -251,7 +255,7 @@ export class KillSwitch {
       lans,
       routes,
       ruleset: openRulesetOf(policy),
-      rules: policy.endpoints.length === 0 ? [] : withoutBarrier(rules),
+      rules: isUsed(policy) ? withoutBarrier(rules) : [],
     };
   }
 
@@ -278,28 +282,27 @@ export class KillSwitch {
     const table = this.loadTable(ruleset);
     // A version before may have left rules that route what is not marked, and a table that does not mark: only the new
     // table works with either.
-    if (this.ruled === null) await table.catch(() => {});
-    const outcomes = await Promise.allSettled([table, this.loadRules(rules)]);
+    const ready = this.ruled === null ? table.catch(() => {}) : null;
+    const comparable = table.then(() => this.assertComparable());
+    const outcomes = await Promise.allSettled([comparable, this.loadRules(rules, ready)]);
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
   /** Replaces the firewall's table in one transaction, unless only devices have moved. */
   private async loadTable(ruleset: string): Promise<void> {
-    if (ruleset === this.loaded?.ruleset || (await this.moveDevices(ruleset))) return;
+    if (this.loaded !== null && (await this.moveDevices(ruleset, this.loaded))) return;
     this.loaded = null;
     const echoed = chainsEchoed(await this.asOwnChange(() => loadTable(this.host, ruleset)));
     const given = chainsListed(ruleset);
     const whole = sameShape(echoed, given);
     // If the echo is incomplete, the expected spelling comes from a listing.
     this.loaded = { ruleset, chains: whole ? echoed : given };
-    if (!this.compared || !whole) await this.assertComparable();
-    this.compared = true;
+    this.compared &&= whole;
   }
 
-  /** Whether only elements of sets differ, and the kernel has taken these. */
-  private async moveDevices(ruleset: string): Promise<boolean> {
-    const { loaded } = this;
-    if (loaded === null) return false;
+  /** Whether at most elements of sets differ, and the kernel has taken these. */
+  private async moveDevices(ruleset: string, loaded: NonNullable<typeof this.loaded>): Promise<boolean> {
+    if (ruleset === loaded.ruleset) return true;
     const given = chainsListed(ruleset);
     const changes = elementChanges(chainsListed(loaded.ruleset), given);
     if (changes === null) return false;
@@ -334,10 +337,10 @@ export class KillSwitch {
     this.routes = (await applyRoutes(this.host, routes)) ? routes : null;
   }
 
-  private async loadRules(rules: readonly Rule[]): Promise<void> {
+  private async loadRules(rules: readonly Rule[], ready: Promise<unknown> | null): Promise<void> {
     if (Bun.deepEquals(rules, this.ruled)) return;
     this.ruled = null;
-    await applyRules(this.host, rules);
+    await applyRules(this.host, rules, ready);
     this.ruled = rules;
   }
 
@@ -379,7 +382,9 @@ export class KillSwitch {
 
   /** If nft echoes rules in a different spelling than it lists them, repairs must not go on for ever. */
   private async assertComparable(): Promise<void> {
+    if (this.compared) return;
     const listing = await listTable(this.host);
+    this.compared = true;
     if (listing === null || this.loaded === null || this.isAsLoaded(listing)) return;
     const listed = chainsListed(listing);
     const as = finalRulesStand(listing) === finalRulesStand(this.loaded.ruleset);

@@ -71,6 +71,11 @@ function elementsIn(text: string): string[] {
   return text === "" ? [] : text.split(", ").sort();
 }
 
+/** None if there is no such set. */
+export function elementsOf(set: string, chains: Chains): readonly string[] {
+  return chains.get(keyOf(set))?.slice(1) ?? [];
+}
+
 export function isSet(key: string): boolean {
   return key.startsWith(OF_SET);
 }

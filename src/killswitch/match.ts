@@ -29,11 +29,6 @@ export function toOneOf(family: 4 | 6, addresses: readonly Address[]): string[] 
   return some.length <= FEW ? some.map((address) => `${field} ${address}`) : [`${field} ${anyOf(some)}`];
 }
 
-/** The same for pairs of the interface that a packet arrives by and the one that it leaves by. */
-export function byPair(verdicts: readonly (readonly [string, string, string])[]): string[] {
-  return verdicts.map(([from, to, verdict]) => `iifname "${from}" oifname "${to}" ${verdict}`);
-}
-
 /**
  * Matches of which one holds for each of these: `ip saddr { … }` for the addresses of a family, and one for each prefix.
  * A set of prefixes seems empty for about a millisecond while the table is replaced (Linux 6.18); a set of addresses

@@ -1,11 +1,12 @@
-import { MAIN_SLOT, slotOf } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { chainsListed } from "./listing.ts";
-import { droppingChains } from "./table.ts";
+import { chainsOfOthers } from "./table.ts";
 
 /** The interfaces that the LAN's packets pass on their way into the tunnel. */
 export interface Passage {
   lans: readonly string[];
+  /** The interfaces that tunnels use. */
+  tunnels: readonly string[];
   /** Base name of the tunnel's interfaces. */
   base: string;
 }
@@ -19,14 +20,15 @@ export interface Obstacle {
 }
 
 /**
- * Chains of other programs (ufw, Docker) that drop forwarded packets by policy and have no rule that accepts the LAN's.
- * Runs one command, and one more for each such chain.
+ * Chains of other programs (ufw, Docker, firewalld) that refuse forwarded packets, by policy or by their last rule, and
+ * have no rule that accepts the LAN's. Runs one command, and one more for each chain of another program on that hook.
  */
 export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacle[]> {
   const obstacles: Obstacle[] = [];
-  for (const chain of await droppingChains(host, ["forward"])) {
+  for (const { chain, drops } of await chainsOfOthers(host, ["forward"])) {
     const [family = "", table = "", name = ""] = chain.split(" ");
     const listing = await host.run(["nft", "-s", "list", "table", family, table]);
+    if (!drops && !refusesRest(listing, name)) continue;
     if (letsThrough(listing, name, passage)) continue;
     obstacles.push({ chain, remedy: remedyFor(listing, { family, table, name }, passage) });
   }
@@ -34,9 +36,8 @@ export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacl
 }
 
 /** Whether the rules that a packet passes in a chain accept what the LAN sends, and the replies. */
-export function letsThrough(listing: string, chain: string, { lans, base }: Passage): boolean {
+export function letsThrough(listing: string, chain: string, { lans, tunnels }: Passage): boolean {
   const rules = rulesFrom(listing, chain).filter(acceptsAnything);
-  const tunnels = slotOf(MAIN_SLOT, base).links;
   const passes = (rule: string, from: string, to: string) =>
     matches(rule, "iif", from) && matches(rule, "oif", to);
   return lans.every((lan) =>
@@ -46,6 +47,12 @@ export function letsThrough(listing: string, chain: string, { lans, base }: Pass
         rules.some((rule) => isFor(rule, "established") && passes(rule, tunnel, lan)),
     ),
   );
+}
+
+/** Whether the last rule of a chain refuses every packet that comes to it. */
+function refusesRest(listing: string, chain: string): boolean {
+  const [last = ""] = chainsListed(listing).get(chain)?.at(-1)?.split(' comment "') ?? [];
+  return /^(counter )?(drop|reject)( with [\w -]+)?$/.test(last);
 }
 
 /** The rules of the chain, and of all chains that it jumps to. */
@@ -61,10 +68,12 @@ function rulesFrom(listing: string, start: string): string[] {
   return reached.flatMap((name) => chains.get(name) ?? []);
 }
 
-/** Whether a rule accepts every packet, not only those of one protocol, port or destination. */
+/** Whether a rule accepts every packet, not only those of one protocol, port, destination or kind. */
 function acceptsAnything(rule: string): boolean {
   const [match = ""] = rule.split(' comment "');
-  return / accept$/.test(` ${match}`) && !/\b(tcp|udp|th|icmpv?6?|l4proto|daddr|mark|limit)\b/.test(match);
+  return (
+    / accept$/.test(` ${match}`) && !/\b(tcp|udp|th|icmpv?6?|l4proto|daddr|mark|limit|status)\b/.test(match)
+  );
 }
 
 function isFor(rule: string, state: "new" | "established"): boolean {

@@ -13,6 +13,8 @@ export class OtherFirewalls {
     alarm: Alarm,
     /** Base name of the tunnel's interfaces. */
     private readonly base: string,
+    /** The interfaces that tunnels use. */
+    private readonly tunnels: () => readonly string[],
   ) {
     this.notice = new Notice(alarm, {
       begins: "forwarding_dropped",
@@ -22,7 +24,7 @@ export class OtherFirewalls {
   }
 
   async look({ lans, ipv6 }: HostNetwork): Promise<void> {
-    const passage = { lans: lans.map((lan) => lan.interface), base: this.base };
+    const passage = { lans: lans.map((lan) => lan.interface), tunnels: this.tunnels(), base: this.base };
     // A failed look, as when a table disappears meanwhile, changes nothing; the next one decides.
     const found = lans.length === 0 ? [] : await obstaclesTo(this.host, passage).catch(() => null);
     if (found === null) return;

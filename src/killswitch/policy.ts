@@ -26,11 +26,19 @@ export interface Policy {
   /** The most specific first. */
   routed: readonly RoutedPrefix[];
   /** Of the devices that are not assigned. */
-  defaultExit: Exit;
+  defaultExit: DefaultExit;
+  /** Whether the uplink has a carrier and a default route. */
+  online: boolean;
+  /** The resolvers that the system uses outside the tunnels. */
+  resolvers: readonly Address[];
 }
 
-/** Where a device's traffic leaves. Nothing leaves by a tunnel that is not up or does not exist. */
-export type Exit = { to: "tunnel"; name: string } | { to: "blocked" };
+/**
+ * Where a device's traffic leaves. Nothing leaves by a tunnel that is not up or does not exist. `direct` is the uplink,
+ * outside the tunnels, and only for devices that are named: never the default exit.
+ */
+export type Exit = DefaultExit | { to: "direct" };
+export type DefaultExit = { to: "tunnel"; name: string } | { to: "blocked" };
 
 /** A device of the LAN with an exit of its own. */
 export interface AssignedDevice {
@@ -41,7 +49,7 @@ export interface AssignedDevice {
 /** A network behind another router of the LAN, which a person has declared. */
 export interface RoutedPrefix {
   prefix: Prefix;
-  exit: Exit;
+  exit: DefaultExit;
 }
 
 /**
@@ -56,18 +64,21 @@ export interface PolicyPart {
   devices?: Policy["devices"];
   /** Those that no route leads to have no effect. */
   routed?: readonly RoutedPrefix[];
-  defaultExit?: Exit;
+  defaultExit?: DefaultExit;
 }
 
 /** The tunnel for the gateway's own traffic, and for that of the LAN which has no other exit. */
 export const MAIN = "main";
 
 /** What a policy needs of the machine's own network. */
-type Network = Pick<HostNetwork, "lans" | "uplink" | "uplinkPrefixes" | "addresses" | "lanRoutes">;
+type Network = Pick<
+  HostNetwork,
+  "lans" | "uplink" | "uplinkPrefixes" | "addresses" | "lanRoutes" | "online" | "resolvers"
+>;
 
 /** The policy that meets the needs of all owners, in any order. */
 export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Network): Policy {
-  const { uplink, uplinkPrefixes, addresses } = network;
+  const { uplink, uplinkPrefixes, addresses, online, resolvers } = network;
   const sorted = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1));
   const owned = sorted.map(([, part]) => part);
   const tunnelsIn = (kind: "endpoints" | "carrying") =>
@@ -82,6 +93,8 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     uplink,
     uplinkPrefixes,
     addresses,
+    online,
+    resolvers,
     endpoints,
     carrying: tunnelsIn("carrying"),
     lookups: owned.flatMap(({ lookup = [] }) => lookup),
@@ -108,6 +121,11 @@ export function tunnelsOf(name: string, { carrying }: Pick<Policy, "carrying">):
 /** Those that the gateway itself uses, whatever the default exit. */
 export function mainTunnels(policy: Pick<Policy, "carrying">): readonly FirewallTunnel[] {
   return tunnelsOf(MAIN, policy);
+}
+
+/** The devices that leave by the uplink now. Without a carrier nothing answers there, so they are refused at once. */
+export function directDevices({ devices, uplink, online }: Policy): readonly AssignedDevice[] {
+  return uplink === null || !online ? [] : devices.filter(({ exit }) => exit.to === "direct");
 }
 
 /** Main comes first. */

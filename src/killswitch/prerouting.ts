@@ -1,6 +1,6 @@
 import type { Lan } from "../network/lan.ts";
 import { exitMarkOf, REFUSAL_MARK } from "../network/slot.ts";
-import { DNS } from "./dns.ts";
+import { TO_RESOLVER } from "./dns.ts";
 import { byDevice, byPrefix, exits } from "./exits.ts";
 import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
@@ -100,7 +100,7 @@ function forGateway({ addresses }: Policy, family: 4 | 6): string[] {
 
 /** DNS queries leave by the exit of their device. */
 function toGateway(policy: Policy): string {
-  const match = `${isMarked(REFUSAL_MARK, "!=")} ${DNS}`;
+  const match = `${isMarked(REFUSAL_MARK, "!=")} ${TO_RESOLVER}`;
   return chain(TO_GATEWAY, null, [...byPrefix(policy, [4, 6], `${match} `), ...byDevice(policy, match)]);
 }
 

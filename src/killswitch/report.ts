@@ -1,12 +1,16 @@
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
-import { chainsListed, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
+import { DIRECT } from "./direct.ts";
+import { setFor } from "./exits.ts";
+import { chainsListed, elementsOf, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
 import {
+  DIRECT_RULES,
   isRoutedRule,
   OWN_NUMBERS,
   type Rule,
   readAllRules,
   ruleDifferences,
+  rulesOn,
   type ShownRules,
 } from "./routing-rules.ts";
 import { listTable } from "./table.ts";
@@ -25,6 +29,8 @@ export interface Inspection {
   /** Either layer alone blocks all traffic outside the tunnel. */
   firewall: boolean;
   routing: boolean;
+  /** How many devices may leave outside the tunnel, because the operator allows it. */
+  direct: number;
   parts: Part[];
 }
 
@@ -43,6 +49,7 @@ export interface Found {
   table: readonly Part[];
   rules: readonly Part[];
   sysctls: SysctlParts;
+  direct: number;
 }
 
 export interface SysctlParts {
@@ -58,18 +65,29 @@ export async function inspect(host: Host, expected: Expectation): Promise<Inspec
     readSysctls(host, expected.network),
   ]);
   const table = tableParts(listing, expected.isAsLoaded);
-  // Which of them there should be is known to the service only.
-  const rules = ruleParts({ ours: ours.filter((rule) => !isRoutedRule(rule)), ahead }, expected);
-  return inspectionOf({ table, rules, sysctls }, expected.fault);
+  const direct = directIn(listing);
+  const more = direct === 0 ? [] : rulesOn(expected.network.ipv6, DIRECT_RULES);
+  // Which rules to routed networks there should be is known to the service only.
+  const rules = { ours: ours.filter((rule) => !isRoutedRule(rule)), ahead };
+  const parts = ruleParts(rules, { ...expected, rules: [...expected.rules, ...more] });
+  return inspectionOf({ table, rules: parts, sysctls, direct }, expected.fault);
 }
 
-export function inspectionOf({ table, rules, sysctls }: Found, fault: string | null): Inspection {
+/** How many devices a listing of the table lets out of the tunnel. */
+export function directIn(listing: string | null): number {
+  return elementsOf(setFor(DIRECT), chainsListed(listing ?? "")).length;
+}
+
+export function inspectionOf({ table, rules, sysctls, direct }: Found, fault: string | null): Inspection {
   const { redirects, forwarding } = sysctls;
   const firewall = allHold(table);
   const routing = allHold(rules) && redirects.holds;
   const last = part("last change", fault === null, "is in the kernel", `failed: ${fault}`);
-  const parts = [...table, ...rules, redirects, last, forwarding];
-  return { stands: firewall && routing && last.holds, firewall, routing, parts };
+  const some = direct === 1 ? "1 leaves" : `${direct} leave`;
+  const allowed = direct === 0 ? "none leaves" : `${some}, as the operator allows,`;
+  const directs = part("direct devices", true, `${allowed} outside the tunnel`, "");
+  const parts = [...table, ...rules, redirects, last, forwarding, directs];
+  return { stands: firewall && routing && last.holds, firewall, routing, direct, parts };
 }
 
 export function allHold(parts: readonly Part[]): boolean {

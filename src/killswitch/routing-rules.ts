@@ -2,6 +2,7 @@ import { type Address, familyOf, type Prefix, prefixOf } from "../address.ts";
 import { type HostNetwork, type Ipv6, ipv6Of } from "../network/host-network.ts";
 import {
   ANY_SLOT_MASK,
+  DIRECT_MARK,
   exitMarkOf,
   MAIN_SLOT,
   MARK_MASK,
@@ -12,7 +13,7 @@ import {
   tableOf,
 } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
-import type { Exemption, Lookup, Policy } from "./policy.ts";
+import { directDevices, type Exemption, type Lookup, type Policy } from "./policy.ts";
 
 /** No link has more addresses than the largest private network. */
 const SHORTEST_LINK_PREFIX = 8;
@@ -44,6 +45,8 @@ const PRIORITY = {
   routed: 35,
   dhcp: 40,
   lan: 50,
+  direct: 55,
+  noDirect: 57,
   exit: 60,
   noExit: 70,
   own: 80,
@@ -151,10 +154,30 @@ export function rulesOn(ipv6: Ipv6, rules: readonly Rule[]): Rule[] {
   return rules.filter((rule) => rule.family === 4 || ipv6 !== "missing");
 }
 
+/** What blocks. */
+const BARRIER: readonly number[] = [PRIORITY.noDirect, PRIORITY.noExit, PRIORITY.nothing];
+
 /** The rules without what blocks, for a tunnel while the operator has turned the kill switch off. */
 export function withoutBarrier(rules: readonly Rule[]): Rule[] {
-  return rules.filter(({ priority }) => priority !== PRIORITY.noExit && priority !== PRIORITY.nothing);
+  return rules.filter(({ priority }) => !BARRIER.includes(priority));
 }
+
+/**
+ * For direct devices, and for reverse-path filtering of the replies to them; none if there is no such device. The
+ * gateway's own programs have no such mark.
+ */
+export function directRules(policy: Policy): Rule[] {
+  return directDevices(policy).length === 0 ? [] : DIRECT_RULES;
+}
+
+/** What the machine's own routes do not take must not reach the rules of tunnels. */
+export const DIRECT_RULES: Rule[] = (["lookup main", "unreachable"] as const).flatMap((action) =>
+  ([4, 6] as const).map((family) => ({
+    family,
+    priority: action === "unreachable" ? PRIORITY.noDirect : PRIORITY.direct,
+    text: `fwmark ${hex(DIRECT_MARK)}/${hex(MARK_MASK)} ${action}`,
+  })),
+);
 
 /** For what leaves outside the tunnel for a moment. The kernel refuses a second rule like the first. */
 export function exceptionRules({ lookups, exemptions }: Pick<Policy, "lookups" | "exemptions">): Rule[] {
@@ -207,9 +230,13 @@ export function foreignAmong(rules: readonly Rule[]): Rule[] {
   return isOurs ? [] : own;
 }
 
-/** Replaces our rules in the kernel by `wanted`, and returns the number of changes. */
-export async function applyRules(host: Host, wanted: readonly Rule[]): Promise<number> {
-  const present = await readRules(host);
+/** Replaces our rules in the kernel by `wanted`, not before `ready` has resolved; returns the number of changes. */
+export async function applyRules(
+  host: Host,
+  wanted: readonly Rule[],
+  ready: Promise<unknown> | null = null,
+): Promise<number> {
+  const [present] = await Promise.all([readRules(host), ready]);
   const changes = ([4, 6] as const).map((family) =>
     ruleChanges(
       present.filter((rule) => rule.family === family),

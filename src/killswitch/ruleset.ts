@@ -1,7 +1,8 @@
+import { markDirectReplies } from "./direct.ts";
 import { dnsChains } from "./dns.ts";
 import { deviceSets } from "./exits.ts";
 import { forward, input, output } from "./filter.ts";
-import type { Policy } from "./policy.ts";
+import { directDevices, type Policy } from "./policy.ts";
 import { openPrerouting, prerouting } from "./prerouting.ts";
 import { sourceNat } from "./source-nat.ts";
 import { refuseUnrouted } from "./strangers.ts";
@@ -18,7 +19,7 @@ export function rulesetOf(policy: Policy): string {
     ...deviceSets(policy),
     ...prerouting(policy),
     ...refuseUnrouted(policy),
-    ...tunnelChains(policy),
+    ...exitChains(policy),
     input(policy),
     ...forward(policy),
     output(policy),
@@ -26,17 +27,29 @@ export function rulesetOf(policy: Policy): string {
 }
 
 /**
- * What a tunnel needs to carry traffic, and nothing that blocks: the operator has turned the kill switch off. Without
- * a tunnel there is no table.
+ * What tunnels and direct devices need to carry traffic, and nothing that blocks: the operator has turned the kill
+ * switch off. Without either there is no table.
  */
 export function openRulesetOf(policy: Policy): string {
-  return policy.endpoints.length === 0
-    ? REPLACE
-    : tableOf([...deviceSets(policy), ...openPrerouting(policy), ...tunnelChains(policy)]);
+  return isUsed(policy)
+    ? tableOf([...deviceSets(policy), ...openPrerouting(policy), ...exitChains(policy)])
+    : REPLACE;
 }
 
-function tunnelChains(policy: Policy): string[] {
-  return policy.carrying.length === 0 ? [] : [rawOutput(policy), ...dnsChains(policy), sourceNat(policy)];
+/** Whether there is a tunnel, or a direct device. */
+export function isUsed(policy: Policy): boolean {
+  return policy.endpoints.length > 0 || directDevices(policy).length > 0;
+}
+
+function exitChains(policy: Policy): string[] {
+  const { carrying } = policy;
+  if (carrying.length === 0 && directDevices(policy).length === 0) return [];
+  return [
+    ...(carrying.length === 0 ? [] : [rawOutput(policy)]),
+    ...markDirectReplies(policy),
+    ...dnsChains(policy),
+    sourceNat(policy),
+  ];
 }
 
 function tableOf(chains: readonly string[]): string {

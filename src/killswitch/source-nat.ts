@@ -1,4 +1,4 @@
-import { keepDnsInside } from "./dns.ts";
+import { masqueradeDirect } from "./direct.ts";
 import { among, chain } from "./match.ts";
 import type { Policy } from "./policy.ts";
 
@@ -6,12 +6,12 @@ import type { Policy } from "./policy.ts";
 const BEFORE_OTHERS = "srcnat - 10";
 
 /** Behind routing, for the first packet of each connection. */
-export function sourceNat({ carrying }: Policy): string {
-  const tunnels = carrying.map((tunnel) => tunnel.interface);
+export function sourceNat(policy: Policy): string {
+  const tunnels = policy.carrying.map((tunnel) => tunnel.interface);
   return chain("source_nat", `type nat hook postrouting priority ${BEFORE_OTHERS}; policy accept;`, [
     ...among("oifname", tunnels).map(
       (inside) => `${inside} masquerade comment "the server accepts only the tunnel's address"`,
     ),
-    keepDnsInside(),
+    ...masqueradeDirect(policy),
   ]);
 }

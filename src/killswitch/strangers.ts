@@ -1,7 +1,7 @@
 import type { Lan } from "../network/lan.ts";
 import { REFUSAL_MARK } from "../network/slot.ts";
 import { among, chain, isMarked, namesOf, outsideOf, setMark } from "./match.ts";
-import type { FirewallTunnel, Policy } from "./policy.ts";
+import { directDevices, type FirewallTunnel, type Policy } from "./policy.ts";
 
 const PUBLIC = "ip6 saddr 2000::/3";
 /** A NAT chain after the redirection of DNS does not see what was redirected. */
@@ -34,12 +34,13 @@ export function dropOtherAddressees(tunnel: FirewallTunnel): string[] {
  * has no tunnel is refused before. A NAT chain sees the first packet of each connection, and no other can be without a
  * route.
  */
-export function refuseUnrouted({ lans, carrying }: Policy): string[] {
-  if (carrying.length === 0) return [];
+export function refuseUnrouted(policy: Policy): string[] {
+  const { lans, carrying } = policy;
+  if (carrying.length === 0 && directDevices(policy).length === 0) return [];
   const hook = `nat hook prerouting priority ${BEFORE_REDIRECTION}`;
   // A destination without a route is "unicast" for IPv4 and "unreachable" for IPv6.
   const unrouted = "fib daddr . mark oif missing fib daddr type { unicast, unreachable }";
-  const comment = 'comment "no tunnel has a route to this destination"';
+  const comment = 'comment "the exit has no route to this destination"';
   return among("iifname", namesOf(lans)).flatMap((from) => [
     chain("refuse_unrouted", `type ${hook}; policy accept;`, [
       `${from} ${unrouted} goto unrouted ${comment}`,

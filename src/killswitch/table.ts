@@ -12,9 +12,15 @@ export function listTable(host: Host): Promise<string | null> {
   return host.run(["nft", ...SPELLING, "list", "table", ...TABLE.split(" ")]).catch(() => null);
 }
 
+/**
+ * The end of the echo. The kernel reports the new generation after the commit; then the end of `nft` waits until the
+ * kernel has freed the former table (nf_tables_api.c, `nft_rcv_nl_event`), which takes some 8 ms.
+ */
+const COMMITTED = "\n# new generation ";
+
 /** Replaces the table by that of `ruleset`; returns nft's echo, in the spelling of `listTable`. */
 export function loadTable(host: Host, ruleset: string): Promise<string> {
-  return host.run(["nft", "-e", ...SPELLING, "-f", "-"], { stdin: ruleset });
+  return host.run(["nft", "-e", ...SPELLING, "-f", "-"], { stdin: ruleset, until: COMMITTED });
 }
 
 /** Changes elements of the table's sets in one transaction. */
@@ -31,11 +37,23 @@ const FAMILIES = ["ip", "ip6", "inet"];
 
 /** Chains of other programs (ufw, Docker) that drop by policy, as family, table and name. */
 export async function droppingChains(host: Host, hooks = ["forward", "input"]): Promise<string[]> {
+  const chains = await chainsOfOthers(host, hooks);
+  return chains.filter(({ drops }) => drops).map(({ chain }) => chain);
+}
+
+/** Other programs' chains on these hooks, as family, table and name, and whether they drop by policy. */
+export async function chainsOfOthers(
+  host: Host,
+  hooks: readonly string[],
+): Promise<{ chain: string; drops: boolean }[]> {
   const json = await host.run(["nft", "-j", "list", "chains"]);
   const { nftables } = JSON.parse(json || '{"nftables":[]}') as { nftables: Listed[] };
   return nftables
     .flatMap(({ chain }) => (chain === undefined ? [] : [chain]))
-    .filter(({ hook = "", policy }) => policy === "drop" && hooks.includes(hook))
+    .filter(({ hook = "" }) => hooks.includes(hook))
     .filter(({ family, table }) => FAMILIES.includes(family) && `${family} ${table}` !== TABLE)
-    .map(({ family, table, name }) => `${family} ${table} ${name}`);
+    .map(({ family, table, name, policy }) => ({
+      chain: `${family} ${table} ${name}`,
+      drops: policy === "drop",
+    }));
 }

@@ -4,6 +4,7 @@ import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { type Cable, type Lan, lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";
 import { type LanRoute, lanRoutesIn, type ShownRoute } from "./lan-routes.ts";
+import { nameserversOf } from "./nameservers.ts";
 import { allLinks } from "./slot.ts";
 
 /** The machine's own network. */
@@ -21,6 +22,8 @@ export interface HostNetwork {
   /** In bytes. */
   uplinkMtu: number;
   ipv6: Ipv6;
+  /** The resolvers outside this machine that the system uses. */
+  resolvers: readonly Address[];
   /** Whether the uplink has a carrier and a default route. Without them a tunnel is unlikely, not impossible. */
   online: boolean;
   /** For people: what was unusual in finding the LAN. */
@@ -50,16 +53,18 @@ export interface Reading {
   /** The machine's own routes. */
   routes: readonly ShownRoute[];
   ipv6: Ipv6;
+  resolvers: readonly Address[];
 }
 
 /** Reads only. */
 export async function readNetwork(host: Host): Promise<Reading> {
-  const [addresses, routes, ipv6] = await Promise.all([
+  const [addresses, routes, ipv6, resolvers] = await Promise.all([
     host.run(["ip", "-j", "address", "show"]),
     routesOf(host),
     ipv6Of(host),
+    nameserversOf(host),
   ]);
-  return { addresses: JSON.parse(addresses) as ShownLink[], routes, ipv6 };
+  return { addresses: JSON.parse(addresses) as ShownLink[], routes, ipv6, resolvers };
 }
 
 /** Whether an earlier process has left an interface of a tunnel. */
@@ -82,7 +87,7 @@ export async function hostNetworkOf(
 
 /** The same, from what has been read. */
 export function networkIn(
-  { addresses, routes: shown, ipv6 }: Reading,
+  { addresses, routes: shown, ipv6, resolvers }: Reading,
   settings: Pick<Settings, "interface" | "lan" | "uplink">,
   roles: Roles = NO_ROLES,
 ): HostNetwork {
@@ -107,6 +112,7 @@ export function networkIn(
     uplinkPrefixes: found === undefined ? [] : prefixesOf(cableOf(found)),
     uplinkMtu: found?.mtu ?? ETHERNET_MTU,
     ipv6,
+    resolvers,
     online: hasCarrier(found) && routes.some(({ dev, isLive }) => isLive && dev === uplink),
   };
 }

@@ -1,5 +1,7 @@
 /** The kernel resources that belong to one tunnel. */
 export interface Slot {
+  /** From 0. */
+  number: number;
   /** Two interfaces, so that a switch can connect to the next server while the previous one still carries traffic. */
   links: readonly [string, string];
   /** Conntrack zones of the two; never 0, the zone of everything outside the tunnels. */
@@ -29,6 +31,12 @@ const FIRST_TABLE = 20556;
  */
 export const REFUSAL_MARK = 0x104d;
 
+/**
+ * Not a slot's either: the mark of what a device with the exit `direct` sends and gets. Its lowest bit is set, which is
+ * clear in all marks of slots.
+ */
+export const DIRECT_MARK = 0x104f;
+
 /** The slot of the tunnel `main`. */
 export const MAIN_SLOT = 0;
 
@@ -48,10 +56,11 @@ export function allLinks(base: string): string[] {
   return allSlots(base).flatMap(({ links }) => links);
 }
 
-/** The slot with that number, from 0; `base` is the base name of all tunnels' interfaces. */
+/** The slot with that number; `base` is the base name of all tunnels' interfaces. */
 export function slotOf(number: number, base: string): Slot {
   const first = 2 * number;
   return {
+    number,
     links: [`${base}${first}`, `${base}${first + 1}`],
     zones: [first + 1, first + 2],
     table: tableOf(number),

@@ -1,6 +1,9 @@
 import { join } from "node:path";
+import type { Changes } from "../backup/changes.ts";
 import type { Contents } from "../backup/contents.ts";
 import type { Permissions, Restored } from "../backup/restore.ts";
+import type { Checks } from "../checks/schema.ts";
+import type { Direct } from "../devices/direct.ts";
 import { messageOf } from "../errors.ts";
 import type { Inspection } from "../killswitch/report.ts";
 import type { Log } from "../log.ts";
@@ -11,7 +14,7 @@ import { type Answers, answerOn, askOn } from "./socket.ts";
 
 /**
  * Requests that only the operator may send to the running service, each with its argument and its answer. The kill
- * switch is turned off here and nowhere else, and keys and credentials only travel this way, out of reach of browsers
+ * switch is turned off, and devices are let outside the tunnel, here and nowhere else, and keys and credentials only travel this way, out of reach of browsers
  * and LAN clients.
  */
 // A type, not an interface: only a type fits the socket's record of requests.
@@ -19,7 +22,14 @@ export type OperatorRequests = {
   killswitch: [given: null, answer: Inspection];
   "killswitch/on": [null, null];
   "killswitch/off": [null, null];
+  direct: [null, Direct];
+  "direct/on": [null, Direct];
+  "direct/off": [null, Direct];
+  /** The checks, and the names that a report must not contain. */
+  report: [null, { checks: Checks; names: string[] }];
   backup: [null, Contents];
+  /** The argument is a backup's contents. */
+  "restore/changes": [unknown, Changes];
   restore: [{ contents: unknown; may: Permissions }, Restored];
   "servers/update": [{ force: boolean }, Updated];
   account: [null, ShownAccount];

@@ -1,16 +1,18 @@
+import { type Home, portsOf } from "./cables.ts";
 import { lines } from "./lines.ts";
-import { type Arms, INTERNET, LAN, type Namespaces, ROUTER, TUNNEL, UPLINK, VPN } from "./topology.ts";
+import { type Arms, type Computer, INTERNET, LAN, ROUTER, TUNNEL, UPLINK, VPN } from "./topology.ts";
 
 /** The `ip -batch` text for each namespace, once the cables exist. */
-export function addressesOf(ns: Namespaces, arms: Arms): [namespace: string, batch: string][] {
+export function addressesOf(home: Home): [namespace: string, batch: string][] {
+  const { namespaces: ns, arms, computers } = home;
   return [
-    [ns.client, clientAddresses()],
+    ...computers.map((each): [string, string] => [each.namespace, computerAddresses(each)]),
     [ns.gateway, gatewayAddresses(arms)],
     [ns.router, routerAddresses(arms)],
     [ns.internet, internetAddresses()],
     [ns.vpn1, vpnAddresses(VPN.vpn1)],
     [ns.vpn2, vpnAddresses(VPN.vpn2)],
-    [ns.switch, switchPorts(arms)],
+    [ns.switch, switchPorts(home)],
   ];
 }
 
@@ -22,11 +24,17 @@ export function vpnTunnel(link: string): string {
   ]);
 }
 
-function clientAddresses(): string {
+/** Makes a computer look up the gateway's MAC addresses, from which the gateway learns the computer's. */
+export function greeting(): string {
+  return lines([LAN.gateway4, LAN.gateway6].map((gateway) => `neigh add ${gateway} dev lan0 use`));
+}
+
+function computerAddresses({ mac, v4, v6 }: Computer): string {
   return lines([
     "link set lo up",
-    `address add ${LAN.client4}/24 dev lan0`,
-    `address add ${LAN.client6}/64 dev lan0 nodad`,
+    `link set lan0 address ${mac}`,
+    `address add ${v4}/24 dev lan0`,
+    `address add ${v6}/64 dev lan0 nodad`,
     "link set lan0 up",
     `route add default via ${LAN.gateway4}`,
     `route add default via ${LAN.gateway6}`,
@@ -105,17 +113,15 @@ function homePrefixes6(): string[] {
   return [LAN.prefix6, UPLINK.prefix6].map((prefix) => `route add ${prefix} via ${ROUTER.public6}`);
 }
 
-function switchPorts(arms: Arms): string {
-  const ports = ["gateway", "router", ...(arms === 1 ? ["client"] : [])].flatMap((port) => [
-    `link set dev ${port} master switch`,
-    `link set dev ${port} up`,
-  ]);
+function switchPorts(home: Home): string {
   return lines([
-    // Long enough that the switch never forgets a port's addresses and floods frames to other ports.
-    "link add name switch type bridge mcast_snooping 0 ageing_time 100000000",
-    ...ports,
+    ...Object.entries(portsOf(home)).flatMap(([name, ports]) => [
+      // Long enough that the switch never forgets a port's addresses and floods frames to other ports.
+      `link add name ${name} type bridge mcast_snooping 0 ageing_time 100000000`,
+      ...ports.flatMap((port) => [`link set dev ${port} master ${name}`, `link set dev ${port} up`]),
+      `link set dev ${name} up`,
+    ]),
     // Frames for the gateway or the client never appear at the router's port, where the sniffer listens.
     "link set dev router type bridge_slave flood off",
-    "link set dev switch up",
   ]);
 }

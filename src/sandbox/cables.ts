@@ -1,21 +1,28 @@
 import { lines } from "./lines.ts";
-import type { Arms, Namespaces } from "./topology.ts";
+import type { Arms, Computer, Namespaces } from "./topology.ts";
+
+/** What the cables connect. */
+export interface Home {
+  namespaces: Namespaces;
+  arms: Arms;
+  computers: readonly Computer[];
+}
 
 /** One cable: a link in one namespace, and its other end in another. */
 type Cable = [namespace: string, link: string, otherNamespace: string, otherLink: string];
 
 /** The `ip -batch` text that creates all cables of the sandbox. */
-export function cableText(ns: Namespaces, arms: Arms): string {
+export function cableText(home: Home): string {
   return lines(
-    cablesOf(ns, arms).map(
+    cablesOf(home).map(
       ([a, left, b, right]) => `link add ${left} netns ${a} type veth peer ${right} netns ${b}`,
     ),
   );
 }
 
 /** The ends of all cables, by namespace. */
-export function linksOf(ns: Namespaces, arms: Arms): Map<string, string[]> {
-  const ends = cablesOf(ns, arms).flatMap(([a, left, b, right]) => [
+export function linksOf(home: Home): Map<string, string[]> {
+  const ends = cablesOf(home).flatMap(([a, left, b, right]) => [
     { namespace: a, link: left },
     { namespace: b, link: right },
   ]);
@@ -23,20 +30,37 @@ export function linksOf(ns: Namespaces, arms: Arms): Map<string, string[]> {
   return new Map([...grouped].map(([namespace, group]) => [namespace, group.map((end) => end.link)]));
 }
 
-function cablesOf(ns: Namespaces, arms: Arms): Cable[] {
-  const outside: Cable[] = [
+/**
+ * The ports of the switches, by switch. With two network cards the computers are not at the router's switch: a single
+ * one is connected to the gateway, and several have a switch of their own.
+ */
+export function portsOf({ arms, computers }: Home): Record<string, string[]> {
+  const ports = computers.map(portOf);
+  if (arms === 1) return { switch: ["gateway", "router", ...ports] };
+  return { switch: ["gateway", "router"], ...(ports.length > 1 && { home: ["lan", ...ports] }) };
+}
+
+function cablesOf(home: Home): Cable[] {
+  const { namespaces: ns, arms } = home;
+  return [
     [ns.router, "wan0", ns.internet, "router"],
     [ns.vpn1, "wan0", ns.internet, "vpn1"],
     [ns.vpn2, "wan0", ns.internet, "vpn2"],
     [ns.router, "lan0", ns.switch, "router"],
+    [ns.gateway, arms === 1 ? "lan0" : "wan0", ns.switch, "gateway"],
+    ...lanCables(home),
   ];
-  const oneCard: Cable[] = [
-    [ns.gateway, "lan0", ns.switch, "gateway"],
-    [ns.client, "lan0", ns.switch, "client"],
+}
+
+function lanCables(home: Home): Cable[] {
+  const { namespaces: ns, arms, computers } = home;
+  if (arms === 2 && computers.length === 1) return [[ns.client, "lan0", ns.gateway, "lan0"]];
+  return [
+    ...(arms === 2 ? [[ns.gateway, "lan0", ns.switch, "lan"] satisfies Cable] : []),
+    ...computers.map((each): Cable => [each.namespace, "lan0", ns.switch, portOf(each)]),
   ];
-  const twoCards: Cable[] = [
-    [ns.gateway, "wan0", ns.switch, "gateway"],
-    [ns.client, "lan0", ns.gateway, "lan0"],
-  ];
-  return [...outside, ...(arms === 1 ? oneCard : twoCards)];
+}
+
+function portOf({ name }: Computer): string {
+  return name.toLowerCase();
 }

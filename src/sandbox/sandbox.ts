@@ -1,17 +1,25 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Host, Watch } from "../system/host.ts";
 import { commandIn, LinuxHost } from "../system/linux.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
-import { addressesOf, vpnTunnel } from "./addresses.ts";
+import { addressesOf, greeting, vpnTunnel } from "./addresses.ts";
 import { cableText, linksOf } from "./cables.ts";
 import { type SandboxFiles, writeFiles } from "./files.ts";
 import { routerRules, vpnRules } from "./nat.ts";
 import { makeServers, serverConfig, type VpnServer } from "./server.ts";
 import { claimId, remove, sweep } from "./sweep.ts";
 import { sysctlsOf } from "./sysctls.ts";
-import { type Arms, LAN, type Namespaces, namespacesOf, ROUTER } from "./topology.ts";
+import {
+  type Arms,
+  type Computer,
+  computersOf,
+  LAN,
+  type Namespaces,
+  namespacesOf,
+  ROUTER,
+} from "./topology.ts";
 
 /** Starting the program takes 0.1 to 0.4 s; a Pi under load takes twenty times that. */
 const INTERNET_START_MS = 30_000;
@@ -21,11 +29,14 @@ const CARRIER_MS = 15_000;
 
 export interface SandboxOptions {
   arms: Arms;
+  /** Computers at home; 1 unless given. */
+  computers?: 1 | 3;
 }
 
 /** A home with a gateway, two VPN servers and an internet, in network namespaces of their own. */
 export class Sandbox {
   readonly namespaces: Namespaces;
+  readonly computers: readonly Computer[];
   /** Base name of the gateway's tunnel; unique, because all WireGuard sockets of a machine share one folder. */
   readonly interface: string;
   readonly lan = "lan0";
@@ -42,9 +53,11 @@ export class Sandbox {
   private constructor(
     readonly id: string,
     readonly arms: Arms,
+    computers: 1 | 3,
     private readonly host: Host,
   ) {
     this.namespaces = namespacesOf(id);
+    this.computers = computersOf(id, computers);
     this.interface = `${id}g`;
     this.uplink = arms === 1 ? "lan0" : "wan0";
     this.serverInterfaces = { vpn1: `${id}v1`, vpn2: `${id}v2` };
@@ -56,10 +69,10 @@ export class Sandbox {
     this.files = writeFiles(this.directory, this.servers, account.privateKey);
   }
 
-  static async create(options: SandboxOptions): Promise<Sandbox> {
+  static async create({ arms, computers = 1 }: SandboxOptions): Promise<Sandbox> {
     const host = new LinuxHost(null);
     await sweep(host);
-    const sandbox = new Sandbox(claimId(), options.arms, host);
+    const sandbox = new Sandbox(claimId(), arms, computers, host);
     try {
       await sandbox.build();
       return sandbox;
@@ -77,28 +90,36 @@ export class Sandbox {
   }
 
   private async build(): Promise<void> {
-    const { namespaces: ns, arms } = this;
-    const all = Object.values(ns);
+    const { namespaces: ns, arms, computers } = this;
+    const all = new Set([...Object.values(ns), ...computers.map(({ namespace }) => namespace)]);
     this.writeResolvers();
-    await this.batch(all.map((name) => `netns add ${name}\n`).join(""));
+    await this.batch([...all].map((name) => `netns add ${name}\n`).join(""));
     await Promise.all(
-      sysctlsOf(ns).map(([name, settings]) => this.inside(name, ["sysctl", "-qw", ...settings])),
+      sysctlsOf(this).map(([name, settings]) => this.inside(name, ["sysctl", "-qw", ...settings])),
     );
     // Starts first because it takes longest; its namespace lets it listen on addresses that do not exist yet.
     const internet = this.startInternet([...selfCommand(), "sandbox-internet"]);
     // Awaited below; until then another step may fail first.
     internet.catch(() => {});
-    await this.batch(cableText(ns, arms));
+    await this.batch(cableText(this));
     await Promise.all([
-      ...addressesOf(ns, arms).map(([name, text]) => this.batch(text, name)),
+      ...addressesOf(this).map(([name, text]) => this.batch(text, name)),
       this.inside(ns.router, ["nft", "-f", "-"], routerRules(arms)),
     ]);
     await Promise.all([
-      ...[...linksOf(ns, arms)].map(([name, links]) => this.awaitCarriers(name, links)),
+      ...[...linksOf(this)].map(([name, links]) => this.awaitCarriers(name, links)),
       this.startServer(ns.vpn1, this.serverInterfaces.vpn1, this.servers[0]),
       this.startServer(ns.vpn2, this.serverInterfaces.vpn2, this.servers[1]),
       internet,
     ]);
+    if (computers.length > 1) await this.introduce();
+  }
+
+  /** As at a real home: the computers have used the LAN, and the DHCP server knows their names. */
+  private async introduce(): Promise<void> {
+    await Promise.all(this.computers.map(({ namespace }) => this.batch(greeting(), namespace)));
+    const leases = this.computers.map(({ mac, v4, name }) => `0 ${mac} ${v4} ${name} *\n`);
+    this.writeOwn(this.namespaces.gateway, "pihole/dhcp.leases", leases.join(""));
   }
 
   /**
@@ -145,14 +166,18 @@ export class Sandbox {
 
   /** `ip netns exec` mounts these files as /etc/resolv.conf, as DHCP would have written them. */
   private writeResolvers(): void {
-    const resolvers = [
-      [this.namespaces.client, LAN.gateway4],
+    const resolvers: [namespace: string, resolver: string][] = [
+      ...this.computers.map(({ namespace }): [string, string] => [namespace, LAN.gateway4]),
       [this.namespaces.gateway, ROUTER.lan[this.arms].v4],
-    ] as const;
-    for (const [name, resolver] of resolvers) {
-      mkdirSync(`/etc/netns/${name}`, { recursive: true, mode: 0o755 });
-      writeFileSync(`/etc/netns/${name}/resolv.conf`, `nameserver ${resolver}\n`, { mode: 0o644 });
-    }
+    ];
+    for (const [name, resolver] of resolvers) this.writeOwn(name, "resolv.conf", `nameserver ${resolver}\n`);
+  }
+
+  /** A namespace's own copy of a file below /etc. */
+  private writeOwn(namespace: string, path: string, text: string): void {
+    const file = join("/etc/netns", namespace, path);
+    mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
+    writeFileSync(file, text, { mode: 0o644 });
   }
 
   private batch(text: string, namespace?: string): Promise<string> {

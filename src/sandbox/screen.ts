@@ -1,59 +1,80 @@
+import { FLAGS } from "../settings.ts";
+import { SELF_COMMAND } from "../system/linux.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { INTERNET } from "./topology.ts";
 
 /** What `try` prints: a walkthrough of commands to copy, 80 columns wide. */
 export function screenOf(sandbox: Sandbox, port: number, bold: boolean): string {
-  const { client } = sandbox.namespaces;
   const { files, servers } = sandbox;
+  const [one, two] = servers;
   const strong = (text: string) => (bold ? `\x1b[1m${text}\x1b[0m` : text);
   const post = (path: string, body: string) => `curl $api${path} -H "$json" --data ${body}`;
   return `
 ${strong("Portcullis in a sandbox")}
 
-A home with a computer, this gateway and a router, two VPN servers and an
-internet, all in network namespaces of this machine. Nothing outside them is
-touched. Open a second terminal as root (sudo -s) and paste:
+A home with a laptop, a TV, a camera, this gateway and a router, two VPN
+servers and an internet, all in network namespaces of this machine. Nothing
+outside them is touched. Open a second terminal as root (sudo -s) and paste:
 
   api=http://127.0.0.1:${port}/api
   json='Content-Type: application/json'
-  home="ip netns exec ${client}"
-
-${strong("1. No tunnel yet")}: the status says so, and the computer at home is refused.
+${definitions(sandbox, port)}
+${strong("1. No tunnel yet")}: the status says so, and the computers at home are refused.
 
   curl $api/status
-  $home curl http://${INTERNET.host4}/
+  laptop curl http://${INTERNET.host4}/
 
 ${strong("2. Connect")}: the internet now sees the VPN server instead of the home.
 
   curl $api/servers
-  ${post("/connect", `'{"server":"${servers[0].hostname}"}'`)}
-  $home curl http://${INTERNET.host4}/
-  $home curl 'http://[${INTERNET.host6}]/'
+  ${post("/connect", `'{"server":"${one.hostname}"}'`)}
+  laptop curl http://${INTERNET.host4}/
+  laptop curl 'http://[${INTERNET.host6}]/'
 
 ${strong("3. Switch")} to another server: meanwhile no packet leaves outside a tunnel.
 
-  ${post("/connect", `'{"server":"${servers[1].hostname}"}'`)}
-  $home curl http://${INTERNET.host4}/
+  ${post("/connect", `'{"server":"${two.hostname}"}'`)}
+  laptop curl http://${INTERNET.host4}/
 
-${strong("4. A server of your own")}, then one from a wg-quick file.
+${strong("4. Every device its own way out")}: the TV by a second tunnel, the camera nowhere.
+
+  portcullis connect ${one.country}
+  portcullis tunnel amsterdam connect ${two.hostname}
+  portcullis device TV exit amsterdam
+  portcullis device Camera exit blocked
+  portcullis devices
+  tv curl http://${INTERNET.host4}/
+  camera curl http://${INTERNET.host4}/
+
+${strong("5. A server of your own")}, then one from a wg-quick file.
 
   cd ${sandbox.directory}
   ${post("/custom/add", `@${basename(files.custom)}`)}
   curl -X POST $api/provider/custom
-  ${post("/connect", `'{"server":"${servers[0].customBody.name}"}'`)}
+  ${post("/connect", `'{"server":"${one.customBody.name}"}'`)}
 
   ${post("/import", `@${basename(files.importBody)}`)}
   curl -X POST $api/provider/imported
-  ${post("/connect", `'{"server":"${servers[1].importBody.name}"}'`)}
+  ${post("/connect", `'{"server":"${two.importBody.name}"}'`)}
 
-${strong("5. Disconnect")}: the kill switch stays in place, so the computer is refused again.
+${strong("6. Disconnect")}: the kill switch stays in place, so the laptop is refused again.
 
   curl -X POST $api/disconnect
-  $home curl http://${INTERNET.host4}/
+  laptop curl http://${INTERNET.host4}/
 
 In a browser: http://127.0.0.1:${port}/swagger
 ${strong("Ctrl-C")} here stops the gateway and removes the sandbox.
 `;
+}
+
+/** Shell functions: a command on each computer, and this program as a command for this gateway. */
+function definitions({ computers }: Sandbox, port: number): string {
+  const lines = [
+    ...computers.map(({ name, namespace }) => `${name.toLowerCase()}() { ip netns exec ${namespace} "$@"; }`),
+    `portcullis() { ${SELF_COMMAND.join(" ")} "$@"; }`,
+    ...(String(port) === FLAGS.port.fallback ? [] : [`export PORTCULLIS_URL=http://127.0.0.1:${port}`]),
+  ];
+  return lines.map((line) => `  ${line}\n`).join("");
 }
 
 function basename(path: string): string {

@@ -15,6 +15,33 @@ export const LAN = {
   gateway6: "fd77::1",
 } as const;
 
+/** A computer at home. */
+export interface Computer {
+  readonly namespace: string;
+  /** As it tells the home's DHCP server. */
+  readonly name: string;
+  readonly mac: string;
+  readonly v4: string;
+  readonly v6: string;
+}
+
+/** The computers of a sandbox: one for a test, three for people. The client is always the first. */
+export function computersOf(id: string, count: 1 | 3): readonly Computer[] {
+  const { client } = namespacesOf(id);
+  const computers = [
+    { namespace: client, name: "Laptop", mac: "02:00:00:00:00:10", v4: LAN.client4, v6: LAN.client6 },
+    { namespace: `${id}-tv`, name: "TV", mac: "02:00:00:00:00:20", v4: "192.168.77.20", v6: "fd77::20" },
+    {
+      namespace: `${id}-camera`,
+      name: "Camera",
+      mac: "02:00:00:00:00:30",
+      v4: "192.168.77.30",
+      v6: "fd77::30",
+    },
+  ];
+  return computers.slice(0, count);
+}
+
 /** The cable between a gateway with two network cards and the home router. */
 export const UPLINK = {
   prefix4: "192.168.88.0/24",
@@ -66,7 +93,10 @@ export interface Namespaces {
   readonly vpn1: string;
   readonly vpn2: string;
   readonly internet: string;
-  /** The Ethernet switch between gateway and router; with one network card the client is connected to it too. */
+  /**
+   * The Ethernet switch between gateway and router; with one network card the client is connected to it too. With two
+   * cards, several computers have another switch here.
+   */
   readonly switch: string;
 }
 

@@ -26,7 +26,7 @@ export async function tryGateway(
     return 1;
   }
   const stopped = signal();
-  const sandbox = await Sandbox.create({ arms: 2 });
+  const sandbox = await Sandbox.create({ arms: 2, computers: 3 });
   try {
     const settings = settingsFor(sandbox, options.port ?? 5000);
     const stop = await start(settings);

@@ -29,6 +29,10 @@ const STEPS: readonly (readonly string[])[] = [
   ) STRICT`,
   ],
   ["CREATE TABLE devices (id TEXT NOT NULL PRIMARY KEY, name TEXT, exit TEXT) STRICT, WITHOUT ROWID"],
+  // Only the oldest rows are ever removed, so no id is used again.
+  [
+    "CREATE TABLE events (id INTEGER NOT NULL PRIMARY KEY, at INTEGER NOT NULL, content TEXT NOT NULL) STRICT",
+  ],
 ];
 const VERSION = STEPS.length;
 
@@ -111,6 +115,15 @@ export function forgetDeleted(database: Database): boolean {
   }
 }
 
+/** Whether SQLite finds damage in the file. */
+export function isDamaged(database: Database): boolean {
+  try {
+    return !Bun.deepEquals(quickCheck(database), ["ok"]);
+  } catch {
+    return true;
+  }
+}
+
 /** Runs an operation on the database; `what` completes the sentence "The database could not …". */
 export function unableTo<T>(what: string, effect: () => T): T {
   try {
@@ -130,7 +143,7 @@ const SCRATCH = "/dev/shm";
 /** The suffixes of the files that belong to a SQLite database. */
 const SUFFIXES = ["", "-wal", "-shm", "-journal"];
 
-/** Null if the file is not a database, or is damaged or another program's. */
+/** Null if the file is not a database, or is damaged or another program's. Throws if it is of a newer version. */
 function soundDatabase(directory: string): Database | null {
   // SQLite gives the other files of a database the mode of the database.
   for (const suffix of SUFFIXES) tighten(join(directory, NAME + suffix));
@@ -139,6 +152,7 @@ function soundDatabase(directory: string): Database | null {
   let sound = false;
   try {
     prepare(database);
+    refuseNewer(database, directory);
     sound = isSound(database);
   } catch (error) {
     if (!isDamage(error)) throw error;
@@ -165,6 +179,17 @@ function prepare(database: Database): void {
   })();
 }
 
+/** Each version adds to the tables: a number alone may be a damaged one, and other tables another program's. */
+function refuseNewer(database: Database, directory: string): void {
+  const present = new Set(schemaOf(database));
+  if (versionOf(database) <= VERSION || present.size <= tablesOf(VERSION).length) return;
+  if (!tablesOf(VERSION).every((table) => present.has(table))) return;
+  throw new GatewayError(
+    "unable",
+    `The database is of a newer version of Portcullis and stays as it is. Install that version again, or move ${join(directory, NAME)} away to begin with an empty one.`,
+  );
+}
+
 /** The statements that create the tables of a version, by table name. */
 function tablesOf(version: number): string[] {
   return STEPS.slice(0, version).flat().toSorted();
@@ -172,13 +197,16 @@ function tablesOf(version: number): string[] {
 
 function isSound(database: Database): boolean {
   const same = Bun.deepEquals(schemaOf(database), tablesOf(VERSION));
-  const check = database.query("PRAGMA quick_check(1)").values().flat();
-  if (!same || versionOf(database) !== VERSION || !Bun.deepEquals(check, ["ok"])) return false;
+  if (!same || versionOf(database) !== VERSION || !Bun.deepEquals(quickCheck(database), ["ok"])) return false;
   // A damaged header can make the database read-only, which only a write reveals. Undone, it does not wait for the disk.
   database.run("BEGIN");
   database.run(`PRAGMA user_version = ${VERSION}`);
   database.run("ROLLBACK");
   return true;
+}
+
+function quickCheck(database: Database): unknown[] {
+  return database.query("PRAGMA quick_check(1)").values().flat();
 }
 
 function versionOf(database: Database): number {

@@ -4,7 +4,15 @@ import { checkerOf } from "../checker.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import type { Storage, StoredList } from "../servers/storage.ts";
 import { Config, configIn } from "../wireguard/schema.ts";
-import { databaseIn, forgetDeleted, keepCopy, readOnlyCopyOf, reopened, unableTo } from "./database.ts";
+import {
+  databaseIn,
+  forgetDeleted,
+  isDamaged,
+  keepCopy,
+  readOnlyCopyOf,
+  reopened,
+  unableTo,
+} from "./database.ts";
 
 /** A row of the servers, with its configuration decoded. */
 export const StoredServer = Type.Object(
@@ -32,6 +40,12 @@ export const StoredDevice = Type.Object(
   { additionalProperties: false },
 );
 export type StoredDevice = Static<typeof StoredDevice>;
+
+/** Something that happened; `at` in milliseconds since 1970, the content as JSON. */
+export interface StoredEvent {
+  at: number;
+  content: string;
+}
 
 /** Rewriting the whole file blocks the process, for seconds on a slow card with a full store. */
 const SCRUB_EVERY_MS = 60_000;
@@ -144,6 +158,23 @@ export class Store implements Storage {
     );
   }
 
+  /** Adds events in this order, and removes all but the latest `most`. */
+  addEvents(events: readonly StoredEvent[], most: number): void {
+    this.atomically((database) => {
+      const insert = database.query("INSERT INTO events (at, content) VALUES ($at, $content)");
+      for (const { at, content } of events) insert.run({ at, content });
+      database.query("DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - $most").run({ most });
+    });
+  }
+
+  /** The latest `most` with an id above `after` and below `before`, oldest first. */
+  events(range: { after: number; before: number; most: number }): ({ id: number } & StoredEvent)[] {
+    const latest = "SELECT * FROM events WHERE id > $after AND id < $before ORDER BY id DESC LIMIT $most";
+    return this.database.query(`SELECT * FROM (${latest}) ORDER BY id`).all(range) as ({
+      id: number;
+    } & StoredEvent)[];
+  }
+
   /** The last good list from a source; null if there is none, or if it cannot be unpacked. */
   list(source: string): StoredList | null {
     const found = this.database
@@ -203,6 +234,12 @@ export class Store implements Storage {
   /** Writes everything that `work` writes, or nothing if it throws. */
   atomically(work: (database: Database) => void): void {
     this.change((database) => database.transaction(() => work(database)).immediate());
+  }
+
+  /** Why the database cannot be relied on, as a sentence, or null. Reads all of it. */
+  fault(): string | null {
+    if (this.isCopy) return "The database cannot be written; a copy in memory is used.";
+    return isDamaged(this.database) ? "The database is damaged." : null;
   }
 
   close(): void {

@@ -25,6 +25,11 @@ export interface Host {
   /** Asks a host of the LAN for its name, by multicast DNS; null if it does not tell. The text may be anything. */
   hostName(address: string): Promise<string | null>;
   /**
+   * Sends a resolver one query for each size, padded to an IP packet of so many bytes; returns the sizes that were
+   * answered, whatever the answer.
+   */
+  probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]>;
+  /**
    * Sends one request over HTTPS, to the given addresses and no others. Throws `GatewayError("unable")` if there is no
    * answer. An abort throws the signal's reason, and nothing more is sent.
    */
@@ -42,6 +47,8 @@ export interface RunOptions {
   /** The program handles keys: its standard error is not quoted. */
   secret?: boolean;
   timeoutMs?: number;
+  /** Once this has been printed, the program has done its work: its end is not waited for. */
+  until?: string;
   /** Kills the program when aborted. */
   signal?: AbortSignal;
 }

@@ -19,6 +19,7 @@ const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
 const loadHttps = () => import("./https.ts");
 const loadLookup = () => import("./lookup.ts");
 const loadMdns = () => import("./mdns.ts");
+const loadResolverProbe = () => import("./resolver-probe.ts");
 /** Children do not inherit the service's environment: no settings, no secrets, and messages in English. */
 const CHILD_ENV = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -65,7 +66,7 @@ export class LinuxHost implements Host {
         ...(options.signal && { signal: options.signal }),
       }),
     );
-    const outcome = await outcomeOf(child, timeoutMs);
+    const outcome = await outcomeOf(child, timeoutMs, options.until);
     if (outcome?.code === 0) return outcome.stdout;
     options.signal?.throwIfAborted();
     if (outcome === null)
@@ -186,6 +187,11 @@ export class LinuxHost implements Host {
     return JSON.parse(await this.run([...SELF_COMMAND, "host-name", address])) as string | null;
   }
 
+  async probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]> {
+    if (this.netns === null) return (await loadResolverProbe()).probeResolver(resolver, sizes);
+    return JSON.parse(await this.run([...SELF_COMMAND, "probe-resolver", resolver, ...sizes.map(String)]));
+  }
+
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
     const { ask, LONGEST_MS } = await loadHttps();
     if (this.netns === null) return ask(request, signal);
@@ -259,11 +265,18 @@ function nameOf(argv: readonly string[]): string {
   return argv.slice(0, 2).join(" ");
 }
 
-/** The result of a program; null if it took too long and was killed. */
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** The result of a program, or what it has printed up to `until`; null if it took too long and was killed. */
 async function outcomeOf(
   child: Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">,
   timeoutMs: number,
-): Promise<{ code: number; stdout: string; stderr: string } | null> {
+  until?: string,
+): Promise<Outcome | null> {
   const late = Promise.withResolvers<null>();
   let isLate = false;
   let timer = setTimeout(() => {
@@ -271,9 +284,32 @@ async function outcomeOf(
     child.kill("SIGKILL");
     timer = setTimeout(() => late.resolve(null), KILLED_WITHIN_MS);
   }, timeoutMs);
-  const work = Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  const ended = await Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
-  if (ended === null || isLate) return null;
-  const [code, stdout, stderr] = ended;
-  return { code, stdout, stderr };
+  const done = Promise.withResolvers<Outcome>();
+  const output =
+    until === undefined
+      ? child.stdout.text()
+      : textOf(child.stdout, until, (stdout) => done.resolve({ code: 0, stdout, stderr: "" }));
+  const work = Promise.all([child.exited, output, child.stderr.text()]);
+  const ended = Promise.race([work, late.promise])
+    .finally(() => clearTimeout(timer))
+    .then((end) => (end === null || isLate ? null : { code: end[0], stdout: end[1], stderr: end[2] }));
+  return Promise.race([done.promise, ended]);
+}
+
+/** Reads to the end, so that the program can print the rest; `onSeen` gets the text up to `until`. */
+async function textOf(
+  stream: AsyncIterable<Uint8Array>,
+  until: string,
+  onSeen: (text: string) => void,
+): Promise<string> {
+  const decoder = new TextDecoder();
+  const parts: string[] = [];
+  let tail = "";
+  for await (const chunk of stream) {
+    const part = decoder.decode(chunk, { stream: true });
+    parts.push(part);
+    tail = tail.slice(-until.length) + part;
+    if (tail.includes(until)) onSeen(parts.join(""));
+  }
+  return parts.join("");
 }

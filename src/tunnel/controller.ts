@@ -15,10 +15,10 @@ import { type Dialer, type Former, together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Probe } from "./probe.ts";
 import type { Connection, SavedState } from "./saved-state.ts";
-import type { Status, TunnelRow } from "./schema.ts";
+import type { TunnelRow } from "./schema.ts";
 import { clashOf, partOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, type Event, type State, transition } from "./state.ts";
-import { rowOf, statusOf } from "./status.ts";
+import { rowOf, statusOf, type TunnelStatus } from "./status.ts";
 import { candidatesOf, isPlace, leadsTo, sameTarget, type Target } from "./target.ts";
 
 /** How long the old tunnel stays after a switch, for answers still in flight; by satellite they take 0.7 s. */
@@ -51,6 +51,9 @@ export interface Left {
   network: HostNetwork;
 }
 
+/** `error` says why the tunnel is in that state, if something failed. */
+export type StateListener = (state: State, error: string | null) => void;
+
 /**
  * Owns one tunnel. One queue puts all work in order; a new connect or disconnect interrupts whatever is under way, so
  * that disconnect always wins. If anything fails, the firewall stays as it was or blocks everything.
@@ -67,9 +70,8 @@ export class Controller {
   /** Why the tunnel's links and routes may differ from what the state requires, or null. */
   unsettled: string | null = null;
   private error: string | null = null;
-  /** Set while the tunnel is being removed, and afterwards. */
-  private ending: Promise<void> | null = null;
-  private readonly listeners = new Set<(state: State) => void>();
+  private removal: Promise<void> | null = null;
+  private readonly listeners = new Set<StateListener>();
 
   constructor(private readonly deps: Deps) {}
 
@@ -85,6 +87,16 @@ export class Controller {
     return this.network.lans;
   }
 
+  /** Set while the tunnel is being removed, and afterwards. */
+  get ending(): Promise<void> | null {
+    return this.removal;
+  }
+
+  /** Whether a connect is under way or waits for its turn. */
+  get isAsked(): boolean {
+    return this.pending !== null;
+  }
+
   /** Whether traffic that is sent into the tunnel is answered. */
   get isAlive(): boolean {
     const state = this.current;
@@ -92,7 +104,7 @@ export class Controller {
   }
 
   /** Calls back after every change of state. */
-  onChange(listener: (state: State) => void): void {
+  onChange(listener: StateListener): void {
     this.listeners.add(listener);
   }
 
@@ -113,10 +125,10 @@ export class Controller {
 
   /** Removes what could not be adopted, and reconnects to the last server. To be called with the kill switch in place. */
   async begin({ links, known, network }: Left): Promise<void> {
-    const { kernel, slot, autoconnect, host, log } = this.deps;
+    const { kernel, autoconnect, host, log } = this.deps;
     const kept = carriedBy(this.current);
     if (kept !== null && !network.online) this.error = outageOf(network.uplink);
-    for (const link of links) if (slot.links.includes(link) && link !== kept?.link) await kernel.close(link);
+    await kernel.closeOthers(links, kept);
     if (kept !== null) return log.info(`the tunnel to ${kept.server.name} is up already: adopting it`);
     const { saved } = this;
     const server = autoconnect && saved !== null ? known.server(saved.provider, saved.name) : null;
@@ -143,10 +155,10 @@ export class Controller {
     this.pending = pending;
     this.queue
       .add(() => this.moveTo(wanted, signal, answer.resolve))
-      .catch(answer.reject)
       .finally(() => {
         if (this.pending === pending) this.pending = null;
-      });
+      })
+      .catch(answer.reject);
     return answer.promise;
   }
 
@@ -158,11 +170,11 @@ export class Controller {
 
   /** Disconnects for good, and leaves nothing in the kernel. If it throws, the tunnel can be used again. */
   end(): Promise<void> {
-    this.ending ??= this.leave().catch((error: unknown) => {
-      this.ending = null;
+    this.removal ??= this.leave().catch((error: unknown) => {
+      this.removal = null;
       throw error;
     });
-    return this.ending;
+    return this.removal;
   }
 
   private async leave(): Promise<void> {
@@ -225,7 +237,7 @@ export class Controller {
   }
 
   /** The status in the current state, or in one that has just been left. */
-  async status(provider: Provider, state: State = this.current): Promise<Status> {
+  async status(provider: Provider, state: State = this.current): Promise<TunnelStatus> {
     const { kernel, killSwitch, otherFirewalls, host } = this.deps;
     const troubles = [this.error, killSwitch.foreignRule.message, otherFirewalls.notice.message];
     const error = troubles.filter((trouble) => trouble !== null).join("; ") || null;
@@ -270,10 +282,10 @@ export class Controller {
     );
   }
 
-  /** The servers that the tunnel has a session with, or is trying. */
+  /** The servers that the tunnel has a session with, or has chosen. */
   get servers(): readonly Server[] {
     const state = this.current;
-    const tried = "server" in state && state.name !== "failed" ? state.server : null;
+    const tried = state.name === "reconnecting" ? state.server : null;
     return [carriedBy(state)?.server, tried, this.dialled].filter((server) => server != null);
   }
 
@@ -362,11 +374,10 @@ export class Controller {
     if (state.name === "connected" && leadsTo(wanted, state.session.server)) return answer();
     const session = carriedBy(state);
     const former: Former | null = session && { session, alive: state.name === "connected" };
-    const target = this.withoutRivals(wanted);
-    const [first] = candidatesOf(target);
+    const [first] = candidatesOf(this.withoutRivals(wanted));
     if (first !== undefined) this.enter({ type: "dial", server: first });
     try {
-      this.arrive(await this.reach(target, former, signal), isPlace(wanted) ? wanted.name : undefined);
+      this.arrive(await this.reach(wanted, former, signal), isPlace(wanted) ? wanted.name : undefined);
     } catch (error) {
       this.dialled = null;
       this.error = messageOf(error);
@@ -382,7 +393,10 @@ export class Controller {
   private async reach(wanted: Target, former: Former | null, signal: AbortSignal): Promise<Session> {
     const { probe } = this.deps;
     if (!isPlace(wanted)) return this.dial(wanted, former, signal);
-    const server = await probe.nearest(wanted, former, signal);
+    const server = await probe.roundTrips.inTurn(async () => {
+      this.dialled = await probe.nearest(this.withoutRivals(wanted), former, signal);
+      return this.dialled;
+    }, signal);
     this.current = transition(this.current, { type: "dial", server });
     return this.dial(server, former, signal).catch((error) => {
       if (!signal.aborted) probe.roundTrips.forget(server);
@@ -398,7 +412,7 @@ export class Controller {
   }
 
   /** The target without the servers that another tunnel uses with the same key; throws if nothing is left. */
-  private withoutRivals(wanted: Target): Target {
+  private withoutRivals<T extends Target>(wanted: T): T {
     const { rivalOf } = this.deps;
     const servers = candidatesOf(wanted).filter((server) => rivalOf(server) === null);
     if (servers.length === 0) assertNoRival(candidatesOf(wanted).map(rivalOf)[0] ?? null);
@@ -416,22 +430,23 @@ export class Controller {
   /** `place` is the country or city that was asked for, if it was one. */
   private arrive(session: Session, place: string | undefined, since = this.deps.host.monotonic()): void {
     const { provider, name } = session.server;
-    const { savedState, host } = this.deps;
+    const { savedState, host, slot } = this.deps;
     const wanted = place === undefined ? {} : { wanted: place };
     this.aim = { provider, name, ...wanted, since: host.now() - (host.monotonic() - since) };
-    savedState.saveConnection(this.aim, this.deps.name);
+    savedState.saveConnection(this.aim, this.deps.name, slot.number);
     this.dialled = null;
     this.error = null;
     this.enter({ type: "arrive", session, since });
   }
 
   private async endTunnel(): Promise<void> {
+    const { savedState, name, slot } = this.deps;
     const former = carriedBy(this.current);
     this.error = null;
     this.aim = null;
     this.enter({ type: "disconnect" });
     try {
-      this.deps.savedState.saveConnection(null, this.deps.name);
+      savedState.saveConnection(null, name, slot.number);
       await together([this.updateKillSwitch(), former === null ? null : this.deps.kernel.close(former.link)]);
     } catch (error) {
       await this.settle();
@@ -441,14 +456,12 @@ export class Controller {
 
   /** Makes the kernel match the state. `repair` retries what fails. */
   private async settle(): Promise<void> {
-    const { kernel, killSwitch, slot, log } = this.deps;
+    const { kernel, killSwitch, log } = this.deps;
     try {
       await this.updateKillSwitch();
       const session = carriedBy(this.current);
       const present = await kernel.links();
-      for (const link of slot.links) {
-        if (present.includes(link) && link !== session?.link) await kernel.close(link);
-      }
+      await kernel.closeOthers(present, session);
       if (session !== null && present.includes(session.link)) {
         await kernel.restore(session, killSwitch.network.uplinkMtu);
       }
@@ -475,7 +488,7 @@ export class Controller {
 
   private enter(event: Event): void {
     this.current = transition(this.current, event);
-    for (const listener of this.listeners) listener(this.current);
+    for (const listener of this.listeners) listener(this.current, this.error);
   }
 
   private interrupt(reason: string): AbortSignal {

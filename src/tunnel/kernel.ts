@@ -1,10 +1,13 @@
 import { type Prefix, parsePrefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
-import type { Slot } from "../network/slot.ts";
+import { MARK_MASK, type Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { Reading } from "../system/reading.ts";
 import {
   type Interface,
+  type OwnEnd,
+  ownInDump,
+  ownInUapi,
   parseDump,
   parseUapi,
   peersInDump,
@@ -80,6 +83,23 @@ export class Kernel {
     } catch (error) {
       if ((await this.links()).includes(link)) throw error;
     }
+  }
+
+  /** Removes those of the slot's interfaces that exist, without `kept` and those of another program. */
+  async closeOthers(present: readonly string[], kept: Session | null): Promise<void> {
+    const links = this.slot.links.filter((link) => present.includes(link) && link !== kept?.link);
+    for (const link of links) if ((await this.isTunnel(link)) !== false) await this.close(link);
+  }
+
+  /**
+   * Whether an interface with a name of this slot, or of another one, is a tunnel's: it has the slot's mark, or no key
+   * yet, as just after it was made. Null if it is not a WireGuard interface.
+   */
+  async isTunnel(link: string, { mark }: Slot = this.slot): Promise<boolean | null> {
+    const answer = await this.host.exchange(socketOf(link), "get=1\n\n");
+    const dump = answer === null ? await this.dump(link) : null;
+    const own: OwnEnd | null = answer !== null ? ownInUapi(answer) : dump !== null ? ownInDump(dump) : null;
+    return own && (own.publicKey === null || (own.fwmark & MARK_MASK) === mark);
   }
 
   /** Names of the interfaces that exist. */

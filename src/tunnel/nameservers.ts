@@ -1,29 +1,14 @@
-import { type Address, parseAddress } from "../address.ts";
+import type { Address } from "../address.ts";
 import { GatewayError } from "../errors.ts";
+import { nameserversOf } from "../network/nameservers.ts";
 import type { Host } from "../system/host.ts";
 
-/** Files that list the system's resolvers; if resolv.conf names a local stub, those of the program behind it. */
-const FILES = [
-  "/etc/resolv.conf",
-  "/run/systemd/resolve/resolv.conf",
-  "/run/NetworkManager/no-stub-resolv.conf",
-];
-
-/** The resolvers outside this machine that the system uses (resolv.conf(5)). */
+/** The same as `nameserversOf`; throws if there is none. */
 export async function resolversOf(host: Host): Promise<Address[]> {
-  for (const file of FILES) {
-    const resolvers = nameserversIn((await host.read(file)) ?? "");
-    if (resolvers.length > 0) return resolvers;
-  }
+  const resolvers = await nameserversOf(host);
+  if (resolvers.length > 0) return resolvers;
   throw new GatewayError(
     "unable",
     "the system has no DNS resolver to look up the server's name: give the endpoint as an address",
   );
-}
-
-function nameserversIn(text: string): Address[] {
-  return text
-    .split("\n")
-    .flatMap((line) => parseAddress(/^nameserver\s+(\S+)/.exec(line)?.[1] ?? "") ?? [])
-    .filter((address) => !address.startsWith("127.") && address !== "::1");
 }

@@ -42,6 +42,9 @@ const MOST_ADDRESSES = 1_000;
 /** WireGuard shakes hands every two minutes, but each write wears the memory card. */
 const HANDSHAKES_EVERY_MS = 15 * 60_000;
 
+/** How late the saved time may be. Once a minute wears a memory card by less than 20 MB a day. */
+export const CLOCK_EVERY_MS = 60_000;
+
 /** The pause between two attempts to save; each attempt waits for the disk. */
 const SAVE_AGAIN_MS = 5_000;
 
@@ -88,10 +91,10 @@ export class SavedState {
     return this.tunnels().get(tunnel)?.connection ?? null;
   }
 
-  saveConnection(connection: Connection | null, tunnel: string = MAIN): void {
+  /** A tunnel other than `main` is first saved when it has a server. */
+  saveConnection(connection: Connection | null, tunnel: string = MAIN, slot: number = MAIN_SLOT): void {
     if (tunnel === MAIN) this.keep("connection", JSON.stringify(connection));
-    const saved = this.tunnels().get(tunnel);
-    if (saved !== undefined) this.saveTunnel(tunnel, { ...saved, connection });
+    else if (connection !== null || this.tunnels().has(tunnel)) this.saveTunnel(tunnel, { slot, connection });
   }
 
   /** The tunnels other than `main`, by name. */
@@ -99,7 +102,7 @@ export class SavedState {
     return savedTunnelsIn(this.values);
   }
 
-  saveTunnel(name: string, tunnel: SavedTunnel): void {
+  private saveTunnel(name: string, tunnel: SavedTunnel): void {
     this.keep(tunnelKey(name), JSON.stringify(tunnel));
   }
 
@@ -120,6 +123,19 @@ export class SavedState {
     // If the clock was set back by much, the earlier date replaces the later one.
     if (before !== null && Math.abs(at - before) < HANDSHAKES_EVERY_MS) return;
     this.keep("handshake", String(Math.round(at)));
+  }
+
+  /** The machine's clock when a tunnel was last up, in milliseconds since 1970. */
+  clock(): number | null {
+    const at = Number(this.values.clock ?? "none");
+    return Number.isFinite(at) ? at : null;
+  }
+
+  /** To be called only while a tunnel is up: then its server has accepted the time, even an earlier one. */
+  saveClock(now: number): void {
+    const before = this.clock();
+    if (before !== null && Math.abs(now - before) < CLOCK_EVERY_MS) return;
+    this.keep("clock", String(Math.round(now)));
   }
 
   /** Which interfaces were the LAN's and which the uplink; specific to this machine, so not part of a backup. */

@@ -28,6 +28,10 @@ export const Status = Type.Object(
     rx_bytes: Type.Integer({ minimum: 0 }),
     tx_bytes: Type.Integer({ minimum: 0 }),
     error: Type.Union([Type.String(), Type.Null()]),
+    direct_devices: Type.Integer({
+      minimum: 0,
+      description: "how many devices the operator lets leave outside the tunnel",
+    }),
   },
   { additionalProperties: false },
 );

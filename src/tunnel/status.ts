@@ -4,6 +4,9 @@ import type { Interface } from "../wireguard/interface.ts";
 import type { Status, TunnelRow } from "./schema.ts";
 import type { State } from "./state.ts";
 
+/** A status without what concerns devices. */
+export type TunnelStatus = Omit<Status, "direct_devices">;
+
 /** What a status shows in addition to the state. */
 export interface Observed {
   provider: Provider;
@@ -15,7 +18,7 @@ export interface Observed {
 }
 
 /** The public view of a state; a server counts as connected only in `connected`. */
-export function statusOf(state: State, { provider, device, killSwitch, error, now }: Observed): Status {
+export function statusOf(state: State, { provider, device, killSwitch, error, now }: Observed): TunnelStatus {
   const seconds = state.name === "connected" ? Math.max(0, Math.floor((now - state.since) / 1000)) : 0;
   const session = state.name === "connected" ? state.session : null;
   const peer = device?.peer ?? null;
@@ -38,7 +41,7 @@ export function statusOf(state: State, { provider, device, killSwitch, error, no
 
 /** The row of one tunnel; what else a status has concerns the whole gateway. */
 export function rowOf(
-  status: Status,
+  status: TunnelStatus,
   { name, provider, wanted }: Pick<TunnelRow, "name" | "provider" | "wanted">,
 ): Omit<TunnelRow, "devices"> {
   const { server, state, location, ip, uptime_seconds, latest_handshake, rx_bytes, tx_bytes, error } = status;

@@ -190,6 +190,7 @@ export class Supervisor {
     this.busy = evidence.askedAt !== null || (before !== null && askedIn(before.sample, sample, keepaliveMs));
     if (isDead(evidence, sample.at)) controller.lost(`${session.server.name} no longer answers`);
     else if (before !== null && heardIn(before.sample, sample)) controller.recovered();
+    if (controller.state.name === "connected") this.deps.savedState.saveClock(this.deps.host.now());
     if (sample.latestHandshake > 0 && sample.latestHandshake !== before?.sample.latestHandshake)
       this.deps.savedState.saveHandshake(sample.latestHandshake);
   }

@@ -5,7 +5,7 @@ import { MAIN } from "../killswitch/policy.ts";
 import { type Alarm, Repairs } from "../killswitch/repairs.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Neighbour } from "../network/neighbours.ts";
-import { allSlots, MAIN_SLOT, MARK_MASK, MOST_TUNNELS, slotOf } from "../network/slot.ts";
+import { allSlots, MAIN_SLOT, MOST_TUNNELS, slotOf } from "../network/slot.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Known } from "../tunnel/adoption.ts";
@@ -54,13 +54,16 @@ export class Tunnels {
   private readonly kernel: Kernel;
   private readonly others = new Map<string, { tunnel: Tunnel; number: number; watching: AbortController }>();
   private readonly listeners: ((tunnel: Tunnel) => void)[] = [];
+  private readonly removalListeners: ((name: string) => void)[] = [];
   /** Set while the tunnels are watched. */
   private watching: AbortSignal | null = null;
 
   constructor(private readonly deps: TunnelsDeps) {
     const { host, base, alarm } = deps;
     this.killSwitch = deps.killSwitch;
-    this.otherFirewalls = new OtherFirewalls(host, alarm, base);
+    this.otherFirewalls = new OtherFirewalls(host, alarm, base, () =>
+      this.all().flatMap(({ slot }) => slot.links),
+    );
     this.resolver = new Resolver({ ...deps, killSwitch: this.killSwitch });
     this.roundTrips = new RoundTrips(host);
     this.kernel = new Kernel(host, slotOf(MAIN_SLOT, base), deps.userspace);
@@ -95,17 +98,27 @@ export class Tunnels {
     return tunnel;
   }
 
-  /** The tunnel of that name; makes it if there is none. */
+  /** The tunnel of that name; makes it if there is none. A new one is saved with its first server. */
   async opened(name: string): Promise<Tunnel> {
     const fault = nameFault(name);
     if (fault !== null) throw new GatewayError("bad_request", `name: ${fault}`);
+    const ending = this.others.get(name)?.tunnel.controller.ending;
+    if (ending != null) {
+      await ending.catch(() => {});
+      return this.opened(name);
+    }
     if (name === MAIN || this.others.has(name)) return this.named(name);
     const links = await this.kernel.links();
     // Another request may have made it meanwhile.
     if (this.others.has(name)) return this.named(name);
-    const number = this.freeSlot(links);
-    this.deps.savedState.saveTunnel(name, { slot: number, connection: null });
-    return this.add(name, number);
+    return this.add(name, this.freeSlot(links));
+  }
+
+  /** Removes a tunnel that never had a server, unless another request is about to connect it. */
+  async dropUnused({ name, controller }: Tunnel): Promise<void> {
+    const isKept = name === MAIN || this.deps.savedState.tunnels().has(name) || controller.isAsked;
+    const known = this.others.get(name)?.tunnel;
+    if (!isKept && known?.controller === controller) await this.end(known);
   }
 
   /** Ends a tunnel that no device uses, and frees its slot. If it throws, the tunnel is still there. */
@@ -150,6 +163,11 @@ export class Tunnels {
     for (const tunnel of this.all()) listener(tunnel);
   }
 
+  /** Calls back with the name of each tunnel that has been removed. */
+  onRemoved(listener: (name: string) => void): void {
+    this.removalListeners.push(listener);
+  }
+
   /** Makes the tunnels that are saved and do not exist yet. */
   takeUpSaved(): void {
     for (const [name, { slot }] of this.deps.savedState.tunnels())
@@ -175,9 +193,11 @@ export class Tunnels {
     // Another request may have removed it meanwhile, and a third made a new one.
     if (known?.tunnel !== tunnel) return;
     await controller.end();
+    if (this.others.get(name) !== known) return;
     known.watching.abort();
     this.others.delete(name);
     this.deps.savedState.forgetTunnel(name);
+    for (const listener of this.removalListeners) listener(name);
   }
 
   /** Does the same with one after the other; only what fails for `main` is thrown. */
@@ -195,8 +215,10 @@ export class Tunnels {
     const watching = new AbortController();
     this.others.set(name, { tunnel, number, watching });
     for (const listener of this.listeners) listener(tunnel);
-    if (this.watching !== null)
-      void tunnel.supervisor.watch(AbortSignal.any([this.watching, watching.signal]));
+    if (this.watching === null) return tunnel;
+    void tunnel.supervisor.watch(AbortSignal.any([this.watching, watching.signal]));
+    // Their rules may accept what enters the other tunnels only.
+    void this.otherFirewalls.look(this.killSwitch.network);
     return tunnel;
   }
 
@@ -256,8 +278,7 @@ export class Tunnels {
     const known = this.all().map(({ slot }) => slot.mark);
     for (const slot of allSlots(base).filter(({ mark }) => !known.includes(mark))) {
       for (const link of slot.links.filter((each) => links.includes(each))) {
-        const device = await this.kernel.device(link);
-        if (device === null || (device.fwmark & MARK_MASK) !== slot.mark) continue;
+        if (!(await this.kernel.isTunnel(link, slot))) continue;
         log.warn(`removing ${link}, which belongs to no known tunnel`);
         await this.kernel.close(link);
       }

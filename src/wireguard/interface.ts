@@ -5,11 +5,14 @@ import { publicKeyOf } from "./key.ts";
 import type { Config } from "./schema.ts";
 
 /** The state of a WireGuard interface. The parsers below drop private and preshared keys. */
-export interface Interface {
+export interface Interface extends OwnEnd {
+  peer: InterfacePeer | null;
+}
+
+export interface OwnEnd {
   publicKey: string | null;
   /** 0 means none. */
   fwmark: number;
-  peer: InterfacePeer | null;
 }
 
 export interface InterfacePeer {
@@ -83,17 +86,18 @@ export function peersInDump(text: string): InterfacePeer[] {
   return dumped(text).peers;
 }
 
+/** The interface's own end, however many peers it has. */
+export function ownInDump(text: string): OwnEnd {
+  return dumped(text);
+}
+
 export function parseUapi(text: string): Interface {
   const { own, peers } = exchanged(text);
-  const privateKey = own.get("private_key");
-  return {
-    // Computed on demand: it costs more than all the rest, and the state is read many times a second.
-    get publicKey() {
-      return privateKey === undefined ? null : publicKeyOf(base64Of(privateKey));
-    },
-    fwmark: numberIn(own.get("fwmark") ?? "0"),
-    peer: onlyOne(peers),
-  };
+  return Object.assign(ownEndOf(own), { peer: onlyOne(peers) });
+}
+
+export function ownInUapi(text: string): OwnEnd {
+  return ownEndOf(exchanged(text).own);
 }
 
 export function peersInUapi(text: string): InterfacePeer[] {
@@ -101,7 +105,7 @@ export function peersInUapi(text: string): InterfacePeer[] {
 }
 
 /** Reads `wg show IF dump` (wg(8)): the interface on the first line, a peer on each line that follows. */
-function dumped(text: string): Omit<Interface, "peer"> & { peers: InterfacePeer[] } {
+function dumped(text: string): OwnEnd & { peers: InterfacePeer[] } {
   const [own = [], ...peers] = text
     .trimEnd()
     .split("\n")
@@ -130,6 +134,17 @@ function exchanged(text: string): { own: ReadonlyMap<string, string>; peers: Int
   return {
     own: new Map(pairs.slice(0, starts[0])),
     peers: starts.map((start, index) => uapiPeer(new Map(pairs.slice(start, starts[index + 1])))),
+  };
+}
+
+function ownEndOf(own: ReadonlyMap<string, string>): OwnEnd {
+  const privateKey = own.get("private_key");
+  return {
+    // Computed on demand: it costs more than all the rest, and the state is read many times a second.
+    get publicKey() {
+      return privateKey === undefined ? null : publicKeyOf(base64Of(privateKey));
+    },
+    fwmark: numberIn(own.get("fwmark") ?? "0"),
   };
 }
 

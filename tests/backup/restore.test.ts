@@ -14,7 +14,7 @@ import { inDirectory, NOW, SERVER } from "../servers/example.ts";
 import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
 import { Gateway, ONE, stoodAlways } from "../tunnel/gateway.ts";
 
-const CAREFUL: Permissions = { replace: false, killswitchOff: false };
+const CAREFUL: Permissions = { replace: false, killswitchOff: false, direct: false };
 const OTHER = { ...SERVER, location: "Elsewhere" };
 
 function contents(settings: Record<string, string>, servers = [SERVER]): Contents {
@@ -101,7 +101,9 @@ describe("a restore", () => {
       store.write("killswitch", "on");
       const before = all(store);
       prepare((store as unknown as { database: Database }).database);
-      expect(() => restoreInto(store, backup, { replace: true, killswitchOff: true })).toThrow(GatewayError);
+      expect(() => restoreInto(store, backup, { replace: true, killswitchOff: true, direct: false })).toThrow(
+        GatewayError,
+      );
       expect(all(store)).toEqual(before);
     });
   });
@@ -120,7 +122,9 @@ describe("a restore", () => {
       withStore((store) => {
         if (present !== null) store.write("killswitch", present);
         const backup = contents(stored === null ? {} : { killswitch: stored });
-        expect(restoreInto(store, backup, { ...CAREFUL, killswitchOff }).killswitch).toBe(then);
+        expect(restoreInto(store, backup, { ...CAREFUL, killswitchOff, direct: false }).killswitch).toBe(
+          then,
+        );
         expect(store.read("killswitch") ?? "on").toBe(then);
       });
     },
@@ -177,6 +181,52 @@ describe("the devices of a backup", () => {
       expect(restoreInto(store, contents({}), CAREFUL).devices).toBe(0);
       expect([store.devices(), store.read("default_exit")]).toEqual([[TV], "blocked"]);
     });
+  });
+});
+
+describe("the exit direct of a backup", () => {
+  const direct = { ...TV, exit: "direct" };
+  const withDirect = (devices: StoredDevice[]) => ({
+    ...contents({}, []),
+    settings: { direct: "on" },
+    devices,
+  });
+  const MAY = { ...CAREFUL, direct: true };
+
+  test("is restored only if that is permitted; otherwise the devices are named, and nothing changes", () => {
+    withStore((store) => {
+      const refusal = (who: string) =>
+        `the backup lets ${who} leave directly, outside the tunnel; nothing was changed; pass --direct to restore that too`;
+      expect(() => restoreInto(store, withDirect([direct, PHONE]), CAREFUL)).toThrow(refusal('"TV"'));
+      expect(() => restoreInto(store, withDirect([PHONE]), CAREFUL)).toThrow(refusal("devices"));
+      expect([store.devices(), store.read("direct")]).toEqual([[], null]);
+      restoreInto(store, withDirect([direct]), MAY);
+      expect([store.devices(), store.read("direct")]).toEqual([[direct], "on"]);
+      // What it allows is allowed already.
+      restoreInto(store, withDirect([direct]), CAREFUL);
+      expect(() => restoreInto(store, withDirect([{ ...PHONE, exit: "direct" }]), CAREFUL)).toThrow(
+        refusal('"Phone"'),
+      );
+    });
+  });
+
+  test("stays allowed here, where devices may have it, if the backup does not allow it", () => {
+    withStore((store) => {
+      restoreInto(store, withDirect([direct]), MAY);
+      restoreInto(store, { ...contents({}, []), devices: [PHONE] }, CAREFUL);
+      expect([store.devices(), store.read("direct")]).toEqual([[direct, PHONE], "on"]);
+    });
+  });
+
+  test("is refused in a backup that does not allow it, and as the default exit", async () => {
+    await expect(checkedContents({ ...withDirect([direct]), settings: {} })).rejects.toThrow(
+      "a device has the exit direct, which is not allowed in it",
+    );
+    const settings = { direct: "on", default_exit: "direct" };
+    await expect(checkedContents({ ...withDirect([direct]), settings })).rejects.toThrow(
+      'the setting "default_exit" is invalid',
+    );
+    expect(await checkedContents(withDirect([direct]))).toEqual(withDirect([direct]));
   });
 });
 
@@ -271,11 +321,27 @@ describe("a restore while the service runs", () => {
       expect((await backup.restore(off, CAREFUL)).killswitch).toBe("on");
       expect([catalogue.current(), catalogue.servers(), await stands()]).toEqual(["custom", [SERVER], true]);
       expect(stoodAlways(gateway.host)).toBe(true);
-      const may = { replace: true, killswitchOff: true };
+      const may = { replace: true, killswitchOff: true, direct: false };
       expect((await backup.restore(off, may)).killswitch).toBe("off");
       expect(await stands()).toBe(false);
       await backup.restore(contents({}), may);
       expect(await stands()).toBe(true);
+    }));
+
+  test("tells what it will change, also while a tunnel is up, and changes nothing by that", () =>
+    inTunnelDirectory(async (directory) => {
+      const { gateway, backup, loads } = await live(directory);
+      await gateway.controller.connect(ONE);
+      const before = all(gateway.store);
+      expect(await backup.changes({ ...contents({}), devices: [TV] })).toEqual({
+        tunnels: [{ name: "main", isNew: false, before: `${ONE.name} (${ONE.provider})`, after: null }],
+        devices: [{ id: TV.id, before: null, after: { name: "TV", exit: "blocked" } }],
+        default_exit: null,
+      });
+      expect([all(gateway.store), loads]).toEqual([before, []]);
+      await expect(backup.changes({ ...contents({}), servers: [{}] })).rejects.toThrow(
+        "the backup is damaged",
+      );
     }));
 
   test("hands the devices to the kill switch", () =>

@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
 import { BINARY, Client } from "./client.ts";
-import { type Block, blocksIn, commandsIn, patternOf, rowsIn } from "./page.ts";
+import { type Block, blocksIn, commandsIn, patternOf, rowsIn, sessionIn } from "./page.ts";
 
 /** Network namespaces, and a connect for each row, on a busy machine. */
 const TIMEOUT_MS = 240_000;
@@ -22,7 +22,7 @@ let gateway: Gateway;
 let folder: string;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ arms: 2, computers: 3 });
   gateway = await lab.startGateway({ program: [BINARY] });
   folder = join(lab.sandbox.directory, "docs");
   mkdirSync(folder);
@@ -46,7 +46,10 @@ async function typed(script: string): Promise<Typed> {
   const { address } = new Client(gateway.port);
   // Each curl uses an address of its own, so that no rate limit applies.
   writeFileSync(join(folder, ".curlrc"), `interface = ${address}\n`);
-  const around = `sudo() { "$@"; }\nportcullis() { ${BINARY} "$@"; }\n`;
+  const computers = lab.sandbox.computers.map(
+    ({ name, namespace }) => `${name.toLowerCase()}() { CURL_HOME= ip netns exec ${namespace} "$@"; }\n`,
+  );
+  const around = `sudo() { "$@"; }\nportcullis() { ${BINARY} "$@"; }\n${computers.join("")}`;
   const child = Bun.spawn(["bash", "-c", around + script.replaceAll(":5000", `:${gateway.port}`)], {
     cwd: folder,
     env: {
@@ -71,6 +74,14 @@ async function asAtFirst(): Promise<void> {
   expect((await client.ask("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
 }
 
+/** The other tunnels, and the devices' names and exits, are those of a new sandbox too. */
+async function withoutExits(): Promise<void> {
+  for (const { id, assigned } of (await gateway.api("GET", "/api/devices")).body.devices)
+    if (assigned) await gateway.api("DELETE", `/api/devices/${id}`);
+  for (const { name } of (await gateway.api("GET", "/api/tunnels")).body.tunnels.slice(1))
+    await gateway.api("DELETE", `/api/tunnels/${name}`);
+}
+
 function blocks(language: Block["language"]): { page: string; text: string }[] {
   return [...texts].flatMap(([page, text]) =>
     blocksIn(text)
@@ -81,6 +92,7 @@ function blocks(language: Block["language"]): { page: string; text: string }[] {
 
 test("the pages have commands", () => {
   expect(blocks("sh").length).toBeGreaterThanOrEqual(7);
+  expect(blocks("shell-session").flatMap(({ text }) => sessionIn(text)).length).toBeGreaterThanOrEqual(8);
   expect(rowsIn(texts.get("docs/interface.md") ?? "").length).toBeGreaterThanOrEqual(13);
 });
 
@@ -112,6 +124,29 @@ describe("each command in a block succeeds", () => {
         expect({ command, code, stderr }).toEqual({ command, code: 0, stderr });
         await next;
       }
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe("each command of a session prints what is below it", () => {
+  test.each(blocks("shell-session").map(({ page, text }) => [page, sessionIn(text)] as const))(
+    "%s: %p",
+    async (_, session) => {
+      await withoutExits();
+      await asAtFirst();
+      const printed: string[] = [];
+      for (const { command } of session) {
+        const next = Bun.sleep(PACE_MS);
+        // As at a terminal, where curl shows no progress.
+        const { stdout, stderr } = await typed(command.replace(" curl ", " curl -sS "));
+        printed.push(stdout + stderr);
+        await next;
+      }
+      expect(printed).toEqual(
+        session.map(({ answer }) => expect.stringMatching(patternOf(answer)) as unknown as string),
+      );
+      await withoutExits();
     },
     TIMEOUT_MS,
   );

@@ -1,11 +1,14 @@
-/** A fenced block of a Markdown page. `sh` is run as it is, `console` is for another machine. */
+/**
+ * A fenced block of a Markdown page. `sh` is run as it is, `shell-session` has answers too, `console` is for another
+ * machine.
+ */
 export interface Block {
-  language: "sh" | "console" | "ts" | "json" | "";
+  language: "sh" | "shell-session" | "console" | "ts" | "json" | "";
   text: string;
 }
 
 export function blocksIn(page: string): Block[] {
-  return [...page.matchAll(/^```([a-z]*)\n(.*?)^```$/gms)].map(([, language = "", text = ""]) => ({
+  return [...page.matchAll(/^```([a-z-]*)\n(.*?)^```$/gms)].map(([, language = "", text = ""]) => ({
     language: language as Block["language"],
     text,
   }));
@@ -18,6 +21,17 @@ export function commandsIn(block: string): string[] {
     .split("\n")
     .map((line) => line.replace(/ +# .*$/, "").trim())
     .filter((line) => line !== "" && !line.startsWith("#"));
+}
+
+/** The commands of a session, each with what it prints. */
+export function sessionIn(block: string): { command: string; answer: string }[] {
+  return block
+    .split(/^\$ /m)
+    .slice(1)
+    .map((text) => ({
+      command: text.slice(0, text.indexOf("\n")),
+      answer: text.slice(text.indexOf("\n") + 1),
+    }));
 }
 
 /** The rows of a table of `curl` commands: the command and its answer. */

@@ -8,6 +8,7 @@ import { ARCHITECTURES, type Image, makeImage } from "./image.ts";
 
 /** Emulation is slow, and more so where other work runs beside it. */
 const PATIENCE_MS = 30 * 60_000;
+const HOUR_MS = 3_600_000;
 const API_PORT = 5000;
 /** As much as an emulated machine forwards beside its other work. */
 const TRAFFIC = { intervalMs: 100 };
@@ -167,6 +168,26 @@ test(
   PATIENCE_MS,
 );
 
+test.each([
+  ["an hour", HOUR_MS],
+  ["400 days", 400 * 24 * HOUR_MS],
+])(
+  "power that comes back with a clock that is %s behind: the tunnel comes up by itself, and nothing leaks",
+  async (behind, ms) => {
+    const { leaks } = await underTraffic(async () => {
+      await guest.powerOff();
+      await bootToTunnel(`power cut, clock ${behind} behind`, Date.now() - ms);
+    });
+    expect(leaks).toEqual([]);
+    expect(await guest.shell("journalctl -b -u portcullis-clock --no-pager")).toContain(
+      "The clock was behind and is moved",
+    );
+    const clock = 1_000 * Number(await guest.shell("date +%s"));
+    expect(Math.abs(clock - Date.now())).toBeLessThan(HOUR_MS / 2);
+  },
+  PATIENCE_MS,
+);
+
 test(
   "a boot whose saved rules are damaged leaks nothing either, and the service saves them anew",
   async () => {
@@ -212,8 +233,8 @@ async function loggedIn(): Promise<number> {
   return guest.until("an SSH session", async () => (await guest.ssh("true")).code === 0);
 }
 
-async function bootToTunnel(name: string): Promise<void> {
-  guest.powerOn();
+async function bootToTunnel(name: string, clock?: number): Promise<void> {
+  guest.powerOn(clock);
   note(`power-on to the API, ${name}`, seconds(await healthy()));
   note(
     `power-on to the internet for the LAN, ${name}`,

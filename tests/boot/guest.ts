@@ -54,7 +54,8 @@ export class Guest {
     return existsSync(file) ? readFileSync(file, "utf8") : "";
   }
 
-  powerOn(): void {
+  /** `clock` is what a machine without a clock battery believes, in milliseconds since 1970; its own otherwise. */
+  powerOn(clock?: number): void {
     this.boots += 1;
     this.startedAt = performance.now();
     const { qemu, console } = this.architecture;
@@ -67,6 +68,7 @@ export class Guest {
       ...qemu,
       ...["-accel", "tcg,thread=multi,tb-size=512", "-m", `${MEMORY_MIB}`, "-smp", "1"],
       ...["-nodefaults", "-display", "none", "-no-reboot", "-serial", `file:${this.consoleFile}`],
+      ...(clock === undefined ? [] : ["-rtc", `base=${new Date(clock).toISOString().slice(0, 19)}`]),
       ...["-kernel", kernel, "-initrd", initrd],
       ...[
         "-append",

@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { plain } from "../../src/backup/envelope.ts";
@@ -30,7 +30,7 @@ test("restore leaves the kill switch on and says so; --killswitch-off turns it o
   expect(await restore()).toEqual({
     code: 0,
     stdout: `Restored 1 server and the settings.\n${alone}The backup was made while the kill switch was off; here it stays on. To turn it off: portcullis killswitch off\n`,
-    stderr: "",
+    stderr: "The restore changes no tunnel and no device.\n",
   });
   expect(stored()).toBe("on");
   const { stdout } = await restore("--replace", "--killswitch-off", "--json");
@@ -45,5 +45,67 @@ test("restore leaves the kill switch on and says so; --killswitch-off turns it o
   expect((await restore("--replace")).stdout).toEndWith(
     "The kill switch is off. To turn it on: portcullis killswitch on\n",
   );
+  rmSync(stateDir, { recursive: true });
+});
+
+const TV = { id: "02:00:00:00:00:20", name: "TV", exit: "amsterdam" };
+const PHONE = { id: "02:00:00:00:00:30", name: null, exit: "blocked" };
+
+test("restore tells first what it changes of tunnels and devices; --dry-run changes nothing", async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), "portcullis-cli-backup-"));
+  const to = (name: string, wanted?: string) => ({
+    provider: "managed" as const,
+    name,
+    since: 1,
+    ...(wanted && { wanted }),
+  });
+  const backup = plain({
+    created: "2026-01-02T03:04:05.006Z",
+    servers: [SERVER],
+    settings: { connection: JSON.stringify(to("se-1", "Sweden")), default_exit: "blocked" },
+    tunnels: [
+      { name: "amsterdam", connection: to("nl-1") },
+      { name: "same", connection: to("de-1") },
+      { name: "work", connection: null },
+    ],
+    devices: [TV, PHONE, { id: "02:00:00:00:00:40", name: "Printer", exit: null }],
+  });
+  const restore = (...flags: string[]) =>
+    run(1, ["restore", "--state-dir", stateDir, ...flags], { stdin: backup });
+  expect(await restore("--dry-run")).toMatchObject({ code: 0, stderr: "" });
+  expect(readdirSync(stateDir)).toEqual([]);
+
+  const store = Store.open(stateDir, 0);
+  store.saveDevice({ ...TV, name: "Television", exit: null });
+  store.saveDevice(PHONE);
+  store.saveDevice({ id: "02:00:00:00:00:50", name: "stays", exit: null });
+  store.write("tunnel amsterdam", JSON.stringify({ slot: 1, connection: to("nl-2") }));
+  store.write("tunnel same", JSON.stringify({ slot: 2, connection: to("de-1") }));
+  const before = [store.devices(), store.settings(), store.servers()];
+  store.close();
+  const changes = `The restore changes these tunnels and devices; others stay as they are:
+  tunnel main: no server → se-1 (managed, for Sweden)
+  tunnel amsterdam: nl-2 (managed) → nl-1 (managed)
+  tunnel work: new, to no server
+  device TV (02:00:00:00:00:20): name Television → TV, exit default → amsterdam
+  device Printer (02:00:00:00:00:40): new, exit default
+  default exit: main → blocked
+`;
+  expect(await restore("--dry-run")).toEqual({ code: 0, stdout: changes, stderr: "" });
+  expect(JSON.parse((await restore("--dry-run", "--json")).stdout)).toMatchObject({
+    success: true,
+    changes: { default_exit: { before: "main", after: "blocked" } },
+  });
+  const refused = await restore();
+  expect(refused).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: `${changes}portcullis: already present: the tunnel "amsterdam", the device "Television"; nothing was changed; pass --replace to replace them\n`,
+  });
+  const after = Store.open(stateDir, 0);
+  expect([after.devices(), after.settings(), after.servers()]).toEqual(before);
+  after.close();
+  expect(await restore("--replace")).toMatchObject({ code: 0, stderr: changes });
+  expect((await restore("--dry-run")).stdout).toBe("The restore changes no tunnel and no device.\n");
   rmSync(stateDir, { recursive: true });
 });

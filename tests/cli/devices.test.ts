@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mustParseAddress } from "../../src/address.ts";
 import type { Mac } from "../../src/mac.ts";
 import { Home } from "../http/home.ts";
-import { run } from "./program.ts";
+import { atTerminal, run } from "./program.ts";
 
 setDefaultTimeout(60_000);
 
@@ -27,10 +27,9 @@ test("devices lists who is there", async () => {
   expect((await cli("devices")).stdout).toBe("No device has been seen yet.\nDefault exit: main\n");
   hear(TV, "192.168.7.20", "fd00:7::20");
   await home.graph.devices.assign(PRINTER, { name: "lab" });
-  expect(
-    (await cli("devices")).stdout,
-  ).toBe(`online   02:00:00:00:00:20  -    main (default)  192.168.7.20 fd00:7::20
-offline  02:00:00:00:00:40  lab  main (default)
+  expect((await cli("devices")).stdout).toBe(`Device  Exit            State    Id                 Address
+-       main (default)  online   02:00:00:00:00:20  192.168.7.20 +1
+lab     main (default)  offline  02:00:00:00:00:40
 Default exit: main
 `);
   expect((await cli("devices", "--names")).stdout).toBe(`${TV}\n${PRINTER}\nlab\n`);
@@ -56,8 +55,13 @@ test("device names a device by its id or its name", async () => {
 test("device and default-exit choose exits, and say what is refused", async () => {
   expect(await cli("device", "living room", "exit", "blocked")).toMatchObject({
     code: 0,
-    stdout: `The exit of ${TV} is blocked now.\n`,
+    stdout: `The exit of living room (${TV}) is blocked now.\n`,
   });
+  expect((await cli("device", "living room", "exit", "main")).stdout).toBe(
+    `The exit of living room (${TV}) is main now.
+The tunnel main is disconnected: until it is connected, the device is refused.
+`,
+  );
   expect((await cli("default-exit", "blocked")).stdout).toBe(
     "Devices without an exit of their own have the exit blocked now.\n",
   );
@@ -67,6 +71,10 @@ test("device and default-exit choose exits, and say what is refused", async () =
     stderr: "portcullis: exit: there is no such tunnel; the exits are main, blocked\n",
   });
   expect((await cli("device", TV, "colour", "red")).code).toBe(2);
+  expect(await cli("device", TV, "exit")).toMatchObject({
+    code: 2,
+    stderr: "portcullis: missing argument: which exit?\n",
+  });
   await home.graph.devices.setDefaultExit("main");
 });
 
@@ -77,9 +85,46 @@ test("a name that several devices have, or none, is refused with what to do", as
   });
   expect(await cli("device", "garage", "name", "x")).toMatchObject({
     code: 1,
+    stderr: "portcullis: no device has this id or name; to list them: portcullis devices\n",
+  });
+  expect(await cli("device", "02:00:00:00:00", "name", "x")).toMatchObject({
+    code: 1,
     stderr:
       "portcullis: id: must be a MAC address, such as 02:00:00:00:00:20, or a prefix behind another router of the LAN, such as 10.8.0.0/24\n",
   });
+});
+
+test("forget gives a device the default exit and its own name again", async () => {
+  expect(await cli("device", "living room", "forget")).toMatchObject({
+    code: 0,
+    stdout: `living room (${TV}) has the default exit now, and no name of its own.\n`,
+  });
+  expect((await home.graph.devices.list()).devices[0]).toMatchObject({ id: TV, name: "", assigned: false });
+  expect((await cli("device", TV, "forget", "now")).code).toBe(2);
+});
+
+test("a device that calls itself by another's id is not taken for it", async () => {
+  const absent = "02:00:00:00:00:99";
+  home.host.files.set("/var/lib/misc/dnsmasq.leases", `1 ${TV} 192.168.7.20 ${absent} *\n`);
+  expect((await cli("device", absent, "exit", "blocked")).stdout).toBe(
+    `The exit of ${absent} is blocked now.\n`,
+  );
+  expect((await home.graph.devices.list()).devices.find(({ id }) => id === TV)?.exit).toBe("main");
+  await home.graph.devices.forget(absent);
+  home.host.files.delete("/var/lib/misc/dnsmasq.leases");
+});
+
+test("at a terminal no row is longer than the screen, and nothing is cut in a pipe", async () => {
+  const name = "日本語のテレビ with a long name";
+  await home.graph.devices.assign(TV, { name, exit: "blocked" });
+  hear(TV, "192.168.7.20", "fd00:7::20");
+  const terminal = atTerminal(home.port, ["devices"], { NO_COLOR: "1" });
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen().split("\r\n")[1]).toBe(
+    "日本語のテ…  blocked      online   02:00:00:0…  192.168.7.2…",
+  );
+  expect((await cli("devices")).stdout).toContain(name);
+  await home.graph.devices.forget(TV);
 });
 
 test("a name cannot move the cursor", async () => {
@@ -89,4 +134,16 @@ test("a name cannot move the cursor", async () => {
   const { stdout } = await cli("devices");
   expect(stdout).toContain("\uFFFDevil");
   expect(stdout).not.toContain("\u202E");
+});
+
+test("a MAC address in any form is that device, whatever name another one has told", async () => {
+  const claimed = "02:00:00:00:00:99";
+  await home.graph.devices.assign(PHONE, { name: "02-00-00-00-00-99" });
+  expect((await cli("device", "02-00-00-00-00-99", "exit", "blocked")).stdout).toBe(
+    `The exit of ${claimed} is blocked now.\n`,
+  );
+  expect((await cli("device", "02:00:00:00:00:99", "name", "camera")).code).toBe(0);
+  const { devices } = await home.graph.devices.list();
+  expect(devices.find(({ id }) => id === PHONE)).toMatchObject({ exit: "main", assigned: false });
+  await home.graph.devices.forget(claimed);
 });

@@ -91,6 +91,23 @@ test("at a terminal it draws over itself, in colours and no wider than the scree
   await terminal.exited;
 });
 
+test("at a terminal the last changes of other tunnels and of devices are below the status", async () => {
+  const terminal = atTerminal(home.port, ["status", "--watch"], { NO_COLOR: "1" });
+  await terminal.shows("Provider     managed\r\n");
+  await home.gateway.leadTunnel("tv", "se-1");
+  await terminal.shows("Z  tunnel tv: connected  se-1\r\n");
+  await home.gateway.assignDevice("02:00:00:00:00:20", { name: "TV", exit: "tv" });
+  await terminal.shows("Z  TV (02:00:00:00:00:20) is offl");
+  for (let count = 0; count < 9; count += 1)
+    home.graph.events.publish({ type: "server_update", payload: { provider: "custom", count } });
+  await terminal.shows("custom has 8 servers");
+  const last = terminal.screen().split("\x1b[0J").at(-1) ?? "";
+  expect([...last.matchAll(/custom has (\d) servers/g)].map(([, n]) => n)).toEqual([..."45678"]);
+  expect(last).not.toContain("TV");
+  terminal.end();
+  await terminal.exited;
+});
+
 test("a colour terminal sees colours unless NO_COLOR says otherwise", async () => {
   const colourful = atTerminal(home.port, ["status"]);
   expect(await colourful.exited).toBe(0);

@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { mustParsePrefix } from "../../src/address.ts";
 import { MOST_ASSIGNED, MOST_PREFIXES } from "../../src/devices/assignments.ts";
 import { Devices } from "../../src/devices/devices.ts";
-import { SILENT_MS } from "../../src/devices/neighbourhood.ts";
+import { MOST_STRANGERS, SILENT_MS } from "../../src/devices/neighbourhood.ts";
 import type { DeviceUpdate } from "../../src/devices/schema.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
@@ -30,6 +30,7 @@ class World {
   readonly host = new FakeHost();
   readonly told: DeviceUpdate[] = [];
   readonly warnings: string[] = [];
+  readonly alerts: string[] = [];
   readonly parts: PolicyPart[] = [];
   tunnels = ["main", "amsterdam"];
   /** Where networks behind other routers are. */
@@ -48,7 +49,7 @@ class World {
   }
 
   fresh(): Devices {
-    const { host, store, told, warnings, parts } = this;
+    const { host, store, told, warnings, alerts, parts } = this;
     return new Devices({
       host,
       store,
@@ -62,6 +63,7 @@ class World {
       },
       tunnelNames: () => this.tunnels,
       publish: (update) => told.push(update),
+      alarm: (code, message) => alerts.push(`${code}: ${message}`),
       log: { warn: (message) => warnings.push(message) },
     });
   }
@@ -92,7 +94,8 @@ afterEach(() => {
   rmSync(world.directory, { recursive: true });
 });
 
-const refusal = (code: "bad_request" | "not_found", message: string) => new GatewayError(code, message);
+const refusal = (code: "bad_request" | "not_found" | "forbidden", message: string) =>
+  new GatewayError(code, message);
 
 test("a device appears with its first packet, and listeners are told once", async () => {
   world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
@@ -187,6 +190,9 @@ test("a name comes from the person, else from the DHCP lease", async () => {
     world.host.setNeighbour(`192.168.7.${mac.slice(-2)}`, "lan0", mac, "STALE");
   const names = async () => (await world.devices.list()).devices.map(({ name }) => name);
   expect(await names()).toEqual(["living-room", "", ""]);
+  world.host.files.set("/etc/pihole/dhcp.leases", `1767229200 ${PHONE} 192.168.7.30 phone *\n`);
+  expect(await names()).toEqual(["living-room", "phone", ""]);
+  world.host.files.delete("/etc/pihole/dhcp.leases");
   await world.devices.assign(TV, { name: "TV" });
   expect(await names()).toEqual(["TV", "", ""]);
   await world.devices.forget(TV);
@@ -252,6 +258,7 @@ test("a device is assigned before it was ever seen, and keeps name and exit acro
     ],
     default_exit: "blocked",
     exits: ["main", "amsterdam", "blocked"],
+    direct_allowed: false,
   });
   world.devices = world.fresh();
   await world.devices.load();
@@ -357,13 +364,16 @@ const NO_ID =
 const NOT_PRIVATE =
   "id: a prefix behind another router must be private address space (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7)";
 
+const NOT_DIRECT =
+  "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on";
+
 test.each([
   [TV, {}, refusal("bad_request", "name or exit is required")],
   [TV, { exit: "oslo" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "Main" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "__proto__" }, refusal("not_found", NO_TUNNEL)],
-  [TV, { exit: "direct" }, refusal("not_found", NO_TUNNEL)],
+  [TV, { exit: "direct" }, refusal("forbidden", NOT_DIRECT)],
   [TV, { name: "a\nb" }, refusal("bad_request", "name: contains a control character")],
   [TV, { name: "TV", exit: "oslo" }, refusal("not_found", NO_TUNNEL)],
   ["tv", { name: "TV" }, refusal("bad_request", NO_ID)],
@@ -435,7 +445,7 @@ test("there is a bound to what people may assign", async () => {
   await world.devices.assign(TV, { name: "TV" });
 });
 
-test("whatever the database says, an exit that this version does not know means blocked", async () => {
+test("whatever the database says, an exit that is unknown or not allowed means blocked", async () => {
   world.store.saveDevice({ id: TV, name: null, exit: "direct" });
   world.store.saveDevice({ id: PHONE, name: null, exit: "Not An Exit" });
   world.store.saveDevice({ id: "10.1.0.0/16", name: null, exit: "main" });
@@ -508,7 +518,75 @@ test("a tunnel that a network uses is not removed", async () => {
 test("the devices are counted by exit", async () => {
   await world.devices.assign(TV, { exit: "amsterdam" });
   world.host.setNeighbour("192.168.7.30", "lan0", PHONE, "STALE");
-  expect(world.devices.counts()).toEqual({ main: 1, amsterdam: 1, blocked: 0 });
+  expect(world.devices.counts()).toEqual({ main: 1, amsterdam: 1, blocked: 0, direct: 0 });
+});
+
+describe("the exit direct", () => {
+  const directOf = () =>
+    world.parts.at(-1)?.devices?.flatMap(({ id, exit }) => (exit.to === "direct" ? [id] : []));
+
+  test("is given only while it is allowed, and taken from all who have it in one change", async () => {
+    await world.devices.assign(TV, { name: "TV", exit: "amsterdam" });
+    expect(world.devices.direct).toEqual({ allowed: false, devices: [] });
+    expect(await world.devices.setDirect(true)).toEqual({ allowed: true, devices: [] });
+    await world.devices.assign(TV, { exit: "direct" });
+    await world.devices.assign(PHONE, { exit: "direct" });
+    expect(directOf()).toEqual([TV, PHONE]);
+    const both = [
+      { id: TV, name: "TV" },
+      { id: PHONE, name: null },
+    ];
+    expect(world.devices.direct).toEqual({ allowed: true, devices: both });
+    world.devices = world.fresh();
+    await world.devices.load();
+    expect(directOf()).toEqual([TV, PHONE]);
+    const changes = world.parts.length;
+    expect(await world.devices.setDirect(false)).toEqual({ allowed: false, devices: [] });
+    expect(world.parts.length).toBe(changes + 1);
+    expect(world.parts.at(-1)).toEqual({ devices: [], defaultExit: { to: "tunnel", name: "main" } });
+    expect(world.store.devices()).toEqual([{ id: TV, name: "TV", exit: null }]);
+    expect(world.store.read("direct")).toBeNull();
+    await expect(world.devices.assign(TV, { exit: "direct" })).rejects.toThrow(
+      refusal("forbidden", NOT_DIRECT),
+    );
+  });
+
+  test("each change of who has it, or of whether it is allowed, is an alert, and nothing else is", async () => {
+    await world.devices.setDirect(true);
+    await world.devices.setDirect(true);
+    await world.devices.assign(TV, { name: "TV", exit: "direct" });
+    await world.devices.assign(TV, { name: "Television" });
+    await world.devices.assign(PHONE, { exit: "direct" });
+    await world.devices.assign(PHONE, { exit: "blocked" });
+    await world.devices.setDirect(false);
+    expect(world.alerts).toEqual(
+      [
+        "The exit direct is allowed now: devices that are given it leave outside the tunnel.",
+        `Now direct, outside the tunnel: TV (${TV}).`,
+        `Now direct, outside the tunnel: ${PHONE}.`,
+        `No longer direct: ${PHONE}.`,
+        `The exit direct is no longer allowed. No longer direct: Television (${TV}).`,
+      ].map((message) => `direct_changed: ${message}`),
+    );
+  });
+
+  test("if the kernel refuses a change, nothing has changed and there is no alert", async () => {
+    await world.devices.setDirect(true);
+    world.alerts.length = 0;
+    world.load = () => Promise.reject(new Error("refused"));
+    await expect(world.devices.assign(TV, { exit: "direct" })).rejects.toThrow("refused");
+    expect([world.devices.direct.devices, world.store.devices(), world.alerts]).toEqual([[], [], []]);
+  });
+
+  test("is never the default exit", async () => {
+    await world.devices.setDirect(true);
+    await expect(world.devices.setDefaultExit("direct")).rejects.toThrow(
+      refusal(
+        "bad_request",
+        "exit: direct cannot be the default exit, because every new device would leave outside the tunnel; give it to single devices",
+      ),
+    );
+  });
 });
 
 test("of many invented devices listeners hear at a pace that they can follow, and in the end of all", async () => {
@@ -521,4 +599,15 @@ test("of many invented devices listeners hear at a pace that they can follow, an
   await world.host.pass(600);
   expect(world.told).toHaveLength(200);
   expect(new Set(world.told.map(({ id }) => id)).size).toBe(200);
+});
+
+test("however many devices someone invents, listeners soon hear of one that comes afterwards", async () => {
+  for (let number = 0; number < 20_000; number++) {
+    const mac = `02:00:00:01:${[number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":")}`;
+    world.host.setNeighbour("192.168.7.66", "lan0", mac, "STALE");
+  }
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  await world.host.pass(3_000);
+  expect(world.told.at(-1)).toEqual({ id: TV, name: "", exit: "main", online: true });
+  expect(world.told.length).toBeLessThanOrEqual(MOST_STRANGERS);
 });

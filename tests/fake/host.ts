@@ -38,6 +38,8 @@ export class FakeHost implements Host, Internet {
   readonly names = new Map<string, string[]>();
   /** What hosts of the LAN say that they are called, by address. */
   readonly hostNames = new Map<string, string>();
+  /** Resolvers that answer, and the longest packets that reach them, in bytes. */
+  readonly resolvers = new Map<string, number>();
   /** What the internet answers to a URL; it is silent to all others, for ever. */
   readonly pages = new Map<string, HttpsAnswer>();
   readonly files = new Map<string, string>([[DISABLE_IPV6, "0\n"]]);
@@ -128,6 +130,12 @@ export class FakeHost implements Host, Internet {
     const addresses = this.names.get(name);
     if (addresses === undefined) throw new GatewayError("unable", `no resolver answered for ${name}`);
     return addresses;
+  }
+
+  async probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]> {
+    this.onEvent(`probe ${resolver} ${sizes}`);
+    const longest = this.resolvers.get(resolver) ?? -1;
+    return sizes.filter((size) => size <= longest);
   }
 
   async https({ url, addresses, sourcePort }: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {

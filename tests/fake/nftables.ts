@@ -121,7 +121,9 @@ export class Nftables {
     for (const line of text.trimEnd().split("\n")) {
       const [, verb, set, words = ""] =
         /^(add|delete) element inet portcullis (\S+) \{ (.*) \}$/.exec(line) ?? unknown(line);
-      const block = new RegExp(`( {2}set ${set} \\{\n {4}type \\S+\n)(?: {4}elements = \\{ (.*) \\}\n)?`);
+      const block = new RegExp(
+        `( {2}set ${set} \\{\n {4}type(?:of)? .+\n)(?: {4}elements = \\{ (.*) \\}\n)?`,
+      );
       const [whole, head, listed = ""] = block.exec(table) ?? missing();
       const elements = new Set(listed === "" ? [] : listed.split(", "));
       for (const word of words.split(", ")) {

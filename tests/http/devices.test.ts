@@ -34,6 +34,7 @@ test("GET /api/devices answers the devices of the LAN", async () => {
     devices: [],
     default_exit: "main",
     exits: ["main", "blocked"],
+    direct_allowed: false,
   });
   await hear(TV, "192.168.7.20");
   expect((await list()).devices).toEqual([
@@ -114,6 +115,24 @@ test.each([
   ]);
 });
 
+test("PUT of the exit direct is refused until the operator allows it; then it is listed and counted", async () => {
+  expect(outcome(await put(`/api/devices/${TV}`, { exit: "direct" }))).toEqual([
+    403,
+    JSON.stringify({
+      success: false,
+      error:
+        "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on",
+    }),
+  ]);
+  await home.graph.devices.setDirect(true);
+  expect(await list()).toMatchObject({ exits: ["main", "blocked", "direct"], direct_allowed: true });
+  expect(outcome(await put(`/api/devices/${TV}`, { exit: "direct" }))).toEqual([200, '{"success":true}']);
+  expect((await list()).devices).toMatchObject([{ id: TV, exit: "direct", assigned: true }]);
+  expect((await home.send("GET", "/api/status")).json).toMatchObject({ direct_devices: 1 });
+  await home.graph.devices.setDirect(false);
+  expect(await list()).toMatchObject({ devices: [], exits: ["main", "blocked"], direct_allowed: false });
+});
+
 test("PUT of an exit, and of the default exit", async () => {
   await hear(PHONE, "192.168.7.30");
   expect(outcome(await put(`/api/devices/${TV}`, { exit: "blocked" }))).toEqual([200, '{"success":true}']);
@@ -129,7 +148,11 @@ test("PUT of an exit, and of the default exit", async () => {
 
 test.each([
   [{ exit: "oslo" }, 404, "exit: there is no such tunnel; the exits are main, blocked"],
-  [{ exit: "direct" }, 404, "exit: there is no such tunnel; the exits are main, blocked"],
+  [
+    { exit: "direct" },
+    400,
+    "exit: direct cannot be the default exit, because every new device would leave outside the tunnel; give it to single devices",
+  ],
   [{}, 400, "exit is required"],
   [{ exit: "" }, 400, "exit must be a non-empty string"],
   [{ exit: "main", name: "x" }, 400, "unknown field name: the known ones are exit"],
@@ -154,9 +177,10 @@ test("listeners hear of a device that comes, and of its name", async () => {
   await hear(TV, "192.168.7.20");
   await put(`/api/devices/${TV}`, { name: "TV" });
   await home.pass(1_000);
-  const [, came, named] = await listener.received(3);
+  const [, came, counted, named] = await listener.received(4);
   const payload = { id: TV, name: "", exit: "main", online: true };
   expect(came).toEqual({ type: "device_update", payload });
+  expect(counted).toMatchObject({ type: "tunnel_update", payload: { name: "main", devices: 1 } });
   expect(named).toEqual({ type: "device_update", payload: { ...payload, name: "TV" } });
 });
 

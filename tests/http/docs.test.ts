@@ -24,7 +24,10 @@ const ENDPOINTS = [
   "put /api/tunnels/{name}",
   "post /api/tunnels/{name}/disconnect",
   "delete /api/tunnels/{name}",
+  "get /api/checks",
   "get /api/devices",
+  "get /api/devices/self",
+  "get /api/events",
   "put /api/devices/{id}",
   "delete /api/devices/{id}",
   "put /api/default-exit",
@@ -85,6 +88,7 @@ test("each message of /ws is a schema of its own, named as its type", async () =
   expect(Object.keys(messages)).toEqual([
     "status_change",
     "tunnel_update",
+    "tunnel_removed",
     "server_update",
     "device_update",
     "security_alert",

@@ -93,11 +93,15 @@ portcullis_connect_duration_seconds_count 3
 # TYPE portcullis_devices gauge
 portcullis_devices{exit="main"} 0
 portcullis_devices{exit="blocked"} 0
+portcullis_devices{exit="direct"} 0
+# HELP portcullis_direct_allowed 1 while the operator lets devices leave outside the tunnel.
+# TYPE portcullis_direct_allowed gauge
+portcullis_direct_allowed 0
 # HELP portcullis_build_info The version that runs; always 1.
 # TYPE portcullis_build_info gauge
 portcullis_build_info{version="${version}",bun="${Bun.version}",arch="${process.arch}"} 1
 `);
-  expect(parseExposition(text).size).toBe(11);
+  expect(parseExposition(text).size).toBe(12);
 });
 
 test("without a tunnel there are no figures of WireGuard", async () => {

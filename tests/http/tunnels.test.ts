@@ -72,9 +72,9 @@ test("a tunnel is made and led to a server or a place; the others stay as they a
       "server: the tunnel work leads there with the same key; choose another server, or one with a key of its own",
     ),
   );
-  const [same, tv, work] = await rows();
+  const [same, work, ...others] = await rows();
   expect(same).toEqual({ ...main, uptime_seconds: same.uptime_seconds });
-  expect(tv).toMatchObject({ name: "0-tv", state: "disconnected", wanted: null });
+  expect(others).toEqual([]);
   expect(work).toMatchObject({
     ...{ name: "work", provider: "custom", server: OWN.name, wanted: OWN.name, state: "connected" },
     ...{ location: OWN.location, error: null },
@@ -118,20 +118,50 @@ test("an unknown server, provider or field is refused, and no tunnel is left beh
   expect(await rows()).toHaveLength(1);
 });
 
-test("a tunnel whose server does not answer is there, with the reason; a former server stays", async () => {
+test("a tunnel whose first server does not answer is removed again; a former server stays", async () => {
   home.host.silent.add("192.0.2.1:51820");
   const leading = lead("tv", SE1);
   await dialled("192.0.2.1:51820");
+  expect((await rows())[1]).toMatchObject({ name: "tv", state: "connecting", wanted: "se-1" });
+  expect((await home.send("GET", "/api/devices")).json.exits).toEqual(["main", "blocked"]);
   await home.pass(30_000);
-  const { status, error } = await leading;
-  expect(status).toBe(500);
-  expect((await rows())[1]).toMatchObject({ state: "failed", wanted: null, error });
+  expect((await leading).status).toBe(500);
+  expect(await rows()).toHaveLength(1);
+  expect([...home.host.links.keys()]).toEqual(["lo", "lan0", "up0"]);
   expect(await lead("tv", HOME)).toEqual(OK);
   const again = lead("tv", SE1);
   await dialled("192.0.2.1:51820");
   await home.pass(30_000);
   expect((await again).status).toBe(500);
   expect((await rows())[1]).toMatchObject({ state: "connected", server: OWN.name, wanted: OWN.name });
+});
+
+test("of two requests for a new tunnel the first fails and the second makes it", async () => {
+  home.host.silent.add("192.0.2.1:51820");
+  const leading = lead("tv", SE1);
+  await dialled("192.0.2.1:51820");
+  expect(await lead("tv", HOME)).toEqual(OK);
+  expect((await leading).error).toBe("interrupted by a connect to home");
+  expect((await rows())[1]).toMatchObject({ name: "tv", state: "connected", server: OWN.name });
+});
+
+test("a disconnect ends a new tunnel that has not reached its server", async () => {
+  home.host.silent.add("192.0.2.1:51820");
+  const leading = lead("tv", SE1);
+  await dialled("192.0.2.1:51820");
+  expect(await send("POST", "/api/tunnels/tv/disconnect")).toEqual(OK);
+  expect((await leading).status).toBe(500);
+  expect(await rows()).toHaveLength(1);
+});
+
+test("a tunnel that is removed and led to a server at once is a new one, or is removed", async () => {
+  expect(await lead("tv", HOME)).toEqual(OK);
+  await home.pass(1_000);
+  const removed = home.again("DELETE", "/api/tunnels/tv");
+  const led = home.again("PUT", "/api/tunnels/tv", JSON.stringify(SE1));
+  expect((await removed).status).toBe(200);
+  expect((await led).status).toBe(200);
+  expect((await rows())[1]).toMatchObject({ name: "tv", state: "connected", server: "se-1" });
 });
 
 test("a tunnel's row counts its devices, and the tunnel is not removed while there are any", async () => {
@@ -203,6 +233,29 @@ test("each change of state of a tunnel is an event; those of main alone change t
   expect((await listener.received(3)).slice(1)).toMatchObject([
     { type: "tunnel_update", payload: { ...row, state: "connecting" } },
     { type: "tunnel_update", payload: { ...row, state: "connected", server: OWN.name } },
+  ]);
+});
+
+test("listeners hear of a tunnel that is removed, and of the number of each tunnel's devices", async () => {
+  expect(await lead("tv", HOME)).toEqual(OK);
+  const listener = await listenTo(home.port);
+  const TV = "/api/devices/02:00:00:00:00:20";
+  expect(await send("PUT", TV, { exit: "tv" })).toEqual(OK);
+  await home.pass(1_000);
+  const counted = (name: string, devices: number) => ({ type: "tunnel_update", payload: { name, devices } });
+  const moved = (exit: string) => ({ type: "device_update", payload: { exit } });
+  expect((await listener.received(3)).slice(1)).toMatchObject([moved("tv"), counted("tv", 1)]);
+  expect(await send("PUT", TV, { exit: "main" })).toEqual(OK);
+  await home.pass(1_000);
+  expect((await listener.received(6)).slice(3)).toMatchObject([
+    moved("main"),
+    counted("main", 1),
+    counted("tv", 0),
+  ]);
+  expect(await send("DELETE", "/api/tunnels/tv")).toEqual(OK);
+  expect((await listener.received(8)).slice(6)).toMatchObject([
+    { type: "tunnel_update", payload: { name: "tv", state: "disconnected" } },
+    { type: "tunnel_removed", payload: { name: "tv" } },
   ]);
 });
 

@@ -13,6 +13,7 @@ export const ONE_CABLE: Machine = {
     uplinkPrefixes: [cidr("192.168.7.0/24")],
     uplinkMtu: 1500,
     ipv6: "on",
+    resolvers: [],
     online: true,
     lanRoutes: [],
     remarks: [],

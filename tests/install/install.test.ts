@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { closingWords } from "../../src/install/install.ts";
 
-const STANDS = { stands: true, firewall: true, routing: true, parts: [] };
-const OFF = { stands: false, firewall: false, routing: false, parts: [] };
+const STANDS = { stands: true, firewall: true, routing: true, direct: 0, parts: [] };
+const OFF = { stands: false, firewall: false, routing: false, direct: 0, parts: [] };
 
 test("the closing words say that the kill switch is in place only if it is", () => {
   expect(closingWords(STANDS, { port: 5000 })).toContain(

@@ -63,7 +63,7 @@ test("an installation writes every file with its mode, then starts the kill swit
     "systemctl restart systemd-modules-load.service",
     "nft -c -f /var/lib/portcullis/boot/firewall.nft",
     "systemctl daemon-reload",
-    "systemctl enable portcullis-killswitch.service portcullis.service",
+    "systemctl enable portcullis-killswitch.service portcullis-clock.service portcullis.service",
     "systemctl start portcullis-killswitch.service",
     "systemctl restart portcullis.service",
   ]);

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { killSwitchUnit, NFTABLES_DROP_IN, serviceUnit } from "../../src/install/units.ts";
+import { clockUnit, killSwitchUnit, NFTABLES_DROP_IN, serviceUnit } from "../../src/install/units.ts";
 
 /** Of 10; the rest is network administration, which the service needs, and running as root. */
 const MOST_EXPOSURE = 3;
@@ -28,9 +28,10 @@ function rootWithUnits(): string {
   };
   for (const program of ["/usr/sbin/nft", "/usr/sbin/ip", "/usr/local/bin/portcullis"])
     put(program, "", 0o755);
-  for (const name of ["sysinit", "basic", "shutdown", "local-fs", "network-pre", "multi-user"])
+  for (const name of ["sysinit", "basic", "shutdown", "local-fs", "network-pre", "multi-user", "time-set"])
     put(`/usr/lib/systemd/system/${name}.target`, "[Unit]\n");
   put("/etc/systemd/system/portcullis-killswitch.service", killSwitchUnit());
+  put("/etc/systemd/system/portcullis-clock.service", clockUnit());
   put("/etc/systemd/system/portcullis.service", serviceUnit());
   put("/usr/lib/systemd/system/nftables.service", DEBIANS_NFTABLES);
   put("/etc/systemd/system/nftables.service.d/portcullis.conf", NFTABLES_DROP_IN);
@@ -46,16 +47,25 @@ function analyze(...args: string[]) {
 
 test("systemd understands every line of the units and of the drop-in that keeps the tables at shutdown", () => {
   const root = rootWithUnits();
-  for (const unit of ["portcullis-killswitch.service", "portcullis.service", "nftables.service"]) {
-    expect(analyze("verify", `--root=${root}`, unit)).toEqual({ exitCode: 0, text: "" });
+  const names = ["portcullis-killswitch", "portcullis-clock", "portcullis", "nftables"];
+  for (const name of names) {
+    expect(analyze("verify", `--root=${root}`, `${name}.service`)).toEqual({ exitCode: 0, text: "" });
   }
 });
 
-test("the service is confined: systemd-analyze gives it a low exposure", () => {
-  const root = rootWithUnits();
-  const { text } = analyze("security", "--offline=yes", `--root=${root}`, "--no-pager", "portcullis.service");
-  const exposure = Number(/Overall exposure level for portcullis\.service: ([0-9.]+)/.exec(text)?.[1]);
-  expect(exposure).toBeLessThan(MOST_EXPOSURE);
+test.each(["portcullis.service", "portcullis-clock.service"])(
+  "%s is confined: systemd-analyze gives it a low exposure",
+  (unit) => {
+    const { text } = analyze("security", "--offline=yes", `--root=${rootWithUnits()}`, "--no-pager", unit);
+    const exposure = Number(/Overall exposure level for \S+: ([0-9.]+)/.exec(text)?.[1]);
+    expect(exposure).toBeLessThan(MOST_EXPOSURE);
+  },
+);
+
+test("only the unit of the clock may set the clock, and it runs before the service", () => {
+  expect(clockUnit()).toContain("CapabilityBoundingSet=CAP_SYS_TIME\n");
+  expect(serviceUnit()).toContain("ProtectClock=yes\n");
+  expect(serviceUnit()).toMatch(/^After=.*portcullis-clock\.service/m);
 });
 
 test("the check of the units finds a line that systemd does not understand", () => {

@@ -1,6 +1,7 @@
 import {
   type AssignedDevice,
   blocked,
+  type DefaultExit,
   type Exemption,
   type Exit,
   type FirewallTunnel,
@@ -64,6 +65,7 @@ export const NETWORK: HostNetwork = {
   uplinkPrefixes: cidrs("192.168.8.0/24", "fd00:8::/64"),
   uplinkMtu: 1500,
   ipv6: "on",
+  resolvers: ips("192.168.8.1", "192.168.8.2", "192.168.7.53", "fd00:8::1", "fe80::1"),
   online: true,
   lanRoutes: [],
   remarks: [],
@@ -106,16 +108,36 @@ export const POLICIES = {
         {
           devices: [assigned("02:00:00:00:00:02", "main")],
           routed: [
-            { prefix: cidr("10.8.0.0/16"), exit: exitTo("amsterdam") },
-            { prefix: cidr("10.8.7.0/24"), exit: exitTo("blocked") },
-            { prefix: cidr("fd08::/64"), exit: exitTo("main") },
-            { prefix: cidr("10.9.0.0/16"), exit: exitTo("main") },
+            { prefix: cidr("10.8.0.0/16"), exit: defaultExitTo("amsterdam") },
+            { prefix: cidr("10.8.7.0/24"), exit: defaultExitTo("blocked") },
+            { prefix: cidr("fd08::/64"), exit: defaultExitTo("main") },
+            { prefix: cidr("10.9.0.0/16"), exit: defaultExitTo("main") },
           ],
         },
       ],
     ]),
     { ...NETWORK, lanRoutes: LAN_ROUTES },
   ),
+  /** Two direct devices, one on a tunnel. */
+  direct: {
+    ...BLOCKED,
+    ...{ endpoints: [FIRST, FURTHER], carrying: [FIRST, FURTHER] },
+    devices: [
+      assigned("02:00:00:00:00:05", "direct"),
+      assigned("02:00:00:00:00:01", "amsterdam"),
+      assigned("02:00:00:00:00:04", "direct"),
+    ],
+  },
+  /** No tunnel, one cable, and no IPv6 resolver. */
+  "one-armed-direct": {
+    ...BLOCKED,
+    lans: [{ interface: "eth0", prefixes: cidrs("192.168.7.0/24", "fe80::/10") }],
+    uplink: "eth0",
+    uplinkPrefixes: [cidr("192.168.7.0/24")],
+    addresses: [ip("192.168.7.1")],
+    resolvers: [ip("192.168.7.254")],
+    devices: [assigned("02:00:00:00:00:05", "direct")],
+  },
   /** New devices wait until someone gives them an exit. */
   "default-blocked": {
     ...BLOCKED,
@@ -139,6 +161,10 @@ export const POLICIES = {
 } satisfies Record<string, Policy>;
 
 function exitTo(name: string): Exit {
+  return name === "direct" ? { to: "direct" } : defaultExitTo(name);
+}
+
+function defaultExitTo(name: string): DefaultExit {
   return name === "blocked" ? { to: "blocked" } : { to: "tunnel", name };
 }
 

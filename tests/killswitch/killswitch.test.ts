@@ -233,6 +233,20 @@ describe("another firewall that begins to drop what is forwarded", () => {
     expect((await gateway.status()).error).toBeNull();
   });
 
+  claim("for a new tunnel only is reported as soon as there is one", async (gateway) => {
+    const { host, tunnels } = gateway;
+    const passing = ["wg0", "wg1"].flatMap((link) => [
+      `oifname "${link}" accept`,
+      `iifname "${link}" accept`,
+    ]);
+    host.setOtherTable("ip filter", filter(...passing));
+    await host.pass(3_000);
+    expect(gateway.alerts).toEqual([]);
+    await tunnels.opened("tv");
+    await host.pass(0);
+    expect(gateway.alerts).toEqual(["forwarding_dropped"]);
+  });
+
   claim("is found within 5 min without an event", async (gateway) => {
     const { host } = gateway;
     host.mute = true;
@@ -367,6 +381,15 @@ describe("several owners", () => {
       await killSwitch.update("amsterdam", second);
       expect(host.table).toBe(loaded(devices));
     });
+  });
+
+  test("are loaded while the rules are read, and the rules change while the table is listed", async () => {
+    const [, host] = await raised(async (killSwitch) => killSwitch.update("main", first));
+    const [readings, listing] = [
+      ["ip -j -4 rule show", "ip -j -6 rule show"],
+      "nft -s -n list table inet portcullis",
+    ];
+    expect(host.commands).toEqual([LOAD, ...readings, listing, "ip -4 -batch -", "ip -6 -batch -"]);
   });
 
   test("on a kernel with an earlier version's rules are in the table before the rules change", async () => {

@@ -7,7 +7,7 @@ import { inNamespace } from "./namespace.ts";
 
 const { test } = needsRoot;
 
-const PASSAGE = { lans: ["lan0"], base: "wg" };
+const PASSAGE = { lans: ["lan0"], tunnels: ["wg0", "wg1"], base: "wg" };
 
 /** A table of another program, whose chain of that name drops by policy. */
 function table(name: string, ...rules: readonly string[]): string {
@@ -56,6 +56,7 @@ const PASSES: [passes: boolean, rules: readonly string[]][] = [
   [false, ["ct state established,related accept", 'iifname "docker0" oifname != "docker0" accept']],
   [false, ["ct state established,related accept", 'iifname "lan0" oifname != "wg*" accept']],
   [true, ["counter accept"]],
+  [false, ["ct state established,related accept", "ct status dnat accept"]],
   [true, ["jump USER", 'USER: oifname "wg*" accept', 'USER: iifname "wg*" accept']],
   [false, ['USER: oifname "wg*" accept', 'USER: iifname "wg*" accept']],
   [false, ['oifname "wg*" drop', 'iifname "wg*" accept']],
@@ -101,6 +102,33 @@ test.each(REMEDIES)("%s: is the remedy if %s drops", (remedy, chain, text) =>
     if (!remedy.startsWith("nft ")) return;
     await host.run(["sh", "-c", remedy]);
     expect(await obstaclesTo(host, PASSAGE)).toEqual([]);
+  }),
+);
+
+test("rules that accept what enters one tunnel are an obstacle to another", () => {
+  const links = PASSAGE.tunnels.map((link) => `iifname "lan0" oifname "${link}" accept`);
+  const text = table("ip filter", ...links, "ct state established accept");
+  expect(letsThrough(text, "FORWARD", PASSAGE)).toBe(true);
+  expect(letsThrough(text, "FORWARD", { ...PASSAGE, tunnels: ["wg0", "wg1", "wg2", "wg3"] })).toBe(false);
+});
+
+test.each([
+  [false, "reject with icmpx admin-prohibited"],
+  [false, "counter drop"],
+  [false, 'counter reject comment "the rest"'],
+  [true, "ct state invalid drop"],
+  [true, "tcp dport 25 reject with tcp reset"],
+  [true, "ip daddr 192.0.2.0/24 drop"],
+])("a chain that accepts by policy lets the LAN through, %p: with %j as its last rule", (passes, last) =>
+  inNamespace(async (host) => {
+    const text = table(
+      "inet firewalld",
+      "ct state established,related accept",
+      "ct status dnat accept",
+      last,
+    );
+    await host.run(["nft", "-f", "-"], { stdin: text.replace("policy drop", "policy accept") });
+    expect((await obstaclesTo(host, PASSAGE)).length === 0).toBe(passes);
   }),
 );
 

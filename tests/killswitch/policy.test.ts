@@ -30,6 +30,8 @@ describe("the policy of several owners", () => {
       uplink: "up0",
       uplinkPrefixes: NETWORK.uplinkPrefixes,
       addresses: NETWORK.addresses,
+      online: true,
+      resolvers: NETWORK.resolvers,
       endpoints: [FIRST, FURTHER],
       carrying: [FIRST],
       lookups: [LOOKUP],

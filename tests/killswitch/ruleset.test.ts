@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
-import type { FirewallTunnel, Policy } from "../../src/killswitch/policy.ts";
+import type { DefaultExit, FirewallTunnel, Policy } from "../../src/killswitch/policy.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { cidrs, ips } from "../fake/address.ts";
 import { needsRoot } from "../fast.ts";
@@ -11,6 +11,7 @@ import { inNamespace } from "./namespace.ts";
 const TEXTS: Record<string, string> = {
   ...Object.fromEntries(Object.entries(POLICIES).map(([name, policy]) => [name, rulesetOf(policy)])),
   "open-connected": openRulesetOf(POLICIES.connected),
+  "open-direct": openRulesetOf({ ...POLICIES.direct, endpoints: [], carrying: [] }),
 };
 
 describe.each(Object.entries(TEXTS))("the ruleset of a gateway that is %s", (name, text) => {
@@ -27,7 +28,7 @@ test("every rule has a comment", () => {
   for (const text of Object.values(TEXTS)) {
     const rules = text
       .split("\n")
-      .filter((line) => line.startsWith("    ") && !/policy |^ {4}(type|elements) /.test(line));
+      .filter((line) => line.startsWith("    ") && !/policy |^ {4}(type|typeof|elements) /.test(line));
     expect(rules.filter((rule) => !/comment "[^"]+"$/.test(rule))).toEqual([]);
   }
 });
@@ -83,6 +84,7 @@ const POLICY = fc.record({
   uplink: fc.constantFrom("up0", null),
   uplinkPrefixes: fc.subarray(cidrs("192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64")),
   addresses: addresses(),
+  ...{ online: fc.boolean(), resolvers: addresses() },
   ...{ endpoints: tunnels(), carrying: tunnels(), defaultExit: exit() },
   devices: fc
     .uniqueArray(fc.tuple(fc.constantFrom("02:00:00:00:00:01", "02:00:00:00:00:02"), exitName()), {
@@ -104,11 +106,14 @@ const POLICY = fc.record({
 });
 
 function exitName() {
-  return fc.constantFrom("main", "amsterdam", "berlin", "blocked");
+  return fc.constantFrom("main", "amsterdam", "berlin", "blocked", "direct");
 }
 
 function exit() {
-  return exitName().map((name) => assigned("02:00:00:00:00:01", name).exit);
+  return fc.constantFrom<DefaultExit>(
+    { to: "blocked" },
+    ...["main", "amsterdam", "berlin"].map((name) => ({ to: "tunnel", name }) as const),
+  );
 }
 
 function tunnels() {

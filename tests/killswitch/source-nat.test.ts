@@ -21,18 +21,18 @@ const LINKS = [
 ];
 
 /** As a container engine adds it, and a count of the DNS queries that leave by the uplink. */
-const OTHER = `table ip other {
-  chain nat { type nat hook postrouting priority srcnat; oifname "up0" masquerade; }
+const otherAt = (priority: string) => `table ip other {
+  chain nat { type nat hook postrouting priority ${priority}; oifname "up0" masquerade; }
   chain count { type filter hook postrouting priority 300; oifname "up0" udp dport 53 counter; }
 }`;
 
-needsRoot.test(
-  "a redirected DNS query does not leave by the uplink, even if another program translates what does",
-  () =>
+needsRoot.test.each(["srcnat", "srcnat - 20"])(
+  "a redirected DNS query does not leave by the uplink, even if another program translates what does, at %s",
+  (priority) =>
     inNamespace(async (host) => {
       await host.run(["ip", "-batch", "-"], { stdin: `${LINKS.join("\n")}\n` });
       await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES.connected) });
-      await host.run(["nft", "-f", "-"], { stdin: OTHER });
+      await host.run(["nft", "-f", "-"], { stdin: otherAt(priority) });
       await query(host, "192.168.7.53");
       expect(await counted(host)).toBe(0);
       await host.run(["nft", "delete", "table", "inet", "portcullis"]);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { TokenBucket } from "./leaks/pace.ts";
+import { Listener } from "./listener.ts";
 import { type Mark, Marker, markIn } from "./marker.ts";
 import type { Traffic } from "./traffic.ts";
 import { until } from "./until.ts";
@@ -259,6 +260,24 @@ test(
     });
     expect(table(seen)).toEqual([BY_SECOND, NOWHERE, BY_MAIN]);
     expect(seen.leaks).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a resolver on the gateway, which asks through main, hears the devices of main alone, over TLS too",
+  async () => {
+    const heard = async (port: number) => {
+      const listener = await Listener.start(lab.namespaces.gateway, port);
+      for (const device of NUMBERS)
+        for (const gate of [LAN.gateway4, LAN.gateway6])
+          for (const protocol of ["tcp", "udp"])
+            await lab.exec(namespaceOf(device), ["bash", "-c", `echo x > /dev/${protocol}/${gate}/${port}`]);
+      return listener.stop();
+    };
+    const all = NUMBERS.map((device) => [`192.168.77.2${device}`, `fd77::2${device}`]);
+    expect(await heard(8530)).toEqual(all.flat().sort());
+    for (const port of [53, 853]) expect([port, await heard(port)]).toEqual([port, all[2] ?? []]);
   },
   TIMEOUT_MS,
 );

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Sandbox } from "../../src/sandbox/sandbox.ts";
-import { type Arms, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
+import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { commandIn } from "../../src/system/linux.ts";
 import { PROGRAM } from "../program.ts";
 import { DelayLine, type Port } from "./delay.ts";
@@ -44,7 +44,7 @@ export interface GatewayOptions {
   program?: readonly string[];
 }
 
-export async function createLab(options: { arms: Arms }): Promise<Lab> {
+export async function createLab(options: SandboxOptions): Promise<Lab> {
   return new Lab(await Sandbox.create(options));
 }
 

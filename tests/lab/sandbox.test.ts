@@ -36,7 +36,7 @@ for (const arms of [1, 2] as const) {
       const before = await took(program);
       let another: Sandbox | undefined;
       const sandbox = await took(async () => {
-        another = await Sandbox.create({ arms });
+        another = await Sandbox.create({ arms, computers: 3 });
       });
       const after = await took(program);
       await another?.close();
@@ -50,6 +50,29 @@ for (const arms of [1, 2] as const) {
         "outside the tunnel",
       );
     });
+
+    test("can have three computers, each with a MAC address of its own that the gateway knows", async () => {
+      const home = await createLab({ arms, computers: 3 });
+      const pages = home.sandbox.computers.map(({ namespace }) =>
+        Promise.all([WEB4, WEB6].map((page) => home.fetchFrom(namespace, page))),
+      );
+      expect(await Promise.all(pages)).toEqual([
+        ["203.0.113.2", "fd77::10"],
+        ["203.0.113.2", "fd77::20"],
+        ["203.0.113.2", "fd77::30"],
+      ]);
+      const { stdout } = await home.exec(home.namespaces.gateway, [
+        "ip",
+        "-4",
+        "neigh",
+        "show",
+        "dev",
+        "lan0",
+      ]);
+      for (const { v4, mac } of home.sandbox.computers) expect(stdout).toContain(`${v4} lladdr ${mac}`);
+      await home.close();
+      expect(remainsOf(home.sandbox.id)).toEqual([]);
+    }, 60_000);
 
     test("answers names at the router: who asks, known hosts, and no others", async () => {
       const { gateway } = lab.namespaces;

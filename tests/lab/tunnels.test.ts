@@ -141,7 +141,7 @@ test(
       400,
       "server: the tunnel main leads there with the same key; choose another server, or one with a key of its own",
     ]);
-    expect((await api("DELETE", "/api/tunnels/third")).status).toBe(200);
+    expect(await row("third")).toBeUndefined();
     expect(await lead("custom-1", "custom")).toBe(200);
     expect((await api("DELETE", "/api/custom/remove/custom-1")).body.error).toBe(
       "name: the tunnel second uses this server; disconnect first",

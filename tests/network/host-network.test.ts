@@ -89,6 +89,7 @@ describe("the uplink", () => {
       uplinkPrefixes: [],
       uplinkMtu: 1492,
       ipv6: "on",
+      resolvers: [],
       online: true,
       lanRoutes: [],
       remarks: [],

@@ -66,7 +66,7 @@ test("stored data is there after opening again", () => {
 
 test("a database of the first version is upgraded with its data", () => {
   withStored((directory) => {
-    for (const table of ["lists", "devices"]) change(fileOf(directory), `DROP TABLE ${table}`);
+    for (const table of ["lists", "devices", "events"]) change(fileOf(directory), `DROP TABLE ${table}`);
     change(fileOf(directory), "PRAGMA user_version = 1");
     opened(directory, (store) => {
       expect([store.alert, store.servers(), store.read("provider")]).toEqual([null, [SERVER], "custom"]);
@@ -76,15 +76,39 @@ test("a database of the first version is upgraded with its data", () => {
   });
 });
 
-test("a database of the version before devices is upgraded with its data", () => {
-  withStored((directory) => {
-    change(fileOf(directory), "DROP TABLE devices");
-    change(fileOf(directory), "PRAGMA user_version = 2");
+/** As the version before devices wrote it. */
+const VERSION_2 = await Bun.file(join(import.meta.dir, "version-2.db.gz")).bytes();
+
+test("a database that the version before devices has written is upgraded with its data", () => {
+  inDirectory((directory) => {
+    writeFileSync(fileOf(directory), Bun.gunzipSync(VERSION_2));
     opened(directory, (store) => {
       expect([store.alert, store.servers(), store.devices()]).toEqual([null, [SERVER], []]);
+      expect(store.settings()).toEqual({
+        connection: JSON.stringify({ provider: "custom", name: "home", since: NOW }),
+        provider: "custom",
+      });
+      expect(store.list("https://list.test/")).toEqual({ etag: '"a"', fetched: NOW, content: "[]" });
       store.saveDevice({ id: "02:00:00:00:00:20", name: "TV", exit: null });
     });
     opened(directory, (store) => expect(store.devices()).toHaveLength(1));
+  });
+});
+
+test("a database of a newer version is refused and stays as it is", () => {
+  withStored((directory) => {
+    change(fileOf(directory), "CREATE TABLE added (a)");
+    change(fileOf(directory), "PRAGMA user_version = 99");
+    const before = readFileSync(fileOf(directory));
+    for (let times = 0; times < 2; times += 1)
+      expect(() => Store.open(directory, NOW)).toThrow(
+        new GatewayError(
+          "unable",
+          `The database is of a newer version of Portcullis and stays as it is. Install that version again, or move ${fileOf(directory)} away to begin with an empty one.`,
+        ),
+      );
+    expect(readFileSync(fileOf(directory)).equals(before)).toBeTrue();
+    expect(readdirSync(directory).filter((name) => name.includes("damaged"))).toEqual([]);
   });
 });
 
@@ -236,7 +260,7 @@ describe("a damaged database is set aside and replaced by an empty one", () => {
     ["overwritten in its schema", (path) => overwrite(path, 100, 1000)],
     ["another program's", (path) => change(path, "CREATE TABLE other (a)")],
     ["without a table", (path) => change(path, "DROP TABLE servers")],
-    ["of a later version", (path) => change(path, "PRAGMA user_version = 99")],
+    ["of a later version by its number alone", (path) => change(path, "PRAGMA user_version = 99")],
   ])("%s", (_, damage) => {
     withStored((directory) => {
       damage(fileOf(directory));

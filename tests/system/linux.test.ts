@@ -45,6 +45,21 @@ describe("a program", () => {
     expect(await failureOf(["sh", "-c", "sleep 20 & sleep 60"], 100)).toStartWith("timed_out: ");
   });
 
+  test("is not waited for once it has printed that its work is done, in however many pieces", async () => {
+    const script = 'printf "work\\n# do"; printf "ne\\nmore\\n"; exec sleep 12';
+    const host = new LinuxHost();
+    const began = host.monotonic();
+    const output = await host.run(["sh", "-c", script], { until: "\n# done", timeoutMs: 10_000 });
+    expect(output).toStartWith("work\n# done");
+    expect(host.monotonic() - began).toBeLessThan(10_000);
+  });
+
+  test("that ends before it has printed that is judged by its end", async () => {
+    const run = (script: string) => new LinuxHost().run(["sh", "-c", script], { until: "\n# done" });
+    expect(await run("echo whole")).toBe("whole\n");
+    await expect(run("echo half; exit 3")).rejects.toThrow("sh -c failed: half");
+  });
+
   test("that is killed by another one has not timed out", async () => {
     expect(await failureOf(["sh", "-c", "kill -9 $$"])).toBe("unable: sh -c failed (SIGKILL)");
   });

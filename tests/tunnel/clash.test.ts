@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { GatewayError } from "../../src/errors.ts";
 import { gatewayOf } from "../../src/gateway.ts";
 import { EventBus } from "../../src/http/event-bus.ts";
+import { Journal } from "../../src/journal/journal.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { Store } from "../../src/store/store.ts";
@@ -147,8 +148,11 @@ test("such a server is neither added nor imported", () =>
     const store = Store.open(join(directory, "servers"), host.now());
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
     const log = { warn: () => {} };
-    const events = new EventBus(host, log);
-    const gateway = gatewayOf({ tunnels, devices, catalogue, savedState, clock: host, events, log });
+    const journal = new Journal({ clock: host, store, log });
+    const events = new EventBus(host, log, journal);
+    const checkup = { results: () => Promise.reject(new Error("nobody asks")) };
+    const parts = { tunnels, devices, catalogue, savedState, clock: host, events, journal, checkup, log };
+    const gateway = gatewayOf(parts);
     const config = formatConfig({
       ...CONFIG,
       interface: { ...CONFIG.interface, addresses: ["192.168.7.5/32"] },

@@ -11,7 +11,7 @@ import { Store } from "../../src/store/store.ts";
 import type { Known } from "../../src/tunnel/adoption.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
 import { SavedState } from "../../src/tunnel/saved-state.ts";
-import type { Status } from "../../src/tunnel/schema.ts";
+import type { TunnelStatus } from "../../src/tunnel/status.ts";
 import { Tunnels } from "../../src/tunnels/tunnels.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { cidrs, ips } from "../fake/address.ts";
@@ -133,7 +133,7 @@ export class Gateway {
     this.tunnels = this.newTunnels();
   }
 
-  status(): Promise<Status> {
+  status(): Promise<TunnelStatus> {
     return this.controller.status("custom");
   }
 
@@ -169,6 +169,7 @@ export class Gateway {
       ...{ host, store: this.store, killSwitch, log: { warn: note } },
       tunnelNames: () => this.tunnels.all().map(({ name }) => name),
       publish: () => {},
+      alarm,
     });
     return new Tunnels({
       host,
@@ -219,7 +220,7 @@ export function kernelState(host: FakeHost): string {
 }
 
 /** The kernel of a gateway that was started and then led straight to where `status` is. */
-export async function freshState(directory: string, status: Status): Promise<string> {
+export async function freshState(directory: string, status: TunnelStatus): Promise<string> {
   const gateway = await Gateway.started(directory);
   const target = SERVERS.find((one) => one.name === status.server);
   if (status.connected && target !== undefined) await gateway.controller.connect(target);

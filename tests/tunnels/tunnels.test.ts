@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { messageOf } from "../../src/errors.ts";
 import { nextTurn } from "../../src/queue.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
+import { setconfText } from "../../src/wireguard/interface.ts";
+import { ip } from "../fake/address.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, kernelState, ONE, placeOf, server, stoodAlways, THREE, TWO } from "../tunnel/gateway.ts";
 
@@ -35,6 +38,17 @@ async function settled<T>({ host }: Gateway, work: Promise<T>): Promise<T> {
 
 async function opened(gateway: Gateway, name: string): Promise<Controller> {
   return (await gateway.tunnels.opened(name)).controller;
+}
+
+/** A WireGuard interface as wg-quick makes it, with two peers. */
+async function strangers(host: Gateway["host"], link: string): Promise<void> {
+  await host.run(["ip", "-batch", "-"], { stdin: `link add dev ${link} type wireguard\n` });
+  const own = { privateKey: ONE.config.interface.privateKey, fwmark: 0xca6c };
+  const peers = [TWO, THREE].map(({ config: { peer } }) => ({
+    ...{ config: peer, keepalive: 0 },
+    endpoint: { address: ip("198.51.100.9"), port: 51820 },
+  }));
+  await host.run(["wg", "setconf", link, "/dev/stdin"], { stdin: setconfText(own, peers) });
 }
 
 /** The commands from now on, without those that only read. */
@@ -295,6 +309,42 @@ describe("two tunnels to one server with one key", () => {
     expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
   });
 
+  claim("are avoided if both are asked for one place at once, while it is measured too", async (gateway) => {
+    const { host } = gateway;
+    host.roundTrips.set(TWO_AT, 40).set("192.0.2.3:51820", 60).set("192.0.2.4:51820", 20);
+    let mostAtOnce = 0;
+    host.onEvent = () => {
+      const sessions = [...host.links.values()].flatMap(({ device }) =>
+        device === null ? [] : [device.peer, ...device.others].flatMap((peer) => peer?.publicKey ?? []),
+      );
+      mostAtOnce = Math.max(
+        mostAtOnce,
+        ...sessions.map((key) => sessions.filter((each) => each === key).length),
+      );
+    };
+    const [b, c] = [await opened(gateway, "b"), await opened(gateway, "c")];
+    const place = placeOf([TWO, THREE, server("four", 4)]);
+    await settled(gateway, Promise.all([b.connect(place), c.connect(place)]));
+    expect([(await b.row()).server, (await c.row()).server]).toEqual(["four", "two"]);
+    expect(mostAtOnce).toBe(1);
+  });
+
+  claim("of which one waits for the other's measurement do not hold up a disconnect", async (gateway) => {
+    const { host } = gateway;
+    for (const number of [2, 3, 4]) host.silent.add(`192.0.2.${number}:51820`);
+    const [b, c] = [await opened(gateway, "b"), await opened(gateway, "c")];
+    const place = placeOf([TWO, THREE, server("four", 4)]);
+    const [measuring, waiting] = [b.connect(place), c.connect(place)].map((each) => each.catch(messageOf));
+    await host.pass(1_000);
+    const ended = c.disconnect();
+    await host.pass(100);
+    expect(await waiting).toBe("interrupted by a disconnect");
+    await ended;
+    expect(b.state.name).toBe("connecting");
+    await host.pass(10_000);
+    expect(await measuring).toContain("none of the 3 servers");
+  });
+
   claim("are avoided by choosing another server of a place", async (gateway) => {
     const tv = await opened(gateway, "tv");
     await settled(gateway, tv.connect(placeOf([ONE, TWO])));
@@ -323,20 +373,26 @@ describe("after a restart", () => {
     },
   );
 
-  claim("each tunnel that is gone comes back to its server", async (gateway) => {
-    const { host } = gateway;
-    await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
-    await opened(gateway, "idle");
-    for (const link of ["wg0", "wg2"]) host.removeLink(link);
-    await gateway.restart();
-    gateway.watch();
-    await host.pass(3_000);
-    expect(gateway.tunnels.all().map(({ name, controller }) => [name, controller.state.name])).toEqual([
-      ["main", "connected"],
-      ["idle", "disconnected"],
-      ["tv", "connected"],
-    ]);
-  });
+  claim(
+    "each tunnel that is gone comes back to its server, and one that never had a server does not",
+    async (gateway) => {
+      const { host } = gateway;
+      await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+      const idle = await opened(gateway, "idle");
+      await settled(gateway, idle.connect(THREE));
+      await settled(gateway, idle.disconnect());
+      await opened(gateway, "never-connected");
+      for (const link of ["wg0", "wg2"]) host.removeLink(link);
+      await gateway.restart();
+      gateway.watch();
+      await host.pass(3_000);
+      expect(gateway.tunnels.all().map(({ name, controller }) => [name, controller.state.name])).toEqual([
+        ["main", "connected"],
+        ["idle", "disconnected"],
+        ["tv", "connected"],
+      ]);
+    },
+  );
 
   claim("a second tunnel that cannot be taken up does not keep main from starting", async (gateway) => {
     const { host } = gateway;
@@ -353,33 +409,50 @@ describe("after a restart", () => {
     async (gateway) => {
       const { host } = gateway;
       await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
-      await host.run(["ip", "-batch", "-"], { stdin: "link add dev wg5 type wireguard\n" });
+      await strangers(host, "wg5");
       gateway.savedState.forgetTunnel("tv");
       await gateway.restart();
       expect([...host.links.keys()]).toEqual(["lo", "lan0", "up0", "wg0", "wg5"]);
     },
   );
 
+  claim("an interface of another program with a tunnel's name is left alone", async (gateway) => {
+    const { host, tunnels } = gateway;
+    const tv = await opened(gateway, "tv");
+    await strangers(host, "wg3");
+    await settled(gateway, tv.connect(TWO));
+    await expect(settled(gateway, tv.connect(THREE))).rejects.toThrow();
+    expect(tv.state).toMatchObject({ name: "connected", session: { server: TWO } });
+    await gateway.restart();
+    expect(host.links.get("wg3")?.device?.fwmark).toBe(0xca6c);
+    await settled(gateway, gateway.tunnels.remove("tv"));
+    expect([...host.links.keys()]).toEqual(["lo", "lan0", "up0", "wg0", "wg3"]);
+    expect(tunnels.fault).toBe(null);
+  });
+
   claim(
     "a SIGKILL at any command of a second tunnel's life leaves main alone and nothing behind",
     async (gateway) => {
       const { host } = gateway;
-      for (let command = 1; command < 25; command += 2) {
+      for (let command = 1; command < 40; command += 1) {
         const tv = await opened(gateway, "tv");
         let left = command;
+        // The command has no effect, and the process that waits for it is gone.
         host.onEvent = () => {
-          if (--left === 0) host.kill();
+          if (--left === 0) host.holds = () => new Promise(() => {});
         };
-        void tv.connect(TWO).catch(() => {});
+        void tv.connect(command % 2 === 0 ? TWO : placeOf([TWO, THREE])).catch(() => {});
         await host.pass(3_000);
         host.onEvent = () => {};
+        gateway.reborn();
+        host.holds = () => null;
         await gateway.restart();
         gateway.watch();
         await host.pass(3_000);
         const [main] = gateway.tunnels.all();
         expect(main?.controller.state).toMatchObject({ name: "connected", session: { link: "wg0" } });
-        await settled(gateway, gateway.tunnels.remove("tv"));
-        expect([...host.links.keys()]).toEqual(["lo", "lan0", "up0", "wg0"]);
+        if (gateway.tunnels.all().length > 1) await settled(gateway, gateway.tunnels.remove("tv"));
+        expect([command, ...host.links.keys()]).toEqual([command, "lo", "lan0", "up0", "wg0"]);
       }
       expect(stoodAlways(host)).toBe(true);
     },

@@ -2,13 +2,14 @@ import { parseArgs } from "node:util";
 import type { Result } from "./compare.ts";
 import { measureConnect } from "./connect.ts";
 import { Contest, type ContestOptions } from "./contest.ts";
+import { measureDevices } from "./devices.ts";
 import { machine } from "./machine.ts";
 import type { Measurement } from "./measure.ts";
 import { measureMemory } from "./memory.ts";
 import { measurePackets } from "./packets.ts";
 import { measurePrograms } from "./programs.ts";
 import { measureStart } from "./start.ts";
-import { measureStatus, measureStatusPrograms } from "./status.ts";
+import { measureFlushes, measureStatus, measureStatusPrograms } from "./status.ts";
 import { measureSwitch } from "./switch.ts";
 import { tableOf } from "./table.ts";
 import { measureThroughput } from "./throughput.ts";
@@ -22,6 +23,8 @@ interface Effort {
   traces: number;
   idleMs: number;
   questions: number;
+  moves: number;
+  flushes: number;
   /** Of each gateway, in each case. */
   packetTurns: number;
   load: { switches: number; requests: number };
@@ -29,12 +32,12 @@ interface Effort {
 
 const FULL: Effort = {
   ...{ connects: 11, switches: 5, streams: 20, starts: 7, traces: 3, idleMs: 30_000 },
-  ...{ questions: 5_000, packetTurns: 61 },
+  ...{ questions: 5_000, moves: 21, flushes: 100, packetTurns: 61 },
   load: { switches: 100, requests: 10_000 },
 };
 const QUICK: Effort = {
   ...{ connects: 3, switches: 1, streams: 4, starts: 3, traces: 1, idleMs: 10_000 },
-  ...{ questions: 1_000, packetTurns: 15 },
+  ...{ questions: 1_000, moves: 5, flushes: 20, packetTurns: 15 },
   load: { switches: 10, requests: 500 },
 };
 /** One way: half of the round trip that the issue of slow links is shown with. */
@@ -57,7 +60,7 @@ const before = machine();
 
 await step("packets", () => measurePackets(effort.packetTurns));
 await withContest(
-  ["connect", "switch", "throughput", "status", "start", "memory"],
+  ["connect", "switch", "throughput", "status", "flushes", "start", "memory", "devices"],
   program,
   async (contest) => {
     for (const delayMs of [0, DELAY_MS]) {
@@ -69,7 +72,9 @@ await withContest(
     await contest.delay(0);
     await step("throughput", () => measureThroughput(contest, effort.streams));
     await step("status", () => measureStatus(contest.portcullis, effort.questions));
+    await step("flushes", () => measureFlushes(contest.portcullis, effort.flushes));
     await step("start", () => measureStart(contest.portcullis, effort.starts));
+    await step("devices", () => measureDevices(contest.portcullis, effort.moves));
     await step("memory", () => measureMemory(contest.portcullis, effort.load));
   },
 );

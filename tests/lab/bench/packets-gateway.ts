@@ -1,4 +1,10 @@
-import { blocked, type FirewallTunnel, MAIN, type Policy } from "../../../src/killswitch/policy.ts";
+import {
+  type AssignedDevice,
+  blocked,
+  type FirewallTunnel,
+  MAIN,
+  type Policy,
+} from "../../../src/killswitch/policy.ts";
 import { applyRules, rulesFor } from "../../../src/killswitch/routing-rules.ts";
 import { rulesetOf } from "../../../src/killswitch/ruleset.ts";
 import { countersFor } from "../../../src/network/counters.ts";
@@ -6,6 +12,7 @@ import { MAIN_SLOT, markOf, slotOf, tableOf } from "../../../src/network/slot.ts
 import { applySysctls, sysctlsFor } from "../../../src/network/sysctls.ts";
 import { LinuxHost } from "../../../src/system/linux.ts";
 import { cidrs, ip, ips } from "../../fake/address.ts";
+import { assigned } from "../../killswitch/example.ts";
 import { type Datagram, datagramFrame } from "../packet.ts";
 import { Sender } from "./packets-sender.ts";
 
@@ -14,10 +21,14 @@ import { Sender } from "./packets-sender.ts";
  */
 export type Kind = "portcullis" | "minimal" | "forwarding";
 
-/** How many interfaces it has. The traffic is that of the last LAN, in the first tunnel. */
+/**
+ * How many interfaces it has, and how many devices with an exit of their own. The traffic is that of a device on the last
+ * LAN: if it is assigned, in the last tunnel, otherwise in the first.
+ */
 export interface Size {
   lans: number;
   tunnels: number;
+  devices: number;
 }
 
 export type Direction = "up" | "down";
@@ -53,7 +64,7 @@ export class PacketGateway {
       await gateway.build();
       const { home, gateway: middle, far } = gateway.names;
       gateway.senders.up = await Sender.start(home, `home${size.lans - 1}`, processor);
-      gateway.senders.down = await Sender.start(far, "far0", processor);
+      gateway.senders.down = await Sender.start(far, `far${gateway.exit}`, processor);
       gateway.senders.gateway = await Sender.start(middle, "lo", processor);
       return gateway;
     } catch (error) {
@@ -90,7 +101,7 @@ export class PacketGateway {
   frames(direction: Direction, family: Family, connections: readonly Connection[]): string[] {
     return connections.map(({ client, port }) => {
       const home = this.homeAddress(family, client);
-      const outside = this.kind === "forwarding" ? home : tunnelAddress(0, family);
+      const outside = this.kind === "forwarding" ? home : tunnelAddress(this.exit, family);
       const up = { fromMac: MAC.home, toMac: MAC.lan, from: home, to: SERVER[family] };
       const down = { fromMac: MAC.far, toMac: MAC.tunnel, from: SERVER[family], to: outside };
       const ports = { sourcePort: port, targetPort: SERVER_PORT };
@@ -100,6 +111,11 @@ export class PacketGateway {
           : { ...down, sourcePort: SERVER_PORT, targetPort: port, payload: PAYLOAD };
       return datagramFrame(datagram).toHex();
     });
+  }
+
+  /** The number of the tunnel that the traffic uses. */
+  private get exit(): number {
+    return this.size.devices === 0 ? 0 : this.size.tunnels - 1;
   }
 
   private homeAddress(family: Family, client: number): string {
@@ -129,7 +145,7 @@ export class PacketGateway {
     );
     await batch(own, this.addresses());
     await applySysctls(own, sysctlsFor({ ...NETWORK, lans: this.lans() }));
-    await ofFar.run(["nft", "-f", "-"], { stdin: this.counting("far0", "saddr", "up") });
+    await ofFar.run(["nft", "-f", "-"], { stdin: this.counting(`far${this.exit}`, "saddr", "up") });
     await ofHome.run(["nft", "-f", "-"], {
       stdin: this.counting(`home${this.size.lans - 1}`, "daddr", "down"),
     });
@@ -175,7 +191,7 @@ export class PacketGateway {
           (address) =>
             `address add ${address} dev ${tunnel.interface}${address.includes(":") ? " nodad" : ""}`,
         ),
-        ...(this.kind === "portcullis" || number === 0
+        ...(this.kind === "portcullis" || number === this.exit
           ? ["0.0.0.0/0", "::/0"].map(
               (prefix) =>
                 `route add ${prefix} dev ${tunnel.interface}${this.kind === "portcullis" ? ` table ${tableOf(number)}` : ""}`,
@@ -189,7 +205,8 @@ export class PacketGateway {
   /** As early as a packet can be seen, so that it costs the same on all sides. */
   private counting(link: string, field: "saddr" | "daddr", direction: Direction): string {
     const addresses = ([4, 6] as const).map((family) => {
-      const outside = this.kind === "forwarding" ? this.homeAddress(family, 1) : tunnelAddress(0, family);
+      const outside =
+        this.kind === "forwarding" ? this.homeAddress(family, 1) : tunnelAddress(this.exit, family);
       const address = direction === "up" ? outside : this.homeAddress(family, 1);
       const header = family === 4 ? "ip" : "ip6";
       // New connections come from many clients; without NAT nobody counts them.
@@ -215,7 +232,17 @@ export class PacketGateway {
       ...blocked({ ...NETWORK, lans: this.lans(), addresses }),
       endpoints: tunnels,
       carrying: tunnels,
+      devices: this.devices(tunnels),
     };
+  }
+
+  /** The one that sends, and others on all exits. */
+  private devices(tunnels: readonly FirewallTunnel[]): AssignedDevice[] {
+    return Array.from({ length: this.size.devices }, (_, number) => {
+      const other = `06:00:00:00:00:${number.toString(16).padStart(2, "0")}`;
+      const exit = tunnels[(this.exit + number) % tunnels.length]?.tunnel ?? MAIN;
+      return assigned(number === 0 ? colons(MAC.home) : other, exit);
+    });
   }
 
   /** Interface pairs and masquerade, in the fewest rules. */
@@ -278,6 +305,7 @@ const NETWORK = {
   uplinkPrefixes: cidrs("192.168.99.0/24"),
   uplinkMtu: 1500,
   ipv6: "on",
+  resolvers: [],
   online: true,
   lanRoutes: [],
   remarks: [],

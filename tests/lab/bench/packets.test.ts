@@ -3,12 +3,13 @@ import { measurePackets } from "./packets.ts";
 import { connections, PacketGateway } from "./packets-gateway.ts";
 
 const ROOT = process.getuid?.() === 0;
-const SIZE = { lans: 1, tunnels: 1 };
+const SIZE = { lans: 1, tunnels: 1, devices: 0 };
+const ASSIGNED = { lans: 1, tunnels: 2, devices: 2 };
 
-test.skipIf(!ROOT)(
-  "the packets of a measurement arrive with the tunnel's address, or are counted as missing",
-  async () => {
-    const gateway = await PacketGateway.open("portcullis", SIZE, 0);
+test.skipIf(!ROOT).each([SIZE, ASSIGNED])(
+  "the packets of a measurement arrive with the tunnel's address, or are counted as missing: %o",
+  async (size) => {
+    const gateway = await PacketGateway.open("portcullis", size, 0);
     try {
       const known = connections(1);
       for (const direction of ["up", "down"] as const) {

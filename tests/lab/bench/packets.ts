@@ -11,7 +11,11 @@ import {
 
 /** Of the whole way of a packet, against the minimal gateway. */
 const LIMITS = { established: 1.1, new: 1.15 };
-const SIZES: readonly Size[] = [1, 3].flatMap((lans) => [1, 8].map((tunnels) => ({ lans, tunnels })));
+const SIZES: readonly Size[] = [
+  { lans: 1, devices: 0 },
+  { lans: 3, devices: 0 },
+  { lans: 1, devices: 250 },
+].flatMap((size) => [1, 8].map((tunnels) => ({ ...size, tunnels })));
 const FLOWS = [1, 200];
 /** Frames in one system call, and in one turn: some 5 ms. */
 const BATCH = 200;
@@ -136,11 +140,12 @@ function assertArrived(kind: Kind, arrived: number, sent: number): void {
   if (arrived !== sent) throw new Error(`${kind}: ${arrived} of ${sent} packets arrived, translated`);
 }
 
-function nameOf({ lans, tunnels }: Size, flows?: number): string {
+function nameOf({ lans, tunnels, devices }: Size, flows?: number): string {
   const count = (number: number, word: string) => `${number} ${word}${number === 1 ? "" : "s"}`;
   return [
     ...(flows === undefined ? [] : [count(flows, "flow")]),
     count(lans, "LAN"),
     count(tunnels, "tunnel"),
+    ...(devices === 0 ? [] : [`${devices} devices assigned`]),
   ].join(", ");
 }

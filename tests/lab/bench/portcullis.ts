@@ -39,7 +39,8 @@ export class Portcullis implements Side {
     return `http://${LAN.gateway4}:${this.gateway.port}${path}`;
   }
 
-  private async call(method: string, path: string, body?: unknown): Promise<Span> {
+  /** Sends an order from the LAN; throws unless it is obeyed. */
+  async call(method: string, path: string, body?: unknown): Promise<Span> {
     const called: Called = await this.computer.call(method, this.url(path), body);
     if (called.status !== 200) throw new Error(`${method} ${path}: ${called.status} ${called.text}`);
     return { startedAt: called.sentAt, endedAt: called.answeredAt };

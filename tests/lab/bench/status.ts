@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { now } from "./clock.ts";
 import { Computer } from "./computer.ts";
 import { atMost, type Measurement, measurementOf, percentile } from "./measure.ts";
@@ -7,6 +8,7 @@ import { executionsIn, traceOf } from "./trace.ts";
 
 const PATHS = ["/api/status", "/health"];
 const PER_SECOND = 500;
+const SEEN_WITHIN_MS = 20;
 /** What a connect sets in motion is over by then. */
 const SETTLED_MS = 3_000;
 
@@ -25,6 +27,29 @@ export async function measureStatus(side: Portcullis, count: number): Promise<Me
     }
   });
   return measurements;
+}
+
+/** How long after the order to flush the ruleset the status says that the kill switch is not active. */
+export async function measureFlushes(side: Portcullis, rounds: number): Promise<Measurement[]> {
+  const program = [
+    process.execPath,
+    join(import.meta.dir, "../race.ts"),
+    `${side.gateway.port}`,
+    `${rounds}`,
+  ];
+  await side.connect(0);
+  const { stdout, stderr } = await side.lab.exec(side.lab.namespaces.gateway, program);
+  if (stdout === "") throw new Error(stderr);
+  await side.disconnect();
+  const times: (number | null)[] = JSON.parse(stdout);
+  const seen = times.map((ms) => ms ?? Number.POSITIVE_INFINITY);
+  const late = seen.filter((ms) => ms > SEEN_WITHIN_MS);
+  const line = (name: string, unit: string, value: number, limit: number) =>
+    measurementOf({ name: `flush to the status, ${name}`, unit, portcullis: [value], aim: atMost(limit) });
+  return [
+    ...[50, 90, 99].map((part) => line(`${part}th percentile`, "ms", percentile(seen, part), SEEN_WITHIN_MS)),
+    line(`later than ${SEEN_WITHIN_MS} ms or never, of ${rounds}`, "", late.length, 0),
+  ];
 }
 
 /** The programs that run while many ask and nothing changes, in a traced contest. */

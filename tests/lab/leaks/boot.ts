@@ -66,7 +66,7 @@ async function network(fresh: Fresh, state: "up" | "down"): Promise<void> {
     await fresh.forgetRedirects();
     return;
   }
-  const all = addressesOf(fresh.lab.namespaces, fresh.arms);
+  const all = addressesOf(fresh.lab.sandbox);
   const [, text] = all.find(([namespace]) => namespace === fresh.lab.namespaces.gateway) ?? [];
   await fresh.inside(["ip", "-batch", "-"], text);
   // The kernel looks for a carrier once a second, and at once when it is asked.

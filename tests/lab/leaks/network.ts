@@ -30,8 +30,7 @@ export class Network {
       await this.ip("address", "flush", "dev", link);
     }
     for (const family of ["-4", "-6"]) await this.ip(family, "route", "flush", "table", "main");
-    const [, text] =
-      addressesOf(lab.namespaces, lab.sandbox.arms).find(([name]) => name === lab.namespaces.gateway) ?? [];
+    const [, text] = addressesOf(lab.sandbox).find(([name]) => name === lab.namespaces.gateway) ?? [];
     await lab.exec(lab.namespaces.gateway, ["ip", "-force", "-batch", "-"], text);
     return true;
   }

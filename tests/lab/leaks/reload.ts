@@ -65,6 +65,14 @@ function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
     resolvers: [ip("10.64.0.1")],
   };
   const lans = [{ interface: sandbox.lan, prefixes: cidrs(LAN.prefix4, LAN.prefix6, "fe80::/10") }];
-  const closed = blocked({ lans, uplink: sandbox.uplink, uplinkPrefixes: [], addresses: [], lanRoutes: [] });
+  const closed = blocked({
+    lans,
+    uplink: sandbox.uplink,
+    uplinkPrefixes: [],
+    addresses: [],
+    lanRoutes: [],
+    online: true,
+    resolvers: [],
+  });
   return [closed, { ...closed, endpoints: [tunnel] }, { ...closed, endpoints: [tunnel], carrying: [tunnel] }];
 }

@@ -1,0 +1,184 @@
+import { version } from "../../package.json";
+import { GatewayError, messageOf } from "../errors.ts";
+import type { Passage } from "../killswitch/obstacles.ts";
+import { inspect } from "../killswitch/report.ts";
+import { rulesFor } from "../killswitch/routing-rules.ts";
+import { hostNetworkOf } from "../network/host-network.ts";
+import { MAIN_SLOT, slotOf } from "../network/slot.ts";
+import type { Settings } from "../settings.ts";
+import type { Store } from "../store/store.ts";
+import type { Host } from "../system/host.ts";
+import { freeBytes, isProgramReplaced } from "../system/resources.ts";
+import type { SavedState } from "../tunnel/saved-state.ts";
+import type { Tunnels } from "../tunnels/tunnels.ts";
+import { clockFinding } from "./clock.ts";
+import { type Finding, fault } from "./finding.ts";
+import { otherFirewallsFinding } from "./firewalls.ts";
+import { dnsFinding, mtuFinding } from "./inside.ts";
+import {
+  directFinding,
+  forwardingFinding,
+  lastChangeFinding,
+  layerFinding,
+  otherRulesFinding,
+} from "./killswitch.ts";
+import { databaseFinding, diskFinding, memoryFinding, versionFinding } from "./machine.ts";
+import { ipv6Finding, lanFinding, otherRoutersFinding, resolverFinding, uplinkFinding } from "./network.ts";
+import type { Check, Checks } from "./schema.ts";
+import { TunnelChecks } from "./tunnels.ts";
+
+/** What the checks look at. */
+export interface Surroundings {
+  host: Host;
+  settings: Settings;
+  store: Pick<Store, "alert" | "fault">;
+  savedState: SavedState;
+  /** Null if no service runs. */
+  tunnels: Tunnels | null;
+  /** Longest time for one check. */
+  deadlineMs?: number;
+}
+
+/** A machine that is busy needs some seconds for a program. */
+const DEADLINE_MS = 10_000;
+/** After a run. Anyone on the LAN can ask, and each run starts some twenty programs. */
+const KEPT_MS = 5_000;
+
+/** One check: what names it, and what looks. Null if there is nothing to look at. */
+interface Item {
+  id: string;
+  title: string;
+  look: () => Finding | null | Promise<Finding | null>;
+}
+
+/** Looks at everything that a working gateway needs. Only reads, and sends nothing but DNS queries into the tunnel. */
+export class Checkup {
+  private last: { results: Promise<Checks>; endedAt: number | null } | null = null;
+
+  constructor(private readonly surroundings: Surroundings) {}
+
+  /** The results, which are some seconds old at most. There is one run at a time, however many ask for it. */
+  results(): Promise<Checks> {
+    const { last } = this;
+    const { host } = this.surroundings;
+    const isKept = last !== null && (last.endedAt === null || host.monotonic() - last.endedAt < KEPT_MS);
+    if (isKept) return last.results;
+    const begun: NonNullable<typeof last> = { results: this.run(), endedAt: null };
+    const end = () => {
+      begun.endedAt = host.monotonic();
+    };
+    begun.results.then(end, end);
+    this.last = begun;
+    return begun.results;
+  }
+
+  private async run(): Promise<Checks> {
+    const { host, deadlineMs = DEADLINE_MS } = this.surroundings;
+    const checks = await Promise.all(this.items().map((item) => checkOf(item, deadlineMs)));
+    return {
+      checks: checks.filter((check) => check !== null),
+      checked_at: new Date(host.now()).toISOString(),
+    };
+  }
+
+  /** Without a service, the tunnel `main` is checked alone. */
+  private get links(): Pick<Passage, "tunnels" | "base"> {
+    const { tunnels, settings } = this.surroundings;
+    const base = settings.interface;
+    const slots = tunnels?.all().map(({ slot }) => slot) ?? [slotOf(MAIN_SLOT, base)];
+    return { tunnels: slots.flatMap(({ links }) => links), base };
+  }
+
+  private items(): Item[] {
+    const { host, settings, savedState, store, tunnels } = this.surroundings;
+    const network = once(() => hostNetworkOf(host, settings, savedState.roles()));
+    const inspection = once(() => this.inspection());
+    const inTunnels = new TunnelChecks(this.surroundings, network);
+    const service = { wanted: savedState.killSwitchWanted(), runs: tunnels !== null };
+    return [
+      item("version", "Version", () => versionFinding(version, isProgramReplaced())),
+      ...(tunnels === null ? [item("service", "Service", () => NO_SERVICE)] : []),
+      item("firewall", "Kill switch: firewall", async () =>
+        layerFinding("firewall", await inspection(), service),
+      ),
+      item("routing", "Kill switch: routing", async () =>
+        layerFinding("routing", await inspection(), service),
+      ),
+      item("other_rules", "Other programs' routing rules", async () => otherRulesFinding(await inspection())),
+      ...(tunnels === null
+        ? []
+        : [
+            item("direct", "Direct devices", async () => directFinding(await inspection())),
+            item("last_change", "Kill switch: last change", async () =>
+              lastChangeFinding(await inspection()),
+            ),
+          ]),
+      item("other_firewalls", "Other firewalls", async () =>
+        otherFirewallsFinding(host, await network(), this.links),
+      ),
+      item("forwarding", "Forwarding", async () => forwardingFinding(await inspection())),
+      item("clock", "Clock", () => clockFinding(host, savedState.handshake())),
+      item("uplink", "Uplink", async () =>
+        uplinkFinding(host, await network(), tunnels?.main.controller.isAlive ?? false),
+      ),
+      item("lan", "LAN", async () => lanFinding(await network())),
+      item("other_routers", "Other routers on the LAN", async () =>
+        otherRoutersFinding(host, await network()),
+      ),
+      item("resolver", "Resolver for server names", () => resolverFinding(host)),
+      ...(tunnels?.all() ?? []).map(({ name }) =>
+        item(`tunnel:${name}`, `Tunnel ${name}`, () => inTunnels.finding(name)),
+      ),
+      item("dns", "DNS inside the tunnel", () => inTunnels.insideFinding(dnsFinding)),
+      item("mtu", "Packet size in the tunnel", () => inTunnels.insideFinding(mtuFinding)),
+      item("ipv6", "IPv6", async () => ipv6Finding(await network(), inTunnels.carriesIpv6)),
+      item("disk", "Disk", () => diskFinding(freeBytes(settings.stateDir))),
+      item("database", "Database", () => databaseFinding(store.fault() ?? savedState.trouble, store.alert)),
+      item("memory", "Memory", () => memoryFinding(host)),
+    ];
+  }
+
+  /** Without a service it is not known what was loaded; everything else is in the kernel. */
+  private async inspection() {
+    const { host, settings, savedState, tunnels } = this.surroundings;
+    if (tunnels !== null) return tunnels.main.controller.inspection();
+    const network = await hostNetworkOf(host, settings, savedState.roles());
+    return inspect(host, { network, rules: rulesFor(network), isAsLoaded: null, fault: null });
+  }
+}
+
+const NO_SERVICE = fault(
+  "it does not run; the kill switch is as the service left it",
+  "Start it: sudo systemctl start portcullis. If it ends again: portcullis logs",
+);
+
+function item(id: string, title: string, look: Item["look"]): Item {
+  return { id, title, look };
+}
+
+/** A check that fails or takes too long is a fault itself: what it looks at may not work. */
+async function checkOf({ id, title, look }: Item, deadlineMs: number): Promise<Check | null> {
+  const late = Promise.withResolvers<never>();
+  const expire = () =>
+    late.reject(new GatewayError("timed_out", `it took longer than ${deadlineMs / 1_000} s`));
+  const timer = setTimeout(expire, deadlineMs);
+  try {
+    const finding = await Promise.race([Promise.resolve().then(look), late.promise]);
+    return finding && { id, title, ...finding };
+  } catch (error) {
+    return { id, title, ...fault(`could not be checked: ${messageOf(error)}`, TRY_AGAIN) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const TRY_AGAIN = "Check again. If this stays: portcullis logs";
+
+/** Reads something for the first caller, and gives the others the same. */
+function once<T>(read: () => Promise<T>): () => Promise<T> {
+  let begun: Promise<T> | null = null;
+  return () => {
+    begun ??= read();
+    return begun;
+  };
+}

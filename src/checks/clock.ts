@@ -1,0 +1,50 @@
+import type { Host } from "../system/host.ts";
+import { type Finding, fault, ok, warning } from "./finding.ts";
+
+/** This version is not older; a machine without a battery starts in 1970, or when its system was built. */
+const OLDEST_MS = Date.UTC(2026, 0, 1);
+/** Nobody runs a version for longer than that. */
+const LONGEST_IN_USE_MS = 15 * 365 * 24 * 60 * 60_000;
+const TIMEDATECTL_MS = 3_000;
+const SET = 'Set the clock: sudo date -u -s "YYYY-MM-DD HH:MM"';
+
+/**
+ * A server refuses a handshake whose timestamp is not newer than the last one from the same key (WireGuard white paper,
+ * 5.1). `lastHandshake` is in milliseconds since 1970; null if there never was one.
+ */
+export async function clockFinding(
+  host: Pick<Host, "now" | "run">,
+  lastHandshake: number | null,
+): Promise<Finding> {
+  const now = host.now();
+  const clock = minuteOf(now);
+  if (now < OLDEST_MS)
+    return fault(`${clock}, which is before this version of Portcullis was made`, `${SET}.`);
+  if (lastHandshake !== null && now < lastHandshake)
+    return fault(
+      `${clock}, but the last handshake was at ${minuteOf(lastHandshake)}: servers refuse one from the past`,
+      `${SET}.`,
+    );
+  if (now > OLDEST_MS + LONGEST_IN_USE_MS)
+    return fault(
+      `${clock}, which is years ahead: servers that see it refuse this key until then`,
+      `${SET}, before you connect.`,
+    );
+  if (await isUnsynchronised(host))
+    return warning(
+      `${clock}, but no time server has confirmed it`,
+      "Compare it with another clock. Time servers are reached through the tunnel only: connect, and turn the time service on: sudo timedatectl set-ntp true",
+    );
+  return ok(clock);
+}
+
+/** False if it is not known: some systems have another program for the time. */
+async function isUnsynchronised(host: Pick<Host, "run">): Promise<boolean> {
+  const argv = ["timedatectl", "show", "--property=NTPSynchronized", "--value"];
+  const answer = await host.run(argv, { timeoutMs: TIMEDATECTL_MS }).catch(() => "");
+  return answer.trim() === "no";
+}
+
+function minuteOf(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}

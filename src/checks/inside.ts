@@ -1,0 +1,72 @@
+import { type Address, contains } from "../address.ts";
+import type { HostNetwork } from "../network/host-network.ts";
+import type { Host } from "../system/host.ts";
+import type { Session } from "../tunnel/session.ts";
+import { type Finding, fault, ok, warning } from "./finding.ts";
+
+/** Any link carries packets of this size, but some resolvers answer no padded query. */
+const PADDED_BYTES = 1_000;
+/** Common path MTUs less WireGuard's overhead, in bytes; IPv6 needs the last (RFC 8200, 5). */
+const SIZES_BYTES = [1440, 1432, 1420, 1412, 1400, 1392, 1380, 1360, 1340, 1320, 1300, 1280];
+
+/** What the tunnel's resolver has answered through the tunnel. */
+export interface Inside {
+  /** Null if the tunnel has none, or only some in the LAN. */
+  resolver: Address | null;
+  /** Of the tunnel's interface, in bytes. */
+  mtu: number;
+  /** The sizes of the packets that were answered, in bytes; 0 stands for one that was not padded. */
+  answered: readonly number[];
+}
+
+/**
+ * Queries the resolver of a live tunnel. To be called only while the kill switch is on: it keeps the queries in the
+ * tunnel even if that ends meanwhile.
+ */
+export async function measureInside(
+  host: Host,
+  { server, link }: Session,
+  { lans }: HostNetwork,
+): Promise<Inside> {
+  const prefixes = lans.flatMap((lan) => lan.prefixes);
+  const inTunnel = (address: Address) => !prefixes.some((prefix) => contains(prefix, address));
+  const resolver = server.config.interface.dns.find(inTunnel) ?? null;
+  const mtu = await mtuOf(host, link);
+  if (resolver === null) return { resolver, mtu, answered: [] };
+  const answered = await host.probeResolver(resolver, [0, PADDED_BYTES, mtu]);
+  if (!answered.includes(PADDED_BYTES) || answered.includes(mtu)) return { resolver, mtu, answered };
+  const shorter = SIZES_BYTES.filter((bytes) => bytes < mtu);
+  return { resolver, mtu, answered: [...answered, ...(await host.probeResolver(resolver, shorter))] };
+}
+
+export function dnsFinding({ resolver, answered }: Inside): Finding {
+  if (resolver === null)
+    return warning(
+      "the tunnel has no resolver, so queries that are sent to the gateway are not answered",
+      "Give the server one: the DNS line of its file, or --dns of portcullis add.",
+    );
+  if (answered.length > 0) return ok(`the tunnel's resolver ${resolver} answers`);
+  return fault(
+    `the tunnel's resolver ${resolver} does not answer`,
+    "See whether the DNS address of the server's configuration is right, or try another server.",
+  );
+}
+
+/** Null if there is nothing to measure with. */
+export function mtuFinding({ mtu, answered }: Inside): Finding | null {
+  if (answered.length === 0) return null;
+  if (answered.includes(mtu)) return ok(`packets of ${mtu} bytes, the longest, pass`);
+  if (!answered.includes(PADDED_BYTES)) return ok("not measured: the resolver answers no long queries");
+  const longest = Math.max(...answered);
+  return warning(
+    `packets of ${mtu} bytes do not pass; the longest that do have ${longest}: some sites hang`,
+    `Give the server an MTU of ${longest}: the MTU line of its file, or --mtu of portcullis add.`,
+  );
+}
+
+async function mtuOf(host: Host, link: string): Promise<number> {
+  const [shown] = JSON.parse(await host.run(["ip", "-j", "address", "show", "dev", link])) as {
+    mtu: number;
+  }[];
+  return shown?.mtu ?? PADDED_BYTES;
+}

@@ -1,0 +1,85 @@
+import type { Inspection, Part } from "../killswitch/report.ts";
+import { type Finding, fault, ok, warning } from "./finding.ts";
+
+const REPAIRED = "The service repairs it. If it happens again, another program undoes it: portcullis logs";
+const START = "Start the service: sudo systemctl start portcullis";
+
+/** What else the advice depends on. */
+interface Service {
+  /** Whether the operator wants the kill switch. */
+  wanted: boolean;
+  /** Whether a service runs, which repairs the kill switch. */
+  runs: boolean;
+}
+
+/** What a check looks at: the parts with these names. */
+const PARTS = {
+  firewall: /^(firewall |chain )/,
+  routing: /^(routing rules|ICMP redirects)/,
+  ahead: /^rules ahead$/,
+  change: /^last change$/,
+  forwarding: /^forwarding$/,
+};
+type Subject = keyof typeof PARTS;
+
+export function layerFinding(
+  layer: "firewall" | "routing",
+  inspection: Inspection,
+  { wanted, runs }: Service,
+): Finding {
+  if (!wanted)
+    return fault(
+      "off, as the operator has chosen: traffic may leave outside the tunnel",
+      "Turn it on: sudo portcullis killswitch on",
+    );
+  const broken = brokenIn(layer, inspection);
+  return broken === undefined
+    ? ok(WORKS[layer])
+    : fault(`${broken.name}: ${broken.found}`, runs ? REPAIRED : START);
+}
+
+const WORKS = {
+  firewall: "the kernel has its rules, and each chain refuses what they do not accept",
+  routing: "the kernel has its rules: what does not go into a tunnel or to the LAN is unreachable",
+};
+
+/** A rule of another program that is looked up before the gateway's. */
+export function otherRulesFinding(inspection: Inspection): Finding {
+  const broken = brokenIn("ahead", inspection);
+  if (broken === undefined) return ok("no other program's routing rule comes first");
+  return fault(
+    `${broken.found}; only the firewall blocks`,
+    "Find the program that adds the rule and turn that off, then remove the rule: sudo ip rule del priority with its number",
+  );
+}
+
+/** The hole that the operator has declared. */
+export function directFinding({ direct }: Inspection): Finding {
+  if (direct === 0) return ok("no device leaves outside the tunnel");
+  return warning(
+    `${direct === 1 ? "1 device leaves" : `${direct} devices leave`} outside the tunnel, as the operator allows`,
+    "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
+  );
+}
+
+export function lastChangeFinding(inspection: Inspection): Finding {
+  const broken = brokenIn("change", inspection);
+  if (broken === undefined) return ok("the kernel took the last change");
+  return fault(
+    `the last change ${broken.found}`,
+    "The service keeps trying. If this stays: portcullis logs, then sudo systemctl restart portcullis",
+  );
+}
+
+export function forwardingFinding(inspection: Inspection): Finding {
+  const broken = brokenIn("forwarding", inspection);
+  if (broken === undefined) return ok("on: the devices of the LAN are served");
+  return fault(
+    "off: the devices of the LAN are not served",
+    "Another program has turned it off. Turn it on: sudo sysctl -w net.ipv4.ip_forward=1",
+  );
+}
+
+function brokenIn(subject: Subject, { parts }: Inspection): Part | undefined {
+  return parts.find(({ name, holds }) => PARTS[subject].test(name) && !holds);
+}

@@ -1,0 +1,56 @@
+import type { Host } from "../system/host.ts";
+import { type Finding, fault, ok, warning } from "./finding.ts";
+
+const MIB = 1_048_576;
+/** The database grows with servers, a list takes some megabytes, and the system itself needs room to start. */
+const DISK_BYTES = { warning: 200 * MIB, fault: 20 * MIB };
+/** `nft` and `wg` need some megabytes; below this the kernel begins to end programs. */
+const MEMORY_BYTES = { warning: 64 * MIB, fault: 16 * MIB };
+
+/** `free` is null if it is not known. */
+export function diskFinding(free: number | null): Finding {
+  if (free === null)
+    return warning("how much room is left is not known", "See whether the folder of the database exists.");
+  const found = `${mebibytes(free)} free for the database`;
+  const advice = "Make room: sudo apt-get clean, and sudo journalctl --vacuum-size=50M";
+  if (free < DISK_BYTES.fault) return fault(found, advice);
+  return free < DISK_BYTES.warning ? warning(found, advice) : ok(found);
+}
+
+/** `trouble` is why it cannot be relied on; `damage` is what was lost at the start. Null if there is none. */
+export function databaseFinding(trouble: string | null, damage: string | null): Finding {
+  if (trouble !== null)
+    return fault(
+      trouble,
+      "See whether the disk is full or read-only. A worn SD card becomes read-only: replace it.",
+    );
+  if (damage !== null)
+    return warning(
+      damage,
+      "Restore a backup if you have one: sudo portcullis restore. A worn SD card loses data.",
+    );
+  return ok("can be read and is not damaged");
+}
+
+export async function memoryFinding(host: Pick<Host, "read">): Promise<Finding> {
+  const kibibytes = /^MemAvailable:\s+(\d+) kB$/m.exec((await host.read("/proc/meminfo")) ?? "")?.[1];
+  if (kibibytes === undefined) return ok("not known");
+  const free = Number(kibibytes) * 1_024;
+  const found = `${mebibytes(free)} available`;
+  const advice = "End programs that this machine does not need, or restart it.";
+  if (free < MEMORY_BYTES.fault) return fault(found, advice);
+  return free < MEMORY_BYTES.warning ? warning(found, advice) : ok(found);
+}
+
+/** `replaced` is whether the program's file is another one since the service started. */
+export function versionFinding(version: string, replaced: boolean): Finding {
+  if (!replaced) return ok(version);
+  return warning(
+    `${version} still runs, but its file has been replaced`,
+    "Start the new one: sudo systemctl restart portcullis. The tunnel stays up meanwhile.",
+  );
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.floor(bytes / MIB)} MiB`;
+}

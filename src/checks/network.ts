@@ -1,0 +1,146 @@
+import { isLinkLocal } from "../address.ts";
+import { messageOf } from "../errors.ts";
+import type { HostNetwork } from "../network/host-network.ts";
+import { readNeighbours } from "../network/neighbours.ts";
+import type { Host } from "../system/host.ts";
+import { resolversOf } from "../tunnel/nameservers.ts";
+import { type Finding, fault, ok, warning } from "./finding.ts";
+
+/** An address that a machine assigns itself if no DHCP server answers (RFC 3927). */
+const SELF_ASSIGNED = /^169\.254\./;
+
+/** `inUse` is whether a tunnel is up, which is possible without a default route. */
+export async function uplinkFinding(
+  host: Pick<Host, "run">,
+  network: HostNetwork,
+  inUse: boolean,
+): Promise<Finding> {
+  const { uplink, online, uplinkAddresses } = network;
+  if (uplink === null)
+    return fault(
+      "there is no default route",
+      "See whether the uplink's cable is plugged in and the home router is on. If the uplink needs no default route, name it with --uplink.",
+    );
+  const addresses = uplinkAddresses.filter((address) => !isLinkLocal(address));
+  if (addresses.every((address) => SELF_ASSIGNED.test(address)))
+    return fault(
+      `${uplink} has no address from the home router`,
+      "See whether the cable is plugged in and the home router's DHCP server is on, or set an address by hand.",
+    );
+  const shown = `${uplink} has ${addresses.join(", ")}`;
+  if (!online && !inUse)
+    return fault(
+      `${shown}, but no carrier or no default route`,
+      "See whether the cable is plugged in and the home router is on.",
+    );
+  const router = await silentRouter(host, uplink);
+  if (router === null) return ok(shown);
+  return fault(
+    `${shown}, but the home router ${router} does not answer`,
+    "See whether the home router is on and has this address.",
+  );
+}
+
+export function lanFinding({ lans, remarks, uplink }: HostNetwork): Finding {
+  const [remark] = remarks;
+  if (lans.length === 0)
+    return fault(
+      remark ?? "no interface has a private address",
+      "Connect the LAN's cable, or name its interface with --lan.",
+    );
+  const shown = lans.map((lan) => `${lan.interface} (${lan.prefixes.join(", ")})`).join("; ");
+  if (remark !== undefined) return warning(`${shown}; ${remark}`, "Correct what is named here.");
+  return ok(lans.some((lan) => lan.interface === uplink) ? `${shown}; it is the uplink too` : shown);
+}
+
+/** What the kernel has heard of other routers and DHCP servers on the LAN; nothing is sent to find them. */
+export async function otherRoutersFinding(host: Pick<Host, "run">, { lans }: HostNetwork): Promise<Finding> {
+  const [routers, leases] = await Promise.all([ipv6RoutersOn(host, lans), leasesOn(host, lans)]);
+  const leased = leases.map((name) => `a DHCP server gives out addresses on ${name}`).join("; ");
+  const [router] = routers;
+  if (router === undefined)
+    return ok(leased === "" ? "none were heard" : `${leased}; no IPv6 router was heard`);
+  return warning(
+    `${router.address} on ${router.link} is an IPv6 router: devices that use it leave outside the tunnel`,
+    "Turn off IPv6, or its router advertisements, in the settings of the other router. Devices that do not use the gateway are out of its reach.",
+  );
+}
+
+/** Where the gateway itself looks up the names of servers. */
+export async function resolverFinding(host: Host): Promise<Finding> {
+  try {
+    return ok((await resolversOf(host)).join(", "));
+  } catch (error) {
+    return warning(
+      messageOf(error),
+      "Servers with an address work. For servers with a name, let DHCP set a resolver, or write one to /etc/resolv.conf.",
+    );
+  }
+}
+
+/** `inTunnel` is whether the tunnel carries IPv6; null without a tunnel. */
+export function ipv6Finding({ ipv6 }: Pick<HostNetwork, "ipv6">, inTunnel: boolean | null): Finding {
+  switch (ipv6) {
+    case "missing":
+      return ok("the kernel has none: only IPv4 is used");
+    case "off":
+      return ok("turned off on this machine: only IPv4 is used");
+    case "on":
+      if (inTunnel === null) return ok("on; filtered like IPv4");
+      return ok(inTunnel ? "on; the tunnel carries it" : "on; the tunnel carries none, so it is refused");
+  }
+}
+
+/** A row of `ip -j route`. */
+interface Route {
+  dev?: string;
+  gateway?: string;
+  protocol?: string;
+}
+
+/** The address of the uplink's IPv4 router if ARP requests for it are not answered, or null. */
+async function silentRouter(host: Pick<Host, "run">, uplink: string): Promise<string | null> {
+  const routers = (await defaultRoutes(host, "-4")).flatMap(({ dev, gateway = [] }) =>
+    dev === uplink ? gateway : [],
+  );
+  const lost = (await readNeighbours(host)).filter((each) => each.isLost && each.interface === uplink);
+  return lost.find(({ address }) => routers.includes(address))?.address ?? null;
+}
+
+async function ipv6RoutersOn(
+  host: Pick<Host, "run">,
+  lans: HostNetwork["lans"],
+): Promise<{ address: string; link: string }[]> {
+  const names = lans.map((lan) => lan.interface);
+  const advertised = (await defaultRoutes(host, "-6")).filter(({ protocol }) => protocol === "ra");
+  // The kernel marks a neighbour as a router when it advertises itself, even if the route is not taken (RFC 4861, 6.3.4).
+  const neighbours = JSON.parse((await host.run(["ip", "-j", "-s", "neigh", "show"])) || "[]") as {
+    dst: string;
+    dev: string;
+    router?: null;
+  }[];
+  const heard = [
+    ...advertised.map(({ gateway = "", dev = "" }) => ({ address: gateway, link: dev })),
+    ...neighbours.flatMap(({ dst, dev, router }) =>
+      router === undefined || !dst.startsWith("fe80:") ? [] : [{ address: dst, link: dev }],
+    ),
+  ];
+  return heard.filter(({ link }) => names.includes(link));
+}
+
+/** The interfaces of the LAN on which another machine has leased an address to this one. */
+async function leasesOn(host: Pick<Host, "run">, lans: HostNetwork["lans"]): Promise<string[]> {
+  const links = JSON.parse(await host.run(["ip", "-j", "address", "show"])) as {
+    ifname: string;
+    addr_info: { family?: string; dynamic?: boolean }[];
+  }[];
+  return links
+    .filter(({ ifname }) => lans.some((lan) => lan.interface === ifname))
+    .filter(({ addr_info }) => addr_info.some(({ family, dynamic }) => family === "inet" && dynamic === true))
+    .map(({ ifname }) => ifname);
+}
+
+async function defaultRoutes(host: Pick<Host, "run">, family: "-4" | "-6"): Promise<Route[]> {
+  const text = await host.run(["ip", "-j", family, "route", "show", "default"]).catch(() => "");
+  return JSON.parse(text || "[]") as Route[];
+}

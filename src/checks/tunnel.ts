@@ -1,0 +1,98 @@
+import type { TunnelRow } from "../tunnel/schema.ts";
+import { type Finding, fault, ok, warning } from "./finding.ts";
+
+/** WireGuard renews a session in use after two minutes, and drops it after three (white paper, 6.1). */
+const SESSION_ENDS_MS = 180_000;
+
+/** What is known of one tunnel. */
+export interface TunnelFacts {
+  row: Pick<TunnelRow, "name" | "state" | "provider" | "server" | "wanted" | "latest_handshake" | "error">;
+  /** Milliseconds since 1970. */
+  now: number;
+  /** Whether the uplink has a carrier and a route. */
+  online: boolean;
+  /** Whether this machine's clock is behind the last handshake. */
+  clockBehind: boolean;
+  /** Whether another server has answered lately with the same provider's key. */
+  othersAnswer: boolean;
+  /** Whether data that was sent through it was answered; null if nothing was sent. */
+  data: boolean | null;
+}
+
+/** Tells apart why a tunnel carries nothing. */
+export function tunnelFinding(facts: TunnelFacts): Finding {
+  const { row, data } = facts;
+  const title = row.server || row.wanted || "the server";
+  switch (row.state) {
+    case "disconnected":
+      return warning("not connected: nothing leaves by it", connectTo(row.name));
+    case "connecting":
+      return warning(`connecting to ${title}`, "Wait some seconds and check again.");
+    case "failed":
+    case "reconnecting":
+      return silent(facts, title);
+    case "connected":
+      return data === false ? noData(facts, title) : alive(facts, title);
+  }
+}
+
+function alive({ row, now }: TunnelFacts, title: string): Finding {
+  const age = ageOf(row.latest_handshake, now);
+  if (age !== null && age < SESSION_ENDS_MS)
+    return ok(`connected to ${title}; last handshake ${secondsOf(age)} ago`);
+  return warning(
+    `connected to ${title}, but there was no handshake for three minutes`,
+    "The gateway reconnects by itself when the server stays silent. Check again in a minute.",
+  );
+}
+
+/** The server shakes hands, so it is up and knows the key. */
+function noData({ row, now }: TunnelFacts, title: string): Finding {
+  const age = ageOf(row.latest_handshake, now);
+  const shaken = age === null ? "" : ` ${secondsOf(age)} ago`;
+  const account =
+    row.provider === "managed" ? " See whether your account has expired: sudo portcullis account." : "";
+  return fault(
+    `${title} answered the handshake${shaken}, but no data came back`,
+    `The server is up and knows your key, but does not carry your traffic.${account} Try another server: portcullis connect, with a country or a city.`,
+  );
+}
+
+/** No handshake: WireGuard servers do not say why, so the likely cause depends on what else is known. */
+function silent({ row, online, clockBehind, othersAnswer }: TunnelFacts, title: string): Finding {
+  const found = row.error ?? `${title} does not answer handshakes`;
+  if (!online) return fault(found, "The uplink is down: repair it first.");
+  if (clockBehind) return fault(found, "The clock is behind: set it first.");
+  if (row.error !== null && !UNANSWERED.test(row.error))
+    return fault(found, "The server was not asked. Repair what is named here, and connect again.");
+  if (othersAnswer)
+    return fault(
+      `${found} (another server accepts the same key)`,
+      "The key is good and the uplink works, so this server is down. Try another one: portcullis connect, with a country or a city.",
+    );
+  if (row.provider === "managed")
+    return fault(
+      `${found} (no other server has accepted the key lately)`,
+      "The server is down, or the provider refuses the key because the account has expired or the key was removed. To see which: sudo portcullis account. If the account is good, try another server.",
+    );
+  return fault(
+    found,
+    "See whether the server is up, whether its address, port and public key are right, and whether it knows this gateway's public key. Some networks block UDP: try another port if the server has one.",
+  );
+}
+
+/** What the dialer, the probe and the supervisor say about a server that is silent. */
+const UNANSWERED = /answer(ed)? the WireGuard handshake|no longer answers/;
+
+function connectTo(name: string): string {
+  const command = name === "main" ? "portcullis connect" : `portcullis tunnel ${name} connect`;
+  return `Connect it: ${command}, with a server, a country or a city.`;
+}
+
+function ageOf(handshake: string | null, now: number): number | null {
+  return handshake === null ? null : Math.max(0, now - Date.parse(handshake));
+}
+
+function secondsOf(ms: number): string {
+  return `${Math.round(ms / 1_000)} s`;
+}

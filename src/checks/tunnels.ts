@@ -1,0 +1,112 @@
+import { familyOf } from "../address.ts";
+import type { HostNetwork } from "../network/host-network.ts";
+import type { Host } from "../system/host.ts";
+import type { SavedState } from "../tunnel/saved-state.ts";
+import type { Session } from "../tunnel/session.ts";
+import type { Tunnel } from "../tunnel/tunnel.ts";
+import type { Tunnels } from "../tunnels/tunnels.ts";
+import { type Finding, warning } from "./finding.ts";
+import { type Inside, measureInside } from "./inside.ts";
+import { tunnelFinding } from "./tunnel.ts";
+
+interface Deps {
+  host: Host;
+  savedState: SavedState;
+  tunnels: Tunnels | null;
+}
+
+/** More than the keepalives and the handshake that may come in while a query waits for its answer, in bytes. */
+const MORE_THAN_KEEPALIVES_BYTES = 512;
+
+/** What was sent through `main`, and what came back. */
+interface Sent {
+  inside: Inside;
+  /** Whether anything came back, for whichever program; null if nothing was sent. */
+  data: boolean | null;
+}
+
+/** The checks of the tunnels; those that send data share one measurement, through `main`, which the gateway uses itself. */
+export class TunnelChecks {
+  private measured: Promise<Sent | null> | null = null;
+
+  constructor(
+    private readonly deps: Deps,
+    private readonly network: () => Promise<HostNetwork>,
+  ) {}
+
+  async finding(name: string): Promise<Finding | null> {
+    const { host, savedState, tunnels } = this.deps;
+    const tunnel = tunnels?.all().find((each) => each.name === name);
+    if (tunnels === null || tunnel === undefined) return null;
+    const data = tunnel === tunnels.main ? ((await this.sent())?.data ?? null) : null;
+    const { online } = await this.network();
+    const { state } = tunnel.controller;
+    const row = await tunnel.controller.row(state);
+    // A tunnel that has failed leads nowhere, so its row has no provider.
+    const provider = "server" in state ? state.server.provider : row.provider;
+    const now = host.now();
+    const last = savedState.handshake();
+    return tunnelFinding({
+      row: { ...row, provider },
+      now,
+      online,
+      clockBehind: last !== null && now < last,
+      othersAnswer: provider === "managed" && this.isKeyGood(tunnel),
+      data,
+    });
+  }
+
+  /** Null if there is nothing to measure. */
+  async insideFinding(judge: (inside: Inside) => Finding | null): Promise<Finding | null> {
+    if (this.session === null) return null;
+    if (!this.deps.savedState.killSwitchWanted())
+      return warning(
+        "not measured while the kill switch is off: queries could leave outside the tunnel",
+        "Turn it on: sudo portcullis killswitch on",
+      );
+    const sent = await this.sent();
+    return sent && judge(sent.inside);
+  }
+
+  /** Null without a tunnel. */
+  get carriesIpv6(): boolean | null {
+    const { session } = this;
+    return session?.server.config.interface.addresses.some((address) => familyOf(address) === 6) ?? null;
+  }
+
+  /** That of `main` if its server answers. */
+  private get session(): Session | null {
+    const state = this.deps.tunnels?.main.controller.state;
+    return state?.name === "connected" ? state.session : null;
+  }
+
+  private sent(): Promise<Sent | null> {
+    this.measured ??= this.send();
+    return this.measured;
+  }
+
+  private async send(): Promise<Sent | null> {
+    const { host, savedState, tunnels } = this.deps;
+    const { session } = this;
+    if (session === null || tunnels === null || !savedState.killSwitchWanted()) return null;
+    const { controller } = tunnels.main;
+    const before = (await controller.row()).rx_bytes;
+    const inside = await measureInside(host, session, await this.network());
+    const received = (await controller.row()).rx_bytes - before;
+    const isData = inside.answered.length > 0 || received > MORE_THAN_KEEPALIVES_BYTES;
+    // It may have ended meanwhile.
+    if (this.session !== session) return null;
+    return { inside, data: inside.resolver === null ? null : isData };
+  }
+
+  /** Whether a managed server has accepted the key lately: it is the same for all of them. */
+  private isKeyGood(asking: Tunnel): boolean {
+    const { tunnels } = this.deps;
+    if (tunnels === null) return false;
+    const isManaged = ({ controller: { state } }: Tunnel) =>
+      state.name === "connected" && state.session.server.provider === "managed";
+    return (
+      tunnels.roundTrips.hasAny("managed") || tunnels.all().some((each) => each !== asking && isManaged(each))
+    );
+  }
+}

@@ -1,0 +1,73 @@
+import { Checkup } from "../checks/checkup.ts";
+import { type Check, Checks } from "../checks/schema.ts";
+import { messageOf } from "../errors.ts";
+import { groundOn } from "../ground.ts";
+import { askOperator } from "../operator/operator.ts";
+import type { Settings } from "../settings.ts";
+import { LinuxHost } from "../system/linux.ts";
+import { Api } from "./api.ts";
+import { host, type Said } from "./asking.ts";
+import { EXIT, Unreachable } from "./exit.ts";
+import { printable, styled } from "./text.ts";
+
+/** Checks the gateway at `url`; the one on this machine if it is null, even if its service does not run. */
+export async function check(settings: Settings, url: string | null): Promise<Said> {
+  const api = new Api(url ?? localUrl(settings), host);
+  const checks = await api.get("/api/checks", Checks).catch((error: unknown) => {
+    if (url !== null || !(error instanceof Unreachable)) throw error;
+    return checksHere(settings, error);
+  });
+  return { json: checks, text: textOf(checks.checks), code: codeOf(checks.checks) };
+}
+
+/** One line for each check, and under those that are not ok what to do. */
+export function textOf(checks: readonly Check[]): string {
+  const width = Math.max(...checks.map(({ title }) => title.length));
+  const lines = checks.flatMap(({ title, result, found, advice }) => [
+    `${MARKS[result]()}  ${title.padEnd(width)}  ${printable(found)}`,
+    ...(advice === null ? [] : [`         ${" ".repeat(width)}  What to do: ${printable(advice)}`]),
+  ]);
+  return `${lines.join("\n")}\n${summaryOf(checks)}\n`;
+}
+
+/** A fault is a failure; a warning is not. */
+export function codeOf(checks: readonly Check[]): number {
+  return checks.some(({ result }) => result === "fault") ? EXIT.failed : EXIT.ok;
+}
+
+/** The words differ, so that nothing depends on colour. */
+const MARKS = {
+  ok: () => styled("green", "ok     "),
+  warning: () => styled("yellow", "warning"),
+  fault: () => styled(["red", "bold"], "FAULT  "),
+} as const satisfies Record<Check["result"], () => string>;
+
+function summaryOf(checks: readonly Check[]): string {
+  const count = (wanted: Check["result"]) => checks.filter(({ result }) => result === wanted).length;
+  const faults = count("fault");
+  const warnings = count("warning");
+  if (faults + warnings === 0) return "Everything is in order.";
+  return `${faults} ${faults === 1 ? "fault" : "faults"}, ${warnings} ${warnings === 1 ? "warning" : "warnings"}.`;
+}
+
+/** What can be checked without the HTTP interface. */
+async function checksHere(settings: Settings, unreachable: Unreachable): Promise<Checks> {
+  if (process.getuid?.() !== 0)
+    throw new Unreachable(
+      `${messageOf(unreachable)}; for the checks that need no service: sudo portcullis check`,
+    );
+  const live = await askOperator(settings.stateDir, "report", null);
+  return live?.answer.checks ?? offlineChecks(settings);
+}
+
+/** What can be checked without a service. */
+export function offlineChecks(settings: Settings): Promise<Checks> {
+  process.umask(0o077);
+  const machine = new LinuxHost(settings.netns);
+  return new Checkup({ ...groundOn(machine, settings), host: machine, settings, tunnels: null }).results();
+}
+
+function localUrl({ host: address, port }: Settings): string {
+  if (["::", "0.0.0.0", "localhost"].includes(address)) return `http://127.0.0.1:${port}`;
+  return `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
+}

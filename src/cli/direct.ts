@@ -1,0 +1,41 @@
+import type { Direct } from "../devices/direct.ts";
+import { graphOf } from "../graph.ts";
+import { listTable } from "../killswitch/table.ts";
+import { Log } from "../log.ts";
+import { askOperator } from "../operator/operator.ts";
+import type { Settings } from "../settings.ts";
+import { claimGateway } from "../system/claim.ts";
+import type { Said } from "./asking.ts";
+import { asRoot } from "./root.ts";
+import { printable } from "./text.ts";
+
+/** Allows or withdraws the exit direct, or shows who has it: through the running service, or directly if none runs. */
+export async function direct(settings: Settings, wanted?: "on" | "off"): Promise<Said> {
+  asRoot(wanted === undefined ? "direct" : `direct ${wanted}`);
+  const request = wanted === undefined ? "direct" : (`direct/${wanted}` as const);
+  const live = await askOperator(settings.stateDir, request, null);
+  const json = live?.answer ?? (await directOffline(settings, wanted));
+  return { json, text: textOf(json) };
+}
+
+async function directOffline(settings: Settings, wanted?: "on" | "off"): Promise<Direct> {
+  if (wanted === undefined) return (await graphOf(settings)).devices.direct;
+  // A service that is starting or stopping is changing the table.
+  await claimGateway(settings, new Log(settings.logLevel));
+  const { devices, tunnels, catalogue, host } = await graphOf(settings);
+  const shown = await devices.setDirect(wanted === "on");
+  // What a service has left in the kernel still lets the devices out.
+  if (wanted === "off" && (await listTable(host)) !== null) await tunnels.start(catalogue);
+  return shown;
+}
+
+function textOf({ allowed, devices }: Direct): string {
+  if (!allowed)
+    return "The exit direct is not allowed: every device leaves by a tunnel, or not at all.\nTo allow it: sudo portcullis direct on\n";
+  const lines = devices.map(({ id, name }) => `  ${id}${name === null ? "" : `  ${printable(name)}`}\n`);
+  const who =
+    devices.length === 0
+      ? "No device has it yet; to give it to one: portcullis device <device> exit direct\n"
+      : `These devices leave outside the tunnel:\n${lines.join("")}`;
+  return `The exit direct is allowed: a device that has it leaves outside the tunnel, and your internet provider sees its traffic.\n${who}`;
+}

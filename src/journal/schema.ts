@@ -1,0 +1,51 @@
+import { type Static, Type } from "typebox";
+import { AlertCode } from "../alert.ts";
+import { StateName } from "../tunnel/schema.ts";
+
+const AT = Type.String({ description: "ISO 8601" });
+const ID = Type.Integer({ minimum: 1, description: "greater than that of each earlier event" });
+
+/** One event of the journal. */
+export const JournalEntry = Type.Union([
+  Type.Object(
+    {
+      id: ID,
+      at: AT,
+      type: Type.Literal("security_alert"),
+      code: AlertCode,
+      message: Type.String({ description: "one sentence for people" }),
+    },
+    { additionalProperties: false },
+  ),
+  Type.Object(
+    {
+      id: ID,
+      at: AT,
+      type: Type.Literal("tunnel_state"),
+      tunnel: Type.String({ examples: ["main"] }),
+      state: StateName,
+      server: Type.String({ description: "empty without one" }),
+      location: Type.String(),
+      error: Type.Union([Type.String(), Type.Null()], { description: "why it is so, if something failed" }),
+    },
+    { additionalProperties: false },
+  ),
+]);
+export type JournalEntry = Static<typeof JournalEntry>;
+
+/** What `/api/events` answers. */
+export const JournalPage = Type.Object(
+  {
+    events: Type.Array(JournalEntry, { description: "the latest ones, oldest first" }),
+    more: Type.Boolean({ description: "whether there are earlier ones that match" }),
+  },
+  { additionalProperties: false },
+);
+export type JournalPage = Static<typeof JournalPage>;
+
+/** What happened, without what the journal adds. */
+export type Happening = JournalEntry extends infer Entry
+  ? Entry extends JournalEntry
+    ? Omit<Entry, "id" | "at">
+    : never
+  : never;

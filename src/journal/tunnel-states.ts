@@ -1,0 +1,27 @@
+import type { State } from "../tunnel/state.ts";
+import type { Journal } from "./journal.ts";
+import type { Happening } from "./schema.ts";
+
+type TunnelState = Extract<Happening, { type: "tunnel_state" }>;
+
+/** Writes a tunnel's changes of state into the journal; what is only on the way to another state is left out. */
+export function journalOf(tunnel: string, journal: Pick<Journal, "add">) {
+  let last: TunnelState | null = null;
+  return (state: State, error: string | null): void => {
+    if (state.name === "connecting") return;
+    const happening = happeningOf(tunnel, state, error);
+    if (!Bun.deepEquals(happening, last)) journal.add(happening);
+    last = happening;
+  };
+}
+
+function happeningOf(
+  tunnel: string,
+  state: Exclude<State, { name: "connecting" }>,
+  error: string | null,
+): TunnelState {
+  const server =
+    state.name === "disconnected" ? null : state.name === "connected" ? state.session.server : state.server;
+  const { name = "", location = "" } = server ?? {};
+  return { type: "tunnel_state", tunnel, state: state.name, server: name, location, error };
+}

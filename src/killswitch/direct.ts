@@ -1,0 +1,86 @@
+import { DIRECT_MARK } from "../network/slot.ts";
+import { jhashOf } from "./jhash.ts";
+import { among, chain, fromHosts, isMarked, namesOf, setMark } from "./match.ts";
+import { directDevices, type Policy } from "./policy.ts";
+
+/** The name of the exit in chains and sets; no tunnel has it. */
+export const DIRECT = "direct";
+const ZONES = "direct_zones";
+const INTO_UPLINK = "into_uplink";
+/** Above the zones of tunnels. */
+const FIRST_ZONE = 0x8000;
+/** A zone has 16 bits. Two devices with the same zone only get late replies for a moment longer. */
+const HASH = { modulus: 0x8000, seed: 1 };
+
+/** The zones of the devices that are direct now. */
+export function directZones(policy: Policy): string[] {
+  const zones = [...new Set(directDevices(policy).map(({ id }) => FIRST_ZONE + jhashOf(id, HASH)))].sort(
+    (a, b) => a - b,
+  );
+  if (zones.length === 0) return [];
+  return [`  set ${ZONES} {\n    typeof ct original zone\n    elements = { ${zones.join(", ")} }\n  }\n`];
+}
+
+/**
+ * Rules for what a direct device sends. The zone tells its connections from those of other devices; it is that of one
+ * direction, so that replies on the uplink, which have no zone yet, find the connection.
+ */
+export function leaveDirectly(): string[] {
+  const { modulus, seed } = HASH;
+  return [
+    `${setMark(DIRECT_MARK)} comment "the mark selects the machine's own routes"`,
+    `ct original zone set jhash ether saddr mod ${modulus} seed 0x${seed.toString(16)} offset ${FIRST_ZONE} accept comment "each device has its own connections"`,
+  ];
+}
+
+/**
+ * Behind conntrack: marks replies to direct devices, for reverse-path filtering and for the forward chain. What a server
+ * goes on sending to a device that is no longer direct gets no mark.
+ */
+export function markDirectReplies(policy: Policy): string[] {
+  if (directDevices(policy).length === 0) return [];
+  return [
+    chain("direct_replies", "type filter hook prerouting priority mangle; policy accept;", [
+      `iifname "${policy.uplink}" ct direction reply ct original zone @${ZONES} ${setMark(DIRECT_MARK)} comment "replies to direct devices"`,
+    ]),
+  ];
+}
+
+/** Between the LAN and the uplink, for packets with the mark; these may be one interface. */
+export function forwardDirect(policy: Policy): string[] {
+  const { lans, uplink } = policy;
+  if (uplink === null || directDevices(policy).length === 0) return [];
+  const back = `${isMarked(DIRECT_MARK)} ct direction reply ct state established,related accept`;
+  const into = `${isMarked(DIRECT_MARK)} jump ${INTO_UPLINK}`;
+  return [
+    ...among("oifname", namesOf(lans)).map(
+      (to) => `iifname "${uplink}" ${to} ${back} comment "replies to direct devices"`,
+    ),
+    ...among("iifname", namesOf(lans)).map(
+      (from) => `${from} oifname "${uplink}" ${into} comment "only direct devices use the uplink"`,
+    ),
+  ];
+}
+
+/** What direct devices send to the uplink. */
+export function intoUplink(policy: Policy, rules: readonly string[]): string[] {
+  const { lans } = policy;
+  if (forwardDirect(policy).length === 0) return [];
+  return [
+    chain(INTO_UPLINK, null, [
+      'ct direction original ct state established,related accept comment "known connections of direct devices"',
+      ...rules,
+      ...lans
+        .flatMap((lan) => fromHosts(lan))
+        .map((from) => `${from} accept comment "from direct devices to the uplink"`),
+    ]),
+  ];
+}
+
+/** Rejected by the output chain if the gateway itself sets the mark. */
+export function masqueradeDirect(policy: Policy): string[] {
+  if (directDevices(policy).length === 0) return [];
+  return [
+    `oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} masquerade comment "direct devices have the gateway's address on the uplink"`,
+  ];
+}

@@ -1,0 +1,313 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { version } from "../../package.json";
+import { Checkup } from "../../src/checks/checkup.ts";
+import type { Check } from "../../src/checks/schema.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { Home } from "../http/home.ts";
+import { BODY } from "../servers/example.ts";
+
+const JUNE = Date.UTC(2026, 5, 1);
+const RESOLVER = "10.64.0.1";
+
+let home: Home;
+beforeEach(async () => {
+  home = await Home.start();
+  home.host.setClock(JUNE);
+  home.host.links.get("up0")?.addresses.push("198.51.100.2/24");
+  home.host.files.set("/etc/resolv.conf", "nameserver 198.51.100.1\n");
+  home.host.files.set("/proc/sys/net/ipv4/ip_forward", "1\n");
+});
+afterEach(() => home.stop());
+
+async function checks(): Promise<Check[]> {
+  // Results are kept for five seconds.
+  await home.pass(6_000);
+  return (await home.gateway.checks()).checks;
+}
+
+async function found(id: string): Promise<Omit<Check, "id" | "title"> | undefined> {
+  const check = (await checks()).find((each) => each.id === id);
+  if (check === undefined) return undefined;
+  const { id: _, title: __, ...finding } = check;
+  return finding;
+}
+
+async function notOk(): Promise<Record<string, string>> {
+  const all = await checks();
+  return Object.fromEntries(
+    all
+      .filter(({ result }) => result !== "ok")
+      .map(({ id, result, found: what }) => [id, `${result}: ${what}`]),
+  );
+}
+
+test("a gateway without a tunnel has one warning, and each check says what was found", async () => {
+  const shown = (await checks()).map(({ id, title, result, found: what }) => [id, title, result, what]);
+  expect(shown.filter(([id]) => id !== "disk")).toEqual([
+    ["version", "Version", "ok", version],
+    [
+      "firewall",
+      "Kill switch: firewall",
+      "ok",
+      "the kernel has its rules, and each chain refuses what they do not accept",
+    ],
+    [
+      "routing",
+      "Kill switch: routing",
+      "ok",
+      "the kernel has its rules: what does not go into a tunnel or to the LAN is unreachable",
+    ],
+    ["other_rules", "Other programs' routing rules", "ok", "no other program's routing rule comes first"],
+    ["direct", "Direct devices", "ok", "no device leaves outside the tunnel"],
+    ["last_change", "Kill switch: last change", "ok", "the kernel took the last change"],
+    ["other_firewalls", "Other firewalls", "ok", "none drops what the LAN sends into the tunnel"],
+    ["forwarding", "Forwarding", "ok", "on: the devices of the LAN are served"],
+    ["clock", "Clock", "ok", "2026-06-01 00:00 UTC"],
+    ["uplink", "Uplink", "ok", "up0 has 198.51.100.2"],
+    ["lan", "LAN", "ok", "lan0 (192.168.7.0/24, fe80::/10)"],
+    ["other_routers", "Other routers on the LAN", "ok", "none were heard"],
+    ["resolver", "Resolver for server names", "ok", "198.51.100.1"],
+    ["tunnel:main", "Tunnel main", "warning", "not connected: nothing leaves by it"],
+    ["ipv6", "IPv6", "ok", "on; filtered like IPv4"],
+    ["database", "Database", "ok", "can be read and is not damaged"],
+    ["memory", "Memory", "ok", "not known"],
+  ]);
+});
+
+test("each part of the kill switch belongs to one check", async () => {
+  const { parts } = await home.graph.controller.inspection();
+  const broken = parts.map((part) => ({ ...part, holds: false, found: part.name }));
+  const { forwardingFinding, lastChangeFinding, layerFinding, otherRulesFinding } = await import(
+    "../../src/checks/killswitch.ts"
+  );
+  const SERVICE = { wanted: true, runs: true };
+  // That there are direct devices breaks nothing.
+  for (const part of broken.filter(({ name }) => name !== "direct devices")) {
+    const inspection = { stands: false, firewall: false, routing: false, direct: 0, parts: [part] };
+    const faults = [
+      layerFinding("firewall", inspection, SERVICE),
+      layerFinding("routing", inspection, SERVICE),
+      otherRulesFinding(inspection),
+      lastChangeFinding(inspection),
+      forwardingFinding(inspection),
+    ].filter(({ result }) => result === "fault");
+    expect({ part: part.name, faults: faults.length }).toEqual({ part: part.name, faults: 1 });
+  }
+});
+
+test("devices that leave outside the tunnel are a warning that says how to end it", async () => {
+  const { directFinding } = await import("../../src/checks/killswitch.ts");
+  const inspection = { stands: true, firewall: true, routing: true, parts: [] };
+  expect(directFinding({ ...inspection, direct: 0 }).result).toBe("ok");
+  expect(directFinding({ ...inspection, direct: 2 })).toEqual({
+    result: "warning",
+    found: "2 devices leave outside the tunnel, as the operator allows",
+    advice: "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
+  });
+});
+
+test("a kill switch that another program has removed, bypassed or altered is a fault", async () => {
+  home.host.removeTable();
+  home.host.changeRule("add", "-4", "priority 5 lookup main");
+  home.host.changeRule("del", "-4", "priority 90 unreachable");
+  home.host.files.set("/proc/sys/net/ipv4/ip_forward", "0\n");
+  const faults = await notOk();
+  expect(faults).toMatchObject({
+    firewall: "fault: firewall table: is missing",
+    routing: "fault: routing rules, IPv4: 1 of the rules 10 to 99 are missing or altered",
+    other_rules: "fault: another program's rule comes before them: 5 lookup main; only the firewall blocks",
+    forwarding: "fault: off: the devices of the LAN are not served",
+  });
+});
+
+test("a kill switch that the operator has turned off is a fault, and nothing is sent to measure the tunnel", async () => {
+  home.host.resolvers.set(RESOLVER, 1500);
+  await home.connect();
+  await home.graph.controller.setKillSwitch(false);
+  const events: string[] = [];
+  home.host.onEvent = (event) => events.push(event);
+  const off = {
+    result: "fault",
+    found: "off, as the operator has chosen: traffic may leave outside the tunnel",
+    advice: "Turn it on: sudo portcullis killswitch on",
+  } as const;
+  expect(await found("firewall")).toEqual(off);
+  expect(await found("routing")).toEqual(off);
+  expect(await found("dns")).toEqual({
+    result: "warning",
+    found: "not measured while the kill switch is off: queries could leave outside the tunnel",
+    advice: "Turn it on: sudo portcullis killswitch on",
+  });
+  expect(events.filter((event) => event.startsWith("probe"))).toEqual([]);
+});
+
+test("a change that the kernel has refused is a fault until it takes it", async () => {
+  home.host.fails = () => (home.host.commands.at(-1)?.startsWith("nft -e") ? "before" : null);
+  await home.connect().catch(() => {});
+  expect(await found("last_change")).toEqual({
+    result: "fault",
+    found: "the last change failed: nft -e -s -n -f -: made to fail",
+    advice:
+      "The service keeps trying. If this stays: portcullis logs, then sudo systemctl restart portcullis",
+  });
+});
+
+test("another firewall that drops what the LAN sends is a fault; rules that nft does not show are a warning", async () => {
+  home.host.setOtherTable(
+    "ip filter",
+    "table ip filter {\n  chain FORWARD {\n    type filter hook forward priority filter; policy drop;\n  }\n}\n",
+  );
+  expect(await found("other_firewalls")).toEqual({
+    result: "fault",
+    found: "they drop what the LAN sends into the tunnel: ip filter FORWARD",
+    advice: "Let it through: iptables -I FORWARD -o wg+ -j ACCEPT; iptables -I FORWARD -i wg+ -j ACCEPT",
+  });
+  home.host.setOtherTable("ip filter", null);
+  home.host.files.set("/proc/net/ip_tables_names", "nat\nfilter\n");
+  expect(await found("other_firewalls")).toEqual({
+    result: "warning",
+    found: "iptables-legacy has rules that nft does not show",
+    advice: "See whether they drop what the LAN sends: sudo iptables-legacy -S FORWARD",
+  });
+});
+
+/** Connects to a server that has a resolver in its tunnel. */
+async function connectWithDns(): Promise<void> {
+  home.graph.catalogue.addCustom({ ...BODY, dns: RESOLVER });
+  home.graph.catalogue.use("custom");
+  await home.connect(BODY.name);
+}
+
+test("a tunnel that carries data has checks of its DNS and of its packets", async () => {
+  home.host.resolvers.set(RESOLVER, 1500);
+  await connectWithDns();
+  expect(await notOk()).toEqual({});
+  expect(await found("dns")).toEqual({
+    result: "ok",
+    found: "the tunnel's resolver 10.64.0.1 answers",
+    advice: null,
+  });
+  expect((await found("mtu"))?.found).toBe("packets of 1420 bytes, the longest, pass");
+  expect((await found("tunnel:main"))?.found).toStartWith(`connected to ${BODY.name}; last handshake `);
+});
+
+test("a tunnel that shakes hands and answers nothing is a fault", async () => {
+  await connectWithDns();
+  const faults = await notOk();
+  expect(Object.keys(faults)).toEqual(["tunnel:main", "dns"]);
+  expect(faults["tunnel:main"]).toMatch(
+    /^fault: .* answered the handshake \d+ s ago, but no data came back$/,
+  );
+  expect(faults.dns).toBe("fault: the tunnel's resolver 10.64.0.1 does not answer");
+});
+
+test("a silent server, and a clock that is behind, are told apart", async () => {
+  home.host.silent.add("192.0.2.1:51820");
+  // The dialer gives up after ten seconds.
+  home.host.patient = false;
+  await home.gateway.connect("se-1").catch(() => {});
+  home.host.patient = true;
+  expect((await notOk())["tunnel:main"]).toBe(
+    "fault: se-1 did not answer the WireGuard handshake within 10 s: is it up, and are the keys right? (no other server has accepted the key lately)",
+  );
+  home.graph.savedState.saveHandshake(home.host.now() + 86_400_000);
+  expect(await found("tunnel:main")).toMatchObject({ advice: "The clock is behind: set it first." });
+  expect((await found("clock"))?.result).toBe("fault");
+});
+
+test("a tunnel without a resolver is not judged by data that was never sent", async () => {
+  await home.connect();
+  expect(await notOk()).toEqual({
+    dns: "warning: the tunnel has no resolver, so queries that are sent to the gateway are not answered",
+  });
+});
+
+test("each tunnel has a check", async () => {
+  await home.graph.tunnels.opened("tv");
+  expect(await found("tunnel:tv")).toEqual({
+    result: "warning",
+    found: "not connected: nothing leaves by it",
+    advice: "Connect it: portcullis tunnel tv connect, with a server, a country or a city.",
+  });
+});
+
+test("however many ask within five seconds, there is one run", async () => {
+  await checks();
+  const before = home.host.commands.length;
+  await home.pass(6_000);
+  const [first, ...others] = await Promise.all([1, 2, 3].map(() => home.gateway.checks()));
+  const once = home.host.commands.length - before;
+  expect(others).toEqual([first, first] as typeof others);
+  expect(await home.gateway.checks()).toBe(first as NonNullable<typeof first>);
+  expect(home.host.commands.length - before).toBe(once);
+  await home.pass(6_000);
+  expect(await home.gateway.checks()).not.toBe(first as NonNullable<typeof first>);
+});
+
+test("a run that takes long is joined, not repeated", async () => {
+  const { begun, release } = home.hold("nft -j list chains");
+  const first = home.gateway.checks();
+  await begun;
+  const before = home.host.commands.length;
+  await home.pass(6_000);
+  const second = home.gateway.checks();
+  release();
+  expect(await second).toBe(await first);
+  expect(home.host.commands.slice(before).filter((command) => command === "nft -j list chains")).toEqual([]);
+});
+
+/** Checks of the same machine, which end after a moment. */
+function hasty(tunnels: "all" | null): Checkup {
+  const { graph, host } = home;
+  const settings = settingsFrom({ interface: "wg", stateDir: "/nowhere" });
+  const deadlineMs = 50;
+  return new Checkup({ ...graph, host, settings, tunnels: tunnels && graph.tunnels, deadlineMs });
+}
+
+test("a check that takes too long or fails is a fault, and holds up no other", async () => {
+  const { release } = home.hold("nft -j list chains");
+  home.host.fails = () => (home.host.commands.at(-1) === "ip -j -s neigh show" ? "before" : null);
+  const { checks: all } = await hasty("all").results();
+  release();
+  const advice = "Check again. If this stays: portcullis logs";
+  const faults = all.filter(({ id, result }) => result === "fault" && id !== "uplink");
+  expect(faults).toEqual([
+    {
+      id: "other_firewalls",
+      title: "Other firewalls",
+      result: "fault",
+      found: "could not be checked: it took longer than 0.05 s",
+      advice,
+    },
+    {
+      id: "other_routers",
+      title: "Other routers on the LAN",
+      result: "fault",
+      found: "could not be checked: ip -j -s neigh show: made to fail",
+      advice,
+    },
+  ]);
+});
+
+test("without a service the machine is checked all the same", async () => {
+  home.host.changeRule("del", "-4", "priority 90 unreachable");
+  const { checks: all } = await hasty(null).results();
+  const bad = all.filter(({ result }) => result !== "ok").map(({ id, found: what }) => [id, what]);
+  expect(bad).toEqual([
+    ["service", "it does not run; the kill switch is as the service left it"],
+    ["routing", "routing rules, IPv4: 1 of the rules 10 to 99 are missing or altered"],
+    ["disk", "how much room is left is not known"],
+  ]);
+  expect(all.find(({ id }) => id === "routing")?.advice).toBe(
+    "Start the service: sudo systemctl start portcullis",
+  );
+  expect(all.map(({ id }) => id)).toContain("firewall");
+  expect(all.map(({ id }) => id)).not.toContain("last_change");
+  expect(all.map(({ id }) => id)).not.toContain("tunnel:main");
+});
+
+test("GET /api/checks answers the same over HTTP, and counts as a request like any other", async () => {
+  const { status, json, headers } = await home.send("GET", "/api/checks");
+  expect({ status, json }).toEqual({ status: 200, json: await home.gateway.checks() });
+  expect(headers.get("X-RateLimit-Limit")).toBe("10");
+});

@@ -1,0 +1,59 @@
+import { expect, test } from "bun:test";
+import { databaseFinding, diskFinding, memoryFinding, versionFinding } from "../../src/checks/machine.ts";
+
+const MIB = 1_048_576;
+const memory = (kibibytes: number | null) =>
+  memoryFinding({
+    read: async () => (kibibytes === null ? null : `MemTotal: 949444 kB\nMemAvailable:   ${kibibytes} kB\n`),
+  });
+
+test("a disk is judged by what is left of it", () => {
+  const advice = "Make room: sudo apt-get clean, and sudo journalctl --vacuum-size=50M";
+  expect(diskFinding(300 * MIB)).toEqual({
+    result: "ok",
+    found: "300 MiB free for the database",
+    advice: null,
+  });
+  expect(diskFinding(199 * MIB)).toEqual({
+    result: "warning",
+    found: "199 MiB free for the database",
+    advice,
+  });
+  expect(diskFinding(0)).toEqual({ result: "fault", found: "0 MiB free for the database", advice });
+  expect(diskFinding(null)).toEqual({
+    result: "warning",
+    found: "how much room is left is not known",
+    advice: "See whether the folder of the database exists.",
+  });
+});
+
+test("memory is judged by what the kernel says is available", async () => {
+  const advice = "End programs that this machine does not need, or restart it.";
+  expect(await memory(500_000)).toEqual({ result: "ok", found: "488 MiB available", advice: null });
+  expect(await memory(60_000)).toEqual({ result: "warning", found: "58 MiB available", advice });
+  expect(await memory(10_000)).toEqual({ result: "fault", found: "9 MiB available", advice });
+  expect(await memory(null)).toEqual({ result: "ok", found: "not known", advice: null });
+});
+
+test("a database is good, was damaged at the start, or is bad", () => {
+  expect(databaseFinding(null, null).result).toBe("ok");
+  expect(databaseFinding(null, "The database was damaged; it is kept as a.db.")).toEqual({
+    result: "warning",
+    found: "The database was damaged; it is kept as a.db.",
+    advice: "Restore a backup if you have one: sudo portcullis restore. A worn SD card loses data.",
+  });
+  expect(databaseFinding("The database is damaged.", "before")).toEqual({
+    result: "fault",
+    found: "The database is damaged.",
+    advice: "See whether the disk is full or read-only. A worn SD card becomes read-only: replace it.",
+  });
+});
+
+test("a service that was not restarted after an upgrade is named", () => {
+  expect(versionFinding("1.2.3", false)).toEqual({ result: "ok", found: "1.2.3", advice: null });
+  expect(versionFinding("1.2.3", true)).toEqual({
+    result: "warning",
+    found: "1.2.3 still runs, but its file has been replaced",
+    advice: "Start the new one: sudo systemctl restart portcullis. The tunnel stays up meanwhile.",
+  });
+});

@@ -1,0 +1,110 @@
+import { expect, test } from "bun:test";
+import { type TunnelFacts, tunnelFinding } from "../../src/checks/tunnel.ts";
+
+const NOW = Date.UTC(2026, 5, 1);
+const ROW: TunnelFacts["row"] = {
+  name: "main",
+  state: "connected",
+  provider: "managed",
+  server: "se-1",
+  wanted: "Sweden",
+  latest_handshake: new Date(NOW - 40_000).toISOString(),
+  error: null,
+};
+const FACTS: TunnelFacts = {
+  row: ROW,
+  now: NOW,
+  online: true,
+  clockBehind: false,
+  othersAnswer: false,
+  data: true,
+};
+const SILENT = "se-1 did not answer the WireGuard handshake within 10 s: is it up, and are the keys right?";
+const failed = (facts: Partial<TunnelFacts>, row: Partial<TunnelFacts["row"]> = {}) =>
+  tunnelFinding({ ...FACTS, data: null, ...facts, row: { ...ROW, state: "failed", error: SILENT, ...row } });
+
+test("a tunnel that shakes hands is fine, whether or not data was sent through it", () => {
+  const fine = { result: "ok", found: "connected to se-1; last handshake 40 s ago", advice: null } as const;
+  expect(tunnelFinding(FACTS)).toEqual(fine);
+  expect(tunnelFinding({ ...FACTS, data: null })).toEqual(fine);
+});
+
+test("a handshake that is overdue, a connect under way and no tunnel are warnings", () => {
+  const latest_handshake = new Date(NOW - 181_000).toISOString();
+  expect(tunnelFinding({ ...FACTS, row: { ...ROW, latest_handshake } })).toEqual({
+    result: "warning",
+    found: "connected to se-1, but there was no handshake for three minutes",
+    advice: "The gateway reconnects by itself when the server stays silent. Check again in a minute.",
+  });
+  expect(tunnelFinding({ ...FACTS, row: { ...ROW, state: "connecting", server: "" } })).toEqual({
+    result: "warning",
+    found: "connecting to Sweden",
+    advice: "Wait some seconds and check again.",
+  });
+  const idle = { ...ROW, state: "disconnected", server: "", wanted: null } as const;
+  expect(tunnelFinding({ ...FACTS, row: idle })).toEqual({
+    result: "warning",
+    found: "not connected: nothing leaves by it",
+    advice: "Connect it: portcullis connect, with a server, a country or a city.",
+  });
+  expect(tunnelFinding({ ...FACTS, row: { ...idle, name: "tv" } }).advice).toBe(
+    "Connect it: portcullis tunnel tv connect, with a server, a country or a city.",
+  );
+});
+
+test("a server that shakes hands and carries nothing is told from one that is silent", () => {
+  expect(tunnelFinding({ ...FACTS, data: false })).toEqual({
+    result: "fault",
+    found: "se-1 answered the handshake 40 s ago, but no data came back",
+    advice:
+      "The server is up and knows your key, but does not carry your traffic. See whether your account has expired: sudo portcullis account. Try another server: portcullis connect, with a country or a city.",
+  });
+  expect(tunnelFinding({ ...FACTS, row: { ...ROW, provider: "custom" }, data: false }).advice).not.toContain(
+    "account",
+  );
+});
+
+test("silence has the cause that fits what else is known", () => {
+  expect(failed({})).toEqual({
+    result: "fault",
+    found: `${SILENT} (no other server has accepted the key lately)`,
+    advice:
+      "The server is down, or the provider refuses the key because the account has expired or the key was removed. To see which: sudo portcullis account. If the account is good, try another server.",
+  });
+  expect(failed({ othersAnswer: true })).toEqual({
+    result: "fault",
+    found: `${SILENT} (another server accepts the same key)`,
+    advice:
+      "The key is good and the uplink works, so this server is down. Try another one: portcullis connect, with a country or a city.",
+  });
+  expect(failed({}, { provider: "custom" })).toEqual({
+    result: "fault",
+    found: SILENT,
+    advice:
+      "See whether the server is up, whether its address, port and public key are right, and whether it knows this gateway's public key. Some networks block UDP: try another port if the server has one.",
+  });
+  expect(failed({ clockBehind: true })).toEqual({
+    result: "fault",
+    found: SILENT,
+    advice: "The clock is behind: set it first.",
+  });
+  expect(failed({ online: false, clockBehind: true }, { error: null })).toEqual({
+    result: "fault",
+    found: "se-1 does not answer handshakes",
+    advice: "The uplink is down: repair it first.",
+  });
+  expect(failed({}, { error: "the name vpn.example.org does not resolve" })).toEqual({
+    result: "fault",
+    found: "the name vpn.example.org does not resolve",
+    advice: "The server was not asked. Repair what is named here, and connect again.",
+  });
+});
+
+test.each([
+  "none of the 5 servers tried in Sweden answered the WireGuard handshake",
+  "se-1 no longer answers",
+])("%p counts as silence", (error) => {
+  expect(failed({}, { error, state: "reconnecting" }).found).toBe(
+    `${error} (no other server has accepted the key lately)`,
+  );
+});

@@ -1,0 +1,54 @@
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { Home } from "../http/home.ts";
+import { run } from "./program.ts";
+
+// Each command starts the program, and the machine may be busy.
+setDefaultTimeout(60_000);
+
+let home: Home;
+beforeEach(async () => {
+  home = await Home.withRealClock();
+  home.host.links.get("up0")?.addresses.push("198.51.100.2/24");
+  home.host.files.set("/etc/resolv.conf", "nameserver 198.51.100.1\n");
+  home.host.files.set("/proc/sys/net/ipv4/ip_forward", "1\n");
+});
+afterEach(() => home.stop());
+
+const portcullis = (...args: string[]) => run(home.port, args);
+
+test("check prints a line for each check, and what to do under those that are not ok", async () => {
+  const { code, stdout, stderr } = await portcullis("check");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toStartWith("ok       Version                        ");
+  expect(stdout).toContain(`
+ok       Resolver for server names      198.51.100.1
+warning  Tunnel main                    not connected: nothing leaves by it
+                                        What to do: Connect it: portcullis connect, with a server, a country or a city.
+ok       IPv6                           on; filtered like IPv4
+`);
+  expect(stdout).toEndWith("\n0 faults, 1 warning.\n");
+});
+
+test("a fault is an exit code of its own, and a mark that needs no colour", async () => {
+  home.host.files.set("/proc/sys/net/ipv4/ip_forward", "0\n");
+  const { code, stdout } = await portcullis("check");
+  expect(code).toBe(1);
+  expect(stdout).toContain(`
+FAULT    Forwarding                     off: the devices of the LAN are not served
+                                        What to do: Another program has turned it off. Turn it on: sudo sysctl -w net.ipv4.ip_forward=1
+`);
+  expect(stdout).toEndWith("\n1 fault, 1 warning.\n");
+});
+
+test("--json prints the gateway's answer", async () => {
+  const { code, stdout } = await portcullis("check", "--json");
+  expect({ code, json: JSON.parse(stdout) }).toEqual({ code: 0, json: await home.gateway.checks() });
+});
+
+test("a gateway elsewhere that cannot be reached is not replaced by this machine", async () => {
+  const { code, stdout, stderr } = await portcullis("check", "--url", "http://127.0.0.1:1");
+  expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
+  expect(stderr).toStartWith(
+    "portcullis: cannot reach the gateway at http://127.0.0.1:1: connection refused;",
+  );
+});

@@ -1,0 +1,36 @@
+import { expect, test } from "bun:test";
+import { nextTurn, Queue } from "../src/queue.ts";
+
+test("readings that follow one another run at the same time, and never together with other work", async () => {
+  const queue = new Queue();
+  const order: string[] = [];
+  const work = (name: string) => async () => {
+    order.push(`${name} begins`);
+    await nextTurn();
+    order.push(`${name} ends`);
+  };
+  void queue.add(work("load"));
+  void queue.addReading(work("table"));
+  void queue.addReading(work("rules"));
+  void queue.add(work("repair"));
+  void queue.addReading(work("table"));
+  await queue.drained();
+  expect(order).toEqual([
+    ...["load begins", "load ends"],
+    ...["table begins", "rules begins", "table ends", "rules ends"],
+    ...["repair begins", "repair ends"],
+    ...["table begins", "table ends"],
+  ]);
+});
+
+test("a reading that fails is passed to its caller only", async () => {
+  const queue = new Queue();
+  const failed = queue.addReading(() => Promise.reject(new Error("unreadable")));
+  const read = queue.addReading(() => Promise.resolve("read"));
+  const done = queue.add(() => "done");
+  expect(await Promise.allSettled([failed, read, done])).toEqual([
+    { status: "rejected", reason: new Error("unreadable") },
+    { status: "fulfilled", value: "read" },
+    { status: "fulfilled", value: "done" },
+  ]);
+});
