@@ -34,8 +34,8 @@ interface Shown {
 
 function machine({ routes4 = [], routes6 = [], neighbours = [], addresses = [] }: Shown) {
   const texts: Record<string, object[]> = {
-    "ip -j -4 route show": routes4,
-    "ip -j -6 route show": routes6,
+    "ip -j -4 route show default": routes4,
+    "ip -j -6 route show default": routes6,
     "ip -j -s neigh show": neighbours,
     "ip -j address show": addresses,
   };

@@ -508,6 +508,16 @@ test("a network that something else has addresses of is refused, and so is one t
   );
 });
 
+test("a network is never direct, whatever the database says", async () => {
+  await world.devices.setDirect(true);
+  await expect(world.devices.assign(OFFICE, { exit: "direct" })).rejects.toThrow(
+    refusal("bad_request", "exit: direct is for single devices, by MAC address, not for a prefix"),
+  );
+  world.store.saveDevice({ id: OFFICE, name: null, exit: "direct" });
+  await world.devices.load();
+  expect(world.parts.at(-1)?.routed).toEqual([{ prefix: mustParsePrefix(OFFICE), exit: { to: "blocked" } }]);
+});
+
 test("a tunnel that a network uses is not removed", async () => {
   await world.devices.assign(OFFICE, { name: "office", exit: "amsterdam" });
   await expect(world.devices.unlessUsed("amsterdam", async () => {})).rejects.toThrow(
@@ -543,7 +553,11 @@ describe("the exit direct", () => {
     const changes = world.parts.length;
     expect(await world.devices.setDirect(false)).toEqual({ allowed: false, devices: [] });
     expect(world.parts.length).toBe(changes + 1);
-    expect(world.parts.at(-1)).toEqual({ devices: [], defaultExit: { to: "tunnel", name: "main" } });
+    expect(world.parts.at(-1)).toEqual({
+      devices: [],
+      routed: [],
+      defaultExit: { to: "tunnel", name: "main" },
+    });
     expect(world.store.devices()).toEqual([{ id: TV, name: "TV", exit: null }]);
     expect(world.store.read("direct")).toBeNull();
     await expect(world.devices.assign(TV, { exit: "direct" })).rejects.toThrow(
