@@ -1,7 +1,8 @@
+import { familyOf } from "../address.ts";
 import { exitMarkOf } from "../network/slot.ts";
 import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
 import { TO_RESOLVER } from "./dns.ts";
-import { chain, setMark } from "./match.ts";
+import { chain, headerOf, setMark } from "./match.ts";
 import { directDevices, type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
@@ -46,6 +47,16 @@ export function byDevice(policy: Policy, match: string): string[] {
   const assigned = `${match} ether saddr @${ASSIGNED} goto ${OWN_EXIT} comment "devices with an exit of their own"`;
   const others = `${match} goto ${chainFor(nameOf(policy.defaultExit, policy))} comment "the default exit"`;
   return policy.devices.length === 0 ? [others] : [assigned, others];
+}
+
+/** The same by address: what a router of the LAN forwards has the router's MAC address. The most specific first. */
+export function byPrefix(policy: Policy, families: readonly (4 | 6)[], match = ""): string[] {
+  return policy.routed
+    .filter(({ prefix }) => families.includes(familyOf(prefix)))
+    .map(({ prefix, exit }) => {
+      const from = `${match}${headerOf(familyOf(prefix))} saddr ${prefix}`;
+      return `${from} goto ${chainFor(nameOf(exit, policy))} comment "a network behind another router"`;
+    });
 }
 
 /**

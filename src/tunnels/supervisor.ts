@@ -31,6 +31,7 @@ interface Deps {
   tunnels: () => readonly Tunnel[];
   /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
   onNeighbour: (neighbour: Neighbour | null) => void;
+  onOtherFirewalls: () => void;
   log: Pick<Log, "warn">;
 }
 
@@ -114,6 +115,7 @@ export class MachineSupervisor {
       case "rules":
         return killSwitch.mend();
       case "other firewalls":
+        this.deps.onOtherFirewalls();
         return otherFirewalls.look(killSwitch.network);
       case "network":
         return this.checkNetwork();

@@ -34,6 +34,8 @@ export interface TunnelsDeps
   alarm: Alarm;
   /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
   onNeighbour: (neighbour: Neighbour | null) => void;
+  /** Another table than the kill switch's has changed. */
+  onOtherFirewalls: () => void;
   /** Runs the removal of a tunnel unless a device uses it; nothing can begin to use it meanwhile. */
   unlessUsed: (tunnel: string, remove: () => Promise<void>) => Promise<void>;
 }

@@ -89,7 +89,8 @@ test("a name that several devices have, or none, is refused with what to do", as
   });
   expect(await cli("device", "02:00:00:00:00", "name", "x")).toMatchObject({
     code: 1,
-    stderr: "portcullis: id: must be a MAC address, such as 02:00:00:00:00:20\n",
+    stderr:
+      "portcullis: id: must be a MAC address, such as 02:00:00:00:00:20, or a prefix behind another router of the LAN, such as 10.8.0.0/24\n",
   });
 });
 

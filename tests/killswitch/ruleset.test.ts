@@ -101,6 +101,11 @@ const POLICY = fc.record({
       selector: ([mac]) => mac,
     })
     .map((all) => all.map(([mac, name]) => assigned(mac, name))),
+  routed: fc
+    .uniqueArray(fc.tuple(fc.constantFrom(...cidrs("10.8.0.0/24", "10.8.0.5/32", "fd08::/64")), exit()), {
+      selector: ([prefix]) => prefix,
+    })
+    .map((all) => all.map(([prefix, to]) => ({ prefix, exit: to }))),
   lookups: fc.array(fc.record({ resolvers: addresses(), sourcePort: fc.constantFrom(20053, 20054) }), {
     maxLength: 2,
   }),
