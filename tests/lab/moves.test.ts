@@ -32,6 +32,23 @@ function distribution(times: readonly number[]): string {
   return `median ${at(0.5)}, 90 % ${at(0.9)}, 99 % ${at(0.99)}, longest ${at(1)} ms`;
 }
 
+/** A move, and the numbers that the other devices had reached before and after it. */
+interface Moment {
+  move: string;
+  begins: readonly number[];
+  ends: readonly number[];
+}
+
+const numbersOf = (devices: readonly number[]) =>
+  Promise.all(devices.map(async (device) => (await home.sender(device).now()).number));
+
+/** When a packet was sent, for people. */
+function whenIn(moments: readonly Moment[], index: number, number: number): string {
+  const latest = moments.findLast(({ begins }) => number > (begins[index] ?? 0));
+  if (latest === undefined) return "before the first move";
+  return `${number <= (latest.ends[index] ?? 0) ? "during" : "after"} the move from ${latest.move}`;
+}
+
 const inGateway = (...argv: string[]) => home.lab.exec(home.lab.namespaces.gateway, argv);
 
 /** Nothing was lost, and no connection was reset or hung. */
@@ -78,11 +95,14 @@ test(
     await home.comesToRest();
     const quiet = await Promise.all([2, 3].map((number) => home.sender(number).now()));
     let former = "blocked";
+    const moments: Moment[] = [];
     const [answered, served, reset] = [[] as number[], [] as number[], [] as number[]];
     for (let round = 0; round < ROUNDS; round += 1) {
       for (const exit of circuit()) {
         const before = await home.sender(1).now();
+        const begins = await numbersOf([2, 3]);
         answered.push(await home.change(assign(1, exit)));
+        moments.push({ move: `${former} to ${exit}`, begins, ends: await numbersOf([2, 3]) });
         const start = performance.now();
         await home.isRight(1);
         served.push(performance.now() - start);
@@ -109,6 +129,9 @@ test(
     for (const place of ["box-vpn-1", "box-vpn-2", "custom-1", CLEAR])
       expect(home.seen(1, place)).toBeGreaterThan(3 * ROUNDS);
     expect(progress[0]?.hung).toBe(0);
+    for (const [index, { lost }] of progress.slice(1).entries())
+      for (const number of lost)
+        console.log(`device ${index + 2} lost ${number}: ${whenIn(moments, index, number)}`);
     for (const [index, other] of progress.slice(1).entries())
       expect(fateOf(other)).toEqual({ ...UNDISTURBED, resets: quiet[index]?.resets ?? 0 });
   },
