@@ -9,7 +9,7 @@ import type { Settings } from "../settings.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { freeBytes, isProgramReplaced } from "../system/resources.ts";
-import type { SavedState } from "../tunnel/saved-state.ts";
+import { CLOCK_EVERY_MS, type SavedState } from "../tunnel/saved-state.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
 import { clockFinding } from "./clock.ts";
 import { type Finding, fault } from "./finding.ts";
@@ -105,10 +105,10 @@ export class Checkup {
         layerFinding("routing", await inspection(), service),
       ),
       item("other_rules", "Other programs' routing rules", async () => otherRulesFinding(await inspection())),
+      item("direct", "Direct devices", async () => directFinding(await inspection())),
       ...(tunnels === null
         ? []
         : [
-            item("direct", "Direct devices", async () => directFinding(await inspection())),
             item("last_change", "Kill switch: last change", async () =>
               lastChangeFinding(await inspection()),
             ),
@@ -117,7 +117,7 @@ export class Checkup {
         otherFirewallsFinding(host, await network(), this.links),
       ),
       item("forwarding", "Forwarding", async () => forwardingFinding(await inspection())),
-      item("clock", "Clock", () => clockFinding(host, savedState.handshake())),
+      item("clock", "Clock", () => clockFinding(host, latestIn(savedState))),
       item("uplink", "Uplink", async () =>
         uplinkFinding(host, await network(), tunnels?.main.controller.isAlive ?? false),
       ),
@@ -151,6 +151,13 @@ const NO_SERVICE = fault(
   "it does not run; the kill switch is as the service left it",
   "Start it: sudo systemctl start portcullis. If it ends again: portcullis logs",
 );
+
+/** The last handshake, or the time that was saved since, less a small correction of the clock. */
+function latestIn(savedState: SavedState): number | null {
+  const saved = savedState.clock();
+  const times = [savedState.handshake() ?? [], saved === null ? [] : saved - CLOCK_EVERY_MS].flat();
+  return times.length === 0 ? null : Math.max(...times);
+}
 
 function item(id: string, title: string, look: Item["look"]): Item {
   return { id, title, look };

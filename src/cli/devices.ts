@@ -64,7 +64,7 @@ async function deviceOf(api: Api, device: string): Promise<{ id: string; title: 
   const id = parseMac(device) ?? device.toLowerCase();
   const known = devices.find((each) => each.id === id) ?? (isId(device) ? undefined : named(device, devices));
   // A device may be assigned before it was ever seen.
-  if (known === undefined) return { id: device, title: printable(device) };
+  if (known === undefined) return { id, title: printable(id) };
   const { id: found, name } = known;
   return { id: found, title: name === "" ? found : `${printable(name)} (${found})` };
 }

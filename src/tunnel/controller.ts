@@ -129,8 +129,13 @@ export class Controller {
     const kept = carriedBy(this.current);
     if (kept !== null && !network.online) this.error = outageOf(network.uplink);
     await kernel.closeOthers(links, kept);
-    if (kept !== null) return log.info(`the tunnel to ${kept.server.name} is up already: adopting it`);
     const { saved } = this;
+    if (kept !== null) {
+      // A connect or a disconnect was interrupted: what is in the kernel counts, also after the next start.
+      if (!Bun.deepEquals(this.aim, saved))
+        this.deps.savedState.saveConnection(this.aim, this.deps.name, this.deps.slot.number);
+      return log.info(`the tunnel to ${kept.server.name} is up already: adopting it`);
+    }
     const server = autoconnect && saved !== null ? known.server(saved.provider, saved.name) : null;
     if (server === null) return;
     const rival = this.deps.rivalOf(server);

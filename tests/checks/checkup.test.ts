@@ -171,6 +171,26 @@ test("another firewall that drops what the LAN sends is a fault; rules that nft 
   });
 });
 
+test("a device that leaves outside the tunnel is counted as the kernel has it", async () => {
+  await home.graph.devices.setDirect(true);
+  await home.gateway.assignDevice("02:00:00:00:00:20", { exit: "direct" });
+  expect(await found("direct")).toEqual({
+    result: "warning",
+    found: "1 device leaves outside the tunnel, as the operator allows",
+    advice: "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
+  });
+});
+
+test("a clock behind the time that was saved is a fault, and a small correction is none", async () => {
+  const now = home.host.now();
+  home.graph.savedState.saveClock(now + 30_000);
+  expect((await found("clock"))?.result).toBe("ok");
+  home.graph.savedState.saveClock(now + 3_600_000);
+  expect((await found("clock"))?.found).toStartWith(
+    "2026-06-01 00:00 UTC, but this machine has already seen ",
+  );
+});
+
 /** Connects to a server that has a resolver in its tunnel. */
 async function connectWithDns(): Promise<void> {
   home.graph.catalogue.addCustom({ ...BODY, dns: RESOLVER });

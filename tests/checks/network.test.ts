@@ -20,6 +20,7 @@ const NETWORK: HostNetwork = {
   uplinkMtu: 1500,
   ipv6: "on",
   online: true,
+  lanRoutes: [],
   remarks: [],
 };
 

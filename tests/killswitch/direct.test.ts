@@ -74,6 +74,7 @@ test("one more direct device changes only elements", () => {
   expect(elementChanges(...tables)).toEqual([
     "add element inet portcullis assigned { 02:00:00:00:00:09 }",
     "add element inet portcullis on_direct { 02:00:00:00:00:09 }",
+    "add element inet portcullis exit_of { 02:00:00:00:00:09 : goto exit_direct }",
     expect.stringMatching(/^add element inet portcullis direct_zones \{ \d{5} \}$/),
   ]);
 });

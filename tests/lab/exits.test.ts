@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
+import { inject } from "./injector.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { LanDevice } from "./lan-device.ts";
+import { craftedBodies } from "./leaks/crafted.ts";
 import { TokenBucket } from "./leaks/pace.ts";
 import { Listener } from "./listener.ts";
 import { type Mark, Marker, markIn } from "./marker.ts";
+import { datagramFrame, fragmentFrames, packetFrame, priorityTagged, UDP, udpBytes } from "./packet.ts";
 import type { Traffic } from "./traffic.ts";
 import { until } from "./until.ts";
 import { Wiretap } from "./wiretap.ts";
@@ -237,6 +240,53 @@ test(
     });
     expect(table(seen)).toEqual([BY_SECOND, NOWHERE, BY_MAIN]);
     expect(seen.leaks).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+/** Packets of every kind to the internet, some of them in fragments or with a priority tag. */
+async function craftedFrames(device: Device): Promise<Uint8Array[]> {
+  const [link] = JSON.parse((await inside("ip", "-j", "link", "show", "lan0")).stdout);
+  const macs = { fromMac: macOf(device).replaceAll(":", ""), toMac: link.address.replaceAll(":", "") };
+  return [
+    { ...macs, from: `192.168.77.2${device}`, to: INTERNET.host4 },
+    { ...macs, from: `fd77::2${device}`, to: INTERNET.host6 },
+  ].flatMap((way) => {
+    const datagram = { ...way, sourcePort: 4242, targetPort: 4242, payload: "x".repeat(1_000) };
+    return [
+      ...craftedBodies(way.from, way.to).map((body) => packetFrame(way, body)),
+      ...fragmentFrames(way, { protocol: UDP, bytes: udpBytes(datagram) }, 496),
+      priorityTagged(datagramFrame({ ...datagram, targetPort: 4243 })),
+    ];
+  });
+}
+
+test(
+  "whatever frames a device makes up, they leave by its exit or not at all",
+  async () => {
+    const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
+    const seen: string[][][] = [];
+    for (const device of NUMBERS) {
+      const filter = `dst host ${INTERNET.host4} or dst host ${INTERNET.host6}`;
+      const taps = [
+        await Wiretap.start(lab.namespaces.vpn1, vpn1, filter),
+        await Wiretap.start(lab.namespaces.vpn2, vpn2, filter),
+        await Wiretap.start(lab.namespaces.router, "lan0", filter),
+      ];
+      await inject(namespaceOf(device), "lan0", await craftedFrames(device));
+      // Behind them in every queue.
+      const page = `http://[${INTERNET.host6}]/`;
+      await until(async () => (await lab.fetchFrom(namespaceOf(device), page)) !== null || device === 2);
+      seen.push(await Promise.all(taps.map((tap) => tap.stop())));
+    }
+    const [[oneOnMain, oneOnSecond, oneInClear] = [], two, [threeOnMain, ...threeElsewhere] = []] = seen;
+    expect([oneOnMain, oneInClear, two, threeElsewhere]).toEqual([[], [], [[], [], []], [[], []]]);
+    for (const lines of [oneOnSecond, threeOnMain]) {
+      const arrived = lines?.flatMap(
+        (line) => /^(IP6?) .*[ .](424[23]): UDP, (?:bad )?length 1000/.exec(line)?.slice(1) ?? [],
+      );
+      expect(arrived).toEqual(["IP", "4242", "IP", "4243", "IP6", "4242", "IP6", "4243"]);
+    }
   },
   TIMEOUT_MS,
 );

@@ -457,4 +457,51 @@ describe("after a restart", () => {
       expect(stoodAlways(host)).toBe(true);
     },
   );
+
+  for (const [what, work] of [
+    ["a disconnect", (tv: Controller) => tv.disconnect()],
+    ["a switch", (tv: Controller) => tv.connect(THREE)],
+  ] as const)
+    claim(
+      `a SIGKILL at any command of ${what} leaves one server, in the kernel and saved`,
+      async (gateway) => {
+        const { host } = gateway;
+        for (let command = 1; command < 20; command += 1) {
+          const tv = await opened(gateway, "tv");
+          await settled(gateway, tv.connect(TWO));
+          await host.pass(3_000);
+          let left = command;
+          host.holds = () => (--left > 0 ? null : new Promise(() => {}));
+          void work(tv).catch(() => {});
+          await host.pass(3_000);
+          host.holds = () => null;
+          await gateway.restart();
+          const { controller } = gateway.tunnels.named("tv");
+          const server = "session" in controller.state ? controller.state.session?.server.name : undefined;
+          expect([command, gateway.savedState.connection("tv")?.name]).toEqual([command, server]);
+          gateway.watch();
+          await host.pass(3_000);
+        }
+      },
+    );
+
+  claim("a SIGKILL at any command of a removal leaves the whole tunnel or nothing of it", async (gateway) => {
+    const { host } = gateway;
+    const outcomes = new Set<string>();
+    for (let command = 1; command < 20; command += 1) {
+      await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+      let left = command;
+      host.holds = () => (--left > 0 ? null : new Promise(() => {}));
+      void gateway.tunnels.remove("tv").catch(() => {});
+      await host.pass(3_000);
+      host.holds = () => null;
+      await gateway.restart();
+      gateway.watch();
+      await host.pass(3_000);
+      const saved = gateway.savedState.tunnels().get("tv");
+      const server = saved === undefined ? "gone" : (saved.connection?.name ?? "without a server");
+      outcomes.add(`${server}, ${host.links.has("wg2") ? "an interface" : "no interface"}`);
+    }
+    expect(outcomes).toEqual(new Set(["gone, no interface"]));
+  });
 });
