@@ -163,7 +163,10 @@ export class Devices {
     const lines = this.leaks();
     for (const line of lines.slice(this.read)) this.noteAtRouter(line);
     this.read = lines.length;
-    return [...arrivals.map((arrival) => this.inTunnel(arrival)), ...this.atRouter.values()];
+    const inTunnels = new Map<string, Sighting>();
+    for (const arrival of arrivals) note(inTunnels, this.inTunnel(arrival));
+    // Copies, because these go on counting.
+    return [...inTunnels.values(), ...this.atRouter.values()].map((one) => ({ ...one }));
   }
 
   /** Returns once what each device sends from now on arrives by its exit; throws if it does not. */
@@ -279,9 +282,7 @@ export class Devices {
     const mark = markInLeak(line);
     if (mark === null) return;
     const sighting = { ...mark, place: this.placeAtRouter(mark.from), isClear: true, packets: 1 };
-    const known = this.atRouter.get(keyOf(sighting));
-    if (known === undefined) this.atRouter.set(keyOf(sighting), sighting);
-    else known.packets += 1;
+    note(this.atRouter, sighting);
   }
 
   private placeAtRouter(from: string): string {
@@ -317,6 +318,13 @@ async function allowDirect(gateway: Gateway, wanted: "on" | "off"): Promise<void
 async function ask(request: Request, method: string, path: string, body?: unknown): Promise<void> {
   const answer = await request(method, path, body);
   if (answer.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
+}
+
+/** One tunnel may have had two servers. */
+function note(all: Map<string, Sighting>, sighting: Sighting): void {
+  const known = all.get(keyOf(sighting));
+  if (known === undefined) all.set(keyOf(sighting), sighting);
+  else known.packets += sighting.packets;
 }
 
 function keyOf({ device, epoch, kind, place }: Sighting): string {
