@@ -1,5 +1,5 @@
 import { GatewayError } from "../../src/errors.ts";
-import type { Host, HttpsAnswer, PinnedRequest, RunOptions, Watch } from "../../src/system/host.ts";
+import type { Host, HttpsAnswer, Path, PinnedRequest, RunOptions, Watch } from "../../src/system/host.ts";
 import { Clock } from "./clock.ts";
 import { type Family, Iproute2, type NeighbourState } from "./iproute2.ts";
 import { Nftables } from "./nftables.ts";
@@ -38,6 +38,8 @@ export class FakeHost implements Host, Internet {
   readonly names = new Map<string, string[]>();
   /** Resolvers that answer, and the longest packets that reach them, in bytes. */
   readonly resolvers = new Map<string, number>();
+  /** Hosts that answer echo requests, and the longest packets that reach them, in bytes. */
+  readonly echoing = new Map<string, number>();
   /** What the internet answers to a URL; it is silent to all others, for ever. */
   readonly pages = new Map<string, HttpsAnswer>();
   readonly files = new Map<string, string>([[DISABLE_IPV6, "0\n"]]);
@@ -129,6 +131,13 @@ export class FakeHost implements Host, Internet {
     this.onEvent(`probe ${resolver} ${sizes}`);
     const longest = this.resolvers.get(resolver) ?? -1;
     return sizes.filter((size) => size <= longest);
+  }
+
+  async probePath({ address }: Path, sizes: readonly number[]): Promise<number | null> {
+    this.onEvent(`echo ${address} ${sizes}`);
+    const longest = this.echoing.get(address) ?? -1;
+    const answered = sizes.filter((size) => size <= longest);
+    return answered.length === 0 ? null : Math.max(...answered);
   }
 
   async https({ url, addresses, sourcePort }: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
