@@ -33,7 +33,9 @@ const ROUTES = {
 const SILENCE = `add table inet silence; delete table inet silence; table inet silence { chain output {
   type filter hook output priority 0
   icmp type destination-unreachable icmp code frag-needed drop
-  icmpv6 type packet-too-big drop } }`;
+  icmpv6 type packet-too-big drop
+}
+}`;
 
 /** `mtu` is what the tunnel's routes should have in the end; null if that depends on when the router's errors come in. */
 interface Way {
@@ -118,7 +120,7 @@ describe.each([
     await narrow(way);
     const connected = await reconnect();
     const wanted = way.mtu?.[family];
-    const told = wanted === undefined ? 0 : await until(async () => (await mtu()) === wanted, undefined, 20);
+    const told = wanted === undefined ? 0 : await until(async () => (await mtu()) === wanted, 20_000);
     await transfer(INTERNET.host4);
     await transfer(`[${INTERNET.host6}]`);
     const passed = performance.now() - connected;
