@@ -44,6 +44,8 @@ export class FakeHost implements Host, Internet {
   readonly pages = new Map<string, HttpsAnswer>();
   readonly files = new Map<string, string>([[DISABLE_IPV6, "0\n"]]);
   readonly commands: string[] = [];
+  /** The lines given to `ip -batch`. */
+  readonly batched: string[] = [];
   /** Called with every command and every `sleep`, before it happens. */
   onEvent: (event: string) => void = () => {};
   /** Whether the command that comes now fails, and whether it has had its effect by then; `late` is killed after it. */
@@ -83,6 +85,7 @@ export class FakeHost implements Host, Internet {
     const held = this.holds(command);
     if (held !== null) await held;
     if (failure === "before") throw new GatewayError("kernel_refused", `${command}: made to fail`);
+    if (command === "ip -batch -") this.batched.push(...stdin.trimEnd().split("\n"));
     const answer = this.execute(command, stdin);
     if (failure === "after")
       throw new GatewayError("kernel_refused", `${command}: made to fail after its effect`);
