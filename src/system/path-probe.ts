@@ -45,11 +45,22 @@ type Family = (typeof FAMILIES)[4 | 6];
 type Libc = ReturnType<typeof libc>;
 
 /**
- * Sends ICMP echo requests that make IP packets of so many bytes, all at once, from an ICMP socket (icmp(7)); returns
- * the longest that was answered, by one of the same length, or null. Throws `GatewayError("unable")` if the kernel
- * permits no such socket.
+ * Sends ICMP echo requests that make IP packets of so many bytes from an ICMP socket (icmp(7)); returns the longest that
+ * was answered, by one of the same length, or null. First come the longest and the shortest, and the others only if just
+ * the shortest is answered. Throws `GatewayError("unable")` if the kernel permits no such socket.
  */
 export async function probePath(
+  path: Path,
+  sizes: readonly number[],
+  signal?: AbortSignal,
+): Promise<number | null> {
+  const shortest = Math.min(...sizes);
+  const longest = await longestOf(path, [Math.max(...sizes), shortest], signal);
+  return longest === shortest ? longestOf(path, sizes, signal) : longest;
+}
+
+/** With all at once. */
+async function longestOf(
   { address, link }: Path,
   sizes: readonly number[],
   signal?: AbortSignal,

