@@ -62,6 +62,7 @@ export async function graphOn(
     userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
     autoconnect: settings.autoconnect,
     latest: ({ provider, name }) => catalogue.server(provider, name),
+    onOtherFirewalls: () => ground.devices.firewallsChanged(),
     onNeighbour: (neighbour) => ground.devices.saw(neighbour),
     unlessUsed: (tunnel, remove) => ground.devices.unlessUsed(tunnel, remove),
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),

@@ -41,7 +41,7 @@ export function groundOn(
   const findNetwork: FindNetwork = async (reading) => {
     const network = await find(reading);
     note(network);
-    devices.lanIs(network.lans);
+    devices.lanIs(network.lans, network.uplink);
     return network;
   };
   const repairs = new Repairs(host, alarm);

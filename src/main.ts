@@ -105,6 +105,12 @@ function addKillSwitchCommands(): void {
 
 /** Commands that the program or its units run. */
 function addInnerCommands(): void {
+  command("host-name", "", program, { hidden: true })
+    .argument("<address>")
+    .action(async (address: string) => {
+      const { hostNameOf } = await import("./system/mdns.ts");
+      process.stdout.write(JSON.stringify(await hostNameOf(address)));
+    });
   command("lookup", "", program, { hidden: true })
     .argument("<name>")
     .argument("<port>")

@@ -1,8 +1,11 @@
 import { hostname } from "node:os";
 import type { Graph } from "./graph.ts";
 
-/** Names of machines and the like that mean nothing to strangers, or everything. */
-const COMMON = new Set(["main", "localhost", "portcullis", "raspberrypi", "debian"]);
+/** Names that say nothing about a home. */
+const COMMON = new Set([
+  ...["main", "localhost", "portcullis", "raspberrypi", "debian"],
+  ...["managed", "custom", "imported", "unknown"],
+]);
 
 /** What people and providers have named: servers, places that were asked for, devices, tunnels and this machine. */
 export function privateNames({
@@ -10,7 +13,7 @@ export function privateNames({
   savedState,
   store,
 }: Pick<Graph, "catalogue" | "savedState" | "store">): string[] {
-  const servers = catalogue.all().flatMap(({ name, label, city, location }) => [name, label, city, location]);
+  const servers = catalogue.all().flatMap(({ name, city, location }) => [name, city, location]);
   const devices = store.devices().flatMap(({ name }) => name ?? []);
   const names = [...servers, ...devices, ...savedState.tunnels().keys(), hostname()];
   return [...new Set(names)].filter((name) => name !== "" && !COMMON.has(name.toLowerCase()));

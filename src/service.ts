@@ -32,7 +32,7 @@ export function appFor(graph: Graph): App {
   const peers = new Peers(new LinuxHost());
   return createApp(gatewayOf({ ...graph, clock: host }), {
     names: [hostname()],
-    lan: () => controller.lans.flatMap((lan) => lan.prefixes),
+    lan: () => graph.killSwitch.lans.flatMap((lan) => lan.prefixes),
     // Requests never arrive on the interfaces of another namespace.
     interfaces: () => (settings.netns === null ? controller.lans.map((lan) => lan.interface) : []),
     interfaceOf: (address, port) => peers.interfaceOf(address, port),

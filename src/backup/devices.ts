@@ -1,7 +1,7 @@
-import { MOST_ASSIGNED } from "../devices/assignments.ts";
-import { parseExit } from "../devices/exit.ts";
+import { MOST_ASSIGNED, MOST_PREFIXES } from "../devices/assignments.ts";
+import { parseDefaultExit, parseExit } from "../devices/exit.ts";
+import { parseDeviceId } from "../devices/id.ts";
 import { GatewayError } from "../errors.ts";
-import { parseMac } from "../mac.ts";
 import { isName } from "../name.ts";
 import type { Store, StoredDevice } from "../store/store.ts";
 
@@ -11,8 +11,9 @@ const MOST_TITLES = 5;
 /** Whether a device of a backup is one that the gateway could have written. */
 export function isValidDevice({ id, name, exit }: StoredDevice): boolean {
   const isNamed = name === null || isName(name);
-  const isAssigned = exit === null || parseExit(exit) !== null;
-  return parseMac(id) === id && isNamed && isAssigned && (name !== null || exit !== null);
+  const isPrefix = id.includes("/");
+  const isAssigned = exit === null || (isPrefix ? parseDefaultExit(exit) : parseExit(exit)) !== null;
+  return parseDeviceId(id) === id && isNamed && isAssigned && (name !== null || exit !== null);
 }
 
 /** For people: those of the store's devices that a restore would change. */
@@ -46,6 +47,12 @@ export function refuseDirect(
 /** Throws if there would be more devices than there may be. */
 export function refuseDevices(store: Store, devices: readonly StoredDevice[]): void {
   const ids = new Set([...store.devices(), ...devices].map(({ id }) => id));
+  const prefixes = [...ids].filter((id) => id.includes("/"));
+  if (prefixes.length > MOST_PREFIXES)
+    throw new GatewayError(
+      "unable",
+      `there would be more than ${MOST_PREFIXES} prefixes behind other routers; nothing was changed`,
+    );
   if (ids.size > MOST_ASSIGNED)
     throw new GatewayError(
       "unable",

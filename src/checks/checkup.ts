@@ -1,20 +1,27 @@
 import { version } from "../../package.json";
 import { GatewayError, messageOf } from "../errors.ts";
+import type { Passage } from "../killswitch/obstacles.ts";
 import { inspect } from "../killswitch/report.ts";
 import { rulesFor } from "../killswitch/routing-rules.ts";
 import { hostNetworkOf } from "../network/host-network.ts";
+import { MAIN_SLOT, slotOf } from "../network/slot.ts";
 import type { Settings } from "../settings.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
-import { Reading } from "../system/reading.ts";
 import { freeBytes, isProgramReplaced } from "../system/resources.ts";
-import type { SavedState } from "../tunnel/saved-state.ts";
+import { CLOCK_EVERY_MS, type SavedState } from "../tunnel/saved-state.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
 import { clockFinding } from "./clock.ts";
 import { type Finding, fault } from "./finding.ts";
 import { otherFirewallsFinding } from "./firewalls.ts";
 import { dnsFinding, mtuFinding } from "./inside.ts";
-import { forwardingFinding, lastChangeFinding, layerFinding, otherRulesFinding } from "./killswitch.ts";
+import {
+  directFinding,
+  forwardingFinding,
+  lastChangeFinding,
+  layerFinding,
+  otherRulesFinding,
+} from "./killswitch.ts";
 import { databaseFinding, diskFinding, memoryFinding, versionFinding } from "./machine.ts";
 import { ipv6Finding, lanFinding, otherRoutersFinding, resolverFinding, uplinkFinding } from "./network.ts";
 import type { Check, Checks } from "./schema.ts";
@@ -34,7 +41,7 @@ export interface Surroundings {
 
 /** A machine that is busy needs some seconds for a program. */
 const DEADLINE_MS = 10_000;
-/** Anyone on the LAN can ask, and each run starts some twenty programs. */
+/** After a run. Anyone on the LAN can ask, and each run starts some twenty programs. */
 const KEPT_MS = 5_000;
 
 /** One check: what names it, and what looks. Null if there is nothing to look at. */
@@ -46,15 +53,23 @@ interface Item {
 
 /** Looks at everything that a working gateway needs. Only reads, and sends nothing but DNS queries into the tunnel. */
 export class Checkup {
-  private readonly kept: Reading<Checks>;
+  private last: { results: Promise<Checks>; endedAt: number | null } | null = null;
 
-  constructor(private readonly surroundings: Surroundings) {
-    this.kept = new Reading(surroundings.host, KEPT_MS);
-  }
+  constructor(private readonly surroundings: Surroundings) {}
 
   /** The results, which are some seconds old at most. There is one run at a time, however many ask for it. */
   results(): Promise<Checks> {
-    return this.kept.get(() => this.run());
+    const { last } = this;
+    const { host } = this.surroundings;
+    const isKept = last !== null && (last.endedAt === null || host.monotonic() - last.endedAt < KEPT_MS);
+    if (isKept) return last.results;
+    const begun: NonNullable<typeof last> = { results: this.run(), endedAt: null };
+    const end = () => {
+      begun.endedAt = host.monotonic();
+    };
+    begun.results.then(end, end);
+    this.last = begun;
+    return begun.results;
   }
 
   private async run(): Promise<Checks> {
@@ -66,28 +81,43 @@ export class Checkup {
     };
   }
 
+  /** Without a service, the tunnel `main` is checked alone. */
+  private get links(): Pick<Passage, "tunnels" | "base"> {
+    const { tunnels, settings } = this.surroundings;
+    const base = settings.interface;
+    const slots = tunnels?.all().map(({ slot }) => slot) ?? [slotOf(MAIN_SLOT, base)];
+    return { tunnels: slots.flatMap(({ links }) => links), base };
+  }
+
   private items(): Item[] {
     const { host, settings, savedState, store, tunnels } = this.surroundings;
     const network = once(() => hostNetworkOf(host, settings, savedState.roles()));
     const inspection = once(() => this.inspection());
     const inTunnels = new TunnelChecks(this.surroundings, network);
-    const wanted = savedState.killSwitchWanted();
+    const service = { wanted: savedState.killSwitchWanted(), runs: tunnels !== null };
     return [
       item("version", "Version", () => versionFinding(version, isProgramReplaced())),
       ...(tunnels === null ? [item("service", "Service", () => NO_SERVICE)] : []),
       item("firewall", "Kill switch: firewall", async () =>
-        layerFinding("firewall", await inspection(), wanted),
+        layerFinding("firewall", await inspection(), service),
       ),
       item("routing", "Kill switch: routing", async () =>
-        layerFinding("routing", await inspection(), wanted),
+        layerFinding("routing", await inspection(), service),
       ),
       item("other_rules", "Other programs' routing rules", async () => otherRulesFinding(await inspection())),
-      item("last_change", "Kill switch: last change", async () => lastChangeFinding(await inspection())),
+      item("direct", "Direct devices", async () => directFinding(await inspection())),
+      ...(tunnels === null
+        ? []
+        : [
+            item("last_change", "Kill switch: last change", async () =>
+              lastChangeFinding(await inspection()),
+            ),
+          ]),
       item("other_firewalls", "Other firewalls", async () =>
-        otherFirewallsFinding(host, await network(), settings.interface),
+        otherFirewallsFinding(host, await network(), this.links),
       ),
       item("forwarding", "Forwarding", async () => forwardingFinding(await inspection())),
-      item("clock", "Clock", () => clockFinding(host, savedState.handshake())),
+      item("clock", "Clock", () => clockFinding(host, latestIn(savedState))),
       item("uplink", "Uplink", async () =>
         uplinkFinding(host, await network(), tunnels?.main.controller.isAlive ?? false),
       ),
@@ -118,9 +148,16 @@ export class Checkup {
 }
 
 const NO_SERVICE = fault(
-  "it does not run; what was in the kernel when it ended is still there",
+  "it does not run; the kill switch is as the service left it",
   "Start it: sudo systemctl start portcullis. If it ends again: portcullis logs",
 );
+
+/** The last handshake, or the time that was saved since, less a small correction of the clock. */
+function latestIn(savedState: SavedState): number | null {
+  const saved = savedState.clock();
+  const times = [savedState.handshake() ?? [], saved === null ? [] : saved - CLOCK_EVERY_MS].flat();
+  return times.length === 0 ? null : Math.max(...times);
+}
 
 function item(id: string, title: string, look: Item["look"]): Item {
   return { id, title, look };

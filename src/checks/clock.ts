@@ -10,20 +10,17 @@ const SET = 'Set the clock: sudo date -u -s "YYYY-MM-DD HH:MM"';
 
 /**
  * A server refuses a handshake whose timestamp is not newer than the last one from the same key (WireGuard white paper,
- * 5.1). `lastHandshake` is in milliseconds since 1970; null if there never was one.
+ * 5.1). `latest` is the latest time that is known to have passed, in milliseconds since 1970; null if none is.
  */
-export async function clockFinding(
-  host: Pick<Host, "now" | "run">,
-  lastHandshake: number | null,
-): Promise<Finding> {
+export async function clockFinding(host: Pick<Host, "now" | "run">, latest: number | null): Promise<Finding> {
   const now = host.now();
   const clock = minuteOf(now);
   if (now < OLDEST_MS)
     return fault(`${clock}, which is before this version of Portcullis was made`, `${SET}.`);
-  if (lastHandshake !== null && now < lastHandshake)
+  if (latest !== null && now < latest)
     return fault(
-      `${clock}, but the last handshake was at ${minuteOf(lastHandshake)}: servers refuse one from the past`,
-      `${SET}.`,
+      `${clock}, but this machine has already seen ${minuteOf(latest)}: servers refuse a handshake from the past`,
+      `If the clock is wrong: ${SET}. If it is right, it was ahead then: connect to another server, or replace this gateway's key.`,
     );
   if (now > OLDEST_MS + LONGEST_IN_USE_MS)
     return fault(

@@ -1,15 +1,15 @@
-import { obstaclesTo } from "../killswitch/obstacles.ts";
+import { obstaclesTo, type Passage } from "../killswitch/obstacles.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
-/** Other programs' firewalls that drop what the LAN sends into the tunnel; `base` names the tunnels' interfaces. */
+/** Other programs' firewalls that drop what the LAN sends into these tunnels. */
 export async function otherFirewallsFinding(
   host: Host,
   { lans, ipv6 }: HostNetwork,
-  base: string,
+  tunnels: Pick<Passage, "tunnels" | "base">,
 ): Promise<Finding> {
-  const passage = { lans: lans.map((lan) => lan.interface), base };
+  const passage = { lans: lans.map((lan) => lan.interface), ...tunnels };
   const found = lans.length === 0 ? [] : await obstaclesTo(host, passage);
   const obstacles = found.filter(({ chain }) => ipv6 === "on" || !chain.startsWith("ip6 "));
   if (obstacles.length > 0) {

@@ -1,7 +1,16 @@
 import type { Inspection, Part } from "../killswitch/report.ts";
-import { type Finding, fault, ok } from "./finding.ts";
+import { type Finding, fault, ok, warning } from "./finding.ts";
 
-const IN_PLACE = "The service repairs it. If it happens again, another program undoes it: portcullis logs";
+const REPAIRED = "The service repairs it. If it happens again, another program undoes it: portcullis logs";
+const START = "Start the service: sudo systemctl start portcullis";
+
+/** What else the advice depends on. */
+interface Service {
+  /** Whether the operator wants the kill switch. */
+  wanted: boolean;
+  /** Whether a service runs, which repairs the kill switch. */
+  runs: boolean;
+}
 
 /** What a check looks at: the parts with these names. */
 const PARTS = {
@@ -13,11 +22,10 @@ const PARTS = {
 };
 type Subject = keyof typeof PARTS;
 
-/** `wanted` is whether the operator wants the kill switch. */
 export function layerFinding(
   layer: "firewall" | "routing",
   inspection: Inspection,
-  wanted: boolean,
+  { wanted, runs }: Service,
 ): Finding {
   if (!wanted)
     return fault(
@@ -25,7 +33,9 @@ export function layerFinding(
       "Turn it on: sudo portcullis killswitch on",
     );
   const broken = brokenIn(layer, inspection);
-  return broken === undefined ? ok(WORKS[layer]) : fault(`${broken.name}: ${broken.found}`, IN_PLACE);
+  return broken === undefined
+    ? ok(WORKS[layer])
+    : fault(`${broken.name}: ${broken.found}`, runs ? REPAIRED : START);
 }
 
 const WORKS = {
@@ -40,6 +50,15 @@ export function otherRulesFinding(inspection: Inspection): Finding {
   return fault(
     `${broken.found}; only the firewall blocks`,
     "Find the program that adds the rule and turn that off, then remove the rule: sudo ip rule del priority with its number",
+  );
+}
+
+/** The hole that the operator has declared. */
+export function directFinding({ direct }: Inspection): Finding {
+  if (direct === 0) return ok("no device leaves outside the tunnel");
+  return warning(
+    `${direct === 1 ? "1 device leaves" : `${direct} devices leave`} outside the tunnel, as the operator allows`,
+    "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
   );
 }
 

@@ -49,7 +49,7 @@ export function lanFinding({ lans, remarks, uplink }: HostNetwork): Finding {
       "Connect the LAN's cable, or name its interface with --lan.",
     );
   const shown = lans.map((lan) => `${lan.interface} (${lan.prefixes.join(", ")})`).join("; ");
-  if (remark !== undefined) return warning(`${shown}; ${remark}`, "Change what this says about the LAN.");
+  if (remark !== undefined) return warning(`${shown}; ${remark}`, "Correct what is named here.");
   return ok(lans.some((lan) => lan.interface === uplink) ? `${shown}; it is the uplink too` : shown);
 }
 

@@ -161,7 +161,7 @@ function withPassphrase(on: Command): Command {
 /** Last, so that it knows all the others. */
 export function addCompletion(program: Command): void {
   program.commandsGroup("Daily use:");
-  command(program, "completion", "print a completion script for a shell: commands, options and servers")
+  command(program, "completion", "print a completion script for a shell: commands, options and names")
     .addArgument(new Argument("<shell>").choices(SHELLS))
     .action(async (shell: Shell) => {
       const { completionFor } = await import("./completion/completion.ts");

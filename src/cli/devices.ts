@@ -1,6 +1,7 @@
 import { type Device, DeviceList } from "../devices/schema.ts";
 import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
+import { TunnelRows } from "../http/schema.ts";
 import { parseMac } from "../mac.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
@@ -34,7 +35,16 @@ async function nameDevice(api: Api, device: string, name: string): Promise<Said>
 async function moveDevice(api: Api, device: string, exit: string): Promise<Said> {
   const { id, title } = await deviceOf(api, device);
   const json = await api.put(pathOf(id), Success, { exit });
-  return { json, text: `The exit of ${title} is ${printable(exit)} now.\n` };
+  return { json, text: `The exit of ${title} is ${printable(exit)} now.\n${await stateOf(api, exit)}` };
+}
+
+/** A device whose tunnel is down is refused, which may not be what was meant. */
+async function stateOf(api: Api, exit: string): Promise<string> {
+  const { tunnels } = await api.get("/api/tunnels", TunnelRows);
+  const state = tunnels.find(({ name }) => name === exit)?.state ?? "connected";
+  return state === "connected"
+    ? ""
+    : `The tunnel ${exit} is ${state}: until it is connected, the device is refused.\n`;
 }
 
 async function forgetDevice(api: Api, device: string): Promise<Said> {
@@ -54,7 +64,7 @@ async function deviceOf(api: Api, device: string): Promise<{ id: string; title: 
   const id = parseMac(device) ?? device.toLowerCase();
   const known = devices.find((each) => each.id === id) ?? (isId(device) ? undefined : named(device, devices));
   // A device may be assigned before it was ever seen.
-  if (known === undefined) return { id: device, title: printable(device) };
+  if (known === undefined) return { id, title: printable(id) };
   const { id: found, name } = known;
   return { id: found, title: name === "" ? found : `${printable(name)} (${found})` };
 }

@@ -11,6 +11,7 @@ import { Anonymous } from "./anonymous.ts";
 import { host, type Said } from "./asking.ts";
 import { codeOf, offlineChecks, textOf } from "./check.ts";
 import { asRoot } from "./root.ts";
+import { printable } from "./text.ts";
 
 /** The last lines of the log that say more than that everything works. */
 const MOST_LINES = 40;
@@ -36,7 +37,7 @@ export async function report(settings: Settings): Promise<Said> {
     advice: check.advice && anonymous.text(check.advice),
   }));
   const about = (await machineLines(host)).map((line) => anonymous.text(line));
-  const log = (await logLines(host)).map((line) => anonymous.text(line));
+  const log = (await logLines(host)).map((line) => printable(anonymous.text(line)));
   const text = [
     `Portcullis ${version}, ${checks.checked_at}`,
     ...about,
@@ -74,7 +75,7 @@ async function machineLines(machineHost: Host): Promise<string[]> {
     `Kernel: ${release()} ${machine()}`,
     `Model: ${(model ?? device ?? "unknown").replaceAll("\0", "").trim()}`,
     `Network: ${managers.map(([name]) => name).join(", ") || "unknown"}`,
-    ...programs.map((text) => `Program: ${text.split("\n")[0]}`),
+    ...programs.map((text) => `Program: ${text.split(/\n| - /)[0]}`),
   ];
 }
 

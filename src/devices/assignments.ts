@@ -1,10 +1,17 @@
 import { GatewayError } from "../errors.ts";
-import { type DefaultExit, type Exit, MAIN, type PolicyPart } from "../killswitch/policy.ts";
-import { type Mac, parseMac } from "../mac.ts";
+import {
+  type AssignedDevice,
+  type DefaultExit,
+  type Exit,
+  MAIN,
+  type PolicyPart,
+  type RoutedPrefix,
+} from "../killswitch/policy.ts";
 import { isName } from "../name.ts";
 import { Queue } from "../queue.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { formatExit, parseDefaultExit, parseExit } from "./exit.ts";
+import { type DeviceId, isPrefixId, parseDeviceId } from "./id.ts";
 
 /** What a person has given a device; null where they have not. */
 export interface Assignment {
@@ -14,7 +21,7 @@ export interface Assignment {
 
 /** All that people have decided about devices. */
 export interface Decisions {
-  assigned: ReadonlyMap<Mac, Assignment>;
+  assigned: ReadonlyMap<DeviceId, Assignment>;
   defaultExit: DefaultExit;
   /** Whether the operator lets devices leave outside the tunnel. */
   directAllowed: boolean;
@@ -32,6 +39,8 @@ export interface DeviceStorage {
 
 /** Anyone on the LAN may assign devices: the disk and the kernel's memory are bounded. */
 export const MOST_ASSIGNED = 1_000;
+/** Each is some rules in the firewall and in routing, which every packet passes. */
+export const MOST_PREFIXES = 32;
 
 /** The owner of the exits in the kill switch; never a tunnel's name. */
 const OWNER = "DEVICES";
@@ -59,11 +68,11 @@ export class Assignments {
     return this.decisions;
   }
 
-  of(id: Mac): Assignment {
+  of(id: DeviceId): Assignment {
     return this.decisions.assigned.get(id) ?? NONE;
   }
 
-  exitOf(id: Mac): Exit {
+  exitOf(id: DeviceId): Exit {
     return this.of(id).exit ?? this.decisions.defaultExit;
   }
 
@@ -126,7 +135,7 @@ export class Assignments {
 }
 
 /** The decisions with another assignment of one device. */
-export function withAssignment(decisions: Decisions, id: Mac, assignment: Assignment): Decisions {
+export function withAssignment(decisions: Decisions, id: DeviceId, assignment: Assignment): Decisions {
   const assigned = new Map(decisions.assigned);
   if (assignment.name === null && assignment.exit === null) assigned.delete(id);
   else {
@@ -137,13 +146,18 @@ export function withAssignment(decisions: Decisions, id: Mac, assignment: Assign
 }
 
 /** The devices that have been given this exit. */
-export function idsOn(exit: string, { assigned }: Pick<Decisions, "assigned">): Mac[] {
+export function idsOn(exit: string, { assigned }: Pick<Decisions, "assigned">): DeviceId[] {
   return [...assigned].flatMap(([id, each]) =>
     each.exit !== null && formatExit(each.exit) === exit ? [id] : [],
   );
 }
 
 function refuseTooMany(assigned: Decisions["assigned"]): void {
+  if ([...assigned.keys()].filter(isPrefixId).length > MOST_PREFIXES)
+    throw new GatewayError(
+      "bad_request",
+      `id: ${MOST_PREFIXES} prefixes have a name or an exit already, which is the most; remove one first`,
+    );
   if (assigned.size <= MOST_ASSIGNED) return;
   throw new GatewayError(
     "bad_request",
@@ -152,19 +166,26 @@ function refuseTooMany(assigned: Decisions["assigned"]): void {
 }
 
 function partOf({ assigned, defaultExit }: Decisions): PolicyPart {
-  const devices = [...assigned].flatMap(([id, { exit }]) => (exit === null ? [] : [{ id, exit }]));
-  return { devices, defaultExit };
+  const devices: AssignedDevice[] = [];
+  const routed: RoutedPrefix[] = [];
+  for (const [id, { exit }] of assigned) {
+    // Direct is for single devices.
+    if (isPrefixId(id))
+      routed.push({ prefix: id, exit: exit?.to === "direct" ? { to: "blocked" } : (exit ?? defaultExit) });
+    else if (exit !== null) devices.push({ id, exit });
+  }
+  return { devices, routed, defaultExit };
 }
 
 function decisionsIn(store: DeviceStorage): Decisions {
   const directAllowed = store.read(DIRECT) === "on";
-  const assigned = new Map<Mac, Assignment>();
+  const assigned = new Map<DeviceId, Assignment>();
   for (const { id, name, exit } of store.devices()) {
-    const mac = parseMac(id);
-    if (mac === null) continue;
-    assigned.set(mac, {
+    const known = parseDeviceId(id);
+    if (known === null) continue;
+    assigned.set(known, {
       name: name !== null && isName(name) ? name : null,
-      exit: exit === null ? null : storedExit(exit, directAllowed),
+      exit: exit === null ? null : storedExit(exit, directAllowed && !isPrefixId(known)),
     });
   }
   const defaultExit = parseDefaultExit(store.read("default_exit") ?? MAIN) ?? { to: "blocked" };

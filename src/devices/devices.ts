@@ -1,26 +1,32 @@
-import { parseAddress, unmapped } from "../address.ts";
+import { type Address, contains, lengthOf, type Prefix, parseAddress, unmapped } from "../address.ts";
 import type { AlertCode } from "../alert.ts";
 import { GatewayError, messageOf } from "../errors.ts";
-import type { PolicyPart } from "../killswitch/policy.ts";
+import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
-import { type Mac, parseMac } from "../mac.ts";
 import { nameIn } from "../name.ts";
 import type { Lan } from "../network/lan.ts";
 import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
 import type { Host } from "../system/host.ts";
+import { Announced, type Nameless } from "./announced.ts";
 import { type Assignment, Assignments, type DeviceStorage, idsOn, withAssignment } from "./assignments.ts";
 import { type Direct, directChange, directIn, withDirect } from "./direct.ts";
 import { defaultExitIn, type Exits, exitIn, formatExit, namesOf } from "./exit.ts";
+import { type DeviceId, deviceIdIn, isPrefixId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
-import { Neighbourhood } from "./neighbourhood.ts";
+import { MOST_ADDRESSES, Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
 import type { Device, DeviceList, DeviceUpdate } from "./schema.ts";
 import { titlesOf } from "./title.ts";
+import { Traffic } from "./traffic.ts";
 import { Updates } from "./updates.ts";
 
 interface Deps {
-  host: Pick<Host, "run" | "read" | "sleep" | "now" | "monotonic">;
+  host: Pick<Host, "run" | "read" | "hostName" | "sleep" | "now" | "monotonic">;
   store: DeviceStorage;
-  killSwitch: { update(owner: string, part: PolicyPart): Promise<void> };
+  killSwitch: {
+    update(owner: string, part: PolicyPart): Promise<void>;
+    /** Where a network behind another router is: by which interfaces, and what else has its addresses. */
+    wayTo(prefix: Prefix): { interfaces: readonly string[]; rival: string | null };
+  };
   /** The names of all tunnels, `main` first. */
   tunnelNames: () => readonly string[];
   publish: (update: DeviceUpdate) => void;
@@ -32,12 +38,16 @@ interface Deps {
 const LOOK_EVERY_MS = 1_000;
 /** How soon listeners are told of a device that has fallen silent. */
 const SILENCE_EVERY_MS = 15_000;
+/** Rarer than an address is given to another device, and far more often than the kernel forgets an address. */
+const COUNT_EVERY_MS = 3_600_000;
 
 /** The devices of the LAN, and the exits that people have given them. */
 export class Devices {
   private readonly neighbourhood: Neighbourhood;
   private readonly assignments: Assignments;
   private readonly updates: Updates;
+  private readonly traffic: Traffic<DeviceId>;
+  private readonly announced: Announced;
   /** Neighbours on other interfaces are not devices. */
   private lans: readonly Lan[] | null = null;
   /** What changes while the table is read, for each reading. */
@@ -54,12 +64,25 @@ export class Devices {
       () => deps.host.monotonic(),
       (mac) => this.assignments.current.assigned.has(mac),
     );
+    this.traffic = new Traffic<DeviceId>({
+      ...deps,
+      ownerOf: (address) => this.ownerOf(address),
+      ids: () => this.ids,
+    });
+    this.announced = new Announced({
+      ...deps,
+      nameless: () => this.nameless(),
+      hasLease: async (id) => (await leasedNames(deps.host)).has(id),
+      ids: () => this.ids,
+      onName: (id) => this.updates.touch([id]),
+    });
     const { host: clock, publish } = deps;
     const known = () => new Set(this.ids);
     this.updates = new Updates({ clock, publish, known, rowsOf: (ids) => this.rowsOf(ids) });
   }
 
   async list(): Promise<DeviceList> {
+    await this.traffic.read();
     const { defaultExit, directAllowed } = this.assignments.current;
     return {
       devices: await this.rowsOf(this.ids.toSorted()),
@@ -72,7 +95,7 @@ export class Devices {
   /** The device that uses this address, or null. */
   async at(address: string): Promise<Device | null> {
     const parsed = parseAddress(address);
-    const id = parsed === null ? null : this.neighbourhood.holderOf(unmapped(parsed));
+    const id = parsed === null ? null : this.holderOf(unmapped(parsed));
     if (id === null) return null;
     const [device] = await this.rowsOf([id]);
     return device ?? null;
@@ -80,19 +103,20 @@ export class Devices {
 
   /** Gives a device a name, an exit or both; resolves once the kernel has the exit. */
   async assign(idText: string, given: { name?: string; exit?: string }): Promise<void> {
-    const id = macIn(idText);
+    const id = deviceIdIn(idText);
     const name = given.name === undefined ? undefined : nameIn("name", given.name);
     if (name === undefined && given.exit === undefined)
       throw new GatewayError("bad_request", "name or exit is required");
+    if (isPrefixId(id)) this.refuseRival(id);
     await this.change(id, (assigned) => ({
       name: name ?? assigned.name,
-      exit: given.exit === undefined ? assigned.exit : exitIn(given.exit, this.exits),
+      exit: given.exit === undefined ? assigned.exit : this.exitFor(id, given.exit),
     }));
   }
 
   /** Forgets the name and the exit of a device. */
   async forget(idText: string): Promise<void> {
-    const id = macIn(idText);
+    const id = deviceIdIn(idText);
     if (!this.ids.includes(id)) throw new GatewayError("not_found", "id: there is no such device");
     await this.change(id, () => ({ name: null, exit: null }));
   }
@@ -159,9 +183,10 @@ export class Devices {
   }
 
   /** To be called when the interfaces of the LAN are first known, and when they change. */
-  lanIs(lans: readonly Lan[]): void {
+  lanIs(lans: readonly Lan[], uplink: string | null): void {
     const before = this.lans;
     this.lans = lans;
+    this.traffic.linksAre({ lans: linksOf(lans), uplink });
     // The table is first read once its changes are watched.
     if (before !== null && !Bun.deepEquals(lans, before)) void this.look();
   }
@@ -184,13 +209,30 @@ export class Devices {
     }
   }
 
-  /** Tells listeners of devices that fall silent, until `signal` aborts. */
+  /** Another program has changed the firewall, and may have removed the counters. */
+  firewallsChanged(): void {
+    void this.traffic.check();
+  }
+
+  /** Tells listeners of devices that fall silent, and counts their traffic, until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
+    void this.count(signal);
+    void this.announced.watch(signal);
     for (;;) {
       await this.deps.host.sleep(SILENCE_EVERY_MS, signal);
       if (signal.aborted) return;
       const { online } = this.updates;
-      this.updates.touch(online.filter((id) => this.neighbourhood.presence(id)?.isOnline !== true));
+      this.updates.touch(online.filter((id) => this.presence(id)?.isOnline !== true));
+      // No event of the kernel tells of them.
+      if (this.prefixes.length > 0) await this.traffic.read();
+      this.updates.touch(this.prefixes);
+    }
+  }
+
+  private async count(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.traffic.read();
+      await this.deps.host.sleep(COUNT_EVERY_MS, signal);
     }
   }
 
@@ -207,35 +249,108 @@ export class Devices {
     this.isLooking = false;
   }
 
-  private get ids(): Mac[] {
+  private get ids(): DeviceId[] {
     return [...new Set([...this.neighbourhood.macs, ...this.assignments.current.assigned.keys()])];
   }
 
   /** Without those that are neither known nor assigned. */
-  private async rowsOf(ids: readonly Mac[]): Promise<Device[]> {
+  private async rowsOf(ids: readonly DeviceId[]): Promise<Device[]> {
     const names = await leasedNames(this.deps.host);
     const known = new Set(this.ids);
     return ids.filter((id) => known.has(id)).map((id) => this.device(id, names));
   }
 
-  private device(id: Mac, names: ReadonlyMap<string, string>): Device {
+  private device(id: DeviceId, names: ReadonlyMap<string, string>): Device {
     const { name, exit } = this.assignments.of(id);
     const { host } = this.deps;
-    const presence = this.neighbourhood.presence(id);
+    const { rx, tx } = this.traffic.of(id);
+    const presence = this.presence(id);
     const heardAt = presence?.heardAt ?? null;
     return {
       id,
-      name: name ?? names.get(id) ?? "",
+      name: name ?? names.get(id) ?? this.announced.of(id) ?? "",
       addresses: [...(presence?.addresses ?? [])],
       interface: presence?.interface ?? null,
       exit: formatExit(this.assignments.exitOf(id)),
       assigned: exit !== null,
       online: presence?.isOnline ?? false,
       seen_at: heardAt === null ? null : new Date(host.now() - (host.monotonic() - heardAt)).toISOString(),
+      rx_bytes: rx,
+      tx_bytes: tx,
     };
   }
 
-  private async change(id: Mac, edit: (assigned: Assignment) => Assignment): Promise<void> {
+  private presence(id: DeviceId): Presence | null {
+    return isPrefixId(id) ? this.presenceIn(id) : this.neighbourhood.presence(id);
+  }
+
+  /** A network is as present as the address that was heard last. */
+  private presenceIn(prefix: Prefix): Presence | null {
+    const [name] = this.deps.killSwitch.wayTo(prefix).interfaces;
+    const heard = this.traffic.heardIn(prefix);
+    const heardAt = heard[0]?.heardAt ?? null;
+    const isRecent = heardAt !== null && this.deps.host.monotonic() - heardAt < SILENT_MS;
+    return {
+      interface: name ?? null,
+      addresses: heard.slice(0, MOST_ADDRESSES).map(({ address }) => address),
+      heardAt,
+      isOnline: name !== undefined && isRecent,
+    };
+  }
+
+  /** The device whose traffic an address carries. */
+  private ownerOf(address: Address): DeviceId | null {
+    return this.prefixOf(address) ?? this.neighbourhood.ownerOf(address, linksOf(this.lans ?? []));
+  }
+
+  /** The device that uses an address now. */
+  private holderOf(address: Address): DeviceId | null {
+    return this.prefixOf(address) ?? this.neighbourhood.holderOf(address);
+  }
+
+  /** The most specific network that the address is in. */
+  private prefixOf(address: Address): Prefix | null {
+    const [prefix = null] = this.prefixes
+      .filter((each) => contains(each, address))
+      .sort((a, b) => lengthOf(b) - lengthOf(a));
+    return prefix;
+  }
+
+  private get prefixes(): Prefix[] {
+    return [...this.assignments.current.assigned.keys()].filter(isPrefixId);
+  }
+
+  private exitFor(id: DeviceId, text: string): Exit {
+    if (text === "direct" && isPrefixId(id))
+      throw new GatewayError(
+        "bad_request",
+        "exit: direct is for single devices, by MAC address, not for a prefix",
+      );
+    return exitIn(text, this.exits);
+  }
+
+  private refuseRival(prefix: Prefix): void {
+    const { rival } = this.deps.killSwitch.wayTo(prefix);
+    if (rival !== null)
+      throw new GatewayError(
+        "bad_request",
+        `id: ${prefix} overlaps ${rival}; a prefix is for what is behind another router of the LAN`,
+      );
+  }
+
+  /** Those that can be asked without a packet leaving the LAN. */
+  private nameless(): Nameless[] {
+    const prefixes = (this.lans ?? []).flatMap((lan) => lan.prefixes);
+    return this.neighbourhood.macs.flatMap((id) => {
+      const presence = this.neighbourhood.presence(id);
+      if (presence?.isOnline !== true || this.assignments.of(id).name !== null) return [];
+      const addresses = presence.addresses.flatMap((each) => parseAddress(each) ?? []);
+      const address = addresses.find((each) => prefixes.some((prefix) => contains(prefix, each)));
+      return address === undefined ? [] : [{ id, address }];
+    });
+  }
+
+  private async change(id: DeviceId, edit: (assigned: Assignment) => Assignment): Promise<void> {
     await this.assignments.change((decisions) =>
       withAssignment(decisions, id, edit(decisions.assigned.get(id) ?? { name: null, exit: null })),
     );
@@ -267,9 +382,6 @@ export class Devices {
   }
 }
 
-function macIn(text: string): Mac {
-  const mac = parseMac(text);
-  if (mac === null)
-    throw new GatewayError("bad_request", "id: must be a MAC address, such as 02:00:00:00:00:20");
-  return mac;
+function linksOf(lans: readonly Lan[]): string[] {
+  return lans.map((lan) => lan.interface);
 }

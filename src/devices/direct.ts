@@ -1,5 +1,5 @@
-import type { Mac } from "../mac.ts";
 import { type Decisions, idsOn } from "./assignments.ts";
+import type { DeviceId } from "./id.ts";
 import { titlesOf } from "./title.ts";
 
 /** What the operator is shown of the exit `direct`. */
@@ -44,6 +44,6 @@ const ALLOWED = {
   off: "The exit direct is no longer allowed.",
 };
 
-function directIds(decisions: Decisions): Mac[] {
+function directIds(decisions: Decisions): DeviceId[] {
   return idsOn("direct", decisions);
 }

@@ -2,7 +2,7 @@ import { parseMac } from "../mac.ts";
 import { isName } from "../name.ts";
 import type { Host } from "../system/host.ts";
 
-/** Where dnsmasq keeps its DHCP leases on Debian, and Pi-hole's. */
+/** Where dnsmasq keeps its DHCP leases on Debian, and Pi-hole's from version 6 on. */
 const LEASES = ["/var/lib/misc/dnsmasq.leases", "/etc/pihole/dhcp.leases"];
 /** dnsmasq leases at most 1,000 addresses unless told otherwise; a line takes some 100 bytes. */
 const MOST_BYTES = 262_144;

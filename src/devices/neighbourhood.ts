@@ -9,7 +9,7 @@ export const SILENT_MS = 300_000;
 export const MOST_STRANGERS = 512;
 
 /** A device with IPv6 has some ten; more may be invented. */
-const MOST_ADDRESSES = 16;
+export const MOST_ADDRESSES = 16;
 
 interface Device {
   interface: string;
@@ -19,9 +19,9 @@ interface Device {
   heardAt: number | null;
 }
 
-/** What the kernel's neighbour table says of a device. */
-interface Presence {
-  interface: string;
+/** What is known of a device from its packets. */
+export interface Presence {
+  interface: string | null;
   /** Without link-local ones. */
   addresses: readonly string[];
   heardAt: number | null;
@@ -58,6 +58,15 @@ export class Neighbourhood {
       heardAt,
       isOnline: present.length > 0 && heardAt !== null && this.monotonic() - heardAt < SILENT_MS,
     };
+  }
+
+  /** The device that has the address on one of these interfaces, or had it last. */
+  ownerOf(address: Address, interfaces: readonly string[]): Mac | null {
+    for (const name of interfaces) {
+      const owner = this.owners.get(keyOf({ interface: name, address }));
+      if (owner !== undefined) return owner;
+    }
+    return null;
   }
 
   /** The device that uses an address now; null for none, and for a link-local address that several interfaces have. */
@@ -130,7 +139,7 @@ export class Neighbourhood {
 }
 
 /** An address is unique only on its cable. */
-function keyOf({ interface: name, address }: Neighbour): string {
+function keyOf({ interface: name, address }: Pick<Neighbour, "interface" | "address">): string {
   return `${name} ${address}`;
 }
 

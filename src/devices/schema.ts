@@ -3,7 +3,9 @@ import { type Static, Type } from "typebox";
 /** A device of the LAN. */
 export const Device = Type.Object(
   {
-    id: Type.String({ description: "MAC address in lower case" }),
+    id: Type.String({
+      description: "MAC address in lower case, or a prefix behind another router of the LAN",
+    }),
     name: Type.String({ description: "given by a person, else told by the device; empty if neither" }),
     addresses: Type.Array(Type.String()),
     interface: Type.Union([Type.String(), Type.Null()], { description: "where it was seen last" }),
@@ -13,6 +15,8 @@ export const Device = Type.Object(
     seen_at: Type.Union([Type.String(), Type.Null()], {
       description: "ISO 8601; null if it was not seen since the service started",
     }),
+    rx_bytes: Type.Integer({ description: "what the gateway has forwarded to it" }),
+    tx_bytes: Type.Integer({ description: "what the gateway has forwarded from it" }),
   },
   { additionalProperties: false },
 );

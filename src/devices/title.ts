@@ -1,11 +1,11 @@
-import type { Mac } from "../mac.ts";
 import type { Decisions } from "./assignments.ts";
+import type { DeviceId } from "./id.ts";
 
 /** Enough to find them in a list. */
 const MOST_TITLES = 5;
 
 /** Some of these devices by name and id, and how many others there are. */
-export function titlesOf(ids: readonly Mac[], { assigned }: Pick<Decisions, "assigned">): string {
+export function titlesOf(ids: readonly DeviceId[], { assigned }: Pick<Decisions, "assigned">): string {
   const titles = ids.slice(0, MOST_TITLES).map((id) => {
     const name = assigned.get(id)?.name ?? null;
     return name === null ? id : `${name} (${id})`;

@@ -1,5 +1,5 @@
-import type { Mac } from "../mac.ts";
 import type { Host } from "../system/host.ts";
+import type { DeviceId } from "./id.ts";
 import type { DeviceUpdate } from "./schema.ts";
 
 /** Changes are gathered this long, because one device causes several at once. */
@@ -10,16 +10,16 @@ const MOST_AT_ONCE = 50;
 interface Deps {
   clock: Pick<Host, "sleep">;
   /** The ids of all devices. */
-  known: () => ReadonlySet<Mac>;
+  known: () => ReadonlySet<DeviceId>;
   /** The devices of these ids as they are now; without those that no longer exist. */
-  rowsOf: (ids: readonly Mac[]) => Promise<readonly DeviceUpdate[]>;
+  rowsOf: (ids: readonly DeviceId[]) => Promise<readonly DeviceUpdate[]>;
   publish: (update: DeviceUpdate) => void;
 }
 
 /** Tells listeners of each change of a device, and of nothing that they know already. */
 export class Updates {
-  private readonly told = new Map<Mac, DeviceUpdate>();
-  private readonly changed = new Set<Mac>();
+  private readonly told = new Map<DeviceId, DeviceUpdate>();
+  private readonly changed = new Set<DeviceId>();
   private isGathering = false;
   /** Called after listeners have been told. */
   onTold = () => {};
@@ -27,7 +27,7 @@ export class Updates {
   constructor(private readonly deps: Deps) {}
 
   /** These devices may have changed. */
-  touch(ids: Iterable<Mac>): void {
+  touch(ids: Iterable<DeviceId>): void {
     for (const id of ids) this.changed.add(id);
     if (this.isGathering || this.changed.size === 0) return;
     this.isGathering = true;
@@ -35,7 +35,7 @@ export class Updates {
   }
 
   /** The devices that listeners take to be online. */
-  get online(): Mac[] {
+  get online(): DeviceId[] {
     return [...this.told].flatMap(([id, { online }]) => (online ? [id] : []));
   }
 
@@ -58,7 +58,7 @@ export class Updates {
       for (const id of ids.keys()) if (!known.has(id)) ids.delete(id);
   }
 
-  private tellOf(id: Mac, row: DeviceUpdate | undefined): void {
+  private tellOf(id: DeviceId, row: DeviceUpdate | undefined): void {
     if (row === undefined) {
       this.told.delete(id);
       return;

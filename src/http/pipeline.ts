@@ -61,9 +61,12 @@ function refuseTooMany(budget: Budget | null): void {
   throw new GatewayError("rate_limited", "too many requests: see the X-RateLimit headers and Retry-After");
 }
 
+/** The id of a device may be a prefix, and nothing else in a path has a slash. */
+const MAY_HAVE_SLASH = /^\/api\/devices\/[^/]+$/;
+
 /** The router would silently replace bytes that are not UTF-8 by U+FFFD, and `%2F` by a slash. */
 function refuseOddPath(path: string): void {
-  if (/%2f/i.test(path)) {
+  if (/%2f/i.test(path) && !MAY_HAVE_SLASH.test(path)) {
     throw new GatewayError("bad_request", "the path holds an encoded slash (%2F), which no name has");
   }
   try {

@@ -1,4 +1,5 @@
 import { TABLE } from "../killswitch/ruleset.ts";
+import { COUNTERS_TABLE } from "../network/counters.ts";
 import { COMES_AND_GOES } from "../network/lan.ts";
 import { allLinks } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
@@ -39,7 +40,7 @@ async function forwardingChains(host: Host): Promise<string[]> {
   return nftables
     .flatMap(({ chain }) => (chain === undefined ? [] : [chain]))
     .filter(({ type, hook }) => hook === "forward" || (type === "nat" && hook === "postrouting"))
-    .filter(({ family, table }) => `${family} ${table}` !== TABLE)
+    .filter(({ family, table }) => ![TABLE, COUNTERS_TABLE].includes(`${family} ${table}`))
     .map(({ family, table, name }) => `${family} ${table} ${name}`)
     .filter((name) => filled.has(name));
 }

@@ -2,7 +2,9 @@ import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { basename } from "node:path";
 import { contains, isIpv4, isLinkLocal, parseAddress } from "../address.ts";
 import { foreignAmong, type Rule, readRules } from "../killswitch/routing-rules.ts";
+import { TABLE } from "../killswitch/ruleset.ts";
 import { droppingChains, listTable } from "../killswitch/table.ts";
+import { COUNTERS_TABLE, readCounters } from "../network/counters.ts";
 import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
 import { allSlots, MAIN_SLOT, MARK_MASK } from "../network/slot.ts";
 import { sysctlsFor } from "../network/sysctls.ts";
@@ -44,7 +46,8 @@ export interface Remains {
   units: readonly string[];
   /** The tunnel's interfaces. */
   network: readonly string[];
-  table: boolean;
+  /** Tables of the firewall. */
+  tables: readonly string[];
   rules: readonly Rule[];
 }
 
@@ -79,7 +82,10 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
       .filter(existsSync)
       .map((path) => basename(path)),
     network: await tunnelsAmong(host, present, base),
-    table: (await listTable(host)) !== null,
+    tables: [
+      ...((await listTable(host)) === null ? [] : [TABLE]),
+      ...((await readCounters(host)) === null ? [] : [COUNTERS_TABLE]),
+    ],
     rules: await readRules(host),
   };
 }

@@ -1,7 +1,6 @@
 import { dirname, join } from "node:path";
 import { BOOT_FOLDER } from "../killswitch/boot-files.ts";
 import { ruleChanges } from "../killswitch/routing-rules.ts";
-import { TABLE } from "../killswitch/ruleset.ts";
 import type { Machine, Remains } from "./machine.ts";
 import { PATHS, UNITS } from "./paths.ts";
 import type { Plan, Step } from "./step.ts";
@@ -46,7 +45,7 @@ export function stopPlan(units: Remains["units"]): Plan {
 }
 
 /** It is not a failure if something is already gone. */
-export function networkPlan({ network, rules, table }: Remains): Plan {
+export function networkPlan({ network, rules, tables }: Remains): Plan {
   const unrule = ([4, 6] as const).flatMap((family) => {
     const lines = ruleChanges(
       rules.filter((rule) => rule.family === family),
@@ -58,7 +57,7 @@ export function networkPlan({ network, rules, table }: Remains): Plan {
   return [
     ...network.map((link) => tried(["ip", "link", "del", "dev", link])),
     ...unrule,
-    ...(table ? [tried(["nft", "delete", "table", ...TABLE.split(" ")])] : []),
+    ...tables.map((table) => tried(["nft", "delete", "table", ...table.split(" ")])),
   ];
 }
 

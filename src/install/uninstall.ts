@@ -1,5 +1,4 @@
 import { GatewayError, messageOf } from "../errors.ts";
-import { TABLE } from "../killswitch/ruleset.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
 import { assertSomebody } from "./answers.ts";
@@ -63,11 +62,11 @@ export async function takeBack(removal: Removal, base: string, surroundings: Sur
   }
 }
 
-function assertGone({ network, rules, table }: Remains): void {
+function assertGone({ network, rules, tables }: Remains): void {
   const left = [
     ...network,
     ...rules.map(({ priority, text }) => `ip rule ${priority} ${text}`),
-    ...(table ? [`table ${TABLE}`] : []),
+    ...tables.map((table) => `table ${table}`),
   ];
   if (left.length > 0) throw new GatewayError("unable", `not removed: ${left.join(", ")}`);
 }

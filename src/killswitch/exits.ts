@@ -1,28 +1,33 @@
+import { familyOf } from "../address.ts";
 import { exitMarkOf } from "../network/slot.ts";
 import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
 import { TO_RESOLVER } from "./dns.ts";
-import { chain, setMark } from "./match.ts";
+import { chain, headerOf, setMark } from "./match.ts";
 import { directDevices, type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
 /** All devices that have an exit of their own. */
 const ASSIGNED = "assigned";
 const OWN_EXIT = "own_exit";
+/** The chain of each of their exits. */
+const EXIT_OF = "exit_of";
 const BLOCKED = "blocked";
 const NO_TUNNEL = 'comment "the exit is blocked or down"';
 
 /**
- * The devices by exit. A change of exits changes only elements of the sets, unless it is the
- * first or the last device. Not a map from the device to its chain: when the table is replaced, the kernel runs the
- * former chains for about a millisecond more and finds nothing in their maps, but everything in such sets (Linux 6.18).
+ * The devices by exit. A change of exits changes only elements, unless it is the first or the last device. The map
+ * answers in one look-up, however many exits there are. The sets stand in for it: when the table is replaced, the kernel
+ * runs the former chains for about a millisecond more, and finds nothing in their maps, but everything in such sets
+ * (Linux 6.18).
  */
 export function deviceSets(policy: Policy): string[] {
-  const { devices } = policy;
-  if (devices.length === 0) return [];
+  const { devices, lans } = policy;
+  if (devices.length === 0 || lans.length === 0) return [];
   const on = (name: string) => devices.filter(({ exit }) => nameOf(exit, policy) === name);
   return [
     setOf(ASSIGNED, devices),
     ...openExits(policy).map((name) => setOf(setFor(name), on(name))),
+    exitMap(policy),
     ...directZones(policy),
   ];
 }
@@ -44,12 +49,23 @@ export function byDevice(policy: Policy, match: string): string[] {
   return policy.devices.length === 0 ? [others] : [assigned, others];
 }
 
+/** The same by address: what a router of the LAN forwards has the router's MAC address. The most specific first. */
+export function byPrefix(policy: Policy, families: readonly (4 | 6)[], match = ""): string[] {
+  return policy.routed
+    .filter(({ prefix }) => families.includes(familyOf(prefix)))
+    .map(({ prefix, exit }) => {
+      const from = `${match}${headerOf(familyOf(prefix))} saddr ${prefix}`;
+      return `${from} goto ${chainFor(nameOf(exit, policy))} comment "a network behind another router"`;
+    });
+}
+
 /**
- * Each look-up sees the sets as they are at that moment. A packet that comes while its device is moved may be in neither
- * exit's set, and is refused: its device is among the assigned ones before and after.
+ * Each look-up sees the map and the sets as they are at that moment. A packet that comes while its device is moved may be
+ * in neither, and is refused: its device is among the assigned ones before and after.
  */
 function ownExit(policy: Policy): string {
   return chain(OWN_EXIT, null, [
+    `ether saddr vmap @${EXIT_OF} comment "the exit of the device, unless the table is being replaced"`,
     ...openExits(policy).map(
       (name) => `ether saddr @${setFor(name)} goto ${chainFor(name)} comment "devices on this exit"`,
     ),
@@ -61,6 +77,14 @@ function wayOut(name: string, policy: Policy, blocks: boolean): string[] {
   if (name === DIRECT) return leaveDirectly();
   const tunnels = tunnelsOf(name, policy);
   return tunnels.length > 0 ? intoTunnel(tunnels, blocks) : noWay(name, blocks);
+}
+
+function exitMap(policy: Policy): string {
+  const entries = policy.devices
+    .map(({ id, exit }) => `${id} : goto ${chainFor(nameOf(exit, policy))}`)
+    .sort();
+  const elements = `    elements = { ${entries.join(", ")} }\n`;
+  return `  map ${EXIT_OF} {\n    type ether_addr : verdict\n${elements}  }\n`;
 }
 
 function setOf(name: string, devices: Policy["devices"]): string {

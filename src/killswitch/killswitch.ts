@@ -1,5 +1,7 @@
+import type { Prefix } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { HostNetwork } from "../network/host-network.ts";
+import type { Lan } from "../network/lan.ts";
 import { Queue } from "../queue.ts";
 import type { Host } from "../system/host.ts";
 import { Reading } from "../system/reading.ts";
@@ -27,6 +29,7 @@ import {
   type SysctlParts,
   tableParts,
 } from "./report.ts";
+import { applyRoutes, interfacesTo, rivalOf, routesTo, type TableRoute } from "./routed.ts";
 import {
   applyRules,
   directRules,
@@ -34,6 +37,7 @@ import {
   OWN_NUMBERS,
   type Rule,
   readAllRules,
+  routedRules,
   ruleDifferences,
   rulesFor,
   rulesOn,
@@ -46,6 +50,10 @@ import { changeElements, listTable, loadTable } from "./table.ts";
 interface Wanted {
   ruleset: string;
   rules: readonly Rule[];
+  /** To networks behind other routers of the LAN. */
+  routes: readonly TableRoute[];
+  /** The LAN with those networks. */
+  lans: readonly Lan[];
 }
 
 /** What was read last, and what it says for people. */
@@ -68,6 +76,7 @@ const NO_NETWORK: HostNetwork = {
   uplinkAddresses: [],
   addresses: [],
   uplinkPrefixes: [],
+  lanRoutes: [],
   uplinkMtu: 1500,
   ipv6: "on",
   resolvers: [],
@@ -91,6 +100,8 @@ export class KillSwitch {
   /** What the kernel has, as far as is known; cleared before any change. */
   private loaded: { ruleset: string; chains: Chains } | null = null;
   private ruled: readonly Rule[] | null = null;
+  /** The table has none before the first is needed, except those that an earlier process has left. */
+  private routes: readonly TableRoute[] | null = [];
   /** Whether it is known how a listing spells what was loaded. */
   private compared = false;
   /** Our changes to the table that the kernel has not reported yet. */
@@ -124,6 +135,20 @@ export class KillSwitch {
     return this.own ?? NO_NETWORK;
   }
 
+  /** The LAN with the networks behind its routers. */
+  get lans(): readonly Lan[] {
+    return this.wanted?.lans ?? this.network.lans;
+  }
+
+  /** Where a network behind another router is: by which interfaces, and what else has its addresses. */
+  wayTo(prefix: Prefix): { interfaces: string[]; rival: string | null } {
+    const { endpoints } = mergedPolicy(this.parts, this.network);
+    return {
+      interfaces: interfacesTo(prefix, this.network),
+      rival: rivalOf(prefix, this.network, endpoints),
+    };
+  }
+
   /**
    * Replaces or withdraws what one owner needs; the parts of other owners stay. What is already loaded is not written
    * again. Nothing is loaded before `updateNetwork`, so that all live tunnels are known before the first load.
@@ -145,8 +170,12 @@ export class KillSwitch {
     return this.queue.add(() => this.restore());
   }
 
-  /** Whether a change to the table that the kernel reports is ours; it reports each of ours once. */
-  isOwnChange(): boolean {
+  /**
+   * Whether a change to the table that the kernel reports is ours; it reports each of ours once. If reports may have been
+   * missed, ours may be among them, and the next report may be of another program's change.
+   */
+  isOwnChange(missed: boolean): boolean {
+    if (missed || !this.watched) this.unreported.clear();
     for (const token of this.unreported) return this.unreported.delete(token);
     return false;
   }
@@ -221,12 +250,14 @@ export class KillSwitch {
 
   private wantedOn(network: HostNetwork): Wanted {
     const policy = mergedPolicy(this.parts, network);
-    const rules = [
-      ...rulesFor(network),
-      ...rulesOn(network.ipv6, [...directRules(policy), ...exceptionRules(policy)]),
-    ];
-    if (this.isOn()) return { ruleset: rulesetOf(policy), rules };
+    const further = [...routedRules(policy.routed), ...directRules(policy), ...exceptionRules(policy)];
+    const rules = [...rulesFor(network), ...rulesOn(network.ipv6, further)];
+    const { lans } = policy;
+    const routes = routesTo(policy.routed, network);
+    if (this.isOn()) return { ruleset: rulesetOf(policy), rules, routes, lans };
     return {
+      lans,
+      routes,
       ruleset: openRulesetOf(policy),
       rules: isUsed(policy) ? withoutBarrier(rules) : [],
     };
@@ -234,9 +265,11 @@ export class KillSwitch {
 
   private async apply(): Promise<void> {
     if (this.wanted === null) return;
-    const { ruleset, rules } = this.wanted;
+    const { ruleset, rules, routes } = this.wanted;
     try {
       await this.applyBoth(ruleset, rules);
+      // Without them the networks behind routers are unreachable, and nothing else is wrong.
+      await this.loadRoutes(routes);
       if (this.fault !== null) this.alarm("protection_restored", "The kill switch has been restored.");
       this.fault = null;
     } catch (error) {
@@ -303,6 +336,11 @@ export class KillSwitch {
     }
   }
 
+  private async loadRoutes(routes: readonly TableRoute[]): Promise<void> {
+    if (Bun.deepEquals(routes, this.routes)) return;
+    this.routes = (await applyRoutes(this.host, routes)) ? routes : null;
+  }
+
   private async loadRules(rules: readonly Rule[], ready: Promise<unknown> | null): Promise<void> {
     if (Bun.deepEquals(rules, this.ruled)) return;
     this.ruled = null;
@@ -312,6 +350,8 @@ export class KillSwitch {
 
   private async restore(): Promise<void> {
     if (this.wanted === null) return;
+    if (this.routes?.length !== 0) this.routes = null;
+    await this.loadRoutes(this.wanted.routes);
     const damages = await this.damages();
     if (damages.length === 0 && this.fault === null) return;
     const work = async () => {

@@ -2,13 +2,13 @@ import { TABLE } from "./ruleset.ts";
 
 /**
  * The rules of each chain as nft spells them, the type and policy of a hooked chain first; under `set` and its name the
- * type of a set and its elements, sorted; under `OF_TABLE` the table's own lines.
+ * type of a set or map and its elements, sorted; under `OF_TABLE` the table's own lines.
  */
 export type Chains = ReadonlyMap<string, readonly string[]>;
 
 /** The key of the table's own lines, such as its flags; no chain has an empty name. */
 const OF_TABLE = "";
-/** Begins the key of a set; no chain has a space in its name. */
+/** Begins the key of a set or map; no chain has a space in its name. */
 const OF_SET = "set ";
 
 /** What each chain must end with, whatever precedes it: the kill switch depends on these. */
@@ -49,10 +49,10 @@ export function chainsListed(listing: string): Chains {
   const own: string[] = [];
   let lines = own;
   for (const line of listing.split("\n").map((one) => one.trim())) {
-    const [, kind, name = ""] = /^(chain|set) (\S+) \{$/.exec(line) ?? [];
+    const [, kind, name = ""] = /^(chain|set|map) (\S+) \{$/.exec(line) ?? [];
     if (kind !== undefined) {
       lines = [];
-      chains.set(kind === "set" ? keyOf(name) : name, lines);
+      chains.set(kind === "chain" ? name : keyOf(name), lines);
     } else if (line === "}") lines = own;
     else if (line !== "" && !/^((add|delete) )?table /.test(line)) lines.push(line);
   }
@@ -112,7 +112,7 @@ export function chainsEchoed(echo: string): Chains {
     // nft 1.0.6 sometimes prints the rule's handle before it.
     const rule = /^add rule \S+ \S+ (\S+) (?:handle \d+ )?(.*)$/.exec(line);
     if (rule) chains.get(rule[1] ?? "")?.push(rule[2] ?? "");
-    const [, set = "", type] = /^add set \S+ \S+ (\S+) \{ (.*?);? \}/.exec(line) ?? [];
+    const [, set = "", type] = /^add (?:set|map) \S+ \S+ (\S+) \{ (.*?);? \}/.exec(line) ?? [];
     if (type !== undefined) chains.set(keyOf(set), [type]);
     const element = /^add element \S+ \S+ (\S+) \{ (.*) \}/.exec(line);
     if (element) chains.get(keyOf(element[1] ?? ""))?.push(...elementsIn(element[2] ?? ""));

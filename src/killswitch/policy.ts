@@ -2,6 +2,7 @@ import type { Address, Endpoint, Prefix } from "../address.ts";
 import type { Mac } from "../mac.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
+import { lansWith, routedIn } from "./routed.ts";
 
 /**
  * What the firewall is made from; `rulesetOf` turns it into text. Outside the tunnels it can permit only WireGuard,
@@ -22,6 +23,8 @@ export interface Policy {
   lookups: readonly Lookup[];
   exemptions: readonly Exemption[];
   devices: readonly AssignedDevice[];
+  /** The most specific first. */
+  routed: readonly RoutedPrefix[];
   /** Of the devices that are not assigned. */
   defaultExit: DefaultExit;
   /** Whether the uplink has a carrier and a default route. */
@@ -43,6 +46,12 @@ export interface AssignedDevice {
   exit: Exit;
 }
 
+/** A network behind another router of the LAN, which a person has declared. */
+export interface RoutedPrefix {
+  prefix: Prefix;
+  exit: DefaultExit;
+}
+
 /**
  * What one owner needs from the kill switch: a tunnel, whose name is the owner's, the devices, or a connection that the
  * operator has requested.
@@ -53,6 +62,8 @@ export interface PolicyPart {
   lookup?: Lookup;
   exemption?: Exemption;
   devices?: Policy["devices"];
+  /** Those that no route leads to have no effect. */
+  routed?: readonly RoutedPrefix[];
   defaultExit?: DefaultExit;
 }
 
@@ -60,28 +71,35 @@ export interface PolicyPart {
 export const MAIN = "main";
 
 /** What a policy needs of the machine's own network. */
-type Network = Pick<HostNetwork, "lans" | "uplink" | "uplinkPrefixes" | "addresses" | "online" | "resolvers">;
+type Network = Pick<
+  HostNetwork,
+  "lans" | "uplink" | "uplinkPrefixes" | "addresses" | "lanRoutes" | "online" | "resolvers"
+>;
 
 /** The policy that meets the needs of all owners, in any order. */
 export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Network): Policy {
-  const { lans, uplink, uplinkPrefixes, addresses, online, resolvers } = network;
+  const { uplink, uplinkPrefixes, addresses, online, resolvers } = network;
   const sorted = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1));
   const owned = sorted.map(([, part]) => part);
   const tunnelsIn = (kind: "endpoints" | "carrying") =>
     sorted.flatMap(([name, { [kind]: tunnels = [] }]) =>
       tunnels.map((tunnel) => withoutTaken({ ...tunnel, tunnel: name }, network)),
     );
+  const endpoints = tunnelsIn("endpoints");
+  const declared = owned.flatMap(({ routed = [] }) => routed);
+  const routed = routedIn(declared, network, endpoints);
   return {
-    lans,
+    lans: lansWith(routed, network),
     uplink,
     uplinkPrefixes,
     addresses,
     online,
     resolvers,
-    endpoints: tunnelsIn("endpoints"),
+    endpoints,
     carrying: tunnelsIn("carrying"),
     lookups: owned.flatMap(({ lookup = [] }) => lookup),
     exemptions: owned.flatMap(({ exemption = [] }) => exemption),
+    routed,
     devices: owned.flatMap(({ devices = [] }) => devices),
     defaultExit: owned.flatMap(({ defaultExit = [] }) => defaultExit)[0] ?? { to: "tunnel", name: MAIN },
   };
@@ -106,8 +124,10 @@ export function mainTunnels(policy: Pick<Policy, "carrying">): readonly Firewall
 }
 
 /** The devices that leave by the uplink now. Without a carrier nothing answers there, so they are refused at once. */
-export function directDevices({ devices, uplink, online }: Policy): readonly AssignedDevice[] {
-  return uplink === null || !online ? [] : devices.filter(({ exit }) => exit.to === "direct");
+export function directDevices({ devices, lans, uplink, online }: Policy): readonly AssignedDevice[] {
+  return lans.length === 0 || uplink === null || !online
+    ? []
+    : devices.filter(({ exit }) => exit.to === "direct");
 }
 
 /** Main comes first. */

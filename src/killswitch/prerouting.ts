@@ -1,7 +1,7 @@
 import type { Lan } from "../network/lan.ts";
 import { exitMarkOf, REFUSAL_MARK } from "../network/slot.ts";
 import { TO_RESOLVER } from "./dns.ts";
-import { byDevice, exits } from "./exits.ts";
+import { byDevice, byPrefix, exits } from "./exits.ts";
 import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 import { dropForwarded, dropOtherAddressees, dropStrangers, keepMark, markPublic } from "./strangers.ts";
@@ -57,6 +57,7 @@ function fromLan(policy: Policy, lan: Lan, blocks: boolean): string[] {
     ...dropToTunnels(endpoints, family),
     ...forGateway(policy, family),
     ...(blocks && family === 6 ? [keepMark(TO_GATEWAY)] : []),
+    ...byPrefix(policy, [family]),
     ...byDevice(policy, `meta nfproto ipv${family}`),
   ]);
 }
@@ -99,7 +100,8 @@ function forGateway({ addresses }: Policy, family: 4 | 6): string[] {
 
 /** DNS queries leave by the exit of their device. */
 function toGateway(policy: Policy): string {
-  return chain(TO_GATEWAY, null, byDevice(policy, `${isMarked(REFUSAL_MARK, "!=")} ${TO_RESOLVER}`));
+  const match = `${isMarked(REFUSAL_MARK, "!=")} ${TO_RESOLVER}`;
+  return chain(TO_GATEWAY, null, [...byPrefix(policy, [4, 6], `${match} `), ...byDevice(policy, match)]);
 }
 
 function dropToTunnels(endpoints: readonly FirewallTunnel[], family: 4 | 6): string[] {

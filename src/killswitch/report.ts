@@ -5,6 +5,7 @@ import { setFor } from "./exits.ts";
 import { chainsListed, elementsOf, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
 import {
   DIRECT_RULES,
+  isRoutedRule,
   OWN_NUMBERS,
   type Rule,
   readAllRules,
@@ -58,7 +59,7 @@ export interface SysctlParts {
 
 /** Reads every part of the kill switch from the kernel. */
 export async function inspect(host: Host, expected: Expectation): Promise<Inspection> {
-  const [listing, rules, sysctls] = await Promise.all([
+  const [listing, { ours, ahead }, sysctls] = await Promise.all([
     listTable(host),
     readAllRules(host),
     readSysctls(host, expected.network),
@@ -66,6 +67,8 @@ export async function inspect(host: Host, expected: Expectation): Promise<Inspec
   const table = tableParts(listing, expected.isAsLoaded);
   const direct = directIn(listing);
   const more = direct === 0 ? [] : rulesOn(expected.network.ipv6, DIRECT_RULES);
+  // Which rules to routed networks there should be is known to the service only.
+  const rules = { ours: ours.filter((rule) => !isRoutedRule(rule)), ahead };
   const parts = ruleParts(rules, { ...expected, rules: [...expected.rules, ...more] });
   return inspectionOf({ table, rules: parts, sysctls, direct }, expected.fault);
 }

@@ -9,6 +9,7 @@ import {
   MOST_TUNNELS,
   markOf,
   REFUSAL_MARK,
+  ROUTED_TABLE,
   tableOf,
 } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
@@ -41,6 +42,7 @@ const PRIORITY = {
   wireguard: 10,
   noEndpoint: 20,
   exception: 30,
+  routed: 35,
   dhcp: 40,
   lan: 50,
   direct: 55,
@@ -127,6 +129,24 @@ function nexthopRules(uplink: string | null): Rule[] {
   if (uplink === null) return [];
   const text = `oif ${uplink} suppress_prefixlength ${SHORTEST_LINK_PREFIX - 1} lookup main`;
   return [{ family: 4, priority: PRIORITY.dhcp, text }];
+}
+
+/**
+ * Replies to networks behind other routers of the LAN use a table of their own. It has an answer for each address of
+ * these networks, and for no other.
+ */
+export function routedRules(routed: Policy["routed"]): Rule[] {
+  const families = new Set(routed.map(({ prefix }) => familyOf(prefix)));
+  return [...families].map((family) => ({
+    family,
+    priority: PRIORITY.routed,
+    text: `lookup ${ROUTED_TABLE}`,
+  }));
+}
+
+/** A rule that a stopped service may have left, and that leads nowhere but to the LAN. */
+export function isRoutedRule({ priority }: Rule): boolean {
+  return priority === PRIORITY.routed;
 }
 
 /** A kernel without IPv6 has no IPv6 rules, and refuses to add one. */

@@ -3,6 +3,7 @@ import { INTERFACE_NAME } from "../interface-name.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { type Cable, type Lan, lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";
+import { type LanRoute, lanRoutesIn, type ShownRoute } from "./lan-routes.ts";
 import { nameserversOf } from "./nameservers.ts";
 import { allLinks } from "./slot.ts";
 
@@ -16,6 +17,8 @@ export interface HostNetwork {
   addresses: Address[];
   /** The private prefixes of the uplink. */
   uplinkPrefixes: Prefix[];
+  /** The operator's routes to networks behind other routers of the LAN. */
+  lanRoutes: readonly LanRoute[];
   /** In bytes. */
   uplinkMtu: number;
   ipv6: Ipv6;
@@ -47,8 +50,8 @@ interface ShownLink {
 /** What the kernel says of the machine's network. */
 export interface Reading {
   addresses: readonly ShownLink[];
-  /** Default routes, in order of preference. */
-  routes: readonly DefaultRoute[];
+  /** The machine's own routes. */
+  routes: readonly ShownRoute[];
   ipv6: Ipv6;
   resolvers: readonly Address[];
 }
@@ -57,7 +60,7 @@ export interface Reading {
 export async function readNetwork(host: Host): Promise<Reading> {
   const [addresses, routes, ipv6, resolvers] = await Promise.all([
     host.run(["ip", "-j", "address", "show"]),
-    defaultRoutes(host),
+    routesOf(host),
     ipv6Of(host),
     nameserversOf(host),
   ]);
@@ -84,19 +87,25 @@ export async function hostNetworkOf(
 
 /** The same, from what has been read. */
 export function networkIn(
-  { addresses, routes: all, ipv6, resolvers }: Reading,
+  { addresses, routes: shown, ipv6, resolvers }: Reading,
   settings: Pick<Settings, "interface" | "lan" | "uplink">,
   roles: Roles = NO_ROLES,
 ): HostNetwork {
   const tunnels = allLinks(settings.interface);
   const own = new Set(["lo", ...tunnels]);
   const network = addresses.filter(({ ifname }) => !own.has(ifname) && INTERFACE_NAME.test(ifname));
-  const routes = all.filter(({ dev }) => !own.has(dev) && INTERFACE_NAME.test(dev));
+  const routes = defaultRoutesIn(shown).filter(({ dev }) => !own.has(dev) && INTERFACE_NAME.test(dev));
   const routed = routes.map(({ dev }) => dev);
   const uplink = settings.uplink ?? routed[0] ?? null;
   const found = network.find((link) => link.ifname === uplink);
+  const { lans, remarks } = lanOf(network.map(cableOf), { named: settings.lan, uplink, routed, roles });
   return {
-    ...lanOf(network.map(cableOf), { named: settings.lan, uplink, routed, roles }),
+    lans,
+    remarks,
+    lanRoutes: lanRoutesIn(
+      shown,
+      lans.map((lan) => lan.interface),
+    ),
     uplink,
     uplinkAddresses: found === undefined ? [] : localsOf(found).sort(),
     addresses: addressesOf(addresses.filter((link) => !tunnels.includes(link.ifname))),
@@ -143,29 +152,28 @@ interface DefaultRoute {
   isLive: boolean;
 }
 
-interface Hop {
-  dev?: string;
-  flags?: string[];
-}
-
 /**
  * All default routes, in order of preference: live before dead, IPv4 before IPv6, then by metric. A route with several
  * routers has its interfaces in `nexthops`.
  */
-async function defaultRoutes(host: Host): Promise<DefaultRoute[]> {
-  const families = await Promise.all(
-    ["-4", "-6"].map((family) => host.run(["ip", "-j", family, "route", "show", "default"])),
-  );
-  return families
-    .flatMap((text) =>
-      (JSON.parse(text || "[]") as (Hop & { metric?: number; nexthops?: Hop[] })[])
-        .sort((a, b) => (a.metric ?? 0) - (b.metric ?? 0))
-        .flatMap((route) => route.nexthops ?? [route]),
-    )
+function defaultRoutesIn(shown: readonly ShownRoute[]): DefaultRoute[] {
+  return shown
+    .filter(({ dst }) => dst === "default")
+    .flatMap((route) => route.nexthops ?? [route])
     .flatMap(({ dev, flags = [] }) =>
       dev === undefined ? [] : [{ dev, isLive: !flags.includes("dead") && !flags.includes("linkdown") }],
     )
     .sort((a, b) => Number(b.isLive) - Number(a.isLive));
+}
+
+/** Of IPv4 before IPv6, each by metric. */
+async function routesOf(host: Host): Promise<ShownRoute[]> {
+  const families = await Promise.all(
+    ["-4", "-6"].map((family) => host.run(["ip", "-j", family, "route", "show"])),
+  );
+  return families.flatMap((text) =>
+    (JSON.parse(text || "[]") as ShownRoute[]).sort((a, b) => (a.metric ?? 0) - (b.metric ?? 0)),
+  );
 }
 
 function addressesOf(links: readonly ShownLink[]): Address[] {

@@ -1,13 +1,15 @@
 import type { Host, Watch } from "../system/host.ts";
 import { type Neighbour, neighbourIn } from "./neighbours.ts";
+import { ROUTED_TABLE } from "./slot.ts";
 
 /**
  * What a kernel event is about. For a tunnel only losses are reported: of one interface, or null if it may be any.
- * `deleted` means that a part of it was deleted; otherwise the interface is down, as it is when it is created.
+ * `deleted` means that a part of it was deleted; otherwise the interface is down, as it is when it is created. `missed`
+ * means that changes to the firewall may not have been reported.
  */
 export type KernelEvent =
-  | { of: "firewall" }
-  | { of: "other firewalls" }
+  | { of: "firewall"; missed: boolean }
+  | { of: "other firewalls"; missed: boolean }
   | { of: "rules" }
   | { of: "tunnel"; link: string | null; deleted: boolean }
   | { of: "network" };
@@ -49,10 +51,10 @@ export function watchKernel(
     {
       argv: ["nft", "monitor"],
       onLine: (line) => {
-        for (const of of touchedBy(line)) onEvent({ of });
+        for (const of of touchedBy(line)) onEvent({ of, missed: false });
       },
       onGap: () => {
-        for (const of of ["firewall", "other firewalls"] as const) onEvent({ of });
+        for (const of of ["firewall", "other firewalls"] as const) onEvent({ of, missed: true });
       },
     },
     {
@@ -98,7 +100,8 @@ const LOST_EVENTS = /^(# ERROR: |netlink receive error )/;
 function transactions(table: string): (line: string) => ("firewall" | "other firewalls")[] {
   const touched = new Set<"firewall" | "other firewalls">();
   return (line) => {
-    if (line.includes(` ${table}`)) touched.add("firewall");
+    // Other tables may have a longer name that begins alike.
+    if (`${line} `.includes(` ${table} `)) touched.add("firewall");
     else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line))
       touched.add("other firewalls");
     if (!line.startsWith("# new generation ")) return [];
@@ -107,6 +110,10 @@ function transactions(table: string): (line: string) => ("firewall" | "other fir
     return changed;
   };
 }
+
+/** A route of the machine's own to a private network; not the kernel's, for addresses that are reported too. */
+const TO_PRIVATE =
+  /^\[ROUTE\](Deleted )?(10\.|172\.(1[6-9]|2[0-9]|3[01])\.|192\.168\.|f[cd])(?!.* (table|proto kernel) )/;
 
 /** The event in a line of `ip monitor label`; continuation lines have no label. */
 export function kernelEventIn(line: string, { links, routingTables }: Watched): KernelEvent | null {
@@ -119,7 +126,9 @@ export function kernelEventIn(line: string, { links, routingTables }: Watched): 
     return lost || link === null ? { of: "tunnel", link, deleted } : null;
   }
   if (link !== null) return lost ? { of: "tunnel", link, deleted } : null;
-  return line.startsWith("[ROUTE]") && !line.includes("default ") ? null : { of: "network" };
+  if (line.startsWith("[ROUTE]Deleted ") && line.includes(` table ${ROUTED_TABLE} `)) return { of: "rules" };
+  const isRead = line.includes("default ") || TO_PRIVATE.test(line);
+  return line.startsWith("[ROUTE]") && !isRead ? null : { of: "network" };
 }
 
 /** Restarts a monitor that ends. */

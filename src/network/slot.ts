@@ -43,6 +43,9 @@ export const MAIN_SLOT = 0;
 /** As many as the bits of a mark that distinguish them can tell apart. */
 export const MOST_TUNNELS = 8;
 
+/** Behind those of the slots: the table with the routes to networks behind other routers of the LAN. */
+export const ROUTED_TABLE = FIRST_TABLE + MOST_TUNNELS;
+
 /** Of every slot, whether a tunnel has it or not. */
 export function allSlots(base: string): Slot[] {
   return Array.from({ length: MOST_TUNNELS }, (_, number) => slotOf(number, base));

@@ -13,13 +13,14 @@ const NXDOMAIN = 3;
 /** Seconds: answers must not be cached, because the tests ask again after each change. */
 const TTL = 0;
 
-/** The answer to a DNS message, or null if it is malformed; `whoami.test` resolves to the asker's address. */
+/** The answer to a DNS message, or null if it is malformed; `whoami.test`, and what is below it, resolves to the asker's address. */
 export function answerFor(message: Uint8Array, asker: string): Uint8Array | null {
   const query = decodeQuery(message);
   const question = query?.questions?.[0];
   if (query === null || question === undefined) return null;
   const name = question.name.toLowerCase();
-  const known = name === "whoami.test" ? addressOf(asker) : HOST_NAMES[name];
+  const isWhoami = /(^|\.)whoami\.test$/.test(name);
+  const known = isWhoami ? addressOf(asker) : HOST_NAMES[name];
   const desired = (query.flags ?? 0) & 0x0100;
   const answers: Answer[] = [];
   if (known?.v4 && question.type === "A") {
@@ -28,7 +29,7 @@ export function answerFor(message: Uint8Array, asker: string): Uint8Array | null
   if (known?.v6 && question.type === "AAAA") {
     answers.push({ type: "AAAA", name: question.name, ttl: TTL, data: known.v6 });
   }
-  if (name === "whoami.test" && question.type === "TXT") {
+  if (isWhoami && question.type === "TXT") {
     answers.push({ type: "TXT", name: question.name, ttl: TTL, data: asker });
   }
   return encode({

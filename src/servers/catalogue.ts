@@ -6,7 +6,7 @@ import type { Config } from "../wireguard/schema.ts";
 import { customServer } from "./custom.ts";
 import type { List } from "./lists/list.ts";
 import type { ManagedList } from "./managed.ts";
-import { isIn, MOST_ASKED, type Place, spotNamed, spread } from "./place.ts";
+import { isIn, MOST_OFFERED, type Place, spotNamed, spread } from "./place.ts";
 import { MOST_SERVERS, MOST_STORED_BYTES, sizeOf, sizeOfAll } from "./room.ts";
 import {
   type CustomServer,
@@ -95,7 +95,7 @@ export class Catalogue {
       listed.filter((each) => isIn(spot, each)),
       (each) => isMeasured(provider, each.name),
     );
-    const some = [...(all.get(true) ?? []), ...spread(all.get(false) ?? [], MOST_ASKED)];
+    const some = [...(all.get(true) ?? []), ...spread(all.get(false) ?? [], MOST_OFFERED)];
     const servers = some.map((each) => named(each.name)).filter((each) => each !== null);
     return { ...spot, name, provider, servers };
   }

@@ -20,6 +20,8 @@ export interface Place extends Spot {
 
 /** The number of a place's servers whose round trip is measured. */
 export const MOST_ASKED = 5;
+/** Those are left even if each of the other seven tunnels uses one with the same key. */
+export const MOST_OFFERED = MOST_ASKED + 7;
 
 /**
  * The country or city of that name, spelled as in the tree or as `City, Country`. A country takes precedence over a

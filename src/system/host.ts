@@ -22,6 +22,8 @@ export interface Host {
   exchange(socketPath: string, request: string): Promise<string | null>;
   /** Looks up the IPv4 and IPv6 addresses of a DNS name at `resolvers`, from UDP port `sourcePort` only. */
   lookup(name: string, resolvers: readonly string[], sourcePort: number): Promise<string[]>;
+  /** Asks a host of the LAN for its name, by multicast DNS; null if it does not tell. The text may be anything. */
+  hostName(address: string): Promise<string | null>;
   /**
    * Sends a resolver one query for each size, padded to an IP packet of so many bytes; returns the sizes that were
    * answered, whatever the answer.

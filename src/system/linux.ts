@@ -18,6 +18,7 @@ const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
 // Not needed at a start.
 const loadHttps = () => import("./https.ts");
 const loadLookup = () => import("./lookup.ts");
+const loadMdns = () => import("./mdns.ts");
 const loadPathProbe = () => import("./path-probe.ts");
 const loadResolverProbe = () => import("./resolver-probe.ts");
 /** Children do not inherit the service's environment: no settings, no secrets, and messages in English. */
@@ -179,6 +180,12 @@ export class LinuxHost implements Host {
     // A socket belongs to the namespace of the process that opens it, so the lookup runs in a program inside it.
     const answer = await this.run([...SELF_COMMAND, "lookup", name, String(sourcePort), ...resolvers]);
     return answer.split("\n").filter((line) => line !== "");
+  }
+
+  async hostName(address: string): Promise<string | null> {
+    if (this.netns === null) return (await loadMdns()).hostNameOf(address);
+    // As with a lookup.
+    return JSON.parse(await this.run([...SELF_COMMAND, "host-name", address])) as string | null;
   }
 
   async probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]> {

@@ -136,8 +136,13 @@ export class Controller {
     const kept = carriedBy(this.current);
     if (kept !== null && !network.online) this.error = outageOf(network.uplink);
     await kernel.closeOthers(links, kept);
-    if (kept !== null) return log.info(`the tunnel to ${kept.server.name} is up already: adopting it`);
     const { saved } = this;
+    if (kept !== null) {
+      // A connect or a disconnect was interrupted: what is in the kernel counts, also after the next start.
+      if (!Bun.deepEquals(this.aim, saved))
+        this.deps.savedState.saveConnection(this.aim, this.deps.name, this.deps.slot.number);
+      return log.info(`the tunnel to ${kept.server.name} is up already: adopting it`);
+    }
     const server = autoconnect && saved !== null ? known.server(saved.provider, saved.name) : null;
     if (server === null) return;
     const rival = this.deps.rivalOf(server);
@@ -297,10 +302,10 @@ export class Controller {
     );
   }
 
-  /** The servers that the tunnel has a session with, or is trying. */
+  /** The servers that the tunnel has a session with, or has chosen. */
   get servers(): readonly Server[] {
     const state = this.current;
-    const tried = "server" in state && state.name !== "failed" ? state.server : null;
+    const tried = state.name === "reconnecting" ? state.server : null;
     return [carriedBy(state)?.server, tried, this.dialled].filter((server) => server != null);
   }
 
@@ -400,11 +405,10 @@ export class Controller {
     if (state.name === "connected" && leadsTo(wanted, state.session.server)) return answer();
     const session = carriedBy(state);
     const former: Former | null = session && { session, alive: state.name === "connected" };
-    const target = this.withoutRivals(wanted);
-    const [first] = candidatesOf(target);
+    const [first] = candidatesOf(this.withoutRivals(wanted));
     if (first !== undefined) this.enter({ type: "dial", server: first });
     try {
-      this.arrive(await this.reach(target, former, signal), isPlace(wanted) ? wanted.name : undefined);
+      this.arrive(await this.reach(wanted, former, signal), isPlace(wanted) ? wanted.name : undefined);
     } catch (error) {
       this.dialled = null;
       this.error = messageOf(error);
@@ -420,7 +424,10 @@ export class Controller {
   private async reach(wanted: Target, former: Former | null, signal: AbortSignal): Promise<Session> {
     const { probe } = this.deps;
     if (!isPlace(wanted)) return this.dial(wanted, former, signal);
-    const server = await probe.nearest(wanted, former, signal);
+    const server = await probe.roundTrips.inTurn(async () => {
+      this.dialled = await probe.nearest(this.withoutRivals(wanted), former, signal);
+      return this.dialled;
+    }, signal);
     this.current = transition(this.current, { type: "dial", server });
     return this.dial(server, former, signal).catch((error) => {
       if (!signal.aborted) probe.roundTrips.forget(server);
@@ -436,7 +443,7 @@ export class Controller {
   }
 
   /** The target without the servers that another tunnel uses with the same key; throws if nothing is left. */
-  private withoutRivals(wanted: Target): Target {
+  private withoutRivals<T extends Target>(wanted: T): T {
     const { rivalOf } = this.deps;
     const servers = candidatesOf(wanted).filter((server) => rivalOf(server) === null);
     if (servers.length === 0) assertNoRival(candidatesOf(wanted).map(rivalOf)[0] ?? null);

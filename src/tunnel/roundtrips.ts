@@ -1,3 +1,4 @@
+import { Queue } from "../queue.ts";
 import type { Place } from "../servers/place.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
@@ -19,7 +20,25 @@ export class RoundTrips {
   /** When the servers of each place were last measured. */
   private readonly asked = new Map<string, number>();
 
+  private readonly choices = new Queue();
+
   constructor(private readonly clock: Pick<Host, "monotonic">) {}
+
+  /**
+   * Measures and chooses while no other tunnel does: with one key they would end each other's sessions, and they must not
+   * choose the same server. Throws the signal's reason at once while it waits.
+   */
+  async inTurn<T>(choose: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const begun = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => begun.reject(signal.reason), { once: true });
+    const chosen = this.choices.add(() => {
+      signal.throwIfAborted();
+      begun.resolve();
+      return choose();
+    });
+    await Promise.race([begun.promise, chosen]);
+    return chosen;
+  }
 
   /** Whether a fresh one is known by this name; the server behind the name may have changed. */
   has(provider: Provider, name: string): boolean {

@@ -107,7 +107,7 @@ export class SavedState {
     return savedTunnelsIn(this.values);
   }
 
-  private saveTunnel(name: string, tunnel: SavedTunnel): void {
+  saveTunnel(name: string, tunnel: SavedTunnel): void {
     this.keep(tunnelKey(name), JSON.stringify(tunnel));
   }
 

@@ -31,6 +31,7 @@ interface Deps {
   tunnels: () => readonly Tunnel[];
   /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
   onNeighbour: (neighbour: Neighbour | null) => void;
+  onOtherFirewalls: () => void;
   log: Pick<Log, "warn">;
 }
 
@@ -92,7 +93,7 @@ export class MachineSupervisor {
   private async saw(event: KernelEvent, signal: AbortSignal): Promise<void> {
     const { host, killSwitch } = this.deps;
     if (event.of === "firewall" || event.of === "rules") killSwitch.changed();
-    if (event.of === "firewall" && killSwitch.isOwnChange()) return;
+    if (event.of === "firewall" && killSwitch.isOwnChange(event.missed)) return;
     if (event.of === "tunnel") return this.tell(event, signal);
     if (this.waiting.has(event.of)) return;
     this.waiting.add(event.of);
@@ -114,6 +115,7 @@ export class MachineSupervisor {
       case "rules":
         return killSwitch.mend();
       case "other firewalls":
+        this.deps.onOtherFirewalls();
         return otherFirewalls.look(killSwitch.network);
       case "network":
         return this.checkNetwork();

@@ -35,6 +35,8 @@ export interface TunnelsDeps
   alarm: Alarm;
   /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
   onNeighbour: (neighbour: Neighbour | null) => void;
+  /** Another table than the kill switch's has changed. */
+  onOtherFirewalls: () => void;
   /** Runs the removal of a tunnel unless a device uses it; nothing can begin to use it meanwhile. */
   unlessUsed: (tunnel: string, remove: () => Promise<void>) => Promise<void>;
 }
@@ -189,14 +191,20 @@ export class Tunnels {
 
   private async end(tunnel: Tunnel): Promise<void> {
     const { name, controller } = tunnel;
+    const { savedState } = this.deps;
     const known = this.others.get(name);
     // Another request may have removed it meanwhile, and a third made a new one.
     if (known?.tunnel !== tunnel) return;
-    await controller.end();
+    // First, so that a crash leaves no tunnel without its server: the next start removes the interface of an unknown one.
+    const saved = savedState.tunnels().get(name);
+    savedState.forgetTunnel(name);
+    await controller.end().catch((error: unknown) => {
+      if (saved !== undefined) savedState.saveTunnel(name, { ...saved, connection: null });
+      throw error;
+    });
     if (this.others.get(name) !== known) return;
     known.watching.abort();
     this.others.delete(name);
-    this.deps.savedState.forgetTunnel(name);
     for (const listener of this.removalListeners) listener(name);
   }
 

@@ -23,12 +23,13 @@ const SETTINGS = {
   killswitch: "off",
   provider: "custom",
 };
+const OFFICE = { id: "10.8.0.0/24", name: "office", exit: "blocked" };
 const TV = { id: "02:00:00:00:00:20", name: "TV", exit: "amsterdam" };
 const CONTENTS = {
   created: "2026-01-02T03:04:05.006Z",
   servers: [SERVER],
   settings: SETTINGS,
-  devices: [TV],
+  devices: [TV, OFFICE],
 };
 
 test("a backup holds the servers and the settings that a restore takes, and passes its own check", () =>
@@ -36,7 +37,7 @@ test("a backup holds the servers and the settings that a restore takes, and pass
     const store = Store.open(directory, NOW);
     store.insert(SERVER);
     for (const [key, value] of Object.entries(SETTINGS)) store.write(key, value);
-    store.saveDevice(TV);
+    for (const device of [OFFICE, TV]) store.saveDevice(device);
     store.saveDevice({ id: "of a later version", name: null, exit: "blocked" });
     store.write("of a later version", "1");
     store.write("address other.example.net", "damaged");
@@ -99,6 +100,8 @@ describe("invalid contents are refused, and the message says what is wrong:", ()
       'the device "02-00-00-00-00-20" is invalid',
     ],
     ["a device with an odd exit", device({ exit: "Oslo" }), `the device "${TV.id}" is invalid`],
+    ["a prefix with host bits", device({ id: "10.8.0.1/24" }), 'the device "10.8.0.1/24" is invalid'],
+    ["a public prefix", device({ id: "203.0.113.0/24" }), 'the device "203.0.113.0/24" is invalid'],
     ["a device with an odd name", device({ name: "a\nb" }), `the device "${TV.id}" is invalid`],
     ["a device with neither", device({ name: null, exit: null }), `the device "${TV.id}" is invalid`],
     ["a device twice", { ...CONTENTS, devices: [TV, TV] }, "it contains a device twice"],

@@ -184,6 +184,52 @@ describe("the devices of a backup", () => {
   });
 });
 
+describe("the exit direct of a backup", () => {
+  const direct = { ...TV, exit: "direct" };
+  const withDirect = (devices: StoredDevice[]) => ({
+    ...contents({}, []),
+    settings: { direct: "on" },
+    devices,
+  });
+  const MAY = { ...CAREFUL, direct: true };
+
+  test("is restored only if that is permitted; otherwise the devices are named, and nothing changes", () => {
+    withStore((store) => {
+      const refusal = (who: string) =>
+        `the backup lets ${who} leave directly, outside the tunnel; nothing was changed; pass --direct to restore that too`;
+      expect(() => restoreInto(store, withDirect([direct, PHONE]), CAREFUL)).toThrow(refusal('"TV"'));
+      expect(() => restoreInto(store, withDirect([PHONE]), CAREFUL)).toThrow(refusal("devices"));
+      expect([store.devices(), store.read("direct")]).toEqual([[], null]);
+      restoreInto(store, withDirect([direct]), MAY);
+      expect([store.devices(), store.read("direct")]).toEqual([[direct], "on"]);
+      // What it allows is allowed already.
+      restoreInto(store, withDirect([direct]), CAREFUL);
+      expect(() => restoreInto(store, withDirect([{ ...PHONE, exit: "direct" }]), CAREFUL)).toThrow(
+        refusal('"Phone"'),
+      );
+    });
+  });
+
+  test("stays allowed here, where devices may have it, if the backup does not allow it", () => {
+    withStore((store) => {
+      restoreInto(store, withDirect([direct]), MAY);
+      restoreInto(store, { ...contents({}, []), devices: [PHONE] }, CAREFUL);
+      expect([store.devices(), store.read("direct")]).toEqual([[direct, PHONE], "on"]);
+    });
+  });
+
+  test("is refused in a backup that does not allow it, and as the default exit", async () => {
+    await expect(checkedContents({ ...withDirect([direct]), settings: {} })).rejects.toThrow(
+      "a device has the exit direct, which is not allowed in it",
+    );
+    const settings = { direct: "on", default_exit: "direct" };
+    await expect(checkedContents({ ...withDirect([direct]), settings })).rejects.toThrow(
+      'the setting "default_exit" is invalid',
+    );
+    expect(await checkedContents(withDirect([direct]))).toEqual(withDirect([direct]));
+  });
+});
+
 describe("the tunnels of a backup", () => {
   const leadsTo = (name: string) => ({ provider: "custom" as const, name, wanted: "Sweden", since: 1 });
   const TUNNELS = [

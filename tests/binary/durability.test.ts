@@ -1,5 +1,15 @@
+import { Database } from "bun:sqlite";
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { CUSTOM_EXAMPLE } from "../../src/http/examples.ts";
@@ -221,6 +231,36 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "with a database of a newer version the service does not start, and the kill switch is in place",
+  async () => {
+    // It leaves no log.
+    await gateway.kill("SIGTERM");
+    await lab.exec(lab.namespaces.gateway, ["nft", "flush", "ruleset"]);
+    const current = readFileSync(inside("portcullis.db"));
+    writeFileSync(inside("portcullis.db"), newer(current));
+    await expect(gateway.start()).rejects.toThrow(
+      "portcullis: The database is of a newer version of Portcullis and stays as it is.",
+    );
+    await expectTable();
+    writeFileSync(inside("portcullis.db"), current);
+    await gateway.start();
+    expect(await names()).toEqual(["after"]);
+  },
+  TIMEOUT_MS,
+);
+
+/** The database as a newer version might leave it; changed elsewhere, for SQLite looks for a file outside the mount. */
+function newer(database: Buffer): Buffer {
+  const copy = join(lab.sandbox.directory, "newer.db");
+  writeFileSync(copy, database);
+  const opened = new Database(copy);
+  opened.run("CREATE TABLE added (a)");
+  opened.run("PRAGMA user_version = 99");
+  opened.close();
+  return readFileSync(copy);
+}
 
 /** Overwrites the middle of the database; returns the result. */
 function damage(): Buffer {

@@ -58,6 +58,7 @@ test("a gateway without a tunnel has one warning, and each check says what was f
       "the kernel has its rules: what does not go into a tunnel or to the LAN is unreachable",
     ],
     ["other_rules", "Other programs' routing rules", "ok", "no other program's routing rule comes first"],
+    ["direct", "Direct devices", "ok", "no device leaves outside the tunnel"],
     ["last_change", "Kill switch: last change", "ok", "the kernel took the last change"],
     ["other_firewalls", "Other firewalls", "ok", "none drops what the LAN sends into the tunnel"],
     ["forwarding", "Forwarding", "ok", "on: the devices of the LAN are served"],
@@ -79,17 +80,30 @@ test("each part of the kill switch belongs to one check", async () => {
   const { forwardingFinding, lastChangeFinding, layerFinding, otherRulesFinding } = await import(
     "../../src/checks/killswitch.ts"
   );
-  for (const part of broken) {
-    const inspection = { stands: false, firewall: false, routing: false, parts: [part] };
+  const SERVICE = { wanted: true, runs: true };
+  // That there are direct devices breaks nothing.
+  for (const part of broken.filter(({ name }) => name !== "direct devices")) {
+    const inspection = { stands: false, firewall: false, routing: false, direct: 0, parts: [part] };
     const faults = [
-      layerFinding("firewall", inspection, true),
-      layerFinding("routing", inspection, true),
+      layerFinding("firewall", inspection, SERVICE),
+      layerFinding("routing", inspection, SERVICE),
       otherRulesFinding(inspection),
       lastChangeFinding(inspection),
       forwardingFinding(inspection),
     ].filter(({ result }) => result === "fault");
     expect({ part: part.name, faults: faults.length }).toEqual({ part: part.name, faults: 1 });
   }
+});
+
+test("devices that leave outside the tunnel are a warning that says how to end it", async () => {
+  const { directFinding } = await import("../../src/checks/killswitch.ts");
+  const inspection = { stands: true, firewall: true, routing: true, parts: [] };
+  expect(directFinding({ ...inspection, direct: 0 }).result).toBe("ok");
+  expect(directFinding({ ...inspection, direct: 2 })).toEqual({
+    result: "warning",
+    found: "2 devices leave outside the tunnel, as the operator allows",
+    advice: "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
+  });
 });
 
 test("a kill switch that another program has removed, bypassed or altered is a fault", async () => {
@@ -155,6 +169,26 @@ test("another firewall that drops what the LAN sends is a fault; rules that nft 
     found: "iptables-legacy has rules that nft does not show",
     advice: "See whether they drop what the LAN sends: sudo iptables-legacy -S FORWARD",
   });
+});
+
+test("a device that leaves outside the tunnel is counted as the kernel has it", async () => {
+  await home.graph.devices.setDirect(true);
+  await home.gateway.assignDevice("02:00:00:00:00:20", { exit: "direct" });
+  expect(await found("direct")).toEqual({
+    result: "warning",
+    found: "1 device leaves outside the tunnel, as the operator allows",
+    advice: "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
+  });
+});
+
+test("a clock behind the time that was saved is a fault, and a small correction is none", async () => {
+  const now = home.host.now();
+  home.graph.savedState.saveClock(now + 30_000);
+  expect((await found("clock"))?.result).toBe("ok");
+  home.graph.savedState.saveClock(now + 3_600_000);
+  expect((await found("clock"))?.found).toStartWith(
+    "2026-06-01 00:00 UTC, but this machine has already seen ",
+  );
 });
 
 /** Connects to a server that has a resolver in its tunnel. */
@@ -230,6 +264,18 @@ test("however many ask within five seconds, there is one run", async () => {
   expect(await home.gateway.checks()).not.toBe(first as NonNullable<typeof first>);
 });
 
+test("a run that takes long is joined, not repeated", async () => {
+  const { begun, release } = home.hold("nft -j list chains");
+  const first = home.gateway.checks();
+  await begun;
+  const before = home.host.commands.length;
+  await home.pass(6_000);
+  const second = home.gateway.checks();
+  release();
+  expect(await second).toBe(await first);
+  expect(home.host.commands.slice(before).filter((command) => command === "nft -j list chains")).toEqual([]);
+});
+
 /** Checks of the same machine, which end after a moment. */
 function hasty(tunnels: "all" | null): Checkup {
   const { graph, host } = home;
@@ -264,13 +310,19 @@ test("a check that takes too long or fails is a fault, and holds up no other", a
 });
 
 test("without a service the machine is checked all the same", async () => {
+  home.host.changeRule("del", "-4", "priority 90 unreachable");
   const { checks: all } = await hasty(null).results();
   const bad = all.filter(({ result }) => result !== "ok").map(({ id, found: what }) => [id, what]);
   expect(bad).toEqual([
-    ["service", "it does not run; what was in the kernel when it ended is still there"],
+    ["service", "it does not run; the kill switch is as the service left it"],
+    ["routing", "routing rules, IPv4: 1 of the rules 10 to 99 are missing or altered"],
     ["disk", "how much room is left is not known"],
   ]);
+  expect(all.find(({ id }) => id === "routing")?.advice).toBe(
+    "Start the service: sudo systemctl start portcullis",
+  );
   expect(all.map(({ id }) => id)).toContain("firewall");
+  expect(all.map(({ id }) => id)).not.toContain("last_change");
   expect(all.map(({ id }) => id)).not.toContain("tunnel:main");
 });
 

@@ -38,8 +38,8 @@ test("a clock that is behind keeps every server from answering", async () => {
   expect(await clockFinding(machine(JUNE), JUNE + DAY_MS)).toEqual({
     result: "fault",
     found:
-      "2026-06-01 12:30 UTC, but the last handshake was at 2026-06-02 12:30 UTC: servers refuse one from the past",
-    advice: `${SET}.`,
+      "2026-06-01 12:30 UTC, but this machine has already seen 2026-06-02 12:30 UTC: servers refuse a handshake from the past",
+    advice: `If the clock is wrong: ${SET}. If it is right, it was ahead then: connect to another server, or replace this gateway's key.`,
   });
   expect(await clockFinding(machine(0, "no"), null)).toEqual({
     result: "fault",

@@ -15,10 +15,12 @@ const NETWORK: HostNetwork = {
   uplink: "up0",
   uplinkAddresses: [ip("198.51.100.2"), ip("fe80::2")],
   addresses: [ip("192.168.7.1"), ip("198.51.100.2")],
+  resolvers: [],
   uplinkPrefixes: [],
   uplinkMtu: 1500,
   ipv6: "on",
   online: true,
+  lanRoutes: [],
   remarks: [],
 };
 
@@ -94,7 +96,7 @@ test("a LAN is there, doubtful or missing", () => {
   expect(lanFinding({ ...NETWORK, remarks: ["lan0 has 192.168.7.1/1"] })).toEqual({
     result: "warning",
     found: "lan0 (192.168.7.0/24); lan0 has 192.168.7.1/1",
-    advice: "Change what this says about the LAN.",
+    advice: "Correct what is named here.",
   });
   expect(lanFinding({ ...NETWORK, lans: [] })).toEqual({
     result: "fault",

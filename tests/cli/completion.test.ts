@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { until } from "../lab/until.ts";
 import { commandLine, run } from "./program.ts";
 
 setDefaultTimeout(60_000);
@@ -23,6 +24,7 @@ case "$*" in
 "tunnels --names") printf '%s\\n' main tv ;;
 "devices --names") printf '%s\\n' 02:00:00:00:00:20 'living room' ;;
 "devices --exits") printf '%s\\n' main blocked ;;
+*) printf '%s|' "$@" >${folder}/ran.part; mv ${folder}/ran.part ${folder}/ran ;;
 esac
 `,
   );
@@ -36,7 +38,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** What bash offers for a line, given as its words. */
 function bash(...words: string[]): string[] {
-  const script = `source ${folder}/bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _portcullis 2>/dev/null
+  const script = `source ${folder}/bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE=$*; _portcullis 2>/dev/null
     for each in "\${COMPREPLY[@]}"; do printf '%s\\n' "$each"; done`;
   const env = { PATH: `${folder}:${process.env.PATH}`, LC_ALL: "C.UTF-8" };
   const { stdout } = Bun.spawnSync(["bash", "-c", script, "bash", "portcullis", ...words], {
@@ -79,13 +81,62 @@ test("bash completes servers by name, quoted, except names that look like option
 
 test("bash completes each place of a command by itself, whatever options come before it", () => {
   expect(bash("device", "liv")).toEqual(["living\\ room"]);
-  expect(bash("device", "living\\ room", "")).toEqual(["exit", "name"]);
+  expect(bash("device", "living\\ room", "")).toEqual(["exit", "name", "forget"]);
   expect(bash("device", "--url", "name", "tv", "na")).toEqual(["name"]);
   expect(bash("device", "--json", "tv", "exit", "")).toEqual(["main", "blocked"]);
   expect(bash("default-exit", "b")).toEqual(["blocked"]);
   // The same places are offered again.
   expect(bash("connect", "se-1", "se")).toEqual(["se-1"]);
   expect(bash("--version", "device", "tv", "n")).toEqual(["name"]);
+});
+
+const INTERACTIVE: Record<(typeof SHELLS)[number], () => string[]> = {
+  bash: () => ["bash", "--noprofile", "--rcfile", join(folder, "bash"), "-i"],
+  zsh: () => {
+    writeFileSync(join(folder, ".zshrc"), `autoload -U compinit && compinit -D -u && source ${folder}/zsh\n`);
+    return ["zsh", "-d", "-i"];
+  },
+  fish: () => ["fish", "--no-config", "-i", "-C", `source ${folder}/fish`],
+};
+
+describe.each(SHELLS)("at a terminal with %s", (shell) => {
+  test.skipIf(Bun.which(shell) === null).each([
+    ["portcullis device 02:\texi\tbl\t", "device|02:00:00:00:00:20|exit|blocked|"],
+    ["portcullis device 02:00:00:00:00:20 exi\tbl\t", "device|02:00:00:00:00:20|exit|blocked|"],
+    ["portcullis device liv\tfor\t", "device|living room|forget|"],
+    ["portcullis tunnel t\tconn\tse\t--pro\tcus\t", "tunnel|tv|connect|se-1|--provider|custom|"],
+    ["portcullis default-exit --url http://a:1 bl\t", "default-exit|--url|http://a:1|blocked|"],
+  ])("%j runs what it completes", async (keys, ran) => {
+    rmSync(join(folder, "ran"), { force: true });
+    let screen = "";
+    const child = Bun.spawn(INTERACTIVE[shell](), {
+      cwd: folder,
+      env: {
+        PATH: `${folder}:${process.env.PATH}`,
+        HOME: folder,
+        ZDOTDIR: folder,
+        TERM: "xterm",
+        LC_ALL: "C.UTF-8",
+      },
+      terminal: {
+        cols: 200,
+        rows: 50,
+        data: (_, bytes) => {
+          screen += new TextDecoder().decode(bytes);
+        },
+      },
+    });
+    try {
+      // A shell may discard what is typed before its first prompt.
+      await until(() => /[$#%>] /.test(screen));
+      child.terminal?.write(`${keys}\r`);
+      await until(() => existsSync(join(folder, "ran")));
+      expect(readFileSync(join(folder, "ran"), "utf8")).toBe(ran);
+    } finally {
+      child.kill("SIGKILL");
+      await child.exited;
+    }
+  });
 });
 
 test("each command and option is in the script of every shell", async () => {
@@ -124,7 +175,7 @@ test.skipIf(Bun.which("fish") === null)("fish completes as bash does", () => {
   expect(complete("portcullis tunnel ").toSorted()).toEqual(["main", "tv"]);
   expect(complete("portcullis tunnel tv ").toSorted()).toEqual(["connect", "disconnect", "remove"]);
   expect(complete("portcullis tunnel tv connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
-  expect(complete("portcullis device --url x tv ").toSorted()).toEqual(["exit", "name"]);
+  expect(complete("portcullis device --url x tv ").toSorted()).toEqual(["exit", "forget", "name"]);
   expect(complete("portcullis device tv exit ").toSorted()).toEqual(["blocked", "main"]);
   expect(complete("portcullis device liv")).toEqual(["living room"]);
   expect(complete("portcullis connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());

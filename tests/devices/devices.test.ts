@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { mustParsePrefix } from "../../src/address.ts";
-import { MOST_ASSIGNED } from "../../src/devices/assignments.ts";
+import { MOST_ASSIGNED, MOST_PREFIXES } from "../../src/devices/assignments.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import { MOST_STRANGERS, SILENT_MS } from "../../src/devices/neighbourhood.ts";
 import type { DeviceUpdate } from "../../src/devices/schema.ts";
@@ -33,6 +33,8 @@ class World {
   readonly alerts: string[] = [];
   readonly parts: PolicyPart[] = [];
   tunnels = ["main", "amsterdam"];
+  /** Where networks behind other routers are. */
+  readonly ways: Record<string, { interfaces: string[]; rival: string | null }> = {};
   /** What the kill switch does before it answers. */
   load: () => Promise<void> = async () => {};
   readonly stopping = new AbortController();
@@ -57,6 +59,7 @@ class World {
           parts.push(part);
           await this.load();
         },
+        wayTo: (prefix) => this.ways[prefix] ?? { interfaces: [], rival: null },
       },
       tunnelNames: () => this.tunnels,
       publish: (update) => told.push(update),
@@ -68,7 +71,7 @@ class World {
   /** As the service starts. */
   async start(): Promise<void> {
     await this.devices.load();
-    this.devices.lanIs([LAN0]);
+    this.devices.lanIs([LAN0], "up0");
     const { host, devices, stopping } = this;
     const onNeighbour: KernelListener["onNeighbour"] = (neighbour) => devices.saw(neighbour);
     watchKernel(host, WATCHED, { onEvent: () => {}, onWatching: () => {}, onNeighbour }, stopping.signal);
@@ -106,6 +109,8 @@ test("a device appears with its first packet, and listeners are told once", asyn
     assigned: false,
     online: true,
     seen_at: "2026-01-01T00:00:01.000Z",
+    rx_bytes: 0,
+    tx_bytes: 0,
   });
   await world.host.pass(1_000);
   for (const state of ["REACHABLE", "PROBE", "REACHABLE"] as const)
@@ -118,7 +123,7 @@ test("neighbours on the uplink are not devices, until it becomes the LAN", async
   world.host.setNeighbour("198.51.100.1", "up0", PHONE, "REACHABLE");
   await world.host.pass(1_000);
   expect((await world.devices.list()).devices).toEqual([]);
-  world.devices.lanIs([LAN0, { interface: "up0", prefixes: [] }]);
+  world.devices.lanIs([LAN0, { interface: "up0", prefixes: [] }], "up0");
   await world.host.pass(1_000);
   expect(world.told).toEqual([{ id: PHONE, name: "", exit: "main", online: true }]);
 });
@@ -163,6 +168,12 @@ test("a table that cannot be read is logged, and read again after the next gap",
   expect(await world.row(PHONE)).toMatchObject({ online: true });
 });
 
+test("Pi-hole's leases give names too", async () => {
+  world.host.files.set("/etc/pihole/dhcp.leases", `1767229200 ${TV} 192.168.7.20 living-room 01:${TV}\n`);
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  expect(await world.row(TV)).toMatchObject({ name: "living-room" });
+});
+
 test("a name comes from the person, else from the DHCP lease", async () => {
   world.host.files.set(
     LEASES,
@@ -188,6 +199,44 @@ test("a name comes from the person, else from the DHCP lease", async () => {
   expect(await names()).toEqual(["living-room", "", ""]);
 });
 
+test("a nameless device is asked for its name once it is there, then once an hour, and a person's name comes first", async () => {
+  world.host.setNeighbour("fe80::20", "lan0", TV, "STALE");
+  world.host.setNeighbour("2001:db8::20", "lan0", TV, "STALE");
+  const asked: string[] = [];
+  world.host.onEvent = (event) => void (event.startsWith("host name") && asked.push(event));
+  await world.host.pass(10_000);
+  // These are not addresses of the LAN.
+  expect(asked).toEqual([]);
+  world.host.hostNames.set("192.168.7.20", "living-room");
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  await world.host.pass(10_000);
+  expect(asked).toEqual(["host name 192.168.7.20"]);
+  expect(world.told.at(-1)).toEqual({ id: TV, name: "living-room", exit: "main", online: true });
+  world.host.hostNames.set("192.168.7.20", "a\nb");
+  for (let minute = 0; minute < 61; minute += 1) {
+    world.host.setNeighbour("192.168.7.20", "lan0", TV, "REACHABLE");
+    await world.host.pass(60_000);
+  }
+  expect(asked).toHaveLength(2);
+  expect(await world.row(TV)).toMatchObject({ name: "living-room" });
+  await world.devices.assign(TV, { name: "TV" });
+  expect(await world.row(TV)).toMatchObject({ name: "TV" });
+});
+
+test("however many devices someone invents, one is asked every two seconds", async () => {
+  let asked = 0;
+  world.host.onEvent = (event) => void (event.startsWith("host name") && asked++);
+  for (let number = 0; number < 200; number += 1)
+    world.host.setNeighbour(
+      `192.168.7.${number + 1}`,
+      "lan0",
+      `02:00:00:00:01:${(256 + number).toString(16).slice(1)}`,
+      "STALE",
+    );
+  await world.host.pass(20_000);
+  expect(asked).toBe(10);
+});
+
 test("a device is assigned before it was ever seen, and keeps name and exit across a restart", async () => {
   await world.devices.assign("02-00-00-00-00-20", { name: "TV", exit: "amsterdam" });
   await world.devices.assign(PHONE, { exit: "blocked" });
@@ -197,6 +246,7 @@ test("a device is assigned before it was ever seen, and keeps name and exit acro
       { id: TV, exit: { to: "tunnel", name: "amsterdam" } },
       { id: PHONE, exit: { to: "blocked" } },
     ],
+    routed: [],
     defaultExit: { to: "blocked" },
   };
   expect(world.parts.at(-1)).toEqual(expected as PolicyPart);
@@ -216,7 +266,10 @@ test("a device is assigned before it was ever seen, and keeps name and exit acro
   expect(world.parts.at(-1)).toEqual(expected as PolicyPart);
 });
 
-const UNSEEN = { addresses: [], interface: null, assigned: true, online: false, seen_at: null };
+const UNSEEN = {
+  ...{ addresses: [], interface: null, assigned: true, online: false, seen_at: null },
+  ...{ rx_bytes: 0, tx_bytes: 0 },
+};
 
 test("name and exit change each alone; without either the device has the default exit again", async () => {
   await world.devices.assign(TV, { exit: "amsterdam" });
@@ -228,7 +281,11 @@ test("name and exit change each alone; without either the device has the default
   expect(await world.row(TV)).toMatchObject({ name: "TV", exit: "main", assigned: true });
   await world.devices.forget(TV);
   expect(await world.row(TV)).toBeUndefined();
-  expect(world.parts.at(-1)).toEqual({ devices: [], defaultExit: { to: "tunnel", name: "main" } });
+  expect(world.parts.at(-1)).toEqual({
+    devices: [],
+    routed: [],
+    defaultExit: { to: "tunnel", name: "main" },
+  });
   expect(world.store.devices()).toEqual([]);
   await world.host.pass(1_000);
   expect(world.told).toEqual([]);
@@ -302,7 +359,10 @@ test("changes at once are made one after another", async () => {
 });
 
 const NO_TUNNEL = "exit: there is no such tunnel; the exits are main, amsterdam, blocked";
-const NO_MAC = "id: must be a MAC address, such as 02:00:00:00:00:20";
+const NO_ID =
+  "id: must be a MAC address, such as 02:00:00:00:00:20, or a prefix behind another router of the LAN, such as 10.8.0.0/24";
+const NOT_PRIVATE =
+  "id: a prefix behind another router must be private address space (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7)";
 
 const NOT_DIRECT =
   "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on";
@@ -316,8 +376,16 @@ test.each([
   [TV, { exit: "direct" }, refusal("forbidden", NOT_DIRECT)],
   [TV, { name: "a\nb" }, refusal("bad_request", "name: contains a control character")],
   [TV, { name: "TV", exit: "oslo" }, refusal("not_found", NO_TUNNEL)],
-  ["tv", { name: "TV" }, refusal("bad_request", NO_MAC)],
-  ["10.1.0.0/16", { name: "TV" }, refusal("bad_request", NO_MAC)],
+  ["tv", { name: "TV" }, refusal("bad_request", NO_ID)],
+  ["10.1.0.0/33", { name: "TV" }, refusal("bad_request", NO_ID)],
+  ["10.8.0.1/24", { name: "TV" }, refusal("bad_request", "id: has host bits; the network is 10.8.0.0/24")],
+  ["203.0.113.0/24", { name: "TV" }, refusal("bad_request", NOT_PRIVATE)],
+  ["0.0.0.0/0", { name: "TV" }, refusal("bad_request", NOT_PRIVATE)],
+  ["172.16.0.0/11", { name: "TV" }, refusal("bad_request", "id: has host bits; the network is 172.0.0.0/11")],
+  ["10.0.0.0/7", { name: "TV" }, refusal("bad_request", NOT_PRIVATE)],
+  ["2001:db8::/32", { name: "TV" }, refusal("bad_request", NOT_PRIVATE)],
+  ["fe80::/64", { name: "TV" }, refusal("bad_request", NOT_PRIVATE)],
+  ["169.254.7.0/24", { name: "TV" }, refusal("bad_request", NOT_PRIVATE)],
 ])("to give %s %j is refused", async (id, given, error) => {
   await expect(world.devices.assign(id, given)).rejects.toThrow(error);
   await world.host.pass(0);
@@ -388,8 +456,73 @@ test("whatever the database says, an exit that is unknown or not allowed means b
       { id: TV, exit: { to: "blocked" } },
       { id: PHONE, exit: { to: "blocked" } },
     ],
+    routed: [{ prefix: mustParsePrefix("10.1.0.0/16"), exit: { to: "tunnel", name: "main" } }],
     defaultExit: { to: "blocked" },
   });
+});
+
+const OFFICE = "10.8.0.0/24";
+
+test("a network behind another router is assigned before a route leads to it, and is found once it sends", async () => {
+  await world.devices.assign(OFFICE, { name: "office", exit: "amsterdam" });
+  await world.devices.assign("10.8.0.5", { exit: "blocked" });
+  await world.devices.assign("fd08:0::/64", { name: "office 6" });
+  expect(world.parts.at(-1)?.routed).toEqual([
+    { prefix: mustParsePrefix(OFFICE), exit: { to: "tunnel", name: "amsterdam" } },
+    { prefix: mustParsePrefix("10.8.0.5/32"), exit: { to: "blocked" } },
+    { prefix: mustParsePrefix("fd08::/64"), exit: { to: "tunnel", name: "main" } },
+  ]);
+  expect(await world.row(OFFICE)).toEqual({
+    ...{ ...UNSEEN, id: OFFICE, name: "office", exit: "amsterdam" },
+  });
+  await world.host.pass(1_000);
+  world.told.length = 0;
+  world.ways[OFFICE] = { interfaces: ["lan0"], rival: null };
+  world.host.carry("sent_4", "10.8.0.9", 70, 86_398);
+  world.host.carry("received_4", "10.8.0.9", 30);
+  // The most specific prefix has it.
+  world.host.carry("sent_4", "10.8.0.5", 5);
+  await world.host.pass(15_000);
+  expect(world.told).toEqual([{ id: OFFICE, name: "office", exit: "amsterdam", online: true }]);
+  const row = await world.row(OFFICE);
+  expect(row).toMatchObject({ interface: "lan0", online: true, rx_bytes: 30, tx_bytes: 70 });
+  expect(row?.addresses).toEqual(["10.8.0.5", "10.8.0.9"]);
+  expect(await world.row("10.8.0.5/32")).toMatchObject({ online: false, tx_bytes: 5 });
+  delete world.ways[OFFICE];
+  await world.host.pass(16_000);
+  expect(world.told.at(-1)).toEqual({ id: OFFICE, name: "office", exit: "amsterdam", online: false });
+});
+
+test("a network that something else has addresses of is refused, and so is one too many", async () => {
+  world.ways[OFFICE] = { interfaces: [], rival: "the LAN's own 10.8.0.0/16 on lan0" };
+  await expect(world.devices.assign(OFFICE, { exit: "main" })).rejects.toThrow(
+    refusal(
+      "bad_request",
+      "id: 10.8.0.0/24 overlaps the LAN's own 10.8.0.0/16 on lan0; a prefix is for what is behind another router of the LAN",
+    ),
+  );
+  for (let number = 0; number < MOST_PREFIXES; number += 1)
+    await world.devices.assign(`10.9.${number}.0/24`, { exit: "main" });
+  await expect(world.devices.assign("10.10.0.0/24", { exit: "main" })).rejects.toThrow(
+    "id: 32 prefixes have a name or an exit already, which is the most; remove one first",
+  );
+});
+
+test("a network is never direct, whatever the database says", async () => {
+  await world.devices.setDirect(true);
+  await expect(world.devices.assign(OFFICE, { exit: "direct" })).rejects.toThrow(
+    refusal("bad_request", "exit: direct is for single devices, by MAC address, not for a prefix"),
+  );
+  world.store.saveDevice({ id: OFFICE, name: null, exit: "direct" });
+  await world.devices.load();
+  expect(world.parts.at(-1)?.routed).toEqual([{ prefix: mustParsePrefix(OFFICE), exit: { to: "blocked" } }]);
+});
+
+test("a tunnel that a network uses is not removed", async () => {
+  await world.devices.assign(OFFICE, { name: "office", exit: "amsterdam" });
+  await expect(world.devices.unlessUsed("amsterdam", async () => {})).rejects.toThrow(
+    "name: amsterdam is the exit of office (10.8.0.0/24); choose another exit for them first",
+  );
 });
 
 test("the devices are counted by exit", async () => {
@@ -420,7 +553,11 @@ describe("the exit direct", () => {
     const changes = world.parts.length;
     expect(await world.devices.setDirect(false)).toEqual({ allowed: false, devices: [] });
     expect(world.parts.length).toBe(changes + 1);
-    expect(world.parts.at(-1)).toEqual({ devices: [], defaultExit: { to: "tunnel", name: "main" } });
+    expect(world.parts.at(-1)).toEqual({
+      devices: [],
+      routed: [],
+      defaultExit: { to: "tunnel", name: "main" },
+    });
     expect(world.store.devices()).toEqual([{ id: TV, name: "TV", exit: null }]);
     expect(world.store.read("direct")).toBeNull();
     await expect(world.devices.assign(TV, { exit: "direct" })).rejects.toThrow(

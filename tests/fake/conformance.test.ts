@@ -131,8 +131,10 @@ describe("links, addresses and routes", () => {
     const show = async () => {
       for (const what of ["link show", "address show", "address show dev up0"])
         await both.play(`ip -j ${what}`);
-      for (const family of FAMILIES) await both.play(`ip -j ${family} route show default`);
-      await both.ask((host) => hostNetworkOf(host, settingsFrom({ interface: both.link })));
+      for (const family of FAMILIES) await both.play(`ip -j ${family} route show`);
+      // Only the real machine has a file of resolvers.
+      const settings = settingsFrom({ interface: both.link });
+      await both.ask(async (host) => ({ ...(await hostNetworkOf(host, settings)), resolvers: [] }));
     };
     await show();
     await both.plug(false);

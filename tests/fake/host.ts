@@ -36,6 +36,8 @@ export class FakeHost implements Host, Internet {
   readonly silent = new Set<string>();
   readonly roundTrips = new Map<string, number>();
   readonly names = new Map<string, string[]>();
+  /** What hosts of the LAN say that they are called, by address. */
+  readonly hostNames = new Map<string, string>();
   /** Resolvers that answer, and the longest packets that reach them, in bytes. */
   readonly resolvers = new Map<string, number>();
   /** Hosts that answer echo requests, and the longest packets that reach them, in bytes. */
@@ -123,6 +125,11 @@ export class FakeHost implements Host, Internet {
     return this.wireguard.exchange(name, request);
   }
 
+  async hostName(address: string): Promise<string | null> {
+    this.onEvent(`host name ${address}`);
+    return this.hostNames.get(address) ?? null;
+  }
+
   async lookup(name: string): Promise<string[]> {
     this.onEvent(`lookup ${name}`);
     const addresses = this.names.get(name);
@@ -192,6 +199,21 @@ export class FakeHost implements Host, Internet {
   /** The text of `table inet portcullis`, or null where there is none. */
   get table(): string | null {
     return this.nftables.table;
+  }
+
+  /** The gateway has forwarded so much for an address of the LAN. */
+  carry(...counted: Parameters<Nftables["carry"]>): void {
+    this.nftables.carry(...counted);
+  }
+
+  /** An address has been silent for a day. */
+  expire(set: string, address: string): void {
+    this.nftables.expire(set, address);
+  }
+
+  /** Another program removes the counters' table. */
+  removeCounters(): void {
+    this.nftables.removeCounters();
   }
 
   /** Another program removes the firewall's table. */

@@ -52,7 +52,7 @@ export class Iproute2 {
       fail("Address family not supported by protocol");
     }
     const show =
-      /^ip -j (-4|-6) (rule show|route show default|route show table 2055[6-9]|route show table 2056[0-3])$/.exec(
+      /^ip -j (-4|-6) (rule show|route show|route show default|route show table 2055[6-9]|route show table 2056[0-3])$/.exec(
         command,
       );
     if (show) return JSON.stringify(this.shown(show[1] as Family, show[2] ?? ""));
@@ -147,7 +147,8 @@ export class Iproute2 {
 
   private shown(family: Family, what: string): unknown[] {
     if (what === "rule show") return this.shownRules(family);
-    if (what === "route show default") return family === "-4" ? this.defaultRoutes() : [];
+    if (what === "route show" || what === "route show default")
+      return family === "-4" ? this.defaultRoutes() : [];
     const table = Number(what.split(" ").at(-1));
     if (!this.tabled.has(`${family} ${table}`)) fail("FIB table does not exist");
     return [...this.table(table)]

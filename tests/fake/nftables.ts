@@ -1,4 +1,5 @@
 import { chainsListed, isSet } from "../../src/killswitch/listing.ts";
+import { COUNTERS_TABLE } from "../../src/network/counters.ts";
 import { fail, unknown } from "./refusal.ts";
 
 /** What a test decides of `nft`, and who hears `nft monitor`. */
@@ -16,11 +17,18 @@ export class Nftables {
   readonly tables: (string | null)[] = [];
   /** Tables of other programs, as nft lists them, by family and name: `ip filter`. */
   private readonly others = new Map<string, string>();
+  /** What the counters' table has counted: seconds until each element ends, and bytes, by set and address. */
+  private counters: { handle: number; elements: Map<string, { expires: number; bytes: number }> } | null =
+    null;
+  private handle = 0;
 
   constructor(private readonly machine: Machine) {}
 
   run(command: string, stdin: string): string {
     if (command === "nft -e -s -n -f -") return this.load(stdin);
+    if (command === "nft -f -" && stdin.startsWith(`add table ${COUNTERS_TABLE}\n`))
+      return this.loadCounters(stdin);
+    if (command === `nft -j list table ${COUNTERS_TABLE}`) return this.countersJson();
     if (command === "nft -f -") return this.changeElements(stdin);
     if (command === "nft -s -n list table inet portcullis") return this.table ?? missing();
     if (command === "nft -j list chains") {
@@ -29,6 +37,39 @@ export class Nftables {
     }
     const [, other] = /^nft -s list table (\S+ \S+)$/.exec(command) ?? [];
     return other === undefined ? unknown(command) : (this.others.get(other) ?? missing());
+  }
+
+  /** The gateway has forwarded so much for an address of the LAN. */
+  carry(set: string, address: string, bytes: number, expires = 86_400): void {
+    const { elements } = this.counters ?? missing();
+    const key = `${set} ${address}`;
+    elements.set(key, { expires, bytes: bytes + (elements.get(key)?.bytes ?? 0) });
+  }
+
+  /** An address has been silent for a day. */
+  expire(set: string, address: string): void {
+    this.counters?.elements.delete(`${set} ${address}`);
+  }
+
+  removeCounters(): void {
+    this.counters = null;
+    this.tell(`delete table ${COUNTERS_TABLE}`);
+  }
+
+  private loadCounters(text: string): string {
+    if (text.includes(`\ndelete table ${COUNTERS_TABLE}\n`)) this.counters = null;
+    this.counters ??= { handle: ++this.handle, elements: new Map() };
+    this.tell(`add table ${COUNTERS_TABLE}`);
+    return "";
+  }
+
+  private countersJson(): string {
+    const { handle, elements } = this.counters ?? missing();
+    const nftables = [...elements].map(([key, { expires, bytes }]) => {
+      const [name, val] = key.split(" ");
+      return { set: { name, elem: [{ elem: { val, expires, counter: { packets: 1, bytes } } }] } };
+    });
+    return JSON.stringify({ nftables: [{ metainfo: {} }, { table: { handle } }, ...nftables] });
   }
 
   /** Another program removes the firewall's table. */
@@ -81,7 +122,7 @@ export class Nftables {
       const [, verb, set, words = ""] =
         /^(add|delete) element inet portcullis (\S+) \{ (.*) \}$/.exec(line) ?? unknown(line);
       const block = new RegExp(
-        `( {2}set ${set} \\{\n {4}type(?:of)? .+\n)(?: {4}elements = \\{ (.*) \\}\n)?`,
+        `( {2}(?:set|map) ${set} \\{\n {4}type(?:of)? .+\n)(?: {4}elements = \\{ (.*) \\}\n)?`,
       );
       const [whole, head, listed = ""] = block.exec(table) ?? missing();
       const elements = new Set(listed === "" ? [] : listed.split(", "));

@@ -47,6 +47,8 @@ test("GET /api/devices answers the devices of the LAN", async () => {
       assigned: false,
       online: true,
       seen_at: "2023-11-14T22:13:21.250Z",
+      rx_bytes: 0,
+      tx_bytes: 0,
     },
   ]);
 });
@@ -65,26 +67,39 @@ test("PUT /api/devices/{id} names a device, also one that was never seen; DELETE
   ]);
 });
 
-const NO_MAC = "id: must be a MAC address, such as 02:00:00:00:00:20";
-const ENCODED = "the path holds an encoded slash (%2F), which no name has";
+const NO_ID =
+  "id: must be a MAC address, such as 02:00:00:00:00:20, or a prefix behind another router of the LAN, such as 10.8.0.0/24";
+const OVERLAP =
+  "id: 192.168.7.0/25 overlaps the LAN's own 192.168.7.0/24 on lan0; a prefix is for what is behind another router of the LAN";
 
 test.each([
-  ["tv", 400, NO_MAC],
-  ["10.0.0.1", 400, NO_MAC],
+  ["tv", 400, NO_ID],
   ["10.0.0.0/8", 404, "not found: PUT /api/devices/10.0.0.0/8"],
-  ["10.0.0.0%2f8", 400, ENCODED],
-  ["..", 400, NO_MAC],
-  ["%2e%2e", 400, NO_MAC],
-  ["%00", 400, NO_MAC],
-  ["a%2fb", 400, ENCODED],
-  ["..%2f..", 400, ENCODED],
-  ["__proto__", 400, NO_MAC],
+  ["192.168.7.0%2f25", 400, OVERLAP],
+  ["192.168.7.9", 400, OVERLAP.replace("7.0/25", "7.9/32")],
+  ["..", 400, NO_ID],
+  ["%2e%2e", 400, NO_ID],
+  ["%00", 400, NO_ID],
+  ["a%2fb", 400, NO_ID],
+  ["..%2f..", 400, NO_ID],
+  ["__proto__", 400, NO_ID],
   ["", 404, "not found: PUT /api/devices/"],
 ])("PUT /api/devices/%s is refused with %i", async (path, status, error) => {
   expect(outcome(await put(`/api/devices/${path}`, { name: "x" }))).toEqual([
     status,
     JSON.stringify({ success: false, error }),
   ]);
+});
+
+test("PUT and DELETE take a prefix with an encoded slash, or an address alone", async () => {
+  expect((await put("/api/devices/10.8.0.0%2F24", { name: "office" })).status).toBe(200);
+  expect((await put("/api/devices/FD08::5", { exit: "blocked" })).status).toBe(200);
+  expect((await list()).devices).toMatchObject([
+    { id: "10.8.0.0/24", name: "office", exit: "main", assigned: false, online: false },
+    { id: "fd08::5/128", name: "", exit: "blocked", assigned: true, online: false },
+  ]);
+  expect((await home.send("DELETE", "/api/devices/10.8.0.0%2F24")).status).toBe(200);
+  expect((await list()).devices).toHaveLength(1);
 });
 
 test.each([

@@ -15,6 +15,7 @@ export const ONE_CABLE: Machine = {
     ipv6: "on",
     resolvers: [],
     online: true,
+    lanRoutes: [],
     remarks: [],
   },
   wireguard: "kernel",

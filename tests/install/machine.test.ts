@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { forwardersOn } from "../../src/install/forwarders.ts";
 import { isOnLan, machineOf } from "../../src/install/machine.ts";
 import { droppingChains } from "../../src/killswitch/table.ts";
+import { loadCounters } from "../../src/network/counters.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { needsRoot } from "../fast.ts";
@@ -42,6 +43,7 @@ needsRoot.describe("on a machine", () => {
     await load("add chain inet filter forward { type filter hook forward priority 0; }");
     await load("add chain inet portcullis forward { type filter hook forward priority 0; }");
     await load("add rule inet portcullis forward accept");
+    await loadCounters(host, { lans: ["eth7"], uplink: null });
     await ip("link", "add", "portcullis0", "type", "veth", "peer", "name", "eth7");
     expect(await found()).toEqual([]);
     await load("add rule inet filter forward accept");

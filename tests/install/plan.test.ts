@@ -70,7 +70,7 @@ test("an uninstallation undoes everything, the tunnel first and then the kill sw
     remains: {
       units: ["portcullis.service", "portcullis-killswitch.service"],
       network: ["portcullis0"],
-      table: true,
+      tables: ["inet portcullis", "inet portcullis_traffic"],
       rules: rulesFor(ONE_CABLE.network),
     },
     forwarders: [],
@@ -82,7 +82,7 @@ test("an uninstallation undoes everything, the tunnel first and then the kill sw
 test("forwarding stays on if another program needs it, and the message says how to turn it off", () => {
   const sysctlsBefore =
     "net/ipv4/conf/eth0/send_redirects = 1\nnet/ipv4/ip_forward = 0\nnet/ipv6/conf/all/forwarding = 0\n";
-  const remains = { units: [], network: [], table: false, rules: [] };
+  const remains = { units: [], network: [], tables: [], rules: [] };
   const removal = (forwarders: string[], before = sysctlsBefore) => ({
     machine: { sysctlsBefore: before },
     remains,
@@ -102,7 +102,7 @@ test("forwarding stays on if another program needs it, and the message says how 
 });
 
 test("an uninstallation that keeps the state removes no file with servers, keys or settings", () => {
-  const remains = { units: [], network: [], table: false, rules: [] };
+  const remains = { units: [], network: [], tables: [], rules: [] };
   const kept = textOf(
     uninstallPlan({ machine: { sysctlsBefore: null }, remains, forwarders: [], keepState: true }),
   );
@@ -114,7 +114,7 @@ test("an uninstallation that keeps the state removes no file with servers, keys 
 test("an uninstallation removes every file that an installation creates", () => {
   const given: Given = { managedKeyFile: "/home/pi/key", managedList: "/home/pi/list" };
   const made = plan(ONE_CABLE, given).flatMap((step) => ("path" in step ? [step.path] : []));
-  const remains = { units: [], network: [], table: false, rules: [] };
+  const remains = { units: [], network: [], tables: [], rules: [] };
   const removed = uninstallPlan({
     machine: { sysctlsBefore: null },
     remains,

@@ -29,7 +29,12 @@ class Machine extends FakeHost {
 }
 
 function takenBack(machine: Machine): Promise<void> {
-  const remains = { units: ["portcullis.service"], network: ["portcullis0"], table: true, rules: [] };
+  const remains = {
+    units: ["portcullis.service"],
+    network: ["portcullis0"],
+    tables: ["inet portcullis"],
+    rules: [],
+  };
   const removal = { machine: { sysctlsBefore: null }, remains, forwarders: [], keepState: true };
   return takeBack(removal, "portcullis", { host: machine, root, say: () => {} });
 }

@@ -1,13 +1,18 @@
 import {
   type AssignedDevice,
   blocked,
+  type DefaultExit,
   type Exemption,
+  type Exit,
   type FirewallTunnel,
   type Lookup,
+  mergedPolicy,
   type Policy,
+  type PolicyPart,
 } from "../../src/killswitch/policy.ts";
 import { parseMac } from "../../src/mac.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
+import type { LanRoute } from "../../src/network/lan-routes.ts";
 import { cidr, cidrs, ip, ips } from "../fake/address.ts";
 
 export const FIRST: FirewallTunnel = {
@@ -62,8 +67,16 @@ export const NETWORK: HostNetwork = {
   ipv6: "on",
   resolvers: ips("192.168.8.1", "192.168.8.2", "192.168.7.53", "fd00:8::1", "fe80::1"),
   online: true,
+  lanRoutes: [],
   remarks: [],
 };
+
+/** By a router of the LAN; one route is to a part of what another leads to. */
+export const LAN_ROUTES: LanRoute[] = [
+  { prefix: cidr("10.8.0.0/16"), via: ip("192.168.7.20"), interface: "lan0" },
+  { prefix: cidr("10.8.7.128/25"), via: ip("192.168.7.21"), interface: "lan0" },
+  { prefix: cidr("fd08::/48"), via: ip("fe80::20"), interface: "lan0" },
+];
 
 const BLOCKED: Policy = blocked(NETWORK);
 
@@ -85,6 +98,26 @@ export const POLICIES = {
       assigned("02:00:00:00:00:04", "berlin"),
     ],
   },
+  /** Networks behind another router of the LAN: one in a part of another, and one that no route leads to. */
+  routed: mergedPolicy(
+    new Map<string, PolicyPart>([
+      ["main", { endpoints: [FIRST], carrying: [FIRST] }],
+      ["amsterdam", { endpoints: [FURTHER], carrying: [FURTHER] }],
+      [
+        "DEVICES",
+        {
+          devices: [assigned("02:00:00:00:00:02", "main")],
+          routed: [
+            { prefix: cidr("10.8.0.0/16"), exit: defaultExitTo("amsterdam") },
+            { prefix: cidr("10.8.7.0/24"), exit: defaultExitTo("blocked") },
+            { prefix: cidr("fd08::/64"), exit: defaultExitTo("main") },
+            { prefix: cidr("10.9.0.0/16"), exit: defaultExitTo("main") },
+          ],
+        },
+      ],
+    ]),
+    { ...NETWORK, lanRoutes: LAN_ROUTES },
+  ),
   /** Two direct devices, one on a tunnel. */
   direct: {
     ...BLOCKED,
@@ -127,10 +160,18 @@ export const POLICIES = {
   bare: { ...BLOCKED, lans: [], uplink: null, uplinkPrefixes: [] },
 } satisfies Record<string, Policy>;
 
+function exitTo(name: string): Exit {
+  return name === "direct" ? { to: "direct" } : defaultExitTo(name);
+}
+
+function defaultExitTo(name: string): DefaultExit {
+  return name === "blocked" ? { to: "blocked" } : { to: "tunnel", name };
+}
+
 export function assigned(mac: string, exit: string): AssignedDevice {
   return {
     id: parseMac(mac) ?? fail(mac),
-    exit: exit === "blocked" || exit === "direct" ? { to: exit } : { to: "tunnel", name: exit },
+    exit: exitTo(exit),
   };
 }
 

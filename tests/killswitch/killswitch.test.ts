@@ -634,6 +634,55 @@ describe("a look at the kernel", () => {
   });
 });
 
+describe("a change of another program right after one of ours", () => {
+  const connected = (text: string, work: (gateway: Gateway) => Promise<void>) =>
+    claim(text, async (gateway) => {
+      await gateway.controller.connect(ONE);
+      await gateway.host.pass(5_000);
+      await work(gateway);
+    });
+  const isRepaired = async ({ host, alerts }: Gateway) => {
+    await host.pass(100);
+    expect(host.table).not.toContain("accept all");
+    expect(alerts).toEqual(["firewall_altered", "firewall_restored"]);
+  };
+
+  connected("is repaired if the kernel has dropped the reports of ours", async (gateway) => {
+    const { host, tunnels } = gateway;
+    host.mute = true;
+    for (const part of [{ lookup: LOOKUP }, null]) await tunnels.killSwitch.update("other", part);
+    host.mute = false;
+    host.tell("nft", "# ERROR: We lost some netlink events!");
+    await host.pass(100);
+    expect(gateway.alerts).toEqual([]);
+    host.insertRule("output", 'accept comment "accept all"');
+    await isRepaired(gateway);
+  });
+
+  connected("is repaired if its report was dropped together with that of ours", async (gateway) => {
+    const { host } = gateway;
+    host.mute = true;
+    await gateway.tunnels.killSwitch.update("other", { lookup: LOOKUP });
+    host.insertRule("output", 'accept comment "accept all"');
+    host.mute = false;
+    host.tell("nft", "# ERROR: We lost some netlink events!");
+    await isRepaired(gateway);
+  });
+
+  connected(
+    "is repaired at once while the monitor, which missed ours, has just been restarted",
+    async (gateway) => {
+      const { host } = gateway;
+      host.endWatches("nft");
+      await host.pass(900);
+      await gateway.tunnels.killSwitch.update("other", { lookup: LOOKUP });
+      await host.pass(200);
+      host.insertRule("output", 'accept comment "accept all"');
+      await isRepaired(gateway);
+    },
+  );
+});
+
 describe("with the kill switch off", () => {
   claim("there is no alert about a missing table", async (gateway) => {
     const { host, controller } = gateway;

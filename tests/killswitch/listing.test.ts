@@ -86,8 +86,10 @@ describe("the commands from one table to another", () => {
     expect(changes(devices, { ...devices, devices: moved })).toEqual([
       "delete element inet portcullis assigned { 02:00:00:00:00:03 }",
       "delete element inet portcullis on_amsterdam { 02:00:00:00:00:01 }",
+      "delete element inet portcullis exit_of { 02:00:00:00:00:01 : goto exit_amsterdam, 02:00:00:00:00:03 : goto exit_blocked }",
       "add element inet portcullis assigned { 02:00:00:00:00:05 }",
       "add element inet portcullis on_main { 02:00:00:00:00:05 }",
+      "add element inet portcullis exit_of { 02:00:00:00:00:01 : goto exit_blocked, 02:00:00:00:00:05 : goto exit_main }",
     ]);
     expect(changes(devices, { ...devices, devices: devices.devices.toReversed() })).toEqual([]);
   });

@@ -37,6 +37,7 @@ describe("the policy of several owners", () => {
       lookups: [LOOKUP],
       exemptions: [EXEMPTION],
       devices: [{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }],
+      routed: [],
       defaultExit: { to: "blocked" },
     });
   });

@@ -1,15 +1,20 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { Value } from "typebox/value";
 import { type Device, DeviceList } from "../../src/devices/schema.ts";
-import { LAN } from "../../src/sandbox/topology.ts";
+import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { until } from "./until.ts";
+import { Wiretap } from "./wiretap.ts";
 
 /** It takes some 10 ms on an idle machine, and must take less than a second; a busy one may take longer. */
 const APPEARS_WITHIN_MS = 5_000;
 /** The kernel asks a neighbour six times, a second apart, after it has waited for five. */
 const FAILS_WITHIN_MS = 30_000;
 const TIMEOUT_MS = 120_000;
+/** What the pings take; a connection or two come on top. */
+const PING_BYTES = 100_000;
 
 let lab: Lab;
 let gateway: Gateway;
@@ -62,6 +67,87 @@ test(
     await lab.exec(lab.namespaces.gateway, ["ping", "-c12", "-i1", "-W1", LAN.client4]);
     await until(async () => !(await isOnline()), FAILS_WITHIN_MS);
     expect(await client()).toMatchObject({ addresses: [LAN.client4], online: false });
+  },
+  TIMEOUT_MS,
+);
+
+/** The service reads the figures once a second at most. */
+const SECOND_MS = 1_000;
+
+/** So many bytes and some more, each way. */
+async function exchange(): Promise<void> {
+  const url = `http://${INTERNET.host4}/`;
+  await until(async () => (await lab.fetchFrom(lab.namespaces.client, url)) !== null);
+  const { stdout } = await inClient("ping", "-c100", "-i0.002", "-s972", "-q", INTERNET.host4);
+  expect(stdout).toContain("100 received");
+}
+
+const inGateway = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
+
+test(
+  "a device's bytes are counted both ways, across a restart, and after another program has removed the table",
+  async () => {
+    await inClient("ip", "address", "replace", `${LAN.client4}/24`, "dev", "lan0");
+    await inClient("ip", "route", "replace", "default", "via", LAN.gateway4);
+    await gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+    await exchange();
+    const figures = async () => {
+      await Bun.sleep(SECOND_MS);
+      const { rx_bytes: rx = 0, tx_bytes: tx = 0 } = (await client()) ?? {};
+      return [rx, tx];
+    };
+    const [rx = 0, tx = 0] = await figures();
+    expect([rx > PING_BYTES, rx < 2 * PING_BYTES, tx > PING_BYTES, tx < 2 * PING_BYTES]).toEqual(
+      Array(4).fill(true),
+    );
+    await gateway.restart();
+    await exchange();
+    const after = await figures();
+    expect(after.map((bytes, at) => bytes > PING_BYTES + ([rx, tx][at] ?? 0))).toEqual([true, true]);
+
+    await inGateway("nft", "delete", "table", "inet", "portcullis_traffic");
+    await until(
+      async () => (await inGateway("nft", "list", "table", "inet", "portcullis_traffic")).code === 0,
+    );
+    await exchange();
+    expect((await figures()).map((bytes, at) => bytes > PING_BYTES + (after[at] ?? 0))).toEqual([true, true]);
+    expect(gateway.log()).not.toContain("security_alert");
+  },
+  TIMEOUT_MS,
+);
+
+const AVAHI = `[server]
+host-name=living-room
+allow-interfaces=lan0
+enable-dbus=no
+[publish]
+publish-workstation=no
+[rlimits]
+`;
+
+test(
+  "a device that takes part in multicast DNS is asked for its name, and no frame of it reaches the router",
+  async () => {
+    const config = join(lab.sandbox.directory, "avahi.conf");
+    writeFileSync(config, AVAHI);
+    // It keeps its process id in a fixed file below /run.
+    const start = `mount -t tmpfs none /run && exec avahi-daemon -f ${config} --no-drop-root --no-chroot --no-rlimits`;
+    const argv = ["ip", "netns", "exec", lab.namespaces.client, "unshare", "-m", "sh", "-c", start];
+    const tap = await Wiretap.start(lab.namespaces.router, "lan0", "port 5353");
+    const avahi = Bun.spawn(argv, { stdout: "ignore", stderr: "ignore" });
+    try {
+      await until(async () => (await inClient("ss", "-Hlun", "sport", "=", "5353")).stdout !== "");
+      // A device is asked when it is new.
+      await inClient("ip", "link", "set", "lan0", "address", "02:00:00:00:00:21");
+      await until(async () => {
+        await inClient("ping", "-c1", "-W1", LAN.gateway4);
+        return (await client())?.name === "living-room";
+      });
+    } finally {
+      avahi.kill();
+      await avahi.exited;
+    }
+    expect(await tap.stop()).toEqual([]);
   },
   TIMEOUT_MS,
 );

@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
+import { inject } from "./injector.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { LanDevice } from "./lan-device.ts";
+import { craftedBodies } from "./leaks/crafted.ts";
 import { TokenBucket } from "./leaks/pace.ts";
 import { Listener } from "./listener.ts";
 import { type Mark, Marker, markIn } from "./marker.ts";
+import { datagramFrame, fragmentFrames, packetFrame, priorityTagged, UDP, udpBytes } from "./packet.ts";
 import type { Traffic } from "./traffic.ts";
 import { until } from "./until.ts";
 import { Wiretap } from "./wiretap.ts";
@@ -23,14 +27,15 @@ type Place = "main" | "second" | "clear";
 
 let lab: Lab;
 let gateway: Gateway;
+let devices: LanDevice[];
 const pace = new TokenBucket();
-const namespaceOf = (device: Device) => `${lab.sandbox.id}-dev${device}`;
-const macOf = (device: Device) => `02:00:00:00:10:0${device}`;
+const namespaceOf = (device: Device) => devices[device - 1]?.namespace ?? "";
+const macOf = (device: Device) => devices[device - 1]?.mac ?? "";
 const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
 
 beforeAll(async () => {
   lab = await createLab({ arms: 2 });
-  for (const device of NUMBERS) await plugIn(device);
+  devices = await Promise.all(NUMBERS.map((number) => LanDevice.plugIn(lab, number)));
   // Otherwise the kernel sends one ICMP error a second to each device.
   for (const path of ["ipv4/icmp_ratelimit", "ipv6/icmp/ratelimit"])
     expect((await inside("sysctl", "-qw", `net/${path}=0`)).code).toBe(0);
@@ -39,32 +44,7 @@ beforeAll(async () => {
   await ask("POST", "/api/connect", { server: "box-vpn-1" });
   await lead();
 }, TIMEOUT_MS);
-afterAll(async () => {
-  await lab?.close();
-  for (const device of NUMBERS) await lab?.outside(["ip", "netns", "del", namespaceOf(device)]);
-}, TIMEOUT_MS);
-
-/** A computer on the LAN's cable with a MAC address of its own. */
-async function plugIn(device: Device): Promise<void> {
-  const name = namespaceOf(device);
-  const batch = async (namespace: string, lines: readonly string[]) => {
-    const { stderr } = await lab.outside(["ip", "-n", namespace, "-batch", "-"], `${lines.join("\n")}\n`);
-    expect(stderr).toBe("");
-  };
-  await lab.outside(["ip", "netns", "add", name]);
-  await batch(lab.namespaces.client, [
-    `link add link lan0 name dev${device} address ${macOf(device)} netns ${name} type macvlan mode private`,
-  ]);
-  await batch(name, [
-    "link set lo up",
-    `link set dev${device} name lan0`,
-    "link set lan0 up",
-    `address add 192.168.77.2${device}/24 dev lan0`,
-    `address add fd77::2${device}/64 dev lan0 nodad`,
-    `route add default via ${LAN.gateway4}`,
-    `route add default via ${LAN.gateway6}`,
-  ]);
-}
+afterAll(() => lab?.close(), TIMEOUT_MS);
 
 async function ask(method: string, path: string, body?: unknown): Promise<void> {
   await pace.turn("/api/connect");
@@ -110,7 +90,7 @@ async function seenDuring(
 
 const kinds = (marks: readonly Mark[], device: Device) =>
   [...new Set(marks.filter((mark) => mark.device === device).map(({ kind }) => kind))].sort();
-const ALL_KINDS: Mark["kind"][] = ["dns", "tcp4", "udp4", "udp6"];
+const ALL_KINDS: Mark["kind"][] = ["dns4", "tcp4", "tcp6", "udp4", "udp6"];
 
 /** Which kinds of packets of each device were seen at each place. */
 function table(seen: Awaited<ReturnType<typeof seenDuring>>) {
@@ -211,7 +191,7 @@ test(
         for (let move = 0; move < MOVES; move += 1) {
           const exit = exits[move % exits.length] ?? "main";
           await assign(1, exit);
-          after.push({ epoch: await markers[1].next(), exit });
+          after.push({ epoch: (await markers[1].next()).epoch, exit });
           await Bun.sleep(50);
           // Sent before the next move begins.
           await markers[1].next();
@@ -260,6 +240,53 @@ test(
     });
     expect(table(seen)).toEqual([BY_SECOND, NOWHERE, BY_MAIN]);
     expect(seen.leaks).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+/** Packets of every kind to the internet, some of them in fragments or with a priority tag. */
+async function craftedFrames(device: Device): Promise<Uint8Array[]> {
+  const [link] = JSON.parse((await inside("ip", "-j", "link", "show", "lan0")).stdout);
+  const macs = { fromMac: macOf(device).replaceAll(":", ""), toMac: link.address.replaceAll(":", "") };
+  return [
+    { ...macs, from: `192.168.77.2${device}`, to: INTERNET.host4 },
+    { ...macs, from: `fd77::2${device}`, to: INTERNET.host6 },
+  ].flatMap((way) => {
+    const datagram = { ...way, sourcePort: 4242, targetPort: 4242, payload: "x".repeat(1_000) };
+    return [
+      ...craftedBodies(way.from, way.to).map((body) => packetFrame(way, body)),
+      ...fragmentFrames(way, { protocol: UDP, bytes: udpBytes(datagram) }, 496),
+      priorityTagged(datagramFrame({ ...datagram, targetPort: 4243 })),
+    ];
+  });
+}
+
+test(
+  "whatever frames a device makes up, they leave by its exit or not at all",
+  async () => {
+    const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
+    const seen: string[][][] = [];
+    for (const device of NUMBERS) {
+      const filter = `dst host ${INTERNET.host4} or dst host ${INTERNET.host6}`;
+      const taps = [
+        await Wiretap.start(lab.namespaces.vpn1, vpn1, filter),
+        await Wiretap.start(lab.namespaces.vpn2, vpn2, filter),
+        await Wiretap.start(lab.namespaces.router, "lan0", filter),
+      ];
+      await inject(namespaceOf(device), "lan0", await craftedFrames(device));
+      // Behind them in every queue.
+      const page = `http://[${INTERNET.host6}]/`;
+      await until(async () => (await lab.fetchFrom(namespaceOf(device), page)) !== null || device === 2);
+      seen.push(await Promise.all(taps.map((tap) => tap.stop())));
+    }
+    const [[oneOnMain, oneOnSecond, oneInClear] = [], two, [threeOnMain, ...threeElsewhere] = []] = seen;
+    expect([oneOnMain, oneInClear, two, threeElsewhere]).toEqual([[], [], [[], [], []], [[], []]]);
+    for (const lines of [oneOnSecond, threeOnMain]) {
+      const arrived = lines?.flatMap(
+        (line) => /^(IP6?) .*[ .](424[23]): UDP, (?:bad )?length 1000/.exec(line)?.slice(1) ?? [],
+      );
+      expect(arrived).toEqual(["IP", "4242", "IP", "4243", "IP6", "4242", "IP6", "4243"]);
+    }
   },
   TIMEOUT_MS,
 );

@@ -1,6 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { isPrivate } from "../../src/address.ts";
 import { ip } from "../fake/address.ts";
+import { markOf } from "./marker.ts";
 
 export interface WireguardEndpoint {
   address: string;
@@ -114,17 +115,29 @@ function ipv6(packet: DataView): Packet {
   };
 }
 
-/** One line: `192.168.77.10 > 203.0.113.80 UDP 40000 > 7, 12 bytes`. */
+/** One line: `192.168.77.10 > 203.0.113.80 UDP 40000 > 7, 12 bytes`; a marker's packets without a port of their own end with `, d10a`. */
 function describe({ from, to, protocol, fragment, payload }: Packet): string {
   const name = PROTOCOLS[protocol] ?? `protocol ${protocol}`;
   const line = `${from} > ${to} ${name}`;
   if (fragment) return `${line} fragment`;
   if (protocol === 6) return `${line} ${payload.getUint16(0)} > ${payload.getUint16(2)}`;
   if (protocol === 17)
-    return `${line} ${payload.getUint16(0)} > ${payload.getUint16(2)}, ${payload.getUint16(4) - 8} bytes`;
+    return `${line} ${payload.getUint16(0)} > ${payload.getUint16(2)}, ${payload.getUint16(4) - 8} bytes${labelAt(payload, DNS_NAME)}`;
   if (protocol === 1 || protocol === 58)
-    return `${line} type ${payload.getUint8(0)} code ${payload.getUint8(1)}`;
+    return `${line} type ${payload.getUint8(0)} code ${payload.getUint8(1)}${labelAt(payload, ECHO_DATA)}`;
   return line;
+}
+
+/** Where the first label of a question's name is after the headers of UDP and DNS (RFC 1035, section 4.1). */
+const DNS_NAME = 8 + 12 + 1;
+/** RFC 792 */
+const ECHO_DATA = 8;
+
+/** A marker's label, if there is one. */
+function labelAt(payload: DataView, offset: number): string {
+  if (payload.byteLength < offset + 4) return "";
+  const label = Buffer.from(payload.buffer, payload.byteOffset + offset, 4).toString("latin1");
+  return markOf(label) === null ? "" : `, ${label}`;
 }
 
 function address(packet: DataView, offset: number, size: 4 | 16): string {

@@ -144,7 +144,7 @@ export class Gateway {
   /** Returns once /health answers 200. */
   async start(): Promise<void> {
     this.launch();
-    await this.healthy();
+    await this.isHealthy();
   }
 
   /** Starts the process and does not wait for it. */
@@ -229,7 +229,8 @@ export class Gateway {
     return { status: Number(stdout.slice(end + 1)), body: parsed(stdout.slice(0, end)) };
   }
 
-  private async healthy(): Promise<void> {
+  /** Waits until it is; throws if it has ended or takes too long. */
+  async isHealthy(): Promise<void> {
     const deadline = performance.now() + HEALTHY_WITHIN_MS;
     for (;;) {
       const answer = await this.api("GET", "/health").catch(() => null);

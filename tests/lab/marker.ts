@@ -6,18 +6,30 @@ import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import { commandIn } from "../../src/system/linux.ts";
 import { linesOf } from "./lines.ts";
 
+/** Between two datagrams of each family. */
 const EVERY_MS = 4;
-/** Rarer: each starts a connection or a program. */
+/** Rarer: each starts a connection or is answered with errors. */
 const RARELY_MS = 100;
 const FIRST_PORT = 10_000;
 /** Marks of one device. */
 const EPOCHS = 1_000;
+/** The ports of all marks, in the language of nft. */
+export const MARKED_PORTS = `${FIRST_PORT + EPOCHS}-${10 * EPOCHS + FIRST_PORT - 1}`;
+
+const KINDS = ["udp4", "udp6", "tcp4", "tcp6", "dns4", "dns6", "ping4", "ping6"] as const;
+export type MarkKind = (typeof KINDS)[number];
 
 /** A kind of packet of one device, and in which of its epochs it was sent. */
 export interface Mark {
   device: number;
   epoch: number;
-  kind: "udp4" | "udp6" | "tcp4" | "dns";
+  kind: MarkKind;
+}
+
+/** An epoch that has begun, and how many datagrams the device sent over UDP in the one before. */
+export interface Turn {
+  epoch: number;
+  sent: { udp4: number; udp6: number };
 }
 
 /** Packets of one device that say whose they are and when they were sent, also behind NAT. */
@@ -27,8 +39,8 @@ export class Marker {
     private readonly lines: AsyncIterator<string>,
   ) {}
 
-  static async start(namespace: string, device: number): Promise<Marker> {
-    const program = [process.execPath, join(import.meta.dir, "marker.ts"), `${device}`];
+  static async start(namespace: string, device: number, everyMs = EVERY_MS): Promise<Marker> {
+    const program = [process.execPath, join(import.meta.dir, "marker.ts"), `${device}`, `${everyMs}`];
     const child = Bun.spawn(commandIn(namespace, program), {
       stdin: "pipe",
       stdout: "pipe",
@@ -39,59 +51,140 @@ export class Marker {
     return marker;
   }
 
-  /** What is sent from now on has the next epoch, which is returned. */
-  async next(): Promise<number> {
+  /** What is sent from now on has the next epoch. */
+  async next(): Promise<Turn> {
     this.child.stdin.write("next\n");
     await this.child.stdin.flush();
-    return Number((await this.lines.next()).value);
+    return JSON.parse((await this.lines.next()).value ?? "{}");
   }
 
+  /** The programs that it has started end with it. */
   async stop(): Promise<void> {
-    this.child.kill("SIGKILL");
+    this.child.stdin.end();
     await this.child.exited;
   }
 }
 
+export function portOf(device: number, epoch: number): number {
+  return FIRST_PORT + device * EPOCHS + epoch;
+}
+
+/** The mark of a TCP or UDP packet, by the port that it is sent to; null without one. */
+export function markAt(port: number): Omit<Mark, "kind"> | null {
+  if (!(port >= FIRST_PORT + EPOCHS && port < 10 * EPOCHS + FIRST_PORT)) return null;
+  return { device: Math.floor((port - FIRST_PORT) / EPOCHS), epoch: port % EPOCHS };
+}
+
+/** Four characters: the first label of the names that a device asks for, and what its pings carry. */
+export function labelOf(device: number, epoch: number): string {
+  return `d${device}${epoch.toString(36).padStart(2, "0")}`;
+}
+
+/** The mark in a label; null without one. */
+export function markOf(label: string): Omit<Mark, "kind"> | null {
+  const [, device, epoch] = /^d([1-9])([\da-z]{2})$/.exec(label) ?? [];
+  return epoch === undefined ? null : { device: Number(device), epoch: Number.parseInt(epoch, 36) };
+}
+
 /** The mark in a frame, in tcpdump's words; null without one. */
 export function markIn(line: string): Mark | null {
-  const [, name, number] = / A\? d(\d+)e(\d+)\.test\./.exec(line) ?? [];
-  if (name !== undefined) return { device: Number(name), epoch: Number(number), kind: "dns" };
-  const [, ip, text, rest = ""] = /^(IP6?) \S+ > \S+\.(\d+): (.*)$/.exec(line) ?? [];
-  const port = Number(text);
-  if (!(port > FIRST_PORT && port < 2 * FIRST_PORT)) return null;
-  const device = Math.floor((port - FIRST_PORT) / EPOCHS);
-  const kind = rest.startsWith("Flags") ? "tcp4" : ip === "IP6" ? "udp6" : "udp4";
-  return { device, epoch: port % EPOCHS, kind };
+  const [, ip = "", text, rest = ""] = /^(IP6?) \S+ > \S+\.(\d+): (.*)$/.exec(line) ?? [];
+  const family = ip === "IP6" ? 6 : 4;
+  const [, label = ""] = / TXT\? (\w+)\.whoami\.test\./.exec(rest) ?? [];
+  const named = markOf(label);
+  if (named !== null) return { ...named, kind: `dns${family}` };
+  const mark = markAt(Number(text));
+  return mark === null ? null : { ...mark, kind: `${rest.startsWith("Flags") ? "tcp" : "udp"}${family}` };
 }
 
-function run(device: number): void {
+/** The mark in a frame, in the sniffer's words, and from which address it came; null without one. */
+export function markInLeak(line: string): (Mark & { from: string }) | null {
+  const [, from = "", protocol = "", rest = ""] = /^(\S+) > \S+ (UDP|TCP|ICMP|ICMPv6) (.*)$/.exec(line) ?? [];
+  const [, port] = / > (\d+)/.exec(rest) ?? [];
+  const [, label = ""] = /, (\w{4})$/.exec(rest) ?? [];
+  const named = markOf(label);
+  const mark = named ?? markAt(Number(port));
+  const name = protocol.startsWith("ICMP")
+    ? "ping"
+    : protocol === "TCP"
+      ? "tcp"
+      : named === null
+        ? "udp"
+        : "dns";
+  return mark === null ? null : { ...mark, from, kind: `${name}${from.includes(":") ? 6 : 4}` };
+}
+
+function run(device: number, everyMs: number): void {
   let epoch = 0;
-  const port = () => FIRST_PORT + device * EPOCHS + epoch;
-  const [v4, v6] = [dgram.createSocket("udp4"), dgram.createSocket("udp6")];
-  // A refused datagram is sent again by the next tick.
-  for (const socket of [v4, v6]) socket.on("error", () => {});
+  let sent = { udp4: 0, udp6: 0 };
+  let pings = ping();
+  const [v4, v6] = [socket("udp4"), socket("udp6")];
+  // Each has a socket of its own: the refusal of one question is told when the next is sent, which is then not sent.
+  const resolvers = [LAN.gateway4, INTERNET.dns4, LAN.gateway6, INTERNET.dns6].map((address) => ({
+    ...{ address, asker: socket(address.includes(":") ? "udp6" : "udp4") },
+  }));
   setInterval(() => {
-    v4.send("x", port(), INTERNET.host4, () => {});
-    v6.send("x", port(), INTERNET.host6, () => {});
-  }, EVERY_MS);
+    datagram(v4, "udp4", INTERNET.host4);
+    datagram(v6, "udp6", INTERNET.host6);
+  }, everyMs);
   setInterval(() => {
-    const query = encode({
-      type: "query",
-      id: epoch,
-      flags: RECURSION_DESIRED,
-      questions: [{ type: "A", name: `d${device}e${epoch}.test` }],
-    });
-    for (const resolver of [LAN.gateway4, INTERNET.dns4]) v4.send(query, 53, resolver, () => {});
-    for (const resolver of [LAN.gateway6, INTERNET.dns6]) v6.send(query, 53, resolver, () => {});
-    const socket = connect({ host: INTERNET.host4, port: port() });
-    socket.on("error", () => socket.destroy());
-    setTimeout(() => socket.destroy(), 20 * RARELY_MS);
+    for (const { address, asker } of resolvers) asker.send(query(), 53, address, () => {});
+    for (const host of [INTERNET.host4, INTERNET.host6]) flow(host, portOf(device, epoch));
   }, RARELY_MS);
-  process.stdin.on("data", () => {
-    epoch += 1;
-    console.log(epoch);
-  });
+  process.stdin
+    .on("end", () => {
+      for (const child of pings) child.kill("SIGKILL");
+      process.exit(0);
+    })
+    .on("data", () => {
+      epoch += 1;
+      for (const child of pings) child.kill("SIGKILL");
+      pings = ping();
+      console.log(JSON.stringify({ epoch, sent }));
+      sent = { udp4: 0, udp6: 0 };
+    });
   console.log("ready");
+
+  function datagram(socket: dgram.Socket, kind: keyof typeof sent, host: string): void {
+    const current = sent;
+    current[kind] += 1;
+    socket.send("x", portOf(device, epoch), host, (error) => {
+      if (error) current[kind] -= 1;
+    });
+  }
+
+  /** The answer says from where it was asked. */
+  function query(): Uint8Array {
+    const name = `${labelOf(device, epoch)}.whoami.test`;
+    return encode({ type: "query", id: epoch, flags: RECURSION_DESIRED, questions: [{ type: "TXT", name }] });
+  }
+
+  /** Without a time stamp, which `-s` of less than 16 bytes leaves out, they carry the pattern alone. */
+  function ping() {
+    const pattern = Buffer.from(labelOf(device, epoch)).toHex();
+    return [INTERNET.host4, INTERNET.host6].map((host) =>
+      Bun.spawn(["ping", "-n", "-q", "-s", "8", "-p", pattern, "-i", `${RARELY_MS / 1_000}`, host], {
+        stdio: ["ignore", "ignore", "ignore"],
+      }),
+    );
+  }
 }
 
-if (import.meta.main) run(Number(process.argv[2]));
+/** What cannot be sent is sent again by the next tick. */
+function socket(family: "udp4" | "udp6"): dgram.Socket {
+  return dgram.createSocket(family).on("error", () => {});
+}
+
+/** A connection; if someone listens there, it stays open and carries data both ways until it is reset. */
+function flow(host: string, port: number): void {
+  const connection = connect({ host, port });
+  const unanswered = setTimeout(() => connection.destroy(), 20 * RARELY_MS);
+  connection.on("error", () => connection.destroy());
+  connection.on("connect", () => {
+    clearTimeout(unanswered);
+    connection.write("x".repeat(4_096));
+  });
+  connection.on("data", (data) => void connection.write(data));
+}
+
+if (import.meta.main) run(Number(process.argv[2]), Number(process.argv[3]));

@@ -20,6 +20,8 @@ export interface Body {
   protocol: number;
   bytes: Uint8Array;
   hopLimit?: number;
+  /** Where these bytes belong in a packet that was taken apart, and whether more follow. */
+  fragment?: { offset: number; more: boolean };
 }
 
 export const ICMP = 1;
@@ -27,6 +29,8 @@ export const TCP = 6;
 export const UDP = 17;
 export const ICMPV6 = 58;
 const HOP_LIMIT = 64;
+const IPV6_FRAGMENT = 44;
+const FRAGMENT_ID = 0x4242;
 
 /** An Ethernet frame with a UDP datagram, over IPv4 or IPv6 as its addresses are. */
 export function datagramFrame(datagram: Datagram): Uint8Array {
@@ -38,6 +42,25 @@ export function packetFrame(way: Way, body: Body): Uint8Array {
   const six = way.to.includes(":");
   const header = six ? ipv6Header(way, body) : ipv4Header(way, body);
   return ethernet(way.toMac, way.fromMac, six ? 0x86dd : 0x0800, Buffer.concat([header, body.bytes]));
+}
+
+/** The same packet in two fragments, of which the first has so many bytes of its body. */
+export function fragmentFrames(way: Way, { protocol, bytes }: Body, first: number): Uint8Array[] {
+  const parts = [
+    { bytes: bytes.subarray(0, first), fragment: { offset: 0, more: true } },
+    { bytes: bytes.subarray(first), fragment: { offset: first, more: false } },
+  ];
+  if (!way.to.includes(":")) return parts.map((part) => packetFrame(way, { protocol, ...part }));
+  return parts.map((part) => {
+    const { offset, more } = part.fragment;
+    const header = [Uint8Array.of(protocol, 0), word(offset | Number(more)), word(0), word(FRAGMENT_ID)];
+    return packetFrame(way, { protocol: IPV6_FRAGMENT, bytes: Buffer.concat([...header, part.bytes]) });
+  });
+}
+
+/** With the priority tag of IEEE 802.1Q, which names no VLAN. */
+export function priorityTagged(frame: Uint8Array): Uint8Array {
+  return Buffer.concat([frame.subarray(0, 12), word(0x8100), word(0), frame.subarray(12)]);
 }
 
 /** Who has `wanted`? Asked of everyone on the link (RFC 826). */
@@ -52,13 +75,17 @@ function ethernet(to: string, from: string, type: number, body: Uint8Array): Uin
   return Buffer.concat([Uint8Array.fromHex(to), Uint8Array.fromHex(from), word(type), body]);
 }
 
-function ipv4Header({ from, to }: Ends, { protocol, bytes, hopLimit = HOP_LIMIT }: Body): Uint8Array {
+function ipv4Header(
+  { from, to }: Ends,
+  { protocol, bytes, hopLimit = HOP_LIMIT, fragment }: Body,
+): Uint8Array {
   // "Don't fragment": what is too long is told.
+  const flags = fragment === undefined ? 0x4000 : (fragment.offset >> 3) | (fragment.more ? 0x2000 : 0);
   const fixed = [
     Uint8Array.of(0x45, 0),
     word(20 + bytes.length),
-    word(0),
-    word(0x4000),
+    word(fragment === undefined ? 0 : FRAGMENT_ID),
+    word(flags),
     Uint8Array.of(hopLimit, protocol),
   ];
   const addresses = [addressBytes(from), addressBytes(to)];

@@ -69,6 +69,11 @@ export class Sniffer {
     return { ...this.caught, leaks: [...this.caught.leaks] };
   }
 
+  /** The lines of what has leaked until now, without a copy. */
+  get leaks(): readonly string[] {
+    return this.caught.leaks;
+  }
+
   /** Waits for the frames that have passed until now and returns what was caught; the sniffer goes on. */
   async count(): Promise<Catch> {
     const notesBefore = this.notes.length;

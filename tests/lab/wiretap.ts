@@ -2,6 +2,8 @@ import { commandIn } from "../../src/system/linux.ts";
 
 /** Long enough for a frame that was sent before to be written down; it takes 5 ms where nothing else runs. */
 const FLUSH_MS = 500;
+/** Enough for what tells a frame from others. With whole frames, the capture's ring would have room for only a few. */
+const BYTES = 512;
 
 /** Writes down the frames of one interface that a filter in tcpdump's language (pcap-filter) picks. */
 export class Wiretap {
@@ -11,7 +13,20 @@ export class Wiretap {
   ) {}
 
   static async start(namespace: string, link: string, filter: string): Promise<Wiretap> {
-    const capture = ["tcpdump", "-i", link, "-n", "-l", "-t", "--immediate-mode", "-Z", "root", filter];
+    const capture = [
+      "tcpdump",
+      "-i",
+      link,
+      "-n",
+      "-l",
+      "-t",
+      "--immediate-mode",
+      "-Z",
+      "root",
+      "-s",
+      `${BYTES}`,
+      filter,
+    ];
     const child = Bun.spawn(commandIn(namespace, [...capture]), {
       stdin: "ignore",
       stdout: "pipe",

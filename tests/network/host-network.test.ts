@@ -12,9 +12,9 @@ const BOTH_WAYS = ["UP", "LOWER_UP"];
 interface Machine {
   /** Interface to addresses. */
   network: Record<string, { addresses?: string[]; flags?: string[]; mtu?: number; type?: string }>;
-  /** What `ip -j route show default` prints. */
-  v4?: unknown[];
-  v6?: unknown[];
+  /** What `ip -j route show` prints. */
+  v4?: object[];
+  v6?: object[];
   files?: Record<string, string | null>;
 }
 
@@ -33,8 +33,8 @@ function hostOf({ network, v4 = [], v6 = [], files = {} }: Machine): Host {
   );
   const answers: Record<string, unknown> = {
     "ip -j address show": shown,
-    "ip -j -4 route show default": v4,
-    "ip -j -6 route show default": v6,
+    "ip -j -4 route show": v4.map((route) => ({ dst: "default", ...route })),
+    "ip -j -6 route show": v6.map((route) => ({ dst: "default", ...route })),
   };
   return {
     run: async (argv: readonly string[]) => JSON.stringify(answers[argv.join(" ")]),
@@ -91,6 +91,7 @@ describe("the uplink", () => {
       ipv6: "on",
       resolvers: [],
       online: true,
+      lanRoutes: [],
       remarks: [],
     });
   });

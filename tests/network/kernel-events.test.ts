@@ -222,6 +222,18 @@ needsRoot.describe("a real kernel", () => {
         await watch.run("ip rule add priority 105 lookup 20556");
         await until(() => watch.seen.has("rules"), "the rule");
         expect([...watch.seen].toSorted()).toEqual(["other firewalls", "rules"]);
+        await watch.caughtUp();
+        await watch.run("ip route add 10.8.0.0/24 dev up0");
+        await until(() => watch.seen.has("network"), "a route that may be the LAN's");
+        await watch.run("ip route add 10.8.0.0/24 dev up0 table 20564");
+        await watch.caughtUp();
+        await watch.run("ip route del 10.8.0.0/24 dev up0 table 20564");
+        await until(() => watch.seen.has("rules"), "a route of the gateway's own");
+        expect([...watch.seen]).toEqual(["rules"]);
+        await watch.caughtUp();
+        await watch.run("nft add table inet portcullis_traffic");
+        await until(() => watch.seen.has("other firewalls"), "a table with a longer name");
+        expect([...watch.seen]).toEqual(["other firewalls"]);
       }),
     60_000,
   );

@@ -184,6 +184,7 @@ export class Gateway {
       alternatives: () => this.alternatives,
       log: { info: note, warn: note },
       alarm,
+      onOtherFirewalls: () => this.devices.firewallsChanged(),
       onNeighbour: (neighbour) => this.devices.saw(neighbour),
       unlessUsed: (tunnel, remove) => this.devices.unlessUsed(tunnel, remove),
     });

@@ -662,8 +662,8 @@ describe("the watch", () => {
     await host.pass(1_000);
     expect(host.commands.slice(before)).toEqual([
       "ip -j address show",
-      "ip -j -4 route show default",
-      "ip -j -6 route show default",
+      "ip -j -4 route show",
+      "ip -j -6 route show",
     ]);
   });
 });

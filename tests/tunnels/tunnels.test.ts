@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { messageOf } from "../../src/errors.ts";
 import { nextTurn } from "../../src/queue.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
 import { setconfText } from "../../src/wireguard/interface.ts";
@@ -308,6 +309,42 @@ describe("two tunnels to one server with one key", () => {
     expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
   });
 
+  claim("are avoided if both are asked for one place at once, while it is measured too", async (gateway) => {
+    const { host } = gateway;
+    host.roundTrips.set(TWO_AT, 40).set("192.0.2.3:51820", 60).set("192.0.2.4:51820", 20);
+    let mostAtOnce = 0;
+    host.onEvent = () => {
+      const sessions = [...host.links.values()].flatMap(({ device }) =>
+        device === null ? [] : [device.peer, ...device.others].flatMap((peer) => peer?.publicKey ?? []),
+      );
+      mostAtOnce = Math.max(
+        mostAtOnce,
+        ...sessions.map((key) => sessions.filter((each) => each === key).length),
+      );
+    };
+    const [b, c] = [await opened(gateway, "b"), await opened(gateway, "c")];
+    const place = placeOf([TWO, THREE, server("four", 4)]);
+    await settled(gateway, Promise.all([b.connect(place), c.connect(place)]));
+    expect([(await b.row()).server, (await c.row()).server]).toEqual(["four", "two"]);
+    expect(mostAtOnce).toBe(1);
+  });
+
+  claim("of which one waits for the other's measurement do not hold up a disconnect", async (gateway) => {
+    const { host } = gateway;
+    for (const number of [2, 3, 4]) host.silent.add(`192.0.2.${number}:51820`);
+    const [b, c] = [await opened(gateway, "b"), await opened(gateway, "c")];
+    const place = placeOf([TWO, THREE, server("four", 4)]);
+    const [measuring, waiting] = [b.connect(place), c.connect(place)].map((each) => each.catch(messageOf));
+    await host.pass(1_000);
+    const ended = c.disconnect();
+    await host.pass(100);
+    expect(await waiting).toBe("interrupted by a disconnect");
+    await ended;
+    expect(b.state.name).toBe("connecting");
+    await host.pass(10_000);
+    expect(await measuring).toContain("none of the 3 servers");
+  });
+
   claim("are avoided by choosing another server of a place", async (gateway) => {
     const tv = await opened(gateway, "tv");
     await settled(gateway, tv.connect(placeOf([ONE, TWO])));
@@ -420,4 +457,51 @@ describe("after a restart", () => {
       expect(stoodAlways(host)).toBe(true);
     },
   );
+
+  for (const [what, work] of [
+    ["a disconnect", (tv: Controller) => tv.disconnect()],
+    ["a switch", (tv: Controller) => tv.connect(THREE)],
+  ] as const)
+    claim(
+      `a SIGKILL at any command of ${what} leaves one server, in the kernel and saved`,
+      async (gateway) => {
+        const { host } = gateway;
+        for (let command = 1; command < 20; command += 1) {
+          const tv = await opened(gateway, "tv");
+          await settled(gateway, tv.connect(TWO));
+          await host.pass(3_000);
+          let left = command;
+          host.holds = () => (--left > 0 ? null : new Promise(() => {}));
+          void work(tv).catch(() => {});
+          await host.pass(3_000);
+          host.holds = () => null;
+          await gateway.restart();
+          const { controller } = gateway.tunnels.named("tv");
+          const server = "session" in controller.state ? controller.state.session?.server.name : undefined;
+          expect([command, gateway.savedState.connection("tv")?.name]).toEqual([command, server]);
+          gateway.watch();
+          await host.pass(3_000);
+        }
+      },
+    );
+
+  claim("a SIGKILL at any command of a removal leaves the whole tunnel or nothing of it", async (gateway) => {
+    const { host } = gateway;
+    const outcomes = new Set<string>();
+    for (let command = 1; command < 20; command += 1) {
+      await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+      let left = command;
+      host.holds = () => (--left > 0 ? null : new Promise(() => {}));
+      void gateway.tunnels.remove("tv").catch(() => {});
+      await host.pass(3_000);
+      host.holds = () => null;
+      await gateway.restart();
+      gateway.watch();
+      await host.pass(3_000);
+      const saved = gateway.savedState.tunnels().get("tv");
+      const server = saved === undefined ? "gone" : (saved.connection?.name ?? "without a server");
+      outcomes.add(`${server}, ${host.links.has("wg2") ? "an interface" : "no interface"}`);
+    }
+    expect(outcomes).toEqual(new Set(["gone, no interface"]));
+  });
 });

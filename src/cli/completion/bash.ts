@@ -7,9 +7,11 @@ export function bashScript(nodes: readonly Node[]): string {
   return `# Completion of portcullis for bash. For this shell: source <(portcullis completion bash)
 # For every shell of the machine: portcullis completion bash >/etc/bash_completion.d/portcullis
 _portcullis() {
-  local word words="" command="" at=0 value="" current=\${COMP_WORDS[COMP_CWORD]}
+  local word words="" command="" at=0 value="" typed=()
+  _portcullis_typed
+  local current=\${typed[-1]}
   COMPREPLY=()
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+  for word in "\${typed[@]:1:\${#typed[@]}-2}"; do
     if [[ -n $value ]]; then value=""; continue; fi
     case "$command $word" in
     ${patternsOf(nodes)}) command="\${command:+$command }$word"; at=0 ;;
@@ -17,7 +19,7 @@ _portcullis() {
     *) [[ $word == -* ]] || at=$((at + 1)) ;;
     esac
   done
-  case "$command \${COMP_WORDS[COMP_CWORD-1]}" in
+  case "$command \${typed[-2]}" in
   ${files}) compopt -o default; return ;;
   ${anything}) return ;;
 ${choicesOf(nodes)
@@ -34,6 +36,18 @@ ${nodes.flatMap((node) => operandCase(node)).join("\n")}
     esac
   fi
   COMPREPLY+=($(compgen -W "$words" -- "$current"))
+  # Only what follows the last colon is replaced.
+  [[ $COMP_WORDBREAKS == *:* && $current == *:* ]] && COMPREPLY=("\${COMPREPLY[@]#"\${current%:*}:"}")
+}
+# The words up to the cursor; readline also ends a word at a colon, as in an id or an address.
+_portcullis_typed() {
+  local rest=$COMP_LINE word gap
+  for word in "\${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
+    gap=\${rest%%[![:space:]]*}
+    rest=\${rest#"$gap"}
+    rest=\${rest#"$word"}
+    if [[ -n $gap || \${#typed[@]} == 0 ]]; then typed+=("$word"); else typed[-1]+=$word; fi
+  done
 }
 _portcullis_names() {
   local name

@@ -7,6 +7,7 @@ import {
 } from "../../../src/killswitch/policy.ts";
 import { applyRules, rulesFor } from "../../../src/killswitch/routing-rules.ts";
 import { rulesetOf } from "../../../src/killswitch/ruleset.ts";
+import { countersFor } from "../../../src/network/counters.ts";
 import { MAIN_SLOT, markOf, slotOf, tableOf } from "../../../src/network/slot.ts";
 import { applySysctls, sysctlsFor } from "../../../src/network/sysctls.ts";
 import { LinuxHost } from "../../../src/system/linux.ts";
@@ -217,6 +218,9 @@ export class PacketGateway {
   private async protect(host: LinuxHost): Promise<void> {
     const policy = this.policy();
     await host.run(["nft", "-f", "-"], { stdin: rulesetOf(policy) });
+    await host.run(["nft", "-f", "-"], {
+      stdin: countersFor({ lans: this.lans().map((lan) => lan.interface), uplink: "up0" }),
+    });
     await applyRules(host, rulesFor({ ...policy, ipv6: "on" }));
   }
 
@@ -303,6 +307,7 @@ const NETWORK = {
   ipv6: "on",
   resolvers: [],
   online: true,
+  lanRoutes: [],
   remarks: [],
 } as const;
 

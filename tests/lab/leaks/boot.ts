@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { addressesOf } from "../../../src/sandbox/addresses.ts";
 import { ROUTER, VPN } from "../../../src/sandbox/topology.ts";
 import { PROGRAM } from "../../program.ts";
+import { until } from "../until.ts";
+import type { Devices } from "./devices.ts";
 import type { Fresh, FreshScenario } from "./fresh.ts";
 
 /** A connect right after the cable is in may meet a kernel that has not noticed it yet. */
@@ -41,7 +43,63 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
       });
     },
   },
+  {
+    name: "boot with devices assigned: all are refused until the service is there",
+    arms: [2, 1],
+    run: async (fresh) => {
+      const gateway = await fresh.lab.startGateway();
+      await fresh.startTraffic();
+      await connects(() => gateway.api("POST", "/api/connect", { server: "box-vpn-1" }));
+      const devices = await fresh.plugInDevices(gateway);
+      await devices.served();
+      await gateway.kill("SIGKILL");
+      await powerCut(fresh);
+      const up = async () => {
+        await network(fresh, "up");
+        await plugged(fresh, devices);
+        const epochs = await devices.turn();
+        await fresh.observe();
+        await devices.turn();
+        devices.assertSent(epochs);
+      };
+      const open = await fresh.during(up);
+      for (const { device, wrong } of open.devices) assert(wrong > 0, `positive control: device ${device}`);
+      await network(fresh, "down");
+      await killSwitchOn(fresh);
+      const { devices: boot } = await fresh.guarded(up);
+      for (const { device, served } of boot) assert.equal(served, 0, `device ${device} is served at boot`);
+      await fresh.guarded(async () => {
+        await gateway.start();
+        await devices.served();
+      });
+    },
+  },
 ];
+
+/** The devices notice that their cable has another end as late as the gateway does. */
+async function plugged({ lab }: Fresh, devices: Devices): Promise<void> {
+  for (const namespace of [lab.namespaces.client, ...devices.all.map((device) => device.namespace)])
+    await until(async () => {
+      const { stdout } = await lab.exec(namespace, ["cat", "/sys/class/net/lan0/operstate"]);
+      return stdout === "up\n";
+    });
+}
+
+/** What the kernel has of a gateway is gone, as after a power cut, and the links are down. */
+async function powerCut(fresh: Fresh): Promise<void> {
+  await network(fresh, "down");
+  await fresh.inside(["nft", "flush", "ruleset"]);
+  const links = JSON.parse(await fresh.inside(["ip", "-j", "link", "show"])) as { ifname: string }[];
+  for (const { ifname } of links.filter((link) => link.ifname.startsWith(fresh.lab.sandbox.interface)))
+    await fresh.inside(["ip", "link", "del", "dev", ifname]);
+  for (const family of ["-4", "-6"]) {
+    const rules = JSON.parse(await fresh.inside(["ip", "-j", family, "rule", "show"])) as {
+      priority: number;
+    }[];
+    for (const { priority } of rules.filter(({ priority }) => priority > 0 && priority < 100))
+      await fresh.inside(["ip", family, "rule", "del", "priority", `${priority}`]);
+  }
+}
 
 /** The same links come up with nothing to protect them. */
 async function control(fresh: Fresh): Promise<void> {

@@ -10,7 +10,7 @@ import { UNLIMITED } from "./strangers.ts";
 /** The service sees a lost tunnel by the kernel's events, and by a look every few seconds. */
 const STATE_WITHIN_MS = 60_000;
 /** A VPN server that hears nothing of its customers. */
-const DEAF = `table inet deaf {
+export const DEAF = `table inet deaf {
   chain incoming {
     type filter hook prerouting priority raw;
     udp dport 51820 drop

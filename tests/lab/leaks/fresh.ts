@@ -1,7 +1,9 @@
 import { type Arms, INTERNET } from "../../../src/sandbox/topology.ts";
-import { createLab, type Lab } from "../lab.ts";
+import { createLab, type Gateway, type Lab } from "../lab.ts";
 import type { Sniffer } from "../sniffer.ts";
 import type { Traffic } from "../traffic.ts";
+import { Devices } from "./devices.ts";
+import { TokenBucket } from "./pace.ts";
 import { type Count, measured, type Row } from "./row.ts";
 
 /** Leaks show within milliseconds, and later if other tests run at the same time. */
@@ -33,7 +35,10 @@ type Measured = ReturnType<typeof measured>;
 
 /** A lab in which the gateway is a plain router, with a sniffer, and with traffic once it is started. */
 export class Fresh {
-  readonly total: Measured = { sent: 0, tunnelled: 0, refused: 0, leaked: 0, leaks: [], missed: 0 };
+  readonly total: Measured = {
+    ...{ sent: 0, tunnelled: 0, refused: 0, devices: [], leaked: 0, leaks: [], missed: 0 },
+  };
+  devices: Devices | undefined;
   private traffics: Traffic[] = [];
 
   private constructor(
@@ -73,19 +78,32 @@ export class Fresh {
     this.traffics = await Promise.all([client, gateway].map((sender) => this.lab.traffic(sender)));
   }
 
+  /** Makes a second tunnel, and three devices on the LAN that are assigned and send; they end with the lab. */
+  async plugInDevices(gateway: Gateway): Promise<Devices> {
+    this.devices = await Devices.plugIn(this.lab, gateway, new TokenBucket(), () => this.sniffer.leaks);
+    return this.devices;
+  }
+
   /** Returns once the client and the gateway have each sent a hundred more datagrams: 500 ms if nothing else runs. */
   async observe(): Promise<void> {
     await Promise.all(this.traffics.map((traffic) => traffic.sends(100)));
   }
 
-  /** Nothing may leak while `work` is done. */
-  async guarded(work: () => Promise<unknown>): Promise<void> {
-    const before = await this.count();
-    await work();
-    const part = measured(before, await this.count());
+  /** Nothing may leak while `work` is done. Returns what was counted meanwhile. */
+  async guarded(work: () => Promise<unknown>): Promise<Measured> {
+    const part = await this.during(work);
     const { total } = this;
     for (const key of ["sent", "tunnelled", "refused", "leaked", "missed"] as const) total[key] += part[key];
     total.leaks.push(...part.leaks);
+    total.devices = part.devices;
+    return part;
+  }
+
+  /** What is counted while `work` is done, and is not part of the result. */
+  async during(work: () => Promise<unknown>): Promise<Measured> {
+    const before = await this.count();
+    await work();
+    return measured(before, await this.count(), this.devices === undefined ? {} : { devices: this.devices });
   }
 
   /** The positive control: throws unless the same sniffer sees leaks soon after the start of `work`. */
@@ -109,7 +127,7 @@ export class Fresh {
 
   async close(): Promise<void> {
     try {
-      await Promise.all(this.traffics.map((traffic) => traffic.stop()));
+      await Promise.all([...this.traffics.map((traffic) => traffic.stop()), this.devices?.stop()]);
       await this.sniffer.stop();
     } finally {
       await this.lab.close();
@@ -118,6 +136,6 @@ export class Fresh {
 
   private async count(): Promise<Count> {
     const traffic = await Promise.all(this.traffics.map((each) => each.count()));
-    return { caught: await this.sniffer.count(), traffic };
+    return { caught: await this.sniffer.count(), traffic, sightings: (await this.devices?.count()) ?? [] };
   }
 }

@@ -3,8 +3,10 @@ import { type Arms, INTERNET, LAN, ROUTER, UPLINK } from "../../../src/sandbox/t
 import { createLab } from "../lab.ts";
 import type { TrafficProgress } from "../traffic.ts";
 import { until } from "../until.ts";
+import { succeeds } from "./connections.ts";
 import type { Layer } from "./layer.ts";
 import { measured } from "./row.ts";
+import type { Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import { Stage } from "./stage.ts";
 
@@ -14,6 +16,9 @@ const TIMEOUT_MS = 600_000;
 const REPRESENTATIVE = ["connect", "switch to another server", "disconnect", "the tunnel's link is deleted"];
 /** What takes long and is no different with one card; `scripts/leaks` plays it with one, too. */
 const LONG = /switches in a row|a dead endpoint|another address|while switching/;
+/** What happens to exits is played with one card, and questions of devices with two; `scripts/leaks` plays both. */
+const WITH_ONE = /^the second tunnel|moved from exit to exit$|^the operator withdraws|^the default exit/;
+const WITH_TWO = /^DNS of .* device/;
 /** How often the internet sees each kind of question before the sniffer is judged. */
 const QUESTIONS = 5;
 
@@ -43,6 +48,7 @@ describe.concurrent("one layer without the other:", () => {
       async () => {
         const row = await stages.get(2, "neither").play(scenario);
         expect(row.leaked).toBeGreaterThan(20);
+        for (const { device, wrong } of row.devices) expect([device, wrong > 20]).toEqual([device, true]);
       },
       TIMEOUT_MS,
     );
@@ -75,11 +81,11 @@ describe.each([2, 1] as const)("with %i network card(s) and without a gateway's 
           expect(seers(report.web)).toEqual([ROUTER.public4]);
           expect(seers(report.dns)).toEqual([ROUTER.public4]);
         }
-        const nothing = { caught: { ...caught, leaks: [], missed: 0 }, traffic: [] };
-        const row = measured(nothing, { caught, traffic });
+        const nothing = { caught: { ...caught, leaks: [], missed: 0 }, traffic: [], sightings: [] };
+        const row = measured(nothing, { ...nothing, caught, traffic });
         expect(row.missed).toBe(0);
         expect(row.leaked).toBe(caught.leaks.length);
-        expect(measured(nothing, { caught: nothing.caught, traffic }).leaked).toBeGreaterThan(10);
+        expect(measured(nothing, { ...nothing, traffic }).leaked).toBeGreaterThan(10);
       } finally {
         await lab.close();
       }
@@ -90,9 +96,28 @@ describe.each([2, 1] as const)("with %i network card(s) and without a gateway's 
 
 describe.concurrent("with both layers, whether with two network cards or one, nothing leaks:", () => {
   const stages = openStages([2, "both"], [1, "both"]);
+  test(
+    "positive control: the servers tell a device that leaves by another exit than its own",
+    async () => {
+      const row = await stages.get(1, "both").play(ASTRAY);
+      expect(row.leaks).toContain("device 1, whose exit is second: udp4 on main");
+      expect(row.leaks).toContain("device 2, whose exit is blocked: udp4 on main");
+      expect(row.failure).toBe(null);
+    },
+    TIMEOUT_MS,
+  );
+  test(
+    "positive control: a device that loses packets is told from one that does not",
+    async () => {
+      const row = await stages.get(1, "both").play(INTERRUPTED);
+      expect(row.failure).toMatch(/^device 1: of \d+ udp4, \d+ arrived; device 1: of \d+ udp6, \d+ arrived$/);
+      expect(row.leaked).toBe(0);
+    },
+    TIMEOUT_MS,
+  );
   for (const scenario of SCENARIOS) {
     for (const arms of scenario.arms) {
-      if (arms === 1 && LONG.test(scenario.name)) continue;
+      if ((arms === 1 ? [LONG, WITH_TWO] : [WITH_ONE]).some((left) => left.test(scenario.name))) continue;
       test(
         `${scenario.name} (${arms})`,
         async () => {
@@ -105,6 +130,34 @@ describe.concurrent("with both layers, whether with two network cards or one, no
     }
   }
 });
+
+const ASTRAY: Scenario = {
+  name: "devices leave by main, and nobody has told the judge",
+  arms: [1],
+  from: "connected",
+  run: async (stage) => {
+    const move = async (...exits: readonly string[]) => {
+      for (const [index, exit] of exits.entries()) {
+        const { mac } = stage.devices.numbered(index + 1);
+        await succeeds(stage.request(`/api/devices/${mac}`, { exit }, "PUT"));
+      }
+    };
+    await move("main", "main");
+    await stage.observe();
+    await move("second", "blocked");
+  },
+};
+const INTERRUPTED: Scenario = {
+  name: "the second tunnel ends, and nobody has told the judge",
+  arms: [1],
+  from: "connected",
+  spares: [1],
+  run: async (stage) => {
+    await stage.devices.disconnect();
+    await stage.observe();
+    await stage.devices.lead();
+  },
+};
 
 /** Opens them at the same time, before the tests. */
 function openStages(...parts: readonly [arms: Arms, layer: Layer][]) {

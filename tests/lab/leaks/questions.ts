@@ -1,5 +1,5 @@
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
-import { INTERNET, LAN, ROUTER } from "../../../src/sandbox/topology.ts";
+import { INTERNET, LAN, ROUTER, TUNNEL } from "../../../src/sandbox/topology.ts";
 import type { Target } from "../probe.ts";
 import type { Stage } from "./stage.ts";
 
@@ -14,12 +14,12 @@ export function resolversFor({ arms }: Stage, asker: "client" | "gateway"): stri
 }
 
 /** The same question to each, over UDP and TCP; the answer says who asked. */
-export function questions(resolvers: readonly string[]): Target[] {
+export function questions(resolvers: readonly string[], name = "whoami.test"): Target[] {
   const query = encode({
     type: "query",
     id: 1,
     flags: RECURSION_DESIRED,
-    questions: [{ type: "TXT", name: "whoami.test" }],
+    questions: [{ type: "TXT", name }],
   });
   // RFC 1035, section 4.2.2: over TCP two bytes of length precede each message.
   const length = query.length.toString(16).padStart(4, "0");
@@ -27,6 +27,11 @@ export function questions(resolvers: readonly string[]): Target[] {
     { protocol: "udp", address, port: 53, payload: query.toHex() },
     { protocol: "tcp", address, port: 53, payload: `${length}${query.toHex()}` },
   ]);
+}
+
+/** Whom a device may ask: the same, the resolvers inside the tunnels, and a host of its own LAN that it takes for one. */
+export function resolversForDevice(stage: Stage): string[] {
+  return [...resolversFor(stage, "client"), TUNNEL.server4, TUNNEL.server6, LAN.client4];
 }
 
 /** From where the resolver was asked, as its answer over UDP or TCP says. */

@@ -70,6 +70,7 @@ function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
     uplink: sandbox.uplink,
     uplinkPrefixes: [],
     addresses: [],
+    lanRoutes: [],
     online: true,
     resolvers: [],
   });

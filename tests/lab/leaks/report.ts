@@ -6,6 +6,8 @@ import { FRESH_SCENARIOS, SCENARIOS } from "./scenarios.ts";
 import { Stage } from "./stage.ts";
 
 const ALONE = ["routing alone", "firewall alone"] as const;
+/** Of the devices that have a column: what each sent by its exit. The others send nothing. */
+const EXITS = ["second", "direct"] as const;
 const WIDTHS = { scenario: 78, arms: 5, layer: 14, number: 9 };
 
 const asJson = process.argv.includes("--json");
@@ -20,7 +22,7 @@ if (scenarios.length + freshScenarios.length === 0) {
   process.exit(2);
 }
 const rows: Row[] = [];
-if (!asJson) print(["scenario", "cards", "layers", "sent", "tunnelled", "refused", "leaked"]);
+if (!asJson) print(["scenario", "cards", "layers", "sent", "tunnelled", "refused", ...EXITS, "leaked"]);
 for (const layer of ["both", ...ALONE] as const) {
   await Promise.all(([2, 1] as const).map((arms) => perform(arms, layer)));
 }
@@ -54,7 +56,8 @@ function add(row: Row): void {
 
 function printRow(row: Row): void {
   const { scenario, arms, layer, sent, tunnelled, refused } = row;
-  print([scenario, arms, layer, sent, tunnelled, refused, row.leaked]);
+  const served = EXITS.map((exit) => row.devices.find((device) => device.exit === exit)?.served ?? "");
+  print([scenario, arms, layer, sent, tunnelled, refused, ...served, row.leaked]);
   // Without a layer a scenario may well fail; what counts there is whether something leaks.
   const wrong = [
     ...(row.leaked > 0 ? row.leaks : []),

@@ -2,6 +2,7 @@ import type { Arms } from "../../../src/sandbox/topology.ts";
 import { VPN } from "../../../src/sandbox/topology.ts";
 import type { Catch } from "../sniffer.ts";
 import type { TrafficProgress } from "../traffic.ts";
+import type { Devices, Served, Sighting } from "./devices.ts";
 import type { Layer } from "./layer.ts";
 import type { Allowance } from "./scenario.ts";
 
@@ -15,7 +16,12 @@ export interface Row {
   tunnelled: number;
   /** Refused at once. */
   refused: number;
-  /** Frames on the uplink outside the tunnel or, if more, questions that reached the internet outside it. */
+  /** What each device with an exit of its own sent, by its exit and elsewhere. */
+  devices: readonly Served[];
+  /**
+   * Frames on the uplink outside the tunnels, or, if more, questions that reached the internet outside them; and
+   * packets of a device in a tunnel that is not its exit.
+   */
   leaked: number;
   /** The first few of them, in words. */
   leaks: string[];
@@ -29,6 +35,8 @@ export interface Row {
 export interface Count {
   caught: Catch;
   traffic: readonly TrafficProgress[];
+  /** Of the devices, if there are any. */
+  sightings: readonly Sighting[];
 }
 
 /** The number of leaks that are shown in words. */
@@ -39,18 +47,22 @@ const VPN_ADDRESSES: readonly string[] = Object.values(VPN).flatMap(({ v4, v6 })
 export function measured(
   before: Count,
   after: Count,
-  allowed: Allowance = () => false,
+  { allowed = () => false, devices }: { allowed?: Allowance; devices?: Devices } = {},
 ): Omit<Row, "scenario" | "arms" | "layer" | "failure"> {
-  const frames = after.caught.leaks.slice(before.caught.leaks.length).filter((leak) => !allowed(leak));
+  const frames = after.caught.leaks
+    .slice(before.caught.leaks.length)
+    .filter((leak) => !allowed(leak) && devices?.isDirect(leak) !== true);
   const [then, now] = [sums(before.traffic), sums(after.traffic)];
   const outside = now.outside - then.outside;
   const seen = outside > 0 ? [`the internet saw ${outside} questions come from outside the tunnel`] : [];
+  const astray = devices?.astray(before.sightings, after.sightings) ?? [];
   return {
     sent: now.sent - then.sent,
     tunnelled: now.answered - then.answered - outside,
     refused: now.refused - then.refused,
-    leaked: Math.max(frames.length, outside),
-    leaks: [...seen, ...frames.slice(0, SHOWN)],
+    devices: devices?.between(before.sightings, after.sightings) ?? [],
+    leaked: Math.max(frames.length, outside) + astray.length,
+    leaks: [...seen, ...astray.slice(0, SHOWN), ...frames.slice(0, SHOWN)],
     missed: after.caught.missed - before.caught.missed,
   };
 }

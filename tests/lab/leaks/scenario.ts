@@ -18,6 +18,13 @@ export interface Scenario {
    * test runner's `expect`, because the report plays it too.
    */
   run(stage: Stage): Promise<void>;
+  /** The devices that it does not concern: they may not lose a packet. Needs both layers. */
+  spares?: readonly number[];
   /** Packets that the scenario causes: handshakes to a dead endpoint, the lookup of a name. */
   allowed?: Allowance;
+}
+
+/** What happens to main alone. */
+export function ofMain(scenarios: readonly Scenario[]): Scenario[] {
+  return scenarios.map((scenario) => ({ ...scenario, spares: [1, 3] }));
 }

@@ -6,28 +6,32 @@ import { DNS_SCENARIOS } from "./dns.ts";
 import { FLOWS_BEFORE_THE_SERVICE } from "./earlier.ts";
 import { ENDINGS } from "./endings.ts";
 import { ENDPOINT_SCENARIOS } from "./endpoint.ts";
+import { DIRECT_SCENARIOS, EXIT_SCENARIOS } from "./exits.ts";
 import { FAMILY_SCENARIOS } from "./families.ts";
 import type { FreshScenario } from "./fresh.ts";
 import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
 import { RELOADS_UNDER_A_FLOOD } from "./reload.ts";
-import type { Scenario } from "./scenario.ts";
+import { ofMain, type Scenario } from "./scenario.ts";
 import { STRANGER_SCENARIOS } from "./strangers.ts";
-import { TAMPERING } from "./tampering.ts";
+import { TAMPERING, TAMPERING_WITH_MAIN } from "./tampering.ts";
 import { UPLINK_SCENARIOS } from "./uplink.ts";
 
 /** Everything that the suite plays on a stage, in this order. */
 export const SCENARIOS: readonly Scenario[] = [
-  ...CONNECTIONS,
-  ...CHOOSING,
-  ...ENDINGS,
+  ...ofMain(CONNECTIONS),
+  ...ofMain(CHOOSING),
+  ...ofMain(ENDINGS),
+  ...ofMain(TAMPERING_WITH_MAIN),
   ...TAMPERING,
   ...UPLINK_SCENARIOS,
-  ...ENDPOINT_SCENARIOS,
-  ...FAMILY_SCENARIOS,
-  ...DNS_SCENARIOS,
+  ...ofMain(ENDPOINT_SCENARIOS),
+  ...ofMain(FAMILY_SCENARIOS),
+  ...ofMain(DNS_SCENARIOS),
   ...REDIRECT_SCENARIOS,
   ...ATTACKER_SCENARIOS,
   ...STRANGER_SCENARIOS,
+  ...EXIT_SCENARIOS,
+  ...DIRECT_SCENARIOS,
 ];
 
 /** Everything that needs a lab of its own. */

@@ -2,6 +2,7 @@ import { type Arms, INTERNET, VPN } from "../../../src/sandbox/topology.ts";
 import { type Answer, createLab, type Gateway, type Lab, type Ran } from "../lab.ts";
 import type { Sniffer } from "../sniffer.ts";
 import type { Traffic } from "../traffic.ts";
+import { Devices } from "./devices.ts";
 import { type Layer, starterFor } from "./layer.ts";
 import { Network } from "./network.ts";
 import { TokenBucket } from "./pace.ts";
@@ -22,18 +23,20 @@ const MENDED_SOON_MS = 400;
 const NOTHING = { frames: 0, wireguard: 0, arp: 0, ndp: 0, dhcp: 0, leaks: [], missed: 0 };
 
 /**
- * One lab with one running gateway, where scenarios play one after the other. Traffic from the LAN client and from
- * the gateway never pauses, and neither does the sniffer: what leaks between two scenarios counts in the second.
+ * One lab with one running gateway, where scenarios play one after the other. Traffic from the LAN client, from three
+ * devices with exits of their own, and from the gateway never pauses, and neither does the sniffer: what leaks between
+ * two scenarios counts in the second.
  */
 export class Stage {
-  private readonly pace = new TokenBucket();
   private turn: Promise<unknown> = Promise.resolve();
   private provider = "managed";
-  private last: Count = { caught: NOTHING, traffic: [] };
+  private last: Count = { caught: NOTHING, traffic: [], sightings: [] };
 
   private constructor(
     readonly lab: Lab,
     readonly gateway: Gateway,
+    readonly devices: Devices,
+    private readonly pace: TokenBucket,
     private readonly layer: Layer,
     private readonly network: Network,
     private readonly sniffer: Sniffer,
@@ -44,13 +47,15 @@ export class Stage {
     const lab = await createLab({ arms });
     try {
       const gateway = await lab.startGateway({ starter: await starterFor(lab, layer) });
-      const network = await Network.remember(lab);
+      const pace = new TokenBucket();
       const sniffer = await lab.sniff();
+      const devices = await Devices.plugIn(lab, gateway, pace, () => sniffer.leaks);
+      const network = await Network.remember(lab);
       // A resolver on the internet answers outside the tunnel too, and then tells whom it saw.
       const options = { resolver: INTERNET.dns4, rarelyMs: RARELY_MS };
       const senders = [lab.namespaces.client, lab.namespaces.gateway];
       const traffics = await Promise.all(senders.map((sender) => lab.traffic(sender, options)));
-      return new Stage(lab, gateway, layer, network, sniffer, traffics);
+      return new Stage(lab, gateway, devices, pace, layer, network, sniffer, traffics);
     } catch (error) {
       await lab.close();
       throw error;
@@ -59,6 +64,11 @@ export class Stage {
 
   get arms(): Arms {
     return this.lab.sandbox.arms;
+  }
+
+  /** Whether it has both layers. Without one nothing is served, and what counts is that nothing leaks. */
+  get isWhole(): boolean {
+    return this.layer === "both";
   }
 
   /** Scenarios play one after the other, even if they are started together. */
@@ -101,7 +111,7 @@ export class Stage {
 
   /** Throws unless the internet sees the client come from there, or null: not at all. Needs both layers. */
   async sees(address: string | null): Promise<void> {
-    if (this.layer !== "both") return;
+    if (!this.isWhole) return;
     const page = await this.browse();
     const right = address === null ? page === null : page?.includes(address) === true;
     if (!right) throw new Error(`the client should be seen as ${address}, but the page is ${page}`);
@@ -130,12 +140,23 @@ export class Stage {
   async mended(): Promise<void> {
     const broken = await this.brokenAfter(MENDED_WITHIN_MS);
     if (broken !== null) throw new Error(`the service does not repair what was broken: ${broken}`);
+    await this.served();
+  }
+
+  /** Returns once each device whose exit is open is served by it. Needs both layers. */
+  async served(): Promise<void> {
+    if (this.isWhole) await this.devices.served();
+  }
+
+  /** What the sniffer has caught outside the tunnels until now, the direct device's packets included. */
+  async leaks(): Promise<readonly string[]> {
+    return (await this.sniffer.count()).leaks;
   }
 
   /** Throws if the sniffer missed frames. */
   async close(): Promise<void> {
     try {
-      await Promise.all(this.traffics.map((traffic) => traffic.stop()));
+      await Promise.all([...this.traffics.map((traffic) => traffic.stop()), this.devices.stop()]);
       const { missed } = await this.sniffer.stop();
       if (missed !== 0) throw new Error(`the sniffer missed ${missed} frames`);
     } finally {
@@ -146,17 +167,29 @@ export class Stage {
   private async playNow(scenario: Scenario): Promise<Row> {
     await this.bring(scenario.from);
     const begin = await this.count();
-    const failure = await scenario.run(this).then(
-      () => null,
-      (error: unknown) => (error instanceof Error ? error.message : String(error)),
-    );
+    const epochs = await this.devices.turn();
+    const failure = await failureOf(this.act(scenario, epochs));
     await this.restore();
+    const unserved = await failureOf(this.serves(epochs));
     const end = await this.count();
     // What leaked since the last scenario counts in this one.
-    const before = { ...begin, caught: this.last.caught };
+    const before = { ...begin, caught: this.last.caught, sightings: this.last.sightings };
     this.last = end;
-    const { arms, layer } = this;
-    return { scenario: scenario.name, arms, layer, ...measured(before, end, scenario.allowed), failure };
+    const { arms, layer, devices } = this;
+    const row = measured(before, end, { ...scenario, devices });
+    return { scenario: scenario.name, arms, layer, ...row, failure: failure ?? unserved };
+  }
+
+  private async act(scenario: Scenario, epochs: readonly number[]): Promise<void> {
+    await scenario.run(this);
+    if (this.isWhole) await this.devices.lostNothing(scenario.spares ?? [], epochs);
+  }
+
+  /** Throws unless each device has sent something since, and each that has an exit is served again. */
+  private async serves(epochs: readonly number[]): Promise<void> {
+    await this.served();
+    await this.devices.turn();
+    this.devices.assertSent(epochs);
   }
 
   /** Whatever a scenario did: the gateway's network as it was, the service running, both layers whole. */
@@ -164,12 +197,15 @@ export class Stage {
     if (this.gateway.pid !== 0) process.kill(this.gateway.pid, "SIGCONT");
     const changed = await this.network.restore();
     if (this.gateway.pid === 0) await this.gateway.start();
+    // First of all, because a direct device has routing rules; what is broken may need a restart first.
+    const unrestored = await failureOf(this.devices.restore());
     if (changed || (await this.brokenAfter(MENDED_SOON_MS)) !== null) {
       await this.gateway.restart();
       if ((await this.brokenAfter(MENDED_SOON_MS)) !== null) await this.disconnect();
       await this.mended();
     }
     if (this.provider !== "managed") await this.request("/api/provider/managed");
+    if (unrestored !== null) await this.devices.restore();
   }
 
   private async brokenAfter(ms: number): Promise<string | null> {
@@ -187,7 +223,7 @@ export class Stage {
     const health = await this.gateway.api("GET", "/health").catch(() => null);
     if (health?.status !== 200) return `the service is not healthy: ${health?.body}`;
     const { state } = await this.status();
-    if (this.layer !== "both") return null;
+    if (!this.isWhole) return null;
     if (state === "connected") return (await this.carries()) ? null : "the tunnel carries nothing";
     if (state !== "disconnected" && state !== "failed") return `the service is ${state}`;
     return (await this.browse()) === null ? null : "the client is not blocked";
@@ -195,7 +231,7 @@ export class Stage {
 
   /** Whether the client's questions take a tunnel, over IPv4 and IPv6. */
   private async carries(): Promise<boolean> {
-    if (this.layer !== "both") return true;
+    if (!this.isWhole) return true;
     const pages = await Promise.all(
       [PAGE, PAGE6].map((url) => this.lab.fetchFrom(this.lab.namespaces.client, url)),
     );
@@ -206,6 +242,13 @@ export class Stage {
 
   private async count(): Promise<Count> {
     const traffic = await Promise.all(this.traffics.map((each) => each.count()));
-    return { caught: await this.sniffer.count(), traffic };
+    return { caught: await this.sniffer.count(), traffic, sightings: await this.devices.count() };
   }
+}
+
+function failureOf(work: Promise<unknown>): Promise<string | null> {
+  return work.then(
+    () => null,
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
 }

@@ -91,15 +91,19 @@ export async function answersToStrangers(lab: Lab, more: readonly string[] = [])
   const back = sources.map((host) => `${host.includes(":") ? "ip6" : "ip"} dst host ${host}`).join(" or ");
   const card = (await place(lab, "uplink")).gateway.replace(/(..)(?=.)/g, "$1:");
   const neighbours = "(icmp6 and ip6[40] >= 133 and ip6[40] <= 136)";
-  const tap = await Wiretap.start(router, "lan0", `ether src ${card} and (${back}) and not ${neighbours}`);
+  // A direct device asks the home router for names; nothing of the strangers' comes from that port.
+  const others = `not ${neighbours} and not udp dst port 53`;
+  const tap = await Wiretap.start(router, "lan0", `ether src ${card} and (${back}) and ${others}`);
   const inside = await enteringTunnel(lab, back, () => send(lab, "uplink", ofOneFamily));
   return [...inside, ...(await tap.stop())];
 }
 
-/** What enters the tunnel while `work` is done and has another source than the tunnel's own addresses. */
+/** What enters a tunnel while `work` is done and has another source than main's and the second tunnel's addresses. */
 function untranslated(lab: Lab, work: () => Promise<unknown>): Promise<string[]> {
-  const own = tunnelAddresses(lab);
-  return enteringTunnel(lab, `not src host ${own.v4} and not src host ${own.v6}`, work);
+  const { v4, v6 } = tunnelAddresses(lab);
+  const second = lab.sandbox.servers.flatMap(({ imported }) => imported.address.split(","));
+  const own = [v4, v6, ...second.map((address) => address.split("/")[0])];
+  return enteringTunnel(lab, own.map((address) => `not src host ${address}`).join(" and "), work);
 }
 
 /** What arrives at the servers by the tunnel while `work` is done, of the packets that a filter picks. */

@@ -11,8 +11,8 @@ const STEP_MS = 50;
 const REPAIRED_WITHIN_MS = 60_000;
 const CHAINS = ["input", "forward", "output"] as const;
 
-/** What someone with root does to the gateway behind the service's back. */
-export const TAMPERING: readonly Scenario[] = [
+/** What someone with root does to main's interface behind the service's back. */
+export const TAMPERING_WITH_MAIN: readonly Scenario[] = [
   tampering("the tunnel's process is killed", "connected", async (stage) => {
     for (const pid of await tunnelProcesses(stage)) process.kill(pid, "SIGKILL");
   }),
@@ -38,6 +38,10 @@ export const TAMPERING: readonly Scenario[] = [
       await Bun.sleep(STEP_MS);
     }
   }),
+];
+
+/** The same with what all tunnels share. */
+export const TAMPERING: readonly Scenario[] = [
   ...(["connected", "blocked"] as const).flatMap((from) => [
     tampering(`the routing rules are removed one by one while ${from}`, from, async (stage) => {
       for (const [family, priority] of await ownRules(stage)) {
@@ -129,15 +133,15 @@ function asOneTunnel(listing: string, base: string): string {
 }
 
 /** The interface that the routes of the tunnel lead to. */
-async function tunnelLink(stage: Stage): Promise<string> {
-  const { stdout } = await stage.inside("ip", "-4", "route", "show", "table", String(tableOf(MAIN_SLOT)));
+export async function tunnelLink(stage: Stage, slot = MAIN_SLOT): Promise<string> {
+  const { stdout } = await stage.inside("ip", "-4", "route", "show", "table", String(tableOf(slot)));
   const [, link] = / dev (\S+)/.exec(stdout) ?? [];
   assert.ok(link !== undefined, "there is no tunnel");
   return link;
 }
 
-async function tunnelProcesses(stage: Stage): Promise<number[]> {
-  const link = await tunnelLink(stage);
+export async function tunnelProcesses(stage: Stage, slot = MAIN_SLOT): Promise<number[]> {
+  const link = await tunnelLink(stage, slot);
   const { stdout } = await stage.lab.outside(["pgrep", "-fx", `wireguard-go ${link}`]);
   return stdout
     .split("\n")

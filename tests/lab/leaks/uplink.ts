@@ -53,6 +53,7 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
       await stage.observe(100);
       // wireguard-go sends from the former address until its handshake is renewed, 15 s later.
       await stage.disconnect();
+      await stage.devices.disconnect();
     },
   },
   {

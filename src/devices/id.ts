@@ -1,0 +1,37 @@
+import { networkOf, type Prefix, parsePrefix } from "../address.ts";
+import { GatewayError } from "../errors.ts";
+import { type Mac, parseMac } from "../mac.ts";
+import { isPrivateWhole } from "../network/lan-routes.ts";
+
+/** What identifies a device: its MAC address, or the prefix of what is behind another router of the LAN. */
+export type DeviceId = Mac | Prefix;
+
+/** Null if the text is neither. An address alone is a prefix of its own. */
+export function parseDeviceId(text: string): DeviceId | null {
+  const mac = parseMac(text);
+  if (mac !== null) return mac;
+  const prefix = parsePrefix(text);
+  return prefix === null || networkOf(prefix) !== prefix || !isPrivateWhole(prefix) ? null : prefix;
+}
+
+/** The id that a client has given. */
+export function deviceIdIn(text: string): DeviceId {
+  const id = parseDeviceId(text);
+  if (id !== null) return id;
+  const prefix = parsePrefix(text);
+  throw new GatewayError("bad_request", `id: ${prefix === null ? EXPECTED : faultOf(prefix)}`);
+}
+
+export function isPrefixId(id: DeviceId): id is Prefix {
+  return id.includes("/");
+}
+
+const EXPECTED =
+  "must be a MAC address, such as 02:00:00:00:00:20, or a prefix behind another router of the LAN, such as 10.8.0.0/24";
+
+function faultOf(prefix: Prefix): string {
+  const network = networkOf(prefix);
+  return network === prefix
+    ? "a prefix behind another router must be private address space (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7)"
+    : `has host bits; the network is ${network}`;
+}

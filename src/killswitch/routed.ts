@@ -1,0 +1,141 @@
+import { type Address, addressOf, contains, lengthOf, type Prefix, parsePrefix } from "../address.ts";
+import type { HostNetwork } from "../network/host-network.ts";
+import type { Lan } from "../network/lan.ts";
+import type { LanRoute, ShownRoute } from "../network/lan-routes.ts";
+import { ROUTED_TABLE } from "../network/slot.ts";
+import type { Host } from "../system/host.ts";
+
+/** A network behind another router of the LAN. */
+interface Routed {
+  prefix: Prefix;
+}
+
+type Network = Pick<HostNetwork, "lans" | "addresses" | "uplinkPrefixes" | "lanRoutes">;
+type Tunnels = readonly { tunnel: string; addresses: readonly Address[]; resolvers: readonly Address[] }[];
+
+/** The declared prefixes that a route of the LAN leads to, the most specific first. */
+export function routedIn<Declared extends Routed>(
+  declared: readonly Declared[],
+  network: Network,
+  tunnels: Tunnels,
+): Declared[] {
+  return declared
+    .filter(({ prefix }) => interfacesTo(prefix, network).length > 0)
+    .filter(({ prefix }) => rivalOf(prefix, network, tunnels) === null)
+    .sort((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix) || (a.prefix < b.prefix ? -1 : 1));
+}
+
+/** What else has addresses of the prefix, for people; null if nothing has. */
+export function rivalOf(prefix: Prefix, network: Network, tunnels: Tunnels): string | null {
+  const { lans, addresses, uplinkPrefixes } = network;
+  for (const lan of lans)
+    for (const own of lan.prefixes)
+      if (overlap(prefix, own)) return `the LAN's own ${own} on ${lan.interface}`;
+  for (const own of uplinkPrefixes) if (overlap(prefix, own)) return `the uplink's network ${own}`;
+  for (const own of addresses) if (contains(prefix, own)) return `the gateway's address ${own}`;
+  for (const { tunnel, addresses: inside, resolvers } of tunnels)
+    for (const own of [...inside, ...resolvers])
+      if (contains(prefix, own)) return `the address ${own} in the tunnel ${tunnel}`;
+  return null;
+}
+
+/** The LAN's interfaces by which some of the prefix is reached. */
+export function interfacesTo(prefix: Prefix, { lanRoutes }: Pick<HostNetwork, "lanRoutes">): string[] {
+  return [...new Set(routesWithin(prefix, lanRoutes).map((route) => route.interface))];
+}
+
+/** The LAN with the networks behind its routers. */
+export function lansWith(routed: readonly Routed[], network: Network): Lan[] {
+  return network.lans.map((lan) => {
+    const further = routed.filter(({ prefix }) => interfacesTo(prefix, network).includes(lan.interface));
+    return { ...lan, prefixes: [...lan.prefixes, ...further.map(({ prefix }) => prefix)] };
+  });
+}
+
+/**
+ * The routes to the networks behind routers, as `ip route` takes them, and where those lead nowhere. They are in a table
+ * of their own, because in the machine's a default route, or one that DHCP adds, could lead to the uplink.
+ */
+export function routesTo(
+  routed: readonly Routed[],
+  { lanRoutes }: Pick<HostNetwork, "lanRoutes">,
+): TableRoute[] {
+  const all = routed.flatMap(({ prefix }) => routesWithin(prefix, lanRoutes));
+  const byPrefix = new Map(all.map((route) => [route.prefix, route]));
+  return [
+    ...routed.map(({ prefix }) => ({ key: `unreachable ${prefix} metric ${LAST_METRIC}`, to: "" })),
+    ...[...byPrefix.values()].map(({ prefix, via, interface: name }) => ({
+      key: prefix,
+      to: `${via === null ? "" : ` via ${via}`} dev ${name}`,
+    })),
+  ];
+}
+
+/** What identifies a route in the table, and where it leads. */
+export interface TableRoute {
+  key: string;
+  to: string;
+}
+
+const LAST_METRIC = 4_294_967_295;
+
+/**
+ * Makes the table of these routes, each replaced in place; returns whether it has them all. The kernel refuses a route
+ * to a router that is gone.
+ */
+export async function applyRoutes(host: Host, wanted: readonly TableRoute[]): Promise<boolean> {
+  const changes = await Promise.all(
+    ([4, 6] as const).map(async (family) => {
+      const own = wanted.filter(({ key }) => key.includes(":") === (family === 6));
+      return applied(host, family, routeChanges(await shownRoutes(host, family), own));
+    }),
+  );
+  return changes.every((isDone) => isDone);
+}
+
+function routeChanges(present: readonly TableRoute[], wanted: readonly TableRoute[]): string[] {
+  const missing = wanted.filter((route) => !present.some((other) => Bun.deepEquals(route, other)));
+  const surplus = present.filter(({ key }) => !wanted.some((route) => route.key === key));
+  return [
+    ...missing.map(({ key, to }) => `route replace ${key}${to} table ${ROUTED_TABLE}`),
+    ...surplus.map(({ key, to }) => `route del ${key}${to} table ${ROUTED_TABLE}`),
+  ];
+}
+
+function applied(host: Host, family: 4 | 6, lines: readonly string[]): Promise<boolean> {
+  if (lines.length === 0) return Promise.resolve(true);
+  return host.run(["ip", `-${family}`, "-force", "-batch", "-"], { stdin: `${lines.join("\n")}\n` }).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function shownRoutes(host: Host, family: 4 | 6): Promise<TableRoute[]> {
+  const argv = ["ip", "-j", `-${family}`, "route", "show", "table", `${ROUTED_TABLE}`];
+  // The kernel has no such table before its first route.
+  const shown = JSON.parse((await host.run(argv).catch(() => "")) || "[]") as ShownRoute[];
+  return shown.flatMap(({ dst = "", gateway, dev, type, metric }) => {
+    const prefix = parsePrefix(dst);
+    if (prefix === null) return [];
+    if (type === "unreachable") return [{ key: `unreachable ${prefix} metric ${metric}`, to: "" }];
+    return [{ key: prefix, to: `${gateway === undefined ? "" : ` via ${gateway}`} dev ${dev}` }];
+  });
+}
+
+/** Parts of the prefix that have a route of their own, and the rest of it if a route leads to all of it. */
+function routesWithin(prefix: Prefix, routes: readonly LanRoute[]): LanRoute[] {
+  const inside = routes.filter((route) => isWithin(route.prefix, prefix));
+  const [around] = routes
+    .filter((route) => isWithin(prefix, route.prefix))
+    .sort((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix));
+  const whole = around === undefined ? [] : [{ ...around, prefix }];
+  return [...whole, ...inside.filter((route) => route.prefix !== prefix)];
+}
+
+function isWithin(inner: Prefix, outer: Prefix): boolean {
+  return lengthOf(inner) >= lengthOf(outer) && contains(outer, addressOf(inner));
+}
+
+function overlap(one: Prefix, other: Prefix): boolean {
+  return contains(one, addressOf(other)) || contains(other, addressOf(one));
+}

@@ -1,0 +1,131 @@
+import { type Address, parseAddress } from "../address.ts";
+import type { Host } from "../system/host.ts";
+
+/** A table of its own, which counts and never drops: the kill switch replaces its own table, and this one stays. */
+export const COUNTERS_TABLE = "inet portcullis_traffic";
+
+/** Of each set; further addresses are not counted until the table is made again. */
+export const MOST_COUNTED = 4_096;
+/** An address that is silent for longer is counted from zero, so the figures must be read more often. */
+const TIMEOUT_SECONDS = 86_400;
+/** Listing addresses that have timed out is harmless, and the kernel need not search for them each second. */
+const COLLECTED_EVERY_SECONDS = 600;
+
+/** A full table takes a tenth of it on a Pi. */
+const LISTED_WITHIN_MS = 3_000;
+
+/** What the gateway has forwarded for one address of the LAN. */
+export interface Count {
+  address: Address;
+  /** Bytes from and to it. */
+  sent: number;
+  received: number;
+  /** Milliseconds since its last packet; null if it has sent none. In whole seconds. */
+  heardMsAgo: number | null;
+}
+
+export interface Counts {
+  /** Which table it was: each new one has another number, and counts from zero. */
+  table: number;
+  counts: Count[];
+}
+
+/** The interfaces of the LAN, and the one to the internet. */
+export interface Links {
+  lans: readonly string[];
+  uplink: string | null;
+}
+
+/**
+ * The table in text for `nft -f -`. Loading it again keeps the elements of its sets. Packets add the elements, so that
+ * nobody has to know the addresses of a device. They are counted behind the filter, so that what was refused is not.
+ */
+export function countersFor(links: Links): string {
+  const sets = WAYS.flatMap(({ set }) => [setOf(`${set}_4`, 4), setOf(`${set}_6`, 6)]);
+  const rules = ([4, 6] as const).flatMap((family) => WAYS.flatMap((way) => rulesOf(way, family, links)));
+  return `add table ${COUNTERS_TABLE}
+flush table ${COUNTERS_TABLE}
+table ${COUNTERS_TABLE} {
+${sets.join("\n")}
+  chain count {
+    type filter hook forward priority filter + 10; policy accept;
+${rules.map((rule) => `    ${rule}\n`).join("")}  }
+}
+`;
+}
+
+const WAYS = [
+  { set: "sent", link: "iifname", direction: "original", field: "saddr" },
+  { set: "received", link: "oifname", direction: "reply", field: "daddr" },
+] as const;
+
+function setOf(name: string, family: 4 | 6): string {
+  return `  set ${name} {
+    type ipv${family}_addr
+    size ${MOST_COUNTED}
+    flags dynamic,timeout
+    counter
+    timeout ${TIMEOUT_SECONDS}s
+    gc-interval ${COLLECTED_EVERY_SECONDS}s
+  }
+`;
+}
+
+/** On an interface that is also the uplink, a connection's direction tells the LAN from the internet. */
+function rulesOf(way: (typeof WAYS)[number], family: 4 | 6, { lans, uplink }: Links): string[] {
+  const { set, link, direction, field } = way;
+  const update = `update @${set}_${family} { ${family === 4 ? "ip" : "ip6"} ${field} } accept`;
+  return lans.map((name) => {
+    const matches = `${link} "${name}"${name === uplink ? ` ct direction ${direction}` : ""}`;
+    return `${matches} ${update}`;
+  });
+}
+
+/** Makes the table as it should be now, and keeps what it has counted if possible. */
+export async function loadCounters(host: Pick<Host, "run">, links: Links): Promise<void> {
+  const stdin = countersFor(links);
+  const load = (text: string) => host.run(["nft", "-f", "-"], { stdin: text });
+  // Another version's sets, or another program's.
+  await load(stdin).catch(() => replaceCounters(host, links));
+}
+
+/** The same with empty sets. */
+export async function replaceCounters(host: Pick<Host, "run">, links: Links): Promise<void> {
+  const stdin = `add table ${COUNTERS_TABLE}\ndelete table ${COUNTERS_TABLE}\n${countersFor(links)}`;
+  await host.run(["nft", "-f", "-"], { stdin });
+}
+
+/** Null without the table. */
+export async function readCounters(host: Pick<Host, "run">): Promise<Counts | null> {
+  const listing = ["nft", "-j", "list", "table", ...COUNTERS_TABLE.split(" ")];
+  const json = await host.run(listing, { timeoutMs: LISTED_WITHIN_MS }).catch(() => "");
+  if (json === "") return null;
+  const { nftables } = JSON.parse(json) as { nftables: Listed[] };
+  const counts = new Map<Address, Count>();
+  for (const { set } of nftables)
+    for (const { elem } of set?.elem ?? []) if (elem) take(counts, set?.name ?? "", elem);
+  const table = nftables.flatMap((each) => each.table?.handle ?? [])[0] ?? 0;
+  return { table, counts: [...counts.values()] };
+}
+
+/** As `nft -j` shows it. */
+interface Listed {
+  table?: { handle: number };
+  set?: { name: string; elem?: { elem?: Element }[] };
+}
+
+interface Element {
+  val?: unknown;
+  /** Seconds until the kernel removes it. */
+  expires?: number;
+  counter?: { bytes?: number };
+}
+
+function take(counts: Map<Address, Count>, set: string, { val, expires = 0, counter }: Element): void {
+  const address = typeof val === "string" ? parseAddress(val) : null;
+  if (address === null) return;
+  const count = counts.get(address) ?? { address, sent: 0, received: 0, heardMsAgo: null };
+  const bytes = counter?.bytes ?? 0;
+  if (set.startsWith("received_")) counts.set(address, { ...count, received: bytes });
+  else counts.set(address, { ...count, sent: bytes, heardMsAgo: 1_000 * (TIMEOUT_SECONDS - expires) });
+}

@@ -1,0 +1,65 @@
+import {
+  type Address,
+  addressOf,
+  lengthOf,
+  type Prefix,
+  parseAddress,
+  parsePrefix,
+  privateBlockOf,
+} from "../address.ts";
+
+/** A route to a network behind another router of the LAN. */
+export interface LanRoute {
+  prefix: Prefix;
+  /** Null if its hosts are on the cable. */
+  via: Address | null;
+  interface: string;
+}
+
+/** As `ip` shows it. */
+export interface ShownRoute {
+  /** `default`, a prefix, or an address alone. */
+  dst?: string;
+  gateway?: string;
+  dev?: string;
+  type?: string;
+  protocol?: string;
+  metric?: number;
+  flags?: string[];
+  /** Of a route of IPv4 by a router of IPv6. */
+  via?: unknown;
+  /** Of a route with several routers. */
+  nexthops?: { dev?: string; flags?: string[] }[];
+}
+
+/** Those of the kernel, and those that the network itself has told, which may be an attacker. */
+const NOT_THE_OPERATORS = ["kernel", "dhcp", "ra", "redirect"];
+
+/** The operator's routes to private networks by one of these interfaces, each prefix once, in a fixed order. */
+export function lanRoutesIn(shown: readonly ShownRoute[], interfaces: readonly string[]): LanRoute[] {
+  const routes = shown
+    .filter(
+      ({ protocol = "", dev = "" }) => !NOT_THE_OPERATORS.includes(protocol) && interfaces.includes(dev),
+    )
+    .toSorted((a, b) => (a.metric ?? 0) - (b.metric ?? 0))
+    .flatMap((route) => routeIn(route) ?? []);
+  // The first of a prefix has the lowest metric; the last of a key stays in a map.
+  const byPrefix = new Map(routes.toReversed().map((route) => [route.prefix, route]));
+  return [...byPrefix.values()].sort((a, b) => (a.prefix < b.prefix ? -1 : 1));
+}
+
+/** The route, or null if it is of another kind. */
+function routeIn({ dst = "", gateway, dev = "", type, via }: ShownRoute): LanRoute | null {
+  const prefix = parsePrefix(dst);
+  const router = gateway === undefined ? null : parseAddress(gateway);
+  const isPlain = type === undefined && via === undefined && (gateway === undefined || router !== null);
+  return prefix === null || !isPlain || !isPrivateWhole(prefix)
+    ? null
+    : { prefix, via: router, interface: dev };
+}
+
+/** Whether it is private address space, without addresses that are unique only on a link. */
+export function isPrivateWhole(prefix: Prefix): boolean {
+  const block = privateBlockOf(addressOf(prefix));
+  return block !== null && !/^(169\.254\.|fe80:)/.test(block) && lengthOf(prefix) >= lengthOf(block);
+}

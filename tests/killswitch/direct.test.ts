@@ -1,0 +1,96 @@
+import { describe, expect, test } from "bun:test";
+import { bootFilesFor } from "../../src/killswitch/boot-files.ts";
+import { chainsListed, elementChanges } from "../../src/killswitch/listing.ts";
+import { directRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
+import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { MARK_MASK } from "../../src/network/slot.ts";
+import { assigned, NETWORK, POLICIES } from "./example.ts";
+
+const { direct, blocked } = POLICIES;
+const MARK = "0x0000104f";
+const rulesOf = (chain: string, text = rulesetOf(direct)) => chainsListed(text).get(chain) ?? [];
+
+describe("without a direct device", () => {
+  test.each(Object.entries(POLICIES).filter(([name]) => !name.endsWith("direct")))(
+    "nothing in the kernel of a gateway that is %s mentions the mark",
+    (_, policy) => {
+      for (const text of [rulesetOf(policy), openRulesetOf(policy)]) expect(text).not.toContain(MARK);
+      expect(directRules(policy)).toEqual([]);
+    },
+  );
+
+  test("what is loaded at boot refuses all devices", () => {
+    for (const { text } of bootFilesFor(NETWORK)) expect(text).not.toMatch(/104f/);
+  });
+});
+
+test("the routing rules send the mark to the machine's own routes or nowhere, ahead of the tunnels", () => {
+  const mark = `fwmark 0x104f/0x${MARK_MASK.toString(16)}`;
+  expect(directRules(direct)).toEqual([
+    { family: 4, priority: 55, text: `${mark} lookup main` },
+    { family: 6, priority: 55, text: `${mark} lookup main` },
+    { family: 4, priority: 57, text: `${mark} unreachable` },
+    { family: 6, priority: 57, text: `${mark} unreachable` },
+  ]);
+  const exits = rulesFor(NETWORK).filter(({ text }) => /^fwmark \S+ lookup 205/.test(text));
+  expect(exits.every(({ priority }) => priority > 57)).toBe(true);
+});
+
+test("only what has the mark passes between the LAN and the uplink, and back only what belongs to it", () => {
+  const pairs = rulesOf("forward").filter((rule) => rule.includes('"up0"'));
+  expect(pairs.length).toBeGreaterThan(0);
+  for (const rule of pairs) {
+    expect(rule).toContain(`meta mark & 0x00001fff == ${MARK}`);
+    if (rule.startsWith('iifname "up0"'))
+      expect(rule).toContain("ct direction reply ct state established,related");
+  }
+});
+
+test("the gateway's own packets with the mark are not accepted", () => {
+  expect(rulesOf("output").filter((rule) => rule.includes(MARK))).toEqual([]);
+  expect(rulesOf("output").filter((rule) => /oifname "up0" accept/.test(rule))).toEqual([]);
+});
+
+test("with an uplink that is down, direct devices are refused like blocked ones", () => {
+  const devices = direct.devices.map(({ id, exit }) =>
+    exit.to === "direct" ? assigned(id, "blocked") : { id, exit },
+  );
+  const refused = rulesetOf({ ...direct, devices });
+  for (const down of [{ online: false }, { uplink: null }]) {
+    const text = rulesetOf({ ...direct, ...down });
+    expect(text).not.toContain(MARK);
+    if ("online" in down) expect(text).toBe(refused);
+    expect(directRules({ ...direct, ...down })).toEqual([]);
+  }
+});
+
+test("one more direct device changes only elements", () => {
+  const third = assigned("02:00:00:00:00:09", "direct");
+  const more = { ...direct, devices: [...direct.devices, third] };
+  const tables = [direct, more].map((policy) => chainsListed(rulesetOf(policy))) as [
+    ReturnType<typeof chainsListed>,
+    ReturnType<typeof chainsListed>,
+  ];
+  expect(elementChanges(...tables)).toEqual([
+    "add element inet portcullis assigned { 02:00:00:00:00:09 }",
+    "add element inet portcullis on_direct { 02:00:00:00:00:09 }",
+    "add element inet portcullis exit_of { 02:00:00:00:00:09 : goto exit_direct }",
+    expect.stringMatching(/^add element inet portcullis direct_zones \{ \d{5} \}$/),
+  ]);
+});
+
+test("queries to the gateway go to resolvers beyond the uplink, never to the gateway or another LAN", () => {
+  const redirects = rulesOf("redirect_dns").filter((rule) => rule.includes(MARK));
+  expect(redirects.map((rule) => / to (\S+) comment/.exec(rule)?.[1])).toEqual(["192.168.8.1", "fd00:8::1"]);
+  const none = rulesetOf({ ...direct, resolvers: [] });
+  expect(rulesOf("redirect_dns", none).filter((rule) => rule.includes(MARK))).toEqual([]);
+  // Of an address family without one.
+  expect(
+    rulesOf("input", none).filter((rule) => rule.includes(MARK) && rule.includes("reject")),
+  ).toHaveLength(2);
+});
+
+test("with the kill switch off, a direct device alone needs a table", () => {
+  const devices = [assigned("02:00:00:00:00:05", "direct")];
+  expect(openRulesetOf({ ...blocked, devices })).toContain("masquerade");
+});

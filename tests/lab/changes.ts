@@ -1,0 +1,146 @@
+/** What people have decided: the server of each tunnel, or null, and the exit of each device that has its own. */
+export interface Decisions {
+  readonly tunnels: Readonly<Record<string, string | null>>;
+  readonly exits: Readonly<Record<number, string>>;
+  readonly defaultExit: string;
+}
+
+/** A request that changes decisions. */
+export interface Change {
+  method: string;
+  path: string;
+  body?: unknown;
+  /** What they are if it succeeds. */
+  effect: (decisions: Decisions) => Decisions;
+}
+
+export const macOf = (device: number) => `02:00:00:00:10:0${device}`;
+
+export function assign(device: number, exit: string): Change {
+  return {
+    method: "PUT",
+    path: `/api/devices/${macOf(device)}`,
+    body: { exit },
+    effect: (decisions) => ({ ...decisions, exits: { ...decisions.exits, [device]: exit } }),
+  };
+}
+
+export function forget(device: number): Change {
+  return {
+    method: "DELETE",
+    path: `/api/devices/${macOf(device)}`,
+    effect: (decisions) => {
+      const { [device]: _, ...exits } = decisions.exits;
+      return { ...decisions, exits };
+    },
+  };
+}
+
+export function setDefault(exit: string): Change {
+  return {
+    method: "PUT",
+    path: "/api/default-exit",
+    body: { exit },
+    effect: (decisions) => ({ ...decisions, defaultExit: exit }),
+  };
+}
+
+export function lead(tunnel: string, server: string): Change {
+  const provider = server.startsWith("box") ? "managed" : "custom";
+  return {
+    method: "PUT",
+    path: `/api/tunnels/${tunnel}`,
+    body: { provider, server },
+    effect: (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: server } }),
+  };
+}
+
+export function disconnect(tunnel: string): Change {
+  return {
+    method: "POST",
+    path: `/api/tunnels/${tunnel}/disconnect`,
+    effect: (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: null } }),
+  };
+}
+
+export function remove(tunnel: string): Change {
+  return {
+    method: "DELETE",
+    path: `/api/tunnels/${tunnel}`,
+    effect: (decisions) => {
+      const { [tunnel]: _, ...tunnels } = decisions.tunnels;
+      return { ...decisions, tunnels };
+    },
+  };
+}
+
+/** The names that tunnels have; all but the first may come and go. */
+const TUNNELS = ["main", "second", "third"];
+const SERVERS = ["box-vpn-1", "box-vpn-2", "custom-1", "custom-2"];
+
+/** Any change that could be made now to the decisions about so many devices; some are refused. */
+export function anyChange(decisions: Decisions, devices: number, random: () => number): Change {
+  const pick = <T>(choices: readonly T[]): T => {
+    const choice = choices[Math.floor(random() * choices.length)];
+    if (choice === undefined) throw new Error("there is no choice");
+    return choice;
+  };
+  const { tunnels } = decisions;
+  const exits = [...Object.keys(tunnels), "blocked"];
+  const own = [...exits, "direct"];
+  const device = pick(Array.from({ length: devices }, (_, index) => index + 1));
+  const tunnel = pick(TUNNELS);
+  const taken = Object.entries(tunnels).flatMap(([name, server]) => (name === tunnel ? [] : [server]));
+  // With the same key at the same server, each would end the other.
+  const free = SERVERS.filter((server) => !taken.includes(server));
+  return pick([
+    () => assign(device, pick(own)),
+    () => assign(device, pick(own)),
+    () => assign(device, pick(own)),
+    () => (decisions.exits[device] === undefined ? assign(device, "blocked") : forget(device)),
+    () => setDefault(pick(exits)),
+    () => lead(tunnel, pick(free)),
+    () => lead(tunnel, pick(free)),
+    () => (tunnel in tunnels ? disconnect(tunnel) : lead(tunnel, pick(free))),
+    () => (tunnel in tunnels && tunnel !== "main" ? remove(tunnel) : lead(tunnel, pick(free))),
+  ])();
+}
+
+/** A change that was made, and the status of its answer; null without one. */
+export interface Made {
+  change: Change;
+  status: number | null;
+}
+
+/** All that may be so after changes that were made at once, in any order, and by their answers. */
+export function outcomesOf(before: readonly Decisions[], made: readonly Made[]): Decisions[] {
+  if (made.length === 0) return distinct(before);
+  return distinct(
+    made.flatMap((first, index) => {
+      const after = before.flatMap((decisions) => effectsOf(first, decisions));
+      return outcomesOf(after, made.toSpliced(index, 1));
+    }),
+  );
+}
+
+function effectsOf({ change: { effect }, status }: Made, decisions: Decisions): Decisions[] {
+  if (status === 200) return [effect(decisions)];
+  return status === null ? [decisions, effect(decisions)] : [decisions];
+}
+
+/** Each device's exit exists. */
+export function isConsistent({ tunnels, exits, defaultExit }: Decisions): boolean {
+  return [...Object.values(exits), defaultExit].every(
+    (exit) => ["blocked", "direct"].includes(exit) || exit in tunnels,
+  );
+}
+
+function distinct(all: readonly Decisions[]): Decisions[] {
+  return [...new Map(all.map((decisions) => [comparable(decisions), decisions])).values()];
+}
+
+/** The same text for the same decisions. */
+export function comparable({ tunnels, exits, defaultExit }: Decisions): string {
+  const entries = (record: object) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([entries(tunnels), entries(exits), defaultExit]);
+}

@@ -1,0 +1,427 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { appendFileSync } from "node:fs";
+import { type Arms, INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { commandIn } from "../../src/system/linux.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { LanDevice } from "./lan-device.ts";
+import { TokenBucket } from "./leaks/pace.ts";
+import { type Mark, Marker, markIn } from "./marker.ts";
+import type { Traffic } from "./traffic.ts";
+import { until } from "./until.ts";
+import { Wiretap } from "./wiretap.ts";
+
+/** Some connects and restarts, and seconds of traffic, on a busy machine. */
+const TIMEOUT_MS = 240_000;
+const PAGE = `http://${INTERNET.host4}/`;
+const PAGE6 = `http://[${INTERNET.host6}]/`;
+/** So many questions are enough for a loss or a leak to show. */
+const ENOUGH = 100;
+/** Long enough for some marks of each kind. */
+const MOMENT_MS = 600;
+const MOVES = 18;
+/** What the kernel may take to report that the cable is out, on a busy machine. */
+const REFUSED_WITHIN_MS = 10_000;
+/** Of a host on the internet that goes on sending. */
+const STREAM_PORT = 9_123;
+/** Nobody else uses it. */
+const ODD_PORT = 9_321;
+const DEVICES = [1, 2] as const;
+type Device = (typeof DEVICES)[number];
+type Place = "main" | "clear";
+
+describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
+  let lab: Lab;
+  let gateway: Gateway;
+  const pace = new TokenBucket();
+  const router = ROUTER.lan[arms];
+  let devices: LanDevice[];
+  const namespaceOf = (device: Device) => devices[device - 1]?.namespace ?? "";
+  const macOf = (device: Device) => devices[device - 1]?.mac ?? "";
+  const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
+
+  beforeAll(async () => {
+    lab = await createLab({ arms });
+    appendFileSync(`/etc/netns/${lab.namespaces.gateway}/resolv.conf`, `nameserver ${router.v6}\n`);
+    devices = await Promise.all(DEVICES.map((number) => LanDevice.plugIn(lab, number)));
+    // Otherwise the kernel sends one ICMP error a second to each device.
+    for (const path of ["ipv4/icmp_ratelimit", "ipv6/icmp/ratelimit"])
+      expect((await inside("sysctl", "-qw", `net/${path}=0`)).code).toBe(0);
+    gateway = await lab.startGateway();
+    await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  }, TIMEOUT_MS);
+  afterAll(() => lab?.close(), TIMEOUT_MS);
+
+  async function ask(method: string, path: string, body?: unknown, status = 200): Promise<void> {
+    await pace.turn("/api/connect");
+    const answer = await gateway.api(method, path, body);
+    expect({ path, status: answer.status, body: answer.status === status ? null : answer.body }).toEqual({
+      ...{ path, status, body: null },
+    });
+  }
+
+  const assign = (device: Device, exit: string, status?: number) =>
+    ask("PUT", `/api/devices/${macOf(device)}`, { exit }, status);
+  const allow = async (wanted: "on" | "off") =>
+    expect((await gateway.operate("direct", wanted)).code).toBe(0);
+  const pageOf = (device: Device, page = PAGE) => lab.fetchFrom(namespaceOf(device), page);
+  const isRefused = (device: Device, page = PAGE) => lab.isRefused(namespaceOf(device), page);
+
+  /** What each place saw of each device during the work, and what the uplink saw of the client and the gateway. */
+  async function seenDuring(work: (markers: Record<Device, Marker>) => Promise<unknown>) {
+    const filter = "udp or tcp or ip6";
+    const { vpn1 } = lab.sandbox.serverInterfaces;
+    const taps = {
+      main: await Wiretap.start(lab.namespaces.vpn1, vpn1, filter),
+      clear: await Wiretap.start(lab.namespaces.router, "lan0", filter),
+    };
+    const [one, two] = await Promise.all(DEVICES.map((each) => Marker.start(namespaceOf(each), each)));
+    if (one === undefined || two === undefined) throw new Error("two devices");
+    await work({ 1: one, 2: two }).finally(() => Promise.all([one, two].map((marker) => marker.stop())));
+    const [main, clear] = [await taps.main.stop(), await taps.clear.stop()];
+    return {
+      main: main.flatMap(marksIn),
+      clear: clear.flatMap(marksIn),
+      // A direct device resets its former connections to the same port.
+      others: clear.filter(
+        (line) =>
+          [INTERNET.host4, INTERNET.host6].some((host) => line.includes(` > ${host}.7:`)) &&
+          !line.includes("Flags [R]"),
+      ),
+    };
+  }
+
+  /** Answers and errors have the mark as well. */
+  function marksIn(line: string): Mark[] {
+    const isQuery = / > (203\.0\.113|2001:db8|10\.64\.0\.1\.|fd64::1\.)/.test(line);
+    const toRouter = [router.v4, router.v6].some((address) => line.includes(` > ${address}.53:`));
+    const mark = isQuery || toRouter ? markIn(line) : null;
+    return mark === null ? [] : [mark];
+  }
+
+  const kinds = (marks: readonly Mark[], device: Device) =>
+    [...new Set(marks.filter((mark) => mark.device === device).map(({ kind }) => kind))].sort();
+  const TUNNELLED: Mark["kind"][] = ["dns4", "tcp4", "tcp6", "udp4", "udp6"];
+  // The uplink has a resolver of each family, and the tunnel none with an IPv6 address.
+  const ALL_KINDS: Mark["kind"][] = [...TUNNELLED, "dns6"].toSorted() as Mark["kind"][];
+  const BY_MAIN: Record<Place, Mark["kind"][]> = { main: TUNNELLED, clear: [] };
+  const DIRECT: typeof BY_MAIN = { main: [], clear: ALL_KINDS };
+  const NOWHERE: typeof BY_MAIN = { main: [], clear: [] };
+  const table = (seen: Record<Place, readonly Mark[]>) =>
+    DEVICES.map((device) => ({ main: kinds(seen.main, device), clear: kinds(seen.clear, device) }));
+
+  /** The client, which nobody has assigned, loses nothing, and no connection of its own is reset. */
+  async function undisturbed<T>(work: (traffic: Traffic) => Promise<T>): Promise<T> {
+    const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp", "udp6", "flow"] });
+    await traffic.sends(ENOUGH);
+    const result = await work(traffic);
+    await traffic.sends(ENOUGH);
+    for (const [kind, { lost, refused }] of Object.entries(await traffic.stop()))
+      expect({ kind, lost, refused }).toEqual({ kind, lost: [], refused: 0 });
+    return result;
+  }
+
+  test(
+    "positive control: no device is direct before the operator allows it; without a kill switch, all are seen in clear",
+    async () => {
+      await assign(1, "direct", 403);
+      for (const device of DEVICES) await until(async () => (await pageOf(device)) !== null);
+      expect(table(await seenDuring(() => Bun.sleep(MOMENT_MS)))).toEqual([BY_MAIN, BY_MAIN]);
+      await gateway.kill("SIGKILL");
+      const open = await seenDuring(async () => {
+        await inside("nft", "flush", "ruleset");
+        await flushRules();
+        const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
+        await traffic.sends(ENOUGH);
+        await traffic.stop();
+      });
+      expect(table(open).map(({ clear }) => clear.includes("udp4"))).toEqual([true, true]);
+      expect(open.others.length).toBeGreaterThanOrEqual(ENOUGH);
+      await gateway.start();
+      await until(async () => (await lab.fetchFrom(lab.namespaces.client, PAGE)) !== null);
+    },
+    TIMEOUT_MS,
+  );
+
+  async function flushRules(): Promise<void> {
+    for (const family of ["-4", "-6"]) {
+      const { stdout } = await inside("ip", "-j", family, "rule", "show");
+      for (const { priority } of JSON.parse(stdout))
+        if (priority > 40 && priority < 100)
+          await inside("ip", family, "rule", "del", "priority", `${priority}`);
+    }
+  }
+
+  test(
+    "a direct device is seen with the uplink's address, the others and the gateway by the tunnel",
+    async () => {
+      await allow("on");
+      const seen = await seenDuring(() =>
+        undisturbed(async () => {
+          await assign(1, "direct");
+          await Bun.sleep(MOMENT_MS);
+        }),
+      );
+      expect(kinds(seen.clear, 1)).toEqual(ALL_KINDS);
+      expect([kinds(seen.main, 2), kinds(seen.clear, 2)]).toEqual([TUNNELLED, []]);
+      expect(table(await seenDuring(() => Bun.sleep(MOMENT_MS)))).toEqual([DIRECT, BY_MAIN]);
+      expect(seen.others).toEqual([]);
+      expect(await pageOf(1)).toContain(ROUTER.public4);
+      expect(await pageOf(1, PAGE6)).toContain("outside the tunnel");
+      for (const page of [await pageOf(2), await lab.fetchFrom(lab.namespaces.gateway, PAGE)])
+        expect(page).toContain(VPN.vpn1.v4);
+      const { body } = await gateway.api("GET", "/api/status");
+      expect(body).toMatchObject({ direct_devices: 1, killswitch_active: true });
+      const { stdout, code } = await gateway.operate("killswitch", "status");
+      expect([code, stdout]).toEqual([
+        0,
+        expect.stringContaining("1 leaves, as the operator allows, outside the tunnel"),
+      ]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "its queries to the gateway are answered by the uplink's resolvers, and those to others there",
+    async () => {
+      for (const resolver of [LAN.gateway4, LAN.gateway6, INTERNET.dns4, INTERNET.dns6]) {
+        const tap = await Wiretap.start(lab.namespaces.router, "lan0", "dst port 53");
+        const traffic = await lab.traffic(namespaceOf(1), { kinds: ["udp", "dns"], resolver });
+        await traffic.sends(ENOUGH);
+        const { dns } = await traffic.stop();
+        expect({ resolver, lost: dns?.lost, refused: dns?.refused }).toEqual({
+          resolver,
+          lost: [],
+          refused: 0,
+        });
+        expect(dns?.answered).toBeGreaterThan(2);
+        const own = resolver === LAN.gateway4 ? router.v4 : resolver === LAN.gateway6 ? router.v6 : resolver;
+        const lines = await tap.stop();
+        expect(lines.length).toBeGreaterThan(2);
+        expect(lines.filter((line) => !line.includes(` > ${own}.53:`))).toEqual([]);
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "replies come back whatever the reverse-path filter",
+    async () => {
+      for (const value of ["1", "2", "0"]) {
+        const { stdout } = await inside("sh", "-c", "ls /proc/sys/net/ipv4/conf");
+        for (const link of stdout.split(/\s+/).filter((name) => name !== ""))
+          await inside("sh", "-c", `echo ${value} > /proc/sys/net/ipv4/conf/${link}/rp_filter`);
+        expect([value, await pageOf(1)]).toEqual([value, expect.stringContaining(ROUTER.public4)]);
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "another MAC address with its IP address is not direct, nor is a source from outside the LAN, nor the gateway with the mark",
+    async () => {
+      const page = (device: Device, from: string) =>
+        lab.exec(namespaceOf(device), [
+          "curl",
+          "-s",
+          "-m",
+          "1",
+          "--interface",
+          from,
+          `http://${INTERNET.host4}:${ODD_PORT}`,
+        ]);
+      await lab.exec(namespaceOf(2), ["ip", "address", "add", "192.168.77.21/32", "dev", "lan0"]);
+      await lab.exec(namespaceOf(1), ["ip", "address", "add", "198.51.100.7/32", "dev", "lan0"]);
+      const seenAt = async (work: () => Promise<unknown>) => {
+        const tap = await Wiretap.start(
+          lab.namespaces.router,
+          "lan0",
+          `dst port ${ODD_PORT} or icmp[icmptype] == icmp-echo`,
+        );
+        await work();
+        return (await tap.stop()).length;
+      };
+      expect(await seenAt(() => page(1, "192.168.77.21"))).toBeGreaterThan(0);
+      expect(await seenAt(() => page(1, "198.51.100.7"))).toBe(0);
+      expect(await seenAt(() => page(2, "192.168.77.21"))).toBe(0);
+      expect(await seenAt(() => inside("ping", "-c2", "-W1", "-m", `${0x104f}`, INTERNET.host4))).toBe(0);
+      await lab.exec(namespaceOf(2), ["ip", "address", "del", "192.168.77.21/32", "dev", "lan0"]);
+      await lab.exec(namespaceOf(1), ["ip", "address", "del", "198.51.100.7/32", "dev", "lan0"]);
+      // The neighbours' tables know the right card again.
+      await lab.exec(namespaceOf(1), ["ping", "-c1", "-W1", LAN.gateway4]);
+      await until(async () => (await pageOf(1)) !== null);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "when it is taken away during a download, no packet of the device leaves directly after the answer, and the server's reach it no more",
+    async () => {
+      const stream = lab.outside(commandIn(lab.namespaces.internet, [process.execPath, "-e", STREAMER]));
+      const [one, traffic] = [namespaceOf(1), await lab.traffic(namespaceOf(1), { kinds: ["udp", "flow"] })];
+      await traffic.sends(ENOUGH);
+      const listener = lab.exec(one, [process.execPath, "-e", LISTENER]);
+      const reached = async () => {
+        const tap = await Wiretap.start(one, "lan0", `udp src port ${STREAM_PORT}`);
+        await Bun.sleep(MOMENT_MS);
+        return (await tap.stop()).length;
+      };
+      await until(async () => (await reached()) > 5);
+      const arriving = await Wiretap.start(lab.namespaces.router, "lan0", `udp src port ${STREAM_PORT}`);
+      let epoch = 0;
+      const seen = await seenDuring(async (markers) =>
+        undisturbed(async () => {
+          await allow("off");
+          ({ epoch } = await markers[1].next());
+          await traffic.sends(ENOUGH);
+          expect(await reached()).toBe(0);
+        }),
+      );
+      expect((await arriving.stop()).length).toBeGreaterThan(5);
+      expect(seen.clear.some((mark) => mark.device === 1)).toBe(true);
+      expect(seen.clear.filter((mark) => mark.device === 1 && mark.epoch >= epoch)).toEqual([]);
+      expect(seen.main.some((mark) => mark.device === 1 && mark.epoch >= epoch)).toBe(true);
+      expect((await traffic.stop()).flow?.refused).toBeGreaterThan(0);
+      expect(await pageOf(1)).toContain(VPN.vpn1.v4);
+      await assign(1, "direct", 403);
+      await Promise.all([stream, listener]);
+      await allow("on");
+      await assign(1, "direct");
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "a device that is moved under load leaves by no other exit after the answer, and nobody else notices",
+    async () => {
+      const exits = ["main", "direct", "blocked"] as const;
+      const after: { epoch: number; exit: string }[] = [];
+      const seen = await seenDuring(async (markers) =>
+        undisturbed(async () => {
+          for (let move = 0; move < MOVES; move += 1) {
+            const exit = exits[move % exits.length] ?? "main";
+            await assign(1, exit);
+            after.push({ epoch: (await markers[1].next()).epoch, exit });
+            await Bun.sleep(50);
+            // Sent before the next move begins.
+            await markers[1].next();
+          }
+        }),
+      );
+      expect(seen.others).toEqual([]);
+      for (const [place, exit] of [
+        ["main", "main"],
+        ["clear", "direct"],
+      ] as const) {
+        const epochs = new Set(seen[place].flatMap((mark) => (mark.device === 1 ? [mark.epoch] : [])));
+        const wrong = after.filter((each) => each.exit !== exit && epochs.has(each.epoch));
+        expect({ place, wrong }).toEqual({ place, wrong: [] });
+        const right = after.filter((each) => each.exit === exit && epochs.has(each.epoch));
+        expect(right).toHaveLength(MOVES / exits.length);
+      }
+      expect(table(seen)[1]).toEqual(BY_MAIN);
+      await assign(1, "direct");
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "with main disconnected the direct device is online, and the others are refused",
+    async () => {
+      await ask("POST", "/api/disconnect");
+      const seen = await seenDuring(async () => {
+        expect(await isRefused(2)).toBe(true);
+        expect(await pageOf(1)).toContain(ROUTER.public4);
+        await Bun.sleep(MOMENT_MS);
+      });
+      expect(table(seen)).toEqual([DIRECT, NOWHERE]);
+      expect(await lab.isRefused(lab.namespaces.gateway, PAGE)).toBe(true);
+      await ask("POST", "/api/connect", { server: "box-vpn-1" });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "after a SIGKILL and a restart each device has the exit that it had, all the time",
+    async () => {
+      const seen = await seenDuring(() =>
+        undisturbed(async (traffic) => {
+          await gateway.kill("SIGKILL");
+          const { code, stdout } = await gateway.operate("killswitch", "status", ...namedLinks());
+          expect([code, stdout]).toEqual([0, expect.stringContaining("1 leaves")]);
+          await traffic.sends(ENOUGH);
+          await gateway.start();
+        }),
+      );
+      expect(table(seen)).toEqual([DIRECT, BY_MAIN]);
+      expect(seen.others).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
+  const namedLinks = () => [
+    ...["--netns", lab.namespaces.gateway, "--interface", lab.sandbox.interface],
+    ...["--lan", lab.sandbox.lan, "--uplink", lab.sandbox.uplink],
+  ];
+
+  test(
+    "either layer alone: without the firewall nothing is direct, without the rules no other device is",
+    async () => {
+      await gateway.kill("SIGKILL");
+      await inside("nft", "flush", "ruleset");
+      const routing = await seenDuring(() => Bun.sleep(MOMENT_MS));
+      expect([table(routing), routing.others]).toEqual([[NOWHERE, NOWHERE], []]);
+      await gateway.start();
+      await until(async () => (await pageOf(1)) !== null && (await pageOf(2)) !== null);
+      await gateway.kill("SIGKILL");
+      const firewall = await seenDuring(async () => {
+        await flushRules();
+        await Bun.sleep(MOMENT_MS);
+      });
+      expect([kinds(firewall.clear, 2), kinds(firewall.main, 1), firewall.others]).toEqual([[], [], []]);
+      await gateway.start();
+      await until(async () => (await pageOf(1)) !== null && (await pageOf(2)) !== null);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "with the kill switch off each device keeps its exit",
+    async () => {
+      expect((await gateway.operate("killswitch", "off")).code).toBe(0);
+      expect([await pageOf(1), await pageOf(2)]).toEqual([
+        expect.stringContaining(ROUTER.public4),
+        expect.stringContaining(VPN.vpn1.v4),
+      ]);
+      expect((await gateway.operate("killswitch", "on")).code).toBe(0);
+      expect(table(await seenDuring(() => Bun.sleep(MOMENT_MS)))).toEqual([DIRECT, BY_MAIN]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test.skipIf(arms === 1)(
+    "without a carrier on the uplink a direct device is refused at once, and served again when it is back",
+    async () => {
+      await lab.unplug();
+      // A page that was on its way when the cable came out never arrives.
+      const refused = ["curl", "-gsf", "-m", "2", PAGE];
+      await until(async () => (await lab.exec(namespaceOf(1), refused)).code === 7, REFUSED_WITHIN_MS);
+      expect(await isRefused(1, PAGE6)).toBe(true);
+      await lab.plug();
+      await until(async () => (await pageOf(1)) !== null);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+/** Sends datagrams for some seconds to whoever sends one. */
+const STREAMER = `
+const socket = await Bun.udpSocket({ hostname: "${INTERNET.host4}", port: ${STREAM_PORT}, socket: {
+  error() {},
+  data(socket, _, port, address) { setInterval(() => socket.send("x", port, address), 20); },
+} });
+setTimeout(() => process.exit(0), 12_000);`;
+/** Asks for them once, and takes them for as long. */
+const LISTENER = `
+const socket = await Bun.udpSocket({ port: 9_124, socket: { error() {}, data() { clearInterval(asking); } } });
+const asking = setInterval(() => socket.send("x", ${STREAM_PORT}, "${INTERNET.host4}"), 100);
+setTimeout(() => process.exit(0), 12_000);`;
