@@ -95,7 +95,8 @@ function isOpen({ name, state }: TunnelRow): boolean {
   return name === "main" || state === "connected" || state === "reconnecting";
 }
 
-function setsFor({ tunnels, devices }: Told): string[] {
+function setsFor(told: Told): string[] {
+  const { tunnels, devices } = told;
   const assigned = devices.filter((device) => device.assigned);
   if (assigned.length === 0) return [];
   const on = (exit: string) => assigned.filter((device) => device.exit === exit);
@@ -103,16 +104,26 @@ function setsFor({ tunnels, devices }: Told): string[] {
     [name, ...sorted(some.map(({ id }) => id))].join(" ");
   const open = tunnels.filter(isOpen).map(({ name }) => text(`on_${name}`, on(name)));
   const direct = on("direct");
+  const exits = assigned.map(
+    ({ id, exit }) => `${id} ${exit === "direct" ? "exit_direct" : chainOf(told, exit)}`,
+  );
   return sorted([
     text("assigned", assigned),
+    ["exit_of", ...sorted(exits)].join(" "),
     ...open,
     ...(direct.length > 0 ? [text("on_direct", direct)] : []),
   ]);
 }
 
 async function setsIn(lab: Lab): Promise<string[]> {
-  const sets = (await tableIn(lab)).flatMap(({ set }) => (set?.type === "ether_addr" ? set : []));
-  return sorted(sets.map(({ name, elem = [] }) => [name, ...elem.toSorted()].join(" ")));
+  const listed = await tableIn(lab);
+  const sets = listed.flatMap(({ set }) => (set?.type === "ether_addr" ? set : []));
+  const maps = listed.flatMap(({ map }) => map ?? []);
+  const entries = (elements: Exit[]) => elements.map(([id, { goto }]) => `${id} ${goto.target}`);
+  return sorted([
+    ...sets.map(({ name, elem = [] }) => [name, ...elem.toSorted()].join(" ")),
+    ...maps.map(({ name, elem = [] }) => [name, ...sorted(entries(elem))].join(" ")),
+  ]);
 }
 
 function chainOf({ tunnels }: Told, exit: string): string {
@@ -125,7 +136,11 @@ async function defaultIn(lab: Lab): Promise<string | undefined> {
   return last?.expr.flatMap(({ goto }) => goto?.target ?? [])[0];
 }
 
+/** An element of the map of exits. */
+type Exit = [id: string, verdict: { goto: { target: string } }];
+
 interface Listed {
+  map?: { name: string; elem?: Exit[] };
   set?: { name: string; type: unknown; elem?: string[] };
   rule?: { chain: string; expr: { goto?: { target: string } }[] };
 }

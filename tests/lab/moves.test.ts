@@ -66,8 +66,8 @@ test(
     await home.comesToRest();
     expect(home.wrong()).toEqual([]);
     process.kill(home.gateway.pid, "SIGSTOP");
-    await inGateway("nft", `delete element ${TABLE} on_second { ${macOf(1)} }`);
-    await inGateway("nft", `add element ${TABLE} on_third { ${macOf(1)} }`);
+    await inGateway("nft", `delete element ${TABLE} exit_of { ${macOf(1)} }`);
+    await inGateway("nft", `add element ${TABLE} exit_of { ${macOf(1)} : goto exit_third }`);
     const moved = await home.sender(1).now();
     await home.sender(1).until(({ answered }) => answered.u > moved.number && answered.v > moved.number);
     await inGateway("nft", "flush", "ruleset");
