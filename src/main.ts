@@ -127,6 +127,14 @@ function addInnerCommands(): void {
       const { probeResolver } = await import("./system/resolver-probe.ts");
       process.stdout.write(JSON.stringify(await probeResolver(resolver, sizes.map(Number))));
     });
+  command("probe-path", "", program, { hidden: true })
+    .argument("<address>")
+    .argument("<link>")
+    .argument("<sizes...>")
+    .action(async (address: string, link: string, sizes: string[]) => {
+      const { probePath } = await import("./system/path-probe.ts");
+      process.stdout.write(JSON.stringify(await probePath({ address, link }, sizes.map(Number))));
+    });
   command("https", "", program, { hidden: true }).action(async () => {
     const { ask } = await import("./system/https.ts");
     const outcome = await ask(JSON.parse(await Bun.stdin.text())).then(

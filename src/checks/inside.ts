@@ -1,6 +1,7 @@
-import { type Address, contains } from "../address.ts";
+import type { Address } from "../address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
+import { resolverInside } from "../tunnel/mtu.ts";
 import type { Session } from "../tunnel/session.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
@@ -13,7 +14,7 @@ const SIZES_BYTES = [1440, 1432, 1420, 1412, 1400, 1392, 1380, 1360, 1340, 1320,
 export interface Inside {
   /** Null if the tunnel has none, or only some in the LAN. */
   resolver: Address | null;
-  /** Of the tunnel's interface, in bytes. */
+  /** The longest packet that is sent into the tunnel, in bytes. */
   mtu: number;
   /** The sizes of the packets that were answered, in bytes; 0 stands for one that was not padded. */
   answered: readonly number[];
@@ -25,13 +26,11 @@ export interface Inside {
  */
 export async function measureInside(
   host: Host,
-  { server, link }: Session,
-  { lans }: HostNetwork,
+  session: Session,
+  network: HostNetwork,
+  mtu: number,
 ): Promise<Inside> {
-  const prefixes = lans.flatMap((lan) => lan.prefixes);
-  const inTunnel = (address: Address) => !prefixes.some((prefix) => contains(prefix, address));
-  const resolver = server.config.interface.dns.find(inTunnel) ?? null;
-  const mtu = await mtuOf(host, link);
+  const resolver = resolverInside(session, network);
   if (resolver === null) return { resolver, mtu, answered: [] };
   const answered = await host.probeResolver(resolver, [0, PADDED_BYTES, mtu]);
   if (!answered.includes(PADDED_BYTES) || answered.includes(mtu)) return { resolver, mtu, answered };
@@ -62,11 +61,4 @@ export function mtuFinding({ mtu, answered }: Inside): Finding | null {
     `packets of ${mtu} bytes do not pass; the longest that do have ${longest}: some sites hang`,
     `Give the server an MTU of ${longest}: the MTU line of its file, or --mtu of portcullis add.`,
   );
-}
-
-async function mtuOf(host: Host, link: string): Promise<number> {
-  const [shown] = JSON.parse(await host.run(["ip", "-j", "address", "show", "dev", link])) as {
-    mtu: number;
-  }[];
-  return shown?.mtu ?? PADDED_BYTES;
 }

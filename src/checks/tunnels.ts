@@ -90,8 +90,9 @@ export class TunnelChecks {
     const { session } = this;
     if (session === null || tunnels === null || !savedState.killSwitchWanted()) return null;
     const { controller } = tunnels.main;
-    const before = (await controller.row()).rx_bytes;
-    const inside = await measureInside(host, session, await this.network());
+    const { rx_bytes: before, mtu } = await controller.row();
+    if (mtu === null) return null;
+    const inside = await measureInside(host, session, await this.network(), mtu);
     const received = (await controller.row()).rx_bytes - before;
     const isData = inside.answered.length > 0 || received > MORE_THAN_KEEPALIVES_BYTES;
     // It may have ended meanwhile.

@@ -9,7 +9,7 @@ const ZONES = "direct_zones";
 const INTO_UPLINK = "into_uplink";
 /** Above the zones of tunnels. */
 const FIRST_ZONE = 0x8000;
-/** A zone has 16 bits. Two devices with the same zone only get late replies for a moment longer. */
+/** A zone has 16 bits. Of two devices with the same zone, one that is no longer direct gets late replies while the other is. */
 const HASH = { modulus: 0x8000, seed: 1 };
 
 /** The zones of the devices that are direct now. */

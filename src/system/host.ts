@@ -30,6 +30,11 @@ export interface Host {
    */
   probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]>;
   /**
+   * Sends ICMP echo requests of these sizes, in bytes of the IP packet, that no router may fragment; returns the longest
+   * that was answered, or null. Throws `GatewayError("unable")` if the kernel does not permit it; an abort ends it early.
+   */
+  probePath(path: Path, sizes: readonly number[], signal?: AbortSignal): Promise<number | null>;
+  /**
    * Sends one request over HTTPS, to the given addresses and no others. Throws `GatewayError("unable")` if there is no
    * answer. An abort throws the signal's reason, and nothing more is sent.
    */
@@ -39,6 +44,13 @@ export interface Host {
   /** Milliseconds on a clock that never jumps. */
   monotonic(): number;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** Where echo requests go. */
+export interface Path {
+  address: string;
+  /** The only interface that they may leave by. */
+  link: string;
 }
 
 export interface RunOptions {

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
-import type { Host, HttpsAnswer, PinnedRequest, RunOptions, Watch } from "./host.ts";
+import type { Host, HttpsAnswer, Path, PinnedRequest, RunOptions, Watch } from "./host.ts";
 import { reasonIn } from "./reason.ts";
 
 /**
@@ -19,6 +19,7 @@ const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
 const loadHttps = () => import("./https.ts");
 const loadLookup = () => import("./lookup.ts");
 const loadMdns = () => import("./mdns.ts");
+const loadPathProbe = () => import("./path-probe.ts");
 const loadResolverProbe = () => import("./resolver-probe.ts");
 /** Children do not inherit the service's environment: no settings, no secrets, and messages in English. */
 const CHILD_ENV = {
@@ -190,6 +191,13 @@ export class LinuxHost implements Host {
   async probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]> {
     if (this.netns === null) return (await loadResolverProbe()).probeResolver(resolver, sizes);
     return JSON.parse(await this.run([...SELF_COMMAND, "probe-resolver", resolver, ...sizes.map(String)]));
+  }
+
+  async probePath(path: Path, sizes: readonly number[], signal?: AbortSignal): Promise<number | null> {
+    if (this.netns === null) return (await loadPathProbe()).probePath(path, sizes, signal);
+    const { address, link } = path;
+    const argv = [...SELF_COMMAND, "probe-path", address, link, ...sizes.map(String)];
+    return JSON.parse(await this.run(argv, signal && { signal }));
   }
 
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {

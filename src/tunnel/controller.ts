@@ -13,6 +13,7 @@ import type { Host } from "../system/host.ts";
 import { adopted, type Known } from "./adoption.ts";
 import { type Dialer, type Former, together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
+import { mtuOf } from "./mtu.ts";
 import type { Probe } from "./probe.ts";
 import type { Connection, SavedState } from "./saved-state.ts";
 import type { TunnelRow } from "./schema.ts";
@@ -85,6 +86,12 @@ export class Controller {
 
   get lans(): HostNetwork["lans"] {
     return this.network.lans;
+  }
+
+  /** Bytes of the longest packet that is sent into the tunnel; null without one. */
+  mtuIn(state: State = this.current): number | null {
+    const session = carriedBy(state);
+    return session && mtuOf(session, this.network, this.deps.savedState);
   }
 
   /** Set while the tunnel is being removed, and afterwards. */
@@ -251,7 +258,14 @@ export class Controller {
       session === null ? null : kernel.shown(session.link),
       killSwitch.stands(),
     ]);
-    return statusOf(state, { provider, device, killSwitch: stands, error, now: host.monotonic() });
+    return statusOf(state, {
+      provider,
+      device,
+      killSwitch: stands,
+      error,
+      mtu: this.mtuIn(state),
+      now: host.monotonic(),
+    });
   }
 
   /** The tunnel's own figures, in the current state or in one that has just been left. */
@@ -264,6 +278,7 @@ export class Controller {
       device,
       killSwitch: false,
       error: this.error,
+      mtu: this.mtuIn(state),
       now: host.monotonic(),
     });
     return rowOf(status, {
@@ -370,6 +385,17 @@ export class Controller {
   /** Retries what failed to apply. */
   async repair(): Promise<void> {
     if (this.unsettled !== null) await this.queue.add(() => this.settle());
+    await this.fit();
+  }
+
+  /** Gives the routes the MTU of the path, if it has become known since they were made. */
+  async fit(): Promise<void> {
+    const isDue = (session: Session | null) => session !== null && !this.deps.kernel.fits(session);
+    if (!isDue(carriedBy(this.current))) return;
+    await this.queue.add(async () => {
+      const session = carriedBy(this.current);
+      if (session !== null && isDue(session)) await this.deps.kernel.restore(session, this.network.uplinkMtu);
+    });
   }
 
   private async moveTo(wanted: Target, signal: AbortSignal, answer: () => void): Promise<void> {

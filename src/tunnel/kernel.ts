@@ -39,12 +39,16 @@ export class Kernel {
   /** For `shown`: when it was read and the counters just before. */
   private readonly reading: Reading<Interface | null>;
   private last: { link: string; at: number; packets: Packets | null } | null = null;
+  /** The MTU of the routes, as last set. */
+  private routesMtu: number | null = null;
 
   constructor(
     private readonly host: Host,
     private readonly slot: Slot,
     /** The program that provides WireGuard interfaces if the kernel does not. */
     private readonly userspace: string,
+    /** The MTU of a session's routes; null if it is the link's own. */
+    private readonly limitOf: (session: Session) => number | null,
   ) {
     this.reading = new Reading(host, Number.POSITIVE_INFINITY);
   }
@@ -55,25 +59,37 @@ export class Kernel {
   }
 
   /** Routes traffic into the session, and removes the routes that only the former one had. */
-  async route({ server, link }: Session, former: Config | null): Promise<void> {
+  async route(session: Session, former: Config | null): Promise<void> {
+    const { server } = session;
     const routed = new Set(routedPrefixes(server.config));
     const surplus = former === null ? [] : routedPrefixes(former).filter((prefix) => !routed.has(prefix));
     // If another program has deleted the former interface, its routes are gone already.
     const present = surplus.length === 0 ? [] : (await this.routes()).map((route) => route.prefix);
+    const mtu = this.limitOf(session);
     await this.batch([
-      ...routeLines(link, server.config, this.slot.table),
+      ...this.routeLines(session, mtu),
       ...surplus
         .filter((prefix) => present.includes(prefix))
         .map((prefix) => `route del ${prefix} table ${this.slot.table}`),
     ]);
+    this.routesMtu = mtu;
   }
 
   /** Restores the interface's state, addresses and routes; no change if they are in place. */
-  async restore({ server, link }: Session, uplinkMtu: number): Promise<void> {
-    await this.batch([
-      ...linkLines(link, server.config, uplinkMtu),
-      ...routeLines(link, server.config, this.slot.table),
-    ]);
+  async restore(session: Session, uplinkMtu: number): Promise<void> {
+    const { link, server } = session;
+    const mtu = this.limitOf(session);
+    await this.batch([...linkLines(link, server.config, uplinkMtu), ...this.routeLines(session, mtu)]);
+    this.routesMtu = mtu;
+  }
+
+  /** Whether the routes have the MTU that is right for the path, as far as it is known. */
+  fits(session: Session): boolean {
+    return this.limitOf(session) === this.routesMtu;
+  }
+
+  private routeLines({ link, server }: Session, mtu: number | null): string[] {
+    return routeLines(link, server.config, this.slot.table, mtu);
   }
 
   /** Removes an interface, with its routes and addresses; a userspace program ends with it. */

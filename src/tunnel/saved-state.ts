@@ -36,6 +36,11 @@ const rolesSchema = checkerOf(
   Type.Object({ lan: Type.Array(Type.String()), outside: Type.Array(Type.String()) }),
 );
 
+/** By uplink: the longest packets that its path carries, in bytes. */
+const pathsSchema = checkerOf(Type.Record(Type.String(), Type.Integer({ minimum: 0, maximum: 65535 })));
+/** A gateway that travels meets many networks. */
+const MOST_PATHS = 20;
+
 /** Anyone on the LAN can add servers with ever new names: disk and memory are bounded. */
 const MOST_ADDRESSES = 1_000;
 
@@ -156,6 +161,26 @@ export class SavedState {
 
   saveUplink(uplink: string): void {
     this.keep("uplink", uplink);
+  }
+
+  /**
+   * The longest packet that is known to get from an uplink to a server and back, in bytes; null if it is unknown or the
+   * uplink's own MTU. Specific to this machine's network, so not part of a backup.
+   */
+  pathMtu(uplink: string): number | null {
+    return this.paths().get(uplink) ?? null;
+  }
+
+  savePathMtu(uplink: string, bytes: number | null): void {
+    const paths = this.paths();
+    paths.delete(uplink);
+    if (bytes !== null) paths.set(uplink, bytes);
+    this.keep("path_mtus", JSON.stringify(Object.fromEntries([...paths].slice(-MOST_PATHS))));
+  }
+
+  private paths(): Map<string, number> {
+    const value = valueIn(this.values.path_mtus ?? "{}");
+    return new Map(pathsSchema.Check(value) ? Object.entries(value) : []);
   }
 
   /** The last address that a name resolved to. */

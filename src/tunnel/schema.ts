@@ -10,6 +10,10 @@ export const StateName = Type.Union([
 ]);
 export type StateName = Static<typeof StateName>;
 
+const Mtu = Type.Union([Type.Integer(), Type.Null()], {
+  description: "size of the longest packet that is sent into the tunnel, in bytes; null without one",
+});
+
 /** GET /api/status: the seven fields of the contract, then what it lets follow. */
 export const Status = Type.Object(
   {
@@ -28,6 +32,7 @@ export const Status = Type.Object(
     rx_bytes: Type.Integer({ minimum: 0 }),
     tx_bytes: Type.Integer({ minimum: 0 }),
     error: Type.Union([Type.String(), Type.Null()]),
+    mtu: Mtu,
     direct_devices: Type.Integer({
       minimum: 0,
       description: "how many devices the operator lets leave outside the tunnel",
@@ -54,6 +59,7 @@ export const TunnelRow = Type.Object(
     rx_bytes: Type.Integer({ minimum: 0 }),
     tx_bytes: Type.Integer({ minimum: 0 }),
     error: Type.Union([Type.String(), Type.Null()]),
+    mtu: Mtu,
     devices: Type.Integer({ minimum: 0, description: "how many devices leave by it" }),
   },
   { additionalProperties: false },

@@ -13,12 +13,16 @@ export interface Observed {
   device: Interface | null;
   killSwitch: boolean;
   error: string | null;
+  mtu: number | null;
   /** Milliseconds on the monotonic clock. */
   now: number;
 }
 
 /** The public view of a state; a server counts as connected only in `connected`. */
-export function statusOf(state: State, { provider, device, killSwitch, error, now }: Observed): TunnelStatus {
+export function statusOf(
+  state: State,
+  { provider, device, killSwitch, error, mtu, now }: Observed,
+): TunnelStatus {
   const seconds = state.name === "connected" ? Math.max(0, Math.floor((now - state.since) / 1000)) : 0;
   const session = state.name === "connected" ? state.session : null;
   const peer = device?.peer ?? null;
@@ -36,6 +40,7 @@ export function statusOf(state: State, { provider, device, killSwitch, error, no
     rx_bytes: peer?.rxBytes ?? 0,
     tx_bytes: peer?.txBytes ?? 0,
     error,
+    mtu,
   };
 }
 
@@ -44,7 +49,8 @@ export function rowOf(
   status: TunnelStatus,
   { name, provider, wanted }: Pick<TunnelRow, "name" | "provider" | "wanted">,
 ): Omit<TunnelRow, "devices"> {
-  const { server, state, location, ip, uptime_seconds, latest_handshake, rx_bytes, tx_bytes, error } = status;
+  const { server, state, location, ip, uptime_seconds, latest_handshake, rx_bytes, tx_bytes, error, mtu } =
+    status;
   const figures = { uptime_seconds, latest_handshake, rx_bytes, tx_bytes };
-  return { name, provider, server, wanted, state, location, ip, ...figures, error };
+  return { name, provider, server, wanted, state, location, ip, ...figures, error, mtu };
 }

@@ -8,10 +8,12 @@ import type { Host } from "../system/host.ts";
 import { Controller } from "./controller.ts";
 import { Dialer, type Former } from "./dialer.ts";
 import { Kernel } from "./kernel.ts";
+import { limitOf } from "./mtu.ts";
 import { Probe } from "./probe.ts";
 import type { Resolver } from "./resolver.ts";
 import type { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
+import type { Session } from "./session.ts";
 import { Supervisor } from "./supervisor.ts";
 
 /** What a tunnel needs from the rest of the gateway. */
@@ -54,8 +56,9 @@ export interface Tunnel {
 
 /** Puts the parts of a tunnel together; nothing has touched the kernel yet. */
 export function tunnelIn(surroundings: Surroundings): Tunnel {
-  const { host, name, slot, userspace } = surroundings;
-  const kernel = new Kernel(host, slot, userspace);
+  const { host, name, slot, userspace, killSwitch, savedState } = surroundings;
+  const limit = (session: Session) => limitOf(session, killSwitch.network, savedState);
+  const kernel = new Kernel(host, slot, userspace, limit);
   const dialer = new Dialer({ ...surroundings, kernel });
   const probe = new Probe({ ...surroundings, kernel });
   const controller = new Controller({ ...surroundings, kernel, dialer, probe });

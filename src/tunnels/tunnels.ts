@@ -12,6 +12,7 @@ import type { Known } from "../tunnel/adoption.ts";
 import { HttpsClient } from "../tunnel/https-client.ts";
 import { Kernel } from "../tunnel/kernel.ts";
 import { nameFault } from "../tunnel/name.ts";
+import { PathMtu } from "../tunnel/path-mtu.ts";
 import { Resolver } from "../tunnel/resolver.ts";
 import { RoundTrips } from "../tunnel/roundtrips.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
@@ -66,7 +67,7 @@ export class Tunnels {
     );
     this.resolver = new Resolver({ ...deps, killSwitch: this.killSwitch });
     this.roundTrips = new RoundTrips(host);
-    this.kernel = new Kernel(host, slotOf(MAIN_SLOT, base), deps.userspace);
+    this.kernel = new Kernel(host, slotOf(MAIN_SLOT, base), deps.userspace, () => null);
     const shared = { ...deps, killSwitch: this.killSwitch, otherFirewalls: this.otherFirewalls };
     const tunnels = () => this.all();
     this.machine = new Machine({ ...shared, tunnels });
@@ -148,6 +149,7 @@ export class Tunnels {
     this.watching = signal;
     void this.supervisor.watch(signal);
     void this.main.supervisor.watch(signal);
+    new PathMtu({ ...this.deps, killSwitch: this.killSwitch }).watch(this.main.controller, signal);
     for (const { tunnel, watching } of this.others.values())
       void tunnel.supervisor.watch(AbortSignal.any([signal, watching.signal]));
   }

@@ -6,14 +6,12 @@ import { settingsFrom } from "../../src/settings.ts";
 import { sessionFor } from "../../src/tunnel/session.ts";
 import { ip } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
-import { newLink } from "../fake/link.ts";
 import { CONFIG, SERVER } from "../servers/example.ts";
 
 /** Measures a tunnel with these resolvers; `longest` is the longest packet that reaches 10.64.0.1, if any does. */
 async function measured(dns: readonly string[], longest?: number): Promise<Inside & { probes: string[] }> {
   const host = new FakeHost();
   host.links.get("lan0")?.addresses.push("192.168.7.1/24");
-  host.links.set("wg0", newLink({ up: true, mtu: 1420 }));
   if (longest !== undefined) host.resolvers.set("10.64.0.1", longest);
   const probes: string[] = [];
   host.onEvent = (event) => event.startsWith("probe") && probes.push(event);
@@ -21,7 +19,7 @@ async function measured(dns: readonly string[], longest?: number): Promise<Insid
   const endpoint = { address: ip("192.0.2.1"), port: 51820 };
   const session = sessionFor(slotOf(0, "wg"), { ...SERVER, config }, endpoint, null);
   const network = await hostNetworkOf(host, settingsFrom({ interface: "wg" }));
-  return { ...(await measureInside(host, session, network)), probes };
+  return { ...(await measureInside(host, session, network, 1420)), probes };
 }
 
 test("a tunnel that carries its longest packets needs one measurement", async () => {

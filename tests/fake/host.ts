@@ -1,5 +1,5 @@
 import { GatewayError } from "../../src/errors.ts";
-import type { Host, HttpsAnswer, PinnedRequest, RunOptions, Watch } from "../../src/system/host.ts";
+import type { Host, HttpsAnswer, Path, PinnedRequest, RunOptions, Watch } from "../../src/system/host.ts";
 import { Clock } from "./clock.ts";
 import { type Family, Iproute2, type NeighbourState } from "./iproute2.ts";
 import { Nftables } from "./nftables.ts";
@@ -40,10 +40,14 @@ export class FakeHost implements Host, Internet {
   readonly hostNames = new Map<string, string>();
   /** Resolvers that answer, and the longest packets that reach them, in bytes. */
   readonly resolvers = new Map<string, number>();
+  /** Hosts that answer echo requests, and the longest packets that reach them, in bytes. */
+  readonly echoing = new Map<string, number>();
   /** What the internet answers to a URL; it is silent to all others, for ever. */
   readonly pages = new Map<string, HttpsAnswer>();
   readonly files = new Map<string, string>([[DISABLE_IPV6, "0\n"]]);
   readonly commands: string[] = [];
+  /** The lines given to `ip -batch`. */
+  readonly batched: string[] = [];
   /** Called with every command and every `sleep`, before it happens. */
   onEvent: (event: string) => void = () => {};
   /** Whether the command that comes now fails, and whether it has had its effect by then; `late` is killed after it. */
@@ -83,6 +87,7 @@ export class FakeHost implements Host, Internet {
     const held = this.holds(command);
     if (held !== null) await held;
     if (failure === "before") throw new GatewayError("kernel_refused", `${command}: made to fail`);
+    if (command === "ip -batch -") this.batched.push(...stdin.trimEnd().split("\n"));
     const answer = this.execute(command, stdin);
     if (failure === "after")
       throw new GatewayError("kernel_refused", `${command}: made to fail after its effect`);
@@ -136,6 +141,13 @@ export class FakeHost implements Host, Internet {
     this.onEvent(`probe ${resolver} ${sizes}`);
     const longest = this.resolvers.get(resolver) ?? -1;
     return sizes.filter((size) => size <= longest);
+  }
+
+  async probePath({ address }: Path, sizes: readonly number[]): Promise<number | null> {
+    this.onEvent(`echo ${address} ${sizes}`);
+    const longest = this.echoing.get(address) ?? -1;
+    const answered = sizes.filter((size) => size <= longest);
+    return answered.length === 0 ? null : Math.max(...answered);
   }
 
   async https({ url, addresses, sourcePort }: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {

@@ -184,7 +184,7 @@ export class Iproute2 {
     }
     const [, mtu] = /^link set dev \S+ mtu (\d+) up$/.exec(line) ?? [];
     if (mtu !== undefined) return this.bringUp(device, Number(mtu));
-    const [, replaced] = /^route replace \S+ dev \S+ table (\d+)$/.exec(line) ?? [];
+    const [, replaced] = /^route replace \S+ dev \S+ table (\d+)( mtu lock \d+)?$/.exec(line) ?? [];
     if (replaced !== undefined) return this.replaceRoute(first, device, Number(replaced));
     const [, table] = /^route del \S+ table (\d+)$/.exec(line) ?? [];
     if (table !== undefined) return this.table(Number(table)).delete(first) ? "" : fail("No such process");

@@ -29,6 +29,7 @@ test("GET /api/status answers the Status itself, without success", async () => {
     rx_bytes: 0,
     tx_bytes: 0,
     error: null,
+    mtu: null,
     direct_devices: 0,
   });
 });

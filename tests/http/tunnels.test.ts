@@ -57,7 +57,15 @@ test("at first there is main, which leads nowhere", async () => {
         location: "",
         ip: "",
       },
-      ...{ uptime_seconds: 0, latest_handshake: null, rx_bytes: 0, tx_bytes: 0, error: null, devices: 0 },
+      ...{
+        uptime_seconds: 0,
+        latest_handshake: null,
+        rx_bytes: 0,
+        tx_bytes: 0,
+        error: null,
+        mtu: null,
+        devices: 0,
+      },
     },
   ]);
 });

@@ -291,6 +291,24 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   );
 
   test(
+    "connections through the tunnel are reset when their device becomes direct, over IPv4 and IPv6",
+    async () => {
+      await assign(1, "main");
+      const flows = [INTERNET.host4, INTERNET.host6].map((host) =>
+        lab.exec(namespaceOf(1), [process.execPath, "-e", FLOW, host]),
+      );
+      const atServer = ["ss", "-Htn", "state", "established", "sport = :7"];
+      await until(async () => {
+        const { stdout } = await lab.exec(lab.namespaces.internet, atServer);
+        return stdout.trim().split("\n").length >= flows.length;
+      });
+      await assign(1, "direct");
+      for (const flow of flows) expect((await flow).stdout).toBe("ECONNRESET\n");
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "a device that is moved under load leaves by no other exit after the answer, and nobody else notices",
     async () => {
       const exits = ["main", "direct", "blocked"] as const;
@@ -413,6 +431,12 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   );
 });
 
+/** Says what ends a connection that is in use. */
+const FLOW = `
+const socket = require("node:net").connect({ host: process.argv[1], port: 7 });
+socket.on("error", ({ code }) => { console.log(code); process.exit(); });
+setInterval(() => socket.write("x"), 20);
+setTimeout(() => process.exit(), 20_000);`;
 /** Sends datagrams for some seconds to whoever sends one. */
 const STREAMER = `
 const socket = await Bun.udpSocket({ hostname: "${INTERNET.host4}", port: ${STREAM_PORT}, socket: {

@@ -112,8 +112,9 @@ test(
         await home
           .sender(1)
           .until((now) => wereReset(before, now))
-          .catch((error) => {
-            const move = `${former} to ${exit}`;
+          .catch(async (error) => {
+            const opened = [before, await home.sender(1).now()].map((each) => JSON.stringify(each));
+            const move = `${former} to ${exit}, ${opened.join(" then ")}`;
             throw new Error(
               [`${error.message}: a reset by the move from ${move}`, ...home.wrong()].join("; "),
             );

@@ -12,7 +12,14 @@ const SESSION: Session = {
   endpoint: { address: ip("192.0.2.1"), port: 51820 },
 };
 
-const OBSERVED: Observed = { provider: "custom", device: null, killSwitch: true, error: null, now: NOW };
+const OBSERVED: Observed = {
+  provider: "custom",
+  device: null,
+  killSwitch: true,
+  error: null,
+  mtu: null,
+  now: NOW,
+};
 
 const NOTHING = {
   connected: false,
@@ -28,6 +35,7 @@ const NOTHING = {
   rx_bytes: 0,
   tx_bytes: 0,
   error: null,
+  mtu: null,
 } as const;
 
 test("a disconnected gateway shows every field, empty", () => {
@@ -38,7 +46,9 @@ test("a connected gateway shows server, uptime and counters", () => {
   const since = NOW - (2 * 3600 + 34 * 60 + 59) * 1000;
   const peer = { publicKey: "", endpoint: null, latestHandshake: NOW - 5000, rxBytes: 7, txBytes: 8 };
   const device = { publicKey: null, fwmark: 0, peer };
-  expect(statusOf({ name: "connected", session: SESSION, since }, { ...OBSERVED, device })).toEqual({
+  expect(
+    statusOf({ name: "connected", session: SESSION, since }, { ...OBSERVED, device, mtu: 1420 }),
+  ).toEqual({
     ...NOTHING,
     connected: true,
     server: "home",
@@ -50,6 +60,7 @@ test("a connected gateway shows server, uptime and counters", () => {
     latest_handshake: "2026-01-02T03:04:00.006Z",
     rx_bytes: 7,
     tx_bytes: 8,
+    mtu: 1420,
   });
 });
 

@@ -1,0 +1,62 @@
+import { type Address, contains, familyOf } from "../address.ts";
+import type { HostNetwork } from "../network/host-network.ts";
+import type { Config } from "../wireguard/schema.ts";
+import type { SavedState } from "./saved-state.ts";
+import type { Session } from "./session.ts";
+
+/** What WireGuard adds around a packet: the IP header, 8 bytes for UDP and 32 of its own. */
+const OVERHEAD_BYTES = { 4: 20 + 8 + 32, 6: 40 + 8 + 32 };
+/** The smallest MTU that IPv6 permits (RFC 8200, 5). */
+export const LEAST_MTU = 1280;
+/** WireGuard pads packets to multiples of this, as far as the link's MTU allows (white paper, 5.4.6). */
+const PADDED_BYTES = 16;
+
+type Known = Pick<SavedState, "pathMtu">;
+
+/** The MTU of the tunnel's interface; the endpoint may be IPv6. */
+export function linkMtuOf(config: Config, uplinkMtu: number): number {
+  return config.interface.mtu ?? Math.max(uplinkMtu - OVERHEAD_BYTES[6], LEAST_MTU);
+}
+
+/** The MTU of the tunnel's routes if the path is narrower than the interface's MTU supposes; null if not, or unknown. */
+export function limitOf({ server, endpoint }: Session, network: HostNetwork, known: Known): number | null {
+  const path = known.pathMtu(pathOf(network));
+  if (path === null) return null;
+  const fits = path - overheadOf(endpoint.address);
+  const limit = Math.max(fits - (fits % PADDED_BYTES), LEAST_MTU);
+  return limit < linkMtuOf(server.config, network.uplinkMtu) ? limit : null;
+}
+
+/** The longest packet that is sent into the tunnel, in bytes. */
+export function mtuOf(session: Session, network: HostNetwork, known: Known): number {
+  return limitOf(session, network, known) ?? linkMtuOf(session.server.config, network.uplinkMtu);
+}
+
+/** Lengths below `mtu` to try, the longest first; in each, WireGuard adds no padding. */
+export function sizesBelow(mtu: number): number[] {
+  const sizes: number[] = [];
+  for (let size = LEAST_MTU; size < mtu && sizes.length < MOST_SIZES; size += PADDED_BYTES)
+    sizes.unshift(size);
+  return sizes;
+}
+/** 1280 to 1408 bytes: longer packets than those of Ethernet are tried in one size only. */
+const MOST_SIZES = 9;
+
+export function overheadOf(endpoint: Address): number {
+  return OVERHEAD_BYTES[familyOf(endpoint)];
+}
+
+/** The name under which the MTU of the path is kept: the interface and, to tell networks apart, its private prefix. */
+export function pathOf({ uplink, uplinkPrefixes }: HostNetwork): string {
+  return [uplink ?? "", ...uplinkPrefixes.slice(0, 1)].join(" ");
+}
+
+/** The first resolver that is reached through the tunnel, or null. */
+export function resolverInside({ server }: Session, { lans }: HostNetwork): Address | null {
+  const { addresses, dns } = server.config.interface;
+  const families = new Set(addresses.map(familyOf));
+  const prefixes = lans.flatMap((lan) => lan.prefixes);
+  const isInside = (address: Address) =>
+    families.has(familyOf(address)) && !prefixes.some((prefix) => contains(prefix, address));
+  return dns.find(isInside) ?? null;
+}

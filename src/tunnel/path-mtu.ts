@@ -1,0 +1,94 @@
+import { messageOf } from "../errors.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { Log } from "../log.ts";
+import type { Host } from "../system/host.ts";
+import type { Controller } from "./controller.ts";
+import { LEAST_MTU, linkMtuOf, overheadOf, pathOf, resolverInside, sizesBelow } from "./mtu.ts";
+import type { SavedState } from "./saved-state.ts";
+import type { Session } from "./session.ts";
+import type { State } from "./state.ts";
+
+/** Which groups may use ICMP sockets (icmp(7)); the kernel's default is none. */
+const PING_GROUPS = "/proc/sys/net/ipv4/ping_group_range";
+const [NONE, ROOT] = [/^1\s+0\s*$/, "0 0"];
+
+interface Deps {
+  host: Host;
+  killSwitch: Pick<KillSwitch, "network">;
+  savedState: SavedState;
+  log: Pick<Log, "info" | "warn">;
+}
+
+/**
+ * Measures the longest packet that the path of `main` carries, after each connect. Routers on the path may drop what is
+ * too long without a word; then small packets pass, and downloads hang.
+ */
+export class PathMtu {
+  private session: Session | null = null;
+  private measuring = new AbortController();
+  private isUnable = false;
+
+  constructor(private readonly deps: Deps) {}
+
+  /** Measures until `ended` aborts. */
+  watch(controller: Controller, ended: AbortSignal): void {
+    const follow = (state: State) => this.follow(state, controller, ended);
+    controller.onChange(follow);
+    follow(controller.state);
+  }
+
+  private follow(state: State, controller: Controller, ended: AbortSignal): void {
+    const session = state.name === "connected" ? state.session : null;
+    if (session === this.session) return;
+    this.session = session;
+    this.measuring.abort();
+    this.measuring = new AbortController();
+    if (session === null) return;
+    const signal = AbortSignal.any([ended, this.measuring.signal]);
+    this.measure(session, signal)
+      .catch((error: unknown) => this.report(error, signal))
+      .then(() => controller.fit())
+      // The supervisor tries again.
+      .catch(() => {});
+  }
+
+  private async measure(session: Session, signal: AbortSignal): Promise<void> {
+    const { killSwitch, savedState, log } = this.deps;
+    const { network } = killSwitch;
+    const whole = linkMtuOf(session.server.config, network.uplinkMtu);
+    const longest = await this.longest(session, whole, signal);
+    if (longest === null || signal.aborted) return;
+    const path = pathOf(network);
+    const known = savedState.pathMtu(path);
+    const carried = longest + overheadOf(session.endpoint.address);
+    if (longest < whole && carried !== known) {
+      savedState.savePathMtu(path, carried);
+      log.info(`packets of more than ${longest} bytes do not get through the tunnel: none are sent`);
+    }
+    if (longest === whole && known !== null && carried > known) {
+      savedState.savePathMtu(path, null);
+      log.info(`packets of ${longest} bytes, the longest, get through the tunnel again`);
+    }
+  }
+
+  /** The longest packet that is answered, or null if it cannot be told. */
+  private async longest(session: Session, whole: number, signal: AbortSignal): Promise<number | null> {
+    const { host, killSwitch } = this.deps;
+    const address = resolverInside(session, killSwitch.network);
+    if (address === null || whole <= LEAST_MTU) return null;
+    await this.permitEcho();
+    const path = { address, link: session.link };
+    return host.probePath(path, [whole, ...sizesBelow(whole)], signal);
+  }
+
+  private async permitEcho(): Promise<void> {
+    const { host } = this.deps;
+    if (NONE.test((await host.read(PING_GROUPS)) ?? "")) await host.writeSysctl(PING_GROUPS, ROOT);
+  }
+
+  private report(error: unknown, signal: AbortSignal): void {
+    if (signal.aborted || this.isUnable) return;
+    this.isUnable = true;
+    this.deps.log.warn(`the longest packet that the tunnel carries is unknown: ${messageOf(error)}`);
+  }
+}

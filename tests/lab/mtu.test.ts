@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { INTERNET, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { commandIn } from "../../src/system/linux.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { until } from "./until.ts";
+
+const TRANSFER_BYTES = 400_000;
+/** It takes a moment; if large packets vanish it never comes to an end. */
+const TRANSFER_SECONDS = "15";
+const TEST_MS = 120_000;
+const WHOLE_MTU = 1420;
+
+/** Answers with so many bytes, or with how many it was sent. */
+const WEBSITE = `
+  Bun.serve({ hostname: "::", port: 8080, fetch: async (request) => request.method === "GET"
+    ? new Response(new Uint8Array(${TRANSFER_BYTES}).fill(120))
+    : new Response(String((await request.bytes()).length)) });
+  console.log("ready");
+`;
+
+/** The home router's routes out and back, each with the metric of the kernel's own, which they replace. */
+const ROUTES = {
+  out: [
+    ["203.0.113.0/24", "wan0", []],
+    ["2001:db8:113::/64", "wan0", ["metric", "256"]],
+  ],
+  back: [
+    [UPLINK.prefix4, "lan0", []],
+    [UPLINK.prefix6, "lan0", ["metric", "256"]],
+  ],
+} as const;
+/** Drops what the router says of packets that are too long. */
+const SILENCE = `add table inet silence; delete table inet silence; table inet silence { chain output {
+  type filter hook output priority 0
+  icmp type destination-unreachable icmp code frag-needed drop
+  icmpv6 type packet-too-big drop
+}
+}`;
+
+/** `mtu` is what the tunnel's routes should have in the end; null if that depends on when the router's errors come in. */
+interface Way {
+  bytes: number;
+  only?: "back";
+  mtu: { 4: number; 6: number } | null;
+}
+const WITH_ERRORS: Way[] = [1492, 1460, 1400].map((bytes) => ({ bytes, mtu: null }));
+const SILENT: Way[] = [
+  { bytes: 1492, mtu: { 4: WHOLE_MTU, 6: 1408 } },
+  { bytes: 1460, mtu: { 4: 1392, 6: 1376 } },
+  { bytes: 1400, mtu: { 4: 1328, 6: 1312 } },
+  { bytes: 1500, mtu: { 4: WHOLE_MTU, 6: WHOLE_MTU } },
+  { bytes: 1400, only: "back", mtu: { 4: 1328, 6: 1312 } },
+];
+
+describe.each([
+  [4, `${VPN.vpn1.v4}:${VPN_PORT}`],
+  [6, `[${VPN.vpn1.v6}]:${VPN_PORT}`],
+] as const)("with a server reached over IPv%i,", (family, endpoint) => {
+  let lab: Lab;
+  let gateway: Gateway;
+  let website: Bun.Subprocess<"ignore", "pipe">;
+
+  beforeAll(async () => {
+    lab = await createLab({ arms: 2 });
+    website = Bun.spawn(commandIn(lab.namespaces.internet, [process.execPath, "-e", WEBSITE]), {
+      stdout: "pipe",
+    });
+    await website.stdout.getReader().read();
+    gateway = await lab.startGateway();
+    const [server] = lab.sandbox.servers;
+    const body = { ...server.customBody, name: "narrow", endpoint };
+    expect((await gateway.api("POST", "/api/custom/add", body)).status).toBe(200);
+    expect((await gateway.api("POST", "/api/provider/custom")).status).toBe(200);
+  }, TEST_MS);
+  afterAll(async () => {
+    website.kill("SIGKILL");
+    await lab.close();
+  }, TEST_MS);
+
+  const done = async (namespace: string, argv: readonly string[], stdin?: string) =>
+    expect((await lab.exec(namespace, argv, stdin)).stderr).toBe("");
+
+  /** Gives the router's routes this MTU; it refuses longer packets, unlike a link's own MTU, which drops them silently. */
+  const narrow = async ({ bytes, only }: Way) => {
+    const { router, ...others } = lab.namespaces;
+    for (const way of ["out", "back"] as const) {
+      for (const [prefix, link, metric] of ROUTES[way]) {
+        const mtu = only === undefined || only === way ? bytes : 1500;
+        const route = ["ip", "route", "replace", prefix, "dev", link, "proto", "kernel", ...metric];
+        await done(router, [...route, "mtu", "lock", `${mtu}`]);
+      }
+    }
+    // What the router said before.
+    for (const namespace of Object.values(others))
+      for (const version of ["-4", "-6"]) await done(namespace, ["ip", version, "route", "flush", "cache"]);
+  };
+
+  const curl = (url: string, ...words: string[]) =>
+    lab.exec(
+      lab.namespaces.client,
+      ["curl", "-gsS", "-m", TRANSFER_SECONDS, ...words, url],
+      "x".repeat(TRANSFER_BYTES),
+    );
+
+  const transfer = async (host: string) => {
+    const sent = await curl(`http://${host}:8080/`, "--data-binary", "@-");
+    expect(sent).toEqual({ code: 0, stdout: `${TRANSFER_BYTES}`, stderr: "" });
+    expect((await curl(`http://${host}:8080/`)).stdout.length).toBe(TRANSFER_BYTES);
+  };
+
+  const reconnect = async () => {
+    expect((await gateway.api("POST", "/api/disconnect")).status).toBe(200);
+    expect((await gateway.api("POST", "/api/connect", { server: "narrow" })).status).toBe(200);
+    return performance.now();
+  };
+
+  const mtu = async () => (await gateway.api("GET", "/api/status")).body.mtu as number;
+
+  const passes = async (way: Way) => {
+    await narrow(way);
+    const connected = await reconnect();
+    const wanted = way.mtu?.[family];
+    const told = wanted === undefined ? 0 : await until(async () => (await mtu()) === wanted, 20_000);
+    await transfer(INTERNET.host4);
+    await transfer(`[${INTERNET.host6}]`);
+    const passed = performance.now() - connected;
+    console.log(
+      `IPv${family}, ${way.bytes} bytes ${way.only ?? "both ways"}: MTU ${await mtu()} after ${told.toFixed()} ms, all transfers after ${passed.toFixed()} ms`,
+    );
+  };
+
+  test.each(WITH_ERRORS)("large transfers pass a router of $bytes bytes that says so", passes, TEST_MS);
+
+  describe("behind a router that says nothing,", () => {
+    beforeAll(() => done(lab.namespaces.router, ["nft", "-f", "-"], SILENCE), TEST_MS);
+
+    test.each(SILENT)("large transfers pass $bytes bytes ($only)", passes, TEST_MS);
+
+    test(
+      "the next connect uses what was measured from the first packet on",
+      async () => {
+        await reconnect();
+        const routes = await lab.exec(lab.namespaces.gateway, ["ip", "route", "show", "table", "20556"]);
+        expect(routes.stdout).toContain(`mtu lock ${SILENT.at(-1)?.mtu?.[family]}`);
+        await transfer(INTERNET.host4);
+      },
+      TEST_MS,
+    );
+  });
+});
