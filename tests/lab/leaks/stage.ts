@@ -19,12 +19,6 @@ const MENDED_WITHIN_MS = 60_000;
 /** What the service repairs at once is repaired by then; the stage repairs the rest itself, by a restart. */
 const MENDED_SOON_MS = 400;
 
-/**
- * With one card the home router is a host of the LAN, which the gateway asks for its name (mDNS), and refuses when its
- * answer comes for a device that is direct no more.
- */
-const TO_NEIGHBOUR = /^192\.168\.77\.1 > 192\.168\.77\.254 (UDP \d+ > 5353, \d+ bytes|ICMP type 3 code 13)$/;
-
 /** The catch of a sniffer before its first frame. */
 const NOTHING = { frames: 0, wireguard: 0, arp: 0, ndp: 0, dhcp: 0, leaks: [], missed: 0 };
 
@@ -182,9 +176,7 @@ export class Stage {
     const before = { ...begin, caught: this.last.caught, sightings: this.last.sightings };
     this.last = end;
     const { arms, layer, devices } = this;
-    const allowed = (leak: string) =>
-      scenario.allowed?.(leak) === true || (arms === 1 && TO_NEIGHBOUR.test(leak));
-    const row = measured(before, end, { allowed, devices });
+    const row = measured(before, end, { ...scenario, devices });
     return { scenario: scenario.name, arms, layer, ...row, failure: failure ?? unserved };
   }
 
