@@ -1,5 +1,5 @@
 import dgram from "node:dgram";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { encode, RECURSION_DESIRED } from "dns-packet";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
@@ -138,6 +138,8 @@ function run(device: number, everyMs: number): void {
     })
     .on("data", () => {
       epoch += 1;
+      // The kernel would repeat their first packets a second later, perhaps by the next exit but one.
+      for (const connection of opening) connection.destroy();
       for (const child of pings) child.kill("SIGKILL");
       pings = ping();
       console.log(JSON.stringify({ epoch, sent }));
@@ -175,13 +177,19 @@ function socket(family: "udp4" | "udp6"): dgram.Socket {
   return dgram.createSocket(family).on("error", () => {});
 }
 
+/** Connections that nobody has answered yet. */
+const opening = new Set<Socket>();
+
 /** A connection; if someone listens there, it stays open and carries data both ways until it is reset. */
 function flow(host: string, port: number): void {
   const connection = connect({ host, port });
+  opening.add(connection);
+  connection.on("close", () => opening.delete(connection));
   const unanswered = setTimeout(() => connection.destroy(), 20 * RARELY_MS);
   connection.on("error", () => connection.destroy());
   connection.on("connect", () => {
     clearTimeout(unanswered);
+    opening.delete(connection);
     connection.write("x".repeat(4_096));
   });
   connection.on("data", (data) => void connection.write(data));
