@@ -1,6 +1,7 @@
 import { messageOf } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Log } from "../log.ts";
+import { nextTurn } from "../queue.ts";
 import type { Host } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
 import { LEAST_MTU, linkMtuOf, overheadOf, pathOf, resolverInside, sizesBelow } from "./mtu.ts";
@@ -54,6 +55,8 @@ export class PathMtu {
 
   private async measure(session: Session, signal: AbortSignal): Promise<void> {
     const { killSwitch, savedState, log } = this.deps;
+    // The answer to the connect goes first.
+    await nextTurn();
     const { network } = killSwitch;
     const whole = linkMtuOf(session.server.config, network.uplinkMtu);
     const longest = await this.longest(session, whole, signal);

@@ -177,6 +177,7 @@ describe("links, addresses and routes", () => {
     const replace = routes.map((prefix) => `route replace ${prefix} dev ${link} table 20556`);
     expect(await line(...replace)).toBe("done");
     expect(await line(...replace)).toBe("done");
+    expect(await line(...replace.map((route) => `${route} mtu lock 1328`))).toBe("done");
     await show();
     const gone = ["192.0.2.7/32", "2001:db8::7/128"].map((prefix) => `route del ${prefix} table 20556`);
     expect(await line(...gone)).toBe("done");
