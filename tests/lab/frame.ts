@@ -8,7 +8,9 @@ export interface WireguardEndpoint {
   port: number;
 }
 
-export type Finding = { kind: "wireguard" | "arp" | "ndp" | "dhcp" } | { kind: "leak"; description: string };
+export type Finding =
+  | { kind: "wireguard" | "arp" | "ndp" | "dhcp" | "mdns" }
+  | { kind: "leak"; description: string };
 
 interface Packet {
   from: string;
@@ -47,6 +49,7 @@ function packetFinding(packet: Packet, endpoints: readonly WireguardEndpoint[]):
   if (!packet.fragment && packet.protocol === 17) {
     const [source, target] = [payload.getUint16(0), payload.getUint16(2)];
     if (isDhcp(packet, source, target)) return { kind: "dhcp" };
+    if (isNameQuestion(packet, target)) return { kind: "mdns" };
     const known = ({ address, port }: WireguardEndpoint) =>
       (address === packet.to && port === target) || (address === packet.from && port === source);
     if (endpoints.some(known) && isWireguard(payload)) return { kind: "wireguard" };
@@ -73,6 +76,12 @@ function isDhcp({ from, to }: Packet, source: number, target: number): boolean {
   const ports = [source, target].sort((a, b) => a - b).join();
   if (!from.includes(":")) return ports === "67,68" && (to === "255.255.255.255" || isPrivate(ip(to)));
   return ports === "546,547" && from.startsWith("fe80:") && /^(fe80:|ff02:)/.test(to);
+}
+
+/** With one card the home router is a host of the LAN, and is asked for its name as any other (RFC 6762, section 5.5). */
+function isNameQuestion({ from, to, hopLimit }: Packet, target: number): boolean {
+  const isOnLan = (address: string) => /^(192\.168\.77\.\d+|fd77:.*)$/.test(address);
+  return target === 5353 && hopLimit === 255 && isOnLan(from) && isOnLan(to);
 }
 
 /** RFC 4861 (neighbours and routers: 133 to 136, never forwarded), RFC 2710 and 3810 (multicast listeners). */

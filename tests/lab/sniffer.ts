@@ -14,6 +14,7 @@ export interface Catch {
   arp: number;
   ndp: number;
   dhcp: number;
+  mdns: number;
   /** One line for each frame that is none of these. */
   leaks: string[];
   /** Frames that the kernel saw and the sniffer did not get: a proof needs 0. */
@@ -39,7 +40,16 @@ export class Sniffer {
   private captured = 0;
   private reading: Promise<unknown> = Promise.resolve();
   private notes = "";
-  private readonly caught: Catch = { frames: 0, wireguard: 0, arp: 0, ndp: 0, dhcp: 0, leaks: [], missed: 0 };
+  private readonly caught: Catch = {
+    frames: 0,
+    wireguard: 0,
+    arp: 0,
+    ndp: 0,
+    dhcp: 0,
+    mdns: 0,
+    leaks: [],
+    missed: 0,
+  };
 
   private constructor(
     private readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">,

@@ -44,10 +44,10 @@ const SHOWN = 5;
 const VPN_ADDRESSES: readonly string[] = Object.values(VPN).flatMap(({ v4, v6 }) => [v4, v6]);
 
 /**
- * With one card the home router is a host of the LAN, which the gateway asks for its name (mDNS), and refuses when its
- * answer comes for a device that is direct no more.
+ * With one card the home router is a host of the LAN: an answer of its resolver that comes when the device is direct no
+ * more, or when the firewall is gone, is refused as any other host's packet.
  */
-const TO_NEIGHBOUR = /^192\.168\.77\.1 > 192\.168\.77\.254 (UDP \d+ > 5353, \d+ bytes|ICMP type 3 code 13)$/;
+const TO_NEIGHBOUR = /^192\.168\.77\.1 > 192\.168\.77\.254 ICMP type 3 code (3|13)$/;
 
 /** What was counted between two moments. */
 export function measured(

@@ -20,7 +20,7 @@ const MENDED_WITHIN_MS = 60_000;
 const MENDED_SOON_MS = 400;
 
 /** The catch of a sniffer before its first frame. */
-const NOTHING = { frames: 0, wireguard: 0, arp: 0, ndp: 0, dhcp: 0, leaks: [], missed: 0 };
+const NOTHING = { frames: 0, wireguard: 0, arp: 0, ndp: 0, dhcp: 0, mdns: 0, leaks: [], missed: 0 };
 
 /**
  * One lab with one running gateway, where scenarios play one after the other. Traffic from the LAN client, from three
