@@ -51,10 +51,13 @@ export interface Remains {
   rules: readonly Rule[];
 }
 
+/** The service changes it while it runs, if nobody may use ICMP sockets. */
+const PING_GROUPS = "ipv4/ping_group_range";
+
 export async function machineOf(host: Host, settings: Settings): Promise<Machine> {
   const network = await hostNetworkOf(host, settings);
   const sysctls = await Promise.all(
-    sysctlsFor(network).map(async ({ path }) => ({
+    [...sysctlsFor(network).map(({ path }) => path), PING_GROUPS].map(async (path) => ({
       path,
       value: (await host.read(`/proc/sys/net/${path}`))?.trim() ?? "",
     })),
