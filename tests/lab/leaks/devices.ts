@@ -14,8 +14,8 @@ const EXITS: readonly Exit[] = ["second", "blocked", "direct"];
 /** The server of the second tunnel, with a key that main never uses. */
 const SECOND = { provider: "imported", server: "second" };
 
-/** Of each family: with the other kinds, each device sends some 80 packets a second. */
-const EVERY_MS = 40;
+/** Of each family: with the other kinds, each device sends some 40 packets a second. More only heats the machine. */
+const EVERY_MS = 100;
 /** What takes a tenth of a second if nothing else runs. */
 const SERVED_WITHIN_MS = 60_000;
 const LOOK_MS = 40;
