@@ -21,13 +21,16 @@ interface Deps {
 
 /** Between two questions: anyone on the LAN can invent devices. */
 const ASK_EVERY_MS = 2_000;
-/** A device may be given a name, or begin to tell it. */
+/** A device may be given another name. */
 const ASK_AGAIN_AFTER_MS = 3_600_000;
+/** One that has just come may not answer yet, and a question may get lost: the first pause, and its growth. */
+const UNANSWERED = { firstMs: 10_000, factor: 6 };
 
 /** The names that devices tell when they are asked. They are text from the LAN, and shown only if nothing better is known. */
 export class Announced {
   private readonly names = new Map<DeviceId, string>();
-  private readonly askedAt = new Map<Mac, number>();
+  /** When each device is to be asked next, and how often it has not answered. */
+  private readonly due = new Map<Mac, { at: number; unanswered: number }>();
 
   constructor(private readonly deps: Deps) {}
 
@@ -47,13 +50,15 @@ export class Announced {
   private async askNext(): Promise<void> {
     const { host, nameless, hasLease, ids, onName } = this.deps;
     const now = host.monotonic();
-    const isDue = ({ id }: Nameless) => now - (this.askedAt.get(id) ?? -Infinity) >= ASK_AGAIN_AFTER_MS;
-    const next = nameless().find(isDue);
+    const next = nameless().find(({ id }) => (this.due.get(id)?.at ?? now) <= now);
     if (next === undefined) return;
     this.forgetOthers(ids());
-    this.askedAt.set(next.id, now);
+    const { unanswered } = this.due.get(next.id) ?? { unanswered: 0 };
+    this.due.set(next.id, { at: now + ASK_AGAIN_AFTER_MS, unanswered: 0 });
     if (await hasLease(next.id)) return;
     const name = await host.hostName(next.address).catch(() => null);
+    if (name === null)
+      this.due.set(next.id, { at: now + pauseAfter(unanswered), unanswered: unanswered + 1 });
     if (name === null || !isName(name) || name === this.names.get(next.id)) return;
     this.names.set(next.id, name);
     onName(next.id);
@@ -61,10 +66,14 @@ export class Announced {
 
   private forgetOthers(ids: readonly DeviceId[]): void {
     const known = new Set<DeviceId>(ids);
-    for (const id of this.askedAt.keys()) {
+    for (const id of this.due.keys()) {
       if (known.has(id)) continue;
-      this.askedAt.delete(id);
+      this.due.delete(id);
       this.names.delete(id);
     }
   }
+}
+
+function pauseAfter(unanswered: number): number {
+  return Math.min(UNANSWERED.firstMs * UNANSWERED.factor ** unanswered, ASK_AGAIN_AFTER_MS);
 }

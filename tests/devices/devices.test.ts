@@ -223,6 +223,19 @@ test("a nameless device is asked for its name once it is there, then once an hou
   expect(await world.row(TV)).toMatchObject({ name: "TV" });
 });
 
+test("a device that does not answer is asked again, at growing intervals", async () => {
+  const asked: number[] = [];
+  const start = world.host.monotonic();
+  world.host.onEvent = (event) =>
+    void (event.startsWith("host name") && asked.push(world.host.monotonic() - start));
+  for (let minute = 0; minute < 180; minute += 1) {
+    world.host.setNeighbour("192.168.7.20", "lan0", TV, "REACHABLE");
+    await world.host.pass(60_000);
+  }
+  const pauses = asked.slice(1).map((at, index) => Math.round((at - (asked[index] ?? 0)) / 10_000) * 10);
+  expect(pauses).toEqual([10, 60, 360, 2160, 3600, 3600]);
+});
+
 test("however many devices someone invents, one is asked every two seconds", async () => {
   let asked = 0;
   world.host.onEvent = (event) => void (event.startsWith("host name") && asked++);
