@@ -31,7 +31,7 @@ export class Journal {
   constructor(private readonly deps: Deps) {}
 
   add(happening: Happening): void {
-    this.unwritten.push({ at: this.deps.clock.now(), content: JSON.stringify(happening) });
+    this.unwritten.push({ at: Math.round(this.deps.clock.now()), content: JSON.stringify(happening) });
     this.unwritten.splice(0, Math.max(0, this.unwritten.length - MOST_UNWRITTEN));
     void this.writeSoon();
   }
