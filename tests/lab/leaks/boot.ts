@@ -54,19 +54,21 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
       await devices.served();
       await gateway.kill("SIGKILL");
       await powerCut(fresh);
-      const up = async () => {
+      const up = async (look: (epochs: number[]) => Promise<unknown>) => {
         await network(fresh, "up");
         await plugged(fresh, devices);
         const epochs = await devices.turn();
+        await look(epochs);
         await fresh.observe();
         await devices.turn();
         devices.assertSent(epochs);
       };
-      const open = await fresh.during(up);
+      // The first packets wait until the neighbours have found each other.
+      const open = await fresh.during(() => up((epochs) => until(() => devices.areInClear(epochs))));
       for (const { device, wrong } of open.devices) assert(wrong > 0, `positive control: device ${device}`);
       await network(fresh, "down");
       await killSwitchOn(fresh);
-      const { devices: boot } = await fresh.guarded(up);
+      const { devices: boot } = await fresh.guarded(() => up(() => fresh.observe()));
       for (const { device, served } of boot) assert.equal(served, 0, `device ${device} is served at boot`);
       await fresh.guarded(async () => {
         await gateway.start();

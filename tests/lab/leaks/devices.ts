@@ -202,6 +202,14 @@ export class Devices {
     }
   }
 
+  /** Whether the router has seen packets of each device, in these epochs by device, outside the tunnels. */
+  async areInClear(epochs: readonly number[]): Promise<boolean> {
+    const sightings = await this.count();
+    return this.all.every(({ number }, index) =>
+      sightings.some((one) => one.isClear && one.device === number && one.epoch === epochs[index]),
+    );
+  }
+
   /** Throws if one of these devices lost a datagram in the epochs from `first` on, by device, to the last that is over. */
   async lostNothing(devices: readonly number[], first: readonly number[]): Promise<void> {
     const last = await this.turn();
