@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { Value } from "typebox/value";
 import { type Device, DeviceList } from "../../src/devices/schema.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { startResponder } from "./mdns-responder.ts";
 import { until } from "./until.ts";
 import { Wiretap } from "./wiretap.ts";
 
@@ -116,27 +115,12 @@ test(
   TIMEOUT_MS,
 );
 
-const AVAHI = `[server]
-host-name=living-room
-allow-interfaces=lan0
-enable-dbus=no
-[publish]
-publish-workstation=no
-[rlimits]
-`;
-
 test(
   "a device that takes part in multicast DNS is asked for its name, and no frame of it reaches the router",
   async () => {
-    const config = join(lab.sandbox.directory, "avahi.conf");
-    writeFileSync(config, AVAHI);
-    // It keeps its process id in a fixed file below /run.
-    const start = `mount -t tmpfs none /run && exec avahi-daemon -f ${config} --no-drop-root --no-chroot --no-rlimits`;
-    const argv = ["ip", "netns", "exec", lab.namespaces.client, "unshare", "-m", "sh", "-c", start];
     const tap = await Wiretap.start(lab.namespaces.router, "lan0", "port 5353");
-    const avahi = Bun.spawn(argv, { stdout: "ignore", stderr: "ignore" });
+    const responder = await startResponder(lab.namespaces.client);
     try {
-      await until(async () => (await inClient("ss", "-Hlun", "sport", "=", "5353")).stdout !== "");
       // A device is asked when it is new.
       await inClient("ip", "link", "set", "lan0", "address", "02:00:00:00:00:21");
       await until(async () => {
@@ -144,8 +128,8 @@ test(
         return (await client())?.name === "living-room";
       });
     } finally {
-      avahi.kill();
-      await avahi.exited;
+      responder.kill();
+      await responder.exited;
     }
     expect(await tap.stop()).toEqual([]);
   },
