@@ -49,6 +49,14 @@ const VPN_ADDRESSES: readonly string[] = Object.values(VPN).flatMap(({ v4, v6 })
  */
 const TO_NEIGHBOUR = /^192\.168\.77\.1 > 192\.168\.77\.254 ICMP type 3 code (3|13)$/;
 
+/**
+ * With one card: an error from the gateway's link-local address to that of the home router, which has sent it something
+ * from there that is not forwarded. Such a packet stays on the cable.
+ */
+export function isNeighbourly(leak: string): boolean {
+  return /^fe80:\S+ > fe80:\S+ ICMPv6 type 1 code \d$/.test(leak);
+}
+
 /** What was counted between two moments. */
 export function measured(
   before: Count,
