@@ -73,18 +73,18 @@ test("at first there is main, which leads nowhere", async () => {
 test("a tunnel is made and led to a server or a place; the others stay as they are", async () => {
   await home.connect();
   const [main] = await rows();
-  expect(await lead("work", HOME)).toEqual(OK);
+  expect(await lead("office", HOME)).toEqual(OK);
   expect(await lead("0-tv", { ...HOME, server: "Sweden" })).toEqual(
     refused(
       400,
-      "server: the tunnel work leads there with the same key; choose another server, or one with a key of its own",
+      "server: the tunnel office leads there with the same key; choose another server, or one with a key of its own",
     ),
   );
-  const [same, work, ...others] = await rows();
+  const [same, office, ...others] = await rows();
   expect(same).toEqual({ ...main, uptime_seconds: same.uptime_seconds });
   expect(others).toEqual([]);
-  expect(work).toMatchObject({
-    ...{ name: "work", provider: "custom", server: OWN.name, wanted: OWN.name, state: "connected" },
+  expect(office).toMatchObject({
+    ...{ name: "office", provider: "custom", server: OWN.name, wanted: OWN.name, state: "connected" },
     ...{ location: OWN.location, error: null },
   });
   expect((await home.status()).server).toBe("se-1");
@@ -210,10 +210,10 @@ test("there are at most eight tunnels", async () => {
 });
 
 test("a server that any tunnel uses cannot be removed", async () => {
-  expect(await lead("work", HOME)).toEqual(OK);
+  expect(await lead("office", HOME)).toEqual(OK);
   const remove = () => send("DELETE", `/api/custom/remove/${OWN.name}`);
-  expect(await remove()).toEqual(refused(400, "name: the tunnel work uses this server; disconnect first"));
-  expect(await send("POST", "/api/tunnels/work/disconnect")).toEqual(OK);
+  expect(await remove()).toEqual(refused(400, "name: the tunnel office uses this server; disconnect first"));
+  expect(await send("POST", "/api/tunnels/office/disconnect")).toEqual(OK);
   expect(await remove()).toEqual(OK);
 });
 
@@ -236,8 +236,8 @@ test("moving a tunnel counts as a connect, listing them does not", async () => {
 test("each change of state of a tunnel is an event; those of main alone change the status", async () => {
   const listener = await listenTo(home.port);
   await listener.received(1);
-  expect(await lead("work", HOME)).toEqual(OK);
-  const row = { name: "work", provider: "custom", wanted: OWN.name };
+  expect(await lead("office", HOME)).toEqual(OK);
+  const row = { name: "office", provider: "custom", wanted: OWN.name };
   expect((await listener.received(3)).slice(1)).toMatchObject([
     { type: "tunnel_update", payload: { ...row, state: "connecting" } },
     { type: "tunnel_update", payload: { ...row, state: "connected", server: OWN.name } },
@@ -269,10 +269,10 @@ test("listeners hear of a tunnel that is removed, and of the number of each tunn
 
 test("the figures of each tunnel have its name", async () => {
   await home.connect();
-  await lead("work", HOME);
+  await lead("office", HOME);
   const { text } = await home.send("GET", "/metrics");
   expect(text).toMatch(/^wireguard_sent_bytes_total\{interface="wg0",public_key="[^"]+",tunnel="main"\} /m);
-  expect(text).toMatch(/^wireguard_sent_bytes_total\{interface="wg2",public_key="[^"]+",tunnel="work"\} /m);
+  expect(text).toMatch(/^wireguard_sent_bytes_total\{interface="wg2",public_key="[^"]+",tunnel="office"\} /m);
   expect(text).toContain('portcullis_tunnel_connected{tunnel="main"} 1\n');
-  expect(text).toContain('portcullis_tunnel_connected{tunnel="work"} 1\n');
+  expect(text).toContain('portcullis_tunnel_connected{tunnel="office"} 1\n');
 });
