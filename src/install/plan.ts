@@ -83,10 +83,13 @@ function keptFiles(given: Given): { kept: Given; copies: Step[] } {
   return { kept, copies };
 }
 
-/** Kernel modules that the firewall table needs in any state of the tunnel. */
+/**
+ * Kernel modules that the gateway's tables may need, whatever the tunnels and devices are. After an upgrade of the kernel
+ * has removed the files of the running one, only those work that are loaded.
+ */
 export const FIREWALL_MODULES: readonly string[] = [
   ...["nf_tables", "nft_ct", "nft_fib_inet", "nft_reject_inet"],
-  ...["nft_chain_nat", "nft_nat", "nft_masq", "nft_socket"],
+  ...["nft_chain_nat", "nft_nat", "nft_masq", "nft_hash", "nft_socket"],
 ];
 
 /** Otherwise the kernel loads them on first use, and the first `nft` waits for it. */
