@@ -10,6 +10,7 @@ import { allSlots, MAIN_SLOT, MARK_MASK } from "../network/slot.ts";
 import { sysctlsFor } from "../network/sysctls.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
+import { releaseWithoutModules } from "./modules.ts";
 import { PATHS } from "./paths.ts";
 
 /** What an installation needs to know about the machine. */
@@ -22,6 +23,8 @@ export interface Machine {
   /** The implementation of WireGuard; null if there is none. */
   wireguard: "kernel" | "userspace" | null;
   systemd: boolean;
+  /** The running kernel's release if an upgrade has removed modules that it still needs; null otherwise. */
+  withoutModules: string | null;
   /** Folders of an installation whose contents are lost at each boot. */
   forgetful: readonly string[];
   /** Other programs' rules at the gateway's priorities, as text. */
@@ -68,6 +71,7 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
     network,
     wireguard: await wireguardOf(host),
     systemd: existsSync("/run/systemd/system"),
+    withoutModules: await releaseWithoutModules(host),
     forgetful: ["/etc", "/var/lib"].filter((folder) => IN_MEMORY.has(statfsSync(folder).type)),
     foreignRules: foreignAmong(await readRules(host)).map(({ priority, text }) => `${priority} ${text}`),
     droppingChains: await droppingChains(host).catch(() => []),

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "../killswitch/boot-files.ts";
 import { environmentWith, type Given, givenIn } from "./environment.ts";
 import type { Machine } from "./machine.ts";
+import { FIREWALL_MODULES } from "./modules.ts";
 import { CLOCK_UNIT, KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
 import type { Plan, Step } from "./step.ts";
 import { sysctlsBefore, sysctlsText } from "./sysctls.ts";
@@ -82,15 +83,6 @@ function keptFiles(given: Given): { kept: Given; copies: Step[] } {
   }
   return { kept, copies };
 }
-
-/**
- * Kernel modules that the gateway's tables may need, whatever the tunnels and devices are. After an upgrade of the kernel
- * has removed the files of the running one, only those work that are loaded.
- */
-export const FIREWALL_MODULES: readonly string[] = [
-  ...["nf_tables", "nft_ct", "nft_fib_inet", "nft_reject_inet"],
-  ...["nft_chain_nat", "nft_nat", "nft_masq", "nft_hash", "nft_socket"],
-];
 
 /** Otherwise the kernel loads them on first use, and the first `nft` waits for it. */
 function modulesText({ wireguard }: Machine): string {

@@ -11,13 +11,18 @@ const OWN_ARCHITECTURE = process.arch === "x64" ? "amd64" : process.arch;
 
 /** Throws if this machine cannot be a gateway, and says what to do about it; `given` are the flags. */
 export function assertFit(machine: Machine, settings: Settings, given: Given): void {
-  const { architecture, systemd, network, forgetful, foreignRules } = machine;
+  const { architecture, systemd, network, forgetful, foreignRules, withoutModules } = machine;
   if (architecture !== null && architecture !== OWN_ARCHITECTURE) {
     throw unable(
       `this program is built for ${OWN_ARCHITECTURE}, but this system is ${architecture}; use a 64-bit system and the program that ./scripts/build makes for it`,
     );
   }
   if (!systemd) throw unable("this machine does not run systemd; run the gateway with: portcullis serve");
+  if (withoutModules !== null) {
+    throw unable(
+      `the modules of the running kernel ${withoutModules} are gone, as after an upgrade of the kernel: restart the machine, then install again`,
+    );
+  }
   if (forgetful.length > 0) {
     throw unable(
       `changes in ${forgetful.join(" and ")} would be lost at the next reboot; turn off the overlay file system first (raspi-config)`,

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { placeCopy, placeText, remove, removeEmpty } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
+import { explained } from "../system/modules.ts";
 import { headOf, type Plan, type Step } from "./step.ts";
 
 /** For one command; the unit gives the service 300 s to start. */
@@ -47,7 +48,7 @@ async function doStep(step: Step, { host, root }: Surroundings): Promise<string>
         .then(() => "run")
         .catch((error: unknown) => {
           if (step.mayFail) return "unchanged";
-          throw error;
+          throw step.argv[0] === "nft" ? explained(error) : error;
         });
   }
 }

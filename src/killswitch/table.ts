@@ -1,4 +1,5 @@
 import type { Host } from "../system/host.ts";
+import { explained } from "../system/modules.ts";
 import { TABLE } from "./ruleset.ts";
 
 /**
@@ -21,7 +22,11 @@ const COMMITTED = "# new generation ";
 
 /** Replaces the table by that of `ruleset`; returns nft's echo, in the spelling of `listTable`. */
 export function loadTable(host: Host, ruleset: string): Promise<string> {
-  return host.run(["nft", "-e", ...SPELLING, "-f", "-"], { stdin: ruleset, until: COMMITTED });
+  return host
+    .run(["nft", "-e", ...SPELLING, "-f", "-"], { stdin: ruleset, until: COMMITTED })
+    .catch((error: unknown) => {
+      throw explained(error);
+    });
 }
 
 /** Changes elements of the table's sets in one transaction, which fails if there is no table. */

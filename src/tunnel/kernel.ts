@@ -2,6 +2,7 @@ import { type Prefix, parsePrefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import { MARK_MASK, type Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
+import { explained } from "../system/modules.ts";
 import { Reading } from "../system/reading.ts";
 import {
   type Interface,
@@ -255,7 +256,9 @@ export class Kernel {
       if (this.host.monotonic() > deadline) break;
       await this.host.sleep(PROGRAM_POLL_MS);
     }
-    await this.host.run([this.userspace, link]);
+    await this.host.run([this.userspace, link]).catch((error: unknown) => {
+      throw explained(error);
+    });
   }
 
   /**

@@ -20,6 +20,7 @@ export const ONE_CABLE: Machine = {
   },
   wireguard: "kernel",
   systemd: true,
+  withoutModules: null,
   forgetful: [],
   foreignRules: [],
   droppingChains: [],

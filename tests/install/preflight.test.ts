@@ -32,6 +32,13 @@ test("another architecture, no systemd and no network are refused, and the messa
   expect(refused({ network: { ...ONE_CABLE.network, lans: [] } })).toContain("connect the cable");
 });
 
+test("a kernel whose modules are gone is refused, and the message says what to do", () => {
+  const machine = { ...ONE_CABLE, withoutModules: "6.6.20+rpt-rpi-v8" };
+  expect(refusal(() => assertFit(machine, DEFAULTS, {}))).toBe(
+    "unable: the modules of the running kernel 6.6.20+rpt-rpi-v8 are gone, as after an upgrade of the kernel: restart the machine, then install again",
+  );
+});
+
 test("an overlay file system and conflicting rules are refused, and the message says what to do", () => {
   const refused = (change: Partial<typeof ONE_CABLE>) =>
     refusal(() => assertFit({ ...ONE_CABLE, ...change }, DEFAULTS, {}));

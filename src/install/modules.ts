@@ -1,0 +1,27 @@
+import { existsSync, readdirSync } from "node:fs";
+import type { Host } from "../system/host.ts";
+
+/**
+ * Kernel modules that the gateway's tables may need, whatever the tunnels and devices are. After an upgrade of the kernel
+ * has removed the files of the running one, only those work that are loaded.
+ */
+export const FIREWALL_MODULES: readonly string[] = [
+  ...["nf_tables", "nft_ct", "nft_fib_inet", "nft_reject_inet"],
+  ...["nft_chain_nat", "nft_nat", "nft_masq", "nft_hash", "nft_socket"],
+];
+
+/**
+ * The release of the running kernel if `folder` has modules of other kernels only, and some that the gateway needs are not
+ * loaded; null otherwise. A container has no such folder, and the kernel loads modules for it.
+ */
+export async function releaseWithoutModules(
+  host: Pick<Host, "read">,
+  folder = "/lib/modules",
+): Promise<string | null> {
+  const release = (await host.read("/proc/sys/kernel/osrelease"))?.trim() ?? "";
+  const kernels = existsSync(folder) ? readdirSync(folder) : [];
+  if (kernels.length === 0 || kernels.includes(release)) return null;
+  const lines = ((await host.read("/proc/modules")) ?? "").split("\n");
+  const isLoaded = (name: string) => lines.some((line) => line.startsWith(`${name} `));
+  return [...FIREWALL_MODULES, "wireguard"].every(isLoaded) ? null : release;
+}
