@@ -9,7 +9,7 @@ export const AlertCode = Type.Union([
   /** Another program's routing rule precedes the gateway's: only the firewall blocks. */
   Type.Literal("foreign_rule"),
   Type.Literal("foreign_rule_gone"),
-  /** Another firewall drops what the LAN sends into the tunnel. */
+  /** Another firewall drops what the LAN sends. */
   Type.Literal("forwarding_dropped"),
   Type.Literal("forwarding_restored"),
   /** Another program undoes each repair. */

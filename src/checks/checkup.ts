@@ -94,6 +94,10 @@ export class Checkup {
     const network = once(() => hostNetworkOf(host, settings, savedState.roles()));
     const inspection = once(() => this.inspection());
     const inTunnels = new TunnelChecks(this.surroundings, network);
+    const ways = async () => {
+      const uplink = (await inspection()).direct > 0 ? (await network()).uplink : null;
+      return { ...this.links, uplink };
+    };
     const service = { wanted: savedState.killSwitchWanted(), runs: tunnels !== null };
     return [
       item("version", "Version", () => versionFinding(version, isProgramReplaced())),
@@ -114,7 +118,7 @@ export class Checkup {
             ),
           ]),
       item("other_firewalls", "Other firewalls", async () =>
-        otherFirewallsFinding(host, await network(), this.links),
+        otherFirewallsFinding(host, await network(), await ways()),
       ),
       item("forwarding", "Forwarding", async () => forwardingFinding(await inspection())),
       item("clock", "Clock", () => clockFinding(host, latestIn(savedState))),

@@ -16,7 +16,7 @@ import {
   sameShape,
 } from "./listing.ts";
 import { Notice } from "./notice.ts";
-import { mergedPolicy, type PolicyPart } from "./policy.ts";
+import { directDevices, mergedPolicy, type PolicyPart } from "./policy.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import {
   allHold,
@@ -94,6 +94,10 @@ export class KillSwitch {
   fault: string | null = null;
   /** A routing rule of another program that comes before ours: then only the firewall blocks. */
   readonly foreignRule: Notice;
+  /** The uplink if devices leave by it, outside the tunnel; null otherwise. */
+  directUplink: string | null = null;
+  /** Called when that changes. */
+  onDirect: () => void = () => {};
   private own: HostNetwork | null = null;
   private readonly parts = new Map<string, PolicyPart>();
   private wanted: Wanted | null = null;
@@ -251,6 +255,7 @@ export class KillSwitch {
 
   private wantedOn(network: HostNetwork): Wanted {
     const policy = mergedPolicy(this.parts, network);
+    this.setDirect(directDevices(policy).length === 0 ? null : network.uplink);
     const further = [...routedRules(policy.routed), ...directRules(policy), ...exceptionRules(policy)];
     const rules = [...rulesFor(network), ...rulesOn(network.ipv6, further)];
     const { lans } = policy;
@@ -262,6 +267,12 @@ export class KillSwitch {
       ruleset: openRulesetOf(policy),
       rules: isUsed(policy) ? withoutBarrier(rules) : [],
     };
+  }
+
+  private setDirect(uplink: string | null): void {
+    if (uplink === this.directUplink) return;
+    this.directUplink = uplink;
+    this.onDirect();
   }
 
   private async apply(): Promise<void> {

@@ -2,49 +2,80 @@ import type { Host } from "../system/host.ts";
 import { chainsListed } from "./listing.ts";
 import { chainsOfOthers } from "./table.ts";
 
-/** The interfaces that the LAN's packets pass on their way into the tunnel. */
+/** The interfaces that the LAN's packets pass on their way out. */
 export interface Passage {
   lans: readonly string[];
   /** The interfaces that tunnels use. */
   tunnels: readonly string[];
   /** Base name of the tunnel's interfaces. */
   base: string;
+  /** The uplink if devices leave by it, outside the tunnel; null otherwise. */
+  uplink: string | null;
 }
 
-/** A chain of another program that drops what the LAN sends into the tunnel. */
+/** A chain of another program that drops what the LAN sends. */
 export interface Obstacle {
   /** Family, table and name, as nft prints them. */
   chain: string;
-  /** The command that lets the LAN through. */
-  remedy: string;
+  /** What it drops, as a part of a sentence. */
+  drops: readonly string[];
+  /** The commands that let the LAN through. */
+  remedies: readonly string[];
 }
+
+const DROPS = {
+  tunnels: "what the LAN sends into the tunnel",
+  uplink: "what direct devices send to the uplink",
+};
 
 /**
  * Chains of other programs (ufw, Docker, firewalld) that refuse forwarded packets, by policy or by their last rule, and
  * have no rule that accepts the LAN's. Runs one command, and one more for each chain of another program on that hook.
  */
 export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacle[]> {
+  const { lans, tunnels, uplink } = passage;
   const obstacles: Obstacle[] = [];
   for (const { chain, drops } of await chainsOfOthers(host, ["forward"])) {
     const [family = "", table = "", name = ""] = chain.split(" ");
     const listing = await host.run(["nft", "-s", "list", "table", family, table]);
     if (!drops && !refusesRest(listing, name)) continue;
-    if (letsThrough(listing, name, passage)) continue;
-    obstacles.push({ chain, remedy: remedyFor(listing, { family, table, name }, passage) });
+    const dropped = (["tunnels", "uplink"] as const).filter(
+      (way) =>
+        !letsThrough(listing, name, lans, way === "tunnels" ? tunnels : uplink === null ? [] : [uplink]),
+    );
+    if (dropped.length === 0) continue;
+    const found = { listing, family, table, name };
+    const remedies = new Set(dropped.flatMap((way) => remediesFor(found, way, passage)));
+    obstacles.push({ chain, drops: dropped.map((way) => DROPS[way]), remedies: [...remedies] });
   }
   return obstacles;
 }
 
-/** Whether the rules that a packet passes in a chain accept what the LAN sends, and the replies. */
-export function letsThrough(listing: string, chain: string, { lans, tunnels }: Passage): boolean {
+/** For people: what is dropped, by which chains, and what lets it through. */
+export function summaryOf(obstacles: readonly Obstacle[]): { drops: string; chains: string; remedy: string } {
+  const distinct = (texts: readonly string[]) => [...new Set(texts)];
+  return {
+    drops: distinct(obstacles.flatMap(({ drops }) => drops)).join(", and "),
+    chains: obstacles.map(({ chain }) => chain).join(", "),
+    remedy: distinct(obstacles.flatMap(({ remedies }) => remedies)).join("; "),
+  };
+}
+
+/** Whether the rules that a packet passes in a chain accept what the LAN sends by these interfaces, and the replies. */
+export function letsThrough(
+  listing: string,
+  chain: string,
+  lans: readonly string[],
+  ways: readonly string[],
+): boolean {
   const rules = rulesFrom(listing, chain).filter(acceptsAnything);
   const passes = (rule: string, from: string, to: string) =>
     matches(rule, "iif", from) && matches(rule, "oif", to);
   return lans.every((lan) =>
-    tunnels.every(
-      (tunnel) =>
-        rules.some((rule) => isFor(rule, "new") && passes(rule, lan, tunnel)) &&
-        rules.some((rule) => isFor(rule, "established") && passes(rule, tunnel, lan)),
+    ways.every(
+      (way) =>
+        rules.some((rule) => isFor(rule, "new") && passes(rule, lan, way)) &&
+        rules.some((rule) => isFor(rule, "established") && passes(rule, way, lan)),
     ),
   );
 }
@@ -92,19 +123,40 @@ function matches(rule: string, key: "iif" | "oif", link: string): boolean {
   return named === (not === undefined);
 }
 
-function remedyFor(
-  listing: string,
-  { family, table, name }: { family: string; table: string; name: string },
-  { base }: Passage,
-): string {
-  if (listing.includes("chain ufw-")) return "ufw default allow routed";
+interface FoundChain {
+  listing: string;
+  family: string;
+  table: string;
+  name: string;
+}
+
+function remediesFor(found: FoundChain, way: keyof typeof DROPS, passage: Passage): string[] {
+  const { listing, family, table, name } = found;
+  // Its chains for IPv6 begin with ufw6-.
+  if (/chain ufw6?-/.test(listing)) return ["ufw default allow routed"];
+  const rules = way === "tunnels" ? tunnelRules(passage.base) : uplinkRules(passage);
   if (table !== "filter" || name !== "FORWARD") {
-    const rules = ["oifname", "iifname"].map(
-      (key) => `insert rule ${family} ${table} ${name} ${key} "${base}*" accept`,
-    );
-    return `nft '${rules.join("; ")}'`;
+    const inserted = rules.map(({ nft }) => `insert rule ${family} ${table} ${name} ${nft} accept`);
+    return [`nft '${inserted.join("; ")}'`];
   }
   const program = family === "ip6" ? "ip6tables" : "iptables";
   const chain = listing.includes("chain DOCKER-USER {") ? "DOCKER-USER" : name;
-  return ["-o", "-i"].map((way) => `${program} -I ${chain} ${way} ${base}+ -j ACCEPT`).join("; ");
+  return rules.map(({ iptables }) => `${program} -I ${chain} ${iptables} -j ACCEPT`);
+}
+
+function tunnelRules(base: string): { nft: string; iptables: string }[] {
+  return [
+    { nft: `oifname "${base}*"`, iptables: `-o ${base}+` },
+    { nft: `iifname "${base}*"`, iptables: `-i ${base}+` },
+  ];
+}
+
+function uplinkRules({ lans, uplink }: Passage): { nft: string; iptables: string }[] {
+  return lans.flatMap((lan) => [
+    { nft: `iifname "${lan}" oifname "${uplink}"`, iptables: `-i ${lan} -o ${uplink}` },
+    {
+      nft: `iifname "${uplink}" oifname "${lan}" ct state established,related`,
+      iptables: `-i ${uplink} -o ${lan} -m conntrack --ctstate RELATED,ESTABLISHED`,
+    },
+  ]);
 }

@@ -1,12 +1,21 @@
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { Notice } from "./notice.ts";
-import { type Obstacle, obstaclesTo } from "./obstacles.ts";
+import { obstaclesTo, summaryOf } from "./obstacles.ts";
 import type { Alarm } from "./repairs.ts";
 
-/** Detects other programs' firewalls that drop what the LAN sends into the tunnel. The kill switch works; the LAN is offline. */
+/** What the kill switch knows of the ways out. */
+interface Ways {
+  network: HostNetwork;
+  /** The uplink if devices leave by it, outside the tunnel; null otherwise. */
+  directUplink: string | null;
+}
+
+/** Detects other programs' firewalls that drop what the LAN sends. The kill switch works; the LAN is offline. */
 export class OtherFirewalls {
   readonly notice: Notice;
+  /** Counts the looks: only the last one that began knows what is so now. */
+  private looks = 0;
 
   constructor(
     private readonly host: Host,
@@ -19,22 +28,24 @@ export class OtherFirewalls {
     this.notice = new Notice(alarm, {
       begins: "forwarding_dropped",
       ends: "forwarding_restored",
-      over: "No other firewall drops what the LAN sends into the tunnel now.",
+      over: "No other firewall drops what the LAN sends now.",
     });
   }
 
-  async look({ lans, ipv6 }: HostNetwork): Promise<void> {
-    const passage = { lans: lans.map((lan) => lan.interface), tunnels: this.tunnels(), base: this.base };
+  async look({ network, directUplink }: Ways): Promise<void> {
+    const lans = network.lans.map((lan) => lan.interface);
+    const passage = { lans, tunnels: this.tunnels(), base: this.base, uplink: directUplink };
+    this.looks += 1;
+    const own = this.looks;
     // A failed look, as when a table disappears meanwhile, changes nothing; the next one decides.
     const found = lans.length === 0 ? [] : await obstaclesTo(this.host, passage).catch(() => null);
-    if (found === null) return;
-    const obstacles = found.filter(({ chain }) => ipv6 === "on" || !chain.startsWith("ip6 "));
-    this.notice.set(obstacles.length === 0 ? null : sentenceOf(obstacles));
+    if (found === null || own !== this.looks) return;
+    const obstacles = found.filter(({ chain }) => network.ipv6 === "on" || !chain.startsWith("ip6 "));
+    const { drops, chains, remedy } = summaryOf(obstacles);
+    this.notice.set(
+      obstacles.length === 0
+        ? null
+        : `Another firewall drops ${drops} (${chains}); to let it through: ${remedy}`,
+    );
   }
-}
-
-function sentenceOf(obstacles: readonly Obstacle[]): string {
-  const chains = obstacles.map(({ chain }) => chain).join(", ");
-  const remedies = obstacles.map(({ remedy }) => remedy).join("; ");
-  return `Another firewall drops what the LAN sends into the tunnel (${chains}); to let it through: ${remedies}`;
 }

@@ -83,7 +83,7 @@ export class MachineSupervisor {
     this.backstop.checked();
     await Promise.all([
       killSwitch.mend(),
-      otherFirewalls.look(killSwitch.network),
+      otherFirewalls.look(killSwitch),
       this.checkNetwork(),
       machine.setSysctls(),
     ]).catch((error) => this.backstop.doubt(error));
@@ -116,7 +116,7 @@ export class MachineSupervisor {
         return killSwitch.mend();
       case "other firewalls":
         this.deps.onOtherFirewalls();
-        return otherFirewalls.look(killSwitch.network);
+        return otherFirewalls.look(killSwitch);
       case "network":
         return this.checkNetwork();
     }

@@ -65,6 +65,7 @@ export class Tunnels {
     this.otherFirewalls = new OtherFirewalls(host, alarm, base, () =>
       this.all().flatMap(({ slot }) => slot.links),
     );
+    this.killSwitch.onDirect = () => void this.otherFirewalls.look(this.killSwitch);
     this.resolver = new Resolver({ ...deps, killSwitch: this.killSwitch });
     this.roundTrips = new RoundTrips(host);
     this.kernel = new Kernel(host, slotOf(MAIN_SLOT, base), deps.userspace, () => null);
@@ -226,7 +227,7 @@ export class Tunnels {
     if (this.watching === null) return tunnel;
     void tunnel.supervisor.watch(AbortSignal.any([this.watching, watching.signal]));
     // Their rules may accept what enters the other tunnels only.
-    void this.otherFirewalls.look(this.killSwitch.network);
+    void this.otherFirewalls.look(this.killSwitch);
     return tunnel;
   }
 

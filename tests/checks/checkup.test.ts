@@ -60,7 +60,7 @@ test("a gateway without a tunnel has one warning, and each check says what was f
     ["other_rules", "Other programs' routing rules", "ok", "no other program's routing rule comes first"],
     ["direct", "Direct devices", "ok", "no device leaves outside the tunnel"],
     ["last_change", "Kill switch: last change", "ok", "the kernel took the last change"],
-    ["other_firewalls", "Other firewalls", "ok", "none drops what the LAN sends into the tunnel"],
+    ["other_firewalls", "Other firewalls", "ok", "none drops what the LAN sends"],
     ["forwarding", "Forwarding", "ok", "on: the devices of the LAN are served"],
     ["clock", "Clock", "ok", "2026-06-01 00:00 UTC"],
     ["uplink", "Uplink", "ok", "up0 has 198.51.100.2"],
@@ -159,7 +159,7 @@ test("another firewall that drops what the LAN sends is a fault; rules that nft 
   );
   expect(await found("other_firewalls")).toEqual({
     result: "fault",
-    found: "they drop what the LAN sends into the tunnel: ip filter FORWARD",
+    found: "another firewall drops what the LAN sends into the tunnel: ip filter FORWARD",
     advice: "Let it through: iptables -I FORWARD -o wg+ -j ACCEPT; iptables -I FORWARD -i wg+ -j ACCEPT",
   });
   home.host.setOtherTable("ip filter", null);

@@ -247,6 +247,25 @@ describe("another firewall that begins to drop what is forwarded", () => {
     expect(gateway.alerts).toEqual(["forwarding_dropped"]);
   });
 
+  claim("for direct devices only is reported as soon as there is one", async (gateway) => {
+    const { host, devices, warnings } = gateway;
+    host.setOtherTable("ip filter", filter('oifname "wg*" accept', 'iifname "wg*" accept'));
+    await host.pass(3_000);
+    expect(gateway.alerts).toEqual([]);
+    await devices.setDirect(true);
+    await devices.assign("02:00:00:00:00:20", { exit: "direct" });
+    await host.pass(0);
+    expect(warnings).toContain(
+      "Another firewall drops what direct devices send to the uplink (ip filter FORWARD); to let it through: iptables -I FORWARD -i lan0 -o up0 -j ACCEPT; iptables -I FORWARD -i up0 -o lan0 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+    );
+    await devices.setDirect(false);
+    await host.pass(0);
+    expect(gateway.alerts.filter((code) => code !== "direct_changed")).toEqual([
+      "forwarding_dropped",
+      "forwarding_restored",
+    ]);
+  });
+
   claim("is found within 5 min without an event", async (gateway) => {
     const { host } = gateway;
     host.mute = true;

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { letsThrough, obstaclesTo } from "../../src/killswitch/obstacles.ts";
+import { letsThrough, obstaclesTo, summaryOf } from "../../src/killswitch/obstacles.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { needsRoot } from "../fast.ts";
 import { POLICIES } from "./example.ts";
@@ -7,7 +7,7 @@ import { inNamespace } from "./namespace.ts";
 
 const { test } = needsRoot;
 
-const PASSAGE = { lans: ["lan0"], tunnels: ["wg0", "wg1"], base: "wg" };
+const PASSAGE = { lans: ["lan0"], tunnels: ["wg0", "wg1"], base: "wg", uplink: null };
 
 /** A table of another program, whose chain of that name drops by policy. */
 function table(name: string, ...rules: readonly string[]): string {
@@ -65,51 +65,96 @@ const PASSES: [passes: boolean, rules: readonly string[]][] = [
 test.each(PASSES)("lets the LAN through, %p: with the rules %j", (passes, rules) =>
   inNamespace(async (host) => {
     const text = table("ip filter", ...rules);
-    expect(letsThrough(text, "FORWARD", PASSAGE)).toBe(passes);
+    expect(letsThrough(text, "FORWARD", PASSAGE.lans, PASSAGE.tunnels)).toBe(passes);
     await host.run(["nft", "-f", "-"], { stdin: text });
     expect((await obstaclesTo(host, PASSAGE)).length === 0).toBe(passes);
   }),
 );
 
-const REMEDIES: [remedy: string, chain: string, text: string][] = [
+const REMEDIES: [remedies: readonly string[], direct: readonly string[], chain: string, text: string][] = [
   [
-    "iptables -I FORWARD -o wg+ -j ACCEPT; iptables -I FORWARD -i wg+ -j ACCEPT",
+    ["iptables -I FORWARD -o wg+ -j ACCEPT", "iptables -I FORWARD -i wg+ -j ACCEPT"],
+    [
+      "iptables -I FORWARD -i lan0 -o wan0 -j ACCEPT",
+      "iptables -I FORWARD -i wan0 -o lan0 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+    ],
     "ip filter FORWARD",
     table("ip filter"),
   ],
   [
-    "ip6tables -I DOCKER-USER -o wg+ -j ACCEPT; ip6tables -I DOCKER-USER -i wg+ -j ACCEPT",
+    ["ip6tables -I DOCKER-USER -o wg+ -j ACCEPT", "ip6tables -I DOCKER-USER -i wg+ -j ACCEPT"],
+    [
+      "ip6tables -I DOCKER-USER -i lan0 -o wan0 -j ACCEPT",
+      "ip6tables -I DOCKER-USER -i wan0 -o lan0 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+    ],
     "ip6 filter FORWARD",
     table("ip6 filter", "DOCKER-USER: return", "jump DOCKER-USER"),
   ],
   [
-    "ufw default allow routed",
+    ["ufw default allow routed"],
+    [],
     "ip filter FORWARD",
     table("ip filter", "ufw-user-forward: return", "jump ufw-user-forward"),
   ],
   [
-    `nft 'insert rule inet firewall FORWARD oifname "wg*" accept; insert rule inet firewall FORWARD iifname "wg*" accept'`,
+    ["ufw default allow routed"],
+    [],
+    "ip6 filter FORWARD",
+    table("ip6 filter", "ufw6-user-forward: return", "jump ufw6-user-forward"),
+  ],
+  [
+    [
+      `nft 'insert rule inet firewall FORWARD oifname "wg*" accept; insert rule inet firewall FORWARD iifname "wg*" accept'`,
+    ],
+    [
+      `nft 'insert rule inet firewall FORWARD iifname "lan0" oifname "wan0" accept; insert rule inet firewall FORWARD iifname "wan0" oifname "lan0" ct state established,related accept'`,
+    ],
     "inet firewall FORWARD",
     table("inet firewall"),
   ],
 ];
+const INTO_TUNNEL = "what the LAN sends into the tunnel";
+const TO_UPLINK = "what direct devices send to the uplink";
 
-test.each(REMEDIES)("%s: is the remedy if %s drops", (remedy, chain, text) =>
-  inNamespace(async (host) => {
-    await host.run(["nft", "-f", "-"], { stdin: text });
-    expect(await obstaclesTo(host, PASSAGE)).toEqual([{ chain, remedy }]);
-    // Only nft's own remedy can be tried here.
-    if (!remedy.startsWith("nft ")) return;
-    await host.run(["sh", "-c", remedy]);
-    expect(await obstaclesTo(host, PASSAGE)).toEqual([]);
-  }),
+test.each(REMEDIES)(
+  "%j: is the remedy, and with direct devices %j too, if %s drops",
+  (remedies, direct, chain, text) =>
+    inNamespace(async (host) => {
+      await host.run(["nft", "-f", "-"], { stdin: text });
+      expect(await obstaclesTo(host, PASSAGE)).toEqual([{ chain, drops: [INTO_TUNNEL], remedies }]);
+      const withDirect = { ...PASSAGE, uplink: "wan0" };
+      expect(await obstaclesTo(host, withDirect)).toEqual([
+        { chain, drops: [INTO_TUNNEL, TO_UPLINK], remedies: [...remedies, ...direct] },
+      ]);
+      // The service's `nft` shows what iptables has made as it shows its own.
+      if (/^(ufw|ip6?tables .* DOCKER-USER)/.test(remedies[0] ?? "")) return;
+      for (const remedy of remedies) await host.run(["sh", "-c", remedy]);
+      expect(await obstaclesTo(host, PASSAGE)).toEqual([]);
+      expect(await obstaclesTo(host, withDirect)).toEqual([{ chain, drops: [TO_UPLINK], remedies: direct }]);
+      for (const remedy of direct) await host.run(["sh", "-c", remedy]);
+      expect(await obstaclesTo(host, withDirect)).toEqual([]);
+    }),
 );
+
+test("what several chains drop, and the command that helps against all, is named once", () => {
+  const chains = ["ip filter FORWARD", "ip6 filter FORWARD"];
+  const obstacles = chains.map((chain) => ({
+    chain,
+    drops: [INTO_TUNNEL, TO_UPLINK],
+    remedies: ["ufw default allow routed"],
+  }));
+  expect(summaryOf(obstacles)).toEqual({
+    drops: `${INTO_TUNNEL}, and ${TO_UPLINK}`,
+    chains: chains.join(", "),
+    remedy: "ufw default allow routed",
+  });
+});
 
 test("rules that accept what enters one tunnel are an obstacle to another", () => {
   const links = PASSAGE.tunnels.map((link) => `iifname "lan0" oifname "${link}" accept`);
   const text = table("ip filter", ...links, "ct state established accept");
-  expect(letsThrough(text, "FORWARD", PASSAGE)).toBe(true);
-  expect(letsThrough(text, "FORWARD", { ...PASSAGE, tunnels: ["wg0", "wg1", "wg2", "wg3"] })).toBe(false);
+  expect(letsThrough(text, "FORWARD", PASSAGE.lans, PASSAGE.tunnels)).toBe(true);
+  expect(letsThrough(text, "FORWARD", ["lan0"], ["wg0", "wg1", "wg2", "wg3"])).toBe(false);
 });
 
 test.each([
