@@ -26,16 +26,25 @@ export interface Obstacle {
 const DROPS = {
   tunnels: "what the LAN sends into the tunnel",
   uplink: "what direct devices send to the uplink",
+  udp: "what the LAN sends into the tunnel over UDP",
 };
+
+/** `wg-quick` gives each UDP packet the mark of its connection there, and so takes the mark that leads to the exit. */
+const WG_QUICK = /^\S+ wg-quick-(\S+) premangle$/;
 
 /**
  * Chains of other programs (ufw, Docker, firewalld) that refuse forwarded packets, by policy or by their last rule, and
  * have no rule that accepts the LAN's. Runs one command, and one more for each chain of another program on that hook.
+ * And those of `wg-quick`, whose marks have the same effect.
  */
 export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacle[]> {
   const { lans, tunnels, uplink } = passage;
   const obstacles: Obstacle[] = [];
-  for (const { chain, drops } of await chainsOfOthers(host, ["forward"])) {
+  for (const { chain, hook, drops } of await chainsOfOthers(host, ["forward", "prerouting"])) {
+    const [, link] = WG_QUICK.exec(chain) ?? [];
+    if (link !== undefined)
+      obstacles.push({ chain, drops: [DROPS.udp], remedies: [`wg-quick down ${link}`] });
+    if (hook !== "forward") continue;
     const [family = "", table = "", name = ""] = chain.split(" ");
     const listing = await host.run(["nft", "-s", "list", "table", family, table]);
     if (!drops && !refusesRest(listing, name)) continue;
@@ -54,9 +63,11 @@ export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacl
 /** For people: what is dropped, by which chains, and what lets it through. */
 export function summaryOf(obstacles: readonly Obstacle[]): { drops: string; chains: string; remedy: string } {
   const distinct = (texts: readonly string[]) => [...new Set(texts)];
+  // Programs load their tables again in any order; that is no news.
+  const chains = obstacles.map(({ chain }) => chain).sort();
   return {
     drops: distinct(obstacles.flatMap(({ drops }) => drops)).join(", and "),
-    chains: obstacles.map(({ chain }) => chain).join(", "),
+    chains: chains.join(", "),
     remedy: distinct(obstacles.flatMap(({ remedies }) => remedies)).join("; "),
   };
 }
@@ -130,7 +141,7 @@ interface FoundChain {
   name: string;
 }
 
-function remediesFor(found: FoundChain, way: keyof typeof DROPS, passage: Passage): string[] {
+function remediesFor(found: FoundChain, way: "tunnels" | "uplink", passage: Passage): string[] {
   const { listing, family, table, name } = found;
   // Its chains for IPv6 begin with ufw6-.
   if (/chain ufw6?-/.test(listing)) return ["ufw default allow routed"];

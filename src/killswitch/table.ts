@@ -52,15 +52,16 @@ export async function droppingChains(host: Host, hooks = ["forward", "input"]): 
 export async function chainsOfOthers(
   host: Host,
   hooks: readonly string[],
-): Promise<{ chain: string; drops: boolean }[]> {
+): Promise<{ chain: string; hook: string; drops: boolean }[]> {
   const json = await host.run(["nft", "-j", "list", "chains"]);
   const { nftables } = JSON.parse(json || '{"nftables":[]}') as { nftables: Listed[] };
   return nftables
     .flatMap(({ chain }) => (chain === undefined ? [] : [chain]))
     .filter(({ hook = "" }) => hooks.includes(hook))
     .filter(({ family, table }) => FAMILIES.includes(family) && `${family} ${table}` !== TABLE)
-    .map(({ family, table, name, policy }) => ({
+    .map(({ family, table, name, hook = "", policy }) => ({
       chain: `${family} ${table} ${name}`,
+      hook,
       drops: policy === "drop",
     }));
 }

@@ -136,6 +136,21 @@ test.each(REMEDIES)(
     }),
 );
 
+test("the chain of wg-quick that takes the marks of UDP packets is an obstacle, and the remedy ends it", () =>
+  inNamespace(async (host) => {
+    const chains = ["preraw", "premangle"].map(
+      (name) => `chain ${name} { type filter hook prerouting priority -150; }`,
+    );
+    await host.run(["nft", "-f", "-"], { stdin: `table ip wg-quick-home {\n${chains.join("\n")}\n}\n` });
+    expect(await obstaclesTo(host, PASSAGE)).toEqual([
+      {
+        chain: "ip wg-quick-home premangle",
+        drops: ["what the LAN sends into the tunnel over UDP"],
+        remedies: ["wg-quick down home"],
+      },
+    ]);
+  }));
+
 test("what several chains drop, and the command that helps against all, is named once", () => {
   const chains = ["ip filter FORWARD", "ip6 filter FORWARD"];
   const obstacles = chains.map((chain) => ({

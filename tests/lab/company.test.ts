@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { allowRouted, startDocker, startTailscale, startUfw, wgQuick, wgQuickLink } from "./company.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+import type { Sniffer } from "./sniffer.ts";
+import type { Traffic } from "./traffic.ts";
+import { until } from "./until.ts";
+import { Wiretap } from "./wiretap.ts";
+
+const TEST_MS = 120_000;
+/** On an idle machine 2 s, because such changes come in bursts; nothing polls for them more than once in 5 min. */
+const NOTICED_WITHIN_MS = 20_000;
+const BACK_WITHIN_MS = 60_000;
+/** So many datagrams are enough for a loss or a leak to show. */
+const ENOUGH = 100;
+const PAGE = `http://${INTERNET.host4}/`;
+const PAGE6 = `http://[${INTERNET.host6}]/`;
+
+let lab: Lab;
+let gateway: Gateway;
+let sniffer: Sniffer;
+let traffics: Traffic[];
+
+beforeAll(async () => {
+  lab = await createLab({ arms: 2 });
+  gateway = await lab.startGateway();
+  sniffer = await lab.sniff();
+  // Whatever a test does, both send all the time, to a resolver that tells whom it saw.
+  const { client, gateway: own } = lab.namespaces;
+  traffics = await Promise.all(
+    [client, own].map((each) => lab.traffic(each, { resolver: INTERNET.dns4, rarelyMs: 200 })),
+  );
+  expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
+}, TEST_MS);
+afterAll(() => lab?.close(), TEST_MS);
+
+const inside = async (...argv: string[]) =>
+  expect(await lab.exec(lab.namespaces.gateway, argv)).toMatchObject({ code: 0, stderr: "" });
+const page = (url = PAGE, from = lab.namespaces.client) => lab.fetchFrom(from, url);
+const status = async () => (await gateway.api("GET", "/api/status")).body;
+const health = async () => (await gateway.api("GET", "/health")).body;
+const sends = () => Promise.all(traffics.map((traffic) => traffic.sends(ENOUGH)));
+const leaks = async () => (await sniffer.count()).leaks;
+const names = () => `${lab.sandbox.interface}+`;
+
+/** Waits until the status has this error, and returns how long that took. */
+async function tells(error: string | null): Promise<number> {
+  let last: unknown;
+  const ms = await until(async () => {
+    last = (await status()).error;
+    return last === error;
+  }, NOTICED_WITHIN_MS).catch(() => Number.NaN);
+  expect(last).toEqual(error);
+  return ms;
+}
+
+/** Both families reach the internet through the tunnel, and nothing has left outside it. */
+async function isServed(): Promise<void> {
+  await until(async () => (await page())?.includes(VPN.vpn1.v4) === true, BACK_WITHIN_MS);
+  await until(async () => (await page(PAGE6))?.includes(VPN.vpn1.v6) === true, BACK_WITHIN_MS);
+  await sends();
+  expect(await health()).toBe("healthy");
+  expect(await leaks()).toEqual([]);
+}
+
+/** The commands at the end of a message, as a person would type them. */
+async function follow(message: string): Promise<void> {
+  const [, commands = ""] = message.split("; to let it through: ");
+  for (const command of commands.split("; ")) await inside("sh", "-c", command);
+}
+
+async function finding(id: string): Promise<unknown> {
+  const { checks } = (await gateway.api("GET", "/api/checks")).body;
+  const { result, found, advice } = checks.find((check: { id: string }) => check.id === id);
+  return { result, found, advice };
+}
+
+const flush = (...tables: string[]) =>
+  Promise.all(tables.map((table) => inside("nft", "delete", "table", ...table.split(" "))));
+
+test(
+  "Docker that begins to drop what is forwarded is named with the commands that help, and those help",
+  async () => {
+    const container = await startDocker(lab);
+    const remedy = `iptables -I DOCKER-USER -o ${names()} -j ACCEPT; iptables -I DOCKER-USER -i ${names()} -j ACCEPT`;
+    const message = `Another firewall drops what the LAN sends into the tunnel (ip filter FORWARD); to let it through: ${remedy}`;
+    console.log(`Docker's rules are noticed after ${Math.round(await tells(message))} ms`);
+    expect(gateway.log()).toContain(`forwarding_dropped: ${message}`);
+    expect(await finding("other_firewalls")).toEqual({
+      result: "fault",
+      found: "another firewall drops what the LAN sends into the tunnel: ip filter FORWARD",
+      advice: `Let it through: ${remedy}`,
+    });
+    expect(await page()).toBeNull();
+    // Docker's networks are not LAN: a container has no way out, whatever Docker translates.
+    expect(await page(PAGE, container)).toBeNull();
+    await sends();
+    await follow(message);
+    await tells(null);
+    await isServed();
+    expect(await page(PAGE, container)).toBeNull();
+    expect(await leaks()).toEqual([]);
+    await flush("ip filter", "ip nat");
+    await inside("ip", "link", "del", "docker0");
+  },
+  TEST_MS,
+);
+
+test(
+  "ufw that is turned on is named for both families with the one command that helps, and that helps",
+  async () => {
+    await startUfw(lab);
+    const message =
+      "Another firewall drops what the LAN sends into the tunnel (ip filter FORWARD, ip6 filter FORWARD); to let it through: ufw default allow routed";
+    console.log(`ufw's rules are noticed after ${Math.round(await tells(message))} ms`);
+    expect(await page()).toBeNull();
+    await sends();
+    await allowRouted(lab);
+    await tells(null);
+    await isServed();
+    await flush("ip filter", "ip6 filter");
+  },
+  TEST_MS,
+);
+
+test(
+  "beside Tailscale with an exit node nothing is lost or leaves by it, and its rules stay",
+  async () => {
+    const [client] = traffics;
+    const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp", "udp6", "flow"] });
+    await traffic.sends(ENOUGH);
+    const tailnet = await startTailscale(lab);
+    const tap = await Wiretap.start(tailnet, "peer0", "ip or (ip6 and not src net fe80::/10 and not src ::)");
+    await isServed();
+    await traffic.sends(ENOUGH);
+    for (const [kind, { lost, refused }] of Object.entries(await traffic.stop()))
+      expect({ kind, lost, refused }).toEqual({ kind, lost: [], refused: 0 });
+    // As tailscaled marks its own packets, to leave by the machine's own routes.
+    const marked = ["ping", "-n", "-c", "1", "-W", "2", "-m", `${0x80000}`, INTERNET.host4];
+    await inside(...marked);
+    expect((await status()).error).toBeNull();
+    await gateway.kill("SIGKILL");
+    await gateway.start();
+    await isServed();
+    expect((await gateway.api("POST", "/api/disconnect")).status).toBe(200);
+    expect((await lab.exec(lab.namespaces.gateway, marked)).code).not.toBe(0);
+    await client?.sends(ENOUGH);
+    expect(await page()).toBeNull();
+    expect(await health()).toBe("healthy");
+    expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
+    for (const family of ["-4", "-6"]) {
+      const { stdout } = await lab.exec(lab.namespaces.gateway, ["ip", family, "rule"]);
+      for (const priority of [5210, 5230, 5250, 5270]) expect(stdout).toContain(`${priority}:\t`);
+    }
+    expect(await tap.stop()).toEqual([]);
+    expect(await leaks()).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test(
+  "wg-quick, whose rules come first, lets nothing out; it is named, and all is well when it has ended",
+  async () => {
+    await wgQuick(lab, "up");
+    const rules = "8 suppress_prefixlength 0 lookup main, 9 not fwmark 0xca6c lookup 51820";
+    const rule = `A routing rule of another program comes before the kill switch's, so only the firewall blocks: ${rules}, ${rules}; to remove it: wg-quick down, with the name of its interface`;
+    const link = wgQuickLink(lab);
+    const table = `Another firewall drops what the LAN sends into the tunnel over UDP (ip wg-quick-${link} premangle, ip6 wg-quick-${link} premangle); to let it through: wg-quick down ${link}`;
+    await tells(`${rule}; ${table}`);
+    expect(await health()).toBe(rule);
+    expect(await page()).toBeNull();
+    await sends();
+    expect(await leaks()).toEqual([]);
+    await wgQuick(lab, "down");
+    await tells(null);
+    await isServed();
+  },
+  TEST_MS,
+);
+
+test(
+  "positive control: without the kill switch the same traffic leaks, and the sniffer sees it",
+  async () => {
+    await gateway.kill("SIGKILL");
+    await inside("nft", "flush", "ruleset");
+    for (const family of ["-4", "-6"]) {
+      const { stdout } = await lab.exec(lab.namespaces.gateway, ["ip", "-j", family, "rule"]);
+      for (const { priority } of JSON.parse(stdout))
+        if (priority > 0 && priority < 32766)
+          await inside("ip", family, "rule", "del", "priority", `${priority}`);
+    }
+    expect(await page()).toContain(ROUTER.public4);
+    expect((await leaks()).length).toBeGreaterThan(20);
+  },
+  TEST_MS,
+);
