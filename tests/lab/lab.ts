@@ -34,6 +34,8 @@ export interface Answer {
 export interface GatewayOptions {
   /** Whether the service itself lives in the gateway's namespace, as on a real machine, or serves it from outside. */
   inNamespace?: boolean;
+  /** Another one than the sandbox's gateway has, for a second gateway. */
+  namespace?: string;
   /** More of the command line. */
   flags?: readonly string[];
   /** A program that starts the service in its own place, with the service's command line as arguments. */
@@ -137,6 +139,10 @@ export class Gateway {
     private readonly options: GatewayOptions,
   ) {}
 
+  private get namespace(): string {
+    return this.options.namespace ?? this.lab.namespaces.gateway;
+  }
+
   get pid(): number {
     return this.child?.pid ?? 0;
   }
@@ -150,7 +156,7 @@ export class Gateway {
   /** Starts the process and does not wait for it. */
   launch(): void {
     const log = openSync(this.logFile, "a", 0o600);
-    const inside = ["ip", "netns", "exec", this.lab.namespaces.gateway];
+    const inside = ["ip", "netns", "exec", this.namespace];
     const starter = [...(this.options.inNamespace ? inside : []), ...(this.options.starter ?? [])];
     this.child = Bun.spawn([...starter, ...this.command()], {
       env: { ...process.env, ...this.options.environment },
@@ -209,7 +215,7 @@ export class Gateway {
     return [
       ...(this.options.program ?? PROGRAM),
       ...["serve", "--port", `${this.port}`, "--host", "127.0.0.1"],
-      ...(this.options.inNamespace ? [] : ["--netns", sandbox.namespaces.gateway]),
+      ...(this.options.inNamespace ? [] : ["--netns", this.namespace]),
       ...["--state-dir", this.stateDir, "--interface", sandbox.interface],
       ...["--lan", sandbox.lan, "--uplink", sandbox.uplink],
       ...["--managed-list", sandbox.files.managedList, "--managed-key-file", sandbox.files.managedKey],
@@ -223,7 +229,7 @@ export class Gateway {
     const data = body === undefined ? [] : ["-H", "content-type: application/json", "--data-binary", "@-"];
     const argv = ["curl", "-s", "-m", "30", "-X", method, "-w", "\n%{http_code}", ...data, url];
     const text = body === undefined ? undefined : JSON.stringify(body);
-    const { code, stdout } = await this.lab.exec(this.lab.namespaces.gateway, argv, text);
+    const { code, stdout } = await this.lab.exec(this.namespace, argv, text);
     if (code !== 0) throw new Error(`${method} ${url}: curl failed (${code})`);
     const end = stdout.lastIndexOf("\n");
     return { status: Number(stdout.slice(end + 1)), body: parsed(stdout.slice(0, end)) };

@@ -1,0 +1,121 @@
+import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { LAN, ROUTER } from "../../src/sandbox/topology.ts";
+import type { Lab } from "./lab.ts";
+
+/** The address that keepalived moves between the gateways. */
+export const SHARED = "192.168.77.4";
+/** The second gateway's own. */
+const OTHER = "192.168.77.2";
+const DOCUMENT = join(import.meta.dir, "../../docs/raspberry-pi.md");
+
+/** A second gateway's namespace on the switch of a lab with one card; the client uses the shared address as router. */
+export async function plugInGateway(lab: Lab): Promise<string> {
+  const namespace = `${lab.sandbox.id}-other`;
+  const { v4, v6 } = ROUTER.lan[1];
+  await batch(lab, [], [`netns add ${namespace}`]);
+  await batch(
+    lab,
+    ["-n", lab.namespaces.switch],
+    [
+      `link add other type veth peer lan0 netns ${namespace}`,
+      "link set dev other master switch",
+      "link set dev other up",
+    ],
+  );
+  await batch(
+    lab,
+    ["-n", namespace],
+    [
+      "link set lo up",
+      `address add ${OTHER}/24 dev lan0`,
+      "address add fd77::2/64 dev lan0 nodad",
+      "link set lan0 up",
+      `route add default via ${v4} dev lan0`,
+      `route add default via ${v6} dev lan0`,
+    ],
+  );
+  await batch(lab, ["-n", lab.namespaces.client], [`route replace default via ${SHARED}`]);
+  return namespace;
+}
+
+/** A gateway's configuration of keepalived as documented, with the lab's addresses. */
+export function documented(role: "MASTER" | "BACKUP", port: number): string {
+  const [, section = ""] = readFileSync(DOCUMENT, "utf8").split("## Two gateways for one home");
+  const [, text = ""] = /^```\n(global_defs .*?)^```$/ms.exec(section) ?? [];
+  const [own, other] = role === "MASTER" ? [LAN.gateway4, OTHER] : [OTHER, LAN.gateway4];
+  const replaced = {
+    "state MASTER": `state ${role}`,
+    "priority 110": `priority ${role === "MASTER" ? 110 : 100}`,
+    "interface eth0": "interface lan0",
+    "unicast_src_ip 192.168.1.2": `unicast_src_ip ${own}`,
+    "unicast_peer { 192.168.1.3 }": `unicast_peer { ${other} }`,
+    "192.168.1.4/24": `${SHARED}/24`,
+  };
+  return Object.entries(replaced)
+    .reduce((config, [from, to]) => {
+      if (!config.includes(from)) throw new Error(`the documented configuration has no ${from}`);
+      return config.replace(from, to);
+    }, text)
+    .replaceAll(":5000/", `:${port}/`);
+}
+
+/** Debian's keepalived in a namespace, with files of its own; it ends with the lab. */
+export class Keepalived {
+  private child: Bun.Subprocess | null = null;
+
+  constructor(
+    private readonly lab: Lab,
+    private readonly namespace: string,
+    private readonly config: string,
+  ) {}
+
+  start(): void {
+    const file = (name: string) => this.file(name);
+    // It refuses a file that others may write or that is executable.
+    writeFileSync(file("keepalived.conf"), this.config, { mode: 0o600 });
+    const files = [
+      ...["--use-file", file("keepalived.conf")],
+      ...["--pid", file("pid"), "--vrrp_pid", file("vrrp-pid")],
+    ];
+    const log = openSync(file("log"), "a", 0o600);
+    this.child = Bun.spawn(
+      [
+        ...["ip", "netns", "exec", this.namespace, "keepalived"],
+        ...["--dont-fork", "--vrrp", "--log-console", "--no-syslog", ...files],
+      ],
+      { stdin: "ignore", stdout: log, stderr: log },
+    );
+    closeSync(log);
+  }
+
+  /** What it did not like about its configuration. */
+  complaints(): string[] {
+    const lines = readFileSync(this.file("log"), "utf8").split("\n");
+    return lines.filter((line) => /ignoring|unknown|warning|security|error/i.test(line));
+  }
+
+  /** Ends it as the operator does: it gives the address up. */
+  async stop(): Promise<void> {
+    this.child?.kill("SIGTERM");
+    await this.child?.exited;
+  }
+
+  private file(name: string): string {
+    return join(this.lab.sandbox.directory, `${this.namespace}-${name}`);
+  }
+}
+
+/** All that a power cut ends: every process, the cable's carrier, the moved address. Rules stay, as a boot sets them first. */
+export async function cutPower(lab: Lab): Promise<void> {
+  const { gateway } = lab.namespaces;
+  const { stdout } = await lab.outside(["ip", "netns", "pids", gateway]);
+  for (const pid of stdout.split("\n").filter((line) => line !== "")) process.kill(Number(pid), "SIGKILL");
+  await lab.unplug();
+  await lab.exec(gateway, ["ip", "address", "del", `${SHARED}/24`, "dev", "lan0"]);
+}
+
+async function batch(lab: Lab, where: readonly string[], lines: readonly string[]): Promise<void> {
+  const { stderr } = await lab.outside(["ip", ...where, "-batch", "-"], `${lines.join("\n")}\n`);
+  if (stderr !== "") throw new Error(stderr);
+}
