@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { decode, encode, RECURSION_DESIRED } from "dns-packet";
+import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { commandIn } from "../../src/system/linux.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { askerIn, questions } from "./leaks/questions.ts";
+import { type Outcome, Probe, type Target } from "./probe.ts";
+import type { Sniffer } from "./sniffer.ts";
+import { until } from "./until.ts";
+
+const TEST_MS = 120_000;
+const PATIENCE_MS = 60_000;
+/** On the list of a Pi-hole, which answers for it. */
+const BLOCKED_NAME = "ads.test";
+const BLOCKED_ANSWER = "0.0.0.0";
+/** Of the computer that resolves names for the LAN. */
+const HELPER = { v4: "192.168.77.20", v6: "fd77::20" };
+const RESOLVERS = [LAN.gateway4, LAN.gateway6, HELPER.v4, HELPER.v6];
+
+let lab: Lab;
+let gateway: Gateway;
+let sniffer: Sniffer;
+
+beforeAll(async () => {
+  lab = await createLab({ arms: 2, computers: 3 });
+  const helper = lab.sandbox.computers.find(({ v4 }) => v4 === HELPER.v4)?.namespace ?? "";
+  gateway = await lab.startGateway();
+  sniffer = await lab.sniff();
+  // Both ask a resolver on the internet; the gateway's also asks the home router, which DHCP names.
+  startDnsmasq(lab.namespaces.gateway, [LAN.gateway4, LAN.gateway6], [INTERNET.dns4, ROUTER.lan[2].v4]);
+  startDnsmasq(helper, [HELPER.v4, HELPER.v6], [INTERNET.dns4]);
+  await connect("box-vpn-1");
+}, TEST_MS);
+afterAll(() => lab?.close(), TEST_MS);
+
+/** As a Pi-hole configures it; it ends with the lab. */
+function startDnsmasq(namespace: string, addresses: readonly string[], upstream: readonly string[]): void {
+  const options = [
+    ...["--conf-file=/dev/null", "--keep-in-foreground", "--pid-file=", "--user=root", "--bind-interfaces"],
+    ...["--no-resolv", "--no-hosts", "--cache-size=0", "--all-servers"],
+    ...addresses.map((address) => `--listen-address=${address}`),
+    ...upstream.map((server) => `--server=${server}`),
+    `--address=/${BLOCKED_NAME}/${BLOCKED_ANSWER}`,
+  ];
+  Bun.spawn(commandIn(namespace, ["dnsmasq", ...options]), {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+}
+
+async function connect(server: string): Promise<void> {
+  expect((await gateway.api("POST", "/api/connect", { server })).status).toBe(200);
+}
+
+const state = async () => (await gateway.api("GET", "/api/status")).body.state;
+const leaks = async () => (await sniffer.count()).leaks;
+
+function blockedQuestions(): Target[] {
+  const query = encode({
+    ...{ type: "query", id: 2, flags: RECURSION_DESIRED },
+    questions: [{ type: "A", name: BLOCKED_NAME }],
+  });
+  return RESOLVERS.map((address) => ({ protocol: "udp", address, port: 53, payload: query.toHex() }));
+}
+
+const asks = () => Probe.start(lab.namespaces.client, questions(RESOLVERS));
+const title = ({ target: { protocol, address } }: Outcome) => `${address} over ${protocol}`;
+const askers = (outcomes: readonly Outcome[]) =>
+  Object.fromEntries(
+    outcomes.map((outcome) => [title(outcome), outcome.answered > 0 ? askerIn(outcome.answer) : "nobody"]),
+  );
+const all = (asker: string) =>
+  Object.fromEntries(
+    RESOLVERS.flatMap((address) => ["udp", "tcp"].map((protocol) => [`${address} over ${protocol}`, asker])),
+  );
+
+/** Every resolver says that the internet was asked by that server. */
+async function askedBy(server: { v4: string }): Promise<void> {
+  let found = {};
+  await until(async () => {
+    const probe = await asks();
+    await probe.sends();
+    found = askers(await probe.stop());
+    return Bun.deepEquals(found, all(server.v4));
+  }, PATIENCE_MS).catch(() => {});
+  expect(found).toEqual(all(server.v4));
+  await answersForItself();
+  expect(await leaks()).toEqual([]);
+}
+
+/** What is on its list a resolver answers by itself, whatever the tunnel is. */
+async function answersForItself(): Promise<void> {
+  const probe = await Probe.start(lab.namespaces.client, blockedQuestions());
+  await probe.until(({ answered }) => answered > 0);
+  for (const { answer } of await probe.stop())
+    expect(decode(Buffer.from(answer, "hex")).answers).toMatchObject([{ data: BLOCKED_ANSWER }]);
+}
+
+/** Nobody on the internet hears a question. */
+async function askedByNobody(): Promise<void> {
+  const probe = await asks();
+  await probe.sends();
+  expect(askers(await probe.stop())).toEqual(all("nobody"));
+  await answersForItself();
+  expect(await leaks()).toEqual([]);
+}
+
+test(
+  "resolvers on the gateway and on another computer serve the LAN, and ask through the tunnel",
+  () => askedBy(VPN.vpn1),
+  TEST_MS,
+);
+
+test(
+  "during a switch they ask through either tunnel, and after it through the new one",
+  async () => {
+    const probe = await asks();
+    await probe.sends();
+    for (const server of ["box-vpn-2", "box-vpn-1", "box-vpn-2"]) await connect(server);
+    await probe.sends(60, 12);
+    for (const outcome of await probe.stop()) {
+      const asker = outcome.answered > 0 ? askerIn(outcome.answer) : "nobody";
+      expect([VPN.vpn1.v4, VPN.vpn2.v4, "nobody"]).toContain(asker);
+    }
+    await askedBy(VPN.vpn2);
+  },
+  TEST_MS,
+);
+
+test(
+  "while the server is silent, and after a disconnect, nobody hears a question",
+  async () => {
+    const cable = (way: "up" | "down") =>
+      lab.exec(lab.namespaces.vpn2, ["ip", "link", "set", "dev", "wan0", way]);
+    await cable("down");
+    const probe = await asks();
+    await until(async () => (await state()) === "reconnecting", PATIENCE_MS);
+    await probe.stop();
+    await askedByNobody();
+    await cable("up");
+    expect((await gateway.api("POST", "/api/disconnect")).status).toBe(200);
+    await askedByNobody();
+    await connect("box-vpn-1");
+    await askedBy(VPN.vpn1);
+  },
+  TEST_MS,
+);
+
+test(
+  "positive control: without the kill switch they ask in clear, and the sniffer sees it of both",
+  async () => {
+    await gateway.kill("SIGKILL");
+    const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
+    await inside("nft", "flush", "ruleset");
+    for (const family of ["-4", "-6"]) {
+      const { stdout } = await inside("ip", "-j", family, "rule");
+      for (const { priority } of JSON.parse(stdout))
+        if (priority > 0 && priority < 32766)
+          await inside("ip", family, "rule", "del", "priority", `${priority}`);
+    }
+    let found = {};
+    await until(async () => {
+      const probe = await asks();
+      await probe.sends();
+      found = askers(await probe.stop());
+      return Bun.deepEquals(found, all(ROUTER.public4));
+    }, PATIENCE_MS).catch(() => {});
+    expect(found).toEqual(all(ROUTER.public4));
+    for (const asker of ["192.168.88.2", HELPER.v4])
+      expect((await leaks()).some((leak) => leak.startsWith(`${asker} > ${INTERNET.dns4} UDP`))).toBe(true);
+  },
+  TEST_MS,
+);
