@@ -1,3 +1,4 @@
+import { bridgedTrouble } from "../killswitch/bridged.ts";
 import { obstaclesTo, type Passage, summaryOf } from "../killswitch/obstacles.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
@@ -16,6 +17,8 @@ export async function otherFirewallsFinding(
     const { drops, chains, remedy } = summaryOf(obstacles);
     return fault(`another firewall drops ${drops}: ${chains}`, `Let it through: ${remedy}`);
   }
+  const bridged = await bridgedTrouble(host, lans);
+  if (bridged !== null) return fault(bridged.message, `Leave bridged frames alone: ${bridged.remedy}`);
   const legacy = (await host.read("/proc/net/ip_tables_names"))?.split("\n").includes("filter");
   if (legacy !== true) return ok("none drops what the LAN sends");
   return warning(

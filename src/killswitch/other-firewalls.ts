@@ -1,5 +1,6 @@
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
+import { bridgedTrouble } from "./bridged.ts";
 import { Notice } from "./notice.ts";
 import { obstaclesTo, summaryOf } from "./obstacles.ts";
 import type { Alarm } from "./repairs.ts";
@@ -11,7 +12,10 @@ interface Ways {
   directUplink: string | null;
 }
 
-/** Detects other programs' firewalls that drop what the LAN sends. The kill switch works; the LAN is offline. */
+/**
+ * Detects other programs' firewalls that drop what the LAN sends, and what makes the gateway's own drop what is not for
+ * it. The kill switch works; the LAN is offline.
+ */
 export class OtherFirewalls {
   readonly notice: Notice;
   /** Counts the looks: only the last one that began knows what is so now. */
@@ -38,14 +42,23 @@ export class OtherFirewalls {
     this.looks += 1;
     const own = this.looks;
     // A failed look, as when a table disappears meanwhile, changes nothing; the next one decides.
-    const found = lans.length === 0 ? [] : await obstaclesTo(this.host, passage).catch(() => null);
+    const [found, bridged] = await Promise.all([
+      lans.length === 0 ? [] : obstaclesTo(this.host, passage),
+      bridgedTrouble(this.host, network.lans),
+    ]).catch(() => [null, null]);
     if (found === null || own !== this.looks) return;
     const obstacles = found.filter(({ chain }) => network.ipv6 === "on" || !chain.startsWith("ip6 "));
     const { drops, chains, remedy } = summaryOf(obstacles);
-    this.notice.set(
-      obstacles.length === 0
-        ? null
-        : `Another firewall drops ${drops} (${chains}); to let it through: ${remedy}`,
-    );
+    const sentences = [
+      ...(obstacles.length === 0
+        ? []
+        : [`Another firewall drops ${drops} (${chains}); to let it through: ${remedy}`]),
+      ...(bridged === null ? [] : [`${capitalised(bridged.message)}; to end that: ${bridged.remedy}`]),
+    ];
+    this.notice.set(sentences.length === 0 ? null : sentences.join("; "));
   }
+}
+
+function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

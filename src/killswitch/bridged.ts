@@ -1,0 +1,36 @@
+import type { Lan } from "../network/lan.ts";
+import type { Host } from "../system/host.ts";
+
+const SWITCHES = ["net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"];
+
+/** A sentence for people, and the command that helps. */
+export interface Trouble {
+  message: string;
+  remedy: string;
+}
+
+/**
+ * With the module br_netfilter, which Docker loads, the kernel shows the firewall what it only bridges as if it were
+ * forwarded, and the firewall refuses it: devices on different ports of the LAN's bridge cannot reach each other. Null if
+ * that is not so. Usually runs no command.
+ */
+export async function bridgedTrouble(host: Host, lans: readonly Lan[]): Promise<Trouble | null> {
+  const values = await Promise.all(
+    SWITCHES.map((name) => host.read(`/proc/sys/${name.replaceAll(".", "/")}`)),
+  );
+  const on = SWITCHES.filter((_, index) => values[index]?.trim() === "1");
+  if (on.length === 0) return null;
+  const ports = await Promise.all(lans.map((lan) => portsOf(host, lan.interface)));
+  const bridges = lans.filter((_, index) => (ports[index] ?? 0) > 1).map((lan) => lan.interface);
+  if (bridges.length === 0) return null;
+  return {
+    message: `devices on different ports of the bridge ${bridges.join(", ")} cannot reach each other, because br_netfilter passes what they send through the firewall`,
+    remedy: `sysctl -w ${on.map((name) => `${name}=0`).join(" ")}`,
+  };
+}
+
+async function portsOf(host: Host, link: string): Promise<number> {
+  const json = await host.run(["ip", "-d", "-j", "link", "show", "master", link]);
+  const links = JSON.parse(json || "[]") as { linkinfo?: { info_slave_kind?: string } }[];
+  return links.filter(({ linkinfo }) => linkinfo?.info_slave_kind === "bridge").length;
+}
