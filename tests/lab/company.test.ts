@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { allowRouted, startDocker, startTailscale, startUfw, wgQuick, wgQuickLink } from "./company.ts";
+import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import {
+  allowRouted,
+  bridgeLan,
+  startDocker,
+  startTailscale,
+  startUfw,
+  wgQuick,
+  wgQuickLink,
+} from "./company.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import type { Sniffer } from "./sniffer.ts";
 import type { Traffic } from "./traffic.ts";
@@ -17,12 +25,14 @@ const PAGE = `http://${INTERNET.host4}/`;
 const PAGE6 = `http://[${INTERNET.host6}]/`;
 
 let lab: Lab;
+let neighbour: string;
 let gateway: Gateway;
 let sniffer: Sniffer;
 let traffics: Traffic[];
 
 beforeAll(async () => {
   lab = await createLab({ arms: 2 });
+  neighbour = await bridgeLan(lab);
   gateway = await lab.startGateway();
   sniffer = await lab.sniff();
   // Whatever a test does, both send all the time, to a resolver that tells whom it saw.
@@ -63,10 +73,10 @@ async function isServed(): Promise<void> {
   expect(await leaks()).toEqual([]);
 }
 
-/** The commands at the end of a message, as a person would type them. */
-async function follow(message: string): Promise<void> {
-  const [, commands = ""] = message.split("; to let it through: ");
-  for (const command of commands.split("; ")) await inside("sh", "-c", command);
+/** Whether computers at two ports of the LAN's bridge reach each other. */
+async function reachEachOther(): Promise<boolean> {
+  const { code } = await lab.exec(neighbour, ["ping", "-n", "-c", "1", "-W", "2", LAN.client4]);
+  return code === 0;
 }
 
 async function finding(id: string): Promise<unknown> {
@@ -81,22 +91,29 @@ const flush = (...tables: string[]) =>
 test(
   "Docker that begins to drop what is forwarded is named with the commands that help, and those help",
   async () => {
+    expect(await reachEachOther()).toBe(true);
     const container = await startDocker(lab);
-    const remedy = `iptables -I DOCKER-USER -o ${names()} -j ACCEPT; iptables -I DOCKER-USER -i ${names()} -j ACCEPT`;
-    const message = `Another firewall drops what the LAN sends into the tunnel (ip filter FORWARD); to let it through: ${remedy}`;
-    console.log(`Docker's rules are noticed after ${Math.round(await tells(message))} ms`);
-    expect(gateway.log()).toContain(`forwarding_dropped: ${message}`);
+    const commands = ["-o", "-i"].map((way) => `iptables -I DOCKER-USER ${way} ${names()} -j ACCEPT`);
+    const remedy = commands.join("; ");
+    const sysctl = "sysctl -w net.bridge.bridge-nf-call-iptables=0 net.bridge.bridge-nf-call-ip6tables=0";
+    const dropped = `Another firewall drops what the LAN sends into the tunnel (ip filter FORWARD); to let it through: ${remedy}`;
+    const bridged = `Devices on different ports of the bridge lan0 cannot reach each other, because br_netfilter passes what they send through the firewall; to end that: ${sysctl}`;
+    const ms = await tells(`${dropped}; ${bridged}`);
+    console.log(`Docker's rules are noticed after ${Math.round(ms)} ms`);
+    expect(gateway.log()).toContain(`forwarding_dropped: ${dropped}; ${bridged}`);
     expect(await finding("other_firewalls")).toEqual({
       result: "fault",
       found: "another firewall drops what the LAN sends into the tunnel: ip filter FORWARD",
       advice: `Let it through: ${remedy}`,
     });
+    expect(await reachEachOther()).toBe(false);
     expect(await page()).toBeNull();
     // Docker's networks are not LAN: a container has no way out, whatever Docker translates.
     expect(await page(PAGE, container)).toBeNull();
     await sends();
-    await follow(message);
+    for (const command of [sysctl, ...commands]) await inside("sh", "-c", `${command} >/dev/null`);
     await tells(null);
+    expect(await reachEachOther()).toBe(true);
     await isServed();
     expect(await page(PAGE, container)).toBeNull();
     expect(await leaks()).toEqual([]);

@@ -1,38 +1,62 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { LAN } from "../../src/sandbox/topology.ts";
 import type { Lab, Ran } from "./lab.ts";
 
 /** What other programs load on a gateway, as they do it: through iptables, which Debian's package makes rules of nft. */
 
 const DOCKER_LINK = "docker0";
+/** The address of the computer at the second port of the bridge. */
+const NEIGHBOUR = "192.168.77.30";
 /** Nothing is there: what another program sends to it outside the tunnel would be a leak. */
 const NOWHERE = "203.0.113.99:51820";
+
+/**
+ * Makes the LAN's interface a bridge of two ports, as on a gateway that is an access point as well, and returns the
+ * namespace of the computer at the second one. Without Docker the kernel does not show the firewall what is bridged.
+ */
+export async function bridgeLan(lab: Lab): Promise<string> {
+  const neighbour = `${lab.sandbox.id}-neighbour`;
+  const { gateway } = lab.namespaces;
+  await done(lab.outside(["ip", "netns", "add", neighbour]));
+  await batch(lab, gateway, [
+    ...["link set lan0 down", "address flush dev lan0", "link set lan0 name port0"],
+    "link add lan0 type bridge",
+    `link add port1 type veth peer lan0 netns ${neighbour}`,
+    ...["port0", "port1"].map((port) => `link set ${port} master lan0 up`),
+    `address add ${LAN.gateway4}/24 dev lan0`,
+    `address add ${LAN.gateway6}/64 dev lan0 nodad`,
+    "link set lan0 up",
+  ]);
+  await batch(lab, neighbour, [`address add ${NEIGHBOUR}/24 dev lan0`, "link set lan0 up"]);
+  await seeBridged(lab, 0);
+  return neighbour;
+}
+
+/** 1 is what the kernel begins with when Docker has loaded br_netfilter. */
+async function seeBridged(lab: Lab, value: 0 | 1): Promise<void> {
+  const settings = ["iptables", "ip6tables"].map((name) => `net.bridge.bridge-nf-call-${name}=${value}`);
+  await done(lab.exec(lab.namespaces.gateway, ["sysctl", "-qw", ...settings]));
+}
 
 /** Docker's bridge with a container on it, whose namespace is returned, and what the daemon (Moby 28) adds to iptables. */
 export async function startDocker(lab: Lab): Promise<string> {
   const container = `${lab.sandbox.id}-container`;
-  const ip = (where: readonly string[], lines: readonly string[]) =>
-    done(lab.outside(["ip", ...where, "-batch", "-"], `${lines.join("\n")}\n`));
-  await ip([], [`netns add ${container}`]);
-  await ip(
-    ["-n", lab.namespaces.gateway],
-    [
-      `link add ${DOCKER_LINK} type bridge`,
-      `address add 172.17.0.1/16 dev ${DOCKER_LINK}`,
-      `link set ${DOCKER_LINK} up`,
-      `link add veth0 type veth peer eth0 netns ${container}`,
-      `link set veth0 master ${DOCKER_LINK} up`,
-    ],
-  );
-  await ip(
-    ["-n", container],
-    [
-      "link set lo up",
-      "address add 172.17.0.2/16 dev eth0",
-      "link set eth0 up",
-      "route add default via 172.17.0.1",
-    ],
-  );
+  await done(lab.outside(["ip", "netns", "add", container]));
+  await batch(lab, lab.namespaces.gateway, [
+    `link add ${DOCKER_LINK} type bridge`,
+    `address add 172.17.0.1/16 dev ${DOCKER_LINK}`,
+    `link set ${DOCKER_LINK} up`,
+    `link add veth0 type veth peer eth0 netns ${container}`,
+    `link set veth0 master ${DOCKER_LINK} up`,
+  ]);
+  await batch(lab, container, [
+    "link set lo up",
+    "address add 172.17.0.2/16 dev eth0",
+    "link set eth0 up",
+    "route add default via 172.17.0.1",
+  ]);
+  await seeBridged(lab, 1);
   // The policy is Docker's if it was Docker that turned forwarding on.
   await restore(lab, 4, [
     "*filter",
@@ -105,12 +129,6 @@ export async function allowRouted(lab: Lab): Promise<void> {
   }
 }
 
-/** `ufw allow 22,5000/tcp` and the like, for one port. */
-export async function allowIn(lab: Lab, port: number): Promise<void> {
-  await restore(lab, 4, ["*filter", `-A ufw-user-input -p tcp --dport ${port} -j ACCEPT`, "COMMIT"]);
-  await restore(lab, 6, ["*filter", `-A ufw6-user-input -p tcp --dport ${port} -j ACCEPT`, "COMMIT"]);
-}
-
 /**
  * Tailscale with an exit node: its interface, whose other end is in the namespace that is returned, its rules, and its
  * routing table, which takes everything.
@@ -179,6 +197,10 @@ export function wgQuickLink(lab: Lab): string {
 async function restore(lab: Lab, family: 4 | 6, lines: readonly string[]): Promise<void> {
   const program = family === 4 ? "iptables-nft-restore" : "ip6tables-nft-restore";
   await done(lab.exec(lab.namespaces.gateway, [program, "--noflush"], `${lines.join("\n")}\n`));
+}
+
+async function batch(lab: Lab, namespace: string, lines: readonly string[]): Promise<void> {
+  await done(lab.outside(["ip", "-n", namespace, "-batch", "-"], `${lines.join("\n")}\n`));
 }
 
 async function done(work: Promise<Ran>): Promise<void> {
