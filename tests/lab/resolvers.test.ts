@@ -18,12 +18,13 @@ const HELPER = { v4: "192.168.77.20", v6: "fd77::20" };
 const RESOLVERS = [LAN.gateway4, LAN.gateway6, HELPER.v4, HELPER.v6];
 
 let lab: Lab;
+let helper: string;
 let gateway: Gateway;
 let sniffer: Sniffer;
 
 beforeAll(async () => {
   lab = await createLab({ arms: 2, computers: 3 });
-  const helper = lab.sandbox.computers.find(({ v4 }) => v4 === HELPER.v4)?.namespace ?? "";
+  helper = lab.sandbox.computers.find(({ v4 }) => v4 === HELPER.v4)?.namespace ?? "";
   gateway = await lab.startGateway();
   sniffer = await lab.sniff();
   // Both ask a resolver on the internet; the gateway's also asks the home router, which DHCP names.
@@ -85,6 +86,7 @@ async function askedBy(server: { v4: string }): Promise<void> {
     return Bun.deepEquals(found, all(server.v4));
   }, PATIENCE_MS).catch(() => {});
   expect(found).toEqual(all(server.v4));
+  for (const namespace of [helper, lab.namespaces.gateway]) expect(await iterated(namespace)).toBe(server.v4);
   await answersForItself();
   expect(await leaks()).toEqual([]);
 }
@@ -97,11 +99,21 @@ async function answersForItself(): Promise<void> {
     expect(decode(Buffer.from(answer, "hex")).answers).toMatchObject([{ data: BLOCKED_ANSWER }]);
 }
 
+/** Questions as a resolver asks them that looks names up itself, at the name servers: without "recursion desired". */
+async function iterated(namespace: string): Promise<string> {
+  const query = encode({ type: "query", id: 3, questions: [{ type: "TXT", name: "whoami.test" }] });
+  const target: Target = { protocol: "udp", address: INTERNET.dns4, port: 53, payload: query.toHex() };
+  const probe = await Probe.start(namespace, [target]);
+  await probe.sends();
+  return askers(await probe.stop())[`${INTERNET.dns4} over udp`] ?? "";
+}
+
 /** Nobody on the internet hears a question. */
 async function askedByNobody(): Promise<void> {
   const probe = await asks();
   await probe.sends();
   expect(askers(await probe.stop())).toEqual(all("nobody"));
+  for (const namespace of [helper, lab.namespaces.gateway]) expect(await iterated(namespace)).toBe("nobody");
   await answersForItself();
   expect(await leaks()).toEqual([]);
 }
