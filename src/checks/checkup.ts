@@ -96,7 +96,7 @@ export class Checkup {
     const inTunnels = new TunnelChecks(this.surroundings, network);
     const ways = async () => {
       const uplink = (await inspection()).direct > 0 ? (await network()).uplink : null;
-      return { ...this.links, uplink };
+      return { ...this.links, uplink, port: settings.port };
     };
     const service = { wanted: savedState.killSwitchWanted(), runs: tunnels !== null };
     return [

@@ -1,4 +1,5 @@
 import { bridgedTrouble } from "../killswitch/bridged.ts";
+import { type Closed, closedTo } from "../killswitch/entrance.ts";
 import { obstaclesTo, type Passage, summaryOf } from "../killswitch/obstacles.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
@@ -8,17 +9,39 @@ import { type Finding, fault, ok, warning } from "./finding.ts";
 export async function otherFirewallsFinding(
   host: Host,
   { lans, ipv6 }: HostNetwork,
-  ways: Omit<Passage, "lans">,
+  { port, ...ways }: Omit<Passage, "lans"> & { port: number },
 ): Promise<Finding> {
   const passage = { lans: lans.map((lan) => lan.interface), ...ways };
-  const found = lans.length === 0 ? [] : await obstaclesTo(host, passage);
-  const obstacles = found.filter(({ chain }) => ipv6 === "on" || !chain.startsWith("ip6 "));
+  const [found, bridged, closed] =
+    lans.length === 0
+      ? [[], null, []]
+      : await Promise.all([
+          obstaclesTo(host, passage),
+          bridgedTrouble(host, lans),
+          closedTo(host, passage.lans, port),
+        ]);
+  const isUsed = ({ chain }: { chain: string }) => ipv6 === "on" || !chain.startsWith("ip6 ");
+  const obstacles = found.filter(isUsed);
   if (obstacles.length > 0) {
     const { drops, chains, remedy } = summaryOf(obstacles);
     return fault(`another firewall drops ${drops}: ${chains}`, `Let it through: ${remedy}`);
   }
-  const bridged = await bridgedTrouble(host, lans);
   if (bridged !== null) return fault(bridged.message, `Leave bridged frames alone: ${bridged.remedy}`);
+  return closedFinding(closed.filter(isUsed), port) ?? legacyFinding(host);
+}
+
+/** Some people keep devices from the page on purpose. */
+function closedFinding(closed: readonly Closed[], port: number): Finding | null {
+  if (closed.length === 0) return null;
+  const chains = closed.map(({ chain }) => chain).join(", ");
+  const remedies = new Set(closed.flatMap(({ remedies }) => remedies));
+  return warning(
+    `another firewall keeps devices from the gateway's page, port ${port}: ${chains}`,
+    `If they should reach it: ${[...remedies].join("; ")}`,
+  );
+}
+
+async function legacyFinding(host: Host): Promise<Finding> {
   const legacy = (await host.read("/proc/net/ip_tables_names"))?.split("\n").includes("filter");
   if (legacy !== true) return ok("none drops what the LAN sends");
   return warning(

@@ -92,13 +92,13 @@ export function letsThrough(
 }
 
 /** Whether the last rule of a chain refuses every packet that comes to it. */
-function refusesRest(listing: string, chain: string): boolean {
+export function refusesRest(listing: string, chain: string): boolean {
   const [last = ""] = chainsListed(listing).get(chain)?.at(-1)?.split(' comment "') ?? [];
   return /^(counter )?(drop|reject)( with [\w -]+)?$/.test(last);
 }
 
 /** The rules of the chain, and of all chains that it jumps to. */
-function rulesFrom(listing: string, start: string): string[] {
+export function rulesFrom(listing: string, start: string): string[] {
   const chains = chainsListed(listing);
   const reached = [start];
   for (const name of reached) {
@@ -118,13 +118,13 @@ function acceptsAnything(rule: string): boolean {
   );
 }
 
-function isFor(rule: string, state: "new" | "established"): boolean {
+export function isFor(rule: string, state: "new" | "established"): boolean {
   const [, states] = /\bct state (.*)/.exec(rule) ?? [];
   return states === undefined || states.includes(state);
 }
 
 /** Whether a rule applies to packets of that interface: it names the interface, or none. */
-function matches(rule: string, key: "iif" | "oif", link: string): boolean {
+export function matches(rule: string, key: "iif" | "oif", link: string): boolean {
   const [, not, words] = new RegExp(`\\b${key}(?:name)? (!= )?(\\{[^}]*\\}|"[^"]*")`).exec(rule) ?? [];
   if (words === undefined) return true;
   const names = [...words.matchAll(/"([^"]*)"/g)].map(([, name = ""]) => name);

@@ -135,6 +135,12 @@ test(
     await allowRouted(lab);
     await tells(null);
     await isServed();
+    const { port } = gateway;
+    expect(await finding("other_firewalls")).toEqual({
+      result: "warning",
+      found: `another firewall keeps devices from the gateway's page, port ${port}: ip filter INPUT, ip6 filter INPUT`,
+      advice: `If they should reach it: ufw allow in on lan0 to any port ${port} proto tcp`,
+    });
     await flush("ip filter", "ip6 filter");
   },
   TEST_MS,
