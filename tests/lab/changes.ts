@@ -45,14 +45,24 @@ export function setDefault(exit: string): Change {
   };
 }
 
+/** To a server, or to a place of the managed provider's. */
 export function lead(tunnel: string, server: string): Change {
-  const provider = server.startsWith("box") ? "managed" : "custom";
+  const provider = server.startsWith("custom") ? "custom" : "managed";
   return {
     method: "PUT",
     path: `/api/tunnels/${tunnel}`,
     body: { provider, server },
-    effect: (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: server } }),
+    effect: leadsTo(tunnel, server),
   };
+}
+
+/** Leads `main` to a server or place of the current provider, which is the managed one. */
+export function connect(server: string): Change {
+  return { method: "POST", path: "/api/connect", body: { server }, effect: leadsTo("main", server) };
+}
+
+function leadsTo(tunnel: string, server: string): Change["effect"] {
+  return (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: serverOf(server) } });
 }
 
 export function disconnect(tunnel: string): Change {
@@ -77,6 +87,16 @@ export function remove(tunnel: string): Change {
 /** The names that tunnels have; all but the first may come and go. */
 const TUNNELS = ["main", "second", "third"];
 const SERVERS = ["box-vpn-1", "box-vpn-2", "custom-1", "custom-2"];
+/** Each has one managed server, so a place and its server are the same decision. */
+const PLACES: Readonly<Record<string, string>> = {
+  "box-vpn-1": "Sweden",
+  "box-vpn-2": "Amsterdam, Netherlands",
+};
+
+/** The server of a place; a server is its own. */
+export function serverOf(wanted: string): string {
+  return Object.keys(PLACES).find((server) => PLACES[server] === wanted) ?? wanted;
+}
 
 /** Any change that could be made now to the decisions about so many devices; some are refused. */
 export function anyChange(decisions: Decisions, devices: number, random: () => number): Change {
@@ -93,14 +113,20 @@ export function anyChange(decisions: Decisions, devices: number, random: () => n
   const taken = Object.entries(tunnels).flatMap(([name, server]) => (name === tunnel ? [] : [server]));
   // With the same key at the same server, each would end the other.
   const free = SERVERS.filter((server) => !taken.includes(server));
+  const move = () => {
+    const server = pick(free);
+    const place = PLACES[server];
+    const wanted = pick([server, place ?? server]);
+    return tunnel === "main" && place !== undefined ? connect(wanted) : lead(tunnel, wanted);
+  };
   return pick([
     () => assign(device, pick(own)),
     () => assign(device, pick(own)),
     () => assign(device, pick(own)),
     () => (decisions.exits[device] === undefined ? assign(device, "blocked") : forget(device)),
     () => setDefault(pick(exits)),
-    () => lead(tunnel, pick(free)),
-    () => lead(tunnel, pick(free)),
+    move,
+    move,
     () => (tunnel in tunnels ? disconnect(tunnel) : lead(tunnel, pick(free))),
     () => (tunnel in tunnels && tunnel !== "main" ? remove(tunnel) : lead(tunnel, pick(free))),
   ])();

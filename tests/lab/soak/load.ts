@@ -1,0 +1,82 @@
+import { ask } from "../caller.ts";
+import type { Answer } from "../lab.ts";
+import { type Asked, READS, REFUSED } from "./questions.ts";
+
+const PER_SECOND = 20;
+/** Each has at most one request under way, so that a stall does not gather requests above a client's limit. */
+const CLIENTS = 10;
+/** What takes longer counts as unanswered; `/api/checks` may take ten seconds, and a busy machine is slow. */
+const PATIENCE_MS = 60_000;
+const REFUSED_PART = 0.15;
+
+/** Requests that never pause, from several clients, and what was wrong with the answers. */
+export class Load {
+  sent = 0;
+  /** Turns at which all clients were still waiting. */
+  skipped = 0;
+  readonly faults: string[] = [];
+  /** Without an answer since the last `settle`: right only if the service was stopped meanwhile. */
+  private unanswered: string[] = [];
+  private readonly times: number[] = [];
+  private readonly idle = Array.from({ length: CLIENTS }, (_, index) => `127.0.3.${index + 1}`);
+  private timer: Timer | undefined;
+
+  constructor(
+    private readonly port: number,
+    private readonly random: () => number,
+  ) {}
+
+  start(): void {
+    this.timer = setInterval(() => void this.turn(), 1_000 / PER_SECOND);
+  }
+
+  /** What was not answered since the last time, although the service lived. */
+  settle(hasLived: boolean): void {
+    const unanswered = this.unanswered.splice(0);
+    if (hasLived) this.faults.push(...unanswered.map((title) => `${title}: no answer`));
+  }
+
+  get medianMs(): number {
+    return this.at(0.5);
+  }
+
+  get slowestMs(): number {
+    return this.at(0.99);
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  private async turn(): Promise<void> {
+    const client = this.idle.shift();
+    if (client === undefined) {
+      this.skipped += 1;
+      return;
+    }
+    const choices = this.random() < REFUSED_PART ? REFUSED : READS;
+    const asked = choices[Math.floor(this.random() * choices.length)] as Asked;
+    this.sent += 1;
+    const start = performance.now();
+    const answer = await ask(this.port, client, asked, AbortSignal.timeout(PATIENCE_MS));
+    this.note(asked, answer, performance.now() - start);
+    this.idle.push(client);
+  }
+
+  private note(asked: Asked, answer: Answer | null, ms: number): void {
+    const title = `${asked.method} ${asked.path}`;
+    if (answer === null) {
+      this.unanswered.push(`${title}, ${ms.toFixed(0)} ms`);
+      return;
+    }
+    this.times.push(ms);
+    if (!asked.isRight(answer)) {
+      const text = JSON.stringify(answer.body).slice(0, 200);
+      this.faults.push(`${title} ${asked.body?.slice(0, 60) ?? ""}: ${answer.status} ${text}`);
+    }
+  }
+
+  private at(part: number): number {
+    return this.times.toSorted((a, b) => a - b)[Math.floor(part * (this.times.length - 1))] ?? 0;
+  }
+}
