@@ -48,7 +48,7 @@ export const REFUSED: readonly Asked[] = [
   { ...refused(400, "POST", "/api/connect", MAIN), type: "text/plain" },
   refused(404, "POST", "/api/connect", '{"server":"nowhere"}'),
   refused(400, "POST", "/api/provider/nobody"),
-  refused(400, "PUT", "/api/tunnels/MAIN", MAIN),
+  refused(400, "PUT", "/api/tunnels/main", '{"provider":"nobody","server":"box-vpn-1"}'),
   refused(400, "DELETE", "/api/tunnels/main"),
   refused(404, "POST", "/api/tunnels/nothing/disconnect"),
   refused(400, "PUT", "/api/devices/nobody", '{"exit":"main"}'),

@@ -15,7 +15,7 @@ import { leftBehind } from "./processes.ts";
 const DEVICES = 4;
 const LISTENERS = 2;
 /** The devices send less than in a short play: other programs run at the same time. */
-const SLOWER = 4;
+const SLOWER = 2;
 const SAMPLE_MS = 5_000;
 /** Listeners come back and programs end; a busy machine is slow. */
 const PATIENCE_MS = 120_000;
