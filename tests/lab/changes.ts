@@ -7,6 +7,8 @@ export interface Decisions {
 
 /** A request that changes decisions. */
 export interface Change {
+  /** What it is about, for counts. */
+  what: string;
   method: string;
   path: string;
   body?: unknown;
@@ -18,6 +20,7 @@ export const macOf = (device: number) => `02:00:00:00:10:0${device}`;
 
 export function assign(device: number, exit: string): Change {
   return {
+    what: "devices moved",
     method: "PUT",
     path: `/api/devices/${macOf(device)}`,
     body: { exit },
@@ -27,6 +30,7 @@ export function assign(device: number, exit: string): Change {
 
 export function forget(device: number): Change {
   return {
+    what: "devices forgotten",
     method: "DELETE",
     path: `/api/devices/${macOf(device)}`,
     effect: (decisions) => {
@@ -38,6 +42,7 @@ export function forget(device: number): Change {
 
 export function setDefault(exit: string): Change {
   return {
+    what: "default exits",
     method: "PUT",
     path: "/api/default-exit",
     body: { exit },
@@ -49,6 +54,7 @@ export function setDefault(exit: string): Change {
 export function lead(tunnel: string, server: string): Change {
   const provider = server.startsWith("custom") ? "custom" : "managed";
   return {
+    what: connectTo(server),
     method: "PUT",
     path: `/api/tunnels/${tunnel}`,
     body: { provider, server },
@@ -58,7 +64,17 @@ export function lead(tunnel: string, server: string): Change {
 
 /** Leads `main` to a server or place of the current provider, which is the managed one. */
 export function connect(server: string): Change {
-  return { method: "POST", path: "/api/connect", body: { server }, effect: leadsTo("main", server) };
+  return {
+    what: connectTo(server),
+    method: "POST",
+    path: "/api/connect",
+    body: { server },
+    effect: leadsTo("main", server),
+  };
+}
+
+function connectTo(server: string): string {
+  return serverOf(server) === server ? "connects to a server" : "connects to a place";
 }
 
 function leadsTo(tunnel: string, server: string): Change["effect"] {
@@ -67,6 +83,7 @@ function leadsTo(tunnel: string, server: string): Change["effect"] {
 
 export function disconnect(tunnel: string): Change {
   return {
+    what: "disconnects",
     method: "POST",
     path: `/api/tunnels/${tunnel}/disconnect`,
     effect: (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: null } }),
@@ -75,6 +92,7 @@ export function disconnect(tunnel: string): Change {
 
 export function remove(tunnel: string): Change {
   return {
+    what: "tunnels removed",
     method: "DELETE",
     path: `/api/tunnels/${tunnel}`,
     effect: (decisions) => {

@@ -13,7 +13,7 @@ export interface Game {
   made: number;
   asked: number;
   disturbances: number;
-  /** How many disturbances there were of what. */
+  /** How many changes were asked for and how many disturbances there were, by what they were. */
   kinds: Record<string, number>;
   /** What was found wrong, or null. */
   fault: string | null;
@@ -78,7 +78,7 @@ export async function round(
   tally.asked += changes.length;
   tally.made += answers.filter((answer) => answer?.status === 200).length;
   tally.disturbances += disturbances.length;
-  for (const { what } of disturbances) tally.kinds[what] = (tally.kinds[what] ?? 0) + 1;
+  for (const { what } of [...changes, ...disturbances]) tally.kinds[what] = (tally.kinds[what] ?? 0) + 1;
   note(`  answers: ${answers.map((answer) => answer?.status ?? "none").join(", ")}`);
   await home.gateway.isHealthy();
   await home.takeUp();

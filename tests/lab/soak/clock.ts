@@ -8,6 +8,8 @@ const HOUR_S = 60 * MINUTE_S;
 const DAY_S = 24 * HOUR_S;
 const FORWARD_S = [MINUTE_S, HOUR_S, 30 * HOUR_S, 400 * DAY_S];
 const BACK_S = [MINUTE_S, HOUR_S, 30 * HOUR_S];
+/** So that it ends before 2038, when programs of 32 bits have trouble of their own. */
+const FURTHEST_S = 3_000 * DAY_S;
 /** Longest that the clock is behind. */
 const BEHIND_MS = 4_000;
 
@@ -45,16 +47,20 @@ export class Clock {
 
   /** Jumps forward, or back for a moment. */
   readonly jump: Kind = (pick, random) =>
-    random() < 0.5 ? this.forward(pick(FORWARD_S)) : this.backward(pick(BACK_S), BEHIND_MS * random());
+    random() < 0.5
+      ? this.forward(pick(FORWARD_S.filter((seconds) => this.aheadS + seconds < FURTHEST_S)))
+      : this.backward(pick(BACK_S), BEHIND_MS * random());
+
+  advance(seconds: number): void {
+    this.aheadS += seconds;
+    this.set(this.aheadS);
+  }
 
   private forward(seconds: number): Disturbance {
     return {
       what: "jumps of the clock",
       title: `the clock jumps ${seconds} s forward`,
-      run: async () => {
-        this.aheadS += seconds;
-        this.set(this.aheadS);
-      },
+      run: async () => this.advance(seconds),
     };
   }
 

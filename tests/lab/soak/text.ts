@@ -1,4 +1,4 @@
-import { courseOf } from "./meter.ts";
+import { courseOf, isLongEnough } from "./meter.ts";
 import type { Report } from "./soak.ts";
 
 /** One line on the way. */
@@ -17,21 +17,36 @@ export function progressOf(report: Report, minutes: number): string {
 
 /** What happened and what was found, for people. */
 export function textOf(report: Report): string {
-  const { rounds, made, asked, kinds, judged, leaked, requests, events, begin, end, lives, samples } = report;
+  const {
+    rounds,
+    made,
+    asked,
+    disturbances,
+    kinds,
+    judged,
+    leaked,
+    requests,
+    events,
+    begin,
+    end,
+    lives,
+    samples,
+  } = report;
   const course = (name: string, of: "rssMib" | "descriptors", unit: string, digits: number) => {
     const found = courseOf(samples, of);
     if (found === null) return `${name}: not measured`;
     const { second, last, perHour } = found;
-    const sign = perHour < 0 ? "" : "+";
-    return `${name}: ${second.toFixed(digits)}${unit} in the second quarter, ${last.toFixed(digits)}${unit} in the last (${sign}${perHour.toFixed(1)} an hour)`;
+    const figures = `${second.toFixed(digits)}${unit} in the second quarter, ${last.toFixed(digits)}${unit} in the last`;
+    const slope = `${perHour < 0 ? "" : "+"}${perHour.toFixed(1)} an hour`;
+    return `${name}: ${figures} (${isLongEnough(samples) ? slope : "too short to judge"})`;
   };
   const what = Object.entries(kinds).map(([kind, count]) => `${count} ${kind}`);
   const seen = (control: Report["begin"]) =>
     control === null ? "not reached" : `${control.frames} frames and ${control.packets} marked packets`;
   return [
     `${(report.minutes / 60).toFixed(2)} hours, ${rounds} rounds, each with a quiet moment at its end`,
-    `changes: ${made} of ${asked} made`,
-    `disturbances: ${what.join(", ")}`,
+    `changes: ${made} of ${asked} made; disturbances: ${disturbances}`,
+    `of these: ${what.join(", ")}`,
     `requests: ${requests.sent}, median ${requests.medianMs.toFixed(1)} ms, 99 % within ${requests.slowestMs.toFixed(0)} ms; ${requests.skipped} left out because all clients were waiting`,
     `WebSockets: ${events.heard} messages heard, ${events.compared} events of the journal compared, ${events.closed} closed by restarts`,
     `starts of the service: ${lives}`,
