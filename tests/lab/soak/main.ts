@@ -7,6 +7,8 @@ import { Soak } from "./soak.ts";
 import { progressOf, textOf } from "./text.ts";
 
 const PROGRESS_MS = 30_000;
+/** A shell's for a program that the keyboard's interrupt has ended. */
+const INTERRUPTED = 130;
 const USAGE = "usage: scripts/soak [--hours H | --minutes M] [--seed N] [--json]";
 
 const { values } = parseArgs({
@@ -28,13 +30,14 @@ const tell = (line: string) => process.stderr.write(`${new Date().toISOString().
 tell(`seed ${seed}, ${minutes} minutes`);
 const soak = await Soak.open(seed, minutes * 60_000);
 const progress = setInterval(() => tell(progressOf(soak.report, minutes)), PROGRESS_MS);
-const interrupted = Promise.withResolvers<string>();
+const interrupted = Promise.withResolvers<"interrupted">();
 for (const signal of ["SIGINT", "SIGTERM"] as const)
-  process.on(signal, () => interrupted.resolve(`interrupted by ${signal}`));
+  process.on(signal, () => interrupted.resolve("interrupted"));
 const fault = await Promise.race([soak.play(), interrupted.promise]);
 clearInterval(progress);
 const report = { seed, ...soak.report, fault };
-if (fault !== null) tell(`the story and the service's log: ${keep([...soak.story, soak.log()].join("\n"))}`);
+if (fault !== null && fault !== "interrupted")
+  tell(`the story and the service's log: ${keep([...soak.story, soak.log()].join("\n"))}`);
 await soak.close();
 const courses = (["rssMib", "descriptors"] as const).map((of) => [of, courseOf(report.samples, of)]);
 const { samples, ...rest } = report;
@@ -43,7 +46,7 @@ console.log(
     ? JSON.stringify({ ...rest, ...Object.fromEntries(courses), samples: samples.length }, null, 2)
     : textOf(report),
 );
-process.exit(fault === null ? 0 : 1);
+process.exit(fault === null ? 0 : fault === "interrupted" ? INTERRUPTED : 1);
 
 function keep(text: string): string {
   const path = join(tmpdir(), `portcullis-soak-${seed}.log`);

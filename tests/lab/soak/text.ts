@@ -54,6 +54,6 @@ export function textOf(report: Report): string {
     `positive control, at the beginning and at the end: ${seen(begin)}; ${seen(end)}`,
     course("memory", "rssMib", " MiB", 1),
     course("descriptors", "descriptors", "", 0),
-    report.fault === null ? "no fault" : `FAULT: ${report.fault}`,
+    report.fault === null ? "no fault" : `not passed: ${report.fault}`,
   ].join("\n");
 }
