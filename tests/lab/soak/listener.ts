@@ -1,5 +1,4 @@
 import type { GatewayEvent } from "../../../src/http/event.ts";
-import type { JournalEntry } from "../../../src/journal/schema.ts";
 
 const AGAIN_MS = 250;
 
@@ -48,42 +47,4 @@ export class Listener {
       setTimeout(() => this.open(), AGAIN_MS);
     };
   }
-}
-
-/** The first event of the journal that a socket, which was open all the time, did not hear; null if it heard all. */
-export function unheard(entries: readonly JournalEntry[], heard: readonly GatewayEvent[]): string | null {
-  return (
-    missing(
-      entries.map((entry) =>
-        entry.type === "security_alert" ? `alert ${entry.code} ${entry.message}` : null,
-      ),
-      heard.map((event) =>
-        event.type === "security_alert" ? `alert ${event.payload.code} ${event.payload.message}` : null,
-      ),
-    ) ??
-    missing(
-      entries.map((entry) => (entry.type === "tunnel_state" ? `${entry.tunnel} ${entry.state}` : null)),
-      heard.map((event) =>
-        event.type === "tunnel_update" ? `${event.payload.name} ${event.payload.state}` : null,
-      ),
-    ) ??
-    missing(
-      entries.map((entry) =>
-        entry.type === "tunnel_state" && entry.tunnel === "main" ? `status ${entry.state}` : null,
-      ),
-      heard.map((event) => (event.type === "status_change" ? `status ${event.payload.state}` : null)),
-    )
-  );
-}
-
-/** The first of some texts that is not among others in their order; nulls count for nothing. */
-function missing(texts: readonly (string | null)[], among: readonly (string | null)[]): string | null {
-  let from = 0;
-  for (const text of texts) {
-    if (text === null) continue;
-    const at = among.indexOf(text, from);
-    if (at < 0) return text;
-    from = at + 1;
-  }
-  return null;
 }

@@ -14,7 +14,7 @@ export class Load {
   sent = 0;
   /** Turns at which all clients were still waiting. */
   skipped = 0;
-  readonly faults: string[] = [];
+  private readonly faults: string[] = [];
   /** Without an answer since the last `settle`: right only if the service was stopped meanwhile. */
   private unanswered: string[] = [];
   private readonly times: number[] = [];
@@ -30,10 +30,10 @@ export class Load {
     this.timer = setInterval(() => void this.turn(), 1_000 / PER_SECOND);
   }
 
-  /** What was not answered since the last time, although the service lived. */
-  settle(hasLived: boolean): void {
-    const unanswered = this.unanswered.splice(0);
-    if (hasLived) this.faults.push(...unanswered.map((title) => `${title}: no answer`));
+  /** What was answered wrongly since the last time, or not at all although the service lived. */
+  settle(hasLived: boolean): string[] {
+    const unanswered = this.unanswered.splice(0).map((title) => `${title}: no answer`);
+    return [...this.faults.splice(0), ...(hasLived ? unanswered : [])];
   }
 
   get medianMs(): number {

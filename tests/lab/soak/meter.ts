@@ -25,6 +25,20 @@ const HOUR_MS = 3_600_000;
 /** A shorter life is that of a process which still warms up. */
 const LONG_ENOUGH_MS = 20 * 60_000;
 
+/** The memory and descriptors of one process, from time to time. */
+export class Meter {
+  samples: Sample[] = [];
+  private pid = 0;
+
+  /** Another process begins a new series. */
+  sample(pid: number, atMs: number): void {
+    if (pid !== this.pid) this.samples = [];
+    this.pid = pid;
+    const sample = sampleOf(pid, atMs);
+    if (sample !== null) this.samples.push(sample);
+  }
+}
+
 /** Null if the process is gone. */
 export function sampleOf(pid: number, atMs: number): Sample | null {
   try {

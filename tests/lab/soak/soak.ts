@@ -1,5 +1,3 @@
-import type { JournalEntry } from "../../../src/journal/schema.ts";
-import { call } from "../caller.ts";
 import { Home } from "../home.ts";
 import { randomFrom } from "../leaks/random.ts";
 import { crash, type Kind, outage, TAMPERING } from "../random/disturbances.ts";
@@ -7,9 +5,9 @@ import { round, type Tally } from "../random/play.ts";
 import { until } from "../until.ts";
 import { Clock } from "./clock.ts";
 import { type Control, control } from "./control.ts";
-import { Listener, unheard } from "./listener.ts";
+import { Listeners } from "./listeners.ts";
 import { Load } from "./load.ts";
-import { growth, type Sample, sampleOf } from "./meter.ts";
+import { growth, Meter, type Sample } from "./meter.ts";
 import { leftBehind } from "./processes.ts";
 
 const DEVICES = 4;
@@ -17,8 +15,8 @@ const LISTENERS = 2;
 /** The devices send less than in a short play: other programs run at the same time. */
 const SLOWER = 2;
 const SAMPLE_MS = 5_000;
-/** Listeners come back and programs end; a busy machine is slow. */
-const PATIENCE_MS = 120_000;
+/** Programs end at once, and on a busy machine later. */
+const ENDS_WITHIN_MS = 120_000;
 /** Crashes and restarts come in the first and the last part; between them one process lives, which is measured. */
 const MEASURED = { from: 0.2, to: 0.9 };
 /** Of what comes instead of a jump of the clock. */
@@ -48,12 +46,12 @@ export class Soak {
   private readonly random: () => number;
   private readonly begunAt = performance.now();
   private readonly load: Load;
-  private readonly listeners: readonly Listener[];
+  private readonly listeners: Listeners;
+  private readonly meter = new Meter();
   private readonly sampler: Timer;
   private readonly controls: Pick<Report, "begin" | "end"> = { begin: null, end: null };
-  private samples: Sample[] = [];
-  /** Where the comparisons of the last quiet moment ended. */
-  private last = { life: 0, sampledLife: 0, event: 0, closed: 0, compared: 0 };
+  /** Of the service, at the last quiet moment. */
+  private life = 0;
   private fault: string | null = null;
 
   private constructor(
@@ -65,8 +63,10 @@ export class Soak {
     this.random = randomFrom(seed);
     // How many requests there are depends on the machine, so they have random numbers of their own.
     this.load = new Load(home.gateway.port, randomFrom(seed + 1));
-    this.listeners = Array.from({ length: LISTENERS }, () => new Listener(home.gateway.port));
-    this.sampler = setInterval(() => this.sample(), SAMPLE_MS);
+    this.listeners = new Listeners(home.gateway.port, LISTENERS);
+    this.sampler = setInterval(() => {
+      if (this.isMeasured) this.meter.sample(home.gateway.pid, performance.now() - this.begunAt);
+    }, SAMPLE_MS);
   }
 
   static async open(seed: number, ms: number): Promise<Soak> {
@@ -93,7 +93,7 @@ export class Soak {
   async close(): Promise<void> {
     clearInterval(this.sampler);
     this.load.stop();
-    for (const listener of this.listeners) listener.stop();
+    this.listeners.stop();
     await this.home.close();
   }
 
@@ -104,6 +104,7 @@ export class Soak {
 
   get report(): Report {
     const { sent, skipped, medianMs, slowestMs } = this.load;
+    const { heard, compared, closed } = this.listeners;
     return {
       ...this.tally,
       ...this.controls,
@@ -112,13 +113,9 @@ export class Soak {
       leaked: this.home.wrong().length,
       judged: this.home.judged,
       requests: { sent, skipped, medianMs, slowestMs },
-      events: {
-        heard: this.listeners.reduce((sum, { count }) => sum + count, 0),
-        compared: this.last.compared,
-        closed: this.closings(),
-      },
+      events: { heard, compared, closed },
       lives: this.home.gateway.lives,
-      samples: this.samples,
+      samples: this.meter.samples,
     };
   }
 
@@ -134,7 +131,7 @@ export class Soak {
       if (found !== null) return found;
     }
     this.load.stop();
-    const grown = growth(this.samples);
+    const grown = growth(this.meter.samples);
     if (grown.length > 0) return grown.join("; ");
     this.controls.end = await control(home);
     const { wrong, missed } = await home.finish();
@@ -159,66 +156,17 @@ export class Soak {
     return [...TAMPERING, clockOrOutage, ...(this.isMeasured ? [] : [crash])];
   }
 
-  private sample(): void {
-    if (!this.isMeasured) return;
-    const { pid, lives } = this.home.gateway;
-    // The last crash may have come after the measured part had begun.
-    if (lives !== this.last.sampledLife) this.samples = [];
-    this.last.sampledLife = lives;
-    const sample = sampleOf(pid, performance.now() - this.begunAt);
-    if (sample !== null) this.samples.push(sample);
-  }
-
   /** What must hold at a quiet moment besides a round's own invariants. */
   private async quiet(): Promise<string | null> {
-    const { lives } = this.home.gateway;
-    const hasLived = this.last.life === lives;
-    this.last.life = lives;
-    this.load.settle(hasLived);
-    const wrong = [...this.load.faults];
-    if (hasLived && this.closings() > this.last.closed) wrong.push("a WebSocket was closed");
+    const { gateway, lab } = this.home;
+    const hasLived = this.life === gateway.lives;
+    this.life = gateway.lives;
+    const wrong = [...this.load.settle(hasLived), ...(await this.listeners.settle(hasLived))];
     let left: string[] = [];
     await until(async () => {
-      left = await leftBehind(this.home.lab, this.home.gateway);
+      left = await leftBehind(lab, gateway);
       return left.length === 0;
-    }, PATIENCE_MS).catch(() => wrong.push(`left behind: ${left.join("; ")}`));
-    wrong.push(...(await this.compare(hasLived)));
+    }, ENDS_WITHIN_MS).catch(() => wrong.push(`left behind: ${left.join("; ")}`));
     return wrong.length === 0 ? null : wrong.join("; ");
-  }
-
-  private closings(): number {
-    return this.listeners.reduce((sum, { closed }) => sum + closed, 0);
-  }
-
-  /** The journal's events since the last quiet moment with what each socket heard, if the service lived all the time. */
-  private async compare(hasLived: boolean): Promise<string[]> {
-    await until(() => this.listeners.every(({ isOpen }) => isOpen), PATIENCE_MS);
-    const counts = this.listeners.map(({ heard }) => heard.length);
-    const entries = await this.eventsSince(this.last.event);
-    const wrong = hasLived ? await this.deafTo(entries) : [];
-    if (hasLived) this.last.compared += entries.length;
-    this.last.event = entries.at(-1)?.id ?? this.last.event;
-    this.last.closed = this.closings();
-    for (const [index, listener] of this.listeners.entries()) listener.forget(counts[index] ?? 0);
-    return wrong;
-  }
-
-  private async deafTo(entries: readonly JournalEntry[]): Promise<string[]> {
-    const deaf = await Promise.all(
-      this.listeners.map(async ({ heard }, index) => {
-        const isComplete = () => unheard(entries, heard) === null;
-        return until(isComplete, PATIENCE_MS).then(
-          () => [],
-          () => [`WebSocket ${index + 1} did not hear of: ${unheard(entries, heard)}`],
-        );
-      }),
-    );
-    return deaf.flat();
-  }
-
-  private async eventsSince(id: number): Promise<JournalEntry[]> {
-    const answer = await call(this.home.gateway.port, "GET", `/api/events?limit=500&since=${id}`);
-    if (answer?.status !== 200) throw new Error(`the journal cannot be read: ${JSON.stringify(answer)}`);
-    return answer.body.events;
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { GatewayEvent } from "../../../src/http/event.ts";
 import type { JournalEntry } from "../../../src/journal/schema.ts";
-import { unheard } from "./listener.ts";
+import { unheard } from "./listeners.ts";
 
 type State = "connected" | "reconnecting" | "disconnected";
 
