@@ -25,7 +25,7 @@ const AT_REST_WITHIN_MS = 180_000;
 /** What a direct device's packets look like without their marks, which the judge reads. */
 const FROM_SENDERS = /^(192\.168\.88\.[23]|fd88::[23]) > \S+ ((UDP|TCP) \d+ > (7|19|53)\b|ICMP)/;
 
-/** For frames to be written down; it takes 5 ms where nothing else runs. */
+/** For frames to reach the judge; it takes 5 ms where nothing else runs. */
 const ARRIVES_WITHIN_MS = 1_000;
 
 /** What most tests begin with. */
@@ -43,8 +43,9 @@ export class Home {
   /** More than one while it is not known which is true. */
   private possible: readonly Decisions[] = [FIRST];
   readonly judge = new Judge();
-  /** Whether a device may have been direct, so that not all that is seen in clear is a leak; and before the last `settle`. */
+  /** Whether a device may have been direct since the last `settle`, so that not all that is seen in clear is a leak. */
   private wasDirect = false;
+  /** The same for the time before: its frames may arrive late. */
   private wasDirectBefore = false;
   /** What was wrong, and how many packets were seen, before the last `settle`. */
   private readonly found: string[] = [];
@@ -206,7 +207,7 @@ export class Home {
     return [...this.found, ...this.judge.wrong(this.sightings.all), ...this.leaksIn(this.sniffer.leaks)];
   }
 
-  /** Judges what was seen so far and forgets the packets, of which a long run sees millions. At a quiet moment only. */
+  /** Judges what was seen so far and forgets the packets: a long run sees millions. Only at a quiet moment. */
   settle(): void {
     const sightings = this.sightings.take();
     this.found.push(...this.judge.wrong(sightings), ...this.leaksIn(this.sniffer.take()));
@@ -220,7 +221,7 @@ export class Home {
     return { packets: this.settled + this.sightings.all.length, frames: this.sniffer.peek().frames };
   }
 
-  /** Takes what was wrong until now as it had to be: all that is under way has to arrive first. */
+  /** Returns what was wrong and forgets it, for a positive control. Waits for the frames that have passed. */
   async forgive(): Promise<string[]> {
     const { missed } = await this.sniffer.count();
     if (missed > 0) throw new Error(`the sniffer missed ${missed} frames`);
@@ -248,7 +249,6 @@ export class Home {
     return this.lab.close();
   }
 
-  /** Frames of the time before may have been written down after it. */
   private leaksIn(inClear: readonly string[]): readonly string[] {
     if (!this.wasDirect && !this.wasDirectBefore) return inClear;
     return inClear.filter((line) => !FROM_SENDERS.test(line));

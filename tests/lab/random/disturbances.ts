@@ -23,7 +23,7 @@ const LONG_MS = 3_000;
 /** Longest that the service stays away, besides what it takes to start. */
 const AWAY_MS = 300;
 
-/** What root, the cable and a lease may do. */
+/** What root, the uplink's cable and DHCP may do. */
 export const TAMPERING: readonly Kind[] = [
   (pick) => pick([firewall, routing])(pick),
   tunnels,

@@ -1,7 +1,8 @@
 /*
- * Preloaded into programs of a lab, puts their wall clock ahead of the machine's by the seconds in a file, which may
- * change at any time. The kernel has namespaces for its other clocks, but not for this one. Go's runtime reads the clock
- * without the C library, so the kernel's own functions for this process, the vDSO, are replaced in its memory.
+ * A library to preload (ld.so(8)): it puts a program's wall clock ahead of the machine's by the number of seconds in a
+ * file, which may change at any time. There are time namespaces for the kernel's other clocks, but not for this one
+ * (time_namespaces(7)). Go's runtime reads the clock without the C library, so the functions of the vDSO (vdso(7)) are
+ * replaced in the memory of the process.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,7 +18,7 @@
 
 static const volatile int64_t *ahead_seconds;
 
-/* Not syscall(3): a thread of Go has no errno. Errors are returned as the kernel returns them, as the vDSO does. */
+/* Not syscall(3): a thread of Go has no errno. An error is returned as the kernel returns it, as by the vDSO. */
 static long kernel(long number, long first, long second) {
 #if defined(__x86_64__)
   long result;
@@ -53,7 +54,7 @@ static time_t shifted_time(time_t *out) {
 }
 #endif
 
-/* Puts a jump to the other function at the beginning of one of the vDSO's. */
+/* Overwrites the beginning of a function of the vDSO with a jump to another function. */
 static void replace(void *vdso, const char *name, void *by) {
   unsigned char *at = dlsym(vdso, name);
   if (at == NULL) _exit(124);

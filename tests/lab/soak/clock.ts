@@ -8,14 +8,15 @@ const HOUR_S = 60 * MINUTE_S;
 const DAY_S = 24 * HOUR_S;
 const FORWARD_S = [MINUTE_S, HOUR_S, 30 * HOUR_S, 400 * DAY_S];
 const BACK_S = [MINUTE_S, HOUR_S, 30 * HOUR_S];
-/** So that it ends before 2038, when programs of 32 bits have trouble of their own. */
+/** The clock stays before 2038, where seconds no longer fit into 32 bits. */
 const FURTHEST_S = 3_000 * DAY_S;
 /** Longest that the clock is behind. */
 const BEHIND_MS = 4_000;
 
 /**
- * The wall clock of the service and of its wireguard-go, which is ahead of the machine's. It goes back only for
- * moments: a WireGuard server refuses a handshake from the past (white paper, section 5.1), until the clock is right.
+ * The wall clock of the service and of its wireguard-go. The machine's clock is not touched, nor is that of the kernel,
+ * so with WireGuard in the kernel only the service's clock jumps. It jumps back only for moments, because a server
+ * refuses a handshake from the past (WireGuard white paper, section 5.1).
  */
 export class Clock {
   private aheadS = 0;
@@ -34,7 +35,7 @@ export class Clock {
     const { code, stderr } = await lab.outside(["gcc", "-O2", "-shared", "-fPIC", "-o", library, source]);
     if (code !== 0) throw new Error(`gcc: ${stderr}`);
     const environment = { LD_PRELOAD: library, LAB_CLOCK: file };
-    // The programs that the service starts do not get its environment.
+    // The service does not pass its environment on to the programs that it starts.
     const exports = Object.entries(environment).map(([name, value]) => `export ${name}=${value}\n`);
     writeFileSync(userspace, `#!/bin/sh\n${exports.join("")}exec wireguard-go "$@"\n`);
     chmodSync(userspace, 0o755);

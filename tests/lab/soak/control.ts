@@ -2,9 +2,9 @@ import { assign } from "../changes.ts";
 import type { Home } from "../home.ts";
 import { CLEAR } from "../sightings.ts";
 
-/** What was seen in clear without a kill switch, by the two that judge. */
+/** What was seen in clear without a kill switch. */
 export interface Control {
-  /** Frames at the home router that are no tunnel's. */
+  /** Frames at the home router that the sniffer takes for leaks. */
   frames: number;
   /** Marked packets of the devices, by their marks. */
   packets: number;
@@ -12,7 +12,7 @@ export interface Control {
 
 /** Of each device, in clear. */
 const ENOUGH = 20;
-/** Our routing rules; the kernel's own are at 0 and from 32766. */
+/** Priorities of the gateway's routing rules; the kernel's own are at 0 and from 32766. */
 const OWN_RULES = { first: 10, last: 99 };
 
 /** Positive control: stops the service, removes both layers, waits until leaks are seen, and lets it come back. */

@@ -2,7 +2,7 @@ import type { GatewayEvent } from "../../../src/http/event.ts";
 
 const AGAIN_MS = 250;
 
-/** A client of `/ws` that comes back when it is closed, and keeps what it hears. */
+/** A client of `/ws` that connects again when it is closed, and keeps what it hears. */
 export class Listener {
   /** Since the last `forget`. */
   readonly heard: GatewayEvent[] = [];

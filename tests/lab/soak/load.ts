@@ -3,19 +3,19 @@ import type { Answer } from "../lab.ts";
 import { type Asked, READS, REFUSED } from "./questions.ts";
 
 const PER_SECOND = 20;
-/** Each has at most one request under way, so that a stall does not gather requests above a client's limit. */
+/** Each has one request under way at most, so that after a stall no client exceeds its limit. */
 const CLIENTS = 10;
-/** What takes longer counts as unanswered; `/api/checks` may take ten seconds, and a busy machine is slow. */
+/** What takes longer counts as unanswered. `/api/checks` may take ten seconds, and a busy machine is slow. */
 const PATIENCE_MS = 60_000;
 const REFUSED_PART = 0.15;
 
-/** Requests that never pause, from several clients, and what was wrong with the answers. */
+/** Requests from several clients, at a steady rate, and what was wrong with the answers. */
 export class Load {
   sent = 0;
-  /** Turns at which all clients were still waiting. */
+  /** Requests that were left out because all clients were waiting. */
   skipped = 0;
   private readonly faults: string[] = [];
-  /** Without an answer since the last `settle`: right only if the service was stopped meanwhile. */
+  /** Requests without an answer since the last `settle`. */
   private unanswered: string[] = [];
   private readonly times: number[] = [];
   private readonly idle = Array.from({ length: CLIENTS }, (_, index) => `127.0.3.${index + 1}`);

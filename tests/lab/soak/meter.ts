@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What the service used at a moment. */
+/** What the service uses at a moment. */
 export interface Sample {
   atMs: number;
   rssMib: number;
   descriptors: number;
 }
 
-/** How one figure went, of one process. */
+/** How one figure of one process has changed. */
 export interface Course {
   /** Medians of the second and of the last quarter. */
   second: number;
@@ -22,7 +22,7 @@ export interface Course {
  */
 const GROWTH = { rssMib: 8, descriptors: 10 };
 const HOUR_MS = 3_600_000;
-/** A shorter life is that of a process which still warms up. */
+/** In a shorter life the process is still warming up. */
 const LONG_ENOUGH_MS = 20 * 60_000;
 
 /** The memory and descriptors of one process, from time to time. */
@@ -61,7 +61,7 @@ export function courseOf(samples: readonly Sample[], of: "rssMib" | "descriptors
   return { second, last, perHour: slopeOf(steady.map((sample) => [sample.atMs / HOUR_MS, sample[of]])) };
 }
 
-/** What has grown more than it may, a line each; nothing is said about a life that was too short. */
+/** What has grown more than it may, a line each; empty for a life that was too short to judge. */
 export function growth(samples: readonly Sample[]): string[] {
   if (!isLongEnough(samples)) return [];
   return (["rssMib", "descriptors"] as const).flatMap((of) => {

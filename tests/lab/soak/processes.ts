@@ -9,7 +9,7 @@ interface Process {
   command: string;
 }
 
-/** Processes of the gateway that nobody needs any more, a line each. */
+/** Processes in the gateway's namespace that belong to no tunnel and not to the service, and its zombies, a line each. */
 export async function leftBehind(lab: Lab, gateway: Gateway): Promise<string[]> {
   const links = await linksIn(lab);
   const all = processes();

@@ -35,7 +35,7 @@ export const READS: readonly Asked[] = [
   },
 ];
 
-/** What is refused whatever the state is. */
+/** What is refused in every state. */
 export const REFUSED: readonly Asked[] = [
   refused(404, "GET", "/nothing"),
   refused(404, "GET", "/api/nothing"),

@@ -12,14 +12,14 @@ import { leftBehind } from "./processes.ts";
 
 const DEVICES = 4;
 const LISTENERS = 2;
-/** The devices send less than in a short play: other programs run at the same time. */
+/** The devices send fewer packets than in a short play, because other programs run at the same time. */
 const SLOWER = 2;
 const SAMPLE_MS = 5_000;
-/** Programs end at once, and on a busy machine later. */
+/** Programs end at once, or later on a busy machine. */
 const ENDS_WITHIN_MS = 120_000;
-/** Crashes and restarts come in the first and the last part; between them one process lives, which is measured. */
+/** Crashes and restarts come before and after this part, in which one process is measured. */
 const MEASURED = { from: 0.2, to: 0.9 };
-/** Of what comes instead of a jump of the clock. */
+/** They take the place of this part of the jumps of the clock. */
 const LONG_OUTAGES = { part: 0.15, shortestMs: 3_000, longestMs: 15_000 };
 
 export interface Report extends Tally {
@@ -27,9 +27,9 @@ export interface Report extends Tally {
   fault: string | null;
   begin: Control | null;
   end: Control | null;
-  /** Kinds of packets that were seen where they may not be. */
+  /** Kinds of packets that were seen where they must not be. */
   leaked: number;
-  /** Of the judges: marked packets, and frames at the home router. */
+  /** Marked packets, and frames at the home router. */
   judged: { packets: number; frames: number };
   requests: { sent: number; skipped: number; medianMs: number; slowestMs: number };
   /** Of the journal's events, how many were compared with what each socket heard. */
@@ -39,7 +39,7 @@ export interface Report extends Tally {
   samples: readonly Sample[];
 }
 
-/** A gateway that everything happens to for so long, and all that must hold. */
+/** Plays everything that may happen to a gateway for so long, and checks all that must hold. */
 export class Soak {
   readonly story: string[] = [];
   private readonly tally: Tally = { rounds: 0, made: 0, asked: 0, disturbances: 0, kinds: {} };
@@ -50,7 +50,7 @@ export class Soak {
   private readonly meter = new Meter();
   private readonly sampler: Timer;
   private readonly controls: Pick<Report, "begin" | "end"> = { begin: null, end: null };
-  /** Of the service, at the last quiet moment. */
+  /** How often the service had been started at the last quiet moment. */
   private life = 0;
   private fault: string | null = null;
 
@@ -61,7 +61,7 @@ export class Soak {
     private readonly ms: number,
   ) {
     this.random = randomFrom(seed);
-    // How many requests there are depends on the machine, so they have random numbers of their own.
+    // The number of requests depends on the machine, so they have random numbers of their own.
     this.load = new Load(home.gateway.port, randomFrom(seed + 1));
     this.listeners = new Listeners(home.gateway.port, LISTENERS);
     this.sampler = setInterval(() => {
