@@ -7,6 +7,8 @@ export interface Decisions {
 
 /** A request that changes decisions. */
 export interface Change {
+  /** What it is about, for counts. */
+  what: string;
   method: string;
   path: string;
   body?: unknown;
@@ -18,6 +20,7 @@ export const macOf = (device: number) => `02:00:00:00:10:0${device}`;
 
 export function assign(device: number, exit: string): Change {
   return {
+    what: "devices moved",
     method: "PUT",
     path: `/api/devices/${macOf(device)}`,
     body: { exit },
@@ -27,6 +30,7 @@ export function assign(device: number, exit: string): Change {
 
 export function forget(device: number): Change {
   return {
+    what: "devices forgotten",
     method: "DELETE",
     path: `/api/devices/${macOf(device)}`,
     effect: (decisions) => {
@@ -38,6 +42,7 @@ export function forget(device: number): Change {
 
 export function setDefault(exit: string): Change {
   return {
+    what: "default exits",
     method: "PUT",
     path: "/api/default-exit",
     body: { exit },
@@ -45,18 +50,40 @@ export function setDefault(exit: string): Change {
   };
 }
 
+/** To a server, or to a place of the managed provider's. */
 export function lead(tunnel: string, server: string): Change {
-  const provider = server.startsWith("box") ? "managed" : "custom";
+  const provider = server.startsWith("custom") ? "custom" : "managed";
   return {
+    what: connectTo(server),
     method: "PUT",
     path: `/api/tunnels/${tunnel}`,
     body: { provider, server },
-    effect: (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: server } }),
+    effect: leadsTo(tunnel, server),
   };
+}
+
+/** Leads `main` to a server or place of the current provider, which is the managed one. */
+export function connect(server: string): Change {
+  return {
+    what: connectTo(server),
+    method: "POST",
+    path: "/api/connect",
+    body: { server },
+    effect: leadsTo("main", server),
+  };
+}
+
+function connectTo(server: string): string {
+  return serverOf(server) === server ? "connects to a server" : "connects to a place";
+}
+
+function leadsTo(tunnel: string, server: string): Change["effect"] {
+  return (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: serverOf(server) } });
 }
 
 export function disconnect(tunnel: string): Change {
   return {
+    what: "disconnects",
     method: "POST",
     path: `/api/tunnels/${tunnel}/disconnect`,
     effect: (decisions) => ({ ...decisions, tunnels: { ...decisions.tunnels, [tunnel]: null } }),
@@ -65,6 +92,7 @@ export function disconnect(tunnel: string): Change {
 
 export function remove(tunnel: string): Change {
   return {
+    what: "tunnels removed",
     method: "DELETE",
     path: `/api/tunnels/${tunnel}`,
     effect: (decisions) => {
@@ -77,6 +105,16 @@ export function remove(tunnel: string): Change {
 /** The names that tunnels have; all but the first may come and go. */
 const TUNNELS = ["main", "second", "third"];
 const SERVERS = ["box-vpn-1", "box-vpn-2", "custom-1", "custom-2"];
+/** Each has one managed server, so a place and its server are the same decision. */
+const PLACES: Readonly<Record<string, string>> = {
+  "box-vpn-1": "Sweden",
+  "box-vpn-2": "Amsterdam, Netherlands",
+};
+
+/** The server of a place; a server is its own. */
+export function serverOf(wanted: string): string {
+  return Object.keys(PLACES).find((server) => PLACES[server] === wanted) ?? wanted;
+}
 
 /** Any change that could be made now to the decisions about so many devices; some are refused. */
 export function anyChange(decisions: Decisions, devices: number, random: () => number): Change {
@@ -93,14 +131,20 @@ export function anyChange(decisions: Decisions, devices: number, random: () => n
   const taken = Object.entries(tunnels).flatMap(([name, server]) => (name === tunnel ? [] : [server]));
   // With the same key at the same server, each would end the other.
   const free = SERVERS.filter((server) => !taken.includes(server));
+  const move = () => {
+    const server = pick(free);
+    const place = PLACES[server];
+    const wanted = pick([server, place ?? server]);
+    return tunnel === "main" && place !== undefined ? connect(wanted) : lead(tunnel, wanted);
+  };
   return pick([
     () => assign(device, pick(own)),
     () => assign(device, pick(own)),
     () => assign(device, pick(own)),
     () => (decisions.exits[device] === undefined ? assign(device, "blocked") : forget(device)),
     () => setDefault(pick(exits)),
-    () => lead(tunnel, pick(free)),
-    () => lead(tunnel, pick(free)),
+    move,
+    move,
     () => (tunnel in tunnels ? disconnect(tunnel) : lead(tunnel, pick(free))),
     () => (tunnel in tunnels && tunnel !== "main" ? remove(tunnel) : lead(tunnel, pick(free))),
   ])();

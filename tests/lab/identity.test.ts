@@ -4,7 +4,7 @@ import { LAN } from "../../src/sandbox/topology.ts";
 import { told } from "./agreement.ts";
 import { assign, macOf } from "./changes.ts";
 import { Home } from "./home.ts";
-import type { Lab } from "./lab.ts";
+import type { GatewayOptions, Lab } from "./lab.ts";
 import type { Progress } from "./sender.ts";
 import { until } from "./until.ts";
 
@@ -14,7 +14,7 @@ const OTHER = { prefix4: "192.168.78", prefix6: "fd78::", link: "lan1" };
 
 let home: Home;
 beforeAll(async () => {
-  home = await Home.open(3, ["--lan", "lan0,lan1"], wire);
+  home = await Home.open(3, wire);
   await home.change(assign(1, "second"));
   await home.change(assign(3, "third"));
   await plugOtherCable();
@@ -22,7 +22,7 @@ beforeAll(async () => {
 }, TIMEOUT_MS);
 afterAll(() => home?.close(), TIMEOUT_MS);
 
-async function wire(lab: Lab): Promise<void> {
+async function wire(lab: Lab): Promise<GatewayOptions> {
   const { link, prefix4, prefix6 } = OTHER;
   const lines = [
     `link add ${link} type veth peer name other`,
@@ -35,6 +35,7 @@ async function wire(lab: Lab): Promise<void> {
     `${lines.join("\n")}\n`,
   );
   expect(stderr).toBe("");
+  return { flags: ["--lan", "lan0,lan1"] };
 }
 
 async function ip(namespace: string, ...commands: string[]): Promise<void> {

@@ -132,6 +132,8 @@ export class Lab {
 /** The real service, as a child process. */
 export class Gateway {
   readonly port = freePort();
+  /** How many times it was launched. */
+  lives = 0;
   private child: Bun.Subprocess | null = null;
 
   constructor(
@@ -165,6 +167,7 @@ export class Gateway {
       stderr: log,
     });
     closeSync(log);
+    this.lives += 1;
   }
 
   /** Runs an operator's command for this service. */

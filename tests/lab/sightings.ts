@@ -22,6 +22,8 @@ const SERVERS: Readonly<Record<string, string>> = {
 };
 /** Of a mark and what precedes it. */
 const SNAPLEN_BYTES = 512;
+/** KiB of kernel memory for frames that wait, so that a busy machine misses none. */
+const BUFFER_KIB = 16_384;
 /** Frames reach the reader in some 5 ms; when none came for this long, all have. */
 const QUIET_MS = 300;
 
@@ -42,6 +44,11 @@ export class Sightings {
     return sightings;
   }
 
+  /** All until now, which are forgotten. */
+  take(): Sighting[] {
+    return this.all.splice(0);
+  }
+
   /** Waits for the frames under way. */
   async stop(): Promise<void> {
     const start = performance.now();
@@ -51,7 +58,8 @@ export class Sightings {
 
   private async watch(where: string, namespace: string, link: string): Promise<void> {
     const filter = "dst port 7 or dst port 53";
-    const options = ["-n", "-l", "-t", "-A", "--immediate-mode", "-s", `${SNAPLEN_BYTES}`, "-Z", "root"];
+    const capture = ["-s", `${SNAPLEN_BYTES}`, "-B", `${BUFFER_KIB}`, "-Z", "root"];
+    const options = ["-n", "-l", "-t", "-A", "--immediate-mode", ...capture];
     const child = Bun.spawn(commandIn(namespace, ["tcpdump", "-i", link, ...options, filter]), {
       stdin: "ignore",
       stdout: "pipe",

@@ -79,6 +79,11 @@ export class Sniffer {
     return { ...this.caught, leaks: [...this.caught.leaks] };
   }
 
+  /** The lines of what has leaked until now, which are forgotten. */
+  take(): string[] {
+    return this.caught.leaks.splice(0);
+  }
+
   /** The lines of what has leaked until now, without a copy. */
   get leaks(): readonly string[] {
     return this.caught.leaks;

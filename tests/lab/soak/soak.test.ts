@@ -1,0 +1,76 @@
+import { afterEach, expect, test } from "bun:test";
+import { commandIn } from "../../../src/system/linux.ts";
+import { createLab, type Lab } from "../lab.ts";
+import { until } from "../until.ts";
+import { Clock } from "./clock.ts";
+import { leftBehind } from "./processes.ts";
+import { Soak } from "./soak.ts";
+
+const TIMEOUT_MS = 300_000;
+const SEED = 5;
+const PLAY_MS = 15_000;
+const DAY_S = 24 * 3_600;
+const DAY_MS = 1_000 * DAY_S;
+
+let open: { close(): Promise<void> } | null = null;
+afterEach(() => open?.close(), TIMEOUT_MS);
+
+async function lab(): Promise<Lab> {
+  const made = await createLab({ arms: 2 });
+  open = made;
+  return made;
+}
+
+test(
+  "a short soak finds no fault, and both judges see leaks without a kill switch",
+  async () => {
+    const soak = await Soak.open(SEED, PLAY_MS);
+    open = soak;
+    const fault = await soak.play();
+    if (fault !== null) console.error([...soak.story, soak.log()].join("\n"));
+    expect(fault).toBeNull();
+    const { begin, end, leaked, judged, requests } = soak.report;
+    expect(leaked).toBe(0);
+    expect(
+      Math.min(begin?.frames ?? 0, begin?.packets ?? 0, end?.frames ?? 0, end?.packets ?? 0),
+    ).toBeGreaterThan(0);
+    expect(Math.min(judged.packets, judged.frames, requests.sent)).toBeGreaterThan(50);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the wall clock of the service and of wireguard-go jumps, and the machine's does not",
+  async () => {
+    const home = await lab();
+    const clock = await Clock.build(home);
+    const gateway = await home.startGateway(clock.options);
+    const machine = Date.now();
+    clock.advance(30 * DAY_S);
+    const { body } = await gateway.api("GET", "/api/checks");
+    expect(Date.parse(body.checked_at)).toBeGreaterThan(machine + 29 * DAY_MS);
+    expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
+    const { body: status } = await gateway.api("GET", "/api/status");
+    expect(Date.parse(status.latest_handshake)).toBeGreaterThan(machine + 29 * DAY_MS);
+    expect(Date.now()).toBeLessThan(machine + DAY_MS);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a process that the service has not started counts as left behind, and a tunnel's does not",
+  async () => {
+    const home = await lab();
+    const gateway = await home.startGateway();
+    expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
+    await until(async () => (await leftBehind(home, gateway)).length === 0);
+    const stray = Bun.spawn(commandIn(home.namespaces.gateway, ["sleep", "1000"]), {
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    await until(async () => (await leftBehind(home, gateway)).some((line) => line.endsWith(" sleep 1000")));
+    stray.kill("SIGKILL");
+    await stray.exited;
+    expect(await leftBehind(home, gateway)).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
