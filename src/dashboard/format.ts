@@ -1,0 +1,52 @@
+/** Times, sizes and lists in the reader's locale. */
+
+const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+const DATE_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const LIST = new Intl.ListFormat("en", { type: "conjunction" });
+const NUMBER = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "always" });
+
+const UNITS: readonly (readonly [unit: "day" | "hour" | "minute" | "second", seconds: number])[] = [
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+  ["second", 1],
+];
+
+/** The time of day, if it is today; otherwise the date too. */
+export function timeOf(at: number | string): string {
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return (isToday ? TIME : DATE_TIME).format(date);
+}
+
+/** "3 minutes ago". A clock that is behind makes it "now". */
+export function agoOf(at: number | string, now: number): string {
+  const seconds = Math.max(0, Math.round((now - new Date(at).getTime()) / 1_000));
+  const [unit, size] = UNITS.find(([, each]) => seconds >= each) ?? ["second", 1];
+  return seconds === 0 ? "now" : RELATIVE.format(-Math.floor(seconds / size), unit);
+}
+
+/** "Laptop, TV, and Camera". */
+export function listOf(words: readonly string[]): string {
+  return LIST.format(words);
+}
+
+export function countOf(count: number, one: string, many = `${one}s`): string {
+  return `${NUMBER.format(count)} ${count === 1 ? one : many}`;
+}
+
+/** "12.3 MB". */
+export function bytesOf(bytes: number): string {
+  return scaled(bytes, ["B", "kB", "MB", "GB", "TB"]);
+}
+
+/** "12.3 Mbit/s", of bytes per second. */
+export function rateOf(bytes: number): string {
+  return scaled(bytes * 8, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]);
+}
+
+function scaled(value: number, units: readonly string[]): string {
+  const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(value, 1)) / 3));
+  return `${NUMBER.format(value / 1_000 ** step)} ${units[step]}`;
+}
