@@ -1,5 +1,6 @@
 import { useEffect } from "preact/hooks";
 import type { GatewayEvent } from "../http/event.ts";
+import type { TunnelRow } from "../tunnel/schema.ts";
 import { ApiError, read } from "./api.ts";
 import { type Answers, getState, type Loaded, type Resource, setAnswer, useStore } from "./store.ts";
 
@@ -22,6 +23,14 @@ const CHECKS_PAUSE_MS = 5_000;
 const users = new Map<Resource, number>();
 /** The reads under way; true if something has changed since one began. */
 const reading = new Map<Resource, boolean>();
+
+/** When a tunnel's row came, in milliseconds since 1970. */
+const cameAt = new WeakMap<TunnelRow, number>();
+
+/** Since when a tunnel is connected, by this browser's clock. */
+export function connectedSince(row: TunnelRow): number {
+  return (cameAt.get(row) ?? Date.now()) - row.uptime_seconds * 1_000;
+}
 
 /**
  * What `GET /api/<name>` answers. It is read when the first component shows it, and again after each event that may
@@ -86,7 +95,12 @@ function applyTunnel({ type, payload }: TunnelEvent): void {
   const rows = type === "tunnel_removed" ? others : [...others, payload].sort(mainFirst);
   // A new tunnel is an exit that devices can have.
   if (rows.length > known.value.tunnels.length && isShown("devices")) void refresh("devices");
-  setAnswer("tunnels", { state: "ready", value: { tunnels: rows } });
+  setTunnels({ tunnels: rows });
+}
+
+function setTunnels(value: Answers["tunnels"]): void {
+  for (const row of value.tunnels) if (!cameAt.has(row)) cameAt.set(row, Date.now());
+  setAnswer("tunnels", { state: "ready", value });
 }
 
 function mainFirst(one: { name: string }, two: { name: string }): number {
@@ -98,9 +112,11 @@ function isShown(name: Resource): boolean {
   return (users.get(name) ?? 0) > 0;
 }
 
-async function load(name: Resource): Promise<void> {
+async function load<Name extends Resource>(name: Name): Promise<void> {
   try {
-    setAnswer(name, { state: "ready", value: await read(name) } as never);
+    const value = await read<Answers[Name]>(name);
+    if (name === "tunnels") setTunnels(value as Answers["tunnels"]);
+    else setAnswer(name, { state: "ready", value });
   } catch (error) {
     // After a loss everything is read again: until then, what was known stays, and is shown as old.
     if (error instanceof ApiError && error.status === null && getState().answers[name]?.state === "ready")

@@ -1,6 +1,7 @@
 /** Times, sizes and lists in the reader's locale. */
 
 const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const DATE_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const LIST = new Intl.ListFormat("en", { type: "conjunction" });
 const NUMBER = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
@@ -18,6 +19,11 @@ export function timeOf(at: number | string): string {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
   return (isToday ? TIME : DATE_TIME).format(date);
+}
+
+/** "14:05", of seconds since 1970. */
+export function clockOf(seconds: number): string {
+  return CLOCK.format(new Date(seconds * 1_000));
 }
 
 /** "3 minutes ago". A clock that is behind makes it "now". */

@@ -17,22 +17,32 @@ export interface Rate {
   tx: number;
 }
 
-/** `at` is in seconds since 1970; null is a gap, in which the gateway was not heard. */
+/** `at` is in seconds since 1970. Null is a gap: the gateway was not heard. */
 export interface Sample {
   at: number;
   rate: Rate | null;
 }
 
 export const HISTORY_SECONDS = 600;
+/** The gateway counts what devices carry every five seconds, or a little later. */
+const COUNTED_SECONDS = 6;
 
 const NONE: Rate = { rx: 0, tx: 0 };
 
-/** When the latest message was sent, in seconds since 1970. */
-let latest: number | null = null;
+interface Meter {
+  /** Cumulative. */
+  rx: number;
+  tx: number;
+  /** When they were read, in seconds since 1970. */
+  at: number;
+  rate: Rate;
+}
+
+const tunnels = new Map<string, Meter>();
+const devices = new Map<string, Meter>();
 let samples: readonly Sample[] = [];
-/** Cumulative, by tunnel and device. */
-const figures = new Map<string, Rate>();
-const rates = new Map<string, Rate>();
+/** How far the gateway's clock is ahead of the browser's. */
+let aheadMs = 0;
 const listeners = new Set<() => void>();
 
 /** The rates of all tunnels together in the last ten minutes, oldest first. Draws again each second. */
@@ -41,48 +51,70 @@ export function useTraffic(): readonly Sample[] {
   return samples;
 }
 
-/** The rate of a tunnel or a device now; null before it is known. Draws again each second. */
-export function useRate(of: { tunnel: string } | { device: string }): Rate | null {
+/** The rate of a device now; null if it is not known. Draws again each second. */
+export function useDeviceRate(id: string): Rate | null {
   useEverySecond();
-  return rates.get("tunnel" in of ? `tunnel ${of.tunnel}` : `device ${of.device}`) ?? null;
+  const meter = devices.get(id);
+  if (meter === undefined || samples.at(-1)?.rate == null) return null;
+  return (samples.at(-1)?.at ?? 0) - meter.at > COUNTED_SECONDS ? NONE : meter.rate;
+}
+
+/** The rate of a tunnel now; null if it is not known. Draws again each second. */
+export function useTunnelRate(name: string): Rate | null {
+  useEverySecond();
+  return tunnels.get(name)?.rate ?? null;
+}
+
+/** The time by the gateway's clock, in milliseconds since 1970. Draws again each second. */
+export function useNow(): number {
+  useEverySecond();
+  return Date.now() + aheadMs;
 }
 
 export function recordTraffic({ payload }: TrafficEvent): void {
+  aheadMs = Date.parse(payload.at) - Date.now();
   const at = Date.parse(payload.at) / 1_000;
-  const seconds = latest === null ? 0 : at - latest;
-  latest = at;
-  const tunnels = payload.tunnels.map(({ name, ...bytes }) => rateOf(`tunnel ${name}`, seconds, bytes));
-  const changed = new Set(payload.devices.map(({ id }) => `device ${id}`));
-  for (const { id, ...bytes } of payload.devices) rateOf(`device ${id}`, seconds, bytes);
-  for (const key of rates.keys()) if (key.startsWith("device ") && !changed.has(key)) rates.set(key, NONE);
-  const rate = tunnels.reduce((sum, { rx, tx }) => ({ rx: sum.rx + rx, tx: sum.tx + tx }), NONE);
-  samples = [
-    ...samples.filter((each) => each.at > at - HISTORY_SECONDS),
-    { at, rate: seconds > 0 ? rate : null },
-  ];
-  for (const listener of [...listeners]) listener();
+  const isFirst = tunnels.size === 0;
+  const rate = payload.tunnels.reduce<Rate>((sum, row) => {
+    const { rx, tx } = meter(tunnels, row.name, { at, rx: row.rx_bytes, tx: row.tx_bytes }, Infinity);
+    return { rx: sum.rx + rx, tx: sum.tx + tx };
+  }, NONE);
+  for (const { id, rx_bytes: rx, tx_bytes: tx } of payload.devices)
+    meter(devices, id, { at, rx, tx }, COUNTED_SECONDS);
+  const recent = samples.filter((each) => each.at > at - HISTORY_SECONDS && each.at < at);
+  samples = [...recent, { at, rate: isFirst ? null : rate }];
+  draw();
 }
 
-/** After a loss: what was carried meanwhile is nobody's rate. */
+/** After a loss of the gateway: when what was carried meanwhile was carried is not known. */
 export function forgetRates(): void {
-  latest = null;
-  figures.clear();
-  rates.clear();
+  tunnels.clear();
+  devices.clear();
   const last = samples.at(-1);
-  if (last !== undefined && last.rate !== null) samples = [...samples, { at: last.at + 1, rate: null }];
-  for (const listener of [...listeners]) listener();
+  if (last?.rate != null) samples = [...samples, { at: last.at + 1, rate: null }];
+  draw();
 }
 
-/** A counter that is lower than before has begun again from zero, with a new tunnel or a restart. */
-function rateOf(key: string, seconds: number, now: { rx_bytes: number; tx_bytes: number }): Rate {
-  const last = figures.get(key);
-  figures.set(key, { rx: now.rx_bytes, tx: now.tx_bytes });
-  const isNew = last === undefined || seconds <= 0 || now.rx_bytes < last.rx || now.tx_bytes < last.tx;
-  const rate = isNew
-    ? NONE
-    : { rx: (now.rx_bytes - last.rx) / seconds, tx: (now.tx_bytes - last.tx) / seconds };
-  rates.set(key, rate);
+/**
+ * Notes figures and returns the rate since the last ones, which were read at most `longest` seconds ago. A counter that
+ * is lower than before has begun again from zero, with a new session or a restart.
+ */
+function meter(
+  meters: Map<string, Meter>,
+  key: string,
+  { at, rx, tx }: Omit<Meter, "rate">,
+  longest: number,
+): Rate {
+  const last = meters.get(key);
+  const seconds = Math.min(longest, at - (last?.at ?? at));
+  const isNew = last === undefined || seconds <= 0 || rx < last.rx || tx < last.tx;
+  const rate = isNew ? NONE : { rx: (rx - last.rx) / seconds, tx: (tx - last.tx) / seconds };
+  meters.set(key, { at, rx, tx, rate });
   return rate;
+}
+
+function draw(): void {
+  for (const listener of [...listeners]) listener();
 }
 
 function useEverySecond(): void {

@@ -6,6 +6,7 @@ import { useRoute } from "../route.ts";
 import { sentenceOf } from "../sentence.ts";
 import { type Connection, useStore } from "../store.ts";
 import { Icon, type IconName } from "./icon.tsx";
+import { Routes } from "./link.tsx";
 import { TONE_ICONS } from "./tone.ts";
 
 export interface View {
@@ -27,13 +28,15 @@ export function Shell({ views }: { views: readonly View[] }) {
     document.title = view === undefined ? "Portcullis" : `${view.title} · Portcullis`;
   }, [view]);
   return (
-    <div class="shell">
-      <Navigation views={views} current={view} />
-      <main ref={main} tabIndex={-1} class={connection.name === "lost" ? "old" : ""}>
-        <Notice connection={connection} />
-        {view !== undefined && <view.Content />}
-      </main>
-    </div>
+    <Routes.Provider value={views.map((each) => each.route)}>
+      <div class="shell">
+        <Navigation views={views} current={view} />
+        <main ref={main} tabIndex={-1} class={connection.name === "lost" ? "old" : ""}>
+          <Notice connection={connection} />
+          {view !== undefined && <view.Content />}
+        </main>
+      </div>
+    </Routes.Provider>
   );
 }
 

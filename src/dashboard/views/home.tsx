@@ -1,27 +1,34 @@
 import { knownOf, useAnswer } from "../answers.ts";
-import { Icon } from "../parts/icon.tsx";
-import { TONE_ICONS } from "../parts/tone.ts";
-import { sentenceOf } from "../sentence.ts";
+import type { Known } from "../sentence.ts";
 import { useStore } from "../store.ts";
+import { Alerts } from "./home/alerts.tsx";
+import { ByExit } from "./home/by-exit.tsx";
+import { Layers } from "./home/layers.tsx";
+import { MainTunnel } from "./home/main-tunnel.tsx";
+import { State } from "./home/state.tsx";
+import { TrafficNow } from "./home/traffic-now.tsx";
 
-/** Whether the home is protected. */
+/** Whether the home is protected, at a glance; then by what, and what happened. */
 export function Home() {
-  const connection = useStore((state) => state.connection);
-  const known = {
-    connection,
+  const tunnels = useAnswer("tunnels");
+  const devices = useAnswer("devices");
+  const checks = useAnswer("checks");
+  const events = useAnswer("events");
+  const known: Known = {
+    connection: useStore((state) => state.connection),
     status: knownOf(useAnswer("status")),
-    tunnels: knownOf(useAnswer("tunnels"))?.tunnels ?? null,
-    devices: knownOf(useAnswer("devices")),
-    checks: knownOf(useAnswer("checks")),
+    tunnels: knownOf(tunnels)?.tunnels ?? null,
+    devices: knownOf(devices),
+    checks: knownOf(checks),
   };
-  const { tone, word, text, why } = sentenceOf(known);
   return (
-    <section class={`state tone-${tone}`}>
-      <h1>
-        <Icon name={TONE_ICONS[tone]} /> {word}
-      </h1>
-      <p class="sentence">{text}</p>
-      {why !== null && <p class="why">{why}</p>}
-    </section>
+    <div class="home">
+      <State known={known} events={knownOf(events)} />
+      <TrafficNow />
+      <MainTunnel tunnels={tunnels} />
+      <Layers checks={checks} />
+      <ByExit devices={devices} tunnels={known.tunnels ?? []} />
+      <Alerts events={events} />
+    </div>
   );
 }
