@@ -1,7 +1,7 @@
 import type { Checks } from "../checks/schema.ts";
 import type { DeviceList } from "../devices/schema.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
-import { countOf, listOf, timeOf } from "./format.ts";
+import { countOf, listOf, sentenceFrom, timeOf } from "./format.ts";
 import type { Connection } from "./store.ts";
 
 /** What is known; null is not known yet. */
@@ -115,7 +115,7 @@ function unconnected(known: Known, { state, error }: Status): Sentence {
     others.length === 0
       ? "Nothing leaves"
       : `Only devices with an exit of their own leave, by ${listOf(others.map(placeOf))}`;
-  const why = error === null ? null : capital(error);
+  const why = error === null ? null : sentenceFrom(error);
   switch (state) {
     case "connecting":
       return {
@@ -168,9 +168,4 @@ function waiting({ name, devices, state }: TunnelRow): string {
   const who = devices === 0 ? "Its devices" : countOf(devices, "device");
   const are = devices === 1 ? "is" : "are";
   return `The tunnel ${name} is ${state}: ${who} ${are} blocked until it is connected.`;
-}
-
-function capital(text: string): string {
-  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
