@@ -206,16 +206,16 @@ export class KillSwitch {
 
   /** Each part as the kernel has it. */
   async inspection(fault: string | null): Promise<Inspection> {
-    return inspectionOf(await this.parted(), fault);
+    return inspectionOf(await this.readParts(), fault);
   }
 
   /** The same, by layers, and how many devices may leave outside the tunnel. */
   async layers(): Promise<Layers & { direct: number }> {
-    const found = await this.parted();
+    const found = await this.readParts();
     return { ...layersOf(found), direct: found.direct };
   }
 
-  private async parted(): Promise<FoundParts> {
+  private async readParts(): Promise<FoundParts> {
     if (!this.watched) this.changed();
     const [table, rules, sysctls] = await Promise.all([
       this.tableFound(),
