@@ -57,6 +57,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "providers/*",
   ],
   "http/swagger": [],
+  "http/dashboard": [],
   http: [
     "system/host.ts",
     "servers/schema.ts",
@@ -66,7 +67,32 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "journal",
     "checks/schema.ts",
     "http/swagger",
+    "http/dashboard",
   ],
+  // The page in the browser: of the rooms above it has only types.
+  dashboard: [
+    "tunnel/schema.ts",
+    "devices/schema.ts",
+    "journal",
+    "checks/schema.ts",
+    "http/event.ts",
+    "http/schema.ts",
+    "http/traffic.ts",
+    "servers/schema.ts",
+  ],
+  "dashboard/parts": ["dashboard"],
+  // The sections of one view.
+  "dashboard/views/home": [
+    "servers/schema.ts",
+    "tunnel/schema.ts",
+    "devices/schema.ts",
+    "journal",
+    "http/schema.ts",
+    "dashboard",
+    "dashboard/parts",
+  ],
+  "dashboard/views": ["dashboard", "dashboard/parts", "dashboard/views/home"],
+  "dashboard/main.tsx": ["dashboard", "dashboard/parts", "dashboard/views"],
   backup: [
     "system/host.ts",
     "killswitch/policy.ts",
@@ -92,6 +118,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "gateway.ts": [
     "system/host.ts",
+    "network/own.ts",
     "wireguard",
     "servers",
     "tunnel",
@@ -102,6 +129,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "http/gateway.ts",
     "http/event.ts",
     "http/event-bus.ts",
+    "http/schema.ts",
+    "http/traffic.ts",
   ],
   "ground.ts": [
     "system",
@@ -174,7 +203,7 @@ interface Import {
   from: string;
 }
 
-const FILES = [...new Glob("**/*.ts").scanSync(SRC)].toSorted();
+const FILES = [...new Glob("**/*.{ts,tsx}").scanSync(SRC)].toSorted();
 const TEXTS = new Map(
   await Promise.all(FILES.map(async (file) => [file, await Bun.file(join(SRC, file)).text()] as const)),
 );
@@ -297,15 +326,29 @@ test("the kill switch has one writer; what is loaded at boot is text from the sa
 
 test("relative imports name the file, with its ending", () => {
   expect(
-    IMPORTS.filter(({ from }) => from.startsWith(".") && !/\.(ts|css|html|js|gz|json)$/.test(from)),
+    IMPORTS.filter(({ from }) => from.startsWith(".") && !/\.(tsx?|css|html|js|gz|json)$/.test(from)),
   ).toEqual([]);
 });
 
-test("only system/ starts programs", () => {
+test("the page in the browser takes only types from the rest of the house", () => {
+  const statement = /^(?:import|export) (type )?[^;]*?from "(\.[^"]*)";$/gm;
+  const outer = [...TEXTS].flatMap(([file, text]) =>
+    [...text.matchAll(statement)]
+      .map(([, type, from = ""]) => ({ file, type, target: join(dirname(file), from) }))
+      .filter(({ target }) => file.startsWith("dashboard/") && !target.startsWith("dashboard/")),
+  );
+  expect(outer.filter(({ type }) => type === undefined)).toEqual([]);
+  expect(outer.length).toBeGreaterThan(5);
+});
+
+test("only system/ starts programs, and the macro that bundles the page while the binary is built", () => {
   const spawning = [...TEXTS].filter(([, text]) =>
     /\bBun\.(spawn|spawnSync|\$)|child_process|\{[^}]*\b(spawn|\$)\b[^}]*\} from "bun"/.test(text),
   );
-  expect([...new Set(spawning.map(([file]) => roomOf(file)))]).toEqual(["system"]);
+  const rooms = new Set(spawning.map(([file]) => roomOf(file)));
+  expect([...rooms].toSorted()).toEqual(["http/dashboard", "system"]);
+  const macro = INNER.filter(({ target }) => target === "http/dashboard/bundle.ts");
+  expect(macro.map(({ file }) => TEXTS.get(file)?.includes('with { type: "macro" }'))).toEqual([true]);
 });
 
 test("there is one TypeBox in the house", () => {

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import { isLinkLocal, parseAddress } from "../address.ts";
+import { dashboardRoutes } from "./dashboard.ts";
 import { docsRoutes } from "./docs.ts";
 import { answerTo } from "./errors.ts";
 import { EventSockets } from "./event-sockets.ts";
@@ -44,6 +45,7 @@ export function createApp(gateway: Gateway, options: Options) {
     })
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))
     .use(routesOf(shared, eventSockets))
+    .use(dashboardRoutes())
     .use(docsRoutes(shared, eventSockets));
   // Otherwise the first request would wait for it. `listen` would do it again.
   app.compile();

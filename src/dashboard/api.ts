@@ -1,0 +1,52 @@
+import { sentenceFrom } from "./format.ts";
+
+/** Why a request failed, as a sentence for people. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  constructor(
+    message: string,
+    /** The HTTP status; null if no answer came. */
+    readonly status: number | null,
+  ) {
+    super(message);
+  }
+}
+
+type Method = "POST" | "PUT" | "DELETE";
+
+const SECOND_MS = 1_000;
+
+/** Reads `/api/<path>`. */
+export async function read<T>(path: string): Promise<T> {
+  return (await answerOf(await request(path, {}, "The gateway does not answer."))) as T;
+}
+
+/**
+ * Changes something at `/api/<path>`; throws an `ApiError` with the gateway's own sentence. Parts of the path that are
+ * names need `encodeURIComponent`.
+ */
+export async function change<T = unknown>(method: Method, path: string, body?: unknown): Promise<T> {
+  const json = { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+  return (await answerOf(await request(path, { method, ...(body === undefined ? {} : json) }, UNKNOWN))) as T;
+}
+
+const UNKNOWN = "The gateway does not answer. Whether this was done will be seen when it is back.";
+
+/** A request over the limit was not carried out, so it is sent again: two pages of one machine share the limit. */
+async function request(path: string, init: RequestInit, silence: string): Promise<Response> {
+  for (;;) {
+    const response = await fetch(`/api/${path}`, { ...init, cache: "no-cache" }).catch(() => {
+      throw new ApiError(silence, null);
+    });
+    if (response.status !== 429) return response;
+    const seconds = Number(response.headers.get("Retry-After") ?? 1);
+    await new Promise((resolve) => setTimeout(resolve, seconds * SECOND_MS));
+  }
+}
+
+async function answerOf(response: Response): Promise<unknown> {
+  const answer: unknown = await response.json().catch(() => null);
+  if (response.ok && answer !== null) return answer;
+  const { error } = (answer ?? {}) as { error?: string };
+  throw new ApiError(sentenceFrom(error ?? `the gateway answered ${response.status}`), response.status);
+}

@@ -1,0 +1,72 @@
+/** Times, sizes and lists in the reader's locale. */
+
+const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const DATE_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const LIST = new Intl.ListFormat("en-GB", { type: "conjunction" });
+const NUMBER = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "always" });
+
+const UNITS: readonly (readonly [unit: "day" | "hour" | "minute" | "second", seconds: number])[] = [
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+  ["second", 1],
+];
+
+/** The time of day, if it is today; otherwise the date too. */
+export function timeOf(at: number | string): string {
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return (isToday ? TIME : DATE_TIME).format(date);
+}
+
+/** "14:05", of seconds since 1970. */
+export function clockOf(seconds: number): string {
+  return CLOCK.format(new Date(seconds * 1_000));
+}
+
+/** "3 minutes ago". A clock that is behind makes it "now". */
+export function agoOf(at: number | string, now: number): string {
+  const seconds = Math.max(0, Math.round((now - new Date(at).getTime()) / 1_000));
+  const [unit, size] = UNITS.find(([, each]) => seconds >= each) ?? ["second", 1];
+  return seconds === 0 ? "now" : RELATIVE.format(-Math.floor(seconds / size), unit);
+}
+
+/** "Laptop, TV, and Camera". */
+export function listOf(words: readonly string[]): string {
+  return LIST.format(words);
+}
+
+/** The gateway's errors have no full stop, and begin in lower case or with a name, which stays as it is. */
+export function sentenceFrom(text: string): string {
+  const begun = /^[a-z]+ /.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+}
+
+export function countOf(count: number, one: string, many = `${one}s`): string {
+  return `${NUMBER.format(count)} ${count === 1 ? one : many}`;
+}
+
+/** "12.3 MB". */
+export function bytesOf(bytes: number): string {
+  return scaled(bytes, ["B", "kB", "MB", "GB", "TB"]);
+}
+
+/** "12.3 Mbit/s", of bytes per second. */
+export function rateOf(bytes: number): string {
+  return bitRateOf(bitsOf(bytes));
+}
+
+export function bitRateOf(bits: number): string {
+  return scaled(bits, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]);
+}
+
+export function bitsOf(bytes: number): number {
+  return bytes * 8;
+}
+
+function scaled(value: number, units: readonly string[]): string {
+  const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(value, 1)) / 3));
+  return `${NUMBER.format(value / 1_000 ** step)} ${units[step]}`;
+}

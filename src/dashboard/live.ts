@@ -1,0 +1,76 @@
+import type { GatewayEvent } from "../http/event.ts";
+import { apply, refreshAll } from "./answers.ts";
+import { getState, setConnection } from "./store.ts";
+import { forgetRates, recordTraffic } from "./traffic.ts";
+
+/**
+ * The socket sends `traffic` every second. So long without a message, and the gateway counts as lost: a gateway
+ * without power or without its cable closes no connection.
+ */
+const SILENCE_MS = 2_900;
+const RETRY_MS = 1_000;
+const ANSWERS_WITHIN_MS = 2_000;
+
+/** When the last message came, in milliseconds since 1970; or when the page was opened. */
+let heard = Date.now();
+
+/** Listens to the gateway's events for as long as the page is open. */
+export function listen(): void {
+  const socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}/ws?traffic`);
+  let watch = setTimeout(() => end(), SILENCE_MS);
+  const end = () => {
+    clearTimeout(watch);
+    socket.onmessage = null;
+    socket.onclose = null;
+    socket.close();
+    lose();
+  };
+  socket.onclose = end;
+  socket.onmessage = ({ data }: MessageEvent<string>) => {
+    heard = Date.now();
+    const event = JSON.parse(data) as GatewayEvent;
+    clearTimeout(watch);
+    watch = setTimeout(end, SILENCE_MS);
+    if (event.type === "traffic") recordTraffic(event.payload);
+    else apply(event);
+    if (event.type === "status_change") void arrive(socket);
+  };
+}
+
+/** What is shown counts as live once all of it was read after the loss. */
+async function arrive(socket: WebSocket): Promise<void> {
+  if (getState().connection.name === "live") return;
+  await refreshAll();
+  if (socket.onmessage !== null) setConnection({ name: "live" });
+}
+
+function lose(): void {
+  if (getState().connection.name !== "lost") setConnection({ name: "lost", since: heard });
+  forgetRates();
+  void comeBack();
+}
+
+/** Waits until the gateway answers again, and listens again or, if its page is another one now, loads that. */
+async function comeBack(): Promise<void> {
+  for (;;) {
+    const html = await page();
+    if (html !== null && !isThisPage(html)) location.reload();
+    if (html !== null) return listen();
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+async function page(): Promise<string | null> {
+  try {
+    const response = await fetch("/", { cache: "no-cache", signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });
+    return response.ok ? await response.text() : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Names of scripts and styles have a hash of their content, so another version has other names. */
+function isThisPage(html: string): boolean {
+  const own = document.querySelectorAll<HTMLElement>("script[src], link[rel=stylesheet]");
+  return [...own].every((each) => html.includes(each.getAttribute("src") ?? each.getAttribute("href") ?? ""));
+}

@@ -1,0 +1,60 @@
+import type { ComponentChildren } from "preact";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { Icon } from "./icon.tsx";
+
+/** A modal dialog while it is drawn; Escape, the close button and a click beside it call `onClose`. */
+export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  // Before anything else can be clicked.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
+  const onBackdrop = (event: MouseEvent) => {
+    if (event.target === dialog.current) props.onClose();
+  };
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape does the same
+    <dialog ref={dialog} class="dialog" aria-labelledby={id} onClose={props.onClose} onClick={onBackdrop}>
+      <div class="dialog-content">
+        <header class="dialog-head">
+          <h2 id={id}>{props.title}</h2>
+          <button type="button" class="button plain" aria-label="Close" onClick={props.onClose}>
+            <Icon name="close" />
+          </button>
+        </header>
+        {props.children}
+      </div>
+    </dialog>
+  );
+}
+
+/** What is asked before something that cannot simply be undone: what will happen, and to whom. */
+export interface Question {
+  /** As a question: "Remove the tunnel tv?" */
+  title: string;
+  text: ComponentChildren;
+  /** What the button that does it says, such as "Remove". */
+  confirm: string;
+}
+
+/** Asks; the safe answer has the focus. */
+export function Confirmation(props: Question & { onConfirm: () => void; onClose: () => void }) {
+  const safe = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => safe.current?.focus(), []);
+  const confirm = () => {
+    props.onClose();
+    props.onConfirm();
+  };
+  return (
+    <Dialog title={props.title} onClose={props.onClose}>
+      <p>{props.text}</p>
+      <div class="dialog-buttons">
+        <button ref={safe} type="button" class="button" onClick={props.onClose}>
+          Cancel
+        </button>
+        <button type="button" class="button danger" onClick={confirm}>
+          {props.confirm}
+        </button>
+      </div>
+    </Dialog>
+  );
+}

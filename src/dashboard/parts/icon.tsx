@@ -1,0 +1,33 @@
+/** The strokes of each icon, in a square of 24 by 24; a view that needs another one adds it here. */
+const PATHS = {
+  gate: "M4 21V10a8 8 0 0 1 16 0v11M8 4v17M12 2v19M16 4v17M4 11h16M4 16h16",
+  home: "M4 11l8-7 8 7M6 10v10h12V10M10 20v-6h4v6",
+  shield: "M12 3l8 3v6c0 5-3.5 8-8 9-4.5-1-8-4-8-9V6zM8.5 12l2.5 2.5 4.5-5",
+  blocked: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M6 6l12 12",
+  warning: "M12 4l9 16H3zM12 10v4M12 17v.5",
+  wait: "M12 3a9 9 0 1 1-9 9",
+  unknown: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M9.5 9.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .9-1 1.7M12 16.5v.5",
+  good: "M5 12.5l4.5 4.5L19 7",
+  bad: "M6 6l12 12M18 6L6 18",
+  close: "M6 6l12 12M18 6L6 18",
+  server: "M4 5h16v6H4zM4 13h16v6H4zM7.5 8h.1M7.5 16h.1",
+  device: "M4 5h16v11H4zM2 19h20",
+  tunnel: "M3 20V13a9 9 0 0 1 18 0v7M8 20v-7a4 4 0 0 1 8 0v7",
+  check: "M9 5h10M9 12h10M9 19h10M4 5l1 1 1.5-2M4 12l1 1 1.5-2M4 19l1 1 1.5-2",
+  log: "M5 3h14v18H5zM8.5 8h7M8.5 12h7M8.5 16h4",
+  down: "M12 4v15M6 13l6 6 6-6",
+  up: "M12 20V5M6 11l6-6 6 6",
+  search: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13M15.5 15.5L21 21",
+  star: "M12 4l2.5 5.2 5.7.8-4.1 4 1 5.7-5.1-2.7-5.1 2.7 1-5.7-4.1-4 5.7-.8z",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+/** Hidden from screen readers: an icon never stands without a word. */
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg class={`icon icon-${name}`} viewBox="0 0 24 24" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}

@@ -1,0 +1,15 @@
+import { type ComponentChildren, createContext } from "preact";
+import { useContext } from "preact/hooks";
+
+/** The addresses of the views that exist. */
+export const Routes = createContext<readonly string[]>([]);
+
+/** A link to a view; nothing if there is no such view. */
+export function ViewLink(props: { to: string; class?: string; children: ComponentChildren }) {
+  if (!useContext(Routes).includes(props.to)) return null;
+  return (
+    <a href={`#/${props.to}`} class={props.class}>
+      {props.children}
+    </a>
+  );
+}

@@ -1,0 +1,17 @@
+import type { Loaded } from "../store.ts";
+import { Icon } from "./icon.tsx";
+
+/** Stands for an answer that is not there: still awaited, or why it could not be had. */
+export function Pending({ of: answer }: { of: Exclude<Loaded<unknown>, { state: "ready" }> }) {
+  if (answer.state === "loading")
+    return (
+      <p class="pending" role="status">
+        <Icon name="wait" /> Asking the gateway…
+      </p>
+    );
+  return (
+    <p class="pending outcome failed" role="alert">
+      <Icon name="warning" /> {answer.error}
+    </p>
+  );
+}

@@ -1,0 +1,11 @@
+import type { Tone } from "../sentence.ts";
+import type { IconName } from "./icon.tsx";
+
+export const TONE_ICONS: Readonly<Record<Tone, IconName>> = {
+  protected: "shield",
+  blocked: "blocked",
+  partly: "warning",
+  exposed: "warning",
+  working: "wait",
+  unknown: "unknown",
+};

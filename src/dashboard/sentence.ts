@@ -1,0 +1,202 @@
+import type { DeviceList } from "../devices/schema.ts";
+import type { KillSwitchLayers, Network } from "../http/schema.ts";
+import type { Status, TunnelRow } from "../tunnel/schema.ts";
+import type { Connection } from "./connection.ts";
+import { countOf, listOf, sentenceFrom, timeOf } from "./format.ts";
+
+/** What is known; null is not known yet. */
+export interface Known {
+  connection: Connection;
+  status: Status | null;
+  tunnels: readonly TunnelRow[] | null;
+  devices: DeviceList | null;
+  killswitch: KillSwitchLayers | null;
+  network: Network | null;
+}
+
+export type Tone = "protected" | "partly" | "blocked" | "exposed" | "working" | "unknown";
+
+/** The one thing that helps. */
+export type Help = "connect" | "cancel" | "killswitch";
+
+/** The state of the home: a word, a sentence, why it is so, and what helps. */
+export interface Sentence {
+  tone: Tone;
+  word: string;
+  text: string;
+  why: string | null;
+  help: Help | null;
+}
+
+export function sentenceOf(known: Known): Sentence {
+  const { connection, status } = known;
+  if (connection.name === "lost")
+    return {
+      tone: "unknown",
+      word: "No answer",
+      text: `The gateway has not answered since ${timeOf(connection.since)}.`,
+      why: "Check that it has power and that its cables are plugged in. The kill switch stays in place even if the gateway’s service has stopped.",
+      help: null,
+    };
+  if (status === null)
+    return {
+      tone: "unknown",
+      word: "Asking",
+      text: "Waiting for the gateway’s answer…",
+      why: null,
+      help: null,
+    };
+  const broken = brokenLayers(known);
+  if (broken.length > 0 || known.killswitch?.wanted === false) return unprotected(known, broken);
+  const used = usedTunnels(known);
+  if (used === null) return status.connected ? leaving([], known, status) : unconnected(known, status);
+  if (used.length === 0) return ALL_BLOCKED;
+  const isMainUsed = used.some(({ name }) => name === "main");
+  if (isMainUsed && !status.connected) return unconnected(known, status);
+  return used.some(isUp) ? leaving(used, known, status) : silent(used);
+}
+
+/** The layers that do not block by themselves. */
+function brokenLayers({ status, killswitch }: Known): readonly string[] {
+  if (killswitch !== null) return killswitch.layers.filter(({ holds }) => !holds).map(({ name }) => name);
+  return status?.killswitch_active === false ? ["firewall", "routing"] : [];
+}
+
+/** At least one of the two layers is not in place. */
+function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence {
+  const isOff = killswitch?.wanted === false;
+  if (broken.length === 1 && !isOff)
+    return {
+      tone: "partly",
+      word: "Weakened",
+      text: `One of the kill switch’s two layers, the ${broken[0]}, is not in place. The other one still blocks what would leave outside a tunnel.`,
+      why: killswitch?.error == null ? REPAIRED : sentenceFrom(killswitch.error),
+      help: null,
+    };
+  return {
+    tone: "exposed",
+    word: "Exposed",
+    text: isOff
+      ? "The kill switch is off, as the operator has chosen: traffic may leave outside the tunnel."
+      : "The kill switch is not in place: traffic may leave outside the tunnel.",
+    why: isOff ? null : REPAIRED,
+    help: isOff ? "killswitch" : null,
+  };
+}
+
+const REPAIRED = "The gateway repairs it by itself. If it stays so, another program undoes each repair.";
+
+/** What leaves, leaves by a tunnel; `used` are those that are an exit, if that is known. */
+function leaving(used: readonly TunnelRow[], { devices, killswitch }: Known, status: Status): Sentence {
+  const places = used.filter(isUp).map(placeOf);
+  const place = places.length === 0 ? status.location || status.server : placesOf(places);
+  const down = used.filter((row) => !isUp(row));
+  const why = down.length === 0 ? null : down.map(waiting).join(" ");
+  const direct = killswitch?.direct_devices ?? status.direct_devices;
+  if (direct > 0)
+    return {
+      tone: "partly",
+      word: "Protected, with exceptions",
+      text: `${countOf(direct, "device leaves", "devices leave")} outside the tunnels, as the operator allows. Everything else leaves by ${place}.`,
+      why,
+      help: null,
+    };
+  const exits = [devices?.default_exit, ...(devices?.devices ?? []).map(({ exit }) => exit)];
+  const what = exits.includes("blocked") ? "Everything that is not blocked" : "Everything at home";
+  return { tone: "protected", word: "Protected", text: `${what} leaves by ${place}.`, why, help: null };
+}
+
+const ALL_BLOCKED: Sentence = {
+  tone: "blocked",
+  word: "Blocked",
+  text: "Nothing leaves: the exit of every device is “blocked”.",
+  why: null,
+  help: null,
+};
+
+/** The exits are other tunnels than main, and none of them is up. */
+function silent(used: readonly TunnelRow[]): Sentence {
+  return {
+    tone: "blocked",
+    word: "Blocked",
+    text: "Nothing leaves.",
+    why: used.map(waiting).join(" "),
+    help: null,
+  };
+}
+
+/** The tunnel main is not up, and the kill switch is in place. */
+function unconnected(known: Known, { state, error }: Status): Sentence {
+  const main = known.tunnels?.find(({ name }) => name === "main");
+  const target = main?.wanted ?? "the server";
+  const others = (usedTunnels(known) ?? []).filter((row) => row.name !== "main" && isUp(row));
+  const rest =
+    others.length === 0
+      ? "Nothing leaves"
+      : `Only devices with an exit of their own leave, by ${placesOf(others.map(placeOf))}`;
+  const offline =
+    known.network?.online === false ? "The uplink is down: look at its cable and at the home router." : null;
+  const why = offline ?? (error === null ? null : sentenceFrom(error));
+  switch (state) {
+    case "connecting":
+      return {
+        tone: "working",
+        word: "Connecting",
+        text: `Connecting to ${target}. Nothing leaves outside a tunnel meanwhile.`,
+        why,
+        help: "cancel",
+      };
+    case "reconnecting":
+      return {
+        tone: "blocked",
+        word: "Blocked",
+        text: `${rest}: ${target} does not answer. The gateway keeps trying.`,
+        why,
+        help: "connect",
+      };
+    case "failed":
+      return {
+        tone: "blocked",
+        word: "Blocked",
+        text: `${rest}: the tunnel to ${target} could not be made.`,
+        why,
+        help: "connect",
+      };
+    case "connected":
+    case "disconnected":
+      return {
+        tone: "blocked",
+        word: "Blocked",
+        text: others.length === 0 ? "Nothing leaves: there is no tunnel." : `${rest}.`,
+        why,
+        help: "connect",
+      };
+  }
+}
+
+/** The tunnels that are the exit of a device, or of new devices; null if it is not known. */
+function usedTunnels({ tunnels, devices }: Known): readonly TunnelRow[] | null {
+  if (tunnels === null || devices === null) return null;
+  const exits = new Set([devices.default_exit, ...devices.devices.map(({ exit }) => exit)]);
+  return tunnels.filter(({ name }) => exits.has(name));
+}
+
+function isUp({ state }: TunnelRow): boolean {
+  return state === "connected";
+}
+
+/** One place in full; of several only the cities, because a place has a comma of its own. */
+function placesOf(places: readonly string[]): string {
+  const different = [...new Set(places)];
+  return different.length < 2 ? listOf(different) : listOf(different.map((each) => each.replace(/,.*/, "")));
+}
+
+export function placeOf({ location, server, wanted, name }: TunnelRow): string {
+  return location || server || wanted || name;
+}
+
+function waiting({ name, devices, state }: TunnelRow): string {
+  const who = devices === 0 ? "Its devices" : countOf(devices, "device");
+  const are = devices === 1 ? "is" : "are";
+  return `The tunnel ${name} is ${state}: ${who} ${are} blocked until it is connected.`;
+}

@@ -1,0 +1,48 @@
+import type { JournalEntry, JournalPage } from "../../../journal/schema.ts";
+import { timeOf } from "../../format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { ViewLink } from "../../parts/link.tsx";
+import { Pending } from "../../parts/pending.tsx";
+import type { Loaded } from "../../store.ts";
+
+const SHOWN = 5;
+
+/** The codes that say that something works again. */
+const GOOD = /(_(restored|gone|uncontested)|^state_saved)$/;
+
+type Alert = Extract<JournalEntry, { type: "security_alert" }>;
+
+/** What endangered the protection lately. */
+export function Alerts({ events }: { events: Loaded<JournalPage> }) {
+  return (
+    <section class="card">
+      <h2>Latest alerts</h2>
+      {events.state === "ready" ? <Rows page={events.value} /> : <Pending of={events} />}
+      <ViewLink to="log">All events</ViewLink>
+    </section>
+  );
+}
+
+function Rows({ page }: { page: JournalPage }) {
+  const alerts = page.events.filter((each): each is Alert => each.type === "security_alert");
+  if (alerts.length === 0)
+    return <p class="quiet">{page.more ? "None among the latest 100 events." : "None so far."}</p>;
+  return (
+    <ul class="rows">
+      {alerts
+        .slice(-SHOWN)
+        .toReversed()
+        .map(({ id, at, code, message }) => (
+          <li key={id} class={`row tone-${GOOD.test(code) ? "protected" : "partly"}`}>
+            <Icon name={GOOD.test(code) ? "good" : "warning"} />
+            <div>
+              <p>{message}</p>
+              <p class="quiet small">
+                <time dateTime={at}>{timeOf(at)}</time>
+              </p>
+            </div>
+          </li>
+        ))}
+    </ul>
+  );
+}

@@ -1,0 +1,58 @@
+import type { KillSwitchLayers } from "../../../http/schema.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { ViewLink } from "../../parts/link.tsx";
+import { Pending } from "../../parts/pending.tsx";
+import type { Loaded } from "../../store.ts";
+
+type Layer = KillSwitchLayers["layers"][number];
+
+/** The two layers of the kill switch, as the kernel has them. */
+export function Layers({ killswitch }: { killswitch: Loaded<KillSwitchLayers> }) {
+  return (
+    <section class="card">
+      <h2>Kill switch</h2>
+      {killswitch.state === "ready" ? <Found found={killswitch.value} /> : <Pending of={killswitch} />}
+      <ViewLink to="checks">All checks</ViewLink>
+    </section>
+  );
+}
+
+function Found({ found }: { found: KillSwitchLayers }) {
+  return (
+    <>
+      <ul class="rows">
+        {found.layers.map((layer) => (
+          <Row key={layer.name} layer={layer} />
+        ))}
+      </ul>
+      <p class="quiet small">Each of them alone blocks everything outside a tunnel.</p>
+    </>
+  );
+}
+
+function Row({ layer: { name, holds, parts } }: { layer: Layer }) {
+  const { title, promise } = TEXTS[name];
+  return (
+    <li class={`row tone-${holds ? "protected" : "exposed"}`}>
+      <Icon name={holds ? "good" : "bad"} />
+      <div>
+        <strong>
+          {title}: {holds ? "in place" : "not in place"}
+        </strong>
+        {holds && <p class="quiet">{promise}</p>}
+        {parts
+          .filter((part) => !part.holds)
+          .map((part) => (
+            <p key={part.name}>
+              {part.name}: {part.found}
+            </p>
+          ))}
+      </div>
+    </li>
+  );
+}
+
+const TEXTS: Readonly<Record<Layer["name"], { title: string; promise: string }>> = {
+  firewall: { title: "Firewall", promise: "The kernel refuses what would leave outside a tunnel." },
+  routing: { title: "Routing", promise: "The kernel has no route that leads outside a tunnel." },
+};

@@ -1,0 +1,61 @@
+import { useEffect } from "preact/hooks";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
+import { connectedSince, refresh } from "../../answers.ts";
+import { agoOf, bytesOf, timeOf } from "../../format.ts";
+import { Pending } from "../../parts/pending.tsx";
+import type { Answers, Loaded } from "../../store.ts";
+import { useCarried, useNow } from "../../traffic.ts";
+
+/** WireGuard renews a session in use after two minutes, which no event announces. */
+const RENEWED_AFTER_MS = 125_000;
+const READ_AGAIN_MS = 15_000;
+
+/** Where the tunnel `main` leads, and since when. */
+export function MainTunnel({ tunnels }: { tunnels: Loaded<Answers["tunnels"]> }) {
+  const main =
+    tunnels.state === "ready" ? tunnels.value.tunnels.find(({ name }) => name === "main") : undefined;
+  return (
+    <section class="card">
+      <h2>Tunnel</h2>
+      {tunnels.state !== "ready" && <Pending of={tunnels} />}
+      {main?.state === "connected" && <Facts row={main} />}
+      {main !== undefined && main.state !== "connected" && (
+        <p class="quiet">{main.wanted === null ? "Not connected." : `Not connected to ${main.wanted}.`}</p>
+      )}
+    </section>
+  );
+}
+
+function Facts({ row }: { row: TunnelRow }) {
+  const now = useNow();
+  const carried = useCarried(row.name) ?? { rx: row.rx_bytes, tx: row.tx_bytes };
+  useRenewal(row.latest_handshake, now);
+  const facts: [term: string, value: string][] = [
+    ["Server", row.server],
+    ["Place", row.location || "not known"],
+    ["Address", row.ip || "IPv6, or not known"],
+    ["Connected since", timeOf(connectedSince(row))],
+    ["Last handshake", row.latest_handshake === null ? "none yet" : agoOf(row.latest_handshake, now)],
+    ["Received", bytesOf(carried.rx)],
+    ["Sent", bytesOf(carried.tx)],
+  ];
+  return (
+    <dl class="facts">
+      {facts.map(([term, value]) => (
+        <div key={term}>
+          <dt>{term}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Reads the handshake again when there must be a newer one: once in two minutes, while the page is looked at. */
+function useRenewal(handshake: string | null, now: number): void {
+  const isDue = handshake !== null && now - Date.parse(handshake) > RENEWED_AFTER_MS;
+  const turn = isDue && document.visibilityState === "visible" ? Math.floor(now / READ_AGAIN_MS) : 0;
+  useEffect(() => {
+    if (turn > 0) void refresh("tunnels");
+  }, [turn]);
+}

@@ -1,0 +1,146 @@
+import type { JournalPage } from "../../../journal/schema.ts";
+import type { FavouriteList } from "../../../servers/schema.ts";
+import { type Action, useAction } from "../../action.ts";
+import { change } from "../../api.ts";
+import { countOf } from "../../format.ts";
+import { Button, Outcome } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { ViewLink } from "../../parts/link.tsx";
+import { TONE_ICONS } from "../../parts/tone.ts";
+import { type Known, type Sentence, sentenceOf } from "../../sentence.ts";
+
+type Recent = FavouriteList["recent"];
+
+interface StateProps {
+  known: Known;
+  events: JournalPage | null;
+  /** The servers that `main` was connected to, the latest first. */
+  recent: Recent;
+}
+
+/** One sentence that says whether the home is protected, why, and what helps. */
+export function State({ known, events, recent }: StateProps) {
+  const sentence = sentenceOf(known);
+  const { tone, word, text, why } = sentence;
+  const action = useAction();
+  const isRepeated = why !== null && action.outcome?.text === why;
+  return (
+    <section class={`state tone-${tone}`}>
+      <h1>
+        <Icon name={TONE_ICONS[tone]} /> {word}
+      </h1>
+      <p class="sentence" role="status">
+        {text}
+      </p>
+      {why !== null && !isRepeated && <p class="why">{why}</p>}
+      <div class="state-buttons">
+        <Helping known={known} sentence={sentence} target={targetOf(known, events, recent)} action={action} />
+      </div>
+      <Outcome of={action} />
+    </section>
+  );
+}
+
+interface HelpingProps {
+  known: Known;
+  sentence: Sentence;
+  target: Target | null;
+  action: Action;
+}
+
+/** The one button that helps, and what else can be done about the tunnel `main`. */
+function Helping({ known, sentence: { help }, target, action }: HelpingProps) {
+  switch (help) {
+    case "connect":
+      return (
+        <>
+          {target !== null && (
+            <Button
+              action={action}
+              kind="primary"
+              doing={`Connecting to ${target.shown}…`}
+              work={target.connect}
+            >
+              {target.isAgain ? "Try again" : `Connect to ${target.shown}`}
+            </Button>
+          )}
+          <ViewLink to="servers" class={`button ${target === null ? "primary" : ""}`}>
+            Choose a server
+          </ViewLink>
+          {known.status?.state === "reconnecting" && <Disconnect known={known} action={action} />}
+        </>
+      );
+    case "cancel":
+      return (
+        <Button action={action} doing="Stopping…" work={disconnect}>
+          Stop
+        </Button>
+      );
+    case "killswitch":
+      return (
+        <p>
+          Turn it on, on the gateway: <code>sudo portcullis killswitch on</code>
+        </p>
+      );
+    case null:
+      return known.status?.connected === true && known.connection.name !== "lost" ? (
+        <>
+          <Disconnect known={known} action={action} />
+          <ViewLink to="servers" class="button">
+            Another server
+          </ViewLink>
+        </>
+      ) : null;
+  }
+}
+
+function Disconnect({ known, action }: Pick<HelpingProps, "known" | "action">) {
+  const main = known.tunnels?.find(({ name }) => name === "main");
+  const who = main === undefined ? "Its devices" : countOf(main.devices, "device");
+  const blocked = `${who} at home will have no internet until you connect again: the kill switch blocks what would leave outside a tunnel.`;
+  const open = `The kill switch is off: ${who} at home will then leave outside the tunnel, without protection.`;
+  const text = known.status?.killswitch_active === false ? open : blocked;
+  return (
+    <Button
+      action={action}
+      doing="Disconnecting…"
+      work={disconnect}
+      ask={{ title: "Disconnect?", text, confirm: "Disconnect" }}
+    >
+      Disconnect
+    </Button>
+  );
+}
+
+/** The state says what happened; a connect that this interrupts is no error. */
+const disconnect = async () => void (await change("POST", "disconnect"));
+
+interface Target {
+  shown: string;
+  /** Whether it is where the tunnel should lead already. */
+  isAgain: boolean;
+  connect: () => Promise<void>;
+}
+
+/** Where the tunnel `main` should lead, or led last; null if it never led anywhere. */
+function targetOf({ tunnels }: Known, events: JournalPage | null, [latest]: Recent): Target | null {
+  const main = tunnels?.find(({ name }) => name === "main");
+  const isAgain = main?.wanted != null;
+  const server = main?.wanted ?? latest?.server;
+  const provider = isAgain ? main.provider : latest?.provider;
+  if (server === undefined) return null;
+  const body = { server, ...(provider != null && { provider }) };
+  return {
+    shown: placeOf(server, events),
+    isAgain,
+    connect: async () => void (await change("PUT", "tunnels/main", body)),
+  };
+}
+
+/** A server's place, if the gateway has been connected to it lately; otherwise its name. */
+function placeOf(server: string, events: JournalPage | null): string {
+  const known = (events?.events ?? []).findLast(
+    (each) => each.type === "tunnel_state" && each.server === server,
+  );
+  return (known?.type === "tunnel_state" && known.location) || server;
+}

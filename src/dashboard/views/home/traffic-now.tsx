@@ -1,0 +1,26 @@
+import { rateOf } from "../../format.ts";
+import { Graph } from "../../parts/graph.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { useTraffic } from "../../traffic.ts";
+
+/** What all tunnels carry together, now and in the last ten minutes. */
+export function TrafficNow() {
+  const samples = useTraffic();
+  const rate = samples.at(-1)?.rate ?? null;
+  const received = rate === null ? "…" : rateOf(rate.rx);
+  const sent = rate === null ? "…" : rateOf(rate.tx);
+  return (
+    <section class="card traffic">
+      <h2>Traffic of the last ten minutes</h2>
+      <p class="rates">
+        <span class="received">
+          <Icon name="down" /> {received} <span class="quiet">received</span>
+        </span>
+        <span class="sent">
+          <Icon name="up" /> {sent} <span class="quiet">sent</span>
+        </span>
+      </p>
+      <Graph samples={samples} label="Graph of the rates while this page was open" />
+    </section>
+  );
+}

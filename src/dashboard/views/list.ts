@@ -1,0 +1,36 @@
+import type { View } from "../parts/shell.tsx";
+import { Home } from "./home.tsx";
+
+/**
+ * The views in the order of the navigation. A view that is not here does not exist, and nothing may link to it.
+ *
+ * A view is a component in a file of its own, with a style sheet of the same name that `styles/all.css` imports. Its
+ * first heading is an `h1`, its parts are `section`s of the class `card` with an `h2`. Colours and spaces are those of
+ * `styles/tokens.css`.
+ *
+ * It reads what it shows with `useAnswer` (see `answers.ts`), which also keeps it fresh; `loading` and `failed` need a
+ * sentence of their own:
+ *
+ *     const devices = useAnswer("devices");
+ *     if (devices.state !== "ready") return <Pending of={devices} />;
+ *
+ * An interface that is not in `Answers` (`store.ts`) is added there, and to `STALE_AFTER` if events change it. Rates
+ * come from `useDeviceRate`, `useTunnelRate` and `useTraffic`, the gateway's time from `useNow` (`traffic.ts`).
+ *
+ * It changes something only by a `Button` (`parts/button.tsx`), which shows progress at once and the outcome in place.
+ * What cannot simply be undone gets an `ask`, which says what will happen and to whom:
+ *
+ *     <Button
+ *       doing="Removing…"
+ *       work={() => change("DELETE", `tunnels/${encodeURIComponent(name)}`)}
+ *       ask={{ title: "Remove the tunnel tv?", text: "No device uses it.", confirm: "Remove" }}
+ *     >
+ *       Remove
+ *     </Button>
+ *
+ * What was changed is not put into the store by hand: the gateway's event brings it, so the page shows what happened
+ * and not what was clicked. Answers that no event announces are read again with `refresh`. Controls other than buttons
+ * use `useAction` and `Outcome` in the same way; several controls that share an action show only the outcome of the
+ * last one.
+ */
+export const VIEWS: readonly View[] = [{ route: "", title: "Home", icon: "home", Content: Home }];

@@ -1,0 +1,86 @@
+import { Elysia } from "elysia";
+import { NOT_FOUND } from "./errors.ts";
+import { isKnown } from "./etag.ts";
+
+/** `/`, the dashboard, and its files below `/dashboard/`, whose names have a hash of their content. */
+export function dashboardRoutes() {
+  const files = once(load);
+  return new Elysia()
+    .get("/", async ({ request }) => answerWith((await files()).get(PAGE), "no-cache", request), {
+      detail: { hide: true },
+    })
+    .get(
+      "/dashboard/:name",
+      async ({ request, params: { name } }) => answerWith((await files()).get(name), FOR_EVER, request),
+      { detail: { hide: true } },
+    );
+}
+
+const PAGE = "index.html";
+const FOR_EVER = "public, max-age=31536000, immutable";
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+};
+
+/** Allows only the gateway's own files and answers, and its WebSocket. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+interface File {
+  type: string;
+  gzip: Uint8Array<ArrayBuffer>;
+  tag: string;
+}
+
+/** At the first request for the page, because a gateway may run for months without one. */
+async function load(): Promise<ReadonlyMap<string, File>> {
+  const { FILES } = await import("./dashboard/files.ts");
+  return new Map(
+    Object.entries(FILES).map(([name, text]) => {
+      const gzip = Uint8Array.fromBase64(text);
+      const type = TYPES[name.replace(/.*\./, "")] ?? "application/octet-stream";
+      return [name, { type, gzip, tag: `"${Bun.hash(gzip).toString(16)}"` }];
+    }),
+  );
+}
+
+function answerWith(file: File | undefined, caching: string, request: Request): Response {
+  if (file === undefined) throw NOT_FOUND;
+  const headers = {
+    "Content-Type": file.type,
+    "Content-Security-Policy": POLICY,
+    "Cache-Control": caching,
+    // Weak, because it is the same for both encodings (RFC 9110, section 8.8.3).
+    ETag: `W/${file.tag}`,
+    Vary: "Accept-Encoding",
+  };
+  if (isKnown(file.tag, request)) return new Response(null, { status: 304, headers });
+  if (!takesGzip(request)) return new Response(Bun.gunzipSync(file.gzip), { headers });
+  return new Response(file.gzip, { headers: { ...headers, "Content-Encoding": "gzip" } });
+}
+
+/** RFC 9110, section 12.5.3. `*` counts as no: everyone understands what is not encoded. */
+function takesGzip(request: Request): boolean {
+  const offers = (request.headers.get("accept-encoding") ?? "").split(",").map((each) => each.trim());
+  return offers.some((each) => /^(x-)?gzip(;q=(?!0(\.0*)?$).*)?$/i.test(each.replaceAll(" ", "")));
+}
+
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let begun: Promise<T> | null = null;
+  return () => {
+    begun ??= work();
+    return begun;
+  };
+}

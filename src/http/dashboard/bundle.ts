@@ -1,0 +1,34 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** The whole page is to be usable on a slow link of a phone within a second. */
+const MOST_BYTES = 150_000;
+
+/**
+ * The files of the dashboard by name, compressed by gzip and in base64. A macro: it runs when `files.ts` is built into
+ * the binary, or loaded from source. `Bun.build` would wait for ever inside a macro.
+ */
+export function bundle(): Record<string, string> {
+  const folder = mkdtempSync(join(tmpdir(), "portcullis-page-"));
+  try {
+    build(folder);
+    const files = readdirSync(folder).map(
+      (name) => [name, Bun.gzipSync(readFileSync(join(folder, name)), { level: 9 })] as const,
+    );
+    const size = files.reduce((sum, [, { length }]) => sum + length, 0);
+    if (size > MOST_BYTES) throw new Error(`the dashboard has ${size} bytes; ${MOST_BYTES} is the most`);
+    return Object.fromEntries(files.map(([name, bytes]) => [name, Buffer.from(bytes).toString("base64")]));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function build(folder: string): void {
+  const page = join(import.meta.dir, "../../dashboard/index.html");
+  const { success, stderr } = Bun.spawnSync([
+    ...[process.execPath, "build", page, "--outdir", folder, "--public-path", "/dashboard/"],
+    ...["--target", "browser", "--minify", "--define", 'process.env.NODE_ENV="production"'],
+  ]);
+  if (!success) throw new Error(`the dashboard cannot be built: ${stderr}`);
+}

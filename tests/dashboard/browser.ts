@@ -1,0 +1,147 @@
+import axe from "axe-core";
+import puppeteer, { type Browser as Chromium, type Page } from "puppeteer-core";
+import { until } from "../lab/until.ts";
+
+/** What the page is looked at with. */
+export interface Look {
+  width: 360 | 1400;
+  scheme: "light" | "dark";
+}
+
+export const LOOKS: readonly Look[] = ([360, 1400] as const).flatMap((width) =>
+  (["light", "dark"] as const).map((scheme) => ({ width, scheme })),
+);
+
+/** A phone's and a desk's. */
+const HEIGHTS = { 360: 780, 1400: 900 };
+/** A browser takes a second to start; a busy machine takes many times that. */
+const ANSWERS_WITHIN_MS = 120_000;
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+
+/** A real browser, without a screen, on a computer of the sandbox. */
+export class Browser {
+  private constructor(private readonly chromium: Chromium) {}
+
+  static async start(namespace: string): Promise<Browser> {
+    const program = ["netns", "exec", namespace, "chromium-headless-shell"];
+    const flags = await puppeteer.defaultArgs({ headless: "shell", args: ["--no-sandbox"] });
+    const chromium = await puppeteer.launch({
+      executablePath: Bun.which("ip") ?? "ip",
+      args: [...program, ...flags],
+      ignoreDefaultArgs: true,
+      // A port could not be reached from outside the namespace.
+      pipe: true,
+      timeout: ANSWERS_WITHIN_MS,
+      protocolTimeout: ANSWERS_WITHIN_MS,
+    });
+    return new Browser(chromium);
+  }
+
+  /**
+   * Opens the page as another person would: with a cache and a storage of its own. `before` is a script that runs before
+   * the page's.
+   */
+  async open(url: string, look: Look = { width: 1400, scheme: "light" }, before = ""): Promise<Tab> {
+    const context = await this.chromium.createBrowserContext();
+    const tab = await Tab.of(await context.newPage());
+    await tab.wear(look);
+    await tab.page.evaluateOnNewDocument(before);
+    await tab.page.goto(url);
+    return tab;
+  }
+
+  close(): Promise<void> {
+    return this.chromium.close();
+  }
+}
+
+/** A page in a browser. Expressions run in the page, and are texts, because its types are not those of a test. */
+export class Tab {
+  /** What it has asked for, WebSockets included. */
+  readonly urls: string[] = [];
+  /** Errors and warnings of the console, violations of its security policy included. */
+  readonly complaints: string[] = [];
+
+  private constructor(readonly page: Page) {}
+
+  static async of(page: Page): Promise<Tab> {
+    const tab = new Tab(page);
+    page.on("request", (request) => void tab.urls.push(request.url()));
+    page.on("console", (message) => {
+      if (["error", "warn"].includes(message.type())) tab.complaints.push(message.text());
+    });
+    page.on("pageerror", (error) => void tab.complaints.push(String(error)));
+    const session = await page.createCDPSession();
+    session.on("Network.webSocketCreated", ({ url }) => void tab.urls.push(url));
+    await session.send("Network.enable");
+    await session.send("Emulation.setLocaleOverride", { locale: "en-GB" });
+    await session.send("Emulation.setTimezoneOverride", { timezoneId: "UTC" });
+    return tab;
+  }
+
+  async wear({ width, scheme }: Look): Promise<void> {
+    await this.page.setViewport({ width, height: HEIGHTS[width] });
+    await this.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  }
+
+  /** The visible text of the first element that matches; null if there is none. */
+  async text(selector: string): Promise<string | null> {
+    const found = `document.querySelector(${JSON.stringify(selector)})?.innerText ?? null`;
+    const text = (await this.page.evaluate(found)) as string | null;
+    return text === null ? null : text.replace(/\s+/g, " ").trim();
+  }
+
+  /** Waits until the first element that matches has a text; returns how long it took, in milliseconds. */
+  async shows(selector: string, text: string | RegExp, ms?: number): Promise<number> {
+    let found: string | null = null;
+    const fits = async () => {
+      // A page that is being loaded cannot be asked.
+      found = await this.text(selector).catch(() => null);
+      return found !== null && (typeof text === "string" ? found.includes(text) : text.test(found));
+    };
+    return await until(fits, ms, 25).catch(() => {
+      throw new Error(`${selector} does not show ${text}, but: ${found}`);
+    });
+  }
+
+  /** Clicks the button or link with this text or label, in the dialog if one is open. It waits until there is one. */
+  async click(name: string): Promise<void> {
+    // A click on a page behind another one does nothing.
+    await this.page.bringToFront();
+    const found = async () =>
+      (
+        await this.page.evaluateHandle(`(() => {
+        const scope = document.querySelector("dialog[open]") ?? document;
+        const isIt = (each) => each.innerText.trim() === ${JSON.stringify(name)} || each.ariaLabel === ${JSON.stringify(name)};
+        return [...scope.querySelectorAll("button, a")].find(isIt) ?? null;
+      })()`)
+      ).asElement();
+    await until(async () => (await found()) !== null, undefined, 25).catch(() => {
+      throw new Error(`nothing to click is called ${name}`);
+    });
+    await ((await found()) as { click(): Promise<void> } | null)?.click();
+  }
+
+  /** What axe-core finds at WCAG 2.2 AA, and what makes the page scroll sideways, in each look; nothing if all is well. */
+  async barriers(looks: readonly Look[] = LOOKS): Promise<string[]> {
+    const found: string[] = [];
+    await this.page.evaluate(axe.source);
+    for (const look of looks) {
+      await this.wear(look);
+      const run = `axe.run(document, { runOnly: { type: "tag", values: ${JSON.stringify(RULES)} } })`;
+      const { violations } = (await this.page.evaluate(run)) as axe.AxeResults;
+      const lines = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+      const wide = (await this.page.evaluate(TOO_WIDE)) as string[];
+      found.push(...[...lines, ...wide].map((line) => `${look.width} ${look.scheme}: ${line}`));
+    }
+    return found;
+  }
+}
+
+/** Elements that reach beyond the right edge of the page. */
+const TOO_WIDE = `(() => {
+  const { clientWidth, scrollWidth } = document.documentElement;
+  const isWide = (each) => each.getBoundingClientRect().right > clientWidth + 1;
+  if (scrollWidth <= clientWidth) return [];
+  return [...document.querySelectorAll("body *")].filter(isWide).map((each) => "too wide: " + each.outerHTML.slice(0, 100));
+})()`;

@@ -1,0 +1,35 @@
+import { LAN } from "../../src/sandbox/topology.ts";
+import { createLab, type Gateway, type GatewayOptions, type Lab } from "../lab/lab.ts";
+import { Browser } from "./browser.ts";
+
+/** Network namespaces, a gateway and a browser, on a busy machine. */
+export const TIMEOUT_MS = 300_000;
+
+/** A home with three computers, the gateway as a real machine has it, and a browser on the laptop. */
+export interface Rig {
+  lab: Lab;
+  gateway: Gateway;
+  browser: Browser;
+  /** The gateway's options for its next start. */
+  options: GatewayOptions;
+  /** The page's address, as the LAN has it. */
+  url: string;
+  close(): Promise<void>;
+}
+
+export async function startRig(): Promise<Rig> {
+  const lab = await createLab({ arms: 2, computers: 3 });
+  try {
+    const options: GatewayOptions = { inNamespace: true, flags: ["--host", "::"] };
+    const gateway = await lab.startGateway(options);
+    const browser = await Browser.start(lab.namespaces.client);
+    const close = async () => {
+      await browser.close();
+      await lab.close();
+    };
+    return { lab, gateway, browser, options, url: `http://${LAN.gateway4}:${gateway.port}/`, close };
+  } catch (error) {
+    await lab.close();
+    throw error;
+  }
+}

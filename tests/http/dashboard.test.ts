@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { bundle } from "../../src/http/dashboard/bundle.ts";
+import { Home } from "./home.ts";
+
+let home: Home;
+/** What the page names, and the page itself. */
+let paths: string[];
+
+beforeAll(async () => {
+  home = await Home.start();
+  const { text } = await home.send("GET", "/");
+  paths = ["/", ...[...text.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path = ""]) => path)];
+}, 60_000);
+afterAll(() => home.stop());
+
+const fetched = (path: string, headers: Record<string, string> = {}) =>
+  fetch(`http://127.0.0.1:${home.port}${path}`, { headers });
+
+test("the page is whole: each address in it is the gateway's own and answers with its type", async () => {
+  const types = await Promise.all(
+    paths.map(async (path) => {
+      const { status, headers, text } = await home.send("GET", path);
+      expect(Buffer.byteLength(text)).toBe(Number(headers.get("content-length")));
+      return [status, path.replace(/-[a-z0-9]+\./, "-HASH."), headers.get("content-type")];
+    }),
+  );
+  expect(types).toEqual([
+    [200, "/", "text/html; charset=utf-8"],
+    [200, "/dashboard/icon-HASH.svg", "image/svg+xml"],
+    [200, "/dashboard/index-HASH.css", "text/css; charset=utf-8"],
+    [200, "/dashboard/index-HASH.js", "text/javascript; charset=utf-8"],
+  ]);
+});
+
+test("the page may load and run nothing but the gateway's own files", async () => {
+  for (const path of paths) {
+    const { headers } = await home.send("GET", path);
+    expect(headers.get("content-security-policy")).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("set-cookie")).toBeNull();
+  }
+  const page = (await home.send("GET", "/")).text;
+  expect(page).not.toMatch(/<script(?![^>]* src=)|<style|style=|\son[a-z]+=|https?:/);
+});
+
+test("a browser asks for the page each time, and never again for what it names", async () => {
+  for (const path of paths) {
+    const { headers } = await home.send("GET", path);
+    expect([path, headers.get("cache-control")]).toEqual([
+      path,
+      path === "/" ? "no-cache" : "public, max-age=31536000, immutable",
+    ]);
+    const tag = headers.get("etag") ?? "";
+    const again = await home.send("GET", path, undefined, { "If-None-Match": tag });
+    expect([again.status, again.text, again.headers.get("etag")]).toEqual([304, "", tag]);
+    expect((await home.send("GET", path, undefined, { "If-None-Match": 'W/"other"' })).status).toBe(200);
+  }
+});
+
+test("files are compressed for whoever takes gzip, and plain for others", async () => {
+  for (const path of paths) {
+    const plain = await fetched(path, { "Accept-Encoding": "identity" });
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    expect(plain.headers.get("vary")).toBe("Accept-Encoding");
+    const text = await plain.text();
+    for (const taken of ["gzip", "br, GZIP;q=0.5", "deflate, gzip ; q=1.0"]) {
+      const packed = await fetched(path, { "Accept-Encoding": taken });
+      expect([taken, packed.headers.get("content-encoding")]).toEqual([taken, "gzip"]);
+      expect(await packed.text()).toBe(text);
+    }
+    for (const refused of ["gzip;q=0", "gzip; q=0.000", "br", "*", "xgzip"])
+      expect(
+        (await fetched(path, { "Accept-Encoding": refused })).headers.get("content-encoding"),
+      ).toBeNull();
+  }
+});
+
+test("the page is guarded like everything else", async () => {
+  for (const path of paths) {
+    expect((await home.send("GET", path, undefined, { Host: "evil.example" })).status).toBe(403);
+    expect((await home.send("POST", path)).status).toBe(404);
+  }
+});
+
+test("the same sources make the same files, with the same names", () => {
+  const names = Object.keys(bundle());
+  expect(
+    names
+      .filter((name) => name !== "index.html")
+      .map((name) => `/dashboard/${name}`)
+      .toSorted(),
+  ).toEqual(paths.slice(1).toSorted());
+});
