@@ -4,6 +4,7 @@ import { GatewayError, messageOf } from "./errors.ts";
 import type { GatewayEvent } from "./http/event.ts";
 import type { EventBus } from "./http/event-bus.ts";
 import type { Figures, Gateway } from "./http/gateway.ts";
+import { reportTraffic } from "./http/traffic.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Log } from "./log.ts";
 import type { Catalogue } from "./servers/catalogue.ts";
@@ -24,7 +25,7 @@ interface Deps {
   catalogue: Catalogue;
   devices: Devices;
   savedState: SavedState;
-  clock: Pick<Host, "now" | "monotonic">;
+  clock: Pick<Host, "now" | "monotonic" | "sleep">;
   events: EventBus;
   journal: Journal;
   checkup: Pick<Checkup, "results">;
@@ -131,6 +132,19 @@ export function gatewayOf(deps: Deps): Gateway {
     health: async () => (await controller.fault()) ?? tunnels.fault,
     checks: () => checkup.results(),
     subscribe: (listener) => events.subscribe(listener),
+    followTraffic: (listener) => {
+      const ending = new AbortController();
+      const read = async () => {
+        // One whose figures cannot be read is left out.
+        const all = tunnels.all().map(async ({ name, controller }) => {
+          const carried = await controller.carried().catch(() => null);
+          return carried === null ? [] : [{ name, ...carried }];
+        });
+        return (await Promise.all(all)).flat();
+      };
+      void reportTraffic({ tunnels: read, devices, clock }, listener, ending.signal);
+      return () => ending.abort();
+    },
     figures: async (): Promise<Figures> => {
       const figuresOf = async (tunnel: Tunnel) => {
         const session = carriedBy(tunnel.controller.state);

@@ -102,6 +102,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "http/gateway.ts",
     "http/event.ts",
     "http/event-bus.ts",
+    "http/traffic.ts",
   ],
   "ground.ts": [
     "system",

@@ -5,6 +5,7 @@ import type { CustomServer, ImportedConfig, Provider, ServerTree, Stored } from 
 import type { Histogram } from "../tunnel/histogram.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
 import type { GatewayEvent } from "./event.ts";
+import type { TrafficUpdate } from "./traffic.ts";
 
 /** What the HTTP interface needs of the gateway. Its methods refuse by throwing a `GatewayError`. */
 export interface Gateway {
@@ -43,6 +44,8 @@ export interface Gateway {
   checks(): Promise<Checks>;
   /** Calls the listener for each event, in order, until the returned function is called. */
   subscribe(listener: (event: GatewayEvent) => void): () => void;
+  /** Calls the listener every second with what tunnels and devices have carried, until the returned function is called. */
+  followTraffic(listener: (update: TrafficUpdate) => void): () => void;
   figures(): Promise<Figures>;
 }
 

@@ -33,6 +33,7 @@ export function singleFlight(gateway: Gateway): Gateway {
     setDefaultExit: (exit) => write(() => gateway.setDefaultExit(exit)),
     deviceAt: (address) => gateway.deviceAt(address),
     journal: (range) => gateway.journal(range),
+    followTraffic: (listener) => gateway.followTraffic(listener),
     figures: shared(() => gateway.figures()),
   };
 }

@@ -12,7 +12,7 @@ import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { adopted, type Known } from "./adoption.ts";
 import { type Dialer, type Former, together } from "./dialer.ts";
-import type { Kernel } from "./kernel.ts";
+import type { Bytes, Kernel } from "./kernel.ts";
 import { mtuOf } from "./mtu.ts";
 import type { Probe } from "./probe.ts";
 import type { Connection, SavedState } from "./saved-state.ts";
@@ -286,6 +286,12 @@ export class Controller {
       provider: this.wanted?.provider ?? null,
       wanted: this.wanted?.name ?? null,
     });
+  }
+
+  /** What the session has carried; zeros without one. */
+  async carried(): Promise<Bytes> {
+    const session = carriedBy(this.current);
+    return session === null ? { rx_bytes: 0, tx_bytes: 0 } : this.deps.kernel.carried(session.link);
   }
 
   /** Where the tunnel should lead, in the words of the client. */

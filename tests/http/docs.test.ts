@@ -92,6 +92,7 @@ test("each message of /ws is a schema of its own, named as its type", async () =
     "server_update",
     "device_update",
     "security_alert",
+    "traffic",
   ]);
   expect(event).toEqual({
     oneOf: Object.keys(messages).map((name) => ({ $ref: `#/components/schemas/${name}` })),
