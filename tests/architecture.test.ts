@@ -92,6 +92,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "gateway.ts": [
     "system/host.ts",
+    "network/own.ts",
     "wireguard",
     "servers",
     "tunnel",
@@ -102,6 +103,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "http/gateway.ts",
     "http/event.ts",
     "http/event-bus.ts",
+    "http/schema.ts",
     "http/traffic.ts",
   ],
   "ground.ts": [

@@ -3,7 +3,7 @@ import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { MAIN, type PolicyPart } from "../killswitch/policy.ts";
 import type { Repairs } from "../killswitch/repairs.ts";
-import type { Inspection } from "../killswitch/report.ts";
+import type { Inspection, Layers } from "../killswitch/report.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
@@ -242,6 +242,11 @@ export class Controller {
     const { killSwitch } = this.deps;
     killSwitch.changed();
     return killSwitch.inspection(this.trouble);
+  }
+
+  /** The kill switch's layers as the kernel has them, and why the last change did not reach it, or null. */
+  async layers(): Promise<Layers & { direct: number; trouble: string | null }> {
+    return { ...(await this.deps.killSwitch.layers()), trouble: this.trouble };
   }
 
   private get trouble(): string | null {
