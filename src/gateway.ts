@@ -4,9 +4,13 @@ import { GatewayError, messageOf } from "./errors.ts";
 import type { GatewayEvent } from "./http/event.ts";
 import type { EventBus } from "./http/event-bus.ts";
 import type { Figures, Gateway } from "./http/gateway.ts";
+import type { KillSwitchLayers } from "./http/schema.ts";
+import { reportTraffic } from "./http/traffic.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Log } from "./log.ts";
+import { ownNetworkIn } from "./network/own.ts";
 import type { Catalogue } from "./servers/catalogue.ts";
+import type { Favourites } from "./servers/favourites.ts";
 import { type CustomServer, type ImportedConfig, PROVIDERS, type Provider } from "./servers/schema.ts";
 import type { Host } from "./system/host.ts";
 import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./tunnel/histogram.ts";
@@ -22,18 +26,33 @@ import type { Config } from "./wireguard/schema.ts";
 interface Deps {
   tunnels: Tunnels;
   catalogue: Catalogue;
+  favourites: Favourites;
   devices: Devices;
   savedState: SavedState;
-  clock: Pick<Host, "now" | "monotonic">;
+  clock: Pick<Host, "now" | "monotonic" | "sleep">;
   events: EventBus;
   journal: Journal;
   checkup: Pick<Checkup, "results">;
+  /** The machine's name. */
+  hostname: string;
   log: Pick<Log, "warn">;
 }
 
 /** The gateway of the HTTP interface, on top of the catalogue and the tunnel. */
 export function gatewayOf(deps: Deps): Gateway {
-  const { catalogue, tunnels, devices, savedState, clock, events, journal, checkup, log } = deps;
+  const {
+    catalogue,
+    favourites,
+    hostname,
+    tunnels,
+    devices,
+    savedState,
+    clock,
+    events,
+    journal,
+    checkup,
+    log,
+  } = deps;
   const { controller } = tunnels.main;
   const { roundTrips } = tunnels;
   let connects = histogramOf(CONNECT_BOUNDS_SECONDS);
@@ -106,6 +125,37 @@ export function gatewayOf(deps: Deps): Gateway {
       catalogue.remove(provider, name);
     },
     importConfig: (body: ImportedConfig) => catalogue.importConfig(body, refuseClash),
+    favourites: () => ({
+      favourites: favourites.list(),
+      recent: savedState
+        .recent()
+        .filter(({ provider, name }) => catalogue.has(provider, name))
+        .map(({ provider, name, since }) => ({ provider, server: name, at: new Date(since).toISOString() })),
+    }),
+    addFavourite: (provider, server) => favourites.add(provider, server),
+    removeFavourite: (provider, server) => favourites.remove(provider, server),
+    roundTrips: () => ({
+      round_trips: roundTrips
+        .all((provider, name) => catalogue.server(provider, name))
+        .map(({ server: { provider, name }, ms, ageMs }) => ({
+          provider,
+          server: name,
+          ms: Math.round(ms * 10) / 10,
+          measured_at: new Date(clock.now() - ageMs).toISOString(),
+        })),
+    }),
+    network: () => ({ hostname, ...ownNetworkIn(controller.network) }),
+    killSwitch: async () => {
+      const { firewall, routing, direct, trouble } = await controller.layers();
+      const layers = [layerOf("firewall", firewall), layerOf("routing", routing)];
+      return {
+        active: firewall.every(({ holds }) => holds),
+        wanted: savedState.killSwitchWanted(),
+        layers,
+        direct_devices: direct,
+        error: trouble,
+      };
+    },
     devices: () => devices.list(),
     assignDevice: (id, change) => devices.assign(id, change),
     forgetDevice: (id) => devices.forget(id),
@@ -131,6 +181,19 @@ export function gatewayOf(deps: Deps): Gateway {
     health: async () => (await controller.fault()) ?? tunnels.fault,
     checks: () => checkup.results(),
     subscribe: (listener) => events.subscribe(listener),
+    followTraffic: (listener) => {
+      const ending = new AbortController();
+      const read = async () => {
+        // One whose figures cannot be read is left out.
+        const all = tunnels.all().map(async ({ name, controller }) => {
+          const carried = await controller.carried().catch(() => null);
+          return carried === null ? [] : [{ name, ...carried }];
+        });
+        return (await Promise.all(all)).flat();
+      };
+      void reportTraffic({ tunnels: read, devices, clock }, listener, ending.signal);
+      return () => ending.abort();
+    },
     figures: async (): Promise<Figures> => {
       const figuresOf = async (tunnel: Tunnel) => {
         const session = carriedBy(tunnel.controller.state);
@@ -150,4 +213,10 @@ export function gatewayOf(deps: Deps): Gateway {
       };
     },
   };
+}
+
+type Layer = KillSwitchLayers["layers"][number];
+
+function layerOf(name: Layer["name"], parts: readonly Layer["parts"][number][]): Layer {
+  return { name, holds: parts.every(({ holds }) => holds), parts: [...parts] };
 }

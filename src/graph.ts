@@ -10,6 +10,7 @@ import { Registrations } from "./providers/registrations.ts";
 import { takeUpAccount } from "./providers/take-up.ts";
 import { alternativesTo } from "./servers/alternatives.ts";
 import { Catalogue } from "./servers/catalogue.ts";
+import { Favourites } from "./servers/favourites.ts";
 import { ManagedList } from "./servers/managed.ts";
 import { Updates } from "./servers/updates.ts";
 import type { Settings } from "./settings.ts";
@@ -26,6 +27,7 @@ export interface Graph extends Ground, Pick<Tunnels, "httpsClient"> {
   controller: Tunnel["controller"];
   settings: Settings;
   catalogue: Catalogue;
+  favourites: Favourites;
   updates: Updates;
   host: Host;
   /** The operator's account at a provider, which is contacted through `send`. */
@@ -55,6 +57,7 @@ export async function graphOn(
   const managed = new ManagedList(await ownEndOf(host, settings, registered));
   await managed.load(host, source, store);
   const catalogue = new Catalogue(store, managed);
+  const favourites = new Favourites(store, catalogue);
   const tunnels = new Tunnels({
     ...ground,
     host,
@@ -84,6 +87,7 @@ export async function graphOn(
     httpsClient: tunnels.httpsClient,
     settings,
     catalogue,
+    favourites,
     updates,
     host,
     accountsBy,

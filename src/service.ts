@@ -30,7 +30,7 @@ export function appFor(graph: Graph): App {
   const { settings, controller, host, log } = graph;
   // In the namespace in which this process listens.
   const peers = new Peers(new LinuxHost());
-  return createApp(gatewayOf({ ...graph, clock: host }), {
+  return createApp(gatewayOf({ ...graph, clock: host, hostname: hostname() }), {
     names: [hostname()],
     lan: () => graph.killSwitch.lans.flatMap((lan) => lan.prefixes),
     // Requests never arrive on the interfaces of another namespace.

@@ -106,6 +106,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "gateway.ts": [
     "system/host.ts",
+    "network/own.ts",
     "wireguard",
     "servers",
     "tunnel",
@@ -116,6 +117,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "http/gateway.ts",
     "http/event.ts",
     "http/event-bus.ts",
+    "http/schema.ts",
+    "http/traffic.ts",
   ],
   "ground.ts": [
     "system",

@@ -8,6 +8,7 @@ import { nameIn } from "../name.ts";
 import { MOST_TUNNELS } from "../network/slot.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import { nextTurn } from "../queue.ts";
+import { areFavourites } from "../servers/favourites.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import { type Store, StoredDevice, StoredServer } from "../store/store.ts";
 import { isTunnelName } from "../tunnel/name.ts";
@@ -45,6 +46,7 @@ const SETTINGS: Record<string, (value: string) => boolean> = {
   killswitch: (value) => value === "on" || value === "off",
   default_exit: (value) => parseDefaultExit(value) !== null,
   direct: (value) => value === "on",
+  favourites: areFavourites,
   connection: (value) => value === "null" || connectionIn(value) !== null,
 };
 export const SETTING_NAMES = Object.keys(SETTINGS);

@@ -1,6 +1,7 @@
 import { GatewayError } from "../errors.ts";
 import { MAIN_SLOT, MOST_TUNNELS } from "../network/slot.ts";
 import { ACCOUNT_SETTINGS, Registrations } from "../providers/registrations.ts";
+import { unitedFavourites } from "../servers/favourites.ts";
 import { MOST_SERVERS, MOST_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
@@ -50,6 +51,8 @@ export function restoreInto(
   refuseTooMany([...present.filter((server) => !given.has(keyOf(server))), ...contents.servers]);
   const settings = { ...contents.settings };
   if (!killswitchOff && settings.killswitch === "off") settings.killswitch = store.read("killswitch") ?? "on";
+  if (settings.favourites !== undefined)
+    settings.favourites = unitedFavourites(store.read("favourites"), settings.favourites);
   store.atomically(() => {
     for (const { provider, name } of taken) store.remove(provider, name);
     for (const server of contents.servers) store.insert(server);
@@ -68,10 +71,10 @@ export function restoreInto(
 
 /**
  * Backups of versions without devices say nothing of the default exit. If a backup does not allow the exit direct, it
- * stays as it is here, where devices may have it.
+ * stays as it is here, where devices may have it. Favourites are added to those that are here.
  */
 function isKnownTo({ devices }: Contents, setting: string): boolean {
-  if (setting === "direct") return false;
+  if (setting === "direct" || setting === "favourites") return false;
   return setting !== "default_exit" || devices !== undefined;
 }
 

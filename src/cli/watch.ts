@@ -1,7 +1,8 @@
+import { Type } from "typebox";
 import { Value } from "typebox/value";
 import type { SecurityAlert } from "../alert.ts";
 import type { DeviceUpdate } from "../devices/schema.ts";
-import { GatewayEvent } from "../http/event.ts";
+import { EVENTS, type GatewayEvent } from "../http/event.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Host } from "../system/host.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
@@ -10,6 +11,11 @@ import { lineOf, readStatus, textOf } from "./status.ts";
 import { printable, styled } from "./text.ts";
 
 type Clock = Pick<Host, "now">;
+type Shown = Exclude<GatewayEvent, { type: "traffic" }>;
+
+const { traffic: _, ...OF_ALL } = EVENTS;
+/** What every socket gets. */
+const OfAll = Type.Union(Object.values(OF_ALL));
 
 /** Between two readings of the status: on a screen they update the counters; elsewhere they only detect a lost gateway. */
 const READ_EVERY_MS = { screen: 2_000, lines: 15_000 };
@@ -33,7 +39,7 @@ export function watchStatus(api: Api, clock: Clock, json: boolean): Promise<neve
 async function follow(
   api: Api,
   readEveryMs: number,
-  onEvent: (event: GatewayEvent) => void,
+  onEvent: (event: Shown) => void,
   onReading: (status: Status) => void = () => {},
 ): Promise<never> {
   const gone = Promise.withResolvers<never>();
@@ -53,26 +59,26 @@ async function follow(
   }
 }
 
-/** Null for events of a newer gateway that this program does not know. */
-function eventIn(text: string): GatewayEvent | null {
+/** Null for events of a newer gateway that this program does not know, and for those that it has not asked for. */
+function eventIn(text: string): Shown | null {
   try {
     const event: unknown = JSON.parse(text);
-    return Value.Check(GatewayEvent, event) ? event : null;
+    return Value.Check(OfAll, event) ? (event as Shown) : null;
   } catch {
     return null;
   }
 }
 
 /** A change of `main` is a `status_change` too. */
-function isRepeated(event: GatewayEvent): boolean {
+function isRepeated(event: Shown): boolean {
   return event.type === "tunnel_update" && event.payload.name === MAIN;
 }
 
-function stamped(event: GatewayEvent, clock: Clock): string {
+function stamped(event: Shown, clock: Clock): string {
   return `${new Date(clock.now()).toISOString()}  ${sentenceOf(event)}\n`;
 }
 
-function sentenceOf(event: GatewayEvent): string {
+function sentenceOf(event: Shown): string {
   switch (event.type) {
     case "status_change":
       return lineOf(event.payload);
@@ -116,7 +122,7 @@ class Screen {
 
   constructor(private readonly clock: Clock) {}
 
-  show(event: GatewayEvent): void {
+  show(event: Shown): void {
     if (event.type === "status_change") this.status = event.payload;
     else if (!isRepeated(event))
       this.recent = [...this.recent, stamped(event, this.clock)].slice(-RECENT_LINES);

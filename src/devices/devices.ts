@@ -16,7 +16,7 @@ import { leasedNames } from "./leases.ts";
 import { MOST_ADDRESSES, Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
 import type { Device, DeviceList, DeviceUpdate } from "./schema.ts";
 import { titlesOf } from "./title.ts";
-import { Traffic } from "./traffic.ts";
+import { type Figures, Traffic } from "./traffic.ts";
 import { Updates } from "./updates.ts";
 
 interface Deps {
@@ -82,7 +82,7 @@ export class Devices {
   }
 
   async list(): Promise<DeviceList> {
-    await this.traffic.read();
+    await this.count();
     const { defaultExit, directAllowed } = this.assignments.current;
     return {
       devices: await this.rowsOf(this.ids.toSorted()),
@@ -90,6 +90,16 @@ export class Devices {
       exits: namesOf(this.exits),
       direct_allowed: directAllowed,
     };
+  }
+
+  /** What each device has received and sent, as read last. */
+  get carried(): ReadonlyMap<string, Figures> {
+    return this.traffic.all;
+  }
+
+  /** Reads what the devices have received and sent, once a second at most. */
+  count(): Promise<void> {
+    return this.traffic.read();
   }
 
   /** The device that uses this address, or null. */
@@ -216,7 +226,7 @@ export class Devices {
 
   /** Tells listeners of devices that fall silent, and counts their traffic, until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
-    void this.count(signal);
+    void this.keepCounting(signal);
     void this.announced.watch(signal);
     for (;;) {
       await this.deps.host.sleep(SILENCE_EVERY_MS, signal);
@@ -224,14 +234,14 @@ export class Devices {
       const { online } = this.updates;
       this.updates.touch(online.filter((id) => this.presence(id)?.isOnline !== true));
       // No event of the kernel tells of them.
-      if (this.prefixes.length > 0) await this.traffic.read();
+      if (this.prefixes.length > 0) await this.count();
       this.updates.touch(this.prefixes);
     }
   }
 
-  private async count(signal: AbortSignal): Promise<void> {
+  private async keepCounting(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.traffic.read();
+      await this.count();
       await this.deps.host.sleep(COUNT_EVERY_MS, signal);
     }
   }

@@ -62,6 +62,11 @@ export class Traffic<Id> {
     return this.figures.get(id) ?? NONE;
   }
 
+  /** Those of the devices that have any, as read last. */
+  get all(): ReadonlyMap<Id, Figures> {
+    return this.figures;
+  }
+
   /** The addresses of a network that have sent something within a day, the latest first. */
   heardIn(prefix: Prefix): { address: Address; heardAt: number }[] {
     const { counts, at } = this.latest;

@@ -18,12 +18,16 @@ const IDLE_SECONDS = 60;
 const CLOSE = { goingAway: 1001, policyViolation: 1008, internalError: 1011 };
 
 const TOPIC = "events";
+/** Of the sockets that asked for it. */
+const TRAFFIC_TOPIC = "traffic";
 
 const eventSchema = checkerOf(GatewayEvent);
 
 /** What Bun keeps with each socket: its client, as `clientOf` names it. */
 export interface SocketData {
   client: string;
+  /** Whether it gets the event `traffic`. */
+  traffic: boolean;
 }
 type Socket = Bun.ServerWebSocket<SocketData>;
 
@@ -37,10 +41,13 @@ export class EventSockets {
   /** The reading of the status for sockets that have just opened; those that open during it share it. */
   private reading: Promise<string> | null = null;
   private unsubscribe = () => {};
+  /** How many get the traffic, which is read only while there are any. */
+  private followers = 0;
+  private unfollow = () => {};
   private server: Pick<Bun.Server<unknown>, "publish"> | null = null;
 
   constructor(
-    private readonly gateway: Pick<Gateway, "status" | "subscribe">,
+    private readonly gateway: Pick<Gateway, "status" | "subscribe" | "followTraffic">,
     private readonly fault: Fault,
   ) {}
 
@@ -69,19 +76,28 @@ export class EventSockets {
 
   stop(): void {
     this.unsubscribe();
+    this.unfollow();
     for (const socket of this.sockets) socket.close(CLOSE.goingAway, "the gateway stops");
   }
 
   /** Subscribes while sockets are open: without listeners the gateway saves the work for its events. */
   private listen(): void {
-    this.unsubscribe = this.gateway.subscribe((event) => {
-      try {
-        this.broadcast(event);
-      } catch (error) {
-        // The change that the event reports has happened; a failure to send it must not reach the gateway.
-        this.fault(`/ws: ${describe(error)}`);
-      }
-    });
+    this.unsubscribe = this.gateway.subscribe((event) => this.orReport(() => this.broadcast(event)));
+  }
+
+  private follow(): void {
+    this.unfollow = this.gateway.followTraffic((payload) =>
+      this.orReport(() => this.server?.publish(TRAFFIC_TOPIC, textOf({ type: "traffic", payload }))),
+    );
+  }
+
+  /** What an event reports has happened; a failure to send it must not reach the gateway. */
+  private orReport(send: () => void): void {
+    try {
+      send();
+    } catch (error) {
+      this.fault(`/ws: ${describe(error)}`);
+    }
   }
 
   private broadcast(event: GatewayEvent): void {
@@ -94,19 +110,24 @@ export class EventSockets {
   }
 
   private opened(socket: Socket): void {
-    const { client } = socket.data;
+    const { client, traffic } = socket.data;
     if (this.sockets.size === 0) this.listen();
     this.sockets.add(socket);
     this.perClient.set(client, (this.perClient.get(client) ?? 0) + 1);
     // Before the status is read, so that no change is missed.
     socket.subscribe(TOPIC);
+    if (traffic) {
+      socket.subscribe(TRAFFIC_TOPIC);
+      if (this.followers++ === 0) this.follow();
+    }
     void this.sendStatus(socket);
   }
 
   private closed(socket: Socket): void {
     if (!this.sockets.delete(socket)) return;
     if (this.sockets.size === 0) this.unsubscribe();
-    const { client } = socket.data;
+    const { client, traffic } = socket.data;
+    if (traffic && --this.followers === 0) this.unfollow();
     const rest = (this.perClient.get(client) ?? 0) - 1;
     if (rest > 0) this.perClient.set(client, rest);
     else this.perClient.delete(client);

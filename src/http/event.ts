@@ -3,6 +3,7 @@ import { SecurityAlert } from "../alert.ts";
 import { DeviceUpdate } from "../devices/schema.ts";
 import { Provider } from "../servers/schema.ts";
 import { Status, TunnelRow } from "../tunnel/schema.ts";
+import { TrafficUpdate } from "./traffic.ts";
 
 /** The messages of `/ws` by their `type`. */
 export const EVENTS = {
@@ -31,6 +32,11 @@ export const EVENTS = {
     "security_alert",
     SecurityAlert,
     "the protection was altered, failed or was restored",
+  ),
+  traffic: message(
+    "traffic",
+    TrafficUpdate,
+    "what tunnels and devices have carried: sent once a second to sockets that were opened as /ws?traffic",
   ),
 };
 

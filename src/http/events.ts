@@ -1,8 +1,10 @@
 import { Elysia } from "elysia";
+import { Type } from "typebox";
 import { answer, Refusal } from "./answers.ts";
 import { refusal } from "./errors.ts";
 import type { EventSockets, SocketData } from "./event-sockets.ts";
 import { clientOf } from "./limits.ts";
+import { standardSchema } from "./standard-schema.ts";
 
 /**
  * `/ws` is a GET like any other up to the upgrade, so that the pipeline and the error handling apply to it too.
@@ -11,16 +13,18 @@ import { clientOf } from "./limits.ts";
 export function eventRoutes(eventSockets: EventSockets) {
   return new Elysia().get(
     "/ws",
-    ({ request, server }) => {
+    ({ request, server, query }) => {
       if (server === null || !isHandshake(request.headers)) return NOT_A_HANDSHAKE();
       const client = clientOf(server.requestIP(request)?.address ?? "");
       const full = eventSockets.refusalFor(client);
       if (full !== null) return FULL[full]();
-      if (!server.upgrade(request, { data: { client } satisfies SocketData })) return NOT_A_HANDSHAKE();
+      const data: SocketData = { client, traffic: query.traffic !== undefined };
+      if (!server.upgrade(request, { data })) return NOT_A_HANDSHAKE();
       // Bun has already sent a 101 of its own; this one is only for the log.
       return new Response(null, { status: 101 });
     },
     {
+      query: Options,
       response: {
         403: answer(Refusal, "from outside the local network, or opened by a page of another site"),
         426: answer(Refusal, "not a WebSocket handshake"),
@@ -31,6 +35,16 @@ export function eventRoutes(eventSockets: EventSockets) {
     },
   );
 }
+
+/** Other parameters are ignored. */
+const Options = standardSchema(
+  Type.Object({
+    traffic: Type.Optional(
+      Type.Any({ description: "`/ws?traffic`: the socket gets the event `traffic` too", example: "" }),
+    ),
+  }),
+  "query",
+);
 
 /** RFC 6455, section 4.2.1. Bun would answer anything else with a body of its own, or with none. */
 function isHandshake(headers: Headers): boolean {

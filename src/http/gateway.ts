@@ -1,10 +1,19 @@
 import type { Checks } from "../checks/schema.ts";
 import type { Device, DeviceChange, DeviceList } from "../devices/schema.ts";
 import type { JournalPage } from "../journal/schema.ts";
-import type { CustomServer, ImportedConfig, Provider, ServerTree, Stored } from "../servers/schema.ts";
+import type {
+  CustomServer,
+  FavouriteList,
+  ImportedConfig,
+  Provider,
+  ServerTree,
+  Stored,
+} from "../servers/schema.ts";
 import type { Histogram } from "../tunnel/histogram.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
 import type { GatewayEvent } from "./event.ts";
+import type { KillSwitchLayers, Network, RoundTripList } from "./schema.ts";
+import type { TrafficUpdate } from "./traffic.ts";
 
 /** What the HTTP interface needs of the gateway. Its methods refuse by throwing a `GatewayError`. */
 export interface Gateway {
@@ -27,6 +36,10 @@ export interface Gateway {
   remove(provider: Stored, name: string): void | Promise<void>;
   /** Returns warnings about settings that have no effect or that the gateway handles in its own way. */
   importConfig(config: ImportedConfig): string[] | Promise<string[]>;
+  favourites(): FavouriteList;
+  addFavourite(provider: Provider, server: string): void | Promise<void>;
+  removeFavourite(provider: Provider, server: string): void | Promise<void>;
+  roundTrips(): RoundTripList;
   devices(): Promise<DeviceList>;
   /** Also a device that was never seen. */
   assignDevice(id: string, change: DeviceChange): Promise<void>;
@@ -37,12 +50,16 @@ export interface Gateway {
   /** What has happened; the ids are exclusive bounds. */
   journal(range: { after: number; before: number; most: number }): JournalPage;
   keyPair(): { private_key: string; public_key: string };
+  network(): Network;
+  killSwitch(): Promise<KillSwitchLayers>;
   /** Null while the kill switch works as promised; otherwise one line that says why it does not. */
   health(): Promise<string | null>;
   /** The results of `portcullis check`, some seconds old at most. */
   checks(): Promise<Checks>;
   /** Calls the listener for each event, in order, until the returned function is called. */
   subscribe(listener: (event: GatewayEvent) => void): () => void;
+  /** Calls the listener every second with what tunnels and devices have carried, until the returned function is called. */
+  followTraffic(listener: (update: TrafficUpdate) => void): () => void;
   figures(): Promise<Figures>;
 }
 

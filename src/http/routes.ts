@@ -4,13 +4,17 @@ import { customRoutes } from "./custom.ts";
 import { deviceRoutes } from "./devices.ts";
 import type { EventSockets } from "./event-sockets.ts";
 import { eventRoutes } from "./events.ts";
+import { favouriteRoutes } from "./favourites.ts";
 import type { Gateway } from "./gateway.ts";
 import { healthRoutes } from "./health.ts";
 import { importRoutes } from "./import.ts";
 import { journalRoutes } from "./journal.ts";
 import { keyPairRoutes } from "./keypair.ts";
+import { killSwitchRoutes } from "./killswitch.ts";
 import { metricsRoutes } from "./metrics.ts";
+import { networkRoutes } from "./network.ts";
 import { providerRoutes } from "./providers.ts";
+import { roundTripRoutes } from "./round-trips.ts";
 import { serverRoutes } from "./servers.ts";
 import { statusRoutes } from "./status.ts";
 import { tunnelRoutes } from "./tunnel.ts";
@@ -22,14 +26,18 @@ export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
     .use(statusRoutes(gateway))
     .use(providerRoutes(gateway))
     .use(serverRoutes(gateway))
+    .use(favouriteRoutes(gateway))
+    .use(roundTripRoutes(gateway))
     .use(tunnelRoutes(gateway))
     .use(tunnelsRoutes(gateway))
     .use(customRoutes(gateway))
     .use(importRoutes(gateway))
     .use(deviceRoutes(gateway))
+    .use(networkRoutes(gateway))
     .use(journalRoutes(gateway))
     .use(keyPairRoutes(gateway))
     .use(healthRoutes(gateway))
+    .use(killSwitchRoutes(gateway))
     .use(checkRoutes(gateway))
     .use(eventRoutes(eventSockets))
     .use(metricsRoutes(gateway));

@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { Provider, ServerTree } from "../servers/schema.ts";
 import { TunnelRow } from "../tunnel/schema.ts";
 import { standardSchema } from "./standard-schema.ts";
@@ -37,6 +37,84 @@ export const Disconnected = Type.Object(
 
 /** GET /api/tunnels. */
 export const TunnelRows = Type.Object({ tunnels: Type.Array(TunnelRow) }, { additionalProperties: false });
+
+const LayerPart = Type.Object(
+  {
+    name: Type.String({ examples: ["chain forward"] }),
+    holds: Type.Boolean(),
+    found: Type.String({ description: "what was found, for people" }),
+  },
+  { additionalProperties: false },
+);
+
+/** GET /api/killswitch. */
+export const KillSwitchLayers = Type.Object(
+  {
+    active: Type.Boolean({ description: "as `killswitch_active` in the status" }),
+    wanted: Type.Boolean({ description: "false if the operator has turned it off" }),
+    layers: Type.Array(
+      Type.Object(
+        {
+          name: Type.Union([Type.Literal("firewall"), Type.Literal("routing")]),
+          holds: Type.Boolean({ description: "whether it blocks all traffic outside the tunnel by itself" }),
+          parts: Type.Array(LayerPart),
+        },
+        { additionalProperties: false },
+      ),
+      { description: "the two layers" },
+    ),
+    direct_devices: Type.Integer({
+      minimum: 0,
+      description: "how many devices the kernel lets leave outside the tunnel",
+    }),
+    error: Type.Union([Type.String(), Type.Null()], {
+      description: "why the last change did not reach the kernel",
+    }),
+  },
+  { additionalProperties: false },
+);
+export type KillSwitchLayers = Static<typeof KillSwitchLayers>;
+
+/** GET /api/network. */
+export const Network = Type.Object(
+  {
+    hostname: Type.String(),
+    lan: Type.Array(
+      Type.Object(
+        {
+          interface: Type.String(),
+          addresses: Type.Array(Type.String(), { description: "the gateway's own, IPv4 first" }),
+          prefixes: Type.Array(Type.String()),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    uplink: Type.Union([Type.String(), Type.Null()], { description: "its interface; null if unknown" }),
+    online: Type.Boolean({ description: "whether the uplink has a carrier and a default route" }),
+  },
+  { additionalProperties: false },
+);
+export type Network = Static<typeof Network>;
+
+/** GET /api/round-trips. */
+export const RoundTripList = Type.Object(
+  {
+    round_trips: Type.Array(
+      Type.Object(
+        {
+          provider: Provider,
+          server: Type.String(),
+          ms: Type.Number({ minimum: 0 }),
+          measured_at: Type.String({ description: "ISO 8601" }),
+        },
+        { additionalProperties: false },
+      ),
+      { description: "the shortest first" },
+    ),
+  },
+  { additionalProperties: false },
+);
+export type RoundTripList = Static<typeof RoundTripList>;
 
 /** POST /api/import. */
 export const Imported = Type.Object(

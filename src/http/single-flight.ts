@@ -32,7 +32,14 @@ export function singleFlight(gateway: Gateway): Gateway {
     forgetDevice: (id) => write(() => gateway.forgetDevice(id)),
     setDefaultExit: (exit) => write(() => gateway.setDefaultExit(exit)),
     deviceAt: (address) => gateway.deviceAt(address),
+    favourites: () => gateway.favourites(),
+    addFavourite: (provider, server) => write(() => gateway.addFavourite(provider, server)),
+    removeFavourite: (provider, server) => write(() => gateway.removeFavourite(provider, server)),
+    roundTrips: () => gateway.roundTrips(),
+    network: () => gateway.network(),
+    killSwitch: shared(() => gateway.killSwitch()),
     journal: (range) => gateway.journal(range),
+    followTraffic: (listener) => gateway.followTraffic(listener),
     figures: shared(() => gateway.figures()),
   };
 }

@@ -21,8 +21,11 @@ import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import {
   allHold,
   directIn,
+  type Found as FoundParts,
   type Inspection,
   inspectionOf,
+  type Layers,
+  layersOf,
   type Part,
   readSysctls,
   ruleParts,
@@ -203,14 +206,23 @@ export class KillSwitch {
 
   /** Each part as the kernel has it. */
   async inspection(fault: string | null): Promise<Inspection> {
+    return inspectionOf(await this.parted(), fault);
+  }
+
+  /** The same, by layers, and how many devices may leave outside the tunnel. */
+  async layers(): Promise<Layers & { direct: number }> {
+    const found = await this.parted();
+    return { ...layersOf(found), direct: found.direct };
+  }
+
+  private async parted(): Promise<FoundParts> {
     if (!this.watched) this.changed();
     const [table, rules, sysctls] = await Promise.all([
       this.tableFound(),
       this.rules.get(() => this.queue.addReading(() => this.readRules())),
       this.sysctls.get(() => readSysctls(this.host, this.network)),
     ]);
-    const direct = directIn(table.listing);
-    return inspectionOf({ table: table.parts, rules: rules.parts, sysctls, direct }, fault);
+    return { table: table.parts, rules: rules.parts, sysctls, direct: directIn(table.listing) };
   }
 
   /** Reads in turn: otherwise our own replacement of the table would look like an alteration. */

@@ -52,6 +52,12 @@ export interface Found {
   direct: number;
 }
 
+/** The parts of each layer. */
+export interface Layers {
+  firewall: readonly Part[];
+  routing: readonly Part[];
+}
+
 export interface SysctlParts {
   redirects: Part;
   forwarding: Part;
@@ -78,15 +84,20 @@ export function directIn(listing: string | null): number {
   return elementsOf(setFor(DIRECT), chainsListed(listing ?? "")).length;
 }
 
-export function inspectionOf({ table, rules, sysctls, direct }: Found, fault: string | null): Inspection {
-  const { redirects, forwarding } = sysctls;
-  const firewall = allHold(table);
-  const routing = allHold(rules) && redirects.holds;
+export function layersOf({ table, rules, sysctls }: Found): Layers {
+  return { firewall: table, routing: [...rules, sysctls.redirects] };
+}
+
+export function inspectionOf(found: Found, fault: string | null): Inspection {
+  const { direct } = found;
+  const layers = layersOf(found);
+  const firewall = allHold(layers.firewall);
+  const routing = allHold(layers.routing);
   const last = part("last change", fault === null, "is in the kernel", `failed: ${fault}`);
   const some = direct === 1 ? "1 leaves" : `${direct} leave`;
   const allowed = direct === 0 ? "none leaves" : `${some}, as the operator allows,`;
   const directs = part("direct devices", true, `${allowed} outside the tunnel`, "");
-  const parts = [...table, ...rules, redirects, last, forwarding, directs];
+  const parts = [...layers.firewall, ...layers.routing, last, found.sysctls.forwarding, directs];
   return { stands: firewall && routing && last.holds, firewall, routing, direct, parts };
 }
 

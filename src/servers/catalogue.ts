@@ -105,6 +105,11 @@ export class Catalogue {
     return provider === "managed" ? this.managed.server(name) : (this.stored[provider].get(name) ?? null);
   }
 
+  /** Whether clients see a server of that name; a managed one may need an account before it can be used. */
+  has(provider: Provider, name: string): boolean {
+    return provider === "managed" ? this.managed.has(name) : this.stored[provider].has(name);
+  }
+
   addCustom(body: CustomServer, refuseUnusable: Refusal = () => {}): void {
     const server = customServer(body);
     refuseUnusable(server.config);

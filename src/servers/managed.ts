@@ -64,6 +64,11 @@ export class ManagedList {
     return [...this.read().byName.values()];
   }
 
+  /** Needs no account. */
+  has(name: string): boolean {
+    return this.read().byName.has(name);
+  }
+
   /** The servers that can be connected to; none without an account. */
   servers(): Server[] {
     const own = this.own();

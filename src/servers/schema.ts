@@ -42,6 +42,33 @@ export interface Server {
   config: Config;
 }
 
+/** A server that people have marked. */
+export const Favourite = Type.Object(
+  { provider: Provider, server: Type.String() },
+  { additionalProperties: false },
+);
+export type Favourite = Static<typeof Favourite>;
+
+/** GET /api/favourites. */
+export const FavouriteList = Type.Object(
+  {
+    favourites: Type.Array(Favourite, { description: "in the order in which they were added" }),
+    recent: Type.Array(
+      Type.Object(
+        {
+          provider: Provider,
+          server: Type.String(),
+          at: Type.String({ description: "ISO 8601: since when it was connected, the last time" }),
+        },
+        { additionalProperties: false },
+      ),
+      { description: "the last ten servers that `main` was connected to, the latest first" },
+    ),
+  },
+  { additionalProperties: false },
+);
+export type FavouriteList = Static<typeof FavouriteList>;
+
 /** Body of POST /api/custom/add; the rules of each field are in `wireguard/fields`. */
 export const CustomServer = Type.Object(
   {

@@ -3,7 +3,7 @@ import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { MAIN, type PolicyPart } from "../killswitch/policy.ts";
 import type { Repairs } from "../killswitch/repairs.ts";
-import type { Inspection } from "../killswitch/report.ts";
+import type { Inspection, Layers } from "../killswitch/report.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
@@ -12,7 +12,7 @@ import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { adopted, type Known } from "./adoption.ts";
 import { type Dialer, type Former, together } from "./dialer.ts";
-import type { Kernel } from "./kernel.ts";
+import type { Bytes, Kernel } from "./kernel.ts";
 import { mtuOf } from "./mtu.ts";
 import type { Probe } from "./probe.ts";
 import type { Connection, SavedState } from "./saved-state.ts";
@@ -244,6 +244,11 @@ export class Controller {
     return killSwitch.inspection(this.trouble);
   }
 
+  /** The kill switch's layers as the kernel has them, and why the last change did not reach it, or null. */
+  async layers(): Promise<Layers & { direct: number; trouble: string | null }> {
+    return { ...(await this.deps.killSwitch.layers()), trouble: this.trouble };
+  }
+
   private get trouble(): string | null {
     return this.deps.killSwitch.fault ?? this.unsettled;
   }
@@ -286,6 +291,12 @@ export class Controller {
       provider: this.wanted?.provider ?? null,
       wanted: this.wanted?.name ?? null,
     });
+  }
+
+  /** What the session has carried; zeros without one. */
+  async carried(): Promise<Bytes> {
+    const session = carriedBy(this.current);
+    return session === null ? { rx_bytes: 0, tx_bytes: 0 } : this.deps.kernel.carried(session.link);
   }
 
   /** Where the tunnel should lead, in the words of the client. */

@@ -18,6 +18,7 @@ import {
 import type { Config } from "../wireguard/schema.ts";
 import type { Sample } from "./health.ts";
 import { linkLines, routedPrefixes, routeLines } from "./routes.ts";
+import type { TunnelRow } from "./schema.ts";
 import { keepaliveOf, type Session } from "./session.ts";
 
 /** Where userspace WireGuard programs listen, one socket per interface (wireguard.com/xplatform). */
@@ -31,6 +32,9 @@ const SHOWN_EXPIRES_MS = 1_000;
 
 /** Counters of a kernel interface. */
 type Packets = NonNullable<Sample["packets"]>;
+
+/** As in a status, of one session. */
+export type Bytes = Pick<TunnelRow, "rx_bytes" | "tx_bytes">;
 
 /** The tunnel's interfaces and routes in the kernel. */
 export class Kernel {
@@ -218,14 +222,31 @@ export class Kernel {
     return { at, packets, countedAt: at, rxBytes, txBytes, latestHandshake };
   }
 
+  /**
+   * What an interface has carried, without running a program for a kernel interface; zeros without one. The kernel counts
+   * each sent packet without the 16 bytes of WireGuard's header (net/ipv4/ip_tunnel_core.c, `iptunnel_xmit`).
+   */
+  async carried(link: string): Promise<Bytes> {
+    this.native ??= await this.isNative(link);
+    if (!this.native) {
+      const peer = (await this.device(link))?.peer;
+      return { rx_bytes: peer?.rxBytes ?? 0, tx_bytes: peer?.txBytes ?? 0 };
+    }
+    const [received, sent] = await this.counters(link, "bytes");
+    return { rx_bytes: Number(received), tx_bytes: Number(sent) };
+  }
+
   /** Null for a userspace interface: its program keeps better counters. */
   private async packets(link: string): Promise<{ received: number; sent: number } | null> {
     this.native ??= await this.isNative(link);
     if (!this.native) return null;
-    const [received, sent] = await Promise.all(
-      ["rx", "tx"].map((way) => this.host.read(`/sys/class/net/${link}/statistics/${way}_packets`)),
-    );
+    const [received, sent] = await this.counters(link, "packets");
     return received == null || sent == null ? null : { received: Number(received), sent: Number(sent) };
+  }
+
+  private counters(link: string, of: "packets" | "bytes"): Promise<(string | null)[]> {
+    const file = (way: string) => `/sys/class/net/${link}/statistics/${way}_${of}`;
+    return Promise.all(["rx", "tx"].map((way) => this.host.read(file(way))));
   }
 
   /** Whether an existing interface is a kernel WireGuard interface; null if the kernel does not say so. */

@@ -6,7 +6,7 @@ import type { Host } from "../system/host.ts";
 /** How long a measured round trip counts: routes on the internet change by the hour. */
 const FRESH_MS = 600_000;
 
-interface Measurement {
+interface Measurement extends Pick<Server, "provider" | "name"> {
   ms: number;
   /** On the monotone clock. */
   at: number;
@@ -58,6 +58,18 @@ export class RoundTrips {
     return known?.end === endOf(server) && this.isFresh(known.at) ? known.ms : null;
   }
 
+  /** All that are known, the shortest first; `find` gives the server that has the name now. */
+  all(
+    find: (provider: Provider, name: string) => Server | null,
+  ): { server: Server; ms: number; ageMs: number }[] {
+    const known = [...this.measured.values()].flatMap(({ provider, name, at }) => {
+      const server = find(provider, name);
+      const ms = server && this.of(server);
+      return server === null || ms === null ? [] : [{ server, ms, ageMs: this.clock.monotonic() - at }];
+    });
+    return known.sort((one, other) => one.ms - other.ms);
+  }
+
   nearest(servers: readonly Server[]): Server | null {
     let nearest: { server: Server; ms: number } | null = null;
     for (const server of servers) {
@@ -70,7 +82,8 @@ export class RoundTrips {
   save(server: Server, ms: number): void {
     for (const [key, { at }] of this.measured) if (!this.isFresh(at)) this.measured.delete(key);
     const at = this.clock.monotonic();
-    this.measured.set(keyOf(server.provider, server.name), { ms, at, end: endOf(server) });
+    const { provider, name } = server;
+    this.measured.set(keyOf(provider, name), { provider, name, ms, at, end: endOf(server) });
   }
 
   forget({ provider, name }: Server): void {

@@ -24,6 +24,11 @@ export const Connection = Type.Object({
 export type Connection = Static<typeof Connection>;
 const connectionSchema = checkerOf(Connection);
 
+const Recent = Type.Pick(Connection, ["provider", "name", "since"]);
+type Recent = Static<typeof Recent>;
+const recentSchema = checkerOf(Type.Array(Recent));
+const MOST_RECENT = 10;
+
 /** A tunnel other than `main`, which has a setting of its own. */
 const SavedTunnel = Type.Object({
   slot: Type.Integer({ exclusiveMinimum: MAIN_SLOT, exclusiveMaximum: MOST_TUNNELS }),
@@ -98,8 +103,25 @@ export class SavedState {
 
   /** A tunnel other than `main` is first saved when it has a server. */
   saveConnection(connection: Connection | null, tunnel: string = MAIN, slot: number = MAIN_SLOT): void {
-    if (tunnel === MAIN) this.keep("connection", JSON.stringify(connection));
-    else if (connection !== null || this.tunnels().has(tunnel)) this.saveTunnel(tunnel, { slot, connection });
+    if (tunnel === MAIN) {
+      if (connection !== null) this.addRecent(connection);
+      this.keep("connection", JSON.stringify(connection));
+    } else if (connection !== null || this.tunnels().has(tunnel))
+      this.saveTunnel(tunnel, { slot, connection });
+  }
+
+  /** The last servers that `main` was connected to, the latest first; not part of a backup. */
+  recent(): Recent[] {
+    const value = valueIn(this.values.recent ?? "[]");
+    return recentSchema.Check(value) ? value : [];
+  }
+
+  /** Saved by the write of the connection, so that it costs no other. */
+  private addRecent({ provider, name, since }: Connection): void {
+    const others = this.recent().filter((each) => each.provider !== provider || each.name !== name);
+    const recent = [{ provider, name, since }, ...others].slice(0, MOST_RECENT);
+    this.values.recent = JSON.stringify(recent);
+    this.unsaved.add("recent");
   }
 
   /** The tunnels other than `main`, by name. */

@@ -20,6 +20,7 @@ const SETTINGS = {
   "address vpn.example.net": "192.0.2.1",
   connection: CONNECTION,
   default_exit: "blocked",
+  favourites: '[{"provider":"custom","server":"home"},{"provider":"managed","server":"se-1"}]',
   killswitch: "off",
   provider: "custom",
 };
@@ -40,6 +41,7 @@ test("a backup holds the servers and the settings that a restore takes, and pass
     for (const device of [OFFICE, TV]) store.saveDevice(device);
     store.saveDevice({ id: "of a later version", name: null, exit: "blocked" });
     store.write("of a later version", "1");
+    store.write("recent", '[{"provider":"custom","name":"home","since":1}]');
     store.write("address other.example.net", "damaged");
     const contents = contentsOf(store, NOW);
     expect(contents).toEqual(CONTENTS);
@@ -92,6 +94,12 @@ describe("invalid contents are refused, and the message says what is wrong:", ()
     ["an odd provider", setting("provider", "__proto__"), 'the setting "provider" is invalid'],
     ["an odd connection", setting("connection", "{}"), 'the setting "connection" is invalid'],
     ["an odd account", setting("account", "{}"), 'the setting "account" is invalid'],
+    ["odd favourites", setting("favourites", "[1]"), 'the setting "favourites" is invalid'],
+    [
+      "a favourite of an odd name",
+      setting("favourites", '[{"provider":"managed","server":".."}]'),
+      'the setting "favourites" is invalid',
+    ],
     ["an odd default exit", setting("default_exit", "direct"), 'the setting "default_exit" is invalid'],
     ["a device without an id", device({ id: "tv" }), 'the device "tv" is invalid'],
     [

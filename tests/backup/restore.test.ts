@@ -66,6 +66,18 @@ describe("a restore", () => {
     });
   });
 
+  test("adds its favourites to those that are here; one without any leaves them", () => {
+    withStore((store) => {
+      const favourites = (...names: string[]) =>
+        JSON.stringify(names.map((server) => ({ provider: "managed", server })));
+      store.write("favourites", favourites("a", "b"));
+      restoreInto(store, contents({}), CAREFUL);
+      expect(store.read("favourites")).toBe(favourites("a", "b"));
+      restoreInto(store, contents({ favourites: favourites("c", "b") }, []), CAREFUL);
+      expect(store.read("favourites")).toBe(favourites("a", "b", "c"));
+    });
+  });
+
   test("with too many servers changes nothing", () => {
     withStore((store) => {
       const many = Array.from({ length: MOST_SERVERS + 1 }, (_, n) => ({ ...SERVER, name: `${n}` }));

@@ -110,7 +110,7 @@ export class FakeHost implements Host, Internet {
 
   async read(path: string): Promise<string | null> {
     const [, name = "", file = ""] =
-      /^\/sys\/class\/net\/(.+?)\/(statistics\/[rt]x_packets|uevent)$/.exec(path) ?? [];
+      /^\/sys\/class\/net\/(.+?)\/(statistics\/[rt]x_(?:packets|bytes)|uevent)$/.exec(path) ?? [];
     return file === "" ? (this.files.get(path) ?? null) : this.wireguard.file(name, file);
   }
 

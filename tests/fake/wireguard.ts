@@ -47,9 +47,10 @@ export class Wireguard {
     const link = this.links.get(name);
     if (link === undefined || link.userspace || link.device === null) return null;
     if (file === "uevent") return `DEVTYPE=wireguard\nINTERFACE=${name}\n`;
-    const counter = file === "statistics/rx_packets" ? "received" : "sent";
-    const packets = peersOf(this.observed(link, link.device)).map((peer) => peer[counter].packets);
-    return `${packets.reduce((sum, number) => sum + number, 0)}\n`;
+    const counter = file.startsWith("statistics/rx_") ? "received" : "sent";
+    const unit = file.endsWith("_packets") ? "packets" : "bytes";
+    const counts = peersOf(this.observed(link, link.device)).map((peer) => peer[counter][unit]);
+    return `${counts.reduce((sum, number) => sum + number, 0)}\n`;
   }
 
   /** Time goes by for the tunnels. */

@@ -25,6 +25,12 @@ const ENDPOINTS = [
   "post /api/tunnels/{name}/disconnect",
   "delete /api/tunnels/{name}",
   "get /api/checks",
+  "get /api/killswitch",
+  "get /api/network",
+  "get /api/favourites",
+  "put /api/favourites/{provider}/{server}",
+  "delete /api/favourites/{provider}/{server}",
+  "get /api/round-trips",
   "get /api/devices",
   "get /api/devices/self",
   "get /api/events",
@@ -92,6 +98,7 @@ test("each message of /ws is a schema of its own, named as its type", async () =
     "server_update",
     "device_update",
     "security_alert",
+    "traffic",
   ]);
   expect(event).toEqual({
     oneOf: Object.keys(messages).map((name) => ({ $ref: `#/components/schemas/${name}` })),

@@ -51,7 +51,7 @@ export class Home {
     private readonly directory: string,
     options: Partial<Options>,
   ) {
-    this.gateway = gatewayOf({ ...graph, clock: host });
+    this.gateway = gatewayOf({ ...graph, clock: host, hostname: "portcullis" });
     const app = createApp(this.gateway, {
       names: ["portcullis"],
       lan: () => graph.controller.lans.flatMap((lan) => lan.prefixes),

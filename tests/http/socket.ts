@@ -99,11 +99,12 @@ export async function knock(
   port: number,
   headers: Record<string, string> = {},
   localAddress = "127.0.0.1",
+  path = "/ws",
 ): Promise<{ status: number; text: string; listener: Listener }> {
   const socket = net.connect({ host: "127.0.0.1", port, localAddress });
   const all = { Host: "localhost", ...HANDSHAKE, ...headers };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.write(`GET /ws HTTP/1.1\r\n${lines.join("")}\r\n`);
+  socket.write(`GET ${path} HTTP/1.1\r\n${lines.join("")}\r\n`);
   // An end that is reset is an end like any other.
   socket.on("error", () => {});
   const { text, rest } = await headOf(socket);
@@ -117,8 +118,8 @@ export const HANDSHAKE = {
   "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
 };
 
-export async function listenTo(port: number, localAddress?: string): Promise<Listener> {
-  const { status, listener } = await knock(port, {}, localAddress);
+export async function listenTo(port: number, localAddress?: string, path?: string): Promise<Listener> {
+  const { status, listener } = await knock(port, {}, localAddress, path);
   if (status !== 101) throw new Error(`${status} instead of 101`);
   return listener;
 }

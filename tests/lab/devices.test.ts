@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Value } from "typebox/value";
 import { type Device, DeviceList } from "../../src/devices/schema.ts";
+import type { TrafficUpdate } from "../../src/http/traffic.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { startResponder } from "./mdns-responder.ts";
@@ -70,6 +71,9 @@ test(
   TIMEOUT_MS,
 );
 
+/** A page that has heard nothing for so long says that the gateway is lost. */
+const LOST_AFTER_MS = 3_000;
+
 /** The service reads the figures once a second at most. */
 const SECOND_MS = 1_000;
 
@@ -111,6 +115,45 @@ test(
     await exchange();
     expect((await figures()).map((bytes, at) => bytes > PING_BYTES + (after[at] ?? 0))).toEqual([true, true]);
     expect(gateway.log()).not.toContain("security_alert");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "/ws?traffic tells what a device and its tunnel carry, while they do, and each second that there is a gateway",
+  async () => {
+    await inClient("ip", "address", "replace", `${LAN.client4}/24`, "dev", "lan0");
+    await inClient("ip", "route", "replace", "default", "via", LAN.gateway4);
+    await gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+    const socket = new WebSocket(`ws://127.0.0.1:${gateway.port}/ws?traffic`);
+    const updates: TrafficUpdate[] = [];
+    const arrivals: number[] = [];
+    socket.onmessage = ({ data }) => {
+      const { type, payload } = JSON.parse(data);
+      if (type !== "traffic") return;
+      updates.push(payload);
+      arrivals.push(performance.now());
+    };
+    const id = await mac();
+    const tunnel = () => updates.at(-1)?.tunnels.find(({ name }) => name === "main");
+    const device = () => updates.flatMap(({ devices }) => devices).findLast((each) => each.id === id);
+    try {
+      await until(async () => updates.length >= 2);
+      const [before, bytes] = [tunnel(), (await client())?.tx_bytes ?? 0];
+      await exchange();
+      await until(
+        async () =>
+          (tunnel()?.tx_bytes ?? 0) > (before?.tx_bytes ?? 0) + PING_BYTES &&
+          (tunnel()?.rx_bytes ?? 0) > (before?.rx_bytes ?? 0) + PING_BYTES,
+      );
+      await until(async () => (device()?.tx_bytes ?? 0) > bytes + PING_BYTES);
+      expect(device()?.tx_bytes).toBe((await client())?.tx_bytes);
+      await until(async () => updates.length >= 10);
+    } finally {
+      socket.close();
+    }
+    const pauses = arrivals.slice(1).map((at, index) => at - (arrivals[index] ?? 0));
+    expect(Math.max(...pauses)).toBeLessThan(LOST_AFTER_MS);
   },
   TIMEOUT_MS,
 );

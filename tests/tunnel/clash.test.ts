@@ -5,6 +5,7 @@ import { gatewayOf } from "../../src/gateway.ts";
 import { EventBus } from "../../src/http/event-bus.ts";
 import { Journal } from "../../src/journal/journal.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
+import { Favourites } from "../../src/servers/favourites.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
@@ -151,8 +152,9 @@ test("such a server is neither added nor imported", () =>
     const journal = new Journal({ clock: host, store, log });
     const events = new EventBus(host, log, journal);
     const checkup = { results: () => Promise.reject(new Error("nobody asks")) };
-    const parts = { tunnels, devices, catalogue, savedState, clock: host, events, journal, checkup, log };
-    const gateway = gatewayOf(parts);
+    const favourites = new Favourites(store, catalogue);
+    const parts = { tunnels, devices, catalogue, favourites, savedState, events, journal, checkup, log };
+    const gateway = gatewayOf({ ...parts, clock: host, hostname: "gateway" });
     const config = formatConfig({
       ...CONFIG,
       interface: { ...CONFIG.interface, addresses: ["192.168.7.5/32"] },

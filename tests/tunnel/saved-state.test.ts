@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { ip } from "../fake/address.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, stoodAlways, TWO } from "./gateway.ts";
@@ -85,6 +85,24 @@ describe("on a disk that takes nothing", () => {
       expect((await gateway.status()).killswitch_active).toBe(true);
     }));
 });
+
+test("the last servers of main are known after a restart, and cost no write of their own", () =>
+  inDirectory(async (directory) => {
+    const gateway = await Gateway.started(directory);
+    expect(gateway.savedState.recent()).toEqual([]);
+    await gateway.controller.connect(ONE);
+    const saves = spyOn(gateway.store, "atomically");
+    await gateway.controller.connect(TWO);
+    expect(saves).toHaveBeenCalledTimes(1);
+    await gateway.controller.disconnect();
+    const recent = gateway.savedState.recent();
+    expect(recent.map(({ name }) => name)).toEqual(["two", "one"]);
+    await gateway.restart();
+    expect(gateway.savedState.recent()).toEqual(recent);
+    gateway.store.write("recent", '[{"provider":"custom"}]');
+    gateway.savedState.reload();
+    expect(gateway.savedState.recent()).toEqual([]);
+  }));
 
 test("of the addresses of names the latest thousand are remembered", () =>
   inDirectory(async (directory) => {

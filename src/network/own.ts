@@ -1,0 +1,20 @@
+import { type Address, addressOf, contains, familyOf, isLinkLocal, type Prefix } from "../address.ts";
+import type { HostNetwork } from "./host-network.ts";
+
+/** What a client of the LAN needs to know of the gateway. */
+export interface OwnNetwork {
+  lan: { interface: string; addresses: Address[]; prefixes: Prefix[] }[];
+  uplink: string | null;
+  online: boolean;
+}
+
+/** The gateway's own addresses on the LAN, IPv4 first. */
+export function ownNetworkIn({ lans, addresses, uplink, online }: HostNetwork): OwnNetwork {
+  const sorted = addresses.toSorted((one, other) => familyOf(one) - familyOf(other));
+  const lan = lans.map((each) => {
+    const prefixes = each.prefixes.filter((prefix) => !isLinkLocal(addressOf(prefix)));
+    const own = sorted.filter((address) => prefixes.some((prefix) => contains(prefix, address)));
+    return { interface: each.interface, addresses: own, prefixes };
+  });
+  return { lan, uplink, online };
+}

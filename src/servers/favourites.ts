@@ -1,0 +1,119 @@
+import { checkerOf } from "../checker.ts";
+import { GatewayError } from "../errors.ts";
+import { isName, nameIn } from "../name.ts";
+import type { Catalogue } from "./catalogue.ts";
+import { Favourite, type Provider } from "./schema.ts";
+import type { Storage } from "./storage.ts";
+
+/** Anyone on the LAN may add some; all of them take 30 KB at most. */
+export const MOST_FAVOURITES = 100;
+
+/** The setting that has them. */
+const KEY = "favourites";
+
+const favouriteSchema = checkerOf(Favourite);
+
+/** The servers that people have marked, in the order in which they did. */
+export class Favourites {
+  constructor(
+    private readonly store: Pick<Storage, "read" | "write">,
+    private readonly catalogue: Pick<Catalogue, "has" | "onChange">,
+  ) {
+    // A list of managed servers that cannot be read has none, and may be read again.
+    catalogue.onChange((provider) => provider !== "managed" && this.dropMissing(provider));
+  }
+
+  /** Without those that a provider no longer lists. */
+  list(): Favourite[] {
+    return this.saved.filter((each) => this.exists(each));
+  }
+
+  add(provider: Provider, name: string): void {
+    const favourite = { provider, server: nameIn("server", name) };
+    this.refuseUnknown(favourite);
+    const { saved } = this;
+    if (saved.some((each) => isSame(each, favourite))) return;
+    const kept = saved.length < MOST_FAVOURITES ? saved : this.list();
+    if (kept.length >= MOST_FAVOURITES)
+      throw new GatewayError(
+        "bad_request",
+        `server: there are ${MOST_FAVOURITES} favourites, which is the most there may be; remove one first`,
+      );
+    this.save([...kept, favourite]);
+  }
+
+  remove(provider: Provider, name: string): void {
+    const favourite = { provider, server: nameIn("server", name) };
+    const { saved } = this;
+    const others = saved.filter((each) => !isSame(each, favourite));
+    if (others.length < saved.length) this.save(others);
+    else this.refuseUnknown(favourite);
+  }
+
+  private get saved(): Favourite[] {
+    return favouritesIn(this.store.read(KEY));
+  }
+
+  private save(favourites: readonly Favourite[]): void {
+    this.store.write(KEY, JSON.stringify(favourites));
+  }
+
+  /** Otherwise another server that is given the name later would be a favourite. */
+  private dropMissing(provider: Provider): void {
+    const { saved } = this;
+    const others = saved.filter((each) => each.provider !== provider || this.exists(each));
+    if (others.length === saved.length) return;
+    try {
+      this.save(others);
+    } catch {
+      // The change of the servers has been saved and must not fail for this.
+    }
+  }
+
+  private exists({ provider, server }: Favourite): boolean {
+    return this.catalogue.has(provider, server);
+  }
+
+  private refuseUnknown(favourite: Favourite): void {
+    if (!this.exists(favourite))
+      throw new GatewayError(
+        "not_found",
+        `server: the provider ${favourite.provider} has no server of this name`,
+      );
+  }
+}
+
+/** Whether the value of the setting is one that the gateway could have written. */
+export function areFavourites(text: string): boolean {
+  return JSON.stringify(favouritesIn(text)) === text;
+}
+
+/** The value of the setting that has the favourites of both values. */
+export function unitedFavourites(one: string | null, other: string): string {
+  const first = favouritesIn(one);
+  const more = favouritesIn(other).filter((each) => !first.some((known) => isSame(known, each)));
+  return JSON.stringify([...first, ...more].slice(0, MOST_FAVOURITES));
+}
+
+/** Those of a setting's value that are valid. */
+function favouritesIn(text: string | null): Favourite[] {
+  const found: Favourite[] = [];
+  for (const each of listIn(text)) {
+    if (!favouriteSchema.Check(each) || !isName(each.server)) continue;
+    if (!found.some((known) => isSame(known, each))) found.push(each);
+  }
+  return found.slice(0, MOST_FAVOURITES);
+}
+
+function listIn(text: string | null): unknown[] {
+  try {
+    const value: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}
+
+function isSame(one: Favourite, other: Favourite): boolean {
+  return one.provider === other.provider && one.server === other.server;
+}

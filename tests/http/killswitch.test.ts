@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { Home, LISTING } from "./home.ts";
+
+let home: Home;
+beforeEach(async () => {
+  home = await Home.start();
+  home.graph.killSwitch.setWatched(true);
+});
+afterEach(() => home.stop());
+
+const read = async () => (await home.send("GET", "/api/killswitch")).json;
+/** What does not hold, by layer. */
+const broken = async () => {
+  const { layers } = await read();
+  return layers.map((layer: { holds: boolean; parts: { name: string; holds: boolean }[] }) => [
+    layer.holds,
+    ...layer.parts.filter(({ holds }) => !holds).map(({ name }) => name),
+  ]);
+};
+
+test("GET /api/killswitch answers both layers with their parts, as `killswitch status` shows them", async () => {
+  const { layers, ...rest } = await read();
+  expect(rest).toEqual({ active: true, wanted: true, direct_devices: 0, error: null });
+  const { parts } = await home.graph.controller.inspection();
+  expect(layers.map(({ name, holds }: { name: string; holds: boolean }) => [name, holds])).toEqual([
+    ["firewall", true],
+    ["routing", true],
+  ]);
+  const all = layers.flatMap((layer: { parts: unknown[] }) => layer.parts);
+  const others = ["last change", "forwarding", "direct devices"];
+  expect(all).toEqual(parts.filter(({ name }) => !others.includes(name)));
+});
+
+test("a layer that another program has damaged does not hold, and the other one does", async () => {
+  home.host.removeTable();
+  home.graph.killSwitch.changed();
+  const held = home.hold("nft -e -s -n -f -");
+  expect(await broken()).toEqual([[false, "firewall table"], [true]]);
+  expect(await read()).toMatchObject({ active: false, wanted: true });
+  held.release();
+  await home.graph.killSwitch.mend();
+  expect(await broken()).toEqual([[true], [true]]);
+  home.host.files.set("/proc/sys/net/ipv4/conf/all/send_redirects", "1\n");
+  await home.pass(1_000);
+  expect(await broken()).toEqual([[true], [false, "ICMP redirects"]]);
+});
+
+test("a kill switch that the operator has turned off is neither active nor wanted", async () => {
+  await home.graph.controller.setKillSwitch(false);
+  expect(await read()).toMatchObject({
+    active: false,
+    wanted: false,
+    layers: [
+      { name: "firewall", holds: false },
+      { name: "routing", holds: false },
+    ],
+  });
+});
+
+test("questions run no program while the kernel reports no change", async () => {
+  await read();
+  home.host.commands.length = 0;
+  for (let count = 0; count < 5; count++) await read();
+  expect(home.host.commands).toEqual([]);
+  home.graph.killSwitch.changed();
+  await Promise.all(Array.from({ length: 5 }, () => home.again("GET", "/api/killswitch")));
+  expect(home.host.commands.filter((command) => command === LISTING)).toHaveLength(1);
+});
