@@ -107,7 +107,11 @@ export function gatewayOf(deps: Deps): Gateway {
   };
   return {
     status: () => status(),
-    providers: () => ({ providers: [...PROVIDERS], current: catalogue.current() }),
+    providers: () => ({
+      providers: [...PROVIDERS],
+      current: catalogue.current(),
+      usable: catalogue.usable(),
+    }),
     use: (provider: Provider) => catalogue.use(provider),
     servers: () => catalogue.tree(),
     connect: (name) => reach(tunnels.main, name),
