@@ -77,9 +77,21 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "checks/schema.ts",
     "http/event.ts",
     "http/schema.ts",
+    "http/traffic.ts",
+    "servers/schema.ts",
   ],
   "dashboard/parts": ["dashboard"],
-  "dashboard/views": ["dashboard", "dashboard/parts"],
+  // The sections of one view.
+  "dashboard/views/home": [
+    "servers/schema.ts",
+    "tunnel/schema.ts",
+    "devices/schema.ts",
+    "journal",
+    "http/schema.ts",
+    "dashboard",
+    "dashboard/parts",
+  ],
+  "dashboard/views": ["dashboard", "dashboard/parts", "dashboard/views/home"],
   "dashboard/main.tsx": ["dashboard", "dashboard/parts", "dashboard/views"],
   backup: [
     "system/host.ts",

@@ -6,12 +6,12 @@ import { type Answers, getState, type Loaded, type Resource, setAnswer, useStore
 
 /** Which answers an event may have changed. Those that are shown are read again. */
 const STALE_AFTER: Readonly<Partial<Record<GatewayEvent["type"], readonly Resource[]>>> = {
-  status_change: ["providers"],
-  tunnel_update: ["events", "checks"],
+  status_change: ["providers", "killswitch", "network"],
+  tunnel_update: ["events", "checks", "killswitch", "favourites", "round-trips"],
   tunnel_removed: ["devices", "checks"],
-  server_update: ["servers", "providers"],
+  server_update: ["servers", "providers", "favourites"],
   device_update: ["devices", "devices/self"],
-  security_alert: ["events", "checks"],
+  security_alert: ["events", "checks", "killswitch"],
 };
 
 /** Between the end of a read and the next of the same: a burst of events costs one read a second. */

@@ -1,3 +1,5 @@
+import { sentenceFrom } from "./format.ts";
+
 /** Why a request failed, as a sentence for people. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
@@ -50,11 +52,5 @@ async function answerOf(response: Response): Promise<unknown> {
   const answer: unknown = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;
   const { error } = (answer ?? {}) as { error?: string };
-  throw new ApiError(sentenceOf(error ?? `the gateway answered ${response.status}`), response.status);
-}
-
-/** The gateway's errors begin in lower case and have no full stop. */
-function sentenceOf(text: string): string {
-  const capital = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(capital) ? capital : `${capital}.`;
+  throw new ApiError(sentenceFrom(error ?? `the gateway answered ${response.status}`), response.status);
 }

@@ -3,7 +3,7 @@
 const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const DATE_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const LIST = new Intl.ListFormat("en", { type: "conjunction" });
+const LIST = new Intl.ListFormat("en-GB", { type: "conjunction" });
 const NUMBER = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "always" });
 
@@ -36,6 +36,12 @@ export function agoOf(at: number | string, now: number): string {
 /** "Laptop, TV, and Camera". */
 export function listOf(words: readonly string[]): string {
   return LIST.format(words);
+}
+
+/** The gateway's errors have no full stop, and begin in lower case or with a name, which stays as it is. */
+export function sentenceFrom(text: string): string {
+  const begun = /^[a-z]+ /.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 
 export function countOf(count: number, one: string, many = `${one}s`): string {

@@ -1,7 +1,7 @@
 import type { GatewayEvent } from "../http/event.ts";
 import { apply, refreshAll } from "./answers.ts";
 import { getState, setConnection } from "./store.ts";
-import { forgetRates, recordTraffic, type TrafficEvent } from "./traffic.ts";
+import { forgetRates, recordTraffic } from "./traffic.ts";
 
 /**
  * The socket sends `traffic` every second. So long without a message, and the gateway counts as lost: a gateway
@@ -18,7 +18,6 @@ let heard = Date.now();
 export function listen(): void {
   const socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}/ws?traffic`);
   let watch = setTimeout(() => end(), SILENCE_MS);
-  let beats = false;
   const end = () => {
     clearTimeout(watch);
     socket.onmessage = null;
@@ -29,11 +28,10 @@ export function listen(): void {
   socket.onclose = end;
   socket.onmessage = ({ data }: MessageEvent<string>) => {
     heard = Date.now();
-    const event = JSON.parse(data) as GatewayEvent | TrafficEvent;
-    beats ||= event.type === "traffic";
+    const event = JSON.parse(data) as GatewayEvent;
     clearTimeout(watch);
-    if (beats) watch = setTimeout(end, SILENCE_MS);
-    if (event.type === "traffic") recordTraffic(event);
+    watch = setTimeout(end, SILENCE_MS);
+    if (event.type === "traffic") recordTraffic(event.payload);
     else apply(event);
     if (event.type === "status_change") void arrive(socket);
   };

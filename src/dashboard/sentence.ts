@@ -1,7 +1,7 @@
-import type { Checks } from "../checks/schema.ts";
 import type { DeviceList } from "../devices/schema.ts";
+import type { KillSwitchLayers, Network } from "../http/schema.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
-import { countOf, listOf, timeOf } from "./format.ts";
+import { countOf, listOf, sentenceFrom, timeOf } from "./format.ts";
 import type { Connection } from "./store.ts";
 
 /** What is known; null is not known yet. */
@@ -10,7 +10,8 @@ export interface Known {
   status: Status | null;
   tunnels: readonly TunnelRow[] | null;
   devices: DeviceList | null;
-  checks: Checks | null;
+  killswitch: KillSwitchLayers | null;
+  network: Network | null;
 }
 
 export type Tone = "protected" | "partly" | "blocked" | "exposed" | "working" | "unknown";
@@ -45,32 +46,41 @@ export function sentenceOf(known: Known): Sentence {
       why: null,
       help: null,
     };
-  if (!status.killswitch_active) return unprotected(known);
+  const broken = brokenLayers(known);
+  if (broken.length > 0) return unprotected(known, broken);
   if (known.status?.connected === true) return connected(known, status);
   return unconnected(known, status);
 }
 
+/** The layers that do not block by themselves. */
+function brokenLayers({ status, killswitch }: Known): readonly string[] {
+  if (killswitch !== null) return killswitch.layers.filter(({ holds }) => !holds).map(({ name }) => name);
+  return status?.killswitch_active === false ? ["firewall", "routing"] : [];
+}
+
 /** At least one of the two layers is not in place. */
-function unprotected({ checks }: Known): Sentence {
-  const layers = (checks?.checks ?? []).filter(({ id }) => id === "firewall" || id === "routing");
-  const broken = layers.find(({ result }) => result !== "ok");
-  const why = broken === undefined ? null : `${broken.title}: ${broken.found}.`;
-  if (layers.some(({ result }) => result === "ok") && broken !== undefined)
+function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence {
+  if (broken.length === 1)
     return {
       tone: "partly",
       word: "Weakened",
-      text: "One of the kill switch’s two layers is not in place. The other one still blocks.",
-      why,
+      text: `One of the kill switch’s two layers, the ${broken[0]}, is not in place. The other one still blocks what would leave outside a tunnel.`,
+      why: killswitch?.error == null ? REPAIRED : sentenceFrom(killswitch.error),
       help: null,
     };
+  const isOff = killswitch?.wanted === false;
   return {
     tone: "exposed",
     word: "Exposed",
-    text: "The kill switch is off: traffic may leave outside the tunnel.",
-    why,
-    help: "killswitch",
+    text: isOff
+      ? "The kill switch is off, as the operator has chosen: traffic may leave outside the tunnel."
+      : "The kill switch is not in place: traffic may leave outside the tunnel.",
+    why: isOff ? null : REPAIRED,
+    help: isOff ? "killswitch" : null,
   };
 }
+
+const REPAIRED = "The gateway repairs it by itself. If it stays so, another program undoes each repair.";
 
 /** The tunnel main is up. */
 function connected(known: Known, status: Status): Sentence {
@@ -115,7 +125,9 @@ function unconnected(known: Known, { state, error }: Status): Sentence {
     others.length === 0
       ? "Nothing leaves"
       : `Only devices with an exit of their own leave, by ${listOf(others.map(placeOf))}`;
-  const why = error === null ? null : capital(error);
+  const offline =
+    known.network?.online === false ? "The uplink is down: look at its cable and at the home router." : null;
+  const why = offline ?? (error === null ? null : sentenceFrom(error));
   switch (state) {
     case "connecting":
       return {
@@ -168,9 +180,4 @@ function waiting({ name, devices, state }: TunnelRow): string {
   const who = devices === 0 ? "Its devices" : countOf(devices, "device");
   const are = devices === 1 ? "is" : "are";
   return `The tunnel ${name} is ${state}: ${who} ${are} blocked until it is connected.`;
-}
-
-function capital(text: string): string {
-  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }

@@ -2,8 +2,16 @@ import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import type { Static } from "typebox";
 import type { Checks } from "../checks/schema.ts";
 import type { DeviceList, OwnDevice } from "../devices/schema.ts";
-import type { Providers, Servers, TunnelRows } from "../http/schema.ts";
+import type {
+  KillSwitchLayers,
+  Network,
+  Providers,
+  RoundTripList,
+  Servers,
+  TunnelRows,
+} from "../http/schema.ts";
 import type { JournalPage } from "../journal/schema.ts";
+import type { FavouriteList } from "../servers/schema.ts";
 import type { Status } from "../tunnel/schema.ts";
 
 /** What `GET /api/<resource>` answers. A view that needs another one adds a line, and one in `STALE_AFTER`. */
@@ -16,6 +24,10 @@ export interface Answers {
   servers: Static<typeof Servers>;
   providers: Static<typeof Providers>;
   checks: Checks;
+  favourites: FavouriteList;
+  killswitch: KillSwitchLayers;
+  network: Network;
+  "round-trips": RoundTripList;
 }
 export type Resource = keyof Answers;
 

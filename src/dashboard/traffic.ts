@@ -1,15 +1,5 @@
 import { useEffect, useReducer } from "preact/hooks";
-
-/** The event of `/ws?traffic`, once a second; the figures are cumulative. */
-export interface TrafficEvent {
-  type: "traffic";
-  payload: {
-    at: string;
-    tunnels: readonly { name: string; rx_bytes: number; tx_bytes: number }[];
-    /** Those that changed since the last message. */
-    devices: readonly { id: string; rx_bytes: number; tx_bytes: number }[];
-  };
-}
+import type { TrafficUpdate } from "../http/traffic.ts";
 
 /** Bytes per second. */
 export interface Rate {
@@ -71,15 +61,15 @@ export function useNow(): number {
   return Date.now() + aheadMs;
 }
 
-export function recordTraffic({ payload }: TrafficEvent): void {
-  aheadMs = Date.parse(payload.at) - Date.now();
-  const at = Date.parse(payload.at) / 1_000;
+export function recordTraffic(update: TrafficUpdate): void {
+  aheadMs = Date.parse(update.at) - Date.now();
+  const at = Date.parse(update.at) / 1_000;
   const isFirst = tunnels.size === 0;
-  const rate = payload.tunnels.reduce<Rate>((sum, row) => {
+  const rate = update.tunnels.reduce<Rate>((sum, row) => {
     const { rx, tx } = meter(tunnels, row.name, { at, rx: row.rx_bytes, tx: row.tx_bytes }, Infinity);
     return { rx: sum.rx + rx, tx: sum.tx + tx };
   }, NONE);
-  for (const { id, rx_bytes: rx, tx_bytes: tx } of payload.devices)
+  for (const { id, rx_bytes: rx, tx_bytes: tx } of update.devices)
     meter(devices, id, { at, rx, tx }, COUNTED_SECONDS);
   const recent = samples.filter((each) => each.at > at - HISTORY_SECONDS && each.at < at);
   samples = [...recent, { at, rate: isFirst ? null : rate }];

@@ -47,8 +47,9 @@ export function createApp(gateway: Gateway, options: Options) {
     .use(routesOf(shared, eventSockets))
     .use(dashboardRoutes())
     .use(docsRoutes(shared, eventSockets));
-  // Otherwise the first request or the start of listening would wait for it.
+  // Otherwise the first request would wait for it. `listen` would do it again.
   app.compile();
+  app.compile = () => app;
   return { app, eventSockets };
 }
 

@@ -15,14 +15,13 @@ const BLOCKED = "blocked";
 const NO_TUNNEL = 'comment "the exit is blocked or down"';
 
 /**
- * The devices by exit. A change of exits changes only elements, unless it is the first or the last device. The map
- * answers in one look-up, however many exits there are. The sets stand in for it: when the table is replaced, the kernel
+ * The devices by exit, also while there are none: assigning a device changes only elements. The map answers in one look-up, however many exits there are. The sets stand in for it: when the table is replaced, the kernel
  * runs the former chains for about a millisecond more, and finds nothing in their maps, but everything in such sets
  * (Linux 6.18).
  */
 export function deviceSets(policy: Policy): string[] {
   const { devices, lans } = policy;
-  if (devices.length === 0 || lans.length === 0) return [];
+  if (lans.length === 0) return [];
   const on = (name: string) => devices.filter(({ exit }) => nameOf(exit, policy) === name);
   return [
     setOf(ASSIGNED, devices),
@@ -35,7 +34,7 @@ export function deviceSets(policy: Policy): string[] {
 /** The chain that leads each assigned device to its exit, and a chain for each exit. */
 export function exits(policy: Policy, blocks: boolean): string[] {
   return [
-    ...(policy.devices.length === 0 ? [] : [ownExit(policy)]),
+    ownExit(policy),
     ...[...openExits(policy), BLOCKED].map((name) =>
       chain(chainFor(name), null, wayOut(name, policy, blocks)),
     ),
@@ -46,7 +45,7 @@ export function exits(policy: Policy, blocks: boolean): string[] {
 export function byDevice(policy: Policy, match: string): string[] {
   const assigned = `${match} ether saddr @${ASSIGNED} goto ${OWN_EXIT} comment "devices with an exit of their own"`;
   const others = `${match} goto ${chainFor(nameOf(policy.defaultExit, policy))} comment "the default exit"`;
-  return policy.devices.length === 0 ? [others] : [assigned, others];
+  return [assigned, others];
 }
 
 /** The same by address: what a router of the LAN forwards has the router's MAC address. The most specific first. */
@@ -83,14 +82,17 @@ function exitMap(policy: Policy): string {
   const entries = policy.devices
     .map(({ id, exit }) => `${id} : goto ${chainFor(nameOf(exit, policy))}`)
     .sort();
-  const elements = `    elements = { ${entries.join(", ")} }\n`;
-  return `  map ${EXIT_OF} {\n    type ether_addr : verdict\n${elements}  }\n`;
+  return `  map ${EXIT_OF} {\n    type ether_addr : verdict\n${elementsOf(entries)}  }\n`;
 }
 
 function setOf(name: string, devices: Policy["devices"]): string {
   const ids = devices.map(({ id }) => id).sort();
-  const elements = ids.length === 0 ? "" : `    elements = { ${ids.join(", ")} }\n`;
-  return `  set ${name} {\n    type ether_addr\n${elements}  }\n`;
+  return `  set ${name} {\n    type ether_addr\n${elementsOf(ids)}  }\n`;
+}
+
+/** nft refuses a list of none. */
+function elementsOf(entries: readonly string[]): string {
+  return entries.length === 0 ? "" : `    elements = { ${entries.join(", ")} }\n`;
 }
 
 /** Main is among them while it is down: the gateway's own services use it too, and still answer its devices. */

@@ -105,7 +105,7 @@ export class KillSwitch {
   private ruled: readonly Rule[] | null = null;
   /** The table has none before the first is needed, except those that an earlier process has left. */
   private routes: readonly TableRoute[] | null = [];
-  /** Whether it is known how a listing spells what was loaded. */
+  /** Whether a listing was seen that spells what was loaded. */
   private compared = false;
   /** Our changes to the table that the kernel has not reported yet. */
   private readonly unreported = new Set<symbol>();
@@ -206,16 +206,28 @@ export class KillSwitch {
 
   /** Each part as the kernel has it. */
   async inspection(fault: string | null): Promise<Inspection> {
+<<<<<<< HEAD
     return inspectionOf(await this.parted(), fault);
+=======
+    return inspectionOf(await this.readParts(), fault);
+>>>>>>> w-page
   }
 
   /** The same, by layers, and how many devices may leave outside the tunnel. */
   async layers(): Promise<Layers & { direct: number }> {
+<<<<<<< HEAD
     const found = await this.parted();
     return { ...layersOf(found), direct: found.direct };
   }
 
   private async parted(): Promise<FoundParts> {
+=======
+    const found = await this.readParts();
+    return { ...layersOf(found), direct: found.direct };
+  }
+
+  private async readParts(): Promise<FoundParts> {
+>>>>>>> w-page
     if (!this.watched) this.changed();
     const [table, rules, sysctls] = await Promise.all([
       this.tableFound(),
@@ -236,6 +248,7 @@ export class KillSwitch {
 
   private async readTable(): Promise<Found["table"]> {
     const listing = await listTable(this.host);
+    this.learnSpelling(listing);
     const asLoaded = this.isAsLoaded(listing);
     return { listing, asLoaded, parts: tableParts(listing, () => asLoaded) };
   }
@@ -299,8 +312,7 @@ export class KillSwitch {
     // A version before may have left rules that route what is not marked, and a table that does not mark: only the new
     // table works with either.
     const ready = this.ruled === null ? table.catch(() => {}) : null;
-    const comparable = table.then(() => this.assertComparable());
-    const outcomes = await Promise.allSettled([comparable, this.loadRules(rules, ready)]);
+    const outcomes = await Promise.allSettled([table, this.loadRules(rules, ready)]);
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
@@ -396,12 +408,14 @@ export class KillSwitch {
     return damages;
   }
 
-  /** If nft echoes rules in a different spelling than it lists them, repairs must not go on for ever. */
-  private async assertComparable(): Promise<void> {
-    if (this.compared) return;
-    const listing = await listTable(this.host);
+  /**
+   * Takes the spelling of the first listing after a load: if nft echoes rules in another one, repairs must not go on for
+   * ever.
+   */
+  private learnSpelling(listing: string | null): void {
+    if (this.compared || this.loaded === null) return;
     this.compared = true;
-    if (listing === null || this.loaded === null || this.isAsLoaded(listing)) return;
+    if (listing === null || this.isAsLoaded(listing)) return;
     const listed = chainsListed(listing);
     const as = finalRulesStand(listing) === finalRulesStand(this.loaded.ruleset);
     if (as && sameShape(listed, this.loaded.chains)) this.loaded = { ...this.loaded, chains: listed };

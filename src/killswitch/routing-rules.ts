@@ -230,13 +230,14 @@ export function foreignAmong(rules: readonly Rule[]): Rule[] {
   return isOurs ? [] : own;
 }
 
-/** Replaces our rules in the kernel by `wanted`, not before `ready` has resolved; returns the number of changes. */
+/** Replaces our rules in the kernel by `wanted`, older ones not before `ready` has resolved; returns the number of changes. */
 export async function applyRules(
   host: Host,
   wanted: readonly Rule[],
   ready: Promise<unknown> | null = null,
 ): Promise<number> {
-  const [present] = await Promise.all([readRules(host), ready]);
+  const present = await readRules(host);
+  if (present.length > 0) await ready;
   const changes = ([4, 6] as const).map((family) =>
     ruleChanges(
       present.filter((rule) => rule.family === family),

@@ -13,19 +13,21 @@ export function listTable(host: Host): Promise<string | null> {
 }
 
 /**
- * The end of the echo. The kernel reports the new generation after the commit; then the end of `nft` waits until the
- * kernel has freed the former table (nf_tables_api.c, `nft_rcv_nl_event`), which takes some 8 ms.
+ * The end of the echo, which nft prints if the first command adds something. The kernel reports the new generation after
+ * the commit; then the end of `nft` waits until the kernel has freed what was removed (nf_tables_api.c,
+ * `nft_rcv_nl_event`), which takes some 8 ms.
  */
-const COMMITTED = "\n# new generation ";
+const COMMITTED = "# new generation ";
 
 /** Replaces the table by that of `ruleset`; returns nft's echo, in the spelling of `listTable`. */
 export function loadTable(host: Host, ruleset: string): Promise<string> {
   return host.run(["nft", "-e", ...SPELLING, "-f", "-"], { stdin: ruleset, until: COMMITTED });
 }
 
-/** Changes elements of the table's sets in one transaction. */
+/** Changes elements of the table's sets in one transaction, which fails if there is no table. */
 export async function changeElements(host: Host, commands: readonly string[]): Promise<void> {
-  await host.run(["nft", "-f", "-"], { stdin: `${commands.join("\n")}\n` });
+  const stdin = [`add table ${TABLE}`, ...commands, ""].join("\n");
+  await host.run(["nft", "-e", "-f", "-"], { stdin, until: COMMITTED });
 }
 
 interface Listed {

@@ -9,6 +9,8 @@ interface Machine {
   tell(program: "nft", line: string): void;
 }
 
+const ADD_TABLE = "add table inet portcullis\n";
+
 /** What `nft` does: the firewall's table as the text that it was loaded from, and the tables of other programs. */
 export class Nftables {
   /** The text of `table inet portcullis`, or null where there is none. */
@@ -29,7 +31,8 @@ export class Nftables {
     if (command === "nft -f -" && stdin.startsWith(`add table ${COUNTERS_TABLE}\n`))
       return this.loadCounters(stdin);
     if (command === `nft -j list table ${COUNTERS_TABLE}`) return this.countersJson();
-    if (command === "nft -f -") return this.changeElements(stdin);
+    if (command === "nft -e -f -" && stdin.startsWith(ADD_TABLE))
+      return this.changeElements(stdin.slice(ADD_TABLE.length));
     if (command === "nft -s -n list table inet portcullis") return this.table ?? missing();
     if (command === "nft -j list chains") {
       const own: [string, string][] = this.table === null ? [] : [["inet portcullis", this.table]];
@@ -140,7 +143,7 @@ export class Nftables {
   }
 
   private load(text: string): string {
-    const replace = "add table inet portcullis\ndelete table inet portcullis\n";
+    const replace = `${ADD_TABLE}delete table inet portcullis\n`;
     if (!text.startsWith(replace)) unknown(text);
     const table = text.slice(replace.length);
     if (table !== "" && !table.startsWith("table inet portcullis {\n")) unknown(table);

@@ -164,6 +164,29 @@ test("512 devices are told of within five seconds, in messages that fit a socket
   expect(told.toSorted()).toEqual(ids.toSorted());
 });
 
+<<<<<<< HEAD
+=======
+test.each(["?traffic", "?traffic=", "?a=1&traffic=1", "?traffic&traffic=0", "?traffic&%ff=%zz&__proto__=1"])(
+  "/ws%s is opted in",
+  async (query) => {
+    const listener = await listenTo(home.port, undefined, `/ws${query}`);
+    await listener.received(2);
+    expect(traffic(listener)).toHaveLength(1);
+  },
+);
+
+test.each(["?", "?Traffic", "?a=traffic", "?%ff=%zz&__proto__=1&constructor"])(
+  "/ws%s is not",
+  async (query) => {
+    const listener = await listenTo(home.port, undefined, `/ws${query}`);
+    await listener.received(1);
+    await home.pass(2_000);
+    home.graph.events.publish({ type: "tunnel_removed", payload: { name: "tv" } });
+    expect((await listener.received(2))[1]).toMatchObject({ type: "tunnel_removed" });
+  },
+);
+
+>>>>>>> w-page
 test("a gateway that stops closes these sockets like the others, and stops reading", async () => {
   const other = await Home.start();
   const listener = await listenTo(other.port, undefined, "/ws?traffic&other=1");

@@ -9,7 +9,7 @@ import {
 } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
-import { listTable, loadTable } from "../../src/killswitch/table.ts";
+import { changeElements, listTable, loadTable } from "../../src/killswitch/table.ts";
 import type { Host } from "../../src/system/host.ts";
 import { needsRoot } from "../fast.ts";
 import { assigned, POLICIES } from "./example.ts";
@@ -92,13 +92,36 @@ describe("the commands from one table to another", () => {
       "add element inet portcullis exit_of { 02:00:00:00:00:01 : goto exit_blocked, 02:00:00:00:00:05 : goto exit_main }",
     ]);
     expect(changes(devices, { ...devices, devices: devices.devices.toReversed() })).toEqual([]);
+    const first = { ...devices, devices: [assigned("02:00:00:00:00:05", "main")] };
+    expect(changes({ ...devices, devices: [] }, first)).toHaveLength(3);
   });
 
-  test("do not exist if a rule differs, or if the sets come or go", () => {
+  needsRoot.test("are done when nft reports their commit, whether they add or remove", () =>
+    inNamespace(async (host) => {
+      await loadTable(host, rulesetOf(POLICIES["two-tunnels"]));
+      const element = "element inet portcullis assigned { 02:00:00:00:00:09 }";
+      for (const verb of ["add", "delete"]) {
+        const echoes: string[] = [];
+        const run: Host["run"] = async (argv, options) => {
+          const echo = await host.run(argv, options);
+          echoes.push(options?.until ?? "no end", echo);
+          return echo;
+        };
+        await changeElements({ run } as Host, [`${verb} ${element}`]);
+        const [end = "", echo] = echoes;
+        expect(echo).toContain(end);
+      }
+      const again = changeElements(host, [`delete ${element}`]);
+      expect(await again.catch(() => "refused")).toBe("refused");
+    }),
+  );
+
+  test("do not exist if a rule differs, or if a set comes or goes", () => {
     expect(changes(devices, { ...devices, carrying: devices.carrying.slice(0, 1) })).toBeNull();
     expect(changes(devices, { ...devices, defaultExit: { to: "blocked" } })).toBeNull();
-    expect(changes(devices, { ...devices, devices: [] })).toBeNull();
-    expect(changes({ ...devices, devices: [] }, devices)).toBeNull();
+    const direct = { ...devices, devices: [assigned("02:00:00:00:00:01", "direct")] };
+    expect(changes(devices, direct)).toBeNull();
+    expect(changes(direct, devices)).toBeNull();
   });
 });
 

@@ -99,9 +99,11 @@ test("the last servers of main are known after a restart, and cost no write of t
     expect(recent.map(({ name }) => name)).toEqual(["two", "one"]);
     await gateway.restart();
     expect(gateway.savedState.recent()).toEqual(recent);
-    gateway.store.write("recent", '[{"provider":"custom"}]');
-    gateway.savedState.reload();
-    expect(gateway.savedState.recent()).toEqual([]);
+    for (const entry of ['{"provider":"custom"}', '{"provider":"custom","name":"x","since":1e300}']) {
+      gateway.store.write("recent", `[${entry}]`);
+      gateway.savedState.reload();
+      expect(gateway.savedState.recent()).toEqual([]);
+    }
   }));
 
 test("of the addresses of names the latest thousand are remembered", () =>

@@ -32,7 +32,8 @@ export function Button({ work, doing, ask, kind, label, children, ...props }: Bu
   const action = props.action ?? own;
   const [isAsking, setAsking] = useState(false);
   const isLost = useStore(({ connection }) => connection.name === "lost");
-  const isBusy = action.running?.button === id;
+  // The text too, because Preact draws a button that takes the place of another one as the same component.
+  const isBusy = action.running?.button === id && action.running.doing === doing;
   const begin = () => action.start(id, doing, work);
   const click = () => {
     if (isBusy || isLost) return;

@@ -4,10 +4,10 @@ import { clockOf, rateOf } from "../format.ts";
 import { HISTORY_SECONDS, type Sample } from "../traffic.ts";
 
 const HEIGHT_PX = 180;
-/** Less than this at the top of the scale would show single packets as mountains. */
+/** Bytes per second at the top of the scale, at least: otherwise single packets would look like mountains. */
 const LEAST_TOP = 12_500;
 
-/** The rates of the last ten minutes: what was received is drawn as an area, what was sent as a line. */
+/** The rates of the last ten minutes: what was received as an area, what was sent as a broken line. */
 export function Graph({ samples, label }: { samples: readonly Sample[]; label: string }) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -38,25 +38,19 @@ export function Graph({ samples, label }: { samples: readonly Sample[]; label: s
 }
 
 function dataOf(samples: readonly Sample[]): uPlot.AlignedData {
-  const of = (side: "rx" | "tx") => samples.map(({ rate }) => rate?.[side] ?? null);
-  return [samples.map(({ at }) => at), of("rx"), of("tx")];
+  const side = (name: "rx" | "tx") => samples.map(({ rate }) => rate?.[name] ?? null);
+  return [samples.map(({ at }) => at), side("rx"), side("tx")];
 }
 
 function optionsFor(element: HTMLElement): uPlot.Options {
   const style = getComputedStyle(element);
-  const colour = (name: string) => {
-    // A canvas does not understand light-dark(): a property of the element is resolved first.
-    element.style.color = `var(--${name})`;
-    const resolved = style.color;
-    element.style.color = "";
-    return resolved;
-  };
   const axis = {
-    stroke: colour("quiet"),
-    grid: { stroke: colour("line"), width: 1 },
+    font: `12px ${style.fontFamily}`,
+    stroke: colourOf(element, "quiet"),
+    grid: { stroke: colourOf(element, "line"), width: 1 },
     ticks: { show: false },
   };
-  const font = `12px ${style.fontFamily}`;
+  const line = { width: 2, points: { show: false } };
   return {
     width: element.clientWidth,
     height: HEIGHT_PX,
@@ -64,17 +58,29 @@ function optionsFor(element: HTMLElement): uPlot.Options {
     legend: { show: false },
     cursor: { show: false },
     scales: {
-      x: { time: true, range: (_, __, last) => [last - HISTORY_SECONDS, last] },
+      x: { range: ({ data: [times] }) => lastMinutes(times.at(-1)) },
       y: { range: (_, __, most) => [0, Math.max(LEAST_TOP, (most ?? 0) * 1.1)] },
     },
     axes: [
-      { ...axis, font, values: (_, times) => times.map(clockOf), space: 80 },
-      { ...axis, font, values: (_, rates) => rates.map(rateOf), size: 84, space: 40 },
+      { ...axis, values: (_, times) => times.map(clockOf), size: 28, space: 80 },
+      { ...axis, values: (_, rates) => rates.map(rateOf), size: 84, space: 40 },
     ],
     series: [
       {},
-      { stroke: colour("received"), fill: colour("received-area"), width: 2, points: { show: false } },
-      { stroke: colour("sent"), width: 2, dash: [6, 3], points: { show: false } },
+      { ...line, stroke: colourOf(element, "received"), fill: colourOf(element, "received-area") },
+      { ...line, stroke: colourOf(element, "sent"), dash: [6, 3] },
     ],
   };
+}
+
+function lastMinutes(last = Date.now() / 1_000): [from: number, to: number] {
+  return [last - HISTORY_SECONDS, last];
+}
+
+/** A canvas does not understand `light-dark()`, so the browser resolves a colour of tokens.css as the element's own. */
+function colourOf(element: HTMLElement, name: string): string {
+  element.style.color = `var(--${name})`;
+  const { color } = getComputedStyle(element);
+  element.style.color = "";
+  return color;
 }

@@ -64,7 +64,15 @@ function Navigation({ views, current }: { views: readonly View[]; current: View 
 function StateWord() {
   const connection = useStore((state) => state.connection);
   const status = knownOf(useAnswer("status"));
-  const { tone, word } = sentenceOf({ connection, status, tunnels: null, devices: null, checks: null });
+  const killswitch = knownOf(useAnswer("killswitch"));
+  const { tone, word } = sentenceOf({
+    connection,
+    status,
+    tunnels: null,
+    devices: null,
+    killswitch,
+    network: null,
+  });
   return (
     <p class={`word tone-${tone}`}>
       <Icon name={TONE_ICONS[tone]} /> {word}

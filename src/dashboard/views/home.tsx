@@ -12,21 +12,22 @@ import { TrafficNow } from "./home/traffic-now.tsx";
 export function Home() {
   const tunnels = useAnswer("tunnels");
   const devices = useAnswer("devices");
-  const checks = useAnswer("checks");
+  const killswitch = useAnswer("killswitch");
   const events = useAnswer("events");
   const known: Known = {
     connection: useStore((state) => state.connection),
     status: knownOf(useAnswer("status")),
     tunnels: knownOf(tunnels)?.tunnels ?? null,
     devices: knownOf(devices),
-    checks: knownOf(checks),
+    killswitch: knownOf(killswitch),
+    network: knownOf(useAnswer("network")),
   };
   return (
     <div class="home">
-      <State known={known} events={knownOf(events)} />
+      <State known={known} events={knownOf(events)} recent={knownOf(useAnswer("favourites"))?.recent ?? []} />
       <TrafficNow />
       <MainTunnel tunnels={tunnels} />
-      <Layers checks={checks} />
+      <Layers killswitch={killswitch} />
       <ByExit devices={devices} tunnels={known.tunnels ?? []} />
       <Alerts events={events} />
     </div>

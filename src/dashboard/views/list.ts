@@ -15,7 +15,7 @@ import { Home } from "./home.tsx";
  *     if (devices.state !== "ready") return <Pending of={devices} />;
  *
  * An interface that is not in `Answers` (`store.ts`) is added there, and to `STALE_AFTER` if events change it. Rates
- * come from `useRate` and `useTraffic`.
+ * come from `useDeviceRate`, `useTunnelRate` and `useTraffic`, the gateway's time from `useNow` (`traffic.ts`).
  *
  * It changes something only by a `Button` (`parts/button.tsx`), which shows progress at once and the outcome in place.
  * What cannot simply be undone gets an `ask`, which says what will happen and to whom:

@@ -1,61 +1,58 @@
-import type { Check, Checks } from "../../../checks/schema.ts";
-import { countOf, timeOf } from "../../format.ts";
+import type { KillSwitchLayers } from "../../../http/schema.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import type { Loaded } from "../../store.ts";
 
-const LAYERS: Readonly<Record<string, string>> = { firewall: "Firewall", routing: "Routing" };
+type Layer = KillSwitchLayers["layers"][number];
 
-/** The two layers of the kill switch, as the kernel has them. Either alone blocks what would leave outside a tunnel. */
-export function Layers({ checks }: { checks: Loaded<Checks> }) {
+/** The two layers of the kill switch, as the kernel has them. */
+export function Layers({ killswitch }: { killswitch: Loaded<KillSwitchLayers> }) {
   return (
     <section class="card">
       <h2>Kill switch</h2>
-      {checks.state === "ready" ? <Found checks={checks.value} /> : <Pending of={checks} />}
+      {killswitch.state === "ready" ? <Found found={killswitch.value} /> : <Pending of={killswitch} />}
+      <ViewLink to="checks">All checks</ViewLink>
     </section>
   );
 }
 
-function Found({ checks: { checks, checked_at } }: { checks: Checks }) {
-  const others = checks.filter(({ id, result }) => LAYERS[id] === undefined && result !== "ok").length;
+function Found({ found }: { found: KillSwitchLayers }) {
   return (
     <>
       <ul class="rows">
-        {checks.map((check) => {
-          const name = LAYERS[check.id];
-          return name === undefined ? null : <Layer key={check.id} name={name} check={check} />;
-        })}
+        {found.layers.map((layer) => (
+          <Row key={layer.name} layer={layer} />
+        ))}
       </ul>
-      <p class="quiet small">
-        As the kernel had it at {timeOf(checked_at)}.{" "}
-        {others > 0 && (
-          <ViewLink to="checks">
-            {countOf(others, "other check needs", "other checks need")} attention
-          </ViewLink>
-        )}
-      </p>
+      <p class="quiet small">Each of them alone blocks everything outside a tunnel.</p>
     </>
   );
 }
 
-function Layer({ name, check }: { name: string; check: Check }) {
-  const isGood = check.result === "ok";
+function Row({ layer: { name, holds, parts } }: { layer: Layer }) {
+  const { title, promise } = TEXTS[name];
   return (
-    <li class={`row tone-${isGood ? "protected" : "exposed"}`}>
-      <Icon name={isGood ? "good" : "bad"} />
+    <li class={`row tone-${holds ? "protected" : "exposed"}`}>
+      <Icon name={holds ? "good" : "bad"} />
       <div>
         <strong>
-          {name}: {isGood ? "in place" : "not in place"}
+          {title}: {holds ? "in place" : "not in place"}
         </strong>
-        <p class="quiet">{isGood ? WHAT[check.id] : check.found}</p>
-        {check.advice !== null && <p>{check.advice}</p>}
+        {holds && <p class="quiet">{promise}</p>}
+        {parts
+          .filter((part) => !part.holds)
+          .map((part) => (
+            <p key={part.name}>
+              {part.name}: {part.found}
+            </p>
+          ))}
       </div>
     </li>
   );
 }
 
-const WHAT: Readonly<Record<string, string>> = {
-  firewall: "Packets that would leave outside a tunnel are refused.",
-  routing: "There is no route that leads outside a tunnel.",
+const TEXTS: Readonly<Record<Layer["name"], { title: string; promise: string }>> = {
+  firewall: { title: "Firewall", promise: "The kernel refuses what would leave outside a tunnel." },
+  routing: { title: "Routing", promise: "The kernel has no route that leads outside a tunnel." },
 };

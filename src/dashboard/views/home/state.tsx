@@ -1,4 +1,5 @@
 import type { JournalPage } from "../../../journal/schema.ts";
+import type { FavouriteList } from "../../../servers/schema.ts";
 import { type Action, useAction } from "../../action.ts";
 import { change } from "../../api.ts";
 import { countOf } from "../../format.ts";
@@ -8,8 +9,17 @@ import { ViewLink } from "../../parts/link.tsx";
 import { TONE_ICONS } from "../../parts/tone.ts";
 import { type Known, type Sentence, sentenceOf } from "../../sentence.ts";
 
+type Recent = FavouriteList["recent"];
+
+interface StateProps {
+  known: Known;
+  events: JournalPage | null;
+  /** The servers that `main` was connected to, the latest first. */
+  recent: Recent;
+}
+
 /** One sentence that says whether the home is protected, why, and what helps. */
-export function State({ known, events }: { known: Known; events: JournalPage | null }) {
+export function State({ known, events, recent }: StateProps) {
   const sentence = sentenceOf(known);
   const { tone, word, text, why } = sentence;
   const action = useAction();
@@ -24,7 +34,7 @@ export function State({ known, events }: { known: Known; events: JournalPage | n
       </p>
       {why !== null && !isRepeated && <p class="why">{why}</p>}
       <div class="state-buttons">
-        <Helping known={known} sentence={sentence} events={events} action={action} />
+        <Helping known={known} sentence={sentence} target={targetOf(known, events, recent)} action={action} />
       </div>
       <Outcome of={action} />
     </section>
@@ -34,13 +44,12 @@ export function State({ known, events }: { known: Known; events: JournalPage | n
 interface HelpingProps {
   known: Known;
   sentence: Sentence;
-  events: JournalPage | null;
+  target: Target | null;
   action: Action;
 }
 
 /** The one button that helps, and what else can be done about the tunnel `main`. */
-function Helping({ known, sentence: { help }, events, action }: HelpingProps) {
-  const target = targetOf(known, events);
+function Helping({ known, sentence: { help }, target, action }: HelpingProps) {
   switch (help) {
     case "connect":
       return (
@@ -114,23 +123,24 @@ interface Target {
 }
 
 /** Where the tunnel `main` should lead, or led last; null if it never led anywhere. */
-function targetOf({ tunnels }: Known, events: JournalPage | null): Target | null {
+function targetOf({ tunnels }: Known, events: JournalPage | null, [latest]: Recent): Target | null {
   const main = tunnels?.find(({ name }) => name === "main");
-  if (main?.wanted != null) {
-    const body = { server: main.wanted, ...(main.provider !== null && { provider: main.provider }) };
-    return {
-      shown: main.wanted,
-      isAgain: true,
-      connect: async () => void (await change("PUT", "tunnels/main", body)),
-    };
-  }
-  const last = (events?.events ?? []).findLast(
-    (each) => each.type === "tunnel_state" && each.tunnel === "main" && each.server !== "",
-  );
-  if (last?.type !== "tunnel_state") return null;
+  const isAgain = main?.wanted != null;
+  const server = main?.wanted ?? latest?.server;
+  const provider = isAgain ? main.provider : latest?.provider;
+  if (server === undefined) return null;
+  const body = { server, ...(provider != null && { provider }) };
   return {
-    shown: last.location || last.server,
-    isAgain: false,
-    connect: async () => void (await change("POST", "connect", { server: last.server })),
+    shown: placeOf(server, events),
+    isAgain,
+    connect: async () => void (await change("PUT", "tunnels/main", body)),
   };
+}
+
+/** A server's place, if the gateway has been connected to it lately; otherwise its name. */
+function placeOf(server: string, events: JournalPage | null): string {
+  const known = (events?.events ?? []).findLast(
+    (each) => each.type === "tunnel_state" && each.server === server,
+  );
+  return (known?.type === "tunnel_state" && known.location) || server;
 }

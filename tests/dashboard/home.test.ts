@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Tab } from "./browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+
+const ROOT = join(import.meta.dir, "../..");
+/** The page must say so long after the last answer at most that the gateway is lost. */
+const TOLD_WITHIN_MS = 3_000;
+const STATE = ".state h1";
+const SENTENCE = ".state .sentence";
+
+let rig: Rig;
+let tab: Tab;
+
+beforeAll(async () => {
+  rig = await startRig();
+  await Promise.all(
+    rig.lab.sandbox.computers.map(({ mac, name }) => rig.gateway.api("PUT", `/api/devices/${mac}`, { name })),
+  );
+  tab = await rig.browser.open(rig.url);
+}, TIMEOUT_MS);
+afterAll(() => rig?.close(), TIMEOUT_MS);
+
+const vpn1 = (words: string) => rig.lab.exec(rig.lab.namespaces.vpn1, ["ip", ...words.split(" ")]);
+const connect = (server: string) => rig.gateway.api("POST", "/api/connect", { server });
+
+test(
+  "without a tunnel it says that nothing leaves, and shows both layers of the kill switch and the devices",
+  async () => {
+    await tab.shows(STATE, /^Blocked$/);
+    expect(await tab.text(SENTENCE)).toBe("Nothing leaves: there is no tunnel.");
+    await tab.shows(".home", "Firewall: in place");
+    await tab.shows(".home", "Routing: in place");
+    await tab.shows(".home", "3 devices blocked: the tunnel main is disconnected Laptop, TV and Camera");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "what another program changes is on the page at once, without a reload",
+  async () => {
+    expect((await connect("box-vpn-1")).status).toBe(200);
+    await tab.shows(STATE, /^Protected$/, TOLD_WITHIN_MS);
+    await tab.shows(SENTENCE, "Everything at home leaves by Gothenburg, Sweden.");
+    for (const fact of ["Server box-vpn-1", "Address 203.0.113.11", /Last handshake \d+ seconds? ago|now/])
+      await tab.shows(".facts", fact);
+    await tab.shows(".home", "3 devices by Gothenburg, Sweden Laptop, TV and Camera");
+    await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:30", { exit: "blocked" });
+    await tab.shows(".home", "1 device blocked Camera");
+    await tab.shows(SENTENCE, "What leaves your home leaves by Gothenburg, Sweden.");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "disconnect asks first, in words that say what will happen, and Escape or Cancel changes nothing",
+  async () => {
+    await tab.click("Disconnect");
+    await tab.shows(
+      "dialog[open]",
+      "Disconnect? 2 devices at home will have no internet until you connect again",
+    );
+    expect(await tab.barriers()).toEqual([]);
+    await tab.page.keyboard.press("Escape");
+    await tab.shows("body", /^((?!Cancel).)*$/);
+    await tab.click("Disconnect");
+    await tab.click("Cancel");
+    expect(await tab.text(STATE)).toBe("Protected");
+    await tab.click("Disconnect");
+    await tab.click("Disconnect");
+    await tab.shows(STATE, /^Blocked$/);
+    expect((await rig.gateway.api("GET", "/api/status")).body.state).toBe("disconnected");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "one click connects to where the tunnel led last",
+  async () => {
+    await tab.click("Connect to Gothenburg, Sweden");
+    await tab.shows(STATE, /^Protected$/);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a connect that fails shows progress at once, and its error where it was clicked",
+  async () => {
+    await rig.gateway.api("POST", "/api/disconnect");
+    await tab.shows(STATE, /^Blocked$/);
+    await vpn1("link set wan0 down");
+    await tab.click("Connect to Gothenburg, Sweden");
+    await tab.shows(".state", "Connecting", 1_000);
+    expect(await tab.barriers([{ width: 360, scheme: "dark" }])).toEqual([]);
+    await tab.shows(".state .outcome.failed", "box-vpn-1 did not answer the WireGuard handshake within 10 s");
+    await tab.shows(STATE, /^Blocked$/);
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a stop clicked while the page's own connect is under way shows what really happened",
+  async () => {
+    await tab.click("Try again");
+    await tab.shows(STATE, /^Connecting$/);
+    await tab.click("Stop");
+    await tab.shows(SENTENCE, "Nothing leaves: there is no tunnel.");
+    expect(await tab.text(".state .outcome")).toBe("");
+    expect((await rig.gateway.api("GET", "/api/status")).body.state).toBe("disconnected");
+    await vpn1("link set wan0 up");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "an end of the gateway is told within 3 s, nothing old is shown as new, and its return is noticed",
+  async () => {
+    await connect("box-vpn-1");
+    await tab.shows(STATE, /^Protected$/);
+    await rig.gateway.kill("SIGKILL");
+    await tab.shows(STATE, /^No answer$/, TOLD_WITHIN_MS);
+    await tab.shows(".notice", "What you see below is what was known then.");
+    expect(await tab.text(".navigation .word")).toBe("No answer");
+    expect(await tab.text("body")).not.toContain("Protected");
+    expect(await tab.barriers()).toEqual([]);
+    await rig.gateway.start();
+    await tab.shows(STATE, /^Protected$/);
+    expect(await tab.text("body")).not.toContain("has not answered");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a pulled cable, which closes no connection, is told within 3 s too",
+  async () => {
+    const cable = (to: "up" | "down") =>
+      rig.lab.exec(rig.lab.namespaces.gateway, ["ip", "link", "set", "lan0", to]);
+    await cable("down");
+    await tab.shows(STATE, /^No answer$/, TOLD_WITHIN_MS);
+    await cable("up");
+    await tab.shows(STATE, /^Protected$/);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the page asks no other host, and breaks no rule of its security policy",
+  async () => {
+    const { origin, host } = new URL(rig.url);
+    const own = (url: string) => url.startsWith(`${origin}/`) || url.startsWith(`ws://${host}/`);
+    expect(tab.urls.filter((url) => !own(url))).toEqual([]);
+    expect(tab.urls).toContain(`ws://${host}/ws?traffic`);
+    // The browser itself reports what failed while the gateway was lost.
+    expect(tab.complaints.filter((each) => !/net::ERR_|500|WebSocket connection to/.test(each))).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "after an upgrade the page of the new program is loaded",
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "portcullis-upgrade-"));
+    for (const name of ["src", "package.json", "tsconfig.json"])
+      cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+    symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+    const sentence = join(folder, "src/dashboard/sentence.ts");
+    await Bun.write(sentence, (await Bun.file(sentence).text()).replaceAll('"Protected"', '"Sheltered"'));
+    rig.options.program = [process.execPath, join(folder, "src/main.ts")];
+    await rig.gateway.restart();
+    await tab.shows(STATE, /^Sheltered$/);
+    rmSync(folder, { recursive: true });
+  },
+  TIMEOUT_MS,
+);
