@@ -112,7 +112,10 @@ export function gatewayOf(deps: Deps): Gateway {
       current: catalogue.current(),
       usable: catalogue.usable(),
     }),
-    use: (provider: Provider) => catalogue.use(provider),
+    use: (provider: Provider) => {
+      catalogue.use(provider);
+      publish(async () => ({ type: "status_change", payload: await status() }));
+    },
     servers: () => catalogue.tree(),
     connect: (name) => reach(tunnels.main, name),
     disconnect: async () => {

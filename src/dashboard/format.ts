@@ -44,6 +44,10 @@ export function sentenceFrom(text: string): string {
   return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 
+export function numberOf(value: number): string {
+  return NUMBER.format(value);
+}
+
 export function countOf(count: number, one: string, many = `${one}s`): string {
   return `${NUMBER.format(count)} ${count === 1 ? one : many}`;
 }

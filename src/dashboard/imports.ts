@@ -80,7 +80,7 @@ async function work(): Promise<void> {
     queue = [...more, ...queue];
     replace({ ...state, results: [...state.results, ...results], left: queue.length });
   }
-  await useImported();
+  await chooseImported();
   replace({ ...state, isShown: true });
 }
 
@@ -100,7 +100,9 @@ function configsIn(archive: string, bytes: Uint8Array): Config[] {
   const entries = entriesOf(bytes, MOST_CONFIG_BYTES).filter(({ name }) => /[^/]\.conf$/i.test(name));
   if (entries.length === 0) throw new Error("The archive has no .conf files.");
   if (entries.length > MOST_SERVERS)
-    throw new Error(`The archive has more than ${MOST_SERVERS} .conf files, which is more than the gateway keeps.`);
+    throw new Error(
+      `The archive has more than ${MOST_SERVERS} .conf files, which is more than the gateway keeps.`,
+    );
   return entries.map(({ name, open }) => ({ file: `${archive}: ${name}`, path: name, open }));
 }
 
@@ -125,7 +127,7 @@ async function post(body: { name: string; config: string }): Promise<Static<type
 }
 
 /** If the current provider has no server that can be used, the imported ones are what is wanted. */
-async function useImported(): Promise<void> {
+async function chooseImported(): Promise<void> {
   if (state.results.every(({ name }) => name === null)) return;
   try {
     const { usable, current } = await read<Answers["providers"]>("providers");

@@ -206,28 +206,16 @@ export class KillSwitch {
 
   /** Each part as the kernel has it. */
   async inspection(fault: string | null): Promise<Inspection> {
-<<<<<<< HEAD
-    return inspectionOf(await this.parted(), fault);
-=======
     return inspectionOf(await this.readParts(), fault);
->>>>>>> w-page
   }
 
   /** The same, by layers, and how many devices may leave outside the tunnel. */
   async layers(): Promise<Layers & { direct: number }> {
-<<<<<<< HEAD
-    const found = await this.parted();
-    return { ...layersOf(found), direct: found.direct };
-  }
-
-  private async parted(): Promise<FoundParts> {
-=======
     const found = await this.readParts();
     return { ...layersOf(found), direct: found.direct };
   }
 
   private async readParts(): Promise<FoundParts> {
->>>>>>> w-page
     if (!this.watched) this.changed();
     const [table, rules, sysctls] = await Promise.all([
       this.tableFound(),

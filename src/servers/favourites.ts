@@ -6,11 +6,7 @@ import { Favourite, type Provider } from "./schema.ts";
 import type { Storage } from "./storage.ts";
 
 /** Anyone on the LAN may add some; all of them take 30 KB at most. */
-<<<<<<< HEAD
-export const MOST_FAVOURITES = 100;
-=======
 const MOST_FAVOURITES = 100;
->>>>>>> w-page
 
 /** The setting that has them. */
 const KEY = "favourites";

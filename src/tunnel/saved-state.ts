@@ -24,9 +24,6 @@ export const Connection = Type.Object({
 export type Connection = Static<typeof Connection>;
 const connectionSchema = checkerOf(Connection);
 
-<<<<<<< HEAD
-const Recent = Type.Pick(Connection, ["provider", "name", "since"]);
-=======
 /** The last date that JavaScript can write (ECMA-262, 21.4.1.1). */
 const LATEST_MS = 8.64e15;
 const Recent = Type.Object({
@@ -34,7 +31,6 @@ const Recent = Type.Object({
   name: Type.String(),
   since: Type.Number({ minimum: 0, maximum: LATEST_MS }),
 });
->>>>>>> w-page
 type Recent = Static<typeof Recent>;
 const recentSchema = checkerOf(Type.Array(Recent));
 const MOST_RECENT = 10;

@@ -164,8 +164,6 @@ test("512 devices are told of within five seconds, in messages that fit a socket
   expect(told.toSorted()).toEqual(ids.toSorted());
 });
 
-<<<<<<< HEAD
-=======
 test.each(["?traffic", "?traffic=", "?a=1&traffic=1", "?traffic&traffic=0", "?traffic&%ff=%zz&__proto__=1"])(
   "/ws%s is opted in",
   async (query) => {
@@ -186,7 +184,6 @@ test.each(["?", "?Traffic", "?a=traffic", "?%ff=%zz&__proto__=1&constructor"])(
   },
 );
 
->>>>>>> w-page
 test("a gateway that stops closes these sockets like the others, and stops reading", async () => {
   const other = await Home.start();
   const listener = await listenTo(other.port, undefined, "/ws?traffic&other=1");
