@@ -1,5 +1,5 @@
 import { change } from "../api.ts";
-import { countOf } from "../format.ts";
+import { countOf, sentenceFrom } from "../format.ts";
 import { closeImport, type Import, type Result, useImport } from "../imports.ts";
 import { useRoute } from "../route.ts";
 import { Button } from "./button.tsx";
@@ -80,7 +80,7 @@ function Row({ result: { file, name, notes } }: { result: Result }) {
         <strong>{name ?? file}</strong> {isRefused ? "was refused" : "was imported"}
         {notes.map((note) => (
           <p key={note} class={isRefused ? "" : "quiet"}>
-            {note}
+            {sentenceFrom(note)}
           </p>
         ))}
       </div>

@@ -44,6 +44,7 @@ export function Servers() {
             usable={knownOf(providers)?.usable[servers.value.provider] ?? null}
             details={details}
             connecting={connecting}
+            canRemove
           />
         ) : (
           <Pending of={servers} />

@@ -32,7 +32,7 @@ export function Setup() {
         <Step
           number={1}
           title="Add a server"
-          done={count > 0 ? `There are ${countOf(count, "server")}.`.replace("are 1", "is 1") : null}
+          done={count > 0 ? `${countOf(count, "server")} to choose from.` : null}
           isOpen
         >
           <GetServers />

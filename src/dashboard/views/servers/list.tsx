@@ -17,14 +17,15 @@ interface ServerListProps {
   usable: number | null;
   details: Details;
   connecting: Connecting;
+  canRemove?: boolean;
 }
 
 /** The current provider's servers, with a search. */
-export function ServerList({ servers, usable, details, connecting }: ServerListProps) {
+export function ServerList({ servers, usable, details, connecting, canRemove = false }: ServerListProps) {
   const [query, setQuery] = useState("");
   const places = useMemo(() => placesIn(servers), [servers]);
   const { provider } = servers;
-  const list = { places, provider, details, connecting };
+  const list = { places, provider, details, connecting, canRemove: canRemove && provider !== "managed" };
   if (places.servers.length === 0) return <Nothing provider={provider} />;
   return (
     <>

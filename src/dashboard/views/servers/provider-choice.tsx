@@ -33,8 +33,7 @@ export function ProviderChoice({ providers }: { providers: Answers["providers"] 
             />
             {wanted === provider && <Icon name="wait" />}
             <span>
-              {PROVIDER_NAMES[provider]}{" "}
-              <span class="count">{numberOf(providers.usable[provider])}</span>
+              {PROVIDER_NAMES[provider]} <span class="count">{numberOf(providers.usable[provider])}</span>
             </span>
           </label>
         ))}

@@ -14,6 +14,7 @@ export interface ListProps {
   provider: Provider;
   details: Details;
   connecting: Connecting;
+  canRemove: boolean;
 }
 
 /** A list that is not longer than this is shown open. */
@@ -129,7 +130,7 @@ interface ServersProps extends ListProps {
   withPlace?: boolean;
 }
 
-export function Servers({ servers, provider, details, connecting, withPlace }: ServersProps) {
+export function Servers({ servers, provider, details, connecting, canRemove, withPlace }: ServersProps) {
   return (
     <Some of={servers}>
       {(server) => (
@@ -143,7 +144,7 @@ export function Servers({ servers, provider, details, connecting, withPlace }: S
           )}
           isFavourite={details.isFavourite(provider, server.name)}
           connecting={connecting}
-          canRemove={provider !== "managed"}
+          canRemove={canRemove}
         />
       )}
     </Some>

@@ -68,7 +68,7 @@ function Addresses({ network: { lan } }: { network: Network }) {
             </div>
           )}
           <div>
-            <dt>Router, or default gateway</dt>
+            <dt>Router (gateway)</dt>
             <dd>
               <code>{address}</code>
             </dd>

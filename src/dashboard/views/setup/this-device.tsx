@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { OwnDevice } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
@@ -6,14 +6,13 @@ import { Icon } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { TONE_ICONS } from "../../parts/tone.ts";
 import { placeOf, type Tone } from "../../sentence.ts";
-import { useDeviceRate } from "../../traffic.ts";
+import { useDeviceSent } from "../../traffic.ts";
 
 /** Whether the device that shows this page leaves by a tunnel, judged by what the gateway forwards for it. */
 export function ThisDevice() {
   const self = useAnswer("devices/self");
   const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
-  const id = knownOf(self)?.device?.id ?? "";
-  const isSeen = useSeen(id);
+  const isSeen = useSeen(knownOf(self)?.device ?? null);
   if (self.state !== "ready") return <Pending of={self} />;
   const { tone, word, text } = verdictOn(self.value, tunnels, isSeen);
   return (
@@ -27,13 +26,12 @@ export function ThisDevice() {
 }
 
 /** Whether the gateway has forwarded something of the device since this was first shown. */
-function useSeen(id: string): boolean {
-  const rate = useDeviceRate(id);
-  const [seen, setSeen] = useState("");
-  useEffect(() => {
-    if (rate !== null && rate.tx > 0) setSeen(id);
-  }, [id, rate]);
-  return id !== "" && seen === id;
+function useSeen(device: OwnDevice["device"]): boolean {
+  const first = useRef<{ id: string; sent: number } | null>(null);
+  const sent = Math.max(useDeviceSent(device?.id ?? "") ?? 0, device?.tx_bytes ?? 0);
+  if (device === null) return false;
+  if (first.current?.id !== device.id) first.current = { id: device.id, sent: device.tx_bytes };
+  return sent > first.current.sent;
 }
 
 interface Verdict {
