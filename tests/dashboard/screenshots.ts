@@ -21,9 +21,12 @@ const PLAYED_TRAFFIC = `(() => {
   const play = (end, { tunnels, devices }, listener) => {
     began ??= end - 600000;
     for (; began + second * 1000 <= end; second++) {
-      const wave = 1 + Math.sin(second / 40) + 0.6 * Math.sin(second / 7) ** 2;
-      rx += 300000 * wave + (second > 330 && second < 400 ? 2600000 : 0);
-      tx += 40000 * wave + (second > 180 && second < 230 ? 700000 : 0);
+      // The same noise in each run.
+      const noise = Math.abs(Math.sin(second * 12.9898) * 43758.5453) % 1;
+      const film = second % 12 < 4 ? 1400000 : 90000;
+      const download = 2400000 * Math.exp(-(((second - 380) / 45) ** 4));
+      rx += (0.6 + 0.4 * noise) * (film + download);
+      tx += (0.4 + 0.6 * noise) * 60000 + 900000 * Math.exp(-(((second - 190) / 30) ** 4)) * (0.8 + 0.2 * noise);
       const rows = tunnels.map((row, index) => ({ ...row, rx_bytes: index ? 0 : rx, tx_bytes: index ? 0 : tx }));
       const at = new Date(began + second * 1000).toISOString();
       listener({ data: JSON.stringify({ type: "traffic", payload: { at, tunnels: rows, devices } }) });

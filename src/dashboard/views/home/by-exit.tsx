@@ -36,13 +36,13 @@ function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRo
   return (
     <ul class="rows">
       {exits.map(([exit, devices]) => {
-        const { icon, tone, where } = exitOf(exit, tunnels);
+        const { icon, tone, where } = wayOf(exit, tunnels);
         return (
           <li key={exit} class={`row tone-${tone}`}>
             <Icon name={icon} />
             <div>
               <strong>
-                {countOf(devices.length, "device")} {where}
+                {countOf(devices.length, "device")} {devices.length === 1 ? where.one : where.many}
               </strong>
               <p class="quiet">{namesOf(devices)}</p>
             </div>
@@ -53,16 +53,30 @@ function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRo
   );
 }
 
-function exitOf(exit: string, tunnels: readonly TunnelRow[]): { icon: IconName; tone: Tone; where: string } {
-  if (exit === "blocked") return { icon: "blocked", tone: "blocked", where: "blocked" };
-  if (exit === "direct") return { icon: "warning", tone: "partly", where: "direct, outside every tunnel" };
+interface Way {
+  icon: IconName;
+  tone: Tone;
+  /** What follows the number of devices. */
+  where: { one: string; many: string };
+}
+
+function wayOf(exit: string, tunnels: readonly TunnelRow[]): Way {
+  if (exit === "blocked") return { ...BLOCKED, where: are("blocked") };
+  if (exit === "direct") return { icon: "warning", tone: "partly", where: leave("outside every tunnel") };
   const row = tunnels.find(({ name }) => name === exit);
-  if (row?.state === "connected") return { icon: "shield", tone: "protected", where: `by ${placeOf(row)}` };
-  return {
-    icon: "blocked",
-    tone: "blocked",
-    where: `blocked: the tunnel ${exit} is ${row?.state ?? "not known"}`,
-  };
+  if (row?.state === "connected")
+    return { icon: "shield", tone: "protected", where: leave(`by ${placeOf(row)}`) };
+  return { ...BLOCKED, where: are(`blocked: the tunnel ${exit} is ${row?.state ?? "not known"}`) };
+}
+
+const BLOCKED = { icon: "blocked", tone: "blocked" } as const;
+
+function are(how: string): Way["where"] {
+  return { one: `is ${how}`, many: `are ${how}` };
+}
+
+function leave(how: string): Way["where"] {
+  return { one: `leaves ${how}`, many: `leave ${how}` };
 }
 
 function namesOf(devices: DeviceList["devices"]): string {

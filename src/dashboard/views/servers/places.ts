@@ -43,7 +43,9 @@ export function placeOf({ city, country }: Pick<Listed, "city" | "country">): st
 }
 
 export function placesIn({ servers: tree }: Answers["servers"]): Places {
-  const countries = Object.entries(tree).map(([name, cities]) => countryOf(name, cities));
+  const countries = Object.entries(tree)
+    .map(([name, cities]) => countryOf(name, cities))
+    .sort(byName);
   const cities = countries.flatMap((country) => country.cities);
   return { countries, cities, servers: countries.flatMap(({ servers }) => servers) };
 }
@@ -59,8 +61,16 @@ function countryOf(name: string, tree: Tree[string]): Country {
     }));
     return { name: city, country: name, servers, text };
   });
+  cities.sort(byName);
   return { name, cities, servers: cities.flatMap(({ servers }) => servers), text: plain(name) };
 }
+
+/** As a reader expects it, and what has no place last. */
+function byName(one: { name: string }, two: { name: string }): number {
+  return Number(isPlace(two.name)) - Number(isPlace(one.name)) || ORDER.compare(one.name, two.name);
+}
+
+const ORDER = new Intl.Collator("en", { numeric: true });
 
 type Tree = Answers["servers"]["servers"];
 

@@ -7,8 +7,8 @@ import { Icon } from "../../parts/icon.tsx";
 import type { Answers } from "../../store.ts";
 
 export const PROVIDER_NAMES: Readonly<Record<Provider, string>> = {
-  managed: "Account",
-  custom: "Added",
+  managed: "VPN account",
+  custom: "Your own",
   imported: "Imported",
 };
 
@@ -32,7 +32,7 @@ export function ProviderChoice({ providers }: { providers: Answers["providers"] 
               onChange={() => choose(provider)}
             />
             {wanted === provider && <Icon name="wait" />}
-            <span>
+            <span class="provider">
               {PROVIDER_NAMES[provider]} <span class="count">{numberOf(providers.usable[provider])}</span>
             </span>
           </label>
