@@ -2,7 +2,7 @@ import { useEffect, useReducer } from "preact/hooks";
 import type { Static } from "typebox";
 import type { Imported } from "../http/schema.ts";
 import { refresh } from "./answers.ts";
-import { ApiError, change, read } from "./api.ts";
+import { changeLater, read } from "./api.ts";
 import type { Answers } from "./store.ts";
 import { entriesOf, isZip } from "./zip.ts";
 
@@ -14,7 +14,6 @@ const MOST_SERVERS = 4_096;
 const MOST_FILE_BYTES = 67_108_864;
 /** The gateway takes ten requests a second, of which some are left for the rest of the page. */
 const PAUSE_MS = 160;
-const SECOND_MS = 1_000;
 
 /** What came of a file, or of a file in an archive. */
 export interface Result {
@@ -109,21 +108,10 @@ function configsIn(archive: string, bytes: Uint8Array): Config[] {
 async function importOne(file: string, name: string, bytes: Uint8Array): Promise<Result> {
   if (bytes.length > MOST_CONFIG_BYTES)
     throw new Error(`It is larger than ${MOST_CONFIG_BYTES} bytes, so it is no WireGuard configuration.`);
-  const { warnings = [] } = await post({ name, config: textOf(bytes) });
+  const config = textOf(bytes);
+  await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  const { warnings = [] } = await changeLater<Static<typeof Imported>>("POST", "import", { name, config });
   return { file, name, notes: warnings };
-}
-
-/** Over the limit of requests nothing was done, so it can be sent again. */
-async function post(body: { name: string; config: string }): Promise<Static<typeof Imported>> {
-  for (;;) {
-    try {
-      await pause(PAUSE_MS);
-      return await change("POST", "import", body);
-    } catch (error) {
-      if (!(error instanceof ApiError && error.status === 429)) throw error;
-      await pause(SECOND_MS);
-    }
-  }
 }
 
 /** If the current provider has no server that can be used, the imported ones are what is wanted. */
@@ -131,7 +119,7 @@ async function chooseImported(): Promise<void> {
   if (state.results.every(({ name }) => name === null)) return;
   try {
     const { usable, current } = await read<Answers["providers"]>("providers");
-    if (usable[current] === 0) await change("POST", "provider/imported");
+    if (usable[current] === 0) await changeLater("POST", "provider/imported");
     await refresh("providers");
   } catch {
     // The list of servers offers the choice of the provider too.
@@ -162,10 +150,6 @@ function nameOf(path: string): string {
     .replace(/^.*[/\\]/, "")
     .replace(/\.conf$/i, "")
     .normalize("NFC");
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function replace(next: Import): void {

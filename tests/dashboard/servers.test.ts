@@ -26,6 +26,9 @@ afterAll(async () => {
 
 const api = (...request: Parameters<Rig["gateway"]["api"]>) => rig.gateway.api(...request);
 
+/** A page that was just opened has used up the requests of a second, and a person needs longer for a click. */
+const quiet = () => tab.page.waitForNetworkIdle({ idleTime: 1_000 });
+
 /** The visible text of the card with this heading; null if there is none. */
 async function card(heading: string): Promise<string | null> {
   const text = await tab.page.evaluate(`(() => {
@@ -63,7 +66,6 @@ test(
     await cardShows("All servers", "Connecting…");
     await tab.shows(".where", "Connected to box-vpn-1, Gothenburg, Sweden.");
     await cardShows("All servers", "box-vpn-1 Connected");
-    await cardShows("All servers", / box-vpn-1 [\d.,]+ ms Connected/);
     await cardShows("Recent", "box-vpn-1 VPN account");
     expect(await tab.barriers()).toEqual([]);
   },
@@ -84,6 +86,7 @@ test(
     await other.page.close();
     await tab.page.reload();
     await cardShows("Favourites", "box-vpn-2");
+    await quiet();
     await tab.click("Favourite: box-vpn-2");
     await cardShows("Favourites", null);
     expect((await api("GET", "/api/favourites")).body.favourites).toEqual([]);
@@ -100,7 +103,7 @@ test(
     await tab.click("Connect to box-vpn-2");
     await tab.shows(
       ".server:has([aria-label='Favourite: box-vpn-2']) .failed",
-      "has not answered the WireGuard handshake",
+      "did not answer the WireGuard handshake",
     );
     await tab.shows(".where", "Connected to box-vpn-1");
     expect(await tab.barriers()).toEqual([]);
@@ -128,11 +131,9 @@ test(
   async () => {
     const { customBody } = rig.lab.sandbox.servers[1];
     await tab.click("Add a server…");
+    await tab.page.click("dialog summary");
     for (const [name, value] of Object.entries({ ...customBody, name: "my own" }))
-      await tab.page.type(`[name=${name}]`, String(value)).catch(async () => {
-        await tab.page.click("summary");
-        await tab.page.type(`[name=${name}]`, String(value));
-      });
+      await tab.page.type(`[name=${name}]`, String(value));
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Add the server");
     await cardShows("All servers", "Netherlands 1 server Connect my own Remove Connect");
@@ -183,6 +184,33 @@ test(
 );
 
 test(
+  "the round trips that a connect to a place has measured are shown",
+  async () => {
+    const servers = rig.lab.sandbox.servers.map(({ hostname, ipv4, port, publicKey }) => ({
+      ...{ hostname, ipv4, port, public_key: publicKey },
+      ...{ country: "Sweden", city: "Gothenburg" },
+    }));
+    await useList(servers);
+    await cardShows("All servers", "Sweden 2 servers");
+    await quiet();
+    await tab.click("Connect to Sweden");
+    await tab.shows(".where", "Connected to box-vpn-");
+    await cardShows("All servers", /box-vpn-1 [\d.]+ ms .*box-vpn-2 [\d.]+ ms/);
+  },
+  TIMEOUT_MS,
+);
+
+/** Restarts the gateway with another list of managed servers. */
+async function useList(servers: readonly Record<string, unknown>[]): Promise<void> {
+  const path = join(folder, "servers.json");
+  writeFileSync(path, JSON.stringify({ servers }));
+  await api("POST", "/api/provider/managed");
+  await api("POST", "/api/disconnect");
+  rig.options.flags = ["--host", "::", "--managed-list", path];
+  await rig.gateway.restart();
+}
+
+test(
   "a search among 20,000 servers answers within 100 ms of a key",
   async () => {
     const servers = Array.from({ length: SERVERS }, (_, n) => ({
@@ -193,11 +221,7 @@ test(
       port: 51820,
       public_key: Buffer.alloc(32, `key ${n}`).toString("base64"),
     }));
-    const path = join(folder, "servers.json");
-    writeFileSync(path, JSON.stringify({ servers }));
-    await api("POST", "/api/provider/managed");
-    rig.options.flags = [...(rig.options.flags ?? []), "--managed-list", path];
-    await rig.gateway.restart();
+    await useList(servers);
     await cardShows("All servers", "Country 59 333 servers");
     expect(await tab.barriers()).toEqual([]);
     const times: number[] = [];

@@ -3,7 +3,7 @@ import { useId, useRef, useState } from "preact/hooks";
 import type { Static } from "typebox";
 import type { KeyPair } from "../../../http/schema.ts";
 import { useAction } from "../../action.ts";
-import { change, read } from "../../api.ts";
+import { change, changeLater, read } from "../../api.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -25,7 +25,7 @@ export function AddServer({ onClose }: { onClose: () => void }) {
       if (at !== undefined) focusOn(form.current, at);
       throw refusal;
     }
-    await change("POST", "provider/custom");
+    await changeLater("POST", "provider/custom");
     onClose();
   };
   const inputOf = (field: Field) => (
