@@ -38,21 +38,6 @@ export async function change<T = unknown>(method: Method, path: string, body?: u
   return (await answerOf(response)) as T;
 }
 
-/**
- * As `change`; over the limit of requests, which means that nothing was done, it waits and sends the request again. For
- * what follows from a click, and not for the click itself: a later one could overtake it.
- */
-export async function changeLater<T = unknown>(...request: Parameters<typeof change>): Promise<T> {
-  for (;;) {
-    try {
-      return await change<T>(...request);
-    } catch (error) {
-      if (!(error instanceof ApiError && error.status === 429)) throw error;
-      await new Promise((resolve) => setTimeout(resolve, SECOND_MS));
-    }
-  }
-}
-
 const UNKNOWN = "The gateway does not answer. Whether this was done will be seen when it is back.";
 
 async function request(path: string, init: RequestInit, silence: string): Promise<Response> {

@@ -2,7 +2,8 @@ import { useEffect, useReducer } from "preact/hooks";
 import type { Static } from "typebox";
 import type { Imported } from "../http/schema.ts";
 import { refresh } from "./answers.ts";
-import { changeLater, read } from "./api.ts";
+import { change, read } from "./api.ts";
+import { withoutField } from "./format.ts";
 import type { Answers } from "./store.ts";
 import { entriesOf, isZip } from "./zip.ts";
 
@@ -91,7 +92,7 @@ async function outcomeOf({ file, path, open }: Config): Promise<{ results: Resul
     return { results: [await importOne(file, nameOf(path), bytes)], more: [] };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { results: [{ file, name: null, notes: [why] }], more: [] };
+    return { results: [{ file, name: null, notes: [withoutField(why)] }], more: [] };
   }
 }
 
@@ -110,7 +111,7 @@ async function importOne(file: string, name: string, bytes: Uint8Array): Promise
     throw new Error(`It is larger than ${MOST_CONFIG_BYTES} bytes, so it is no WireGuard configuration.`);
   const config = textOf(bytes);
   await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-  const { warnings = [] } = await changeLater<Static<typeof Imported>>("POST", "import", { name, config });
+  const { warnings = [] } = await change<Static<typeof Imported>>("POST", "import", { name, config });
   return { file, name, notes: warnings };
 }
 
@@ -119,7 +120,7 @@ async function chooseImported(): Promise<void> {
   if (state.results.every(({ name }) => name === null)) return;
   try {
     const { usable, current } = await read<Answers["providers"]>("providers");
-    if (usable[current] === 0) await changeLater("POST", "provider/imported");
+    if (usable[current] === 0) await change("POST", "provider/imported");
     await refresh("providers");
   } catch {
     // The list of servers offers the choice of the provider too.

@@ -176,7 +176,7 @@ test(
     writeFileSync(path, rig.lab.sandbox.servers[1].importText);
     const input = await tab.page.waitForSelector("input[type=file]");
     await (input as unknown as { uploadFile(path: string): Promise<void> } | null)?.uploadFile(path);
-    await tab.shows("dialog[open]", "0 servers imported, 1 refused. se-1.conf was refused Name: is taken;");
+    await tab.shows("dialog[open]", "0 servers imported, 1 refused. se-1.conf was refused It is taken;");
     await tab.click("Close");
     expect((await api("GET", "/api/providers")).body.usable.imported).toBe(2);
   },

@@ -3,29 +3,30 @@ import { useId, useRef, useState } from "preact/hooks";
 import type { Static } from "typebox";
 import type { KeyPair } from "../../../http/schema.ts";
 import { useAction } from "../../action.ts";
-import { change, changeLater, read } from "../../api.ts";
+import { change, read } from "../../api.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import { bodyOf, FIELDS, type Field, type FieldName, faultIn, MORE_FIELDS } from "./fields.ts";
+import { bodyOf, type Fault, FIELDS, type Field, type FieldName, faultIn, MORE_FIELDS } from "./fields.ts";
 
 /** A form for a server of one's own. What the gateway refuses is shown at the field that it names. */
 export function AddServer({ onClose }: { onClose: () => void }) {
   const [values, setValues] = useState<Partial<Record<FieldName, string>>>({});
   const form = useRef<HTMLFormElement>(null);
   const action = useAction();
-  const error = action.outcome?.failed ? action.outcome.text : null;
-  const fault = error === null ? null : faultIn(error);
+  const [fault, setFault] = useState<Fault | null>(null);
   const set = (name: FieldName, text: string) => setValues((before) => ({ ...before, [name]: text }));
   const add = async () => {
+    setFault(null);
     try {
       await change("POST", "custom/add", bodyOf(values));
-    } catch (refusal) {
-      const at = faultIn(String((refusal as Error).message))?.field;
-      if (at !== undefined) focusOn(form.current, at);
-      throw refusal;
+    } catch (error) {
+      const found = faultIn(error instanceof Error ? error.message : "");
+      if (found !== null) focusOn(form.current, found.field);
+      setFault(found);
+      throw error;
     }
-    await changeLater("POST", "provider/custom");
+    await change("POST", "provider/custom");
     onClose();
   };
   const inputOf = (field: Field) => (

@@ -1,4 +1,5 @@
 import type { CustomServer } from "../../../servers/schema.ts";
+import { faultFrom } from "../../format.ts";
 
 export type FieldName = keyof CustomServer;
 
@@ -8,6 +9,12 @@ export interface Field {
   label: string;
   hint?: string;
   isOptional?: true;
+}
+
+/** What is wrong with a field. */
+export interface Fault {
+  field: FieldName;
+  text: string;
 }
 
 export const FIELDS: readonly Field[] = [
@@ -47,10 +54,9 @@ export function bodyOf(values: Readonly<Partial<Record<FieldName, string>>>): Re
 }
 
 /** The field that an error names, and what is wrong with it: "endpoint: must be host:port", "Name is required." */
-export function faultIn(error: string): { field: FieldName; text: string } | null {
+export function faultIn(error: string): Fault | null {
   const [, word = "", fault = ""] = /^([A-Za-z_]+):? (.*)$/s.exec(error) ?? [];
   const field = ALL.find(({ name }) => name === word.toLowerCase())?.name;
   if (field === undefined) return null;
-  const isPredicate = /^(must|is|has|contains|begins|cannot)\b/.test(fault);
-  return { field, text: isPredicate ? `It ${fault}` : fault.charAt(0).toUpperCase() + fault.slice(1) };
+  return { field, text: faultFrom(fault) };
 }
