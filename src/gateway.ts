@@ -108,8 +108,15 @@ export function gatewayOf(deps: Deps): Gateway {
   };
   return {
     status: () => status(),
-    providers: () => ({ providers: [...PROVIDERS], current: catalogue.current() }),
-    use: (provider: Provider) => catalogue.use(provider),
+    providers: () => ({
+      providers: [...PROVIDERS],
+      current: catalogue.current(),
+      usable: catalogue.usable(),
+    }),
+    use: (provider: Provider) => {
+      catalogue.use(provider);
+      publish(async () => ({ type: "status_change", payload: await status() }));
+    },
     servers: () => catalogue.tree(),
     connect: (name) => reach(tunnels.main, name),
     disconnect: async () => {

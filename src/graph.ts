@@ -74,7 +74,7 @@ export async function graphOn(
   tunnels.onTunnel(({ name, controller }) => controller.onChange(journalOf(name, ground.journal)));
   const onShrunk = (message: string) => events.alarm("list_shrunk", message);
   const updates = new Updates({ host, store, catalogue, log, onShrunk }, source);
-  const takeUp = () => takeUpAccount({ settings, host, registrations, managed, updates });
+  const takeUp = () => takeUpAccount({ settings, host, registrations, catalogue, updates });
   const inUse = () => isManagedInUse(tunnels.all(), savedState);
   const accountsBy = (send: Send) => new Accounts({ settings, store, registrations, send, inUse, takeUp });
   const damages: [AlertCode, string][] = [];

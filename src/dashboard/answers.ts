@@ -76,12 +76,20 @@ export async function refreshAll(): Promise<void> {
 
 /** Applies an event to what is known, and reads again what it does not say. */
 export function apply(event: GatewayEvent): void {
-  if (event.type === "status_change") setAnswer("status", { state: "ready", value: event.payload });
+  if (event.type === "status_change") applyStatus(event.payload);
   if (event.type === "tunnel_update" || event.type === "tunnel_removed") applyTunnel(event);
   for (const name of STALE_AFTER[event.type] ?? []) {
     if (isShown(name)) void refresh(name);
     else if (getState().answers[name] !== undefined) setAnswer(name, undefined);
   }
+}
+
+function applyStatus(status: Answers["status"]): void {
+  setAnswer("status", { state: "ready", value: status });
+  const { servers } = getState().answers;
+  if (servers?.state !== "ready" || servers.value.provider === status.provider) return;
+  if (isShown("servers")) void refresh("servers");
+  else setAnswer("servers", undefined);
 }
 
 type TunnelEvent = Extract<GatewayEvent, { type: "tunnel_update" | "tunnel_removed" }>;

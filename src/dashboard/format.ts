@@ -44,6 +44,22 @@ export function sentenceFrom(text: string): string {
   return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 
+/** An error without the field that it names, for places where one sees what it is about: "name: is taken". */
+export function withoutField(error: string): string {
+  const [, fault] = /^[a-z_]+: (.*)$/s.exec(error) ?? [];
+  return fault === undefined ? error : faultFrom(fault);
+}
+
+/** A sentence of what is wrong with a field: "must be host:port". */
+export function faultFrom(fault: string): string {
+  const isPredicate = /^(must|is|has|contains|begins|cannot)\b/.test(fault);
+  return isPredicate ? `It ${fault}` : fault.charAt(0).toUpperCase() + fault.slice(1);
+}
+
+export function numberOf(value: number): string {
+  return NUMBER.format(value);
+}
+
 export function countOf(count: number, one: string, many = `${one}s`): string {
   return `${NUMBER.format(count)} ${count === 1 ? one : many}`;
 }

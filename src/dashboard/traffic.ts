@@ -49,6 +49,12 @@ export function useDeviceRate(id: string): BothWays | null {
   return (samples.at(-1)?.at ?? 0) - meter.at > COUNTED_SECONDS ? NONE : meter.rate;
 }
 
+/** How many bytes a device has sent through the gateway; null if it has not carried any. Draws again each second. */
+export function useDeviceSent(id: string): number | null {
+  useEverySecond();
+  return devices.get(id)?.tx ?? null;
+}
+
 /** The rate of a tunnel now; null if it is not known. Draws again each second. */
 export function useTunnelRate(name: string): BothWays | null {
   useEverySecond();

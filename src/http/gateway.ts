@@ -18,7 +18,7 @@ import type { TrafficUpdate } from "./traffic.ts";
 /** What the HTTP interface needs of the gateway. Its methods refuse by throwing a `GatewayError`. */
 export interface Gateway {
   status(): Promise<Status>;
-  providers(): { providers: Provider[]; current: Provider };
+  providers(): { providers: Provider[]; current: Provider; usable: Record<Provider, number> };
   use(provider: Provider): void | Promise<void>;
   /** The same object until something in it changes, so that the answer is encoded only once. */
   servers(): { servers: ServerTree; provider: Provider };

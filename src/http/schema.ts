@@ -5,7 +5,17 @@ import { standardSchema } from "./standard-schema.ts";
 
 /** GET /api/providers. */
 export const Providers = Type.Object(
-  { providers: Type.Array(Provider), current: Provider },
+  {
+    providers: Type.Array(Provider),
+    current: Provider,
+    usable: Type.Object(
+      { managed: Type.Integer(), custom: Type.Integer(), imported: Type.Integer() },
+      {
+        additionalProperties: false,
+        description: "how many servers of each can be connected to; managed ones need an account",
+      },
+    ),
+  },
   { additionalProperties: false },
 );
 

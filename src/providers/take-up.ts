@@ -1,4 +1,4 @@
-import type { ManagedList } from "../servers/managed.ts";
+import type { Catalogue } from "../servers/catalogue.ts";
 import type { Updates } from "../servers/updates.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
@@ -10,14 +10,14 @@ interface Deps {
   settings: Settings;
   host: Pick<Host, "read">;
   registrations: Registrations;
-  managed: Pick<ManagedList, "useOwnEnd">;
+  catalogue: Pick<Catalogue, "useOwnEnd">;
   updates: Pick<Updates, "useSource">;
 }
 
 /** Makes managed servers use the account in the store: its side of the tunnel, and its provider's list. */
 export async function takeUpAccount(deps: Deps): Promise<void> {
-  const { settings, host, registrations, managed, updates } = deps;
+  const { settings, host, registrations, catalogue, updates } = deps;
   const registered = registrations.current();
-  managed.useOwnEnd(await ownEndOf(host, settings, registered));
+  catalogue.useOwnEnd(await ownEndOf(host, settings, registered));
   await updates.useSource(listSourceOf(settings, registered?.provider));
 }

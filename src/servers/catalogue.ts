@@ -5,7 +5,7 @@ import { parseConfig } from "../wireguard/config.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { customServer } from "./custom.ts";
 import type { List } from "./lists/list.ts";
-import type { ManagedList } from "./managed.ts";
+import type { ManagedList, OwnEnd } from "./managed.ts";
 import { isIn, MOST_OFFERED, type Place, spotNamed, spread } from "./place.ts";
 import { MOST_SERVERS, MOST_STORED_BYTES, sizeOf, sizeOfAll } from "./room.ts";
 import {
@@ -62,6 +62,12 @@ export class Catalogue {
   /** The servers of a provider that can be connected to; the managed ones need an account. */
   servers(provider: Provider = this.provider): Server[] {
     return provider === "managed" ? this.managed.servers() : [...this.stored[provider].values()];
+  }
+
+  /** How many servers of each provider can be connected to. */
+  usable(): Record<Provider, number> {
+    const { custom, imported } = this.stored;
+    return { managed: this.managed.usable(), custom: custom.size, imported: imported.size };
   }
 
   /** Returns the same object until something in it changes. */
@@ -150,6 +156,12 @@ export class Catalogue {
     const changed = this.managed.take(list);
     if (changed) this.notify("managed");
     return changed;
+  }
+
+  /** Replaces the gateway's own end of tunnels to managed servers, after a change of the account. */
+  useOwnEnd(ownEnd: OwnEnd): void {
+    this.managed.useOwnEnd(ownEnd);
+    this.notify("managed");
   }
 
   /** Loads the managed provider's list from another source, or what was last fetched from there. */

@@ -75,6 +75,11 @@ export class ManagedList {
     return own === null ? [] : [...this.read().byName.values()].map((server) => serverOf(server, own));
   }
 
+  /** The number of `servers()`. */
+  usable(): number {
+    return "missing" in this.ownEnd ? 0 : this.read().byName.size;
+  }
+
   /** Null if the list has no such server, or if there is no account. */
   server(name: string): Server | null {
     const [server, own] = [this.read().byName.get(name), this.own()];

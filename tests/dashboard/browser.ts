@@ -122,6 +122,19 @@ export class Tab {
     await ((await found()) as { click(): Promise<void> } | null)?.click();
   }
 
+  /** Drops files onto the page, by their names. */
+  async drop(files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
+    const packed = Object.entries(files).map(([name, data]) => [name, Buffer.from(data).toString("base64")]);
+    await this.page.evaluate(`(() => {
+      const dataTransfer = new DataTransfer();
+      for (const [name, data] of ${JSON.stringify(packed)})
+        dataTransfer.items.add(new File([Uint8Array.fromBase64(data)], name));
+      const target = document.querySelector("dialog[open]") ?? document.body;
+      for (const type of ["dragover", "drop"])
+        target.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }));
+    })()`);
+  }
+
   /** What axe-core finds at WCAG 2.2 AA, and what makes the page scroll sideways, in each look; nothing if all is well. */
   async barriers(looks: readonly Look[] = LOOKS): Promise<string[]> {
     const found: string[] = [];

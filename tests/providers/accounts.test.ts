@@ -29,6 +29,8 @@ function listWith(hostname: string): string {
 class Scene {
   readonly mullvad = new FakeProvider();
   readonly asked: string[] = [];
+  /** How many managed servers can be connected to, each time clients are told of a change. */
+  readonly usable: number[] = [];
   readonly settings;
   readonly registrations: Registrations;
   readonly managed = new ManagedList({ missing: "nothing is taken up yet" });
@@ -44,11 +46,12 @@ class Scene {
     this.registrations = new Registrations(store, providers);
     const { settings, registrations, managed } = this;
     const catalogue = new Catalogue(store, managed);
+    catalogue.onChange(() => this.usable.push(catalogue.usable().managed));
     const never = () => new Promise<void>(() => {});
     const host = { read: async () => PRIVATE, now: () => NOW, monotonic: () => 0, sleep: never };
     const log = { info: () => {}, warn: () => {} };
     this.updates = new Updates({ host, store, catalogue, log, onShrunk: () => {} }, settings.managedList);
-    const takeUp = () => takeUpAccount({ settings, host, registrations, managed, updates: this.updates });
+    const takeUp = () => takeUpAccount({ settings, host, registrations, catalogue, updates: this.updates });
     const send = (request: HttpsRequest) => this.send(request);
     this.accounts = new Accounts({ settings, store, registrations, send, inUse: () => false, takeUp });
   }
@@ -91,6 +94,13 @@ test("managed servers use the registration, and have none after a logout", () =>
     expect(managed.servers()[0]?.config.interface).toMatchObject({ addresses, dns: ["10.64.0.1"] });
     await accounts.logOut(false);
     expect([managed.servers(), managed.listed()]).toMatchObject([[], [{ name: "mullvad-1" }]]);
+  }));
+
+test("clients are told when a login or a logout changes how many managed servers can be used", () =>
+  scene(async ({ accounts, usable }) => {
+    await accounts.logIn(null, [NUMBER]);
+    await accounts.logOut(false);
+    expect(usable).toEqual([1, 0]);
   }));
 
 test("an account in the settings stays in use, and a login says so", () =>

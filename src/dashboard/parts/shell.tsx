@@ -6,6 +6,7 @@ import { timeOf } from "../format.ts";
 import { useRoute } from "../route.ts";
 import { sentenceOf } from "../sentence.ts";
 import { useStore } from "../store.ts";
+import { Drop } from "./drop.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 import { Routes } from "./link.tsx";
 import { TONE_ICONS } from "./tone.ts";
@@ -17,6 +18,8 @@ export interface View {
   title: string;
   icon: IconName;
   Content: ComponentType;
+  /** Not in the navigation; other views link to it. */
+  isHidden?: true;
 }
 
 /** What surrounds every view: the navigation, the state in a word, and the notice that the gateway is lost. */
@@ -36,6 +39,7 @@ export function Shell({ views }: { views: readonly View[] }) {
           <Notice connection={connection} />
           {view !== undefined && <view.Content />}
         </main>
+        <Drop />
       </div>
     </Routes.Provider>
   );
@@ -49,13 +53,15 @@ function Navigation({ views, current }: { views: readonly View[]; current: View 
       </p>
       <StateWord />
       <ul>
-        {views.map((view) => (
-          <li key={view.route}>
-            <a href={`#/${view.route}`} aria-current={view === current ? "page" : undefined}>
-              <Icon name={view.icon} /> {view.title}
-            </a>
-          </li>
-        ))}
+        {views
+          .filter((view) => !view.isHidden)
+          .map((view) => (
+            <li key={view.route}>
+              <a href={`#/${view.route}`} aria-current={view === current ? "page" : undefined}>
+                <Icon name={view.icon} /> {view.title}
+              </a>
+            </li>
+          ))}
       </ul>
     </nav>
   );

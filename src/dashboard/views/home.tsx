@@ -7,9 +7,11 @@ import { Layers } from "./home/layers.tsx";
 import { MainTunnel } from "./home/main-tunnel.tsx";
 import { State } from "./home/state.tsx";
 import { TrafficNow } from "./home/traffic-now.tsx";
+import { useFirstRun } from "./setup/first-run.ts";
 
 /** Whether the home is protected, at a glance; then by what, and what happened. */
 export function Home() {
+  useFirstRun();
   const tunnels = useAnswer("tunnels");
   const devices = useAnswer("devices");
   const killswitch = useAnswer("killswitch");

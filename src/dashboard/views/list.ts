@@ -1,5 +1,7 @@
 import type { View } from "../parts/shell.tsx";
 import { Home } from "./home.tsx";
+import { Servers } from "./servers.tsx";
+import { Setup } from "./setup.tsx";
 
 /**
  * The views in the order of the navigation. A view that is not here does not exist, and nothing may link to it.
@@ -33,4 +35,8 @@ import { Home } from "./home.tsx";
  * use `useAction` and `Outcome` in the same way; several controls that share an action show only the outcome of the
  * last one.
  */
-export const VIEWS: readonly View[] = [{ route: "", title: "Home", icon: "home", Content: Home }];
+export const VIEWS: readonly View[] = [
+  { route: "", title: "Home", icon: "home", Content: Home },
+  { route: "servers", title: "Servers", icon: "server", Content: Servers },
+  { route: "setup", title: "Set up", icon: "check", Content: Setup, isHidden: true },
+];

@@ -1,0 +1,159 @@
+import { useEffect, useReducer } from "preact/hooks";
+import type { Static } from "typebox";
+import type { Imported } from "../http/schema.ts";
+import { refresh } from "./answers.ts";
+import { change, read } from "./api.ts";
+import { withoutField } from "./format.ts";
+import type { Answers } from "./store.ts";
+import { entriesOf, isZip } from "./zip.ts";
+
+/** The gateway accepts no larger body. */
+const MOST_CONFIG_BYTES = 65_536;
+/** The gateway keeps no more. */
+const MOST_SERVERS = 4_096;
+/** A provider's archive of all its servers has about 2 MB; a video dropped by mistake is not read. */
+const MOST_FILE_BYTES = 67_108_864;
+/** The gateway takes ten requests a second, of which some are left for the rest of the page. */
+const PAUSE_MS = 160;
+
+/** What came of a file, or of a file in an archive. */
+export interface Result {
+  /** The name of the file; in an archive, after the archive's. */
+  file: string;
+  /** Null if it was refused. */
+  name: string | null;
+  /** Why it was refused; or what of it the gateway does in its own way. */
+  notes: readonly string[];
+}
+
+/** An import from its beginning until someone has seen its results. */
+export interface Import {
+  readonly results: readonly Result[];
+  /** How many files are still to come; archives count as one until they are opened. */
+  readonly left: number;
+  readonly isShown: boolean;
+}
+
+const NOTHING: Import = { results: [], left: 0, isShown: false };
+
+let state = NOTHING;
+let queue: readonly Config[] = [];
+const listeners = new Set<() => void>();
+
+/** A file, or one in an archive, before it is read. */
+interface Config {
+  file: string;
+  /** Its name alone, or its path in the archive. */
+  path: string;
+  open: () => Promise<Uint8Array>;
+}
+
+export function useImport(): Import {
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  useEffect(() => {
+    const listener = () => redraw(undefined);
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }, []);
+  return state;
+}
+
+/** Imports WireGuard files and archives of them, one after the other; a failure does not stop the rest. */
+export function importFiles(files: Iterable<File>): void {
+  const more = [...files].map((file) => ({ file: file.name, path: file.name, open: () => bytesOf(file) }));
+  if (more.length === 0) return;
+  const isRunning = state.left > 0;
+  queue = [...queue, ...more];
+  replace({ results: isRunning ? state.results : [], left: state.left + more.length, isShown: true });
+  if (!isRunning) void work();
+}
+
+/** What is under way goes on, and is shown again when it has ended. */
+export function closeImport(): void {
+  replace(state.left > 0 ? { ...state, isShown: false } : NOTHING);
+}
+
+async function work(): Promise<void> {
+  for (let next = queue[0]; next !== undefined; next = queue[0]) {
+    queue = queue.slice(1);
+    const { results, more } = await outcomeOf(next);
+    queue = [...more, ...queue];
+    replace({ ...state, results: [...state.results, ...results], left: queue.length });
+  }
+  await chooseImported();
+  replace({ ...state, isShown: true });
+}
+
+/** The result of a file, or the files in it if it is an archive. */
+async function outcomeOf({ file, path, open }: Config): Promise<{ results: Result[]; more: Config[] }> {
+  try {
+    const bytes = await open();
+    if (isZip(bytes)) return { results: [], more: configsIn(file, bytes) };
+    return { results: [await importOne(file, nameOf(path), bytes)], more: [] };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { results: [{ file, name: null, notes: [withoutField(why)] }], more: [] };
+  }
+}
+
+function configsIn(archive: string, bytes: Uint8Array): Config[] {
+  const entries = entriesOf(bytes, MOST_CONFIG_BYTES).filter(({ name }) => /[^/]\.conf$/i.test(name));
+  if (entries.length === 0) throw new Error("The archive has no .conf files.");
+  if (entries.length > MOST_SERVERS)
+    throw new Error(
+      `The archive has more than ${MOST_SERVERS} .conf files, which is more than the gateway keeps.`,
+    );
+  return entries.map(({ name, open }) => ({ file: `${archive}: ${name}`, path: name, open }));
+}
+
+async function importOne(file: string, name: string, bytes: Uint8Array): Promise<Result> {
+  if (bytes.length > MOST_CONFIG_BYTES)
+    throw new Error(`It is larger than ${MOST_CONFIG_BYTES} bytes, so it is no WireGuard configuration.`);
+  const config = textOf(bytes);
+  await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  const { warnings = [] } = await change<Static<typeof Imported>>("POST", "import", { name, config });
+  return { file, name, notes: warnings };
+}
+
+/** If the current provider has no server that can be used, the imported ones are what is wanted. */
+async function chooseImported(): Promise<void> {
+  if (state.results.every(({ name }) => name === null)) return;
+  try {
+    const { usable, current } = await read<Answers["providers"]>("providers");
+    if (usable[current] === 0) await change("POST", "provider/imported");
+    await refresh("providers");
+  } catch {
+    // The list of servers offers the choice of the provider too.
+  }
+}
+
+async function bytesOf(file: File): Promise<Uint8Array> {
+  if (file.size > MOST_FILE_BYTES)
+    throw new Error("It is too large to be a WireGuard configuration or an archive of them.");
+  try {
+    return new Uint8Array(await file.arrayBuffer());
+  } catch {
+    throw new Error("It could not be read. If it is a folder, drop the files in it.");
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Error("It is not a text, so it is no WireGuard configuration.");
+  }
+}
+
+/** Without the folders and the ending. Some systems decompose the letters of file names; the gateway composes them. */
+function nameOf(path: string): string {
+  return path
+    .replace(/^.*[/\\]/, "")
+    .replace(/\.conf$/i, "")
+    .normalize("NFC");
+}
+
+function replace(next: Import): void {
+  state = next;
+  for (const listener of [...listeners]) listener();
+}

@@ -1,0 +1,56 @@
+import { useState } from "preact/hooks";
+import { knownOf, useAnswer } from "../answers.ts";
+import { FileButton } from "../parts/file-button.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Pending } from "../parts/pending.tsx";
+import { AddServer } from "./servers/add.tsx";
+import { useConnecting } from "./servers/connecting.ts";
+import { useDetails } from "./servers/details.ts";
+import { ServerList } from "./servers/list.tsx";
+import { Marked } from "./servers/marked.tsx";
+import { ProviderChoice } from "./servers/provider-choice.tsx";
+import { Where } from "./servers/where.tsx";
+
+/** Where the tunnel `main` can lead. */
+export function Servers() {
+  const providers = useAnswer("providers");
+  const servers = useAnswer("servers");
+  const details = useDetails();
+  const connecting = useConnecting();
+  const [isAdding, setAdding] = useState(false);
+  return (
+    <div class="servers-view">
+      <header class="view-head">
+        <h1>Servers</h1>
+        <div class="state-buttons">
+          <FileButton>Import files…</FileButton>
+          <button type="button" class="button" onClick={() => setAdding(true)}>
+            <Icon name="add" /> Add a server…
+          </button>
+        </div>
+      </header>
+      <Where connecting={connecting} />
+      <Marked details={details} connecting={connecting} />
+      <section class="card">
+        <h2>All servers</h2>
+        {providers.state === "ready" ? (
+          <ProviderChoice providers={providers.value} />
+        ) : (
+          <Pending of={providers} />
+        )}
+        {servers.state === "ready" ? (
+          <ServerList
+            servers={servers.value}
+            usable={knownOf(providers)?.usable[servers.value.provider] ?? null}
+            details={details}
+            connecting={connecting}
+            canRemove
+          />
+        ) : (
+          <Pending of={servers} />
+        )}
+      </section>
+      {isAdding && <AddServer onClose={() => setAdding(false)} />}
+    </div>
+  );
+}

@@ -1,0 +1,32 @@
+import { useState } from "preact/hooks";
+import type { Provider } from "../../../servers/schema.ts";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
+import { type Action, useAction } from "../../action.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
+import { change } from "../../api.ts";
+
+/** Leads the tunnel `main` somewhere. The outcome is shown in the row that was clicked last. */
+export interface Connecting {
+  action: Action;
+  /** The row that was clicked last. */
+  at: string | null;
+  main: TunnelRow | null;
+  /** `server` is a server's name or a place. */
+  connect: (at: string, provider: Provider, server: string) => Promise<void>;
+}
+
+export function useConnecting(): Connecting {
+  const action = useAction();
+  const [at, setAt] = useState<string | null>(null);
+  const tunnels = knownOf(useAnswer("tunnels"))?.tunnels;
+  const connect: Connecting["connect"] = async (row, provider, server) => {
+    setAt(row);
+    await change("PUT", "tunnels/main", { provider, server });
+  };
+  return { action, at, main: tunnels?.find(({ name }) => name === "main") ?? null, connect };
+}
+
+/** Whether `main` is connected to this server. */
+export function isConnected({ main }: Connecting, provider: Provider, server: string): boolean {
+  return main?.state === "connected" && main.provider === provider && main.server === server;
+}

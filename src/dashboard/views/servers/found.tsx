@@ -1,0 +1,40 @@
+import { useMemo } from "preact/hooks";
+import { countOf } from "../../format.ts";
+import { found } from "./places.ts";
+import { PlaceRow } from "./row.tsx";
+import { type ListProps, Servers } from "./tree.tsx";
+
+/** More countries or cities than these are not shown: another letter leaves fewer. */
+const MOST_PLACES = 8;
+
+/** What a search has found: places first, then servers. */
+export function Found({ query, ...props }: ListProps & { query: string }) {
+  const { provider, connecting, places } = props;
+  const { countries, cities, servers } = useMemo(() => found(places, query), [places, query]);
+  const spots = [
+    ...countries.map(({ name, servers }) => ({ place: name, count: servers.length })),
+    ...cities.map(({ name, country, servers }) => ({ place: `${name}, ${country}`, count: servers.length })),
+  ].slice(0, MOST_PLACES);
+  return (
+    <>
+      <p class="quiet small" role="status">
+        {servers.length === 0
+          ? `Nothing matches “${query.trim()}”.`
+          : `${countOf(servers.length, "server")} found.`}
+      </p>
+      <ul class="places">
+        {spots.map(({ place, count }) => (
+          <li key={place}>
+            <PlaceRow list="found" provider={provider} place={place} connecting={connecting}>
+              <span class="server-name">
+                <strong>{place}</strong>
+                <span class="quiet small">The nearest of {countOf(count, "server")}</span>
+              </span>
+            </PlaceRow>
+          </li>
+        ))}
+      </ul>
+      {servers.length > 0 && <Servers key={query} {...props} servers={servers} withPlace />}
+    </>
+  );
+}

@@ -1,0 +1,82 @@
+import { useMemo, useState } from "preact/hooks";
+import type { Provider } from "../../../servers/schema.ts";
+import { Icon } from "../../parts/icon.tsx";
+import type { Answers } from "../../store.ts";
+import type { Connecting } from "./connecting.ts";
+import type { Details } from "./details.ts";
+import { Found } from "./found.tsx";
+import { placesIn } from "./places.ts";
+import { Tree } from "./tree.tsx";
+
+/** From here on a search is of use. */
+const LONG = 6;
+
+interface ServerListProps {
+  servers: Answers["servers"];
+  /** How many of them can be connected to; null if that is not known. */
+  usable: number | null;
+  details: Details;
+  connecting: Connecting;
+  canRemove?: boolean;
+}
+
+/** The current provider's servers, with a search. */
+export function ServerList({ servers, usable, details, connecting, canRemove = false }: ServerListProps) {
+  const [query, setQuery] = useState("");
+  const places = useMemo(() => placesIn(servers), [servers]);
+  const { provider } = servers;
+  const list = { places, provider, details, connecting, canRemove: canRemove && provider !== "managed" };
+  if (places.servers.length === 0) return <Nothing provider={provider} />;
+  return (
+    <>
+      {usable === 0 && <NoAccount />}
+      {places.servers.length >= LONG && (
+        <label class="search">
+          <span class="hidden">Search for a country, a city or a server</span>
+          <Icon name="search" />
+          <input
+            type="search"
+            placeholder="Country, city or server"
+            autocomplete="off"
+            spellcheck={false}
+            value={query}
+            onInput={({ currentTarget }) => setQuery(currentTarget.value)}
+          />
+        </label>
+      )}
+      {query.trim() === "" ? <Tree key={provider} {...list} /> : <Found {...list} query={query} />}
+    </>
+  );
+}
+
+/** The managed list can be seen without an account, but not used. */
+function NoAccount() {
+  return (
+    <div class="nothing">
+      <p>These servers need an account. To log in, type on the gateway:</p>
+      <code class="command">sudo portcullis account login</code>
+    </div>
+  );
+}
+
+/** An empty list, and what fills it. */
+function Nothing({ provider }: { provider: Provider }) {
+  switch (provider) {
+    case "managed":
+      return (
+        <div class="nothing">
+          <p>There is no list of servers yet. If you have an account at Mullvad, type on the gateway:</p>
+          <code class="command">sudo portcullis account login</code>
+          <code class="command">sudo portcullis servers update</code>
+        </div>
+      );
+    case "custom":
+      return <p class="nothing">You have added no server yet.</p>;
+    case "imported":
+      return (
+        <p class="nothing">
+          You have imported no server yet. Drop WireGuard files, or a zip with some, anywhere on this page.
+        </p>
+      );
+  }
+}

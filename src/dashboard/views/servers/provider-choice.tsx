@@ -1,0 +1,44 @@
+import type { Provider } from "../../../servers/schema.ts";
+import { useAction } from "../../action.ts";
+import { change } from "../../api.ts";
+import { numberOf } from "../../format.ts";
+import { Outcome } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import type { Answers } from "../../store.ts";
+
+export const PROVIDER_NAMES: Readonly<Record<Provider, string>> = {
+  managed: "VPN account",
+  custom: "Your own",
+  imported: "Imported",
+};
+
+/** Whose servers are listed: those of the account at a VPN provider, added by hand, or imported from files. */
+export function ProviderChoice({ providers }: { providers: Answers["providers"] }) {
+  const action = useAction();
+  const wanted = action.running?.button ?? null;
+  const choose = (provider: Provider) =>
+    action.start(provider, "", async () => void (await change("POST", `provider/${provider}`)));
+  return (
+    <fieldset class="choice">
+      <legend class="hidden">Whose servers</legend>
+      <div class="choice-options">
+        {providers.providers.map((provider) => (
+          <label key={provider} class={provider === providers.current ? "chosen" : ""}>
+            <input
+              type="radio"
+              name="provider"
+              value={provider}
+              checked={provider === (wanted ?? providers.current)}
+              onChange={() => choose(provider)}
+            />
+            {wanted === provider && <Icon name="wait" />}
+            <span class="provider">
+              {PROVIDER_NAMES[provider]} <span class="count">{numberOf(providers.usable[provider])}</span>
+            </span>
+          </label>
+        ))}
+      </div>
+      <Outcome of={action} />
+    </fieldset>
+  );
+}

@@ -1,0 +1,137 @@
+import type { ComponentChildren } from "preact";
+import type { Provider } from "../../../servers/schema.ts";
+import { useAction } from "../../action.ts";
+import { change } from "../../api.ts";
+import { Button, Outcome } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { getState, setAnswer } from "../../store.ts";
+import { type Connecting, isConnected } from "./connecting.ts";
+
+interface ServerRowProps {
+  provider: Provider;
+  name: string;
+  /** What else is known about it: its place, its round trip, its provider. */
+  facts: readonly string[];
+  isFavourite: boolean;
+  connecting: Connecting;
+  /** The list that the row is in: a server may be in several. */
+  list: string;
+  canRemove?: boolean;
+}
+
+/** A server: a star, its name and what is known about it, and what can be done with it. */
+export function ServerRow(props: ServerRowProps) {
+  const { provider, name, facts, isFavourite, connecting, list, canRemove } = props;
+  const star = useAction();
+  const isHere = isConnected(connecting, provider, name);
+  return (
+    <li class="server">
+      <button
+        type="button"
+        class="star"
+        aria-pressed={isFavourite}
+        aria-busy={star.running !== null}
+        aria-label={`Favourite: ${name}`}
+        onClick={() => star.start("star", "", () => mark(provider, name, !isFavourite))}
+      >
+        <Icon name="star" />
+      </button>
+      <div class="server-name">
+        <strong>{name}</strong>
+        {facts.length > 0 && <span class="quiet small">{facts.join(" · ")}</span>}
+      </div>
+      <div class="server-buttons">
+        {canRemove && !isHere && <Remove provider={provider} name={name} />}
+        {isHere ? (
+          <ConnectedTag />
+        ) : (
+          <Connect provider={provider} server={name} list={list} connecting={connecting} />
+        )}
+      </div>
+      <RowOutcome connecting={connecting} at={`${list}/${provider}/${name}`} />
+      {star.outcome !== null && <Outcome of={star} />}
+    </li>
+  );
+}
+
+/** A country or a city; it may open. */
+export function PlaceRow(props: {
+  provider: Provider;
+  /** As the gateway takes it: "Sweden", or "Gothenburg, Sweden". */
+  place: string;
+  list: string;
+  connecting: Connecting;
+  children: ComponentChildren;
+}) {
+  const { provider, place, list, connecting, children } = props;
+  return (
+    <div class="server">
+      {children}
+      <div class="server-buttons">
+        <Connect provider={provider} server={place} list={list} connecting={connecting} />
+      </div>
+      <RowOutcome connecting={connecting} at={`${list}/${provider}/${place}`} />
+    </div>
+  );
+}
+
+export function ConnectedTag() {
+  return (
+    <span class="tag tone-protected">
+      <Icon name="shield" /> Connected
+    </span>
+  );
+}
+
+function Connect(props: { provider: Provider; server: string; list: string; connecting: Connecting }) {
+  const { provider, server, list, connecting } = props;
+  return (
+    <Button
+      action={connecting.action}
+      doing="Connecting…"
+      label={`Connect to ${server}`}
+      work={() => connecting.connect(`${list}/${provider}/${server}`, provider, server)}
+    >
+      Connect
+    </Button>
+  );
+}
+
+function RowOutcome({ connecting, at }: { connecting: Connecting; at: string }) {
+  return connecting.at === at ? <Outcome of={connecting.action} /> : null;
+}
+
+const REMOVE: Readonly<Record<Exclude<Provider, "managed">, string>> = {
+  custom: "custom/remove",
+  imported: "import",
+};
+
+function Remove({ provider, name }: { provider: Provider; name: string }) {
+  if (provider === "managed") return null;
+  return (
+    <Button
+      kind="plain"
+      doing="Removing…"
+      label={`Remove ${name}`}
+      work={async () => void (await change("DELETE", `${REMOVE[provider]}/${encodeURIComponent(name)}`))}
+      ask={{
+        title: `Remove the server ${name}?`,
+        text: "The gateway forgets it, its keys included. To use it again you need its file or its data. Servers that a tunnel uses cannot be removed.",
+        confirm: "Remove",
+      }}
+    >
+      Remove
+    </Button>
+  );
+}
+
+/** No event announces favourites: what the gateway has confirmed is shown at once. */
+async function mark(provider: Provider, server: string, isFavourite: boolean): Promise<void> {
+  await change(isFavourite ? "PUT" : "DELETE", `favourites/${provider}/${encodeURIComponent(server)}`);
+  const known = getState().answers.favourites;
+  if (known?.state !== "ready") return;
+  const { favourites, recent } = known.value;
+  const others = favourites.filter((each) => each.provider !== provider || each.server !== server);
+  const value = { favourites: isFavourite ? [...others, { provider, server }] : others, recent };
+  setAnswer("favourites", { state: "ready", value });
+}

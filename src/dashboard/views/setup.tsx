@@ -1,0 +1,76 @@
+import { knownOf, useAnswer } from "../answers.ts";
+import { countOf } from "../format.ts";
+import { ViewLink } from "../parts/link.tsx";
+import { Pending } from "../parts/pending.tsx";
+import { useConnecting } from "./servers/connecting.ts";
+import { useDetails } from "./servers/details.ts";
+import { ServerList } from "./servers/list.tsx";
+import { ProviderChoice } from "./servers/provider-choice.tsx";
+import { GetServers } from "./setup/get-servers.tsx";
+import { PointHere } from "./setup/point-here.tsx";
+import { Step } from "./setup/step.tsx";
+import { ThisDevice } from "./setup/this-device.tsx";
+
+/** From a gateway without a server to a device that is protected. */
+export function Setup() {
+  const providers = useAnswer("providers");
+  const servers = useAnswer("servers");
+  const connecting = useConnecting();
+  const details = useDetails();
+  const usable = Object.values(knownOf(providers)?.usable ?? {});
+  const count = usable.reduce((sum, each) => sum + each, 0);
+  const { main } = connecting;
+  const isConnected = main?.state === "connected";
+  const canChoose = usable.filter((each) => each > 0).length > 1;
+  if (providers.state !== "ready") return <Pending of={providers} />;
+  const { current } = providers.value;
+  return (
+    <div class="setup">
+      <h1>Set up the gateway</h1>
+      <p>Four steps until this device is protected.</p>
+      <ol class="steps">
+        <Step
+          number={1}
+          title="Add a server"
+          done={count > 0 ? `${countOf(count, "server")} to choose from.` : null}
+          isOpen
+        >
+          <GetServers />
+        </Step>
+        <Step
+          number={2}
+          title="Connect"
+          done={
+            isConnected
+              ? `Connected to ${main.server}${main.location === "" ? "" : `, ${main.location}`}.`
+              : null
+          }
+          isOpen={count > 0}
+        >
+          {(canChoose || providers.value.usable[current] === 0) && (
+            <ProviderChoice providers={providers.value} />
+          )}
+          {servers.state === "ready" ? (
+            <ServerList
+              servers={servers.value}
+              usable={providers.value.usable[servers.value.provider]}
+              details={details}
+              connecting={connecting}
+            />
+          ) : (
+            <Pending of={servers} />
+          )}
+        </Step>
+        <Step number={3} title="Point your devices here" done={null} isOpen={isConnected}>
+          <PointHere />
+        </Step>
+        <Step number={4} title="See that it works" done={null} isOpen={isConnected}>
+          <ThisDevice />
+          <ViewLink to="" class="button">
+            Go to Home
+          </ViewLink>
+        </Step>
+      </ol>
+    </div>
+  );
+}

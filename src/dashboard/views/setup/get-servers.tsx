@@ -1,0 +1,34 @@
+import { useState } from "preact/hooks";
+import { FileButton } from "../../parts/file-button.tsx";
+import { AddServer } from "../servers/add.tsx";
+
+/** The three ways to get a server. */
+export function GetServers() {
+  const [isAdding, setAdding] = useState(false);
+  return (
+    <ul class="ways">
+      <li>
+        <h3>From files</h3>
+        <p>
+          Your VPN provider offers WireGuard files, or a zip of them, on its website. Drop them anywhere on
+          this page.
+        </p>
+        <FileButton kind="primary">Choose files…</FileButton>
+      </li>
+      <li>
+        <h3>With a Mullvad account</h3>
+        <p>Type on the gateway, and have the account number at hand:</p>
+        <code class="command">sudo portcullis account login</code>
+        <code class="command">sudo portcullis servers update</code>
+      </li>
+      <li>
+        <h3>By hand</h3>
+        <p>For a server of your own, or one whose keys and addresses you have.</p>
+        <button type="button" class="button" onClick={() => setAdding(true)}>
+          Add a server…
+        </button>
+      </li>
+      {isAdding && <AddServer onClose={() => setAdding(false)} />}
+    </ul>
+  );
+}

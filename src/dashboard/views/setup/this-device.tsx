@@ -1,0 +1,80 @@
+import { useRef } from "preact/hooks";
+import type { OwnDevice } from "../../../devices/schema.ts";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { Pending } from "../../parts/pending.tsx";
+import { TONE_ICONS } from "../../parts/tone.ts";
+import { placeOf, type Tone } from "../../sentence.ts";
+import { useDeviceSent } from "../../traffic.ts";
+
+/** Whether the device that shows this page leaves by a tunnel, judged by what the gateway forwards for it. */
+export function ThisDevice() {
+  const self = useAnswer("devices/self");
+  const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
+  const isSeen = useSeen(knownOf(self)?.device ?? null);
+  if (self.state !== "ready") return <Pending of={self} />;
+  const { tone, word, text } = verdictOn(self.value, tunnels, isSeen);
+  return (
+    <div class={`verdict tone-${tone}`} role="status">
+      <h3>
+        <Icon name={TONE_ICONS[tone]} /> {word}
+      </h3>
+      <p>{text}</p>
+    </div>
+  );
+}
+
+/** Whether the gateway has forwarded something of the device since this was first shown. */
+function useSeen(device: OwnDevice["device"]): boolean {
+  const first = useRef<{ id: string; sent: number } | null>(null);
+  const sent = Math.max(useDeviceSent(device?.id ?? "") ?? 0, device?.tx_bytes ?? 0);
+  if (device === null) return false;
+  if (first.current?.id !== device.id) first.current = { id: device.id, sent: device.tx_bytes };
+  return sent > first.current.sent;
+}
+
+interface Verdict {
+  tone: Tone;
+  word: string;
+  text: string;
+}
+
+function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[], isSeen: boolean): Verdict {
+  if (device === null)
+    return {
+      tone: "unknown",
+      word: "Not known",
+      text: `The gateway does not know the device with the address ${address}. Look at this page with a device of your home that is not behind another router.`,
+    };
+  if (device.exit === "direct")
+    return {
+      tone: "partly",
+      word: "Direct",
+      text: "The operator lets this device leave outside every tunnel.",
+    };
+  if (device.exit === "blocked")
+    return {
+      tone: "blocked",
+      word: "Blocked",
+      text: "The exit of this device is “blocked”: nothing leaves.",
+    };
+  const tunnel = tunnels.find(({ name }) => name === device.exit);
+  if (tunnel?.state !== "connected")
+    return {
+      tone: "blocked",
+      word: "Blocked",
+      text: `The tunnel ${device.exit} of this device is not connected: nothing leaves.`,
+    };
+  if (!isSeen)
+    return {
+      tone: "working",
+      word: "Waiting for this device",
+      text: "Open any website in another tab. Nothing of this device has come through the gateway yet since you opened this page.",
+    };
+  return {
+    tone: "protected",
+    word: "This device is protected",
+    text: `What it sends to the internet leaves by ${placeOf(tunnel)}.`,
+  };
+}

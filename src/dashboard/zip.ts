@@ -1,0 +1,121 @@
+/** Signatures of APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16. */
+const LOCAL = 0x04034b50;
+const CENTRAL = 0x02014b50;
+const END = 0x06054b50;
+/** Bytes of the fixed part of the three records. */
+const SIZE = { local: 30, central: 46, end: 22 };
+/** The longest comment, which is at the end of an archive. */
+const MOST_COMMENT_BYTES = 0xffff;
+
+/** A file inside an archive; `open` rejects with a sentence if it cannot be unpacked. */
+export interface Entry {
+  name: string;
+  open: () => Promise<Uint8Array>;
+}
+
+export function isZip(bytes: Uint8Array): boolean {
+  return bytes.length >= SIZE.end && [LOCAL, END].includes(viewOf(bytes).getUint32(0, true));
+}
+
+/**
+ * The files of an archive, as its central directory has them, which alone defines its contents. Stored and deflated
+ * ones are supported; each may have `mostBytes`, whatever size the archive claims.
+ */
+export function entriesOf(zip: Uint8Array, mostBytes: number): Entry[] {
+  try {
+    const view = viewOf(zip);
+    const end = endOf(view);
+    const entries: Entry[] = [];
+    let at = view.getUint32(end + 16, true);
+    for (let left = view.getUint16(end + 10, true); left > 0; left -= 1) {
+      if (view.getUint32(at, true) !== CENTRAL) throw new RangeError("no central header");
+      const [name, more, comment] = [28, 30, 32].map((field) => view.getUint16(at + field, true)) as Lengths;
+      const header = at;
+      entries.push({
+        name: new TextDecoder().decode(zip.subarray(at + SIZE.central, at + SIZE.central + name)),
+        open: async () => contentOf(zip, header, mostBytes),
+      });
+      at += SIZE.central + name + more + comment;
+    }
+    return entries;
+  } catch {
+    throw new Error("The archive is damaged.");
+  }
+}
+
+type Lengths = [name: number, more: number, comment: number];
+
+function endOf(view: DataView): number {
+  const last = view.byteLength - SIZE.end;
+  for (let at = last; at >= Math.max(0, last - MOST_COMMENT_BYTES); at -= 1)
+    if (view.getUint32(at, true) === END) return at;
+  throw new RangeError("no end of central directory");
+}
+
+/** Of the entry whose central header is at `header`. */
+async function contentOf(zip: Uint8Array, header: number, mostBytes: number): Promise<Uint8Array> {
+  const view = viewOf(zip);
+  const flags = view.getUint16(header + 8, true);
+  if ((flags & 1) === 1) throw new Error("It is encrypted. Unpack the archive first.");
+  const method = view.getUint16(header + 10, true);
+  if (method !== 0 && method !== 8)
+    throw new Error("Its compression is not supported. Unpack the archive first.");
+  const packed = packedAt(zip, view.getUint32(header + 42, true), view.getUint32(header + 20, true));
+  const bytes = method === 0 ? packed : await unpacked(packed, mostBytes);
+  if (bytes.length > mostBytes) throw tooLarge(mostBytes);
+  const isWhole = bytes.length === view.getUint32(header + 24, true);
+  if (!isWhole || crc32(bytes) !== view.getUint32(header + 16, true)) throw damaged();
+  return bytes;
+}
+
+function packedAt(zip: Uint8Array, at: number, length: number): Uint8Array<ArrayBuffer> {
+  const view = viewOf(zip);
+  if (at + SIZE.local > zip.length || view.getUint32(at, true) !== LOCAL) throw damaged();
+  const start = at + SIZE.local + view.getUint16(at + 26, true) + view.getUint16(at + 28, true);
+  return new Uint8Array(zip.subarray(start, start + length));
+}
+
+async function unpacked(packed: Uint8Array<ArrayBuffer>, mostBytes: number): Promise<Uint8Array> {
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = stream.getReader();
+  for (;;) {
+    const { done, value } = await reader.read().catch(() => Promise.reject(damaged()));
+    if (done) break;
+    chunks.push(value);
+    length += value.length;
+    if (length <= mostBytes) continue;
+    void reader.cancel();
+    throw tooLarge(mostBytes);
+  }
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+/** As ISO 3309 defines it: the reflected polynomial is 0xEDB88320. */
+function crc32(bytes: Uint8Array): number {
+  let crc = -1;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  return ~crc >>> 0;
+}
+
+function damaged(): Error {
+  return new Error("The archive is damaged.");
+}
+
+function tooLarge(mostBytes: number): Error {
+  return new Error(`It is larger than ${mostBytes} bytes, so it is no WireGuard configuration.`);
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

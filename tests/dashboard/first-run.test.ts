@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { INTERNET } from "../../src/sandbox/topology.ts";
+import type { Tab } from "./browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+
+let rig: Rig;
+let tab: Tab;
+
+/** A gateway that was just installed: there is no list of servers, and no account. */
+beforeAll(async () => {
+  rig = await startRig();
+  rig.options.flags = [...(rig.options.flags ?? []), "--managed-list", ""];
+  await rig.gateway.restart();
+  tab = await rig.browser.open(rig.url);
+}, TIMEOUT_MS);
+afterAll(() => rig?.close(), TIMEOUT_MS);
+
+/** As a person does who opens a website on the computer with the browser. */
+const openWebsite = () => rig.lab.fetchFrom(rig.lab.namespaces.client, `http://${INTERNET.host4}/`);
+
+test(
+  "a gateway without a server leads to the first steps, with the three ways to get one",
+  async () => {
+    await tab.shows("h1", "Set up the gateway");
+    await tab.shows(".ways", "sudo portcullis account login");
+    expect(await tab.text("title")).not.toBeNull();
+    expect(await tab.page.title()).toBe("Set up · Portcullis");
+    expect(await tab.text(".step:nth-child(2)")).toBe("2 Connect");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "Home can be seen without a server too, and leads back only when the page is opened again",
+  async () => {
+    await tab.click("Home");
+    await tab.shows(".state h1", "Blocked");
+    await tab.page.reload();
+    await tab.shows("h1", "Set up the gateway");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the form for a server of one's own shows what the gateway refuses at the field that it names",
+  async () => {
+    // A page that was just opened has used up the requests of this second.
+    await tab.page.waitForNetworkIdle({ idleTime: 1_000 });
+    await tab.click("Add a server…");
+    await tab.click("Add the server");
+    await tab.shows(".field:has([name=name]) .failed", "It is required.");
+    await tab.page.type("[name=name]", "home");
+    await tab.page.type("[name=endpoint]", "nonsense");
+    for (const name of ["public_key", "private_key", "address"]) await tab.page.type(`[name=${name}]`, "x");
+    await tab.page.keyboard.press("Enter");
+    await tab.shows(".field:has([name=public_key]) .failed", "It must be a WireGuard key");
+    const focused = "document.activeElement.name";
+    expect(await tab.page.evaluate(focused)).toBe("public_key");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.page.keyboard.press("Escape");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "dropped files are imported, each with its result, and the next step opens",
+  async () => {
+    const [one, two] = rig.lab.sandbox.servers;
+    await tab.drop({
+      "gothenburg.conf": one.importText.replace("[Peer]", "Table = off\n\n[Peer]"),
+      "amsterdam.conf": two.importText,
+      "photo.jpg": new Uint8Array([0xff, 0xd8, 0xff, 0xe0]),
+      "hooks.conf": one.importText.replace("[Peer]", "PostUp = reboot\n\n[Peer]"),
+    });
+    await tab.shows("dialog[open]", "2 servers imported, 2 refused.");
+    expect(await tab.text("dialog .results")).toMatch(
+      /^photo.jpg was refused It is not a text, .* hooks.conf was refused .*PostUp.* gothenburg was imported .*Table: .* amsterdam was imported$/,
+    );
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Go on");
+    await tab.shows(".step:nth-child(1)", "2 servers to choose from.");
+    await tab.shows(".step:nth-child(2)", "amsterdam Connect gothenburg Connect");
+    expect((await rig.gateway.api("GET", "/api/providers")).body.current).toBe("imported");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "once connected, the gateway's own address is shown, for the whole home and for one device",
+  async () => {
+    await tab.click("Connect to amsterdam");
+    await tab.shows(".step:nth-child(2)", "Connected to amsterdam.");
+    await tab.shows(".step:nth-child(3)", "Router (gateway) 192.168.77.1 DNS server 192.168.77.1");
+    await tab.shows(".step:nth-child(3)", "In the settings of your home router");
+    await tab.page.click(".step:nth-child(3) label:last-child");
+    await tab.shows(".step:nth-child(3)", "In the network settings of the device");
+    await tab.shows(".verdict", "Waiting for this device");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "this device counts as protected once the gateway has forwarded something of it, and no longer than its tunnel is up",
+  async () => {
+    expect(await openWebsite()).toContain("203.0.113.12");
+    await tab.shows(
+      ".verdict",
+      "This device is protected What it sends to the internet leaves by amsterdam.",
+    );
+    expect(await tab.barriers()).toEqual([]);
+    await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:10", { exit: "blocked" });
+    await tab.shows(".verdict", "Blocked The exit of this device is “blocked”: nothing leaves.");
+    expect(await openWebsite()).toBeNull();
+    await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:10", { exit: "main" });
+    await tab.shows(".verdict", "This device is protected");
+    await tab.click("Go to Home");
+    await tab.shows(".state h1", "Protected");
+  },
+  TIMEOUT_MS,
+);

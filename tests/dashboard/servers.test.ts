@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ARCHIVES } from "../cli/archives.ts";
+import { until } from "../lab/until.ts";
+import type { Tab } from "./browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+
+const SERVERS = 20_000;
+const ANSWERS_WITHIN_MS = 100;
+
+let rig: Rig;
+let tab: Tab;
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "portcullis-servers-"));
+  rig = await startRig();
+  tab = await rig.browser.open(`${rig.url}#/servers`);
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await rig?.close();
+  rmSync(folder, { recursive: true });
+}, TIMEOUT_MS);
+
+const api = (...request: Parameters<Rig["gateway"]["api"]>) => rig.gateway.api(...request);
+
+/** A page that was just opened has used up the requests of a second, and a person needs longer for a click. */
+const quiet = () => tab.page.waitForNetworkIdle({ idleTime: 1_000 });
+
+/** The visible text of the card with this heading; null if there is none. */
+async function card(heading: string): Promise<string | null> {
+  const text = await tab.page.evaluate(`(() => {
+    const isIt = (each) => each.querySelector("h2")?.innerText === ${JSON.stringify(heading)};
+    return [...document.querySelectorAll(".card")].find(isIt)?.innerText ?? null;
+  })()`);
+  return text === null ? null : String(text).replace(/\s+/g, " ").trim();
+}
+
+async function cardShows(heading: string, text: string | RegExp | null): Promise<void> {
+  let found: string | null = null;
+  await until(
+    async () => {
+      found = await card(heading);
+      if (text === null || found === null) return found === text;
+      return typeof text === "string" ? found.includes(text) : text.test(found);
+    },
+    undefined,
+    25,
+  ).catch(() => {
+    throw new Error(`${heading} does not show ${text}, but: ${found}`);
+  });
+}
+
+test(
+  "a click on a place shows progress at once, and connects to the nearest server there",
+  async () => {
+    await tab.shows(".where", "Not connected.");
+    await cardShows(
+      "All servers",
+      "Netherlands 1 server Connect box-vpn-2 Connect Sweden 1 server Connect box-vpn-1",
+    );
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Connect to Sweden");
+    await cardShows("All servers", "Connecting…");
+    await tab.shows(".where", "Connected to box-vpn-1, Gothenburg, Sweden.");
+    await cardShows("All servers", "box-vpn-1 Connected");
+    await cardShows("Recent", "box-vpn-1 VPN account");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a star makes a server a favourite of everybody, and takes it back",
+  async () => {
+    const pressed = () =>
+      tab.page.evaluate(`document.querySelector("[aria-label='Favourite: box-vpn-2']").ariaPressed`);
+    expect(await pressed()).toBe("false");
+    await tab.click("Favourite: box-vpn-2");
+    await cardShows("Favourites", "box-vpn-2 VPN account");
+    expect(await pressed()).toBe("true");
+    const other = await rig.browser.open(`${rig.url}#/servers`);
+    await other.shows("h2", "Favourites");
+    await other.page.close();
+    await tab.page.reload();
+    await cardShows("Favourites", "box-vpn-2");
+    await quiet();
+    await tab.click("Favourite: box-vpn-2");
+    await cardShows("Favourites", null);
+    expect((await api("GET", "/api/favourites")).body.favourites).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a connect that fails says so in its row, and the tunnel stays where it was",
+  async () => {
+    const { vpn2 } = rig.lab.namespaces;
+    const cable = (to: "up" | "down") => rig.lab.exec(vpn2, ["ip", "link", "set", "wan0", to]);
+    await cable("down");
+    await tab.click("Connect to box-vpn-2");
+    await tab.shows(
+      ".server:has([aria-label='Favourite: box-vpn-2']) .failed",
+      "did not answer the WireGuard handshake",
+    );
+    await tab.shows(".where", "Connected to box-vpn-1");
+    expect(await tab.barriers()).toEqual([]);
+    await cable("up");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the provider can be chosen, also by another person, and an empty list says what fills it",
+  async () => {
+    await tab.page.click("input[value=custom] + span");
+    await cardShows("All servers", "You have added no server yet.");
+    expect((await api("GET", "/api/providers")).body.current).toBe("custom");
+    expect(await tab.barriers()).toEqual([]);
+    await api("POST", "/api/provider/imported");
+    await cardShows("All servers", "You have imported no server yet.");
+    await tab.shows(".chosen", "Imported 0");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a server of one's own is added by a form, connected to, and removed after a question",
+  async () => {
+    const { customBody } = rig.lab.sandbox.servers[1];
+    await tab.click("Add a server…");
+    await tab.page.click("dialog summary");
+    for (const [name, value] of Object.entries({ ...customBody, name: "my own" }))
+      await tab.page.type(`[name=${name}]`, String(value));
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Add the server");
+    await cardShows("All servers", "Netherlands 1 server Connect my own Remove Connect");
+    await tab.click("Connect to my own");
+    await tab.shows(".where", "Connected to my own, Amsterdam, Netherlands.");
+    // What a tunnel uses cannot be removed, which the page does not offer.
+    await cardShows("All servers", /my own Connected$/);
+    await api("POST", "/api/disconnect");
+    await api("PUT", "/api/tunnels/tv", { provider: "custom", server: "my own" });
+    await tab.click("Remove my own");
+    await tab.shows("dialog[open]", "Remove the server my own?");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Remove");
+    await cardShows("All servers", "The tunnel tv uses this server");
+    await api("DELETE", "/api/tunnels/tv");
+    await tab.click("Remove my own");
+    await tab.page.keyboard.press("Escape");
+    expect((await api("GET", "/api/providers")).body.usable.custom).toBe(1);
+    await tab.click("Remove my own");
+    await tab.click("Remove");
+    await cardShows("All servers", "You have added no server yet.");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a zip is imported by dropping it on any view, and files by choosing them",
+  async () => {
+    await tab.page.evaluate(`location.hash = "#/"`);
+    await tab.shows(".state h1", "Blocked");
+    await tab.drop({ "servers.zip": ARCHIVES.deflated, "broken.zip": ARCHIVES.deflated.slice(0, 300) });
+    await tab.shows(
+      "dialog[open]",
+      "2 servers imported, 1 refused. broken.zip was refused The archive is damaged.",
+    );
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Show imported servers");
+    await cardShows("All servers", "nø-2 Remove Connect se-1 Remove Connect");
+    const path = join(folder, "se-1.conf");
+    writeFileSync(path, rig.lab.sandbox.servers[1].importText);
+    const input = await tab.page.waitForSelector("input[type=file]");
+    await (input as unknown as { uploadFile(path: string): Promise<void> } | null)?.uploadFile(path);
+    await tab.shows("dialog[open]", "0 servers imported, 1 refused. se-1.conf was refused It is taken;");
+    await tab.click("Close");
+    expect((await api("GET", "/api/providers")).body.usable.imported).toBe(2);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the round trips that a connect to a place has measured are shown",
+  async () => {
+    const servers = rig.lab.sandbox.servers.map(({ hostname, ipv4, port, publicKey }) => ({
+      ...{ hostname, ipv4, port, public_key: publicKey },
+      ...{ country: "Sweden", city: "Gothenburg" },
+    }));
+    await useList(servers);
+    await cardShows("All servers", "Sweden 2 servers");
+    await quiet();
+    await tab.click("Connect to Sweden");
+    await tab.shows(".where", "Connected to box-vpn-");
+    await cardShows("All servers", /box-vpn-1 [\d.]+ ms .*box-vpn-2 [\d.]+ ms/);
+  },
+  TIMEOUT_MS,
+);
+
+/** Restarts the gateway with another list of managed servers. */
+async function useList(servers: readonly Record<string, unknown>[]): Promise<void> {
+  const path = join(folder, "servers.json");
+  writeFileSync(path, JSON.stringify({ servers }));
+  await api("POST", "/api/provider/managed");
+  await api("POST", "/api/disconnect");
+  rig.options.flags = ["--host", "::", "--managed-list", path];
+  await rig.gateway.restart();
+}
+
+test(
+  "a search among 20,000 servers answers within 100 ms of a key",
+  async () => {
+    const servers = Array.from({ length: SERVERS }, (_, n) => ({
+      hostname: `server-${n}`,
+      country: `Country ${n % 60}`,
+      city: `City ${n % 300}`,
+      ipv4: `198.51.${n >> 8}.${n % 256}`,
+      port: 51820,
+      public_key: Buffer.alloc(32, `key ${n}`).toString("base64"),
+    }));
+    await useList(servers);
+    await cardShows("All servers", "Country 59 333 servers");
+    expect(await tab.barriers()).toEqual([]);
+    const times: number[] = [];
+    for (const key of "city 12")
+      times.push(
+        Number(
+          await tab.page.evaluate(`new Promise((done) => {
+            const input = document.querySelector("input[type=search]");
+            const before = performance.now();
+            input.value += ${JSON.stringify(key)};
+            input.dispatchEvent(new InputEvent("input", { bubbles: true }));
+            // After the next picture is drawn.
+            requestAnimationFrame(() => setTimeout(() => done(performance.now() - before)));
+          })`),
+        ),
+      );
+    await cardShows("All servers", /\d+ servers found\./);
+    console.log(`keys: ${times.map(Math.round).join(" ")} ms`);
+    // A busy machine may delay one of them.
+    expect(times.toSorted((one, two) => one - two)[3]).toBeLessThan(ANSWERS_WITHIN_MS);
+    expect(await tab.barriers()).toEqual([]);
+    const rows = await tab.page.evaluate(`document.querySelectorAll(".server").length`);
+    expect(Number(rows)).toBeLessThan(100);
+  },
+  TIMEOUT_MS,
+);
