@@ -6,7 +6,14 @@ import { Icon } from "./icon.tsx";
 export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    // The browser gives the focus back only to a dialog that is closed, not to one that is removed.
+    return () => {
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
   const onBackdrop = (event: MouseEvent) => {
     if (event.target === dialog.current) props.onClose();
   };

@@ -1,5 +1,9 @@
 import type { View } from "../parts/shell.tsx";
+import { Checks } from "./checks.tsx";
+import { Devices } from "./devices.tsx";
 import { Home } from "./home.tsx";
+import { Log } from "./log.tsx";
+import { Tunnels } from "./tunnels.tsx";
 
 /**
  * The views in the order of the navigation. A view that is not here does not exist, and nothing may link to it.
@@ -33,4 +37,10 @@ import { Home } from "./home.tsx";
  * use `useAction` and `Outcome` in the same way; several controls that share an action show only the outcome of the
  * last one.
  */
-export const VIEWS: readonly View[] = [{ route: "", title: "Home", icon: "home", Content: Home }];
+export const VIEWS: readonly View[] = [
+  { route: "", title: "Home", icon: "home", Content: Home },
+  { route: "devices", title: "Devices", icon: "device", Content: Devices },
+  { route: "tunnels", title: "Tunnels", icon: "tunnel", Content: Tunnels },
+  { route: "checks", title: "Checks", icon: "check", Content: Checks },
+  { route: "log", title: "Log", icon: "log", Content: Log },
+];

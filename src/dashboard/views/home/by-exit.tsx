@@ -1,10 +1,10 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
+import { exitOf, titleOf } from "../../exit.ts";
 import { countOf, listOf } from "../../format.ts";
-import { Icon, type IconName } from "../../parts/icon.tsx";
+import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
-import { placeOf, type Tone } from "../../sentence.ts";
 import type { Loaded } from "../../store.ts";
 
 /** More names than this are counted. */
@@ -53,20 +53,8 @@ function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRo
   );
 }
 
-function exitOf(exit: string, tunnels: readonly TunnelRow[]): { icon: IconName; tone: Tone; where: string } {
-  if (exit === "blocked") return { icon: "blocked", tone: "blocked", where: "blocked" };
-  if (exit === "direct") return { icon: "warning", tone: "partly", where: "direct, outside every tunnel" };
-  const row = tunnels.find(({ name }) => name === exit);
-  if (row?.state === "connected") return { icon: "shield", tone: "protected", where: `by ${placeOf(row)}` };
-  return {
-    icon: "blocked",
-    tone: "blocked",
-    where: `blocked: the tunnel ${exit} is ${row?.state ?? "not known"}`,
-  };
-}
-
 function namesOf(devices: DeviceList["devices"]): string {
-  const names = devices.map(({ name, addresses, id }) => name || (addresses[0] ?? id));
+  const names = devices.map(titleOf);
   const rest = names.length - MOST_NAMES;
   return listOf(rest > 1 ? [...names.slice(0, MOST_NAMES), countOf(rest, "other")] : names);
 }
