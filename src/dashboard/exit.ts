@@ -32,10 +32,11 @@ export function exitOf(exit: string, tunnels: readonly TunnelRow[]): ExitState {
       text: `${exit} · ${placeOf(row)}`,
     };
   const state = row?.state ?? "not known";
+  const is = state === "failed" ? "has failed" : `is ${state}`;
   return {
     icon: "blocked",
     tone: "blocked",
-    where: `blocked: the tunnel ${exit} is ${state}`,
+    where: `blocked: the tunnel ${exit} ${is}`,
     text: `${exit} · ${state}`,
   };
 }

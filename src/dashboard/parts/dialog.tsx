@@ -1,19 +1,13 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
 /** A modal dialog while it is drawn; Escape, the close button and a click beside it call `onClose`. */
 export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
-    // The browser gives the focus back only to a dialog that is closed, not to one that is removed.
-    return () => {
-      if (before instanceof HTMLElement) before.focus();
-    };
-  }, []);
+  // Before anything else can be clicked.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const onBackdrop = (event: MouseEvent) => {
     if (event.target === dialog.current) props.onClose();
   };
@@ -45,7 +39,7 @@ export interface Question {
 /** Asks; the safe answer has the focus. */
 export function Confirmation(props: Question & { onConfirm: () => void; onClose: () => void }) {
   const safe = useRef<HTMLButtonElement>(null);
-  useEffect(() => safe.current?.focus(), []);
+  useLayoutEffect(() => safe.current?.focus(), []);
   const confirm = () => {
     props.onClose();
     props.onConfirm();

@@ -73,7 +73,7 @@ function Results({ checks }: { checks: readonly Check[] }) {
             <h2>
               {title} <span class="quiet">{found.length}</span>
             </h2>
-            <ul class="rows check-rows">
+            <ul class={`rows check-rows ${result}`}>
               {found.map((check) => (
                 <Row key={check.id} check={check} />
               ))}

@@ -34,6 +34,7 @@ export function Devices() {
 
 /** Fewer devices than this are seen at a glance. */
 const SEARCHED_FROM = 6;
+const MANY = 50;
 
 interface FoundProps {
   list: DeviceList;
@@ -76,7 +77,7 @@ function Found({ list, tunnels, own }: FoundProps) {
               <h2>
                 {title} <span class="quiet">{devices.length}</span>
               </h2>
-              <ul class="device-rows">
+              <ul class={`device-rows ${devices.length >= MANY ? "many" : ""}`}>
                 {devices.map((device) => (
                   <DeviceRow
                     key={device.id}

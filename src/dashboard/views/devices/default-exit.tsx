@@ -16,7 +16,10 @@ export function DefaultExit({ list, tunnels }: { list: DeviceList; tunnels: read
   return (
     <section class="card default-exit">
       <h2>Default exit</h2>
-      <p>New devices, and all without an exit of their own, leave by</p>
+      <p>
+        New devices, and all without an exit of their own,{" "}
+        {list.default_exit === "blocked" ? "are" : "leave by"}
+      </p>
       <Choice
         label="Default exit"
         value={list.default_exit}

@@ -12,6 +12,9 @@ interface DeviceExitProps {
   tunnels: readonly TunnelRow[];
 }
 
+/** Between the device and its exit, so that the row reads as a sentence. */
+const VERBS: Readonly<Record<string, string>> = { blocked: "is", direct: "leaves" };
+
 /** The option for no exit of its own; no tunnel has this name. */
 const DEFAULT = "";
 
@@ -22,7 +25,7 @@ export function DeviceExit({ device, list, tunnels }: DeviceExitProps) {
   const isWaiting = tone === "blocked" && device.exit !== "blocked";
   return (
     <div class="device-exit">
-      <span class="quiet small">leaves by</span>
+      <span class="quiet small">{VERBS[device.exit] ?? "leaves by"}</span>
       <Choice
         label={`Exit of ${title}`}
         value={device.assigned ? device.exit : DEFAULT}
@@ -47,9 +50,15 @@ function optionsFor(device: Device, list: DeviceList, tunnels: readonly TunnelRo
   const exits = list.exits.filter((exit) => exit !== "direct" || !isNetwork(device));
   const own = device.assigned && !exits.includes(device.exit) ? [device.exit] : [];
   return [
-    { value: DEFAULT, text: `default: ${exitOf(list.default_exit, tunnels).text}` },
+    { value: DEFAULT, text: defaultText(list, tunnels) },
     ...[...exits, ...own].map((exit) => ({ value: exit, text: exitOf(exit, tunnels).text })),
   ];
+}
+
+/** The card of the default exit names its tunnel. */
+export function defaultText({ default_exit }: DeviceList, tunnels: readonly TunnelRow[]): string {
+  const { text, tone } = exitOf(default_exit, tunnels);
+  return `default: ${tone === "protected" ? text.replace(`${default_exit} · `, "") : text}`;
 }
 
 function questionAbout(title: string): Question {

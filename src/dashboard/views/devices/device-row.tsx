@@ -32,7 +32,7 @@ export function DeviceRow({ device, list, tunnels, isOwn }: DeviceRowProps) {
             <strong>{title}</strong>
             {isOwn && <span class="label own">This device</span>}
             {isNew(device) && !isNetwork(device) && <span class="label new">New</span>}
-            {device.exit === "direct" && <span class="label direct">Direct: outside every tunnel</span>}
+            {device.exit === "direct" && <span class="label direct">Outside every tunnel</span>}
           </p>
           <p class="quiet small">{addressesOf(device)}</p>
         </div>

@@ -5,7 +5,7 @@ import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { exitOf, isNetwork } from "../../exit.ts";
 import { Field, Form, Labelled } from "../../parts/form.tsx";
-import { devicePath } from "./device-exit.tsx";
+import { defaultText, devicePath } from "./device-exit.tsx";
 import { DeviceRow } from "./device-row.tsx";
 import { inOrder } from "./selection.ts";
 
@@ -39,7 +39,7 @@ function Network({ device, list, tunnels }: NetworksProps & { device: Device }) 
     <>
       <DeviceRow device={device} list={list} tunnels={tunnels} isOwn={false} />
       {device.interface === null && (
-        <li class="small">
+        <li class="no-route small">
           The gateway has no route to {device.id} by the LAN, so what it sends is dropped. Add the route on
           the gateway, with the other router’s address:{" "}
           <code>
@@ -99,7 +99,7 @@ function Add({ list, tunnels }: NetworksProps) {
           value={exit}
           onChange={({ currentTarget }) => setExit(currentTarget.value)}
         >
-          <option value="">default: {exitOf(list.default_exit, tunnels).text}</option>
+          <option value="">{defaultText(list, tunnels)}</option>
           {exits.map((each) => (
             <option key={each} value={each}>
               {exitOf(each, tunnels).text}

@@ -1,10 +1,10 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { exitOf, titleOf } from "../../exit.ts";
 import { countOf, listOf } from "../../format.ts";
-import { Icon } from "../../parts/icon.tsx";
+import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
+import { placeOf, type Tone } from "../../sentence.ts";
 import type { Loaded } from "../../store.ts";
 
 /** More names than this are counted. */
@@ -36,13 +36,13 @@ function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRo
   return (
     <ul class="rows">
       {exits.map(([exit, devices]) => {
-        const { icon, tone, where } = exitOf(exit, tunnels);
+        const { icon, tone, where } = wayOf(exit, tunnels);
         return (
           <li key={exit} class={`row tone-${tone}`}>
             <Icon name={icon} />
             <div>
               <strong>
-                {countOf(devices.length, "device")} {where}
+                {countOf(devices.length, "device")} {devices.length === 1 ? where.one : where.many}
               </strong>
               <p class="quiet">{namesOf(devices)}</p>
             </div>
@@ -53,8 +53,34 @@ function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRo
   );
 }
 
+interface Way {
+  icon: IconName;
+  tone: Tone;
+  /** What follows the number of devices. */
+  where: { one: string; many: string };
+}
+
+function wayOf(exit: string, tunnels: readonly TunnelRow[]): Way {
+  if (exit === "blocked") return { ...BLOCKED, where: are("blocked") };
+  if (exit === "direct") return { icon: "warning", tone: "partly", where: leave("outside every tunnel") };
+  const row = tunnels.find(({ name }) => name === exit);
+  if (row?.state === "connected")
+    return { icon: "shield", tone: "protected", where: leave(`by ${placeOf(row)}`) };
+  return { ...BLOCKED, where: are(`blocked: the tunnel ${exit} is ${row?.state ?? "not known"}`) };
+}
+
+const BLOCKED = { icon: "blocked", tone: "blocked" } as const;
+
+function are(how: string): Way["where"] {
+  return { one: `is ${how}`, many: `are ${how}` };
+}
+
+function leave(how: string): Way["where"] {
+  return { one: `leaves ${how}`, many: `leave ${how}` };
+}
+
 function namesOf(devices: DeviceList["devices"]): string {
-  const names = devices.map(titleOf);
+  const names = devices.map(({ name, addresses, id }) => name || (addresses[0] ?? id));
   const rest = names.length - MOST_NAMES;
   return listOf(rest > 1 ? [...names.slice(0, MOST_NAMES), countOf(rest, "other")] : names);
 }

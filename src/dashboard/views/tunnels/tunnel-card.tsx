@@ -50,11 +50,12 @@ const STATES: Readonly<Record<StateName, { icon: IconName; tone: Tone; word: str
   disconnected: { icon: "blocked", tone: "blocked", word: "Disconnected" },
 };
 
-function sentenceAbout({ state, wanted, server, location, ...row }: TunnelRow): string {
+function sentenceAbout(row: TunnelRow): string {
+  const { state, wanted, server } = row;
   const target = wanted ?? "its server";
   switch (state) {
     case "connected":
-      return ` to ${placeOf({ state, wanted, server, location, ...row })}`;
+      return ` to ${placeOf(row)}${wanted === server ? "" : `, the nearest found in ${wanted}`}`;
     case "connecting":
       return ` to ${target}…`;
     case "reconnecting":
@@ -70,7 +71,7 @@ function Figures({ row }: { row: TunnelRow }) {
   const now = useNow();
   const rate = useTunnelRate(row.name);
   const facts: [term: string, value: string][] = [
-    ["Server", row.wanted === row.server ? row.server : `${row.server}, for ${row.wanted}`],
+    ["Server", row.server],
     ["Address", row.ip || "IPv6, or not known"],
     ["Connected since", timeOf(connectedSince(row))],
     ["Last handshake", row.latest_handshake === null ? "none yet" : agoOf(row.latest_handshake, now)],
@@ -94,15 +95,17 @@ function Users({ row, devices }: TunnelCardProps) {
   if (devices === null) return <p>{countOf(row.devices, "device")}</p>;
   const isDefault = devices.default_exit === row.name;
   const names = namesOn(row.name, devices);
-  const who = names.length === 0 ? "No device leaves by it." : `${shortened(names)}.`;
   return (
-    <div>
-      <h3>{countOf(names.length, "device")}</h3>
-      <p>
-        {who}
-        {isDefault && " New devices leave by it too: it is the default exit."}
-      </p>
-    </div>
+    <p>
+      {names.length === 0 ? (
+        "No device has this exit."
+      ) : (
+        <>
+          Exit of <strong>{countOf(names.length, "device")}</strong>: {shortened(names)}.
+        </>
+      )}
+      {isDefault && " New devices get it too: it is the default exit."}
+    </p>
   );
 }
 
