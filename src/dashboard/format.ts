@@ -55,7 +55,15 @@ export function bytesOf(bytes: number): string {
 
 /** "12.3 Mbit/s", of bytes per second. */
 export function rateOf(bytes: number): string {
-  return scaled(bytes * 8, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]);
+  return bitRateOf(bitsOf(bytes));
+}
+
+export function bitRateOf(bits: number): string {
+  return scaled(bits, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]);
+}
+
+export function bitsOf(bytes: number): number {
+  return bytes * 8;
 }
 
 function scaled(value: number, units: readonly string[]): string {

@@ -1,8 +1,8 @@
 import type { DeviceList } from "../devices/schema.ts";
 import type { KillSwitchLayers, Network } from "../http/schema.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
+import type { Connection } from "./connection.ts";
 import { countOf, listOf, sentenceFrom, timeOf } from "./format.ts";
-import type { Connection } from "./store.ts";
 
 /** What is known; null is not known yet. */
 export interface Known {
@@ -35,7 +35,7 @@ export function sentenceOf(known: Known): Sentence {
       tone: "unknown",
       word: "No answer",
       text: `The gateway has not answered since ${timeOf(connection.since)}.`,
-      why: "Whether it has power and its cables are plugged in, only you can see. Its kill switch stays in place while its service does not run.",
+      why: "Check that it has power and that its cables are plugged in. The kill switch stays in place even if the gateway’s service has stopped.",
       help: null,
     };
   if (status === null)
@@ -48,8 +48,12 @@ export function sentenceOf(known: Known): Sentence {
     };
   const broken = brokenLayers(known);
   if (broken.length > 0) return unprotected(known, broken);
-  if (known.status?.connected === true) return connected(known, status);
-  return unconnected(known, status);
+  const used = usedTunnels(known);
+  if (used === null) return status.connected ? leaving([], known, status) : unconnected(known, status);
+  if (used.length === 0) return ALL_BLOCKED;
+  const isMainUsed = used.some(({ name }) => name === "main");
+  if (isMainUsed && !status.connected) return unconnected(known, status);
+  return used.some(isUp) ? leaving(used, known, status) : silent(used);
 }
 
 /** The layers that do not block by themselves. */
@@ -82,36 +86,40 @@ function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence
 
 const REPAIRED = "The gateway repairs it by itself. If it stays so, another program undoes each repair.";
 
-/** The tunnel main is up. */
-function connected(known: Known, status: Status): Sentence {
-  const used = usedTunnels(known);
-  const silent = used.filter(({ state }) => state !== "connected");
-  const places = used.filter(({ state }) => state === "connected").map(placeOf);
-  const place = places.length === 0 ? status.location || status.server : listOf([...new Set(places)]);
-  const why = silent.length === 0 ? null : `${silent.map(waiting).join(" ")}`;
-  const direct = status.direct_devices;
-  if (direct > 0)
+/** What leaves, leaves by a tunnel; `used` are those that are an exit, if that is known. */
+function leaving(used: readonly TunnelRow[], { devices }: Known, status: Status): Sentence {
+  const places = used.filter(isUp).map(placeOf);
+  const place = places.length === 0 ? status.location || status.server : placesOf(places);
+  const down = used.filter((row) => !isUp(row));
+  const why = down.length === 0 ? null : down.map(waiting).join(" ");
+  if (status.direct_devices > 0)
     return {
       tone: "partly",
       word: "Protected, with exceptions",
-      text: `${countOf(direct, "device leaves", "devices leave")} outside the tunnels, as the operator allows. Everything else leaves by ${place}.`,
+      text: `${countOf(status.direct_devices, "device leaves", "devices leave")} outside the tunnels, as the operator allows. Everything else leaves by ${place}.`,
       why,
       help: null,
     };
-  if (known.devices?.default_exit === "blocked" && used.length === 0)
-    return {
-      tone: "blocked",
-      word: "Blocked",
-      text: `Connected to ${place}, but the exit of every device is “blocked”.`,
-      why,
-      help: null,
-    };
-  const rest = known.devices?.devices.some(({ exit }) => exit === "blocked") === true;
+  const exits = [devices?.default_exit, ...(devices?.devices ?? []).map(({ exit }) => exit)];
+  const what = exits.includes("blocked") ? "Everything that is not blocked" : "Everything at home";
+  return { tone: "protected", word: "Protected", text: `${what} leaves by ${place}.`, why, help: null };
+}
+
+const ALL_BLOCKED: Sentence = {
+  tone: "blocked",
+  word: "Blocked",
+  text: "Nothing leaves: the exit of every device is “blocked”.",
+  why: null,
+  help: null,
+};
+
+/** The exits are other tunnels than main, and none of them is up. */
+function silent(used: readonly TunnelRow[]): Sentence {
   return {
-    tone: "protected",
-    word: "Protected",
-    text: rest ? `What leaves your home leaves by ${place}.` : `Everything at home leaves by ${place}.`,
-    why,
+    tone: "blocked",
+    word: "Blocked",
+    text: "Nothing leaves.",
+    why: used.map(waiting).join(" "),
     help: null,
   };
 }
@@ -120,11 +128,11 @@ function connected(known: Known, status: Status): Sentence {
 function unconnected(known: Known, { state, error }: Status): Sentence {
   const main = known.tunnels?.find(({ name }) => name === "main");
   const target = main?.wanted ?? "the server";
-  const others = usedTunnels(known).filter((row) => row.name !== "main" && row.state === "connected");
+  const others = (usedTunnels(known) ?? []).filter((row) => row.name !== "main" && isUp(row));
   const rest =
     others.length === 0
       ? "Nothing leaves"
-      : `Only devices with an exit of their own leave, by ${listOf(others.map(placeOf))}`;
+      : `Only devices with an exit of their own leave, by ${placesOf(others.map(placeOf))}`;
   const offline =
     known.network?.online === false ? "The uplink is down: look at its cable and at the home router." : null;
   const why = offline ?? (error === null ? null : sentenceFrom(error));
@@ -165,11 +173,21 @@ function unconnected(known: Known, { state, error }: Status): Sentence {
   }
 }
 
-/** The tunnels that are the exit of a device, or of new devices. */
-function usedTunnels({ tunnels, devices }: Known): readonly TunnelRow[] {
-  if (tunnels === null || devices === null) return [];
+/** The tunnels that are the exit of a device, or of new devices; null if it is not known. */
+function usedTunnels({ tunnels, devices }: Known): readonly TunnelRow[] | null {
+  if (tunnels === null || devices === null) return null;
   const exits = new Set([devices.default_exit, ...devices.devices.map(({ exit }) => exit)]);
   return tunnels.filter(({ name }) => exits.has(name));
+}
+
+function isUp({ state }: TunnelRow): boolean {
+  return state === "connected";
+}
+
+/** One place in full; of several only the cities, because a place has a comma of its own. */
+function placesOf(places: readonly string[]): string {
+  const different = [...new Set(places)];
+  return different.length < 2 ? listOf(different) : listOf(different.map((each) => each.replace(/,.*/, "")));
 }
 
 export function placeOf({ location, server, wanted, name }: TunnelRow): string {

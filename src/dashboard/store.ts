@@ -13,6 +13,7 @@ import type {
 import type { JournalPage } from "../journal/schema.ts";
 import type { FavouriteList } from "../servers/schema.ts";
 import type { Status } from "../tunnel/schema.ts";
+import type { Connection } from "./connection.ts";
 
 /** What `GET /api/<resource>` answers. A view that needs another one adds a line, and one in `STALE_AFTER`. */
 export interface Answers {
@@ -37,13 +38,6 @@ export type Loaded<T> =
   | { state: "ready"; value: T }
   /** `error` is a sentence for people. */
   | { state: "failed"; error: string };
-
-/** While it is `lost`, everything else in the store is old: the shell dims it, and buttons do nothing. */
-export type Connection =
-  | { name: "starting" }
-  | { name: "live" }
-  /** `since` is when the gateway was last heard, in milliseconds since 1970. */
-  | { name: "lost"; since: number };
 
 /** All that the page knows. It is never changed, only replaced. */
 export interface State {

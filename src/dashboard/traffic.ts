@@ -1,8 +1,8 @@
 import { useEffect, useReducer } from "preact/hooks";
 import type { TrafficUpdate } from "../http/traffic.ts";
 
-/** Bytes per second. */
-export interface Rate {
+/** Received and sent: bytes, or bytes per second. */
+export interface BothWays {
   rx: number;
   tx: number;
 }
@@ -10,14 +10,14 @@ export interface Rate {
 /** `at` is in seconds since 1970. Null is a gap: the gateway was not heard. */
 export interface Sample {
   at: number;
-  rate: Rate | null;
+  rate: BothWays | null;
 }
 
 export const HISTORY_SECONDS = 600;
 /** The gateway counts what devices carry every five seconds, or a little later. */
 const COUNTED_SECONDS = 6;
 
-const NONE: Rate = { rx: 0, tx: 0 };
+const NONE: BothWays = { rx: 0, tx: 0 };
 
 interface Meter {
   /** Cumulative. */
@@ -25,7 +25,7 @@ interface Meter {
   tx: number;
   /** When they were read, in seconds since 1970. */
   at: number;
-  rate: Rate;
+  rate: BothWays;
 }
 
 const tunnels = new Map<string, Meter>();
@@ -42,7 +42,7 @@ export function useTraffic(): readonly Sample[] {
 }
 
 /** The rate of a device now; null if it is not known. Draws again each second. */
-export function useDeviceRate(id: string): Rate | null {
+export function useDeviceRate(id: string): BothWays | null {
   useEverySecond();
   const meter = devices.get(id);
   if (meter === undefined || samples.at(-1)?.rate == null) return null;
@@ -50,9 +50,15 @@ export function useDeviceRate(id: string): Rate | null {
 }
 
 /** The rate of a tunnel now; null if it is not known. Draws again each second. */
-export function useTunnelRate(name: string): Rate | null {
+export function useTunnelRate(name: string): BothWays | null {
   useEverySecond();
   return tunnels.get(name)?.rate ?? null;
+}
+
+/** What a tunnel's present session has carried so far, in bytes; null if it is not known. Draws again each second. */
+export function useCarried(name: string): BothWays | null {
+  useEverySecond();
+  return tunnels.get(name) ?? null;
 }
 
 /** The time by the gateway's clock, in milliseconds since 1970. Draws again each second. */
@@ -65,7 +71,7 @@ export function recordTraffic(update: TrafficUpdate): void {
   aheadMs = Date.parse(update.at) - Date.now();
   const at = Date.parse(update.at) / 1_000;
   const isFirst = tunnels.size === 0;
-  const rate = update.tunnels.reduce<Rate>((sum, row) => {
+  const rate = update.tunnels.reduce<BothWays>((sum, row) => {
     const { rx, tx } = meter(tunnels, row.name, { at, rx: row.rx_bytes, tx: row.tx_bytes }, Infinity);
     return { rx: sum.rx + rx, tx: sum.tx + tx };
   }, NONE);
@@ -94,7 +100,7 @@ function meter(
   key: string,
   { at, rx, tx }: Omit<Meter, "rate">,
   longest: number,
-): Rate {
+): BothWays {
   const last = meters.get(key);
   const seconds = Math.min(longest, at - (last?.at ?? at));
   const isNew = last === undefined || seconds <= 0 || rx < last.rx || tx < last.tx;

@@ -37,11 +37,15 @@ export class Browser {
     return new Browser(chromium);
   }
 
-  /** Opens the page as another person would: with a cache and a storage of its own. */
-  async open(url: string, look: Look = { width: 1400, scheme: "light" }): Promise<Tab> {
+  /**
+   * Opens the page as another person would: with a cache and a storage of its own. `before` is a script that runs before
+   * the page's.
+   */
+  async open(url: string, look: Look = { width: 1400, scheme: "light" }, before = ""): Promise<Tab> {
     const context = await this.chromium.createBrowserContext();
     const tab = await Tab.of(await context.newPage());
     await tab.wear(look);
+    await tab.page.evaluateOnNewDocument(before);
     await tab.page.goto(url);
     return tab;
   }

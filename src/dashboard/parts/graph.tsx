@@ -1,11 +1,11 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { clockOf, rateOf } from "../format.ts";
+import { bitRateOf, bitsOf, clockOf } from "../format.ts";
 import { HISTORY_SECONDS, type Sample } from "../traffic.ts";
 
 const HEIGHT_PX = 180;
-/** Bytes per second at the top of the scale, at least: otherwise single packets would look like mountains. */
-const LEAST_TOP = 12_500;
+/** Bits per second at the top of the scale, at least: otherwise single packets would look like mountains. */
+const LEAST_TOP = 100_000;
 
 /** The rates of the last ten minutes: what was received as an area, what was sent as a broken line. */
 export function Graph({ samples, label }: { samples: readonly Sample[]; label: string }) {
@@ -38,7 +38,7 @@ export function Graph({ samples, label }: { samples: readonly Sample[]; label: s
 }
 
 function dataOf(samples: readonly Sample[]): uPlot.AlignedData {
-  const side = (name: "rx" | "tx") => samples.map(({ rate }) => rate?.[name] ?? null);
+  const side = (name: "rx" | "tx") => samples.map(({ rate }) => (rate === null ? null : bitsOf(rate[name])));
   return [samples.map(({ at }) => at), side("rx"), side("tx")];
 }
 
@@ -62,8 +62,8 @@ function optionsFor(element: HTMLElement): uPlot.Options {
       y: { range: (_, __, most) => [0, Math.max(LEAST_TOP, (most ?? 0) * 1.1)] },
     },
     axes: [
-      { ...axis, values: (_, times) => times.map(clockOf), size: 28, space: 80 },
-      { ...axis, values: (_, rates) => rates.map(rateOf), size: 84, space: 40 },
+      { ...axis, values: (_, times) => times.map(clockOf), size: 22, gap: 4, space: 80 },
+      { ...axis, values: (_, rates) => rates.map(bitRateOf), size: 84, space: 34 },
     ],
     series: [
       {},

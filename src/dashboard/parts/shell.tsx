@@ -1,10 +1,11 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { knownOf, useAnswer } from "../answers.ts";
+import type { Connection } from "../connection.ts";
 import { timeOf } from "../format.ts";
 import { useRoute } from "../route.ts";
 import { sentenceOf } from "../sentence.ts";
-import { type Connection, useStore } from "../store.ts";
+import { useStore } from "../store.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { Routes } from "./link.tsx";
 import { TONE_ICONS } from "./tone.ts";

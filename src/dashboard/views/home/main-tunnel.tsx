@@ -4,7 +4,7 @@ import { connectedSince, refresh } from "../../answers.ts";
 import { agoOf, bytesOf, timeOf } from "../../format.ts";
 import { Pending } from "../../parts/pending.tsx";
 import type { Answers, Loaded } from "../../store.ts";
-import { useNow } from "../../traffic.ts";
+import { useCarried, useNow } from "../../traffic.ts";
 
 /** WireGuard renews a session in use after two minutes, which no event announces. */
 const RENEWED_AFTER_MS = 125_000;
@@ -20,9 +20,7 @@ export function MainTunnel({ tunnels }: { tunnels: Loaded<Answers["tunnels"]> })
       {tunnels.state !== "ready" && <Pending of={tunnels} />}
       {main?.state === "connected" && <Facts row={main} />}
       {main !== undefined && main.state !== "connected" && (
-        <p class="quiet">
-          {main.wanted === null ? "It leads nowhere." : `It should lead to ${main.wanted}.`}
-        </p>
+        <p class="quiet">{main.wanted === null ? "Not connected." : `Not connected to ${main.wanted}.`}</p>
       )}
     </section>
   );
@@ -30,6 +28,7 @@ export function MainTunnel({ tunnels }: { tunnels: Loaded<Answers["tunnels"]> })
 
 function Facts({ row }: { row: TunnelRow }) {
   const now = useNow();
+  const carried = useCarried(row.name) ?? { rx: row.rx_bytes, tx: row.tx_bytes };
   useRenewal(row.latest_handshake, now);
   const facts: [term: string, value: string][] = [
     ["Server", row.server],
@@ -37,7 +36,8 @@ function Facts({ row }: { row: TunnelRow }) {
     ["Address", row.ip || "IPv6, or not known"],
     ["Connected since", timeOf(connectedSince(row))],
     ["Last handshake", row.latest_handshake === null ? "none yet" : agoOf(row.latest_handshake, now)],
-    ["Received and sent", `${bytesOf(row.rx_bytes)} and ${bytesOf(row.tx_bytes)}`],
+    ["Received", bytesOf(carried.rx)],
+    ["Sent", bytesOf(carried.tx)],
   ];
   return (
     <dl class="facts">

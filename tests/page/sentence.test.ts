@@ -1,0 +1,205 @@
+import { expect, test } from "bun:test";
+import { type Known, type Sentence, sentenceOf } from "../../src/dashboard/sentence.ts";
+import type { Device } from "../../src/devices/schema.ts";
+import type { Status, TunnelRow } from "../../src/tunnel/schema.ts";
+
+const STATUS: Status = {
+  connected: true,
+  provider: "managed",
+  server: "se-1",
+  ip: "192.0.2.1",
+  location: "Stockholm, Sweden",
+  uptime: "0h 1m",
+  killswitch_active: true,
+  state: "connected",
+  uptime_seconds: 60,
+  latest_handshake: null,
+  rx_bytes: 0,
+  tx_bytes: 0,
+  error: null,
+  mtu: 1420,
+  direct_devices: 0,
+};
+const NOTHING = { connected: false, state: "disconnected", server: "", location: "" } as const;
+
+function tunnel(name: string, location: string, change: Partial<TunnelRow> = {}): TunnelRow {
+  const { uptime_seconds, latest_handshake, rx_bytes, tx_bytes, error, mtu, ip } = STATUS;
+  const figures = { uptime_seconds, latest_handshake, rx_bytes, tx_bytes, error, mtu, ip, devices: 1 };
+  const server = `${name}-server`;
+  return {
+    name,
+    provider: "managed",
+    server,
+    wanted: server,
+    state: "connected",
+    location,
+    ...figures,
+    ...change,
+  };
+}
+
+function device(exit: string): Device {
+  const seen = { interface: "lan0", online: true, seen_at: null, rx_bytes: 0, tx_bytes: 0, addresses: [] };
+  return { id: exit, name: "", exit, assigned: false, ...seen } as unknown as Device;
+}
+
+function known(change: Partial<Known> & { exits?: string[]; standard?: string }): Known {
+  const { exits = ["main"], standard = "main", ...rest } = change;
+  const devices = { devices: exits.map(device), default_exit: standard, exits, direct_allowed: false };
+  return {
+    connection: { name: "live" },
+    status: STATUS,
+    tunnels: [tunnel("main", "Stockholm, Sweden")],
+    devices,
+    killswitch: killswitch(true, true),
+    network: { hostname: "pi", lan: [], uplink: "eth0", online: true },
+    ...rest,
+  };
+}
+
+function killswitch(firewall: boolean, routing: boolean, wanted = true): NonNullable<Known["killswitch"]> {
+  const layers = [
+    { name: "firewall" as const, holds: firewall, parts: [] },
+    { name: "routing" as const, holds: routing, parts: [] },
+  ];
+  return { active: firewall, wanted, layers, direct_devices: 0, error: null };
+}
+
+const said = ({ word, text }: Sentence) => `${word}. ${text}`;
+
+const CASES: [name: string, known: Known, said: string][] = [
+  ["everything by one tunnel", known({}), "Protected. Everything at home leaves by Stockholm, Sweden."],
+  [
+    "two tunnels",
+    known({
+      exits: ["main", "tv"],
+      tunnels: [tunnel("main", "Stockholm, Sweden"), tunnel("tv", "Oslo, Norway")],
+    }),
+    "Protected. Everything at home leaves by Stockholm and Oslo.",
+  ],
+  [
+    "a blocked device",
+    known({ exits: ["main", "blocked"] }),
+    "Protected. Everything that is not blocked leaves by Stockholm, Sweden.",
+  ],
+  [
+    "new devices wait",
+    known({ standard: "blocked" }),
+    "Protected. Everything that is not blocked leaves by Stockholm, Sweden.",
+  ],
+  [
+    "every device blocked",
+    known({ exits: ["blocked"], standard: "blocked" }),
+    "Blocked. Nothing leaves: the exit of every device is “blocked”.",
+  ],
+  [
+    "a direct device",
+    known({ status: { ...STATUS, direct_devices: 1 } }),
+    "Protected, with exceptions. 1 device leaves outside the tunnels, as the operator allows. Everything else leaves by Stockholm, Sweden.",
+  ],
+  [
+    "no tunnel",
+    known({
+      status: { ...STATUS, ...NOTHING },
+      tunnels: [tunnel("main", "", { state: "disconnected", wanted: null })],
+    }),
+    "Blocked. Nothing leaves: there is no tunnel.",
+  ],
+  [
+    "no main, another tunnel",
+    known({
+      status: { ...STATUS, ...NOTHING },
+      exits: ["main", "tv"],
+      tunnels: [tunnel("main", "", { state: "disconnected" }), tunnel("tv", "Oslo, Norway")],
+    }),
+    "Blocked. Only devices with an exit of their own leave, by Oslo, Norway.",
+  ],
+  [
+    "no main, and another tunnel that is the default exit",
+    known({
+      status: { ...STATUS, ...NOTHING },
+      exits: ["tv"],
+      standard: "tv",
+      tunnels: [tunnel("main", "", { state: "disconnected" }), tunnel("tv", "Oslo, Norway")],
+    }),
+    "Protected. Everything at home leaves by Oslo, Norway.",
+  ],
+  [
+    "no exit is up, although main is",
+    known({
+      exits: ["tv"],
+      standard: "tv",
+      tunnels: [tunnel("main", "Stockholm, Sweden"), tunnel("tv", "", { state: "reconnecting" })],
+    }),
+    "Blocked. Nothing leaves.",
+  ],
+  [
+    "a silent server",
+    known({
+      status: { ...STATUS, ...NOTHING, state: "reconnecting" },
+      tunnels: [tunnel("main", "", { state: "reconnecting" })],
+    }),
+    "Blocked. Nothing leaves: main-server does not answer. The gateway keeps trying.",
+  ],
+  [
+    "a connect under way",
+    known({
+      status: { ...STATUS, ...NOTHING, state: "connecting" },
+      tunnels: [tunnel("main", "", { state: "connecting" })],
+    }),
+    "Connecting. Connecting to main-server. Nothing leaves outside a tunnel meanwhile.",
+  ],
+  [
+    "a firewall that another program removed",
+    known({ status: { ...STATUS, killswitch_active: false }, killswitch: killswitch(false, true) }),
+    "Weakened. One of the kill switch’s two layers, the firewall, is not in place. The other one still blocks what would leave outside a tunnel.",
+  ],
+  [
+    "routing rules that another program removed",
+    known({ killswitch: killswitch(true, false) }),
+    "Weakened. One of the kill switch’s two layers, the routing, is not in place. The other one still blocks what would leave outside a tunnel.",
+  ],
+  [
+    "a kill switch that the operator has turned off",
+    known({ status: { ...STATUS, killswitch_active: false }, killswitch: killswitch(false, false, false) }),
+    "Exposed. The kill switch is off, as the operator has chosen: traffic may leave outside the tunnel.",
+  ],
+  [
+    "a status without the kill switch, before its layers are known",
+    known({ status: { ...STATUS, killswitch_active: false }, killswitch: null }),
+    "Exposed. The kill switch is not in place: traffic may leave outside the tunnel.",
+  ],
+  [
+    "only the status is known, as in the navigation",
+    known({ tunnels: null, devices: null, killswitch: null, network: null }),
+    "Protected. Everything at home leaves by Stockholm, Sweden.",
+  ],
+  ["nothing is known yet", known({ status: null }), "Asking. Waiting for the gateway’s answer…"],
+];
+
+test.each(CASES)("%s", (_, each, text) => {
+  expect(said(sentenceOf(each))).toBe(text);
+});
+
+test("after a loss, nothing that was known is said", () => {
+  const { word, text } = sentenceOf(known({ connection: { name: "lost", since: Date.now() } }));
+  expect(word).toBe("No answer");
+  expect(text).toStartWith("The gateway has not answered since ");
+});
+
+test("a tunnel that is an exit and is not connected is named, with what it means", () => {
+  const tv = tunnel("tv", "Oslo, Norway", { state: "reconnecting", devices: 2 });
+  const tunnels = [tunnel("main", "Stockholm, Sweden"), tv];
+  const { tone, why } = sentenceOf(known({ exits: ["main", "tv"], tunnels }));
+  expect(tone).toBe("protected");
+  expect(why).toBe("The tunnel tv is reconnecting: 2 devices are blocked until it is connected.");
+});
+
+test("an uplink that is down comes before what it makes fail", () => {
+  const status = { ...STATUS, ...NOTHING, state: "failed", error: "se-1 did not answer" } as const;
+  const network = { hostname: "pi", lan: [], uplink: "eth0", online: false };
+  expect(sentenceOf(known({ status, network })).why).toBe(
+    "The uplink is down: look at its cable and at the home router.",
+  );
+  expect(sentenceOf(known({ status })).why).toBe("se-1 did not answer.");
+});
