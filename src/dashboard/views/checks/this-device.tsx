@@ -16,7 +16,7 @@ export function ThisDevice() {
   const status = knownOf(useAnswer("status"));
   const checks = knownOf(useAnswer("checks"));
   return (
-    <section class="card">
+    <section class="card this-device">
       <h2>This device</h2>
       {self.state !== "ready" && <Pending of={self} />}
       {self.state === "ready" &&

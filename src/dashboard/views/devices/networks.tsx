@@ -18,7 +18,7 @@ interface NetworksProps {
 export function Networks({ list, tunnels }: NetworksProps) {
   const networks = inOrder(list.devices.filter(isNetwork));
   return (
-    <section class="card">
+    <section class="card networks">
       <h2>Networks behind another router</h2>
       <p class="quiet">
         What is behind another router of your home has that router’s MAC address, so it gets an exit by its
