@@ -11,7 +11,7 @@ const STALE_AFTER: Readonly<Partial<Record<GatewayEvent["type"], readonly Resour
   tunnel_removed: ["devices", "checks"],
   server_update: ["servers", "providers", "favourites"],
   device_update: ["devices", "devices/self"],
-  security_alert: ["events", "checks", "killswitch"],
+  security_alert: ["events", "checks", "killswitch", "devices"],
 };
 
 /** Between the end of a read and the next of the same: a burst of events costs one read a second. */

@@ -319,6 +319,15 @@ test("listeners are told of an exit that was given, and of the new default exit"
   ]);
 });
 
+test("listeners are told too if the name or the exit that a person gives is the one that the device has", async () => {
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  await world.host.pass(1_000);
+  await world.devices.assign(TV, { exit: "main" });
+  await world.host.pass(1_000);
+  const update = { id: TV, name: "", exit: "main", online: true };
+  expect(world.told).toEqual([update, update]);
+});
+
 test("the answer waits for the kernel", async () => {
   const held = Promise.withResolvers<void>();
   world.load = () => held.promise;

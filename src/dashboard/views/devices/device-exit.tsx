@@ -25,7 +25,7 @@ export function DeviceExit({ device, list, tunnels }: DeviceExitProps) {
   const isWaiting = tone === "blocked" && device.exit !== "blocked";
   return (
     <div class="device-exit">
-      <span class="quiet small">{VERBS[device.exit] ?? "leaves by"}</span>
+      <span class="device-verb quiet small">{VERBS[device.exit] ?? "leaves by"}</span>
       <Choice
         label={`Exit of ${title}`}
         value={device.assigned ? device.exit : DEFAULT}

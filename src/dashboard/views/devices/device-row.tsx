@@ -42,7 +42,7 @@ export function DeviceRow({ device, list, tunnels, isOwn }: DeviceRowProps) {
           type="button"
           class="button plain device-edit"
           aria-expanded={isOpen}
-          aria-label={`Edit ${title}`}
+          aria-label={`${isOpen ? "Close" : "Edit"} ${title}`}
           onClick={() => setOpen(!isOpen)}
         >
           {isOpen ? "Close" : "Edit"}

@@ -24,11 +24,13 @@ export function Networks({ list, tunnels }: NetworksProps) {
         What is behind another router of your home has that router’s MAC address, so it gets an exit by its
         addresses.
       </p>
-      <ul class="device-rows">
-        {networks.map((device) => (
-          <Network key={device.id} device={device} list={list} tunnels={tunnels} />
-        ))}
-      </ul>
+      {networks.length > 0 && (
+        <ul class="device-rows">
+          {networks.map((device) => (
+            <Network key={device.id} device={device} list={list} tunnels={tunnels} />
+          ))}
+        </ul>
+      )}
       <Add list={list} tunnels={tunnels} />
     </section>
   );

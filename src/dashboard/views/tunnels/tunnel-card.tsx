@@ -134,6 +134,7 @@ function Actions({ row, devices }: TunnelCardProps) {
       ...(row.provider !== null && { provider: row.provider }),
     });
   };
+  const lead = row.wanted === null ? "Connect" : "Move";
   const canTry = row.wanted !== null && (row.state === "failed" || row.state === "reconnecting");
   return (
     <>
@@ -143,7 +144,7 @@ function Actions({ row, devices }: TunnelCardProps) {
             action={action}
             doing={`Connecting to ${row.wanted}…`}
             work={again}
-            label={`Try ${row.name} again`}
+            label={`Try again: ${row.name}`}
           >
             Try again
           </Button>
@@ -151,10 +152,10 @@ function Actions({ row, devices }: TunnelCardProps) {
         <button
           type="button"
           class="button"
-          aria-label={`Move the tunnel ${row.name}`}
+          aria-label={`${lead} ${row.name}`}
           onClick={() => setMoving(true)}
         >
-          {row.wanted === null ? "Connect…" : "Move…"}
+          {lead}
         </button>
         {row.state === "connecting" && (
           <Button action={action} doing="Stopping…" work={end} label={`Stop connecting ${row.name}`}>
