@@ -124,7 +124,7 @@ test(
     await tab.shows(`${DIALOG} button[type=submit]`, "Connecting to box-vpn-2…", 2_000);
     await other.shows(TV, "Connecting to box-vpn-2…");
     expect(await tab.barriers([{ width: 360, scheme: "dark" }])).toEqual([]);
-    await tab.shows(`${DIALOG} .outcome.failed`, "has not answered the WireGuard handshake");
+    await tab.shows(`${DIALOG} .outcome.failed`, "did not answer the WireGuard handshake");
     await tab.page.keyboard.press("Escape");
     await tab.shows(TV, "has not answered the WireGuard handshake");
     expect(await tab.barriers()).toEqual([]);

@@ -5,7 +5,7 @@ import { knownOf, useAnswer } from "../answers.ts";
 import { isNetwork } from "../exit.ts";
 import { countOf } from "../format.ts";
 import { Pending } from "../parts/pending.tsx";
-import { DefaultExit } from "./devices/default-exit.tsx";
+import { DefaultExit, Direct } from "./devices/default-exit.tsx";
 import { DeviceRow } from "./devices/device-row.tsx";
 import { Networks } from "./devices/networks.tsx";
 import { Search } from "./devices/search.tsx";
@@ -24,6 +24,7 @@ export function Devices() {
           <DefaultExit list={devices.value} tunnels={tunnels} />
           <Found list={devices.value} tunnels={tunnels} own={own} />
           <Networks list={devices.value} tunnels={tunnels} />
+          <Direct isAllowed={devices.value.direct_allowed} />
         </>
       ) : (
         <Pending of={devices} />

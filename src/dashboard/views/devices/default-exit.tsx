@@ -10,7 +10,7 @@ import type { Question } from "../../parts/dialog.tsx";
 /** More names than this are counted. */
 const MOST_NAMES = 4;
 
-/** Where devices leave that nobody has assigned, and whether any may leave directly. */
+/** Where devices leave that nobody has assigned. */
 export function DefaultExit({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
   const exits = list.exits.filter((exit) => exit !== "direct");
   return (
@@ -31,7 +31,6 @@ export function DefaultExit({ list, tunnels }: { list: DeviceList; tunnels: read
         }}
         ask={(exit) => (exit === "blocked" ? questionAbout(list) : null)}
       />
-      <Direct list={list} />
     </section>
   );
 }
@@ -49,16 +48,21 @@ function questionAbout({ devices }: DeviceList): Question {
 }
 
 /** Why `direct` is among the exits, or not. */
-function Direct({ list: { direct_allowed } }: { list: DeviceList }) {
-  return direct_allowed ? (
-    <p class="quiet small">
-      Devices may be given the exit “direct”, outside every tunnel. To end that for all of them, type on the
-      gateway: <code>sudo portcullis direct off</code>
-    </p>
-  ) : (
-    <p class="quiet small">
-      The exit “direct”, outside every tunnel, is not offered: it is a hole in the kill switch that only the
-      operator can allow. To allow it, type on the gateway: <code>sudo portcullis direct on</code>
-    </p>
+export function Direct({ isAllowed }: { isAllowed: boolean }) {
+  return (
+    <section class="card">
+      <h2>The exit “direct”</h2>
+      {isAllowed ? (
+        <p class="quiet">
+          Devices may be given this exit: they then leave outside every tunnel. To end that for all of them,
+          type on the gateway: <code>sudo portcullis direct off</code>
+        </p>
+      ) : (
+        <p class="quiet">
+          It is not offered. It leads outside every tunnel, so it is a hole in the kill switch, which only the
+          operator can allow. To allow it, type on the gateway: <code>sudo portcullis direct on</code>
+        </p>
+      )}
+    </section>
   );
 }

@@ -64,14 +64,20 @@ function addressesOf(device: Device): string {
 
 /** What it sends and receives now, or when it was heard last. */
 function Activity({ device: { id, online, seen_at } }: { device: Device }) {
+  if (online) return <Rates id={id} />;
+  return (
+    <p class="device-activity quiet small">
+      {seen_at === null ? "Not seen since the gateway started" : <Seen at={seen_at} />}
+    </p>
+  );
+}
+
+function Seen({ at }: { at: string }) {
+  return <>Seen {agoOf(at, useNow())}</>;
+}
+
+function Rates({ id }: { id: string }) {
   const rate = useDeviceRate(id);
-  const now = useNow();
-  if (!online)
-    return (
-      <p class="device-activity quiet small">
-        {seen_at === null ? "Not seen since the gateway started" : `Seen ${agoOf(seen_at, now)}`}
-      </p>
-    );
   return (
     <p class="device-activity small">
       <span class="received">
