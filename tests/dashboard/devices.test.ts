@@ -222,29 +222,35 @@ test(
     await until(
       async () => Number(await tab.page.evaluate(`document.querySelectorAll(".device").length`)) > MANY,
     );
-    const { value: ms, count } = (await tab.page.evaluate(TYPED)) as { value: number; count: number };
-    expect(count).toBe(1);
-    expect(ms).toBeLessThan(AT_ONCE_MS * 5);
+    const before = await processorMs(tab);
+    await tab.page.evaluate(SEARCH);
+    const ms = (await processorMs(tab)) - before;
+    expect(ms).toBeLessThan(AT_ONCE_MS);
     await tab.shows(".device", "fd77::1:2a");
     expect(await tab.barriers()).toEqual([]);
     await tab.type("Search by name, address or exit", "nothing like it");
     await tab.shows("main", "No device matches.");
     await tab.type("Search by name, address or exit", "");
-    await tab.click("New");
-    await tab.shows("main", `New`);
+    await tab.page.click(".chip:nth-child(2)");
+    await tab.shows(".chip[aria-pressed=true]", /^New 25\d$/);
     expect(await tab.barriers([{ width: 360, scheme: "light" }])).toEqual([]);
   },
   TIMEOUT_MS,
 );
 
 /** Types into the search, and waits for the picture. */
-const TYPED = `new Promise((resolve) => {
+const SEARCH = `new Promise((resolve) => {
   const field = document.querySelector("input[type=search]");
-  const start = performance.now();
   field.value = "1:2a";
   field.dispatchEvent(new Event("input", { bubbles: true }));
-  requestAnimationFrame(() => setTimeout(() => resolve({
-    value: performance.now() - start,
-    count: document.querySelectorAll(".device-rows:not(.networks *) .device").length,
-  })));
+  requestAnimationFrame(() => setTimeout(resolve));
 })`;
+
+/** What the page has cost the processor so far; unlike the time that passes, it does not depend on other programs. */
+async function processorMs({ page }: Tab): Promise<number> {
+  const session = await page.createCDPSession();
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const { metrics } = await session.send("Performance.getMetrics");
+  await session.detach();
+  return (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0) * 1_000;
+}
