@@ -11,7 +11,7 @@ const STALE_AFTER: Readonly<Partial<Record<GatewayEvent["type"], readonly Resour
   tunnel_removed: ["devices", "checks"],
   server_update: ["servers", "providers", "favourites"],
   device_update: ["devices", "devices/self"],
-  security_alert: ["events", "checks", "killswitch"],
+  security_alert: ["events", "checks", "killswitch", "devices"],
 };
 
 /** Between the end of a read and the next of the same: a burst of events costs one read a second. */
@@ -51,7 +51,7 @@ export function knownOf<T>(answer: Loaded<T>): T | null {
   return answer.state === "ready" ? answer.value : null;
 }
 
-/** Reads an answer again. There is one read at a time; a change during it makes another one follow. */
+/** Reads an answer again. There is one read at a time; a change during it, or soon after, makes another one follow. */
 export async function refresh(name: Resource): Promise<void> {
   if (reading.has(name)) {
     reading.set(name, true);
@@ -60,6 +60,10 @@ export async function refresh(name: Resource): Promise<void> {
   reading.set(name, false);
   // The status comes by the socket.
   if (name !== "status") await load(name);
+  void followUp(name);
+}
+
+async function followUp(name: Resource): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, name === "checks" ? CHECKS_PAUSE_MS : PAUSE_MS));
   const again = reading.get(name) === true;
   reading.delete(name);

@@ -112,7 +112,7 @@ export class Devices {
   }
 
   /** Gives a device a name, an exit or both; resolves once the kernel has the exit. */
-  async assign(idText: string, given: { name?: string; exit?: string }): Promise<void> {
+  async assign(idText: string, given: { name?: string; exit?: string | null }): Promise<void> {
     const id = deviceIdIn(idText);
     const name = given.name === undefined ? undefined : nameIn("name", given.name);
     if (name === undefined && given.exit === undefined)
@@ -279,6 +279,7 @@ export class Devices {
     return {
       id,
       name: name ?? names.get(id) ?? this.announced.of(id) ?? "",
+      named: name !== null,
       addresses: [...(presence?.addresses ?? [])],
       interface: presence?.interface ?? null,
       exit: formatExit(this.assignments.exitOf(id)),
@@ -330,7 +331,8 @@ export class Devices {
     return [...this.assignments.current.assigned.keys()].filter(isPrefixId);
   }
 
-  private exitFor(id: DeviceId, text: string): Exit {
+  private exitFor(id: DeviceId, text: string | null): Exit | null {
+    if (text === null) return null;
     if (text === "direct" && isPrefixId(id))
       throw new GatewayError(
         "bad_request",

@@ -7,6 +7,7 @@ export const Device = Type.Object(
       description: "MAC address in lower case, or a prefix behind another router of the LAN",
     }),
     name: Type.String({ description: "given by a person, else told by the device; empty if neither" }),
+    named: Type.Boolean({ description: "whether a person gave the name" }),
     addresses: Type.Array(Type.String()),
     interface: Type.Union([Type.String(), Type.Null()], { description: "where it was seen last" }),
     exit: Type.String({ description: "name of a tunnel, blocked, or direct" }),
@@ -53,7 +54,11 @@ export type OwnDevice = Static<typeof OwnDevice>;
 export const DeviceChange = Type.Object(
   {
     name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })),
-    exit: Type.Optional(Type.String({ minLength: 1, description: "name of a tunnel, blocked, or direct" })),
+    exit: Type.Optional(
+      Type.Union([Type.String({ minLength: 1 }), Type.Null()], {
+        description: "name of a tunnel, blocked, or direct; null for the default exit again",
+      }),
+    ),
   },
   { additionalProperties: false },
 );

@@ -1,24 +1,27 @@
 import type { Host } from "../system/host.ts";
 import type { DeviceId } from "./id.ts";
-import type { DeviceUpdate } from "./schema.ts";
+import type { Device, DeviceUpdate } from "./schema.ts";
 
 /** Changes are gathered this long, because one device causes several at once. */
 const GATHERED_MS = 200;
 /** At most so many updates each time: anyone on the LAN can invent devices, and listeners must keep up. */
 const MOST_AT_ONCE = 50;
 
+/** What listeners are told of; they read the rest, such as whether a person chose the exit. */
+type Told = DeviceUpdate & Pick<Device, "named" | "assigned">;
+
 interface Deps {
   clock: Pick<Host, "sleep">;
   /** The ids of all devices. */
   known: () => ReadonlySet<DeviceId>;
   /** The devices of these ids as they are now; without those that no longer exist. */
-  rowsOf: (ids: readonly DeviceId[]) => Promise<readonly DeviceUpdate[]>;
+  rowsOf: (ids: readonly DeviceId[]) => Promise<readonly Told[]>;
   publish: (update: DeviceUpdate) => void;
 }
 
 /** Tells listeners of each change of a device, and of nothing that they know already. */
 export class Updates {
-  private readonly told = new Map<DeviceId, DeviceUpdate>();
+  private readonly told = new Map<DeviceId, Told>();
   private readonly changed = new Set<DeviceId>();
   private isGathering = false;
   /** Called after listeners have been told. */
@@ -44,7 +47,7 @@ export class Updates {
     const ids = [...this.changed].slice(0, MOST_AT_ONCE);
     for (const id of ids) this.changed.delete(id);
     const rows = await this.deps.rowsOf(ids);
-    const byId = new Map<string, DeviceUpdate>(rows.map((row) => [row.id, row]));
+    const byId = new Map<string, Told>(rows.map((row) => [row.id, row]));
     for (const id of ids) this.tellOf(id, byId.get(id));
     this.onTold();
     this.isGathering = false;
@@ -58,15 +61,15 @@ export class Updates {
       for (const id of ids.keys()) if (!known.has(id)) ids.delete(id);
   }
 
-  private tellOf(id: DeviceId, row: DeviceUpdate | undefined): void {
+  private tellOf(id: DeviceId, row: Told | undefined): void {
     if (row === undefined) {
       this.told.delete(id);
       return;
     }
-    const { name, exit, online } = row;
-    const update = { id, name, exit, online };
-    if (Bun.deepEquals(this.told.get(id), update)) return;
-    this.told.set(id, update);
-    this.deps.publish(update);
+    const { name, named, exit, assigned, online } = row;
+    const told = { id, name, named, exit, assigned, online };
+    if (Bun.deepEquals(this.told.get(id), told)) return;
+    this.told.set(id, told);
+    this.deps.publish({ id, name, exit, online });
   }
 }

@@ -64,6 +64,8 @@ function wanted(schema: JsonSchema): string {
       return (schema.minLength ?? 0) > 0 ? "a non-empty string" : "a string";
     case "integer":
       return `a whole number${rangeOf(schema)}`;
+    case "null":
+      return "null";
     case "object":
       return "a JSON object";
     default:

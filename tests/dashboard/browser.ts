@@ -1,5 +1,5 @@
 import axe from "axe-core";
-import puppeteer, { type Browser as Chromium, type Page } from "puppeteer-core";
+import puppeteer, { type Browser as Chromium, type ElementHandle, type Page } from "puppeteer-core";
 import { until } from "../lab/until.ts";
 
 /** What the page is looked at with. */
@@ -104,6 +104,49 @@ export class Tab {
     });
   }
 
+  /** Replaces what is in the field with this label, in the dialog if one is open. */
+  async type(label: string, text: string): Promise<void> {
+    const field = await this.control(label);
+    await field.focus();
+    await this.page.keyboard.down("Control");
+    await this.page.keyboard.press("a");
+    await this.page.keyboard.up("Control");
+    await this.page.keyboard.press("Backspace");
+    await field.type(text);
+  }
+
+  /** Chooses the option with this text in the choice with this label. */
+  async choose(label: string, option: string): Promise<void> {
+    const choice = await this.control(label);
+    let value: string | null = null;
+    await until(
+      async () => {
+        value = await choice.evaluate(optionNamed, option);
+        return value !== null;
+      },
+      undefined,
+      25,
+    );
+    await choice.select(value ?? "");
+  }
+
+  /** The field or choice with this label, once there is one. */
+  private async control(label: string): Promise<ElementHandle> {
+    let found: ElementHandle | null = null;
+    const look = `(() => {
+      const scope = document.querySelector("dialog[open]") ?? document;
+      const isIt = (each) => each.ariaLabel === ${JSON.stringify(label)} || each.labels[0]?.innerText.trim() === ${JSON.stringify(label)};
+      return [...scope.querySelectorAll("input, select")].find(isIt) ?? null;
+    })()`;
+    const isThere = async () => {
+      found = (await this.page.evaluateHandle(look)).asElement() as ElementHandle | null;
+      return found !== null;
+    };
+    await until(isThere, undefined, 25).catch(() => {});
+    if (found === null) throw new Error(`no field is called ${label}`);
+    return found;
+  }
+
   /** Clicks the button or link with this text or label, in the dialog if one is open. It waits until there is one. */
   async click(name: string): Promise<void> {
     // A click on a page behind another one does nothing.
@@ -158,3 +201,9 @@ const TOO_WIDE = `(() => {
   if (scrollWidth <= clientWidth) return [];
   return [...document.querySelectorAll("body *")].filter(isWide).map((each) => "too wide: " + each.outerHTML.slice(0, 100));
 })()`;
+
+/** The value of a choice's option; it runs in the page. */
+function optionNamed(choice: unknown, text: string): string | null {
+  const { options } = choice as { options: Iterable<{ text: string; value: string }> };
+  return [...options].find((each) => each.text === text)?.value ?? null;
+}

@@ -103,6 +103,7 @@ test("a device appears with its first packet, and listeners are told once", asyn
   expect(await world.row(TV)).toEqual({
     id: TV,
     name: "",
+    named: false,
     addresses: ["192.168.7.20", "fd00:7::20"],
     interface: "lan0",
     exit: "main",
@@ -266,8 +267,8 @@ test("a device is assigned before it was ever seen, and keeps name and exit acro
   const before = await world.devices.list();
   expect(before).toEqual({
     devices: [
-      { ...UNSEEN, id: TV, name: "TV", exit: "amsterdam" },
-      { ...UNSEEN, id: PHONE, name: "", exit: "blocked" },
+      { ...UNSEEN, id: TV, name: "TV", named: true, exit: "amsterdam" },
+      { ...UNSEEN, id: PHONE, name: "", named: false, exit: "blocked" },
     ],
     default_exit: "blocked",
     exits: ["main", "amsterdam", "blocked"],
@@ -316,6 +317,15 @@ test("listeners are told of an exit that was given, and of the new default exit"
     { id: PHONE, name: "", exit: "main", online: true },
     { id: PHONE, name: "", exit: "blocked", online: true },
   ]);
+});
+
+test("listeners are told too if the name or the exit that a person gives is the one that the device has", async () => {
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  await world.host.pass(1_000);
+  await world.devices.assign(TV, { exit: "main" });
+  await world.host.pass(1_000);
+  const update = { id: TV, name: "", exit: "main", online: true };
+  expect(world.told).toEqual([update, update]);
 });
 
 test("the answer waits for the kernel", async () => {
@@ -486,7 +496,7 @@ test("a network behind another router is assigned before a route leads to it, an
     { prefix: mustParsePrefix("fd08::/64"), exit: { to: "tunnel", name: "main" } },
   ]);
   expect(await world.row(OFFICE)).toEqual({
-    ...{ ...UNSEEN, id: OFFICE, name: "office", exit: "amsterdam" },
+    ...{ ...UNSEEN, id: OFFICE, name: "office", named: true, exit: "amsterdam" },
   });
   await world.host.pass(1_000);
   world.told.length = 0;

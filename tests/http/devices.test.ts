@@ -41,6 +41,7 @@ test("GET /api/devices answers the devices of the LAN", async () => {
     {
       id: TV,
       name: "",
+      named: false,
       addresses: ["192.168.7.20"],
       interface: "lan0",
       exit: "main",
@@ -100,6 +101,17 @@ test("PUT and DELETE take a prefix with an encoded slash, or an address alone", 
   ]);
   expect((await home.send("DELETE", "/api/devices/10.8.0.0%2F24")).status).toBe(200);
   expect((await list()).devices).toHaveLength(1);
+});
+
+test("an exit of null is the default exit again, and the name stays", async () => {
+  await put(`/api/devices/${TV}`, { name: "TV", exit: "blocked" });
+  expect((await put(`/api/devices/${TV}`, { exit: null })).status).toBe(200);
+  expect((await list()).devices).toMatchObject([
+    { id: TV, name: "TV", named: true, exit: "main", assigned: false },
+  ]);
+  expect((await put(`/api/devices/${TV}`, { exit: 1 })).text).toContain(
+    "exit must be a non-empty string or null",
+  );
 });
 
 test.each([

@@ -7,7 +7,15 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   // Before anything else can be clicked.
-  useLayoutEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    dialog.current?.querySelector<HTMLElement>("form input, form select")?.focus();
+    return () => {
+      // The browser gives the focus back when a dialog is closed, but not when it is removed.
+      if (before instanceof HTMLElement) queueMicrotask(() => before.focus());
+    };
+  }, []);
   const onBackdrop = (event: MouseEvent) => {
     if (event.target === dialog.current) props.onClose();
   };

@@ -1,7 +1,11 @@
 import type { View } from "../parts/shell.tsx";
+import { Checks } from "./checks.tsx";
+import { Devices } from "./devices.tsx";
 import { Home } from "./home.tsx";
+import { Log } from "./log.tsx";
 import { Servers } from "./servers.tsx";
 import { Setup } from "./setup.tsx";
+import { Tunnels } from "./tunnels.tsx";
 
 /**
  * The views in the order of the navigation. A view that is not here does not exist, and nothing may link to it.
@@ -39,4 +43,8 @@ export const VIEWS: readonly View[] = [
   { route: "", title: "Home", icon: "home", Content: Home },
   { route: "servers", title: "Servers", icon: "server", Content: Servers },
   { route: "setup", title: "Set up", icon: "check", Content: Setup, isHidden: true },
+  { route: "devices", title: "Devices", icon: "device", Content: Devices },
+  { route: "tunnels", title: "Tunnels", icon: "tunnel", Content: Tunnels },
+  { route: "checks", title: "Checks", icon: "check", Content: Checks },
+  { route: "log", title: "Log", icon: "log", Content: Log },
 ];

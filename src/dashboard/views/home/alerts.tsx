@@ -8,7 +8,7 @@ import type { Loaded } from "../../store.ts";
 const SHOWN = 5;
 
 /** The codes that say that something works again. */
-const GOOD = /(_(restored|gone|uncontested)|^state_saved)$/;
+export const GOOD = /(_(restored|gone|uncontested)|^state_saved)$/;
 
 type Alert = Extract<JournalEntry, { type: "security_alert" }>;
 

@@ -1,0 +1,59 @@
+import type { DeviceList } from "../devices/schema.ts";
+import type { TunnelRow } from "../tunnel/schema.ts";
+import type { IconName } from "./parts/icon.tsx";
+import { placeOf, type Tone } from "./sentence.ts";
+
+/** Where an exit leads now: in a sentence, and by itself. */
+export interface ExitState {
+  icon: IconName;
+  tone: Tone;
+  /** "by Gothenburg, Sweden" */
+  where: string;
+  /** "main · Gothenburg, Sweden" */
+  text: string;
+}
+
+export function exitOf(exit: string, tunnels: readonly TunnelRow[]): ExitState {
+  if (exit === "blocked")
+    return { icon: "blocked", tone: "blocked", where: "blocked", text: "blocked · no internet" };
+  if (exit === "direct")
+    return {
+      icon: "warning",
+      tone: "partly",
+      where: "direct, outside every tunnel",
+      text: "direct · outside every tunnel",
+    };
+  const row = tunnels.find(({ name }) => name === exit);
+  if (row?.state === "connected")
+    return {
+      icon: "shield",
+      tone: "protected",
+      where: `by ${placeOf(row)}`,
+      text: `${exit} · ${placeOf(row)}`,
+    };
+  const state = row?.state ?? "not known";
+  const is = state === "failed" ? "has failed" : `is ${state}`;
+  return {
+    icon: "blocked",
+    tone: "blocked",
+    where: `blocked: the tunnel ${exit} ${is}`,
+    text: `${exit} · ${state}`,
+  };
+}
+
+type Device = DeviceList["devices"][number];
+
+/** What people call a device. */
+export function titleOf({ name, addresses, id }: Device): string {
+  return name || (addresses[0] ?? id);
+}
+
+/** What is behind another router of the LAN. */
+export function isNetwork({ id }: Device): boolean {
+  return id.includes("/");
+}
+
+/** Nobody has named it or chosen its exit. */
+export function isNew({ named, assigned }: Device): boolean {
+  return !named && !assigned;
+}

@@ -1,0 +1,103 @@
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useAction } from "../action.ts";
+import { useStore } from "../store.ts";
+import { Outcome } from "./button.tsx";
+import { Confirmation, type Question } from "./dialog.tsx";
+import { Icon } from "./icon.tsx";
+
+export interface Option {
+  value: string;
+  text: string;
+}
+
+interface ChoiceProps {
+  /** For screen readers: "Exit of TV". */
+  label: string;
+  value: string;
+  options: readonly Option[];
+  /** Throws with a sentence for people. */
+  save: (value: string) => Promise<void>;
+  /** What is asked before, if anything. */
+  ask?: (value: string) => Question | null;
+  /** The answer that `value` comes from: a newer one says what has become of the choice. */
+  from: unknown;
+}
+
+/** A choice that is made on the gateway as soon as it is chosen. If it fails, the former one is shown again. */
+export function Choice({ label, value, options, save, ask, from }: ChoiceProps) {
+  const id = useId();
+  const action = useAction();
+  const [chosen, setChosen] = useState<string | null>(null);
+  const [question, setQuestion] = useState<Question | null>(null);
+  const isLost = useStore(({ connection }) => connection.name === "lost");
+  const isBusy = action.running !== null;
+  const inOrder = useInOrder(save);
+  useEffect(() => {
+    if (!isBusy && question === null) setChosen(null);
+  }, [from]);
+  const begin = (next: string) =>
+    action.start(id, "Saving…", () =>
+      inOrder(next).catch((error: unknown) => {
+        setChosen(null);
+        throw error;
+      }),
+    );
+  const choose = (next: string) => {
+    const asked = ask?.(next) ?? null;
+    setChosen(next);
+    setQuestion(asked);
+    if (asked === null) begin(next);
+  };
+  return (
+    <div class="choice">
+      <select
+        class="input"
+        aria-label={label}
+        aria-busy={isBusy}
+        disabled={isLost}
+        value={chosen ?? value}
+        onChange={({ currentTarget }) => choose(currentTarget.value)}
+      >
+        {options.map((each) => (
+          <option key={each.value} value={each.value} selected={each.value === (chosen ?? value)}>
+            {each.text}
+          </option>
+        ))}
+      </select>
+      {isBusy && (
+        <p class="quiet small" role="status">
+          <Icon name="wait" /> Saving…
+        </p>
+      )}
+      <Outcome of={action} />
+      {question !== null && chosen !== null && (
+        <Confirmation
+          {...question}
+          onConfirm={() => {
+            setChosen(chosen);
+            begin(chosen);
+          }}
+          onClose={() => {
+            setQuestion(null);
+            setChosen(null);
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+/** Arrow keys choose one value after another: each waits for the one before, and only the last of them is saved. */
+function useInOrder(save: (value: string) => Promise<void>): (value: string) => Promise<void> {
+  const before = useRef<Promise<unknown>>(Promise.resolve());
+  const latest = useRef(0);
+  return (value) => {
+    latest.current += 1;
+    const own = latest.current;
+    const saved = before.current
+      .catch(() => {})
+      .then(() => (latest.current === own ? save(value) : undefined));
+    before.current = saved;
+    return saved;
+  };
+}

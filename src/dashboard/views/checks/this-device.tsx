@@ -1,0 +1,171 @@
+import type { Checks } from "../../../checks/schema.ts";
+import type { Device } from "../../../devices/schema.ts";
+import type { Status, TunnelRow } from "../../../tunnel/schema.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
+import { exitOf, titleOf } from "../../exit.ts";
+import { bytesOf, rateOf } from "../../format.ts";
+import { Icon, type IconName } from "../../parts/icon.tsx";
+import { Pending } from "../../parts/pending.tsx";
+import { placeOf, type Tone } from "../../sentence.ts";
+import { useDeviceRate } from "../../traffic.ts";
+
+/** Where the device leaves that shows this page, and what becomes of its DNS queries, as far as it can be known. */
+export function ThisDevice() {
+  const self = useAnswer("devices/self");
+  const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
+  const status = knownOf(useAnswer("status"));
+  const checks = knownOf(useAnswer("checks"));
+  return (
+    <section class="card this-device">
+      <h2>This device</h2>
+      {self.state !== "ready" && <Pending of={self} />}
+      {self.state === "ready" &&
+        (self.value.device === null ? (
+          <p>
+            The gateway does not know the device at {self.value.address}. It is the gateway itself, or it is
+            behind another router or a proxy.
+          </p>
+        ) : (
+          <Found device={self.value.device} tunnels={tunnels} status={status} checks={checks} />
+        ))}
+    </section>
+  );
+}
+
+interface FoundProps {
+  device: Device;
+  tunnels: readonly TunnelRow[];
+  status: Status | null;
+  checks: Checks | null;
+}
+
+interface Answer {
+  icon: IconName;
+  tone: Tone;
+  title: string;
+  text: string;
+}
+
+function Found(props: FoundProps) {
+  const answers = [exitAnswer(props), dnsAnswer(props)];
+  return (
+    <>
+      <ul class="rows">
+        {answers.map(({ icon, tone, title, text }) => (
+          <li key={title} class={`row tone-${tone}`}>
+            <Icon name={icon} />
+            <div>
+              <strong>{title}</strong>
+              <p>{text}</p>
+            </div>
+          </li>
+        ))}
+        <Carried device={props.device} />
+      </ul>
+      <p class="quiet small">
+        The gateway sees only what comes its way. It cannot see whether this device has another way out, such
+        as mobile data or another router at home.
+      </p>
+    </>
+  );
+}
+
+function exitAnswer({ device, tunnels, status }: FoundProps): Answer {
+  const { icon, tone } = exitOf(device.exit, tunnels);
+  const title = `${titleOf(device)} leaves by ${device.exit}`;
+  const row = tunnels.find(({ name }) => name === device.exit);
+  if (row?.state === "connected")
+    return {
+      icon,
+      tone,
+      title: `${titleOf(device)} leaves by ${placeOf(row)}`,
+      text: `What it sends through the gateway goes into the tunnel ${row.name}, and nowhere else.`,
+    };
+  if (device.exit === "direct")
+    return {
+      icon,
+      tone,
+      title: `${titleOf(device)} leaves directly`,
+      text: "What it sends goes outside every tunnel, as the operator allows. Your internet provider and the sites see your home’s own address.",
+    };
+  if (status?.killswitch_active === false)
+    return {
+      icon: "warning",
+      tone: "exposed",
+      title,
+      text: "The kill switch is not in place: what it sends may leave outside every tunnel.",
+    };
+  return {
+    icon,
+    tone,
+    title: `${titleOf(device)} has no internet`,
+    text:
+      device.exit === "blocked"
+        ? "Its exit is blocked: what it sends is refused at once."
+        : `The tunnel ${device.exit} is ${row?.state ?? "not known"}: until it is connected, what the device sends is refused at once.`,
+  };
+}
+
+function dnsAnswer({ device, tunnels, status, checks }: FoundProps): Answer {
+  const row = tunnels.find(({ name }) => name === device.exit);
+  if (row?.state === "connected") {
+    const check = row.name === "main" ? checks?.checks.find(({ id }) => id === "dns") : undefined;
+    const found = check === undefined ? "" : ` The last check: ${check.found}.`;
+    return {
+      icon: check?.result === "fault" || check?.result === "warning" ? "warning" : "shield",
+      tone: check?.result === "fault" || check?.result === "warning" ? "partly" : "protected",
+      title: "Its DNS queries go through the tunnel too",
+      text: `Plain ones, to the gateway or to any other resolver on the internet, are answered by the tunnel’s resolver if its server names one.${found} DNS over HTTPS, which many browsers use, is ordinary traffic inside the tunnel: it reaches the resolver that the browser has chosen, from the VPN server’s address. A resolver of your own at home asks by its own exit.`,
+    };
+  }
+  if (device.exit === "direct")
+    return {
+      icon: "warning",
+      tone: "partly",
+      title: "Its DNS queries leave directly too",
+      text: "Those to the gateway go to your internet provider’s resolvers, and the others where the device sends them.",
+    };
+  if (status?.killswitch_active === false)
+    return {
+      icon: "warning",
+      tone: "exposed",
+      title: "Its DNS queries may leave outside every tunnel",
+      text: "Nothing leads them to a tunnel while the kill switch is not in place.",
+    };
+  return {
+    icon: "blocked",
+    tone: "blocked",
+    title: "Its DNS queries are refused",
+    text: "Those to the gateway are refused too.",
+  };
+}
+
+/** The evidence: what the gateway has forwarded for it. */
+function Carried({ device: { id, rx_bytes, tx_bytes } }: { device: Device }) {
+  const rate = useDeviceRate(id);
+  if (tx_bytes === 0 && (rate === null || rate.tx === 0))
+    return (
+      <li class="row tone-unknown">
+        <Icon name="unknown" />
+        <div>
+          <strong>Nothing of it has been forwarded yet</strong>
+          <p>
+            If it has internet nevertheless, it uses another router: let it use the gateway as its router and
+            as its resolver.
+          </p>
+        </div>
+      </li>
+    );
+  const now = rate === null ? "" : ` Now it receives ${rateOf(rate.rx)} and sends ${rateOf(rate.tx)}.`;
+  return (
+    <li class="row tone-protected">
+      <Icon name="good" />
+      <div>
+        <strong>It uses the gateway as its router</strong>
+        <p>
+          {bytesOf(rx_bytes)} have been forwarded to it and {bytesOf(tx_bytes)} from it.{now}
+        </p>
+      </div>
+    </li>
+  );
+}

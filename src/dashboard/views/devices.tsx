@@ -1,0 +1,97 @@
+import { useState } from "preact/hooks";
+import type { DeviceList } from "../../devices/schema.ts";
+import type { TunnelRow } from "../../tunnel/schema.ts";
+import { knownOf, useAnswer } from "../answers.ts";
+import { isNetwork } from "../exit.ts";
+import { countOf } from "../format.ts";
+import { Pending } from "../parts/pending.tsx";
+import { DefaultExit, Direct } from "./devices/default-exit.tsx";
+import { DeviceRow } from "./devices/device-row.tsx";
+import { Networks } from "./devices/networks.tsx";
+import { Search } from "./devices/search.tsx";
+import { inOrder, isOfKind, type Kind, matches } from "./devices/selection.ts";
+
+/** From whom, to where, by which tunnel: a row for each device, with its exit as a choice. */
+export function Devices() {
+  const devices = useAnswer("devices");
+  const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
+  const own = knownOf(useAnswer("devices/self"))?.device?.id ?? null;
+  return (
+    <div class="devices">
+      <h1>Devices</h1>
+      {devices.state === "ready" ? (
+        <>
+          <DefaultExit list={devices.value} tunnels={tunnels} />
+          <Found list={devices.value} tunnels={tunnels} own={own} />
+          <Networks list={devices.value} tunnels={tunnels} />
+          <Direct isAllowed={devices.value.direct_allowed} />
+        </>
+      ) : (
+        <Pending of={devices} />
+      )}
+    </div>
+  );
+}
+
+/** Fewer devices than this are seen at a glance. */
+const SEARCHED_FROM = 6;
+const MANY = 50;
+
+interface FoundProps {
+  list: DeviceList;
+  tunnels: readonly TunnelRow[];
+  /** The device that shows the page, if the gateway knows it. */
+  own: string | null;
+}
+
+function Found({ list, tunnels, own }: FoundProps) {
+  const [text, setText] = useState("");
+  const [kind, setKind] = useState<Kind>("all");
+  const all = list.devices.filter((device) => !isNetwork(device));
+  const shown = inOrder(all.filter((device) => isOfKind(device, kind) && matches(device, text)));
+  const groups = [
+    { title: "Online", devices: shown.filter(({ online }) => online) },
+    { title: "Not online", devices: shown.filter(({ online }) => !online) },
+  ];
+  if (all.length === 0)
+    return (
+      <section class="card">
+        <h2>No device has been seen yet</h2>
+        <p class="quiet">
+          A device appears with its first packet. Let a device use this gateway as its router and resolver.
+        </p>
+      </section>
+    );
+  return (
+    <>
+      {all.length >= SEARCHED_FROM && (
+        <Search devices={all} text={text} kind={kind} onText={setText} onKind={setKind} />
+      )}
+      <p class="hidden" role="status">
+        {countOf(shown.length, "device")}
+      </p>
+      {shown.length === 0 && <p class="quiet">No device matches.</p>}
+      {groups.map(
+        ({ title, devices }) =>
+          devices.length > 0 && (
+            <section key={title} class="card">
+              <h2>
+                {title} <span class="quiet">{devices.length}</span>
+              </h2>
+              <ul class={`device-rows ${devices.length >= MANY ? "many" : ""}`}>
+                {devices.map((device) => (
+                  <DeviceRow
+                    key={device.id}
+                    device={device}
+                    list={list}
+                    tunnels={tunnels}
+                    isOwn={device.id === own}
+                  />
+                ))}
+              </ul>
+            </section>
+          ),
+      )}
+    </>
+  );
+}

@@ -1,0 +1,68 @@
+import type { DeviceList } from "../../../devices/schema.ts";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
+import { refresh } from "../../answers.ts";
+import { change } from "../../api.ts";
+import { exitOf, titleOf } from "../../exit.ts";
+import { countOf, listOf } from "../../format.ts";
+import { Choice } from "../../parts/choice.tsx";
+import type { Question } from "../../parts/dialog.tsx";
+
+/** More names than this are counted. */
+const MOST_NAMES = 4;
+
+/** Where devices leave that nobody has assigned. */
+export function DefaultExit({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
+  const exits = list.exits.filter((exit) => exit !== "direct");
+  return (
+    <section class="card default-exit">
+      <h2>Default exit</h2>
+      <p>
+        New devices, and all without an exit of their own,{" "}
+        {list.default_exit === "blocked" ? "are" : "leave by"}
+      </p>
+      <Choice
+        label="Default exit"
+        value={list.default_exit}
+        options={exits.map((exit) => ({ value: exit, text: exitOf(exit, tunnels).text }))}
+        from={list}
+        save={async (exit) => {
+          await change("PUT", "default-exit", { exit });
+          void refresh("devices");
+        }}
+        ask={(exit) => (exit === "blocked" ? questionAbout(list) : null)}
+      />
+    </section>
+  );
+}
+
+function questionAbout({ devices }: DeviceList): Question {
+  const names = devices.filter(({ assigned }) => !assigned).map(titleOf);
+  const rest = names.length - MOST_NAMES;
+  const shown = rest > 1 ? [...names.slice(0, MOST_NAMES), countOf(rest, "other")] : names;
+  const who = names.length === 0 ? "New devices" : `${listOf(shown)}, and each new device,`;
+  return {
+    title: "Block everything without an exit of its own?",
+    text: `${who} will have no internet until you choose an exit for them. Devices with an exit of their own keep it. This page stays reachable.`,
+    confirm: "Block them",
+  };
+}
+
+/** Why `direct` is among the exits, or not. */
+export function Direct({ isAllowed }: { isAllowed: boolean }) {
+  return (
+    <section class="card">
+      <h2>The exit “direct”</h2>
+      {isAllowed ? (
+        <p class="quiet">
+          Devices may be given this exit: they then leave outside every tunnel. To end that for all of them,
+          type on the gateway: <code>sudo portcullis direct off</code>
+        </p>
+      ) : (
+        <p class="quiet">
+          It is not offered. It leads outside every tunnel, so it is a hole in the kill switch, which only the
+          operator can allow. To allow it, type on the gateway: <code>sudo portcullis direct on</code>
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,81 @@
+import { useState } from "preact/hooks";
+import type { Device } from "../../../devices/schema.ts";
+import { refresh } from "../../answers.ts";
+import { change } from "../../api.ts";
+import { isNetwork, titleOf } from "../../exit.ts";
+import { bytesOf, timeOf } from "../../format.ts";
+import { Button } from "../../parts/button.tsx";
+import { Field, Form } from "../../parts/form.tsx";
+import { devicePath } from "./device-exit.tsx";
+
+const MOST_CHARACTERS = 64;
+
+/** Everything that is known of a device, its name to be changed, and what forgets it. */
+export function DeviceDetails({ device, onClose }: { device: Device; onClose: () => void }) {
+  const [name, setName] = useState(device.name);
+  const title = titleOf(device);
+  const rename = async () => {
+    await change("PUT", devicePath(device), { name: name.trim() });
+    // No event says that a person has confirmed the name that the device has told.
+    await refresh("devices");
+    onClose();
+  };
+  const forget = async () => {
+    await change("DELETE", devicePath(device));
+    await refresh("devices");
+  };
+  return (
+    <div class="device-details">
+      <Form work={rename} submit="Save the name" doing="Saving…">
+        <Field
+          label={`Name of ${title}`}
+          hint={device.named || device.name === "" ? undefined : "It has told this name itself."}
+          value={name}
+          onValue={setName}
+          maxLength={MOST_CHARACTERS}
+          required
+        />
+      </Form>
+      <Facts device={device} />
+      {(device.named || device.assigned) && (
+        <Button
+          kind="danger"
+          doing="Forgetting…"
+          work={forget}
+          label={`Forget ${title}`}
+          ask={{ title: `Forget ${title}?`, text: whatForgettingDoes(device), confirm: "Forget" }}
+        >
+          Forget
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function whatForgettingDoes(device: Device): string {
+  const title = titleOf(device);
+  return isNetwork(device)
+    ? `${title} loses its name and its exit, and leaves the list. What is behind that router is then no longer served under this prefix.`
+    : `${title} loses the name and the exit that were given to it, and has the default exit again. It stays in the list as long as it is heard.`;
+}
+
+function Facts({ device }: { device: Device }) {
+  const { id, addresses, seen_at, rx_bytes, tx_bytes } = device;
+  const facts: [term: string, value: string][] = [
+    [isNetwork(device) ? "Prefix" : "MAC address", id],
+    ["Addresses", addresses.join(", ") || "none known"],
+    ["Interface of the gateway", device.interface ?? "none"],
+    ["Last heard", seen_at === null ? "not since the gateway started" : timeOf(seen_at)],
+    ["Received and sent", `${bytesOf(rx_bytes)} and ${bytesOf(tx_bytes)}`],
+  ];
+  return (
+    <dl class="facts">
+      {facts.map(([term, value]) => (
+        <div key={term}>
+          <dt>{term}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,70 @@
+import type { Device, DeviceList } from "../../../devices/schema.ts";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
+import { refresh } from "../../answers.ts";
+import { change } from "../../api.ts";
+import { exitOf, isNetwork, titleOf } from "../../exit.ts";
+import { Choice, type Option } from "../../parts/choice.tsx";
+import type { Question } from "../../parts/dialog.tsx";
+
+interface DeviceExitProps {
+  device: Device;
+  list: DeviceList;
+  tunnels: readonly TunnelRow[];
+}
+
+/** Between the device and its exit, so that the row reads as a sentence. */
+const VERBS: Readonly<Record<string, string>> = { blocked: "is", direct: "leaves" };
+
+/** The option for no exit of its own; no tunnel has this name. */
+const DEFAULT = "";
+
+/** Where the device leaves, as a choice. */
+export function DeviceExit({ device, list, tunnels }: DeviceExitProps) {
+  const title = titleOf(device);
+  const { where, tone } = exitOf(device.exit, tunnels);
+  const isWaiting = tone === "blocked" && device.exit !== "blocked";
+  return (
+    <div class="device-exit">
+      <span class="device-verb quiet small">{VERBS[device.exit] ?? "leaves by"}</span>
+      <Choice
+        label={`Exit of ${title}`}
+        value={device.assigned ? device.exit : DEFAULT}
+        options={optionsFor(device, list, tunnels)}
+        from={list}
+        save={async (exit) => {
+          await change("PUT", devicePath(device), { exit: exit === DEFAULT ? null : exit });
+          void refresh("devices");
+        }}
+        ask={(exit) => (exit === "direct" ? questionAbout(title) : null)}
+      />
+      {isWaiting && <p class="small">{where.charAt(0).toUpperCase() + where.slice(1)}.</p>}
+    </div>
+  );
+}
+
+export function devicePath({ id }: Pick<Device, "id">): string {
+  return `devices/${encodeURIComponent(id)}`;
+}
+
+function optionsFor(device: Device, list: DeviceList, tunnels: readonly TunnelRow[]): Option[] {
+  const exits = list.exits.filter((exit) => exit !== "direct" || !isNetwork(device));
+  const own = device.assigned && !exits.includes(device.exit) ? [device.exit] : [];
+  return [
+    { value: DEFAULT, text: defaultText(list, tunnels) },
+    ...[...exits, ...own].map((exit) => ({ value: exit, text: exitOf(exit, tunnels).text })),
+  ];
+}
+
+/** The card of the default exit names its tunnel. */
+export function defaultText({ default_exit }: DeviceList, tunnels: readonly TunnelRow[]): string {
+  const { text, tone } = exitOf(default_exit, tunnels);
+  return `default: ${tone === "protected" ? text.replace(`${default_exit} · `, "") : text}`;
+}
+
+function questionAbout(title: string): Question {
+  return {
+    title: `Let ${title} leave outside every tunnel?`,
+    text: `Your internet provider and the sites that ${title} uses will see it as they would without a VPN, with your home’s own address and its DNS questions. The other devices keep their exits.`,
+    confirm: "Let it leave directly",
+  };
+}

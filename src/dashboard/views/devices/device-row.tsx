@@ -1,0 +1,91 @@
+import { useState } from "preact/hooks";
+import type { Device, DeviceList } from "../../../devices/schema.ts";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
+import { exitOf, isNetwork, isNew, titleOf } from "../../exit.ts";
+import { agoOf, rateOf } from "../../format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { useDeviceRate, useNow } from "../../traffic.ts";
+import { DeviceDetails } from "./device-details.tsx";
+import { DeviceExit } from "./device-exit.tsx";
+
+/** More addresses than this are among the details. */
+const MOST_ADDRESSES = 2;
+
+interface DeviceRowProps {
+  device: Device;
+  list: DeviceList;
+  tunnels: readonly TunnelRow[];
+  isOwn: boolean;
+}
+
+/** A sentence: this device leaves by this exit. */
+export function DeviceRow({ device, list, tunnels, isOwn }: DeviceRowProps) {
+  const [isOpen, setOpen] = useState(false);
+  const { icon, tone } = exitOf(device.exit, tunnels);
+  const title = titleOf(device);
+  return (
+    <li class={`device tone-${tone}`}>
+      <div class="device-line">
+        <Icon name={icon} />
+        <div class="device-who">
+          <p>
+            <strong>{title}</strong>
+            {isOwn && <span class="label own">This device</span>}
+            {isNew(device) && !isNetwork(device) && <span class="label new">New</span>}
+            {device.exit === "direct" && <span class="label direct">Outside every tunnel</span>}
+          </p>
+          <p class="quiet small">{addressesOf(device)}</p>
+        </div>
+        <DeviceExit device={device} list={list} tunnels={tunnels} />
+        <Activity device={device} />
+        <button
+          type="button"
+          class="button plain device-edit"
+          aria-expanded={isOpen}
+          aria-label={`${isOpen ? "Close" : "Edit"} ${title}`}
+          onClick={() => setOpen(!isOpen)}
+        >
+          {isOpen ? "Close" : "Edit"}
+        </button>
+      </div>
+      {isOpen && <DeviceDetails device={device} onClose={() => setOpen(false)} />}
+    </li>
+  );
+}
+
+function addressesOf(device: Device): string {
+  const { name, addresses, id } = device;
+  const others = name === "" ? addresses.slice(1) : addresses;
+  if (isNetwork(device)) return name === "" ? "" : id;
+  const rest = others.length - MOST_ADDRESSES;
+  const shown = others.slice(0, MOST_ADDRESSES).join(", ") || (titleOf(device) === id ? "" : id);
+  return rest > 0 ? `${shown} and ${rest} more` : shown;
+}
+
+/** What it sends and receives now, or when it was heard last. */
+function Activity({ device: { id, online, seen_at } }: { device: Device }) {
+  if (online) return <Rates id={id} />;
+  return (
+    <p class="device-activity quiet small">
+      {seen_at === null ? "Not seen since the gateway started" : <Seen at={seen_at} />}
+    </p>
+  );
+}
+
+function Seen({ at }: { at: string }) {
+  return <>Seen {agoOf(at, useNow())}</>;
+}
+
+function Rates({ id }: { id: string }) {
+  const rate = useDeviceRate(id);
+  return (
+    <p class="device-activity small">
+      <span class="received">
+        <Icon name="down" /> <span class="hidden">receives</span> {rate === null ? "…" : rateOf(rate.rx)}
+      </span>
+      <span class="sent">
+        <Icon name="up" /> <span class="hidden">sends</span> {rate === null ? "…" : rateOf(rate.tx)}
+      </span>
+    </p>
+  );
+}

@@ -1,0 +1,114 @@
+import { useId, useState } from "preact/hooks";
+import type { Device, DeviceList } from "../../../devices/schema.ts";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
+import { refresh } from "../../answers.ts";
+import { change } from "../../api.ts";
+import { exitOf, isNetwork } from "../../exit.ts";
+import { Field, Form, Labelled } from "../../parts/form.tsx";
+import { defaultText, devicePath } from "./device-exit.tsx";
+import { DeviceRow } from "./device-row.tsx";
+import { inOrder } from "./selection.ts";
+
+interface NetworksProps {
+  list: DeviceList;
+  tunnels: readonly TunnelRow[];
+}
+
+/** What is behind other routers of the LAN: it has their MAC address, so it is known by its prefix. */
+export function Networks({ list, tunnels }: NetworksProps) {
+  const networks = inOrder(list.devices.filter(isNetwork));
+  return (
+    <section class="card networks">
+      <h2>Networks behind another router</h2>
+      <p class="quiet">
+        What is behind another router of your home has that router’s MAC address, so it gets an exit by its
+        addresses.
+      </p>
+      {networks.length > 0 && (
+        <ul class="device-rows">
+          {networks.map((device) => (
+            <Network key={device.id} device={device} list={list} tunnels={tunnels} />
+          ))}
+        </ul>
+      )}
+      <Add list={list} tunnels={tunnels} />
+    </section>
+  );
+}
+
+function Network({ device, list, tunnels }: NetworksProps & { device: Device }) {
+  return (
+    <>
+      <DeviceRow device={device} list={list} tunnels={tunnels} isOwn={false} />
+      {device.interface === null && (
+        <li class="no-route small">
+          The gateway has no route to {device.id} by the LAN, so what it sends is dropped. Add the route on
+          the gateway, with the other router’s address:{" "}
+          <code>
+            sudo ip route add {device.id} via {device.id.includes(":") ? "fd00::20" : "192.168.1.20"}
+          </code>
+        </li>
+      )}
+    </>
+  );
+}
+
+function Add({ list, tunnels }: NetworksProps) {
+  const id = useId();
+  const [isOpen, setOpen] = useState(false);
+  const [prefix, setPrefix] = useState("");
+  const [name, setName] = useState("");
+  const [exit, setExit] = useState("");
+  const add = async () => {
+    const path = devicePath({ id: prefix.trim() });
+    await change("PUT", path, { name: name.trim(), exit: exit === "" ? null : exit });
+    await refresh("devices");
+    setPrefix("");
+    setName("");
+    setExit("");
+    return `${prefix.trim()} is in the list now.`;
+  };
+  if (!isOpen)
+    return (
+      <button type="button" class="button" onClick={() => setOpen(true)}>
+        Add a network
+      </button>
+    );
+  const exits = list.exits.filter((each) => each !== "direct");
+  return (
+    <Form
+      work={add}
+      submit="Add the network"
+      doing="Adding…"
+      buttons={
+        <button type="button" class="button plain" onClick={() => setOpen(false)}>
+          Close
+        </button>
+      }
+    >
+      <Field
+        label="Prefix"
+        hint="Private addresses behind the other router, such as 10.8.0.0/24."
+        value={prefix}
+        onValue={setPrefix}
+        required
+      />
+      <Field label="Name" value={name} onValue={setName} maxLength={64} required />
+      <Labelled id={id} label="Exit">
+        <select
+          id={id}
+          class="input"
+          value={exit}
+          onChange={({ currentTarget }) => setExit(currentTarget.value)}
+        >
+          <option value="">{defaultText(list, tunnels)}</option>
+          {exits.map((each) => (
+            <option key={each} value={each}>
+              {exitOf(each, tunnels).text}
+            </option>
+          ))}
+        </select>
+      </Labelled>
+    </Form>
+  );
+}

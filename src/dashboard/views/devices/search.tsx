@@ -1,0 +1,61 @@
+import { useId } from "preact/hooks";
+import type { Device } from "../../../devices/schema.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { isOfKind, type Kind } from "./selection.ts";
+
+const KINDS: readonly (readonly [kind: Kind, text: string])[] = [
+  ["all", "All"],
+  ["new", "New"],
+  ["blocked", "Blocked"],
+  ["direct", "Direct"],
+];
+
+interface SearchProps {
+  devices: readonly Device[];
+  text: string;
+  kind: Kind;
+  onText: (text: string) => void;
+  onKind: (kind: Kind) => void;
+}
+
+/** Finds devices by a text, and by what they are. Kinds that no device is of are left out. */
+export function Search({ devices, text, kind, onText, onKind }: SearchProps) {
+  const id = useId();
+  const kinds = KINDS.map(([each, title]) => ({
+    each,
+    title,
+    count: devices.filter((device) => isOfKind(device, each)).length,
+  })).filter(({ each, count }) => count > 0 || each === kind);
+  return (
+    <div class="search">
+      <label for={id} class="hidden">
+        Search by name, address or exit
+      </label>
+      <span class="search-field">
+        <Icon name="search" />
+        <input
+          id={id}
+          class="input"
+          type="search"
+          placeholder="Name, address or exit"
+          value={text}
+          onInput={({ currentTarget }) => onText(currentTarget.value)}
+        />
+      </span>
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a line */}
+      <div role="group" aria-label="Which devices" class="choices">
+        {kinds.map(({ each, title, count }) => (
+          <button
+            key={each}
+            type="button"
+            class="chip"
+            aria-pressed={each === kind}
+            onClick={() => onKind(each)}
+          >
+            {title} <span class="chip-count">{count}</span>
+          </button>
+        ))}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,46 @@
+import type { JournalEntry } from "../../../journal/schema.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
+
+/** What is shown: everything, alerts, all tunnels' states, or those of one tunnel, `tunnel:<name>`. */
+export type Topic = "all" | "alerts" | "tunnels" | `tunnel:${string}`;
+
+export function isShown(entry: JournalEntry, topic: Topic): boolean {
+  if (topic === "all") return true;
+  if (topic === "alerts") return entry.type === "security_alert";
+  return entry.type === "tunnel_state" && (topic === "tunnels" || topic === `tunnel:${entry.tunnel}`);
+}
+
+interface FilterProps {
+  events: readonly JournalEntry[];
+  topic: Topic;
+  onTopic: (topic: Topic) => void;
+}
+
+/** Tunnels that were removed have left their events. */
+export function Filter({ events, topic, onTopic }: FilterProps) {
+  const rows = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
+  const past = events.flatMap((entry) => (entry.type === "tunnel_state" ? [entry.tunnel] : []));
+  const names = [...new Set([...rows.map(({ name }) => name), ...past.toSorted()])];
+  const topics: [topic: Topic, text: string][] = [
+    ["all", "Everything"],
+    ["alerts", "Alerts"],
+    ["tunnels", "Tunnels"],
+    ...(names.length > 1 ? names : []).map((name): [Topic, string] => [`tunnel:${name}`, `Tunnel ${name}`]),
+  ];
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a line
+    <div role="group" aria-label="What is shown" class="choices">
+      {topics.map(([each, text]) => (
+        <button
+          key={each}
+          type="button"
+          class="chip"
+          aria-pressed={each === topic}
+          onClick={() => onTopic(each)}
+        >
+          {text}
+        </button>
+      ))}
+    </div>
+  );
+}

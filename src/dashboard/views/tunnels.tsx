@@ -1,0 +1,43 @@
+import { useState } from "preact/hooks";
+import { useAction } from "../action.ts";
+import { knownOf, useAnswer } from "../answers.ts";
+import { Outcome } from "../parts/button.tsx";
+import { Pending } from "../parts/pending.tsx";
+import { Lead } from "./tunnels/lead.tsx";
+import { TunnelCard } from "./tunnels/tunnel-card.tsx";
+
+/** The tunnels: where each leads, who leaves by it, and what can be done about it. */
+export function Tunnels() {
+  const tunnels = useAnswer("tunnels");
+  const devices = knownOf(useAnswer("devices"));
+  return (
+    <div class="tunnels">
+      <h1>Tunnels</h1>
+      <p class="quiet">
+        Each device leaves by its tunnel or not at all. If a tunnel is down, its devices are blocked; no other
+        tunnel takes its place.
+      </p>
+      {tunnels.state === "ready" ? (
+        tunnels.value.tunnels.map((row) => <TunnelCard key={row.name} row={row} devices={devices} />)
+      ) : (
+        <Pending of={tunnels} />
+      )}
+      {tunnels.state === "ready" && <Add />}
+    </div>
+  );
+}
+
+/** The action outlives the dialog: the outcome of a connect that takes its time is not lost with it. */
+function Add() {
+  const [isOpen, setOpen] = useState(false);
+  const action = useAction();
+  return (
+    <div>
+      <button type="button" class="button" onClick={() => setOpen(true)}>
+        Add a tunnel
+      </button>
+      {!isOpen && <Outcome of={action} />}
+      {isOpen && <Lead action={action} onClose={() => setOpen(false)} />}
+    </div>
+  );
+}

@@ -1,0 +1,119 @@
+import { useId, useState } from "preact/hooks";
+import type { Provider } from "../../../servers/schema.ts";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
+import type { Action } from "../../action.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
+import { change } from "../../api.ts";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Field, Form, Labelled } from "../../parts/form.tsx";
+import { targetsIn } from "./targets.ts";
+
+interface LeadProps {
+  /** The tunnel to be moved; a new one if there is none. */
+  row?: TunnelRow;
+  action: Action;
+  onClose: () => void;
+}
+
+const PROVIDERS: readonly (readonly [provider: Provider, text: string])[] = [
+  ["managed", "managed · the list of your VPN provider"],
+  ["custom", "custom · added by form"],
+  ["imported", "imported · from a WireGuard file"],
+];
+
+/** More are of no use to someone who reads them; a longer text leaves fewer. */
+const MOST_SUGGESTIONS = 20;
+
+/** Asks where a tunnel should lead, and stays open until it is connected or the reason why not is shown. */
+export function Lead({ row, action, onClose }: LeadProps) {
+  const current = knownOf(useAnswer("providers"))?.current ?? "managed";
+  const [name, setName] = useState(row?.name ?? "");
+  const [chosen, setProvider] = useState<Provider | null>(row?.provider ?? null);
+  const [server, setServer] = useState("");
+  const provider = chosen ?? current;
+  const lead = async () => {
+    await change("PUT", `tunnels/${encodeURIComponent(name.trim())}`, { provider, server: server.trim() });
+    onClose();
+    return `The tunnel ${name.trim()} is connected.`;
+  };
+  return (
+    <Dialog title={row === undefined ? "Add a tunnel" : `Move the tunnel ${row.name}`} onClose={onClose}>
+      <Form
+        action={action}
+        work={lead}
+        submit={row === undefined ? "Add and connect" : "Connect"}
+        doing={`Connecting to ${server.trim()}…`}
+      >
+        {row === undefined && (
+          <Field
+            label="Name"
+            hint="Up to 32 of a to z, 0 to 9 and -, such as tv."
+            value={name}
+            onValue={setName}
+            pattern="[a-z0-9\-]{1,32}"
+            title="Up to 32 of a to z, 0 to 9 and -"
+            required
+          />
+        )}
+        <ProviderField value={provider} onValue={setProvider} />
+        <ServerField provider={provider} value={server} onValue={setServer} />
+        {row !== undefined && <p class="quiet small">{whatMovingDoes(row)}</p>}
+      </Form>
+    </Dialog>
+  );
+}
+
+function whatMovingDoes({ state, wanted }: TunnelRow): string {
+  if (state === "connected" || state === "reconnecting")
+    return "Its devices stay connected until the new server answers. If it does not, the tunnel keeps its server.";
+  return wanted === null ? "Its devices have internet once the server answers." : "It is tried at once.";
+}
+
+function ProviderField(props: { value: Provider; onValue: (value: Provider) => void }) {
+  const id = useId();
+  return (
+    <Labelled id={id} label="Servers of">
+      <select
+        id={id}
+        class="input"
+        value={props.value}
+        onChange={({ currentTarget }) => props.onValue(currentTarget.value as Provider)}
+      >
+        {PROVIDERS.map(([provider, text]) => (
+          <option key={provider} value={provider} selected={provider === props.value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </Labelled>
+  );
+}
+
+/** A server or a place, with those suggested that are known and contain what was typed. */
+function ServerField(props: { provider: Provider; value: string; onValue: (value: string) => void }) {
+  const id = useId();
+  const servers = knownOf(useAnswer("servers"));
+  const favourites = knownOf(useAnswer("favourites"));
+  const targets = targetsIn(props.provider, servers, favourites);
+  const typed = props.value.toLowerCase();
+  const found = targets.filter(({ name, detail }) => `${name} ${detail}`.toLowerCase().includes(typed));
+  return (
+    <>
+      <Field
+        label="Server, city or country"
+        hint="For a city or a country the nearest server is taken."
+        value={props.value}
+        onValue={props.onValue}
+        list={id}
+        required
+      />
+      <datalist id={id}>
+        {found.slice(0, MOST_SUGGESTIONS).map(({ name, detail }) => (
+          <option key={name} value={name}>
+            {detail}
+          </option>
+        ))}
+      </datalist>
+    </>
+  );
+}

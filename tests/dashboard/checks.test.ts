@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Check } from "../../src/checks/schema.ts";
+import { INTERNET } from "../../src/sandbox/topology.ts";
+import type { Tab } from "./browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+
+const LAPTOP = "/api/devices/02:00:00:00:00:10";
+const OWN = ".this-device";
+
+let rig: Rig;
+let tab: Tab;
+
+beforeAll(async () => {
+  rig = await startRig();
+  await rig.gateway.api("PUT", LAPTOP, { name: "Laptop" });
+  tab = await rig.browser.open(`${rig.url}#/checks`);
+}, TIMEOUT_MS);
+afterAll(() => rig?.close(), TIMEOUT_MS);
+
+/** The titles of a list, as the page has them. */
+const titlesOf = async (kind: string) =>
+  (await tab.page.evaluate(
+    `[...document.querySelectorAll(".check-rows.${kind} strong")].map((each) => each.innerText)`,
+  )) as string[];
+
+test(
+  "without a tunnel this device has no internet, and its DNS queries are refused",
+  async () => {
+    await tab.shows(OWN, "Laptop has no internet The tunnel main is disconnected");
+    await tab.shows(OWN, "Its DNS queries are refused");
+    await tab.shows(OWN, "Nothing of it has been forwarded yet");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "each check is shown, the worst first, with what to do about it",
+  async () => {
+    const { checks } = (await rig.gateway.api("GET", "/api/checks")).body;
+    const titles = (result: string) =>
+      checks.filter((each: Check) => each.result === result).map(({ title }: Check) => title);
+    await tab.click("Check again");
+    for (const result of ["fault", "warning", "ok"]) expect(await titlesOf(result)).toEqual(titles(result));
+    const { found, advice } = checks.find(({ advice }: Check) => advice !== null) ?? {};
+    await tab.shows("main", `What to do: ${advice}`);
+    expect((await tab.text("main"))?.toLowerCase()).toContain(found.toLowerCase());
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "with a tunnel it says by which one this device leaves, that its DNS does too, and by what it knows it",
+  async () => {
+    await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+    await tab.shows(OWN, "Laptop leaves by Gothenburg, Sweden");
+    await tab.shows(OWN, "Its DNS queries go through the tunnel too");
+    expect(await rig.lab.fetchFrom(rig.lab.namespaces.client, `http://${INTERNET.host4}/`)).not.toBeNull();
+    await tab.shows(OWN, "It uses the gateway as its router");
+    await tab.shows(OWN, "The last check: the tunnel's resolver 10.64.0.1 answers.");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "when this device is moved it says so at once, blocked or direct",
+  async () => {
+    await rig.gateway.api("PUT", LAPTOP, { exit: "blocked" });
+    await tab.shows(OWN, "Laptop has no internet Its exit is blocked");
+    expect((await rig.gateway.operate("direct", "on")).code).toBe(0);
+    await rig.gateway.api("PUT", LAPTOP, { exit: "direct" });
+    await tab.shows(OWN, "Laptop leaves directly");
+    await tab.shows(OWN, "Its DNS queries leave directly too");
+    await tab.click("Check again");
+    await tab.shows(".check-rows.warning", "Direct devices");
+    expect(await tab.barriers()).toEqual([]);
+    await rig.gateway.api("PUT", LAPTOP, { exit: null });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "an operator who turns the kill switch off is the worst that is shown",
+  async () => {
+    expect((await rig.gateway.operate("killswitch", "off", "--yes")).code).toBe(0);
+    await tab.click("Check again");
+    await tab.shows(".check-rows.fault", "Kill switch: firewall Off, as the operator has chosen");
+    expect(await tab.barriers()).toEqual([]);
+    expect((await rig.gateway.operate("killswitch", "on")).code).toBe(0);
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Device } from "../../src/devices/schema.ts";
+import { INTERNET } from "../../src/sandbox/topology.ts";
+import { until } from "../lab/until.ts";
+import type { Tab } from "./browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+
+const TV = "/api/devices/02:00:00:00:00:20";
+const DIALOG = "dialog[open]";
+/** As many devices as a large home may have, besides its computers. */
+const MANY = 250;
+/** A person notices a longer pause. */
+const AT_ONCE_MS = 100;
+
+let rig: Rig;
+let tab: Tab;
+let other: Tab;
+
+beforeAll(async () => {
+  rig = await startRig();
+  await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+  await rig.gateway.api("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "box-vpn-2" });
+  const [laptop, tv] = rig.lab.sandbox.computers;
+  for (const [name, device] of [
+    ["Laptop", laptop],
+    ["TV", tv],
+  ] as const)
+    await rig.gateway.api("PUT", `/api/devices/${device?.mac}`, { name });
+  tab = await rig.browser.open(`${rig.url}#/devices`);
+  other = await rig.browser.open(`${rig.url}#/devices`);
+}, TIMEOUT_MS);
+afterAll(() => rig?.close(), TIMEOUT_MS);
+
+const list = async () => (await rig.gateway.api("GET", "/api/devices")).body;
+const exitOf = async (name: string) =>
+  (await list()).devices.find((each: Device) => each.name === name)?.exit;
+/** The row of a device, found by the label of its choice. */
+const row = (name: string) => `.device:has([aria-label="Exit of ${name}"])`;
+const CAMERA = row("192.168.77.30");
+const exitOn = (on: Tab, name: string) =>
+  on.page.evaluate(`document.querySelector('[aria-label="Exit of ${name}"]')?.selectedOptions[0].text`);
+
+test(
+  "a row says who it is, whose page it is, that it is new, and by which tunnel to where it leaves",
+  async () => {
+    await tab.shows(row("Laptop"), "Laptop This device 192.168.77.10");
+    await tab.shows(row("192.168.77.30"), "192.168.77.30 New");
+    expect(await exitOn(tab, "Laptop")).toBe("default: Gothenburg, Sweden");
+    await tab.shows("main", "The exit “direct” It is not offered.");
+    await tab.shows("main", "sudo portcullis direct on");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a choice moves the device, which then leaves there, and the other browser sees it",
+  async () => {
+    await tab.choose("Exit of TV", "amsterdam · Amsterdam, Netherlands");
+    await until(async () => (await exitOf("TV")) === "amsterdam");
+    await until(async () => (await exitOn(other, "TV")) === "amsterdam · Amsterdam, Netherlands");
+    const [, tv] = rig.lab.sandbox.computers;
+    expect(await rig.lab.fetchFrom(tv?.namespace ?? "", `http://${INTERNET.host4}/`)).toContain(
+      "203.0.113.12",
+    );
+
+    await other.choose("Exit of TV", "blocked · no internet");
+    await until(async () => (await exitOn(tab, "TV")) === "blocked · no internet");
+    await tab.shows(row("TV"), "TV 192.168.77.20");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "keys that choose one exit after another move the device once, to the last",
+  async () => {
+    await tab.choose("Exit of TV", "amsterdam · Amsterdam, Netherlands");
+    await tab.choose("Exit of TV", "blocked · no internet");
+    await tab.choose("Exit of TV", "default: Gothenburg, Sweden");
+    await until(async () => (await exitOf("TV")) === "main");
+    await until(async () => (await exitOn(other, "TV")) === "default: Gothenburg, Sweden");
+    expect(await exitOn(tab, "TV")).toBe("default: Gothenburg, Sweden");
+    expect(await tab.text(`${row("TV")} .outcome`)).toBe("");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a device whose tunnel is down is marked as blocked, with the reason",
+  async () => {
+    await rig.gateway.api("PUT", TV, { exit: "amsterdam" });
+    await rig.gateway.api("POST", "/api/tunnels/amsterdam/disconnect");
+    await tab.shows(row("TV"), "Blocked: the tunnel amsterdam is disconnected.");
+    expect(await tab.barriers()).toEqual([]);
+    await rig.gateway.api("PUT", TV, { exit: null });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a device is renamed in its row, and forgotten only after a question",
+  async () => {
+    await tab.click("Edit 192.168.77.30");
+    await tab.shows(CAMERA, "MAC address 02:00:00:00:00:30");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.type("Name of 192.168.77.30", "front/door");
+    await tab.page.keyboard.press("Enter");
+    await tab.shows(`${CAMERA} .form .outcome.failed`, "Name: contains a slash.");
+    await tab.type("Name of 192.168.77.30", "Front door");
+    await tab.page.keyboard.press("Enter");
+    await tab.shows(row("Front door"), "Front door 192.168.77.30");
+    await other.shows(row("Front door"), "Front door 192.168.77.30");
+    await tab.click("Edit Front door");
+    await tab.click("Forget Front door");
+    await tab.shows(
+      DIALOG,
+      "Forget Front door? Front door loses the name and the exit that were given to it",
+    );
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Cancel");
+    expect(await exitOf("Front door")).toBe("main");
+    await tab.click("Forget Front door");
+    await tab.click("Forget");
+    await tab.shows(CAMERA, "192.168.77.30 New");
+    await other.shows(CAMERA, "192.168.77.30 New");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "direct is offered only if the operator allows it, asks first, and is marked plainly",
+  async () => {
+    const options = () =>
+      tab.page.evaluate(
+        `[...document.querySelector('[aria-label="Exit of TV"]').options].map((each) => each.value)`,
+      );
+    expect(await options()).not.toContain("direct");
+    expect((await rig.gateway.operate("direct", "on")).code).toBe(0);
+    await tab.shows("main", "sudo portcullis direct off");
+    await tab.choose("Exit of TV", "direct · outside every tunnel");
+    await tab.shows(DIALOG, "Let TV leave outside every tunnel?");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Cancel");
+    expect(await exitOn(tab, "TV")).toBe("default: Gothenburg, Sweden");
+    expect(await exitOf("TV")).toBe("main");
+    await tab.choose("Exit of TV", "direct · outside every tunnel");
+    await tab.click("Let it leave directly");
+    await tab.shows(row("TV"), "TV Outside every tunnel");
+    expect(await exitOf("TV")).toBe("direct");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a choice that the gateway refuses shows why, and the exit that the device still has",
+  async () => {
+    expect((await rig.gateway.operate("direct", "off")).code).toBe(0);
+    await other.shows(row("TV"), /^(?!.*Outside every tunnel)/);
+    await until(async () => (await exitOn(tab, "TV")) === "default: Gothenburg, Sweden");
+    // The page may still offer it: no event says that it is not allowed any more.
+    await tab.page.evaluate(`(() => {
+      const choice = document.querySelector('[aria-label="Exit of TV"]');
+      choice.add(new Option("direct · outside every tunnel", "direct"));
+    })()`);
+    await tab.choose("Exit of TV", "direct · outside every tunnel");
+    await tab.click("Let it leave directly");
+    await tab.shows(`${row("TV")} .outcome.failed`, "Exit: no device may leave directly");
+    expect(await exitOn(tab, "TV")).toBe("default: Gothenburg, Sweden");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "blocking by default asks first, and says whom it blocks",
+  async () => {
+    await rig.gateway.api("PUT", TV, { exit: "main" });
+    await until(async () => (await exitOn(tab, "TV")) === "main · Gothenburg, Sweden");
+    await tab.choose("Default exit", "blocked · no internet");
+    await tab.shows(DIALOG, "Laptop and 192.168.77.30, and each new device, will have no internet");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Block them");
+    await until(async () => (await list()).default_exit === "blocked");
+    await until(async () => (await exitOn(other, "Laptop")) === "default: blocked · no internet");
+    await tab.choose("Default exit", "main · Gothenburg, Sweden");
+    await until(async () => (await list()).default_exit === "main");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a network behind another router is added by form, and says which route it lacks",
+  async () => {
+    await tab.click("Add a network");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.type("Prefix", "192.168.77.0/25");
+    await tab.type("Name", "Office");
+    await tab.click("Add the network");
+    await tab.shows(".networks .outcome.failed", "192.168.77.0/25 overlaps");
+    await tab.type("Prefix", "10.8.0.0/24");
+    await tab.choose("Exit", "amsterdam · disconnected");
+    await tab.click("Add the network");
+    await tab.shows(row("Office"), "Office 10.8.0.0/24");
+    await other.shows(".networks", "sudo ip route add 10.8.0.0/24 via");
+    expect(await exitOf("Office")).toBe("amsterdam");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "among 250 devices a search answers at once, and a change costs no more than a moment",
+  async () => {
+    const neighbours = Array.from({ length: MANY }, (_, index) => {
+      const hex = index.toString(16).padStart(2, "0");
+      return `neigh replace fd77::1:${hex} lladdr 02:00:00:00:02:${hex} dev lan0 nud reachable\n`;
+    });
+    const argv = ["ip", "-n", rig.lab.namespaces.gateway, "-batch", "-"];
+    expect((await rig.lab.outside(argv, neighbours.join(""))).code).toBe(0);
+    await until(
+      async () => Number(await tab.page.evaluate(`document.querySelectorAll(".device").length`)) > MANY,
+    );
+    const before = await processorMs(tab);
+    await tab.page.evaluate(SEARCH);
+    const ms = (await processorMs(tab)) - before;
+    expect(ms).toBeLessThan(AT_ONCE_MS);
+    await tab.shows(".device", "fd77::1:2a");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.type("Search by name, address or exit", "nothing like it");
+    await tab.shows("main", "No device matches.");
+    await tab.type("Search by name, address or exit", "");
+    await tab.page.click(".chip:nth-child(2)");
+    await tab.shows(".chip[aria-pressed=true]", /^New 25\d$/);
+    expect(await tab.barriers([{ width: 360, scheme: "light" }])).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+/** Types into the search, and waits for the picture. */
+const SEARCH = `new Promise((resolve) => {
+  const field = document.querySelector("input[type=search]");
+  field.value = "1:2a";
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  requestAnimationFrame(() => setTimeout(resolve));
+})`;
+
+/** What the page has cost the processor so far; unlike the time that passes, it does not depend on other programs. */
+async function processorMs({ page }: Tab): Promise<number> {
+  const session = await page.createCDPSession();
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const { metrics } = await session.send("Performance.getMetrics");
+  await session.detach();
+  return (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0) * 1_000;
+}

@@ -1,0 +1,103 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { until } from "../lab/until.ts";
+import type { Tab } from "./browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+
+const DAY_MS = 86_400_000;
+/** More than the gateway answers at once. */
+const OLD = 700;
+
+let rig: Rig;
+let tab: Tab;
+
+beforeAll(async () => {
+  rig = await startRig();
+  await rig.gateway.kill("SIGTERM");
+  writeOld();
+  await rig.gateway.start();
+  tab = await rig.browser.open(`${rig.url}#/log`);
+}, TIMEOUT_MS);
+afterAll(() => rig?.close(), TIMEOUT_MS);
+
+/** Days of a tunnel that loses its server, and one alert long before. */
+function writeOld(): void {
+  const file = join(rig.lab.sandbox.directory, "state", "portcullis.db");
+  const database = new Database(file);
+  const insert = database.query("INSERT INTO events (at, content) VALUES ($at, $content)");
+  const now = Date.now();
+  const alert = { type: "security_alert", code: "firewall_restored", message: "The firewall is back" };
+  const state = { type: "tunnel_state", tunnel: "old", server: "box-vpn-1", location: "Gothenburg, Sweden" };
+  database.transaction(() => {
+    insert.run({ $at: now - 30 * DAY_MS, $content: JSON.stringify(alert) });
+    for (let index = 0; index < OLD; index++) {
+      const happening = { ...state, state: index % 2 ? "connected" : "reconnecting", error: null };
+      insert.run({ $at: now - 3 * DAY_MS + index * 1_000, $content: JSON.stringify(happening) });
+    }
+  })();
+  database.close();
+}
+
+const count = async () => Number(await tab.page.evaluate(`document.querySelectorAll(".day li").length`));
+
+test(
+  "events are by day, the latest first, in the reader's locale, and new ones come by themselves",
+  async () => {
+    await tab.shows(".day:last-of-type h2", /^\w+day,? \d+ \w+ \d{4}$/);
+    await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+    await tab.shows(".day:first-of-type", "Tunnel main: connected to Gothenburg, Sweden (box-vpn-1).");
+    expect(await tab.text(".day:first-of-type h2")).toBe("Today");
+    expect(await tab.text(".day time")).toMatch(/^\d\d:\d\d:\d\d$/);
+    await rig.gateway.api("POST", "/api/disconnect");
+    await tab.shows(".day li:first-child", "Tunnel main: disconnected.");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "an alert is there as soon as it happens",
+  async () => {
+    await rig.lab.exec(rig.lab.namespaces.gateway, ["nft", "flush", "table", "inet", "portcullis"]);
+    await tab.shows(".day:first-of-type", "Alert: The firewall");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "older events come on demand, until there are none",
+  async () => {
+    const before = await count();
+    await tab.click("Older events");
+    await until(async () => (await count()) > before);
+    while (await tab.text(".log > .button")) {
+      const known = await count();
+      await tab.click("Older events");
+      await until(async () => (await count()) > known || (await tab.text(".log > .button")) === null);
+    }
+    expect(await count()).toBeGreaterThan(OLD);
+    await tab.shows("main", "The firewall is back");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the filter shows alerts, tunnels or one tunnel, and looks for older ones of its kind",
+  async () => {
+    await tab.page.reload();
+    await tab.click("Alerts");
+    await tab.shows(".day:first-of-type", "Alert: The firewall");
+    expect(await tab.text("main")).not.toContain("Tunnel main:");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Older events");
+    await tab.shows("main", "The firewall is back");
+    await tab.click("Tunnel old");
+    await tab.shows("main", "Tunnel old: no answer from Gothenburg, Sweden (box-vpn-1)");
+    expect(await tab.text("main")).not.toContain("Tunnel main:");
+    await tab.click("Tunnels");
+    await tab.shows("main", "Tunnel main: disconnected.");
+    expect(await tab.text("main")).not.toContain("Alert:");
+  },
+  TIMEOUT_MS,
+);

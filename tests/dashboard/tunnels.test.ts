@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Tab } from "./browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+
+const MAIN = ".tunnel:nth-of-type(1)";
+const TV = ".tunnel:nth-of-type(2)";
+const DIALOG = "dialog[open]";
+
+let rig: Rig;
+let tab: Tab;
+let other: Tab;
+
+beforeAll(async () => {
+  rig = await startRig();
+  await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:20", { name: "TV" });
+  tab = await rig.browser.open(`${rig.url}#/tunnels`);
+  other = await rig.browser.open(`${rig.url}#/tunnels`);
+}, TIMEOUT_MS);
+afterAll(() => rig?.close(), TIMEOUT_MS);
+
+const vpn2 = (words: string) => rig.lab.exec(rig.lab.namespaces.vpn2, ["ip", ...words.split(" ")]);
+const rows = async () => (await rig.gateway.api("GET", "/api/tunnels")).body.tunnels;
+
+test(
+  "a tunnel that leads nowhere says so, and a click leads it somewhere",
+  async () => {
+    await tab.shows(MAIN, "main Disconnected: it leads nowhere.");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Connect main");
+    await tab.shows(DIALOG, "Move the tunnel main");
+    await tab.type("Server, city or country", "Gothenburg");
+    await tab.click("Connect");
+    await tab.shows(MAIN, "Connected to Gothenburg, Sweden");
+    await tab.shows(MAIN, "Server box-vpn-1");
+    await tab.shows(MAIN, "The tunnel main is connected.");
+    expect(await tab.page.evaluate("document.activeElement.ariaLabel")).toBe("Move main");
+    await other.shows(MAIN, "Connected to Gothenburg, Sweden");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a new tunnel is made by form; what is wrong is said in the form, which stays open",
+  async () => {
+    await tab.click("Add a tunnel");
+    await tab.shows(DIALOG, "Add a tunnel");
+    expect(await tab.page.evaluate("document.activeElement.tagName")).toBe("INPUT");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.type("Name", "blocked");
+    await tab.type("Server, city or country", "box-vpn-2");
+    await tab.click("Add and connect");
+    await tab.shows(`${DIALOG} .outcome`, "Name: blocked is reserved; choose another name.");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.type("Name", "tv");
+    await tab.type("Server, city or country", "Atlantis");
+    await tab.click("Add and connect");
+    await tab.shows(`${DIALOG} .outcome.failed`, "has no server, country or city of this name");
+    await tab.type("Server, city or country", "box-vpn-2");
+    await tab.click("Add and connect");
+    await tab.shows(TV, "tv Connected to Amsterdam, Netherlands");
+    await tab.shows("body", "The tunnel tv is connected.");
+    expect(await tab.text(DIALOG)).toBeNull();
+    await other.shows(TV, "tv Connected to Amsterdam, Netherlands");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a tunnel names its devices as soon as another program gives it one",
+  async () => {
+    await tab.shows(TV, "No device has this exit.");
+    await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:20", { exit: "tv" });
+    await tab.shows(TV, "Exit of 1 device: TV.");
+    await tab.shows(MAIN, "New devices get it too: it is the default exit.");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "remove asks, says that the tunnel is the exit of a device, and shows the refusal where it was clicked",
+  async () => {
+    await tab.click("Remove tv");
+    await tab.shows(
+      DIALOG,
+      "Remove the tunnel tv? It is the exit of TV. The gateway keeps it until you have chosen another exit for them.",
+    );
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Cancel");
+    expect(await rows()).toHaveLength(2);
+    await tab.click("Remove tv");
+    await tab.click("Remove");
+    await tab.shows(
+      `${TV} .outcome.failed`,
+      "Name: tv is the exit of TV (02:00:00:00:00:20); choose another exit for them first.",
+    );
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "disconnect asks who will lose the internet, and both browsers see what has happened",
+  async () => {
+    await tab.click("Disconnect tv");
+    await tab.shows(
+      DIALOG,
+      "Disconnect tv? TV will have no internet until the tunnel is connected again. No other tunnel takes its place.",
+    );
+    await tab.click("Disconnect");
+    await tab.shows(TV, "tv Disconnected: it leads nowhere.");
+    await other.shows(TV, "tv Disconnected: it leads nowhere.");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a server that does not answer leaves the reason with the form, and the tunnel as it was",
+  async () => {
+    await vpn2("link set wan0 down");
+    await tab.click("Connect tv");
+    await tab.type("Server, city or country", "box-vpn-2");
+    await tab.click("Connect");
+    await tab.shows(`${DIALOG} button[type=submit]`, "Connecting to box-vpn-2…", 2_000);
+    await other.shows(TV, "Connecting to box-vpn-2…");
+    expect(await tab.barriers([{ width: 360, scheme: "dark" }])).toEqual([]);
+    await tab.shows(`${DIALOG} .outcome.failed`, "did not answer the WireGuard handshake");
+    await tab.page.keyboard.press("Escape");
+    await tab.shows(TV, "tv Blocked: the tunnel to box-vpn-2 could not be made.");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a connect that another browser stops is no surprise to anyone",
+  async () => {
+    await tab.click("Try again: tv");
+    await other.click("Stop connecting tv");
+    await other.shows(TV, "tv Disconnected: it leads nowhere.");
+    await tab.shows(TV, "tv Disconnected: it leads nowhere.");
+    await tab.shows(`${TV} .outcome.failed`, "Interrupted");
+    await vpn2("link set wan0 up");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a tunnel without devices is removed, from both pages",
+  async () => {
+    await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:20", { exit: null });
+    await tab.shows(TV, "No device has this exit.");
+    await tab.click("Remove tv");
+    await tab.shows(DIALOG, "No device leaves by it, so nobody loses the internet.");
+    await tab.click("Remove");
+    await tab.shows("main", /^((?!tv Disconnected).)*$/);
+    await other.shows("main", /^((?!tv Disconnected).)*$/);
+    expect(await rows()).toHaveLength(1);
+  },
+  TIMEOUT_MS,
+);
