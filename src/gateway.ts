@@ -84,6 +84,7 @@ export function gatewayOf(deps: Deps): Gateway {
   controller.onChange((state) =>
     publish(async () => ({ type: "status_change", payload: await status(state) })),
   );
+  controller.onKillSwitch(() => publish(async () => ({ type: "status_change", payload: await status() })));
   tunnels.onTunnel((tunnel) =>
     tunnel.controller.onChange((state) =>
       publish(async () => ({ type: "tunnel_update", payload: await rowOf(tunnel, state) })),

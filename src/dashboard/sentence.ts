@@ -47,7 +47,7 @@ export function sentenceOf(known: Known): Sentence {
       help: null,
     };
   const broken = brokenLayers(known);
-  if (broken.length > 0) return unprotected(known, broken);
+  if (broken.length > 0 || known.killswitch?.wanted === false) return unprotected(known, broken);
   const used = usedTunnels(known);
   if (used === null) return status.connected ? leaving([], known, status) : unconnected(known, status);
   if (used.length === 0) return ALL_BLOCKED;
@@ -64,7 +64,8 @@ function brokenLayers({ status, killswitch }: Known): readonly string[] {
 
 /** At least one of the two layers is not in place. */
 function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence {
-  if (broken.length === 1)
+  const isOff = killswitch?.wanted === false;
+  if (broken.length === 1 && !isOff)
     return {
       tone: "partly",
       word: "Weakened",
@@ -72,7 +73,6 @@ function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence
       why: killswitch?.error == null ? REPAIRED : sentenceFrom(killswitch.error),
       help: null,
     };
-  const isOff = killswitch?.wanted === false;
   return {
     tone: "exposed",
     word: "Exposed",
@@ -87,16 +87,17 @@ function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence
 const REPAIRED = "The gateway repairs it by itself. If it stays so, another program undoes each repair.";
 
 /** What leaves, leaves by a tunnel; `used` are those that are an exit, if that is known. */
-function leaving(used: readonly TunnelRow[], { devices }: Known, status: Status): Sentence {
+function leaving(used: readonly TunnelRow[], { devices, killswitch }: Known, status: Status): Sentence {
   const places = used.filter(isUp).map(placeOf);
   const place = places.length === 0 ? status.location || status.server : placesOf(places);
   const down = used.filter((row) => !isUp(row));
   const why = down.length === 0 ? null : down.map(waiting).join(" ");
-  if (status.direct_devices > 0)
+  const direct = killswitch?.direct_devices ?? status.direct_devices;
+  if (direct > 0)
     return {
       tone: "partly",
       word: "Protected, with exceptions",
-      text: `${countOf(status.direct_devices, "device leaves", "devices leave")} outside the tunnels, as the operator allows. Everything else leaves by ${place}.`,
+      text: `${countOf(direct, "device leaves", "devices leave")} outside the tunnels, as the operator allows. Everything else leaves by ${place}.`,
       why,
       help: null,
     };

@@ -73,6 +73,7 @@ export class Controller {
   private error: string | null = null;
   private removal: Promise<void> | null = null;
   private readonly listeners = new Set<StateListener>();
+  private readonly switchListeners = new Set<() => void>();
 
   constructor(private readonly deps: Deps) {}
 
@@ -209,9 +210,15 @@ export class Controller {
     return this.queue.add(async () => {
       savedState.saveKillSwitch(wanted);
       log.warn(`the operator has turned the kill switch ${wanted ? "on" : "off"}`);
-      await this.settle();
+      // Also if it fails: the kernel has what it has.
+      await this.settle().finally(() => this.switchListeners.forEach((listener) => void listener()));
       savedState.assertSaved();
     });
+  }
+
+  /** Calls back each time the operator has turned the kill switch on or off. */
+  onKillSwitch(listener: () => void): void {
+    this.switchListeners.add(listener);
   }
 
   /** Runs work that must not coincide with a change of the tunnel; the next connect or disconnect interrupts it. */

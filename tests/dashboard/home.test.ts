@@ -103,9 +103,28 @@ test(
 );
 
 test(
-  "one click connects to where the tunnel led last",
+  "one click connects to where the tunnel led last, and another browser sees it too",
   async () => {
+    const other = await rig.browser.open(rig.url, { width: 360, scheme: "dark" });
+    await other.shows(STATE, /^Blocked$/);
     await tab.click("Connect to Gothenburg, Sweden");
+    await tab.shows(STATE, /^Protected$/);
+    await other.shows(STATE, /^Protected$/);
+    await other.page.close();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a kill switch that the operator turns off is told at once, with the command that helps",
+  async () => {
+    expect((await rig.gateway.operate("killswitch", "off")).code).toBe(0);
+    await tab.shows(STATE, /^Exposed$/);
+    await tab.shows(".state", "Turn it on, on the gateway: sudo portcullis killswitch on");
+    await tab.shows(".home", "Firewall: not in place");
+    expect(await tab.text(".navigation .word")).toBe("Exposed");
+    expect(await tab.barriers()).toEqual([]);
+    expect((await rig.gateway.operate("killswitch", "on")).code).toBe(0);
     await tab.shows(STATE, /^Protected$/);
   },
   TIMEOUT_MS,
@@ -181,7 +200,9 @@ test(
     expect(tab.urls.filter((url) => !own(url))).toEqual([]);
     expect(tab.urls).toContain(`ws://${host}/ws?traffic`);
     // The browser itself reports what failed while the gateway was lost.
-    expect(tab.complaints.filter((each) => !/net::ERR_|500|WebSocket connection to/.test(each))).toEqual([]);
+    expect(
+      tab.complaints.filter((each) => !/net::ERR_|status of (429|500)|WebSocket connection to/.test(each)),
+    ).toEqual([]);
   },
   TIMEOUT_MS,
 );

@@ -82,6 +82,12 @@ async function photograph({ browser, url, gateway }: Rig): Promise<void> {
     await take(tab, route.replace("#/", "") || "home");
   }
   await tab.page.evaluate(`location.hash = "#/"`);
+  await gateway.operate("killswitch", "off");
+  await tab.shows(".state h1", "Exposed");
+  await tab.shows(".home", "Firewall: not in place");
+  await take(tab, "exposed");
+  await gateway.operate("killswitch", "on");
+  await tab.shows(".state h1", "Protected");
   await gateway.api("POST", "/api/disconnect");
   await tab.shows(".state h1", "Blocked");
   await take(tab, "blocked");

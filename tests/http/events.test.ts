@@ -49,6 +49,16 @@ test("changes of the status, of a tunnel, of a list and of the protection arrive
   expect(ended).toEqual({ type: "tunnel_update", payload: main });
 });
 
+test("what the operator does to the kill switch is a change of the status", async () => {
+  const listener = await join();
+  await listener.received(1);
+  for (const wanted of [false, true]) {
+    await home.graph.controller.setKillSwitch(wanted);
+    const told = (await listener.received(wanted ? 3 : 2)).at(-1);
+    expect(told).toMatchObject({ type: "status_change", payload: { killswitch_active: wanted } });
+  }
+});
+
 test("Bun's own client hears them as a browser would", async () => {
   const socket = new WebSocket(`ws://127.0.0.1:${home.port}/ws`);
   const { promise, resolve } = Promise.withResolvers<string>();

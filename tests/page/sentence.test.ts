@@ -94,7 +94,7 @@ const CASES: [name: string, known: Known, said: string][] = [
   ],
   [
     "a direct device",
-    known({ status: { ...STATUS, direct_devices: 1 } }),
+    known({ killswitch: { ...killswitch(true, true), direct_devices: 1 } }),
     "Protected, with exceptions. 1 device leaves outside the tunnels, as the operator allows. Everything else leaves by Stockholm, Sweden.",
   ],
   [
@@ -161,7 +161,7 @@ const CASES: [name: string, known: Known, said: string][] = [
   ],
   [
     "a kill switch that the operator has turned off",
-    known({ status: { ...STATUS, killswitch_active: false }, killswitch: killswitch(false, false, false) }),
+    known({ status: { ...STATUS, killswitch_active: false }, killswitch: killswitch(false, true, false) }),
     "Exposed. The kill switch is off, as the operator has chosen: traffic may leave outside the tunnel.",
   ],
   [
