@@ -31,6 +31,10 @@ export class Browser {
       ignoreDefaultArgs: true,
       // A port could not be reached from outside the namespace.
       pipe: true,
+      // It ends with the pipe; puppeteer would end this program before the sandbox is removed.
+      handleSIGINT: false,
+      handleSIGTERM: false,
+      handleSIGHUP: false,
       timeout: ANSWERS_WITHIN_MS,
       protocolTimeout: ANSWERS_WITHIN_MS,
     });

@@ -17,10 +17,14 @@ export interface Rig {
   close(): Promise<void>;
 }
 
-export async function startRig(): Promise<Rig> {
+/** `program` is what to start as the gateway, unless it is what all tests start. */
+export async function startRig({ program }: Pick<GatewayOptions, "program"> = {}): Promise<Rig> {
   const lab = await createLab({ arms: 2, computers: 3 });
   try {
-    const options: GatewayOptions = { inNamespace: true, flags: ["--host", "::"] };
+    const options: GatewayOptions = {
+      ...{ inNamespace: true, flags: ["--host", "::"] },
+      ...(program && { program }),
+    };
     const gateway = await lab.startGateway(options);
     const browser = await Browser.start(lab.namespaces.client);
     const close = async () => {
