@@ -3,7 +3,7 @@ export interface Sample {
   /** Milliseconds on the monotone clock. */
   at: number;
   /** Counters of a kernel interface; null if a userspace program provides the interface. */
-  packets: { received: number; sent: number } | null;
+  packets: { received: number; receivedBytes: number; sent: number } | null;
   /** When the fields below were read: while packets come in, WireGuard itself is not asked. */
   countedAt: number;
   rxBytes: number;
@@ -24,6 +24,12 @@ const KEEPALIVE_BYTES = 32;
 /** The persistent keepalive and the one that answers received data may go out together. */
 const KEEPALIVES_AT_ONCE = 2;
 /**
+ * A handshake initiation (white paper, 5.4.2), which a server that hears nothing of us repeats every 5 s (REKEY_TIMEOUT).
+ * Data has multiples of 16 bytes, so it never adds up to as many bytes as a few of these.
+ */
+const INITIATION_BYTES = 148;
+const INITIATIONS_AT_ONCE = 3;
+/**
  * WireGuard answers data within 10 s, if only by a keepalive (KEEPALIVE_TIMEOUT, white paper 6.5); one second more
  * for the round trip.
  */
@@ -38,12 +44,20 @@ export function weigh(evidence: Evidence, before: Sample, after: Sample, keepali
   return { ...evidence, askedAt: evidence.askedAt ?? (asked ? after.at : null) };
 }
 
-/** Whether anything came from the server between two samples. */
+/** Whether anything came between two samples from a server that hears us. */
 export function heardIn(before: Sample, after: Sample): boolean {
   if (after.packets !== null && before.packets !== null) {
-    return after.packets.received !== before.packets.received;
+    return isHeard(after.packets.receivedBytes - before.packets.receivedBytes);
   }
-  return after.rxBytes > before.rxBytes || after.latestHandshake !== before.latestHandshake;
+  return (
+    isHeard(Math.max(0, after.rxBytes - before.rxBytes)) || after.latestHandshake !== before.latestHandshake
+  );
+}
+
+/** Whether so many received bytes are more than attempts at a handshake, which say that the server hears nothing. */
+function isHeard(bytes: number): boolean {
+  const attempts = bytes / INITIATION_BYTES;
+  return bytes !== 0 && !(Number.isInteger(attempts) && attempts <= INITIATIONS_AT_ONCE);
 }
 
 /** Whether more than keepalives went out between two samples. */

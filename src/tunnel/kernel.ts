@@ -17,7 +17,7 @@ import {
   uapiText,
 } from "../wireguard/interface.ts";
 import type { Config } from "../wireguard/schema.ts";
-import type { Sample } from "./health.ts";
+import { heardIn, type Sample } from "./health.ts";
 import { linkLines, routedPrefixes, routeLines } from "./routes.ts";
 import type { TunnelRow } from "./schema.ts";
 import { keepaliveOf, type Session } from "./session.ts";
@@ -213,8 +213,8 @@ export class Kernel {
     const at = this.host.monotonic();
     const packets = await this.packets(link);
     if (packets !== null && last?.packets != null) {
-      if (packets.received !== last.packets.received) return { ...last, at, packets };
-      const still = packets.sent === last.packets.sent;
+      if (heardIn(last, { ...last, packets })) return { ...last, at, packets };
+      const still = Bun.deepEquals(packets, last.packets);
       if (still && last.countedAt === last.at) return { ...last, at, packets, countedAt: at };
     }
     const peer = (await this.device(link))?.peer;
@@ -238,11 +238,15 @@ export class Kernel {
   }
 
   /** Null for a userspace interface: its program keeps better counters. */
-  private async packets(link: string): Promise<{ received: number; sent: number } | null> {
+  private async packets(link: string): Promise<Packets | null> {
     this.native ??= await this.isNative(link);
     if (!this.native) return null;
-    const [received, sent] = await this.counters(link, "packets");
-    return received == null || sent == null ? null : { received: Number(received), sent: Number(sent) };
+    const [[received, sent], [receivedBytes]] = await Promise.all([
+      this.counters(link, "packets"),
+      this.counters(link, "bytes"),
+    ]);
+    if (received == null || receivedBytes == null || sent == null) return null;
+    return { received: Number(received), receivedBytes: Number(receivedBytes), sent: Number(sent) };
   }
 
   private counters(link: string, of: "packets" | "bytes"): Promise<(string | null)[]> {

@@ -34,6 +34,7 @@ export class FakeHost implements Host, Internet {
   /** Whether a `sleep` lasts until `pass` has let its time go by; else all sleeping is done at once. */
   patient = false;
   readonly silent = new Set<string>();
+  readonly deaf = new Set<string>();
   readonly roundTrips = new Map<string, number>();
   readonly names = new Map<string, string[]>();
   /** What hosts of the LAN say that they are called, by address. */

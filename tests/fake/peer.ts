@@ -34,6 +34,8 @@ export interface Internet {
   readonly oneWay: boolean;
   /** Endpoints, `address:port`, that answer no handshake. */
   readonly silent: ReadonlySet<string>;
+  /** Endpoints that hear nothing, and ask for a handshake again and again. */
+  readonly deaf: ReadonlySet<string>;
   /** Milliseconds that the first handshake with an endpoint takes; no time where none is given. */
   readonly roundTrips: ReadonlyMap<string, number>;
   now(): number;
@@ -48,6 +50,8 @@ const KEEPALIVE_BYTES = 32;
 const PASSIVE_KEEPALIVE_MS = 10_000;
 /** WireGuard shakes hands again with the first packet after this long (REKEY_AFTER_TIME). */
 const REKEY_AFTER_MS = 120_000;
+/** Who gets no answer to a handshake asks again (REKEY_TIMEOUT). */
+const ASKS_AGAIN_MS = 5_000;
 const HANDSHAKE_BYTES = { initiation: 148, response: 92 };
 
 /** What WireGuard is told of a server. */
@@ -62,7 +66,7 @@ export function newPeer(told: ToldPeer, at: number): FakePeer {
 
 /** A peer that is reached for the first time shakes hands. */
 export function meet(peer: FakePeer, internet: Internet): void {
-  if (peer.latestHandshake !== 0 || !internet.online || internet.silent.has(peer.endpoint)) return;
+  if (peer.latestHandshake !== 0 || !internet.online || !isHeard(peer, internet)) return;
   const takes = internet.roundTrips.get(peer.endpoint);
   const at = takes === undefined ? internet.monotonic() : peer.knownAt + takes;
   if (at > internet.monotonic()) return;
@@ -74,7 +78,12 @@ export function meet(peer: FakePeer, internet: Internet): void {
 /** What goes out through WireGuard from now until then, and what comes back. */
 export function converse(peer: FakePeer, until: number, internet: Internet): void {
   if (!internet.online) return;
-  const answers = !internet.silent.has(peer.endpoint);
+  const answers = isHeard(peer, internet);
+  if (internet.deaf.has(peer.endpoint)) {
+    const attempts = Math.floor(until / ASKS_AGAIN_MS) - Math.floor(internet.monotonic() / ASKS_AGAIN_MS);
+    count(peer.received, attempts, HANDSHAKE_BYTES.initiation);
+    count(peer.sent, attempts, HANDSHAKE_BYTES.response);
+  }
   const data = internet.busy ? dataUntil(until) - dataUntil(internet.monotonic()) : 0;
   count(peer.sent, data, DATA_BYTES);
   if (answers && !internet.oneWay) count(peer.received, data, DATA_BYTES);
@@ -86,6 +95,10 @@ export function converse(peer: FakePeer, until: number, internet: Internet): voi
   peer.sentAt += keepalives * keepaliveMs;
   const due = peer.sentAt - peer.metAt >= REKEY_AFTER_MS && data + keepalives > 0;
   if (due && answers) shakeHands(peer, peer.sentAt, internet);
+}
+
+function isHeard({ endpoint }: FakePeer, { silent, deaf }: Internet): boolean {
+  return !silent.has(endpoint) && !deaf.has(endpoint);
 }
 
 function acknowledge(peer: FakePeer, data: number, until: number): void {

@@ -31,6 +31,11 @@ function later(ms: number, change: Partial<Sample> = {}): Sample {
   return { ...QUIET, at: QUIET.at + ms, ...change };
 }
 
+/** What the kernel has counted, at 1 packet of so many bytes. */
+function counted(receivedBytes: number, sent: number): Sample["packets"] {
+  return { received: receivedBytes === 0 ? 0 : 1, receivedBytes, sent };
+}
+
 describe("the evidence after a look", () => {
   test("is as before where nothing was sent and nothing came", () => {
     expect(weigh(FRESH, QUIET, later(1_000), KEEPALIVE_MS)).toEqual(FRESH);
@@ -58,12 +63,12 @@ describe("the evidence after a look", () => {
 
   test("is of the kernel's packets, where it counts them, and not of bytes that were counted late", () => {
     const asked: Evidence = { heardAt: 1_000, askedAt: 1_000 };
-    const before = later(0, { packets: { received: 7, sent: 7 }, countedAt: 0 });
-    const heard = later(1_000, { packets: { received: 8, sent: 7 }, countedAt: 0 });
+    const before = later(0, { packets: counted(0, 7), countedAt: 0 });
+    const heard = later(1_000, { packets: counted(32, 7), countedAt: 0 });
     expect(weigh(asked, before, heard, KEEPALIVE_MS)).toEqual({ heardAt: 2_000, askedAt: null });
-    const counted = later(1_000, { packets: { received: 7, sent: 8 }, countedAt: 2_000, rxBytes: 9_000 });
-    expect(weigh(asked, before, counted, KEEPALIVE_MS)).toEqual(asked);
-    expect(weigh(FRESH, before, { ...counted, txBytes: 9_000 }, KEEPALIVE_MS)).toEqual(FRESH);
+    const late = later(1_000, { packets: counted(0, 8), countedAt: 2_000, rxBytes: 9_000 });
+    expect(weigh(asked, before, late, KEEPALIVE_MS)).toEqual(asked);
+    expect(weigh(FRESH, before, { ...late, txBytes: 9_000 }, KEEPALIVE_MS)).toEqual(FRESH);
   });
 
   test.each([
@@ -81,11 +86,24 @@ describe("the evidence after a look", () => {
   });
 
   test("is busy where packets go and come, of which the kernel counts no bytes", () => {
-    const before = later(0, { packets: { received: 7, sent: 7 } });
-    expect(askedIn(before, later(1_000, { packets: { received: 8, sent: 8 } }), KEEPALIVE_MS)).toBe(true);
-    expect(askedIn(before, later(1_000, { packets: { received: 8, sent: 7 } }), KEEPALIVE_MS)).toBe(false);
-    expect(heardIn(before, later(1_000, { packets: { received: 8, sent: 7 } }))).toBe(true);
+    const before = later(0, { packets: counted(0, 7) });
+    expect(askedIn(before, later(1_000, { packets: counted(32, 8) }), KEEPALIVE_MS)).toBe(true);
+    expect(askedIn(before, later(1_000, { packets: counted(32, 7) }), KEEPALIVE_MS)).toBe(false);
+    expect(heardIn(before, later(1_000, { packets: counted(32, 7) }))).toBe(true);
   });
+
+  test.each([1, 2, 3])(
+    "is not of a server of which nothing but %d attempts at a handshake came",
+    (attempts) => {
+      const bytes = 148 * attempts;
+      const asked: Evidence = { heardAt: 1_000, askedAt: 1_000 };
+      const byProgram = later(1_000, { rxBytes: QUIET.rxBytes + bytes });
+      expect(weigh(asked, QUIET, byProgram, KEEPALIVE_MS)).toEqual(asked);
+      const before = later(0, { packets: counted(0, 7) });
+      expect(heardIn(before, later(1_000, { packets: counted(bytes, 7) }))).toBe(false);
+      expect(heardIn(before, later(1_000, { packets: counted(bytes + 32, 7) }))).toBe(true);
+    },
+  );
 
   test("is of a dead server 11 s after a question without an answer, and 180 s after its last word", () => {
     expect(isDead({ heardAt: 0, askedAt: 100_000 }, 110_999)).toBe(false);
@@ -172,6 +190,21 @@ describe.each(DOORS)("a tunnel made by %s", (_, native) => {
           }),
           { numRuns: 60 },
         );
+      }),
+    PATIENCE_MS,
+  );
+
+  test(
+    "to a server that hears nothing and asks for a handshake again and again is lost within 15 s",
+    () =>
+      onGateway(native, 0, async ({ host, losses }) => {
+        host.busy = true;
+        await host.pass(20_000);
+        expect(losses).toEqual([]);
+        host.deaf.add(ENDPOINT);
+        const began = host.monotonic();
+        await host.pass(NOTICED_UNDER_TRAFFIC_MS);
+        expect(losses[0]).toBeLessThanOrEqual(began + NOTICED_UNDER_TRAFFIC_MS);
       }),
     PATIENCE_MS,
   );
