@@ -87,7 +87,7 @@ test(
   async () => {
     expect((await killSwitch("off")).code).toBe(0);
     await tab.click("Check again");
-    await tab.shows(".check-rows.fault", "Kill switch: firewall Off, as the operator has chosen");
+    await tab.shows(".check-rows.fault", "Fault: Kill switch: firewall Off, as the operator has chosen");
     expect(await tab.barriers()).toEqual([]);
     expect((await killSwitch("on")).code).toBe(0);
   },
