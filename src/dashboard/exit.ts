@@ -1,11 +1,10 @@
 import type { DeviceList } from "../devices/schema.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
-import type { IconName } from "./parts/icon.tsx";
 import { placeOf, type Tone } from "./sentence.ts";
 
 /** Where an exit leads now: in a sentence, and by itself. */
 export interface ExitState {
-  icon: IconName;
+  icon: "shield" | "blocked" | "warning";
   tone: Tone;
   /** "by Gothenburg, Sweden" */
   where: string;

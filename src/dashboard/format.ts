@@ -40,9 +40,7 @@ export function listOf(words: readonly string[]): string {
 
 /** The gateway's errors have no full stop, and begin in lower case or with a name, which stays as it is. */
 export function sentenceFrom(text: string): string {
-  const begun = /^([a-z]+|(name|id|exit|server):) /.test(text)
-    ? text.charAt(0).toUpperCase() + text.slice(1)
-    : text;
+  const begun = /^[a-z]+[,:]?( |$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
   return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 

@@ -67,6 +67,12 @@ export function useCarried(name: string): BothWays | null {
   return tunnels.get(name) ?? null;
 }
 
+/** What a device has received and sent so far, in bytes; null if nothing. Draws again each second. */
+export function useDeviceCarried(id: string): BothWays | null {
+  useEverySecond();
+  return devices.get(id) ?? null;
+}
+
 /** The time by the gateway's clock, in milliseconds since 1970. Draws again each second. */
 export function useNow(): number {
   useEverySecond();

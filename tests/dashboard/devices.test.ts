@@ -167,7 +167,7 @@ test(
     await tab.choose("Exit of TV", "direct · outside every tunnel");
     await tab.click("Let it leave directly");
     await tab.shows(`${row("TV")} .outcome.failed`, "Exit: no device may leave directly");
-    expect(await exitOn(tab, "TV")).toBe("default: Gothenburg, Sweden");
+    expect(await exitOn(tab, "TV")).toStartWith("default: ");
     expect(await tab.barriers()).toEqual([]);
   },
   TIMEOUT_MS,

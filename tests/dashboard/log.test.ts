@@ -95,7 +95,7 @@ test(
     await tab.click("Tunnel old");
     await tab.shows("main", "Tunnel old: no answer from Gothenburg, Sweden (box-vpn-1)");
     expect(await tab.text("main")).not.toContain("Tunnel main:");
-    await tab.click("Tunnels");
+    await tab.page.click(".chip:nth-child(3)");
     await tab.shows("main", "Tunnel main: disconnected.");
     expect(await tab.text("main")).not.toContain("Alert:");
   },

@@ -7,7 +7,7 @@ import { bytesOf, rateOf } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { placeOf, type Tone } from "../../sentence.ts";
-import { useDeviceRate } from "../../traffic.ts";
+import { useDeviceCarried, useDeviceRate } from "../../traffic.ts";
 
 /** Where the device leaves that shows this page, and what becomes of its DNS queries, as far as it can be known. */
 export function ThisDevice() {
@@ -141,9 +141,10 @@ function dnsAnswer({ device, tunnels, status, checks }: FoundProps): Answer {
 }
 
 /** The evidence: what the gateway has forwarded for it. */
-function Carried({ device: { id, rx_bytes, tx_bytes } }: { device: Device }) {
-  const rate = useDeviceRate(id);
-  if (tx_bytes === 0 && (rate === null || rate.tx === 0))
+function Carried({ device }: { device: Device }) {
+  const { rx, tx } = useDeviceCarried(device.id) ?? { rx: device.rx_bytes, tx: device.tx_bytes };
+  const rate = useDeviceRate(device.id);
+  if (tx === 0)
     return (
       <li class="row tone-unknown">
         <Icon name="unknown" />
@@ -163,7 +164,7 @@ function Carried({ device: { id, rx_bytes, tx_bytes } }: { device: Device }) {
       <div>
         <strong>It uses the gateway as its router</strong>
         <p>
-          {bytesOf(rx_bytes)} have been forwarded to it and {bytesOf(tx_bytes)} from it.{now}
+          {bytesOf(rx)} have been forwarded to it and {bytesOf(tx)} from it.{now}
         </p>
       </div>
     </li>

@@ -1,4 +1,5 @@
 import type { JournalEntry, JournalPage } from "../../../journal/schema.ts";
+import { GOOD } from "../../alert.ts";
 import { timeOf } from "../../format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
@@ -6,9 +7,6 @@ import { Pending } from "../../parts/pending.tsx";
 import type { Loaded } from "../../store.ts";
 
 const SHOWN = 5;
-
-/** The codes that say that something works again. */
-export const GOOD = /(_(restored|gone|uncontested)|^state_saved)$/;
 
 type Alert = Extract<JournalEntry, { type: "security_alert" }>;
 

@@ -1,8 +1,8 @@
 import type { JournalEntry } from "../../../journal/schema.ts";
+import { GOOD } from "../../alert.ts";
 import { sentenceFrom } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import type { Tone } from "../../sentence.ts";
-import { GOOD } from "../home/alerts.tsx";
 
 const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
