@@ -1,4 +1,4 @@
-import type { Answers } from "../../store.ts";
+import type { ServerTree } from "../../../servers/schema.ts";
 
 /** A server of the current provider. */
 export interface Listed {
@@ -42,7 +42,7 @@ export function placeOf({ city, country }: Pick<Listed, "city" | "country">): st
   return [city, country].filter(isPlace).join(", ");
 }
 
-export function placesIn({ servers: tree }: Answers["servers"]): Places {
+export function placesIn(tree: ServerTree): Places {
   const countries = Object.entries(tree)
     .map(([name, cities]) => countryOf(name, cities))
     .sort(byName);
@@ -50,7 +50,7 @@ export function placesIn({ servers: tree }: Answers["servers"]): Places {
   return { countries, cities, servers: countries.flatMap(({ servers }) => servers) };
 }
 
-function countryOf(name: string, tree: Tree[string]): Country {
+function countryOf(name: string, tree: ServerTree[string]): Country {
   const cities = Object.entries(tree).map(([city, records]) => {
     const text = plain(`${city} ${name}`);
     const servers = records.map(({ hostname }) => ({
@@ -71,8 +71,6 @@ function byName(one: { name: string }, two: { name: string }): number {
 }
 
 const ORDER = new Intl.Collator("en", { numeric: true });
-
-type Tree = Answers["servers"]["servers"];
 
 /** Those that have every word of the query somewhere, as far as each list goes. */
 export function found(places: Places, query: string): Places {
