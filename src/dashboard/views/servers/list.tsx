@@ -31,7 +31,7 @@ export function ServerList({ servers, usable, details, connecting, canRemove = f
     <>
       {usable === 0 && <NoAccount />}
       {places.servers.length >= LONG && (
-        <label class="search">
+        <label class="server-search">
           <span class="hidden">Search for a country, a city or a server</span>
           <Icon name="search" />
           <input

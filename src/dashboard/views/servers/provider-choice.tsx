@@ -19,9 +19,9 @@ export function ProviderChoice({ providers }: { providers: Answers["providers"] 
   const choose = (provider: Provider) =>
     action.start(provider, "", async () => void (await change("POST", `provider/${provider}`)));
   return (
-    <fieldset class="choice">
+    <fieldset class="segments">
       <legend class="hidden">Whose servers</legend>
-      <div class="choice-options">
+      <div class="segments-row">
         {providers.providers.map((provider) => (
           <label key={provider} class={provider === providers.current ? "chosen" : ""}>
             <input
