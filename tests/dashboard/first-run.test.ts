@@ -54,9 +54,9 @@ test(
     await tab.page.type("[name=endpoint]", "nonsense");
     for (const name of ["public_key", "private_key", "address"]) await tab.page.type(`[name=${name}]`, "x");
     await tab.page.keyboard.press("Enter");
-    await tab.shows(".add-field:has([name=private_key]) .failed", "It must be a WireGuard key");
+    await tab.shows(".add-field:has([name=address]) .failed", "It must be addresses in CIDR form");
     const focused = "document.activeElement.name";
-    expect(await tab.page.evaluate(focused)).toBe("private_key");
+    expect(await tab.page.evaluate(focused)).toBe("address");
     expect(await tab.barriers()).toEqual([]);
     await tab.page.keyboard.press("Escape");
   },
