@@ -107,6 +107,21 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "dashboard/parts",
   ],
   "dashboard/views/log": ["journal", "dashboard", "dashboard/parts"],
+  "dashboard/views/servers": [
+    "servers/schema.ts",
+    "tunnel/schema.ts",
+    "http/schema.ts",
+    "dashboard",
+    "dashboard/parts",
+  ],
+  "dashboard/views/setup": [
+    "tunnel/schema.ts",
+    "devices/schema.ts",
+    "http/schema.ts",
+    "dashboard",
+    "dashboard/parts",
+    "dashboard/views/servers",
+  ],
   "dashboard/views": [
     "tunnel/schema.ts",
     "devices/schema.ts",
@@ -119,6 +134,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "dashboard/views/tunnels",
     "dashboard/views/checks",
     "dashboard/views/log",
+    "dashboard/views/servers",
+    "dashboard/views/setup",
   ],
   "dashboard/main.tsx": ["dashboard", "dashboard/parts", "dashboard/views"],
   backup: [

@@ -1,5 +1,4 @@
 import { useCallback, useRef, useState } from "preact/hooks";
-import { withoutField } from "./format.ts";
 
 /**
  * Something that a person does to the gateway, from the click to its outcome. Buttons that share an action cancel each
@@ -29,8 +28,7 @@ export function useAction(): Action {
     setState({ running: { button, doing }, outcome: null });
     work().then(
       (text) => end(typeof text === "string" ? { failed: false, text } : null),
-      (error: unknown) =>
-        end({ failed: true, text: withoutField(error instanceof Error ? error.message : String(error)) }),
+      (error: unknown) => end({ failed: true, text: error instanceof Error ? error.message : String(error) }),
     );
   }, []);
   return { ...state, start };

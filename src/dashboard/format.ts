@@ -46,7 +46,7 @@ export function sentenceFrom(text: string): string {
 
 /** An error without the field that it names, for places where one sees what it is about: "name: is taken". */
 export function withoutField(error: string): string {
-  const [, fault] = /^[a-z_]+: (.*)$/s.exec(error) ?? [];
+  const [, fault] = /^[A-Za-z_]+: (.*)$/s.exec(error) ?? [];
   return fault === undefined ? error : faultFrom(fault);
 }
 

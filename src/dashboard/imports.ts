@@ -2,7 +2,7 @@ import { useEffect, useReducer } from "preact/hooks";
 import type { Static } from "typebox";
 import type { Imported } from "../http/schema.ts";
 import { refresh } from "./answers.ts";
-import { change, read } from "./api.ts";
+import { ApiError, change, read } from "./api.ts";
 import { withoutField } from "./format.ts";
 import type { Answers } from "./store.ts";
 import { entriesOf, isZip } from "./zip.ts";
@@ -91,8 +91,12 @@ async function outcomeOf({ file, path, open }: Config): Promise<{ results: Resul
     if (isZip(bytes)) return { results: [], more: configsIn(file, bytes) };
     return { results: [await importOne(file, nameOf(path), bytes)], more: [] };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { results: [{ file, name: null, notes: [withoutField(why)] }], more: [] };
+    const why = withoutField(error instanceof Error ? error.message : String(error));
+    const isSilent = error instanceof ApiError && error.status === null;
+    const notes = isSilent && queue.length > 0 ? [why, "The files after it were not sent."] : [why];
+    // Without a gateway they would only fail in the same way.
+    if (isSilent) queue = [];
+    return { results: [{ file, name: null, notes }], more: [] };
   }
 }
 

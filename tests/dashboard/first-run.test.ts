@@ -49,14 +49,14 @@ test(
     await tab.page.waitForNetworkIdle({ idleTime: 1_000 });
     await tab.click("Add a server…");
     await tab.click("Add the server");
-    await tab.shows(".field:has([name=name]) .failed", "It is required.");
+    await tab.shows(".add-field:has([name=name]) .failed", "It is required.");
     await tab.page.type("[name=name]", "home");
     await tab.page.type("[name=endpoint]", "nonsense");
     for (const name of ["public_key", "private_key", "address"]) await tab.page.type(`[name=${name}]`, "x");
     await tab.page.keyboard.press("Enter");
-    await tab.shows(".field:has([name=public_key]) .failed", "It must be a WireGuard key");
+    await tab.shows(".add-field:has([name=address]) .failed", "It must be addresses in CIDR form");
     const focused = "document.activeElement.name";
-    expect(await tab.page.evaluate(focused)).toBe("public_key");
+    expect(await tab.page.evaluate(focused)).toBe("address");
     expect(await tab.barriers()).toEqual([]);
     await tab.page.keyboard.press("Escape");
   },

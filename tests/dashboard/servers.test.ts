@@ -224,27 +224,38 @@ test(
     await useList(servers);
     await cardShows("All servers", "Country 59 333 servers");
     expect(await tab.barriers()).toEqual([]);
-    const times: number[] = [];
-    for (const key of "city 12")
-      times.push(
-        Number(
-          await tab.page.evaluate(`new Promise((done) => {
-            const input = document.querySelector("input[type=search]");
-            const before = performance.now();
-            input.value += ${JSON.stringify(key)};
-            input.dispatchEvent(new InputEvent("input", { bubbles: true }));
-            // After the next picture is drawn.
-            requestAnimationFrame(() => setTimeout(() => done(performance.now() - before)));
-          })`),
-        ),
-      );
+    const costs: number[] = [];
+    const processorMs = await processorClock();
+    for (const key of "city 12") {
+      const before = await processorMs();
+      await tab.page.evaluate(`new Promise((resolve) => {
+        const input = document.querySelector("input[type=search]");
+        input.value += ${JSON.stringify(key)};
+        input.dispatchEvent(new InputEvent("input", { bubbles: true }));
+        // After the next picture is drawn.
+        requestAnimationFrame(() => setTimeout(resolve));
+      })`);
+      costs.push((await processorMs()) - before);
+    }
     await cardShows("All servers", /\d+ servers found\./);
-    console.log(`keys: ${times.map(Math.round).join(" ")} ms`);
-    // A busy machine may delay one of them.
-    expect(times.toSorted((one, two) => one - two)[3]).toBeLessThan(ANSWERS_WITHIN_MS);
+    expect(Math.min(...costs)).toBeGreaterThan(1);
+    expect(costs.filter((ms) => ms > ANSWERS_WITHIN_MS)).toEqual([]);
     expect(await tab.barriers()).toEqual([]);
     const rows = await tab.page.evaluate(`document.querySelectorAll(".server").length`);
     expect(Number(rows)).toBeLessThan(100);
   },
   TIMEOUT_MS,
 );
+
+/**
+ * A clock of what the page costs the processor, in milliseconds from now: the time that passes depends on what else the
+ * machine does.
+ */
+async function processorClock(): Promise<() => Promise<number>> {
+  const session = await tab.page.createCDPSession();
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  return async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0) * 1_000;
+  };
+}

@@ -49,6 +49,14 @@ test("changes of the status, of a tunnel, of a list and of the protection arrive
   expect(ended).toEqual({ type: "tunnel_update", payload: main });
 });
 
+test("another current provider is a change of the status", async () => {
+  const listener = await join();
+  await listener.received(1);
+  await home.send("POST", "/api/provider/imported");
+  const [, told] = await listener.received(2);
+  expect(told).toMatchObject({ type: "status_change", payload: { provider: "imported" } });
+});
+
 test("what the operator does to the kill switch is a change of the status", async () => {
   const listener = await join();
   await listener.received(1);

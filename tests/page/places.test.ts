@@ -3,13 +3,11 @@ import { found, placeOf, placesIn } from "../../src/dashboard/views/servers/plac
 
 const record = (hostname: string) => ({ hostname, ipv4: "", type: "WireGuard" as const, provider: "Box" });
 const PLACES = placesIn({
-  servers: {
-    Unknown: { Unknown: [record("mine")] },
-    Sweden: { Malmö: [record("se-mma-1")], Gothenburg: [record("se-got-1"), record("se-got-2")] },
-    "Country 10": { "City 10": [], "City 9": [] },
-    "Country 9": {},
-    Åland: { Mariehamn: [record("ax-1")] },
-  },
+  Unknown: { Unknown: [record("mine")] },
+  Sweden: { Malmö: [record("se-mma-1")], Gothenburg: [record("se-got-1"), record("se-got-2")] },
+  "Country 10": { "City 10": [], "City 9": [] },
+  "Country 9": {},
+  Åland: { Mariehamn: [record("ax-1")] },
 });
 
 function names(query: string): Record<string, string[]> {

@@ -63,8 +63,8 @@ function Results({ results }: { results: readonly Result[] }) {
   const rest = plain.length - MOST_SHOWN;
   return (
     <ul class="rows results">
-      {[...refused, ...noted, ...plain.slice(0, MOST_SHOWN)].map((result) => (
-        <Row key={result.file} result={result} />
+      {[...refused, ...noted, ...plain.slice(0, MOST_SHOWN)].map((result, index) => (
+        <Row key={`${index} ${result.file}`} result={result} />
       ))}
       {rest > 0 && <li class="quiet">And {countOf(rest, "other")}, imported without a remark.</li>}
     </ul>

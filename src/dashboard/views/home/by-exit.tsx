@@ -29,7 +29,12 @@ export function ByExit(props: { devices: Loaded<DeviceList>; tunnels: readonly T
 function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
   const groups = Map.groupBy(list.devices, ({ exit }) => exit);
   if (groups.size === 0)
-    return <p class="quiet">No device has been seen yet. A device appears with its first packet.</p>;
+    return (
+      <p class="quiet">
+        No device has been seen yet. A device appears with its first packet.{" "}
+        <ViewLink to="setup">How to point devices here</ViewLink>
+      </p>
+    );
   const exits = [...groups].toSorted(
     ([one], [two]) => Number(two === list.default_exit) - Number(one === list.default_exit),
   );

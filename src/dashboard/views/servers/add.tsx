@@ -48,11 +48,11 @@ export function AddServer({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="Add a server" onClose={onClose}>
-      <form ref={form} class="form" noValidate onSubmit={submit}>
+      <form ref={form} class="add-form" noValidate onSubmit={submit}>
         {FIELDS.map(inputOf)}
         <details open={MORE_FIELDS.some(({ name }) => fault?.field === name) || undefined}>
           <summary>More settings</summary>
-          <div class="form">{MORE_FIELDS.map(inputOf)}</div>
+          <div class="add-form">{MORE_FIELDS.map(inputOf)}</div>
         </details>
         {fault === null && <Outcome of={action} />}
         <div class="dialog-buttons">
@@ -81,7 +81,7 @@ function Input({ field, value, fault, onInput, children }: InputProps) {
   const id = useId();
   const about = [fault !== null && `${id}-fault`, field.hint !== undefined && `${id}-hint`].filter(Boolean);
   return (
-    <div class="field">
+    <div class="add-field">
       <label for={id}>
         {field.label} {field.isOptional && <span class="quiet small">optional</span>}
       </label>

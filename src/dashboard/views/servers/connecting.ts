@@ -4,6 +4,7 @@ import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { type Action, useAction } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
+import { withoutField } from "../../format.ts";
 
 /** Leads the tunnel `main` somewhere. The outcome is shown in the row that was clicked last. */
 export interface Connecting {
@@ -21,7 +22,7 @@ export function useConnecting(): Connecting {
   const tunnels = knownOf(useAnswer("tunnels"))?.tunnels;
   const connect: Connecting["connect"] = async (row, provider, server) => {
     setAt(row);
-    await change("PUT", "tunnels/main", { provider, server });
+    await plainly(change("PUT", "tunnels/main", { provider, server }));
   };
   return { action, at, main: tunnels?.find(({ name }) => name === "main") ?? null, connect };
 }
@@ -29,4 +30,13 @@ export function useConnecting(): Connecting {
 /** Whether `main` is connected to this server. */
 export function isConnected({ main }: Connecting, provider: Provider, server: string): boolean {
   return main?.state === "connected" && main.provider === provider && main.server === server;
+}
+
+/** A row says what it is about, so its errors need not name the field of the request. */
+export async function plainly(work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    throw new Error(withoutField(error instanceof Error ? error.message : String(error)));
+  }
 }

@@ -23,7 +23,7 @@ interface ServerListProps {
 /** The current provider's servers, with a search. */
 export function ServerList({ servers, usable, details, connecting, canRemove = false }: ServerListProps) {
   const [query, setQuery] = useState("");
-  const places = useMemo(() => placesIn(servers), [servers]);
+  const places = useMemo(() => placesIn(servers.servers), [servers]);
   const { provider } = servers;
   const list = { places, provider, details, connecting, canRemove: canRemove && provider !== "managed" };
   if (places.servers.length === 0) return <Nothing provider={provider} />;
@@ -31,7 +31,7 @@ export function ServerList({ servers, usable, details, connecting, canRemove = f
     <>
       {usable === 0 && <NoAccount />}
       {places.servers.length >= LONG && (
-        <label class="search">
+        <label class="server-search">
           <span class="hidden">Search for a country, a city or a server</span>
           <Icon name="search" />
           <input

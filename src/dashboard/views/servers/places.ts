@@ -42,7 +42,7 @@ export function placeOf({ city, country }: Pick<Listed, "city" | "country">): st
   return [city, country].filter(isPlace).join(", ");
 }
 
-export function placesIn({ servers: tree }: { servers: ServerTree }): Places {
+export function placesIn(tree: ServerTree): Places {
   const countries = Object.entries(tree)
     .map(([name, cities]) => countryOf(name, cities))
     .sort(byName);

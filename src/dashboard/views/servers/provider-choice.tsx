@@ -1,3 +1,4 @@
+import { useEffect, useState } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
 import { useAction } from "../../action.ts";
 import { change } from "../../api.ts";
@@ -5,6 +6,7 @@ import { numberOf } from "../../format.ts";
 import { Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import type { Answers } from "../../store.ts";
+import { plainly } from "./connecting.ts";
 
 export const PROVIDER_NAMES: Readonly<Record<Provider, string>> = {
   managed: "VPN account",
@@ -15,13 +17,22 @@ export const PROVIDER_NAMES: Readonly<Record<Provider, string>> = {
 /** Whose servers are listed: those of the account at a VPN provider, added by hand, or imported from files. */
 export function ProviderChoice({ providers }: { providers: Answers["providers"] }) {
   const action = useAction();
-  const wanted = action.running?.button ?? null;
-  const choose = (provider: Provider) =>
-    action.start(provider, "", async () => void (await change("POST", `provider/${provider}`)));
+  const [wanted, setWanted] = useState<Provider | null>(null);
+  // Until the gateway's event says so, or another person has chosen.
+  useEffect(() => setWanted(null), [providers.current]);
+  const choose = (provider: Provider) => {
+    setWanted(provider);
+    action.start(provider, "", () =>
+      plainly(change("POST", `provider/${provider}`)).catch((error) => {
+        setWanted(null);
+        throw error;
+      }),
+    );
+  };
   return (
-    <fieldset class="choice">
+    <fieldset class="segments">
       <legend class="hidden">Whose servers</legend>
-      <div class="choice-options">
+      <div class="segments-row">
         {providers.providers.map((provider) => (
           <label key={provider} class={provider === providers.current ? "chosen" : ""}>
             <input

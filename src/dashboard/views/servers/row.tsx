@@ -5,7 +5,7 @@ import { change } from "../../api.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { getState, setAnswer } from "../../store.ts";
-import { type Connecting, isConnected } from "./connecting.ts";
+import { type Connecting, isConnected, plainly } from "./connecting.ts";
 
 interface ServerRowProps {
   provider: Provider;
@@ -113,7 +113,7 @@ function Remove({ provider, name }: { provider: Provider; name: string }) {
       kind="plain"
       doing="Removing…"
       label={`Remove ${name}`}
-      work={async () => void (await change("DELETE", `${REMOVE[provider]}/${encodeURIComponent(name)}`))}
+      work={() => plainly(change("DELETE", `${REMOVE[provider]}/${encodeURIComponent(name)}`))}
       ask={{
         title: `Remove the server ${name}?`,
         text: "The gateway forgets it, its keys included. To use it again you need its file or its data. Servers that a tunnel uses cannot be removed.",
@@ -127,7 +127,8 @@ function Remove({ provider, name }: { provider: Provider; name: string }) {
 
 /** No event announces favourites: what the gateway has confirmed is shown at once. */
 async function mark(provider: Provider, server: string, isFavourite: boolean): Promise<void> {
-  await change(isFavourite ? "PUT" : "DELETE", `favourites/${provider}/${encodeURIComponent(server)}`);
+  const path = `favourites/${provider}/${encodeURIComponent(server)}`;
+  await plainly(change(isFavourite ? "PUT" : "DELETE", path));
   const known = getState().answers.favourites;
   if (known?.state !== "ready") return;
   const { favourites, recent } = known.value;

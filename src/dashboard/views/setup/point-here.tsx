@@ -18,9 +18,9 @@ export function PointHere() {
   );
   return (
     <>
-      <fieldset class="choice">
+      <fieldset class="segments">
         <legend class="hidden">For whom</legend>
-        <div class="choice-options">
+        <div class="segments-row">
           {optionOf("home", "The whole home")}
           {optionOf("device", "One device")}
         </div>
