@@ -21,6 +21,8 @@ export async function read<T>(path: string): Promise<T> {
   for (;;) {
     const response = await request(`/api/${path}`, {}, "The gateway does not answer.");
     if (response.status !== 429) return (await answerOf(response)) as T;
+    // An answer that is not read keeps its connection, and a browser has six.
+    await response.body?.cancel();
     const seconds = Number(response.headers.get("Retry-After") ?? 1);
     await new Promise((resolve) => setTimeout(resolve, seconds * SECOND_MS));
   }
