@@ -16,16 +16,9 @@ type Method = "POST" | "PUT" | "DELETE";
 
 const SECOND_MS = 1_000;
 
-/** Reads `/api/<path>`. Over the limit of requests it waits and asks again, because a read changes nothing. */
+/** Reads `/api/<path>`. */
 export async function read<T>(path: string): Promise<T> {
-  for (;;) {
-    const response = await request(`/api/${path}`, {}, "The gateway does not answer.");
-    if (response.status !== 429) return (await answerOf(response)) as T;
-    // An answer that is not read keeps its connection, and a browser has six.
-    await response.body?.cancel();
-    const seconds = Number(response.headers.get("Retry-After") ?? 1);
-    await new Promise((resolve) => setTimeout(resolve, seconds * SECOND_MS));
-  }
+  return (await answerOf(await request(path, {}, "The gateway does not answer."))) as T;
 }
 
 /**
@@ -34,19 +27,22 @@ export async function read<T>(path: string): Promise<T> {
  */
 export async function change<T = unknown>(method: Method, path: string, body?: unknown): Promise<T> {
   const json = { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
-  const init = { method, ...(body === undefined ? {} : json) };
-  const response = await request(`/api/${path}`, init, UNKNOWN);
-  if (response.status === 429) throw new ApiError("Too many requests at once. Try again in a second.", 429);
-  return (await answerOf(response)) as T;
+  return (await answerOf(await request(path, { method, ...(body === undefined ? {} : json) }, UNKNOWN))) as T;
 }
 
 const UNKNOWN = "The gateway does not answer. Whether this was done will be seen when it is back.";
 
+/** A request over the limit was not carried out, so it is sent again: two pages of one machine share the limit. */
 async function request(path: string, init: RequestInit, silence: string): Promise<Response> {
-  try {
-    return await fetch(path, { ...init, cache: "no-cache" });
-  } catch {
-    throw new ApiError(silence, null);
+  for (;;) {
+    const response = await fetch(`/api/${path}`, { ...init, cache: "no-cache" }).catch(() => {
+      throw new ApiError(silence, null);
+    });
+    if (response.status !== 429) return response;
+    // An answer that is not read keeps its connection, and a browser has six.
+    await response.body?.cancel();
+    const seconds = Number(response.headers.get("Retry-After") ?? 1);
+    await new Promise((resolve) => setTimeout(resolve, seconds * SECOND_MS));
   }
 }
 

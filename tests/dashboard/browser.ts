@@ -110,6 +110,8 @@ export class Tab {
 
   /** Clicks the button or link with this text or label, in the dialog if one is open. It waits until there is one. */
   async click(name: string): Promise<void> {
+    // A click on a page behind another one does nothing.
+    await this.page.bringToFront();
     const found = async () =>
       (
         await this.page.evaluateHandle(`(() => {

@@ -31,7 +31,19 @@ function expectRefusal(answer: Answer, status: number, error: string) {
 }
 
 test("an unknown path is 404", async () => {
-  for (const path of ["/index.html", "/dashboard", "/dashboard/", "/dashboard/x", "/api", "/api/", "/nope", "/api/nope", "/API/status", "/ws/", "/swagger/x"]) {
+  for (const path of [
+    "/index.html",
+    "/dashboard",
+    "/dashboard/",
+    "/dashboard/x",
+    "/api",
+    "/api/",
+    "/nope",
+    "/api/nope",
+    "/API/status",
+    "/ws/",
+    "/swagger/x",
+  ]) {
     expectRefusal(await send("GET", path), 404, `not found: GET ${path}`);
   }
 });
