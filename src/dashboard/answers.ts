@@ -24,6 +24,10 @@ const users = new Map<Resource, number>();
 /** The reads under way; true if something has changed since one began. */
 const reading = new Map<Resource, boolean>();
 
+/** Resolves when the gateway is first heard: what is read before that may be older than the first event. */
+const heard = Promise.withResolvers<void>();
+let isHeard = false;
+
 /** When a tunnel's row came, in milliseconds since 1970. */
 const cameAt = new WeakMap<TunnelRow, number>();
 
@@ -40,7 +44,11 @@ export function useAnswer<Name extends Resource>(name: Name): Loaded<Answers[Nam
   const answer = useStore(({ answers }) => answers[name]) as Loaded<Answers[Name]> | undefined;
   useEffect(() => {
     users.set(name, (users.get(name) ?? 0) + 1);
-    if (getState().answers[name] === undefined) void refresh(name);
+    if (getState().answers[name] === undefined) {
+      // So that other components do not read it as well.
+      setAnswer(name, { state: "loading" });
+      void refresh(name);
+    }
     return () => void users.set(name, (users.get(name) ?? 1) - 1);
   }, [name]);
   return answer ?? { state: "loading" };
@@ -58,6 +66,8 @@ export async function refresh(name: Resource): Promise<void> {
     return;
   }
   reading.set(name, false);
+  await heard.promise;
+  reading.set(name, false);
   // The status comes by the socket.
   if (name !== "status") await load(name);
   void followUp(name);
@@ -72,6 +82,11 @@ async function followUp(name: Resource): Promise<void> {
 
 /** Reads everything again that is shown; the rest is forgotten. Resolves when all of it is there. */
 export async function refreshAll(): Promise<void> {
+  // All first reads have waited for this.
+  if (!isHeard) {
+    isHeard = true;
+    return heard.resolve();
+  }
   const names = Object.keys(getState().answers) as Resource[];
   const shown = names.filter((name) => name !== "status" && isShown(name));
   for (const name of names) if (name !== "status" && !shown.includes(name)) setAnswer(name, undefined);

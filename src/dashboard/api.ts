@@ -39,6 +39,8 @@ async function request(path: string, init: RequestInit, silence: string): Promis
       throw new ApiError(silence, null);
     });
     if (response.status !== 429) return response;
+    // An answer that is not read keeps its connection, and a browser has six.
+    await response.body?.cancel();
     const seconds = Number(response.headers.get("Retry-After") ?? 1);
     await new Promise((resolve) => setTimeout(resolve, seconds * SECOND_MS));
   }

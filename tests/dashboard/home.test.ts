@@ -57,6 +57,22 @@ test(
 );
 
 test(
+  "opening it reads each answer once, so that a reader stays far below the limit of requests",
+  async () => {
+    // Both are one client to the gateway, and what it refuses is read again.
+    await tab.page.waitForNetworkIdle({ idleTime: 2_000 });
+    const second = await rig.browser.open(rig.url);
+    await second.shows(".rates .received", /bit/);
+    await second.page.waitForNetworkIdle({ idleTime: 2_000 });
+    const read = second.urls.map((url) => new URL(url).pathname).filter((path) => path.startsWith("/api/"));
+    await second.page.browserContext().close();
+    expect(read.toSorted()).toEqual([...new Set(read)].toSorted());
+    expect(read).toContain("/api/killswitch");
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "the rates are those of the traffic now, and the figures of the tunnel grow",
   async () => {
     const traffic = await rig.lab.traffic(rig.lab.namespaces.client, { kinds: ["udp", "web"] });
