@@ -108,11 +108,8 @@ export function gatewayOf(deps: Deps): Gateway {
   };
   return {
     status: () => status(),
-    providers: () => ({
-      providers: [...PROVIDERS],
-      current: catalogue.current(),
-      usable: catalogue.usable(),
-    }),
+    providers: () => ({ providers: [...PROVIDERS], current: catalogue.current() }),
+    serverCounts: () => ({ current: catalogue.current(), usable: catalogue.usable() }),
     use: (provider: Provider) => {
       catalogue.use(provider);
       publish(async () => ({ type: "status_change", payload: await status() }));

@@ -6,10 +6,10 @@ import { type Answers, getState, type Loaded, type Resource, setAnswer, useStore
 
 /** Which answers an event may have changed. Those that are shown are read again. */
 const STALE_AFTER: Readonly<Partial<Record<GatewayEvent["type"], readonly Resource[]>>> = {
-  status_change: ["providers", "killswitch", "network"],
+  status_change: ["servers/counts", "killswitch", "network"],
   tunnel_update: ["events", "checks", "killswitch", "favourites", "round-trips"],
   tunnel_removed: ["devices", "checks"],
-  server_update: ["servers", "providers", "favourites"],
+  server_update: ["servers", "servers/counts", "favourites"],
   device_update: ["devices", "devices/self"],
   security_alert: ["events", "checks", "killswitch", "devices"],
 };

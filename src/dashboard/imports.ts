@@ -123,9 +123,9 @@ async function importOne(file: string, name: string, bytes: Uint8Array): Promise
 async function chooseImported(): Promise<void> {
   if (state.results.every(({ name }) => name === null)) return;
   try {
-    const { usable, current } = await read<Answers["providers"]>("providers");
+    const { usable, current } = await read<Answers["servers/counts"]>("servers/counts");
     if (usable[current] === 0) await change("POST", "provider/imported");
-    await refresh("providers");
+    await refresh("servers/counts");
   } catch {
     // The list of servers offers the choice of the provider too.
   }

@@ -5,8 +5,8 @@ import type { DeviceList, OwnDevice } from "../devices/schema.ts";
 import type {
   KillSwitchLayers,
   Network,
-  Providers,
   RoundTripList,
+  ServerCounts,
   Servers,
   TunnelRows,
 } from "../http/schema.ts";
@@ -23,7 +23,7 @@ export interface Answers {
   "devices/self": OwnDevice;
   events: JournalPage;
   servers: Static<typeof Servers>;
-  providers: Static<typeof Providers>;
+  "servers/counts": ServerCounts;
   checks: Checks;
   favourites: FavouriteList;
   killswitch: KillSwitchLayers;

@@ -12,13 +12,14 @@ import type {
 import type { Histogram } from "../tunnel/histogram.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
 import type { GatewayEvent } from "./event.ts";
-import type { KillSwitchLayers, Network, RoundTripList } from "./schema.ts";
+import type { KillSwitchLayers, Network, RoundTripList, ServerCounts } from "./schema.ts";
 import type { TrafficUpdate } from "./traffic.ts";
 
 /** What the HTTP interface needs of the gateway. Its methods refuse by throwing a `GatewayError`. */
 export interface Gateway {
   status(): Promise<Status>;
-  providers(): { providers: Provider[]; current: Provider; usable: Record<Provider, number> };
+  providers(): { providers: Provider[]; current: Provider };
+  serverCounts(): ServerCounts;
   use(provider: Provider): void | Promise<void>;
   /** The same object until something in it changes, so that the answer is encoded only once. */
   servers(): { servers: ServerTree; provider: Provider };

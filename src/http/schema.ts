@@ -5,19 +5,25 @@ import { standardSchema } from "./standard-schema.ts";
 
 /** GET /api/providers. */
 export const Providers = Type.Object(
+  { providers: Type.Array(Provider), current: Provider },
+  { additionalProperties: false },
+);
+
+/** GET /api/servers/counts. */
+export const ServerCounts = Type.Object(
   {
-    providers: Type.Array(Provider),
     current: Provider,
     usable: Type.Object(
       { managed: Type.Integer(), custom: Type.Integer(), imported: Type.Integer() },
       {
         additionalProperties: false,
-        description: "how many servers of each can be connected to; managed ones need an account",
+        description: "how many servers of each provider can be connected to; managed ones need an account",
       },
     ),
   },
   { additionalProperties: false },
 );
+export type ServerCounts = Static<typeof ServerCounts>;
 
 /** POST /api/provider/:provider. */
 export const Switched = Type.Object(

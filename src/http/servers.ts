@@ -3,7 +3,7 @@ import type { Static } from "typebox";
 import { answers } from "./answers.ts";
 import { answerWith, entityOnce } from "./etag.ts";
 import type { Gateway } from "./gateway.ts";
-import { Servers } from "./schema.ts";
+import { ServerCounts, Servers } from "./schema.ts";
 
 const RESPONSE = answers(
   Servers,
@@ -12,10 +12,15 @@ const RESPONSE = answers(
 
 export function serverRoutes(gateway: Gateway) {
   const entityOf = entityOnce(assertServers);
-  return new Elysia().get("/api/servers", ({ request }) => answerWith(entityOf(gateway.servers()), request), {
-    response: RESPONSE,
-    detail: { summary: "List the current provider's servers", tags: ["Servers"] },
-  });
+  return new Elysia()
+    .get("/api/servers", ({ request }) => answerWith(entityOf(gateway.servers()), request), {
+      response: RESPONSE,
+      detail: { summary: "List the current provider's servers", tags: ["Servers"] },
+    })
+    .get("/api/servers/counts", () => gateway.serverCounts(), {
+      response: answers(ServerCounts, "the current provider, and how many servers each has"),
+      detail: { summary: "Count the servers of each provider", tags: ["Servers"] },
+    });
 }
 
 /** Elysia validates objects, but this route answers with bytes. */

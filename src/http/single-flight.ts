@@ -24,6 +24,7 @@ export function singleFlight(gateway: Gateway): Gateway {
     disconnectTunnel: (name) => gateway.disconnectTunnel(name),
     removeTunnel: (name) => gateway.removeTunnel(name),
     providers: () => gateway.providers(),
+    serverCounts: () => gateway.serverCounts(),
     servers: () => gateway.servers(),
     keyPair: () => gateway.keyPair(),
     subscribe: (listener) => gateway.subscribe(listener),

@@ -151,7 +151,7 @@ test(
     await api("DELETE", "/api/tunnels/tv");
     await tab.click("Remove my own");
     await tab.page.keyboard.press("Escape");
-    expect((await api("GET", "/api/providers")).body.usable.custom).toBe(1);
+    expect((await api("GET", "/api/servers/counts")).body.usable.custom).toBe(1);
     await tab.click("Remove my own");
     await tab.click("Remove");
     await cardShows("All servers", "You have added no server yet.");
@@ -178,7 +178,7 @@ test(
     await (input as unknown as { uploadFile(path: string): Promise<void> } | null)?.uploadFile(path);
     await tab.shows("dialog[open]", "0 servers imported, 1 refused. se-1.conf was refused It is taken;");
     await tab.click("Close");
-    expect((await api("GET", "/api/providers")).body.usable.imported).toBe(2);
+    expect((await api("GET", "/api/servers/counts")).body.usable.imported).toBe(2);
   },
   TIMEOUT_MS,
 );

@@ -36,8 +36,9 @@ test("GET /api/status answers the Status itself, without success", async () => {
 
 test("GET /api/providers answers all providers, the current one, and how many servers of each can be used", async () => {
   const { json } = await send("GET", "/api/providers");
+  expect(json).toEqual({ providers: ["managed", "custom", "imported"], current: "managed" });
   const usable = { managed: 1, custom: 0, imported: 0 };
-  expect(json).toEqual({ providers: ["managed", "custom", "imported"], current: "managed", usable });
+  expect((await send("GET", "/api/servers/counts")).json).toEqual({ current: "managed", usable });
 });
 
 test("POST /api/provider/{provider} switches and names the new provider", async () => {

@@ -13,7 +13,7 @@ import { Where } from "./servers/where.tsx";
 
 /** Where the tunnel `main` can lead. */
 export function Servers() {
-  const providers = useAnswer("providers");
+  const providers = useAnswer("servers/counts");
   const servers = useAnswer("servers");
   const details = useDetails();
   const connecting = useConnecting();

@@ -13,7 +13,7 @@ import { ThisDevice } from "./setup/this-device.tsx";
 
 /** From a gateway without a server to a device that is protected. */
 export function Setup() {
-  const providers = useAnswer("providers");
+  const providers = useAnswer("servers/counts");
   const servers = useAnswer("servers");
   const connecting = useConnecting();
   const details = useDetails();

@@ -15,7 +15,7 @@ export const PROVIDER_NAMES: Readonly<Record<Provider, string>> = {
 };
 
 /** Whose servers are listed: those of the account at a VPN provider, added by hand, or imported from files. */
-export function ProviderChoice({ providers }: { providers: Answers["providers"] }) {
+export function ProviderChoice({ providers }: { providers: Answers["servers/counts"] }) {
   const action = useAction();
   const [wanted, setWanted] = useState<Provider | null>(null);
   // Until the gateway's event says so, or another person has chosen.
@@ -33,7 +33,7 @@ export function ProviderChoice({ providers }: { providers: Answers["providers"] 
     <fieldset class="segments">
       <legend class="hidden">Whose servers</legend>
       <div class="segments-row">
-        {providers.providers.map((provider) => (
+        {(Object.keys(providers.usable) as Provider[]).map((provider) => (
           <label key={provider} class={provider === providers.current ? "chosen" : ""}>
             <input
               type="radio"

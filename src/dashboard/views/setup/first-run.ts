@@ -6,7 +6,7 @@ let isKnown = false;
 
 /** Leads from Home to the first steps if no provider has a server that can be used. */
 export function useFirstRun(): void {
-  const providers = knownOf(useAnswer("providers"));
+  const providers = knownOf(useAnswer("servers/counts"));
   useEffect(() => {
     if (isKnown || providers === null) return;
     isKnown = true;

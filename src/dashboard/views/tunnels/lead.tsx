@@ -26,7 +26,7 @@ const MOST_SUGGESTIONS = 20;
 
 /** Asks where a tunnel should lead, and stays open until it is connected or the reason why not is shown. */
 export function Lead({ row, action, onClose }: LeadProps) {
-  const current = knownOf(useAnswer("providers"))?.current ?? "managed";
+  const current = knownOf(useAnswer("servers/counts"))?.current ?? "managed";
   const [name, setName] = useState(row?.name ?? "");
   const [chosen, setProvider] = useState<Provider | null>(row?.provider ?? null);
   const [server, setServer] = useState("");
