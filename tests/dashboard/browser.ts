@@ -182,6 +182,16 @@ export class Tab {
     })()`);
   }
 
+  /** A clock of what the page costs the processor, in milliseconds; time that passes depends on other programs too. */
+  async processorClock(): Promise<() => Promise<number>> {
+    const session = await this.page.createCDPSession();
+    await session.send("Performance.enable", { timeDomain: "threadTicks" });
+    return async () => {
+      const { metrics } = await session.send("Performance.getMetrics");
+      return (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0) * 1_000;
+    };
+  }
+
   /** What axe-core finds at WCAG 2.2 AA, and what makes the page scroll sideways, in each look; nothing if all is well. */
   async barriers(looks: readonly Look[] = LOOKS): Promise<string[]> {
     const found: string[] = [];

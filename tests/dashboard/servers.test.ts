@@ -225,7 +225,7 @@ test(
     await cardShows("All servers", "Country 59 333 servers");
     expect(await tab.barriers()).toEqual([]);
     const costs: number[] = [];
-    const processorMs = await processorClock();
+    const processorMs = await tab.processorClock();
     for (const key of "city 12") {
       const before = await processorMs();
       await tab.page.evaluate(`new Promise((resolve) => {
@@ -246,16 +246,3 @@ test(
   },
   TIMEOUT_MS,
 );
-
-/**
- * A clock of what the page costs the processor, in milliseconds from now: the time that passes depends on what else the
- * machine does.
- */
-async function processorClock(): Promise<() => Promise<number>> {
-  const session = await tab.page.createCDPSession();
-  await session.send("Performance.enable", { timeDomain: "threadTicks" });
-  return async () => {
-    const { metrics } = await session.send("Performance.getMetrics");
-    return (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0) * 1_000;
-  };
-}

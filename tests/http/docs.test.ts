@@ -14,6 +14,7 @@ const ENDPOINTS = [
   "get /api/providers",
   "post /api/provider/{provider}",
   "get /api/servers",
+  "get /api/servers/counts",
   "post /api/connect",
   "post /api/disconnect",
   "post /api/custom/add",
