@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
-import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
+import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { createLab, type Lab } from "../lab/lab.ts";
 import type { TrafficReport } from "../lab/traffic.ts";
 import { until } from "../lab/until.ts";
@@ -396,6 +396,12 @@ function mainPid(): Promise<string> {
   return guest.shell("systemctl show -P MainPID portcullis");
 }
 
+/**
+ * With one cable the home router is a host of the LAN: the gateway tells it that no DHCP client waits any more for what
+ * it sent.
+ */
+const LATE_DHCP = new RegExp(`^192\\.168\\.77\\.\\d+ > ${ROUTER.lan[1].v4} ICMP type 3 code 3$`);
+
 /** What leaked; the sniffer must have seen something, or it proves nothing. */
 async function clean(sniffer: Awaited<ReturnType<Lab["sniff"]>>): Promise<string[]> {
   await provoke();
@@ -404,7 +410,7 @@ async function clean(sniffer: Awaited<ReturnType<Lab["sniff"]>>): Promise<string
   await sniffer.stop();
   expect(missed).toBe(0);
   expect(frames).toBeGreaterThan(0);
-  return [...new Set(leaks)];
+  return [...new Set(leaks)].filter((leak) => variant.cables === 2 || !LATE_DHCP.test(leak));
 }
 
 /** A machine that sends nothing else still answers when a neighbour looks for its address. */
