@@ -129,8 +129,7 @@ async function furnish(root: string, { network, cables }: Variant, publicKey: st
   rmSync(join(root, "/etc/resolv.conf"), { force: true });
   if (resolvConf !== null) symlinkSync(resolvConf, join(root, "/etc/resolv.conf"));
   if (enable.length > 0) await run(["systemctl", `--root=${root}`, "enable", ...enable]);
-  put("/etc/systemd/system.conf.d/patient.conf", PATIENT);
-  put("/etc/systemd/system/portcullis.service.d/patient.conf", "[Service]\nTimeoutStartSec=30min\n");
+  put("/etc/systemd/system/service.d/patient.conf", PATIENT);
   put("/root/.ssh/authorized_keys", publicKey, 0o600);
   put("/root/eager", EAGER, 0o755);
   put("/etc/systemd/system/eager.service", EAGER_UNIT);
@@ -139,11 +138,10 @@ async function furnish(root: string, { network, cables }: Variant, publicKey: st
   symlinkSync("/etc/systemd/system/eager.service", join(wants, "eager.service"));
 }
 
-/** Debian's own time-outs are for machines that are not emulated: it would kill an `ifdown` halfway. */
-const PATIENT = `[Manager]
-DefaultTimeoutStartSec=30min
-DefaultTimeoutStopSec=30min
-DefaultDeviceTimeoutSec=30min
+/** For every service. Their time-outs are for machines that are not emulated: systemd would kill an `ifdown` halfway. */
+const PATIENT = `[Service]
+TimeoutStartSec=30min
+TimeoutStopSec=30min
 `;
 
 /** Tries to reach the internet from the first moment to the last. */
