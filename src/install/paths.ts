@@ -8,6 +8,7 @@ export const PATHS = {
   sysctlsBefore: "/etc/portcullis/sysctls-before",
   sysctls: "/etc/sysctl.d/90-portcullis.conf",
   modules: "/etc/modules-load.d/portcullis.conf",
+  udev: "/etc/udev/rules.d/90-portcullis.rules",
   networkd: "/etc/systemd/networkd.conf.d/portcullis.conf",
   nftables: "/etc/systemd/system/nftables.service.d/portcullis.conf",
   killSwitchUnit: "/etc/systemd/system/portcullis-killswitch.service",

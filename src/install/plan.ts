@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "../killswitch/boot-files.ts";
-import { environmentWith, type Given, givenIn } from "./environment.ts";
+import { allLinks } from "../network/slot.ts";
+import { environmentWith, type Given, givenIn, interfaceIn } from "./environment.ts";
 import type { Machine } from "./machine.ts";
 import { FIREWALL_MODULES } from "./modules.ts";
 import { CLOCK_UNIT, KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
@@ -24,15 +25,17 @@ const SECRET = 0o600;
 export function installPlan({ machine, given, program, packages }: Installation): Plan {
   const write = (path: string, text: string, mode = PUBLIC): Step => ({ do: "write", path, mode, text });
   const { kept, copies } = keptFiles({ ...foundOn(machine, given), ...given });
+  const environment = environmentWith(machine.environment, kept);
   return [
     ...(packages.length === 0 ? [] : [{ do: "run", argv: packages } as const]),
     { do: "copy", from: program, path: PATHS.program, mode: 0o755 },
     ...copies,
-    write(PATHS.environment, environmentWith(machine.environment, kept), SECRET),
+    write(PATHS.environment, environment, SECRET),
     // Before the service's first start, which changes them.
     write(PATHS.sysctlsBefore, sysctlsBefore(machine)),
     write(PATHS.sysctls, sysctlsText(machine)),
     write(PATHS.modules, modulesText(machine)),
+    write(PATHS.udev, udevText(interfaceIn(environment))),
     write(PATHS.networkd, NETWORKD_TEXT),
     write(PATHS.nftables, NFTABLES_DROP_IN),
     ...bootFilesFor(machine.network).map(({ name, text }) =>
@@ -88,6 +91,13 @@ function keptFiles(given: Given): { kept: Given; copies: Step[] } {
 function modulesText({ wireguard }: Machine): string {
   const modules = [...FIREWALL_MODULES, wireguard === "kernel" ? "wireguard" : "tun"];
   return `# Loaded early, so that nft does not wait for them at boot (modules-load.d(5)).\n${modules.join("\n")}\n`;
+}
+
+/** Otherwise NetworkManager shows a tunnel as one of its connections, which can be ended there. */
+function udevText(base: string): string {
+  return `# Network managers leave the tunnels alone. NetworkManager reads the first property, newer systemd-networkd the second.
+SUBSYSTEM=="net", KERNEL=="${allLinks(base).join("|")}", ENV{NM_UNMANAGED}="1", ENV{ID_NET_MANAGED_BY}="portcullis"
+`;
 }
 
 const NETWORKD_TEXT = `# By default, systemd-networkd removes other programs' routing rules and routes when it starts (networkd.conf(5)).

@@ -70,6 +70,7 @@ export function filesPlan({ machine, forwarders, keepState }: Omit<Removal, "rem
       PATHS.killSwitchUnit,
       PATHS.clockUnit,
       PATHS.serviceUnit,
+      PATHS.udev,
       PATHS.networkd,
       PATHS.nftables,
       PATHS.modules,

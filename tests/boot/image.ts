@@ -11,28 +11,35 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { INTERNET, LAN, ROUTER, UPLINK } from "../../src/sandbox/topology.ts";
+import { INTERNET } from "../../src/sandbox/topology.ts";
+import { NETWORK_MANAGERS } from "./network-manager.ts";
+import { PLACES, type Variant } from "./variant.ts";
 
 /** A kind of machine that Debian and QEMU both know. */
 export interface Architecture {
-  debian: "amd64" | "arm64";
   qemu: readonly string[];
+  accelerators: readonly string[];
   console: string;
   kernelPackage: string;
   binary: string;
 }
 
-export const ARCHITECTURES: Record<Architecture["debian"], Architecture> = {
+const EMULATION = "tcg,thread=multi,tb-size=512";
+/** Not every /dev/kvm can run Debian's kernel, but those of a processor's own virtualization can. */
+const HAS_KVM = ["/sys/module/kvm_amd", "/sys/module/kvm_intel"].some((module) => existsSync(module));
+
+export const ARCHITECTURES: Record<Variant["arch"], Architecture> = {
   amd64: {
-    debian: "amd64",
     qemu: ["qemu-system-x86_64", "-cpu", "max"],
+    accelerators: HAS_KVM ? ["kvm", EMULATION] : [EMULATION],
     console: "ttyS0",
     kernelPackage: "linux-image-cloud-amd64",
     binary: "dist/portcullis-x64",
   },
   arm64: {
-    debian: "arm64",
+    // A Raspberry Pi's.
     qemu: ["qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a72"],
+    accelerators: [EMULATION],
     console: "ttyAMA0",
     kernelPackage: "linux-image-cloud-arm64",
     binary: "dist/portcullis-arm64",
@@ -41,20 +48,9 @@ export const ARCHITECTURES: Record<Architecture["debian"], Architecture> = {
 
 /** What a person would start with, and what the test needs to look inside. No program for WireGuard: the kernel's is meant. */
 const PACKAGES = [
-  ...[
-    "systemd-sysv",
-    "udev",
-    "dbus",
-    "kmod",
-    "ifupdown",
-    "isc-dhcp-client",
-    "openssh-server",
-    "procps",
-    "curl",
-  ],
+  ...["systemd-sysv", "udev", "dbus", "kmod", "openssh-server", "procps", "curl"],
   ...["iproute2", "nftables", "wireguard-tools"],
 ];
-const SUITE = "bookworm";
 
 const REPOSITORY = join(import.meta.dir, "../..");
 /** A fresh Debian takes minutes to fetch and unpack, so it is kept. */
@@ -70,11 +66,11 @@ export interface Image {
 }
 
 /** A Debian machine on a disk, with the program in root's home and nothing of it installed. */
-export async function makeImage(architecture: Architecture): Promise<Image> {
+export async function makeImage(variant: Variant): Promise<Image> {
   const folder = mkdtempSync(join(tmpdir(), "portcullis-boot-"));
   const root = join(folder, "root");
   mkdirSync(root);
-  await run(["tar", "-xf", await debian(architecture), "-C", root]);
+  await run(["tar", "-xf", await debian(variant), "-C", root]);
   const boot = readdirSync(join(root, "boot"));
   const take = (prefix: string) => {
     const name = boot.find((one) => one.startsWith(prefix)) ?? "";
@@ -90,41 +86,50 @@ export async function makeImage(architecture: Architecture): Promise<Image> {
     folder,
   };
   await run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", image.key]);
-  furnish(root, await Bun.file(`${image.key}.pub`).text());
-  copyFileSync(join(REPOSITORY, architecture.binary), join(root, "root/portcullis"));
+  await furnish(root, variant, await Bun.file(`${image.key}.pub`).text());
+  copyFileSync(join(REPOSITORY, ARCHITECTURES[variant.arch].binary), join(root, "root/portcullis"));
   await run(["truncate", "-s", "2G", image.disk]);
   await run(["mkfs.ext4", "-q", "-F", "-d", root, image.disk]);
   rmSync(root, { recursive: true });
   return image;
 }
 
-async function debian({ debian: name, kernelPackage }: Architecture): Promise<string> {
-  const tar = join(KEPT, `${name}.tar`);
+async function debian({ release, network, arch }: Variant): Promise<string> {
+  const tar = join(KEPT, `${release}-${network}-${arch}.tar`);
   if (existsSync(tar)) return tar;
   mkdirSync(KEPT, { recursive: true });
-  const include = `--include=${[...PACKAGES, kernelPackage].join(",")}`;
+  const packages = [
+    ...PACKAGES,
+    ...NETWORK_MANAGERS[network].packages(release),
+    ARCHITECTURES[arch].kernelPackage,
+  ];
   await run([
     "mmdebstrap",
     "--format=tar",
     "--variant=minbase",
-    `--arch=${name}`,
-    include,
-    SUITE,
+    `--arch=${arch}`,
+    `--include=${packages.join(",")}`,
+    release,
     `${tar}.new`,
   ]);
   await run(["mv", `${tar}.new`, tar]);
   return tar;
 }
 
-function furnish(root: string, publicKey: string): void {
-  const put = (path: string, text: string, mode = 0o644) => {
+async function furnish(root: string, { network, cables }: Variant, publicKey: string): Promise<void> {
+  const { files, mode, enable, resolvConf } = NETWORK_MANAGERS[network];
+  const put = (path: string, text: string, bits = 0o644) => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
-    chmodSync(join(root, path), mode);
+    chmodSync(join(root, path), bits);
   };
   put("/etc/hostname", "gateway\n");
   put("/etc/fstab", "/dev/vda / ext4 rw 0 1\n");
-  put("/etc/network/interfaces", INTERFACES);
+  for (const [path, text] of Object.entries(files(PLACES[cables].cards))) put(path, text, mode);
+  rmSync(join(root, "/etc/resolv.conf"), { force: true });
+  if (resolvConf !== null) symlinkSync(resolvConf, join(root, "/etc/resolv.conf"));
+  if (enable.length > 0) await run(["systemctl", `--root=${root}`, "enable", ...enable]);
+  put("/etc/systemd/system/service.d/patient.conf", PATIENT);
   put("/root/.ssh/authorized_keys", publicKey, 0o600);
   put("/root/eager", EAGER, 0o755);
   put("/etc/systemd/system/eager.service", EAGER_UNIT);
@@ -133,18 +138,10 @@ function furnish(root: string, publicKey: string): void {
   symlinkSync("/etc/systemd/system/eager.service", join(wants, "eager.service"));
 }
 
-const INTERFACES = `auto lo eth0 eth1
-iface lo inet loopback
-iface eth0 inet dhcp
-iface eth0 inet6 static
-  address ${UPLINK.gateway6}/64
-  gateway ${ROUTER.lan[2].v6}
-  dad-attempts 0
-iface eth1 inet static
-  address ${LAN.gateway4}/24
-iface eth1 inet6 static
-  address ${LAN.gateway6}/64
-  dad-attempts 0
+/** For every service. Their time-outs are for machines that are not emulated: systemd would kill an `ifdown` halfway. */
+const PATIENT = `[Service]
+TimeoutStartSec=30min
+TimeoutStopSec=30min
 `;
 
 /** Tries to reach the internet from the first moment to the last. */
@@ -153,7 +150,7 @@ exec {never}<> <(:)
 while :; do
   { echo eager >/dev/udp/${INTERNET.host4}/7; } 2>/dev/null
   { echo eager >/dev/udp/${INTERNET.host6}/7; } 2>/dev/null
-  read -r -t 0.1 -u "$never"
+  read -r -t 0.2 -u "$never"
 done
 `;
 

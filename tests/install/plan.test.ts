@@ -35,6 +35,13 @@ test("an upgrade with new settings keeps earlier notes and settings, and copies 
   expect(textOf(plan(TWO_CABLES, given))).toBe(await golden("two-cables.plan"));
 });
 
+test("the rule for network managers names the tunnels' interfaces, whatever their base name is", () => {
+  const rule = plan(ONE_CABLE, { interface: "vpn" }).find(
+    (step) => step.do === "write" && step.path === "/etc/udev/rules.d/90-portcullis.rules",
+  );
+  expect(rule?.do === "write" && rule.text).toContain('KERNEL=="vpn0|vpn1|vpn2|');
+});
+
 test("the plan never shows a key: files with keys are copied, not written", () => {
   const text = textOf(plan(ONE_CABLE, { managedKeyFile: "/home/pi/key", managedList: "/home/pi/list.json" }));
   expect(text).toContain("copy /home/pi/key to /etc/portcullis/managed.key (mode 600)");

@@ -1,0 +1,61 @@
+import { type Arms, LAN, ROUTER, UPLINK } from "../../src/sandbox/topology.ts";
+
+/** A kind of machine that people have. */
+export interface Variant {
+  release: Release;
+  network: "ifupdown" | "networkmanager" | "networkd";
+  cables: Arms;
+  arch: "amd64" | "arm64";
+}
+
+/** Of Debian: 12 and 13. */
+export type Release = "bookworm" | "trixie";
+
+/** A network card as the machine's settings have it. */
+export interface Card {
+  name: "eth0" | "eth1";
+  /** With its length; null gets one from DHCP. */
+  v4: string | null;
+  v6: string;
+  /** The router that IPv6 goes to, if it goes there by this card. */
+  router6: string | null;
+}
+
+/** The machine's place at home; `eth0` leads to the home router. */
+export interface Place {
+  cards: readonly Card[];
+  /** What `install` is told. */
+  flags: string;
+  /** What DHCP gives to `eth0`, and what it gives later. */
+  address: string;
+  otherAddress: string;
+}
+
+export const PLACES: Record<Arms, Place> = {
+  1: {
+    cards: [{ name: "eth0", v4: null, v6: `${LAN.gateway6}/64`, router6: ROUTER.lan[1].v6 }],
+    // With one cable there is nothing to choose.
+    flags: "",
+    address: LAN.gateway4,
+    otherAddress: "192.168.77.2",
+  },
+  2: {
+    cards: [
+      { name: "eth0", v4: null, v6: `${UPLINK.gateway6}/64`, router6: ROUTER.lan[2].v6 },
+      { name: "eth1", v4: `${LAN.gateway4}/24`, v6: `${LAN.gateway6}/64`, router6: null },
+    ],
+    flags: "--lan eth1",
+    address: UPLINK.gateway4,
+    otherAddress: "192.168.88.3",
+  },
+};
+
+/** The variant that `scripts/boot-test` was told. */
+export function variantToTest(): Variant {
+  const told = JSON.parse(process.env.BOOT_TEST_VARIANT ?? "{}");
+  return { release: "bookworm", network: "ifupdown", cables: 2, arch: "amd64", ...told };
+}
+
+export function titleOf({ release, network, cables, arch }: Variant): string {
+  return `${release}, ${network}, ${cables === 1 ? "one cable" : "two cables"}, ${arch}`;
+}
