@@ -369,9 +369,11 @@ async function underTraffic(work: () => Promise<unknown>): Promise<TrafficReport
     (error: unknown) => ({ error }),
   );
   const report = await traffic.stop();
-  const leaks = await clean(sniffer);
-  if (failure !== null) throw failure.error;
-  return { ...report, leaks };
+  if (failure !== null) {
+    await sniffer.stop();
+    throw failure.error;
+  }
+  return { ...report, leaks: await clean(sniffer) };
 }
 
 /** Milliseconds from power-on until systemd has taken a unit to this point. */

@@ -47,8 +47,9 @@ export const NETWORK_MANAGERS: Record<Variant["network"], NetworkManager> = {
     // It ignores files that others can read.
     mode: 0o600,
     resolvConf: null,
-    down: (card) => `nmcli connection down ${card}`,
-    up: (card) => `nmcli connection up ${card}`,
+    // Otherwise `down` gives up after ten seconds, which are few on an emulated machine.
+    down: (card) => `nmcli --wait 1800 connection down ${card}`,
+    up: (card) => `nmcli --wait 1800 connection up ${card}`,
     stateOf: (link) => `nmcli -g GENERAL.STATE device show ${link}`,
   },
   networkd: {
