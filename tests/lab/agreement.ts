@@ -98,7 +98,6 @@ function isOpen({ name, state }: TunnelRow): boolean {
 function setsFor(told: Told): string[] {
   const { tunnels, devices } = told;
   const assigned = devices.filter((device) => device.assigned);
-  if (assigned.length === 0) return [];
   const on = (exit: string) => assigned.filter((device) => device.exit === exit);
   const text = (name: string, some: readonly Device[]) =>
     [name, ...sorted(some.map(({ id }) => id))].join(" ");
