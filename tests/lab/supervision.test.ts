@@ -138,7 +138,7 @@ describe("a tunnel that takes care of itself", () => {
     expect(await client()).toContain(VPN.vpn1.v4);
     await inside("nft", "delete", "table", "ip", "filter");
     await gateway.api("POST", "/api/disconnect");
-  }, 60_000);
+  }, 180_000);
 
   test("the socket tells of each change of state in order, and of each repair", async () => {
     const socket = new WebSocket(`ws://127.0.0.1:${gateway.port}/ws`);

@@ -165,10 +165,10 @@ function openStages(...parts: readonly [arms: Arms, layer: Layer][]) {
   beforeAll(async () => {
     const stages = await Promise.all(parts.map(([arms, layer]) => Stage.open(arms, layer)));
     for (const [index, stage] of stages.entries()) open.set(String(parts[index]), stage);
-  }, 60_000);
+  }, TIMEOUT_MS);
   afterAll(async () => {
     await Promise.all([...open.values()].map((stage) => stage.close()));
-  }, 60_000);
+  }, TIMEOUT_MS);
   return {
     get: (arms: Arms, layer: Layer): Stage => {
       const stage = open.get(String([arms, layer]));
