@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { INTERNET } from "../../src/sandbox/topology.ts";
+import { until } from "../lab/until.ts";
 import type { Tab } from "./browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
 
