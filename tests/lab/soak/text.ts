@@ -3,6 +3,7 @@ import type { Report } from "./soak.ts";
 
 /** One line on the way. */
 export function progressOf(report: Report, minutes: number): string {
+  if (report.begin === null) return "positive control: without a kill switch, until leaks are seen";
   const { rounds, made, asked, disturbances, requests, leaked, samples, judged } = report;
   const sample = samples.at(-1);
   const used = sample && `${sample.rssMib.toFixed(0)} MiB, ${sample.descriptors} descriptors`;
