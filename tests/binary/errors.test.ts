@@ -150,7 +150,6 @@ const PATHS: [request: string, status: number, error: string][] = [
   ["GET /api/nope", 404, "not found: GET /api/nope"],
   ["GET /api/status/", 404, "not found: GET /api/status/"],
   ["GET /API/status", 404, "not found: GET /API/status"],
-  ["GET /", 404, "not found: GET /"],
   ["GET /api/connect", 404, "not found: GET /api/connect"],
   ["PUT /api/disconnect", 404, "not found: PUT /api/disconnect"],
   ["PROPFIND /api/status", 404, "not found: PROPFIND /api/status"],

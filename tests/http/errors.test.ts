@@ -156,7 +156,7 @@ test("an answer that does not fit its schema is an internal error", async () => 
   events.damage = null;
   expectRefusal(answer, 500, "internal error");
   expect(faults).toEqual([
-    "GET /api/status: the answer does not fit its schema: error must be a string or of type null",
+    "GET /api/status: the answer does not fit its schema: error must be a string or null",
   ]);
 });
 
