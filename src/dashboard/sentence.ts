@@ -132,15 +132,11 @@ function leaving(used: readonly TunnelRow[], known: Known, status: Status): Sent
   const down = used.filter((row) => !isUp(row));
   const why = down.length === 0 ? null : down.map(waiting).join(" ");
   const exits = [devices?.default_exit, ...(devices?.devices ?? []).map(({ exit }) => exit)];
-  const isAll = !exits.includes("blocked");
-  const what = directIn(known, status) > 0 ? "Everything else" : "Everything at home";
-  return {
-    tone: "protected",
-    word: "Protected",
-    text: `${isAll ? what : "Everything that is not blocked"} leaves by ${place}.`,
-    why,
-    help: null,
-  };
+  const others = directIn(known, status) > 0;
+  const what = exits.includes("blocked")
+    ? `Everything${others ? " else" : ""} that is not blocked`
+    : `Everything ${others ? "else" : "at home"}`;
+  return { tone: "protected", word: "Protected", text: `${what} leaves by ${place}.`, why, help: null };
 }
 
 const ALL_BLOCKED: Sentence = {

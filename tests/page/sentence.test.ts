@@ -98,6 +98,14 @@ const CASES: [name: string, known: Known, said: string][] = [
     "Protected, with exceptions. 1 device leaves outside the tunnels, as the operator allows. Everything else leaves by Stockholm, Sweden.",
   ],
   [
+    "a direct device and a blocked one",
+    known({
+      exits: ["main", "direct", "blocked"],
+      killswitch: { ...killswitch(true, true), direct_devices: 1 },
+    }),
+    "Protected, with exceptions. 1 device leaves outside the tunnels, as the operator allows. Everything else that is not blocked leaves by Stockholm, Sweden.",
+  ],
+  [
     "no tunnel",
     known({
       status: { ...STATUS, ...NOTHING },
