@@ -27,3 +27,11 @@ function faultOf(name: string): string | null {
   if (name.normalize("NFC") !== name) return "is not in Unicode normalization form C";
   return null;
 }
+
+/** Characters that change the direction of the text after them (UAX #9, 2), so that a sentence would read as another. */
+const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+
+/** Whether a device may name itself so: people read such names in sentences. */
+export function isToldName(text: string): boolean {
+  return isName(text) && !DIRECTIONS.test(text);
+}

@@ -18,11 +18,18 @@ const STALE_AFTER: Readonly<Partial<Record<GatewayEvent["type"], readonly Resour
 const PAUSE_MS = 1_000;
 /** The gateway keeps the results of its checks so long. */
 const CHECKS_PAUSE_MS = 5_000;
+/** Before an answer that could not be had is read again. */
+const FAILED_PAUSE_MS = 3_000;
 
 /** How many components show each answer. */
 const users = new Map<Resource, number>();
 /** The reads under way; true if something has changed since one began. */
 const reading = new Map<Resource, boolean>();
+
+/** The latest read of each answer, while it is under way; `done` says whether it was read. */
+const under = new Map<Resource, { ending: AbortController; done: Promise<boolean> }>();
+/** Answers whose latest read the gateway has not answered at all: what is known of them is old. */
+const unheard = new Set<Resource>();
 
 /** Resolves when the gateway is first heard: what is read before that may be older than the first event. */
 const heard = Promise.withResolvers<void>();
@@ -42,21 +49,29 @@ export function connectedSince(row: TunnelRow): number {
  */
 export function useAnswer<Name extends Resource>(name: Name): Loaded<Answers[Name]> {
   const answer = useStore(({ answers }) => answers[name]) as Loaded<Answers[Name]> | undefined;
-  useEffect(() => {
-    users.set(name, (users.get(name) ?? 0) + 1);
-    if (getState().answers[name] === undefined) {
-      // So that other components do not read it as well.
-      setAnswer(name, { state: "loading" });
-      void refresh(name);
-    }
-    return () => void users.set(name, (users.get(name) ?? 1) - 1);
-  }, [name]);
+  useEffect(() => show(name), [name]);
   return answer ?? { state: "loading" };
+}
+
+/** Keeps an answer fresh until the returned function is called. */
+export function show(name: Resource): () => void {
+  users.set(name, (users.get(name) ?? 0) + 1);
+  if (getState().answers[name] === undefined) {
+    // So that other components do not read it as well.
+    setAnswer(name, { state: "loading" });
+    void refresh(name);
+  }
+  return () => void users.set(name, (users.get(name) ?? 1) - 1);
 }
 
 /** The value of an answer, or null while it is not known. */
 export function knownOf<T>(answer: Loaded<T>): T | null {
   return answer.state === "ready" ? answer.value : null;
+}
+
+/** Why an answer could not be had, as a sentence; null if it is there or awaited. */
+export function faultOf(answer: Loaded<unknown>): string | null {
+  return answer.state === "failed" ? answer.error : null;
 }
 
 /** Reads an answer again. There is one read at a time; a change during it, or soon after, makes another one follow. */
@@ -69,59 +84,71 @@ export async function refresh(name: Resource): Promise<void> {
   await heard.promise;
   reading.set(name, false);
   // The status comes by the socket.
-  if (name !== "status") await load(name);
-  void followUp(name);
+  const isRead = name === "status" || (await load(name));
+  void followUp(name, isRead);
 }
 
-async function followUp(name: Resource): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, name === "checks" ? CHECKS_PAUSE_MS : PAUSE_MS));
-  const again = reading.get(name) === true;
+async function followUp(name: Resource, isRead: boolean): Promise<void> {
+  const pause = name === "checks" ? CHECKS_PAUSE_MS : isRead ? PAUSE_MS : FAILED_PAUSE_MS;
+  await new Promise((resolve) => setTimeout(resolve, pause));
+  // After a loss everything is read again.
+  const isDue = !isRead && isShown(name) && getState().connection.name === "live";
+  const again = reading.get(name) === true || isDue;
   reading.delete(name);
   if (again) await refresh(name);
 }
 
-/** Reads everything again that is shown; the rest is forgotten. Resolves when all of it is there. */
-export async function refreshAll(): Promise<void> {
+/** Reads everything again that is shown; the rest is forgotten. Resolves to whether all of it is there. */
+export async function refreshAll(): Promise<boolean> {
   // All first reads have waited for this.
   if (!isHeard) {
     isHeard = true;
-    return heard.resolve();
+    heard.resolve();
+    return true;
   }
   const names = Object.keys(getState().answers) as Resource[];
   const shown = names.filter((name) => name !== "status" && isShown(name));
   for (const name of names) if (name !== "status" && !shown.includes(name)) setAnswer(name, undefined);
   await Promise.all(shown.map((name) => load(name)));
+  return shown.every((name) => !unheard.has(name));
+}
+
+/** Ends the reads under way: on a connection to a gateway that was lost, an answer may never come, or be an old one. */
+export function endReads(): void {
+  for (const { ending } of under.values()) ending.abort();
 }
 
 /** Applies an event to what is known, and reads again what it does not say. */
 export function apply(event: GatewayEvent): void {
   if (event.type === "status_change") applyStatus(event.payload);
   if (event.type === "tunnel_update" || event.type === "tunnel_removed") applyTunnel(event);
-  for (const name of STALE_AFTER[event.type] ?? []) {
-    if (isShown(name)) void refresh(name);
-    else if (getState().answers[name] !== undefined) setAnswer(name, undefined);
-  }
+  for (const name of STALE_AFTER[event.type] ?? []) outdate(name);
+}
+
+/** To be read again, now or when it is shown next. */
+function outdate(name: Resource): void {
+  if (isShown(name)) void refresh(name);
+  else if (getState().answers[name] !== undefined) setAnswer(name, undefined);
 }
 
 function applyStatus(status: Answers["status"]): void {
   setAnswer("status", { state: "ready", value: status });
   const { servers } = getState().answers;
   if (servers?.state !== "ready" || servers.value.provider === status.provider) return;
-  if (isShown("servers")) void refresh("servers");
-  else setAnswer("servers", undefined);
+  outdate("servers");
 }
 
 type TunnelEvent = Extract<GatewayEvent, { type: "tunnel_update" | "tunnel_removed" }>;
 
 function applyTunnel({ type, payload }: TunnelEvent): void {
   // What is being read may be older than the event.
-  if (reading.has("tunnels")) reading.set("tunnels", true);
+  if (reading.has("tunnels") || under.has("tunnels")) void refresh("tunnels");
   const known = getState().answers.tunnels;
   if (known?.state !== "ready") return;
   const others = known.value.tunnels.filter(({ name }) => name !== payload.name);
   const rows = type === "tunnel_removed" ? others : [...others, payload].sort(mainFirst);
   // A new tunnel is an exit that devices can have.
-  if (rows.length > known.value.tunnels.length && isShown("devices")) void refresh("devices");
+  if (rows.length > known.value.tunnels.length) outdate("devices");
   setTunnels({ tunnels: rows });
 }
 
@@ -139,18 +166,49 @@ function isShown(name: Resource): boolean {
   return (users.get(name) ?? 0) > 0;
 }
 
-async function load<Name extends Resource>(name: Name): Promise<void> {
+/** Returns whether it was read. An earlier read of the same that is still under way no longer counts. */
+function load(name: Resource): Promise<boolean> {
+  under.get(name)?.ending.abort();
+  const ending = new AbortController();
+  const done = take(name, ending.signal).finally(() => {
+    if (under.get(name)?.ending === ending) under.delete(name);
+  });
+  under.set(name, { ending, done });
+  return done;
+}
+
+async function take<Name extends Resource>(name: Name, signal: AbortSignal): Promise<boolean> {
+  const isLatest = () => under.get(name)?.ending.signal === signal;
   try {
-    const value = await read<Answers[Name]>(name);
+    const value = await read<Answers[Name]>(name, signal);
+    if (!isLatest()) return under.get(name)?.done ?? true;
+    unheard.delete(name);
     if (name === "tunnels") setTunnels(value as Answers["tunnels"]);
     else setAnswer(name, { state: "ready", value });
+    if (name === "killswitch") agree(value as Answers["killswitch"]);
+    return true;
   } catch (error) {
-    // After a loss everything is read again: until then, what was known stays, and is shown as old.
-    if (error instanceof ApiError && error.status === null && getState().answers[name]?.state === "ready")
-      return;
-    setAnswer(name, {
-      state: "failed",
-      error: error instanceof Error ? error.message : "It could not be read.",
-    });
+    if (!isLatest()) return under.get(name)?.done ?? true;
+    fail(name, error, signal.aborted || (error instanceof ApiError && error.status === null));
+    return false;
   }
+}
+
+function fail(name: Resource, error: unknown, isSilent: boolean): void {
+  if (isSilent) unheard.add(name);
+  else unheard.delete(name);
+  // Until it is read again, what was known stays; after a loss it is shown as old.
+  if (isSilent && getState().answers[name]?.state === "ready") return;
+  const why = error instanceof Error ? error.message : "It could not be read.";
+  setAnswer(name, { state: "failed", error: why });
+}
+
+/** No event tells the status that the kernel has another kill switch than before. */
+function agree({ active, direct_devices }: Answers["killswitch"]): void {
+  const { status } = getState().answers;
+  if (status?.state !== "ready") return;
+  setAnswer("status", {
+    state: "ready",
+    value: { ...status.value, killswitch_active: active, direct_devices },
+  });
 }

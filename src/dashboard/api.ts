@@ -1,4 +1,5 @@
 import { sentenceFrom } from "./format.ts";
+import { getState } from "./store.ts";
 
 /** Why a request failed, as a sentence for people. */
 export class ApiError extends Error {
@@ -17,8 +18,8 @@ type Method = "POST" | "PUT" | "DELETE";
 const SECOND_MS = 1_000;
 
 /** Reads `/api/<path>`. */
-export async function read<T>(path: string): Promise<T> {
-  return (await answerOf(await request(path, {}, "The gateway does not answer."))) as T;
+export async function read<T>(path: string, signal: AbortSignal | null = null): Promise<T> {
+  return (await answerOf(await request(path, { signal }, "The gateway does not answer."))) as T;
 }
 
 /**
@@ -26,11 +27,15 @@ export async function read<T>(path: string): Promise<T> {
  * names need `encodeURIComponent`.
  */
 export async function change<T = unknown>(method: Method, path: string, body?: unknown): Promise<T> {
+  // Otherwise the browser would keep it, and the gateway might do it much later.
+  if (getState().connection.name === "lost") throw new ApiError(UNSENT, null);
   const json = { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
   return (await answerOf(await request(path, { method, ...(body === undefined ? {} : json) }, UNKNOWN))) as T;
 }
 
 const UNKNOWN = "The gateway does not answer. Whether this was done will be seen when it is back.";
+
+const UNSENT = "The gateway does not answer, so nothing was changed. Try again when it is back.";
 
 /** A request over the limit was not carried out, so it is sent again: two pages of one machine share the limit. */
 async function request(path: string, init: RequestInit, silence: string): Promise<Response> {

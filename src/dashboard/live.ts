@@ -1,5 +1,5 @@
 import type { GatewayEvent } from "../http/event.ts";
-import { apply, refreshAll } from "./answers.ts";
+import { apply, endReads, refreshAll } from "./answers.ts";
 import { getState, setConnection } from "./store.ts";
 import { forgetRates, recordTraffic } from "./traffic.ts";
 
@@ -40,12 +40,16 @@ export function listen(): void {
 /** What is shown counts as live once all of it was read after the loss. */
 async function arrive(socket: WebSocket): Promise<void> {
   if (getState().connection.name === "live") return;
-  await refreshAll();
+  while (!(await refreshAll())) {
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    if (socket.onmessage === null) return;
+  }
   if (socket.onmessage !== null) setConnection({ name: "live" });
 }
 
 function lose(): void {
   if (getState().connection.name !== "lost") setConnection({ name: "lost", since: heard });
+  endReads();
   forgetRates();
   void comeBack();
 }

@@ -11,6 +11,8 @@ export interface Known {
   tunnels: readonly TunnelRow[] | null;
   devices: DeviceList | null;
   killswitch: KillSwitchLayers | null;
+  /** Why the kill switch's layers could not be read, if so: then it is not known whether they hold. */
+  unread?: string | null;
   network: Network | null;
 }
 
@@ -46,14 +48,50 @@ export function sentenceOf(known: Known): Sentence {
       why: null,
       help: null,
     };
+  if (known.unread != null) return unreadable(known.unread);
   const broken = brokenLayers(known);
   if (broken.length > 0 || known.killswitch?.wanted === false) return unprotected(known, broken);
+  return withExceptions(waysOut(known, status), directIn(known, status));
+}
+
+/** What leaves by tunnels, while the kill switch is in place. */
+function waysOut(known: Known, status: Status): Sentence {
   const used = usedTunnels(known);
   if (used === null) return status.connected ? leaving([], known, status) : unconnected(known, status);
   if (used.length === 0) return ALL_BLOCKED;
   const isMainUsed = used.some(({ name }) => name === "main");
   if (isMainUsed && !status.connected) return unconnected(known, status);
   return used.some(isUp) ? leaving(used, known, status) : silent(used);
+}
+
+function unreadable(why: string): Sentence {
+  return {
+    tone: "unknown",
+    word: "Not known",
+    text: "The gateway could not say whether the kill switch is in place. The page asks again.",
+    why,
+    help: null,
+  };
+}
+
+/** How many devices leave outside the tunnels. */
+function directIn({ killswitch }: Known, { direct_devices }: Status): number {
+  return killswitch?.direct_devices ?? direct_devices;
+}
+
+/** Direct devices leave whatever the tunnels do. */
+function withExceptions(sentence: Sentence, direct: number): Sentence {
+  const { tone, word, text } = sentence;
+  if (direct === 0) return sentence;
+  const rest = text
+    .replace("Nothing leaves", "Nothing else leaves")
+    .replace("every device", "every other one");
+  return {
+    ...sentence,
+    tone: tone === "protected" || tone === "blocked" ? "partly" : tone,
+    word: `${word}, with exceptions`,
+    text: `${countOf(direct, "device leaves", "devices leave")} outside the tunnels, as the operator allows. ${rest}`,
+  };
 }
 
 /** The layers that do not block by themselves. */
@@ -87,22 +125,17 @@ function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence
 const REPAIRED = "The gateway repairs it by itself. If it stays so, another program undoes each repair.";
 
 /** What leaves, leaves by a tunnel; `used` are those that are an exit, if that is known. */
-function leaving(used: readonly TunnelRow[], { devices, killswitch }: Known, status: Status): Sentence {
+function leaving(used: readonly TunnelRow[], known: Known, status: Status): Sentence {
+  const { devices } = known;
   const places = used.filter(isUp).map(placeOf);
   const place = places.length === 0 ? status.location || status.server : placesOf(places);
   const down = used.filter((row) => !isUp(row));
   const why = down.length === 0 ? null : down.map(waiting).join(" ");
-  const direct = killswitch?.direct_devices ?? status.direct_devices;
-  if (direct > 0)
-    return {
-      tone: "partly",
-      word: "Protected, with exceptions",
-      text: `${countOf(direct, "device leaves", "devices leave")} outside the tunnels, as the operator allows. Everything else leaves by ${place}.`,
-      why,
-      help: null,
-    };
   const exits = [devices?.default_exit, ...(devices?.devices ?? []).map(({ exit }) => exit)];
-  const what = exits.includes("blocked") ? "Everything that is not blocked" : "Everything at home";
+  const others = directIn(known, status) > 0;
+  const what = exits.includes("blocked")
+    ? `Everything${others ? " else" : ""} that is not blocked`
+    : `Everything ${others ? "else" : "at home"}`;
   return { tone: "protected", word: "Protected", text: `${what} leaves by ${place}.`, why, help: null };
 }
 

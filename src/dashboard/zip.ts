@@ -7,6 +7,9 @@ const SIZE = { local: 30, central: 46, end: 22 };
 /** The longest comment, which is at the end of an archive. */
 const MOST_COMMENT_BYTES = 0xffff;
 
+/** What cannot be compressed grows by 5 bytes for each block, which has 8 KB at least in practice (RFC 1951, 3.2.4). */
+const MOST_GROWTH_BYTES = 1_024;
+
 /** A file inside an archive; `open` rejects with a sentence if it cannot be unpacked. */
 export interface Entry {
   name: string;
@@ -60,7 +63,10 @@ async function contentOf(zip: Uint8Array, header: number, mostBytes: number): Pr
   const method = view.getUint16(header + 10, true);
   if (method !== 0 && method !== 8)
     throw new Error("Its compression is not supported. Unpack the archive first.");
-  const packed = packedAt(zip, view.getUint32(header + 42, true), view.getUint32(header + 20, true));
+  const length = view.getUint32(header + 20, true);
+  // Not copied: an archive may claim so for each of its thousands of entries.
+  if (length > mostBytes + MOST_GROWTH_BYTES) throw tooLarge(mostBytes);
+  const packed = packedAt(zip, view.getUint32(header + 42, true), length);
   const bytes = method === 0 ? packed : await unpacked(packed, mostBytes);
   if (bytes.length > mostBytes) throw tooLarge(mostBytes);
   const isWhole = bytes.length === view.getUint32(header + 24, true);

@@ -1,6 +1,6 @@
 import type { Address } from "../address.ts";
 import type { Mac } from "../mac.ts";
-import { isName } from "../name.ts";
+import { isToldName } from "../name.ts";
 import type { Host } from "../system/host.ts";
 import type { DeviceId } from "./id.ts";
 
@@ -59,7 +59,7 @@ export class Announced {
     const name = await host.hostName(next.address).catch(() => null);
     if (name === null)
       this.due.set(next.id, { at: now + pauseAfter(unanswered), unanswered: unanswered + 1 });
-    if (name === null || !isName(name) || name === this.names.get(next.id)) return;
+    if (name === null || !isToldName(name) || name === this.names.get(next.id)) return;
     this.names.set(next.id, name);
     onName(next.id);
   }

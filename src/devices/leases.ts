@@ -1,5 +1,5 @@
 import { parseMac } from "../mac.ts";
-import { isName } from "../name.ts";
+import { isToldName } from "../name.ts";
 import type { Host } from "../system/host.ts";
 
 /** Where dnsmasq keeps its DHCP leases on Debian, and Pi-hole's from version 6 on. */
@@ -17,7 +17,7 @@ export async function leasedNames(host: Pick<Host, "read">): Promise<ReadonlyMap
   for (const line of texts.flatMap((text) => text?.split("\n") ?? [])) {
     const [, hardware = "", , name = "*"] = line.split(" ");
     const mac = parseMac(hardware);
-    if (mac !== null && name !== "*" && isName(name)) names.set(mac, name);
+    if (mac !== null && name !== "*" && isToldName(name)) names.set(mac, name);
   }
   return names;
 }

@@ -325,6 +325,8 @@ export class KillSwitch {
     // If the echo is incomplete, the expected spelling comes from a listing.
     this.loaded = { ruleset, chains: whole ? echoed : given };
     this.compared &&= whole;
+    // At once: an alteration of another program must not be taken for the spelling.
+    if (!whole) void this.queue.addReading(() => this.readTable()).catch(() => {});
   }
 
   /** Whether at most elements of sets differ, and the kernel has taken these. */

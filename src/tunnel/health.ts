@@ -25,7 +25,8 @@ const KEEPALIVE_BYTES = 32;
 const KEEPALIVES_AT_ONCE = 2;
 /**
  * A handshake initiation (white paper, 5.4.2), which a server that hears nothing of us repeats every 5 s (REKEY_TIMEOUT).
- * Data has multiples of 16 bytes, so it never adds up to as many bytes as a few of these.
+ * Data has multiples of 16 bytes, so it never adds up to as many bytes as a few of these; but some servers (boringtun)
+ * do not pad it, so packets are counted too, where the kernel does.
  */
 const INITIATION_BYTES = 148;
 const INITIATIONS_AT_ONCE = 3;
@@ -47,17 +48,24 @@ export function weigh(evidence: Evidence, before: Sample, after: Sample, keepali
 /** Whether anything came between two samples from a server that hears us. */
 export function heardIn(before: Sample, after: Sample): boolean {
   if (after.packets !== null && before.packets !== null) {
-    return isHeard(after.packets.receivedBytes - before.packets.receivedBytes);
+    const packets = after.packets.received - before.packets.received;
+    return isHeard(after.packets.receivedBytes - before.packets.receivedBytes, packets);
   }
   return (
     isHeard(Math.max(0, after.rxBytes - before.rxBytes)) || after.latestHandshake !== before.latestHandshake
   );
 }
 
-/** Whether so many received bytes are more than attempts at a handshake, which say that the server hears nothing. */
-function isHeard(bytes: number): boolean {
-  const attempts = bytes / INITIATION_BYTES;
-  return bytes !== 0 && !(Number.isInteger(attempts) && attempts <= INITIATIONS_AT_ONCE);
+/**
+ * Whether so many received bytes are more than attempts at a handshake, which say that the server hears nothing;
+ * `packets` is how many packets they are, where that is known.
+ */
+function isHeard(bytes: number, packets = bytes / INITIATION_BYTES): boolean {
+  return bytes !== 0 && !(bytes === packets * INITIATION_BYTES && isFew(packets));
+}
+
+function isFew(attempts: number): boolean {
+  return Number.isInteger(attempts) && attempts <= INITIATIONS_AT_ONCE;
 }
 
 /** Whether more than keepalives went out between two samples. */

@@ -224,6 +224,13 @@ test("a nameless device is asked for its name once it is there, then once an hou
   expect(await world.row(TV)).toMatchObject({ name: "TV" });
 });
 
+test("a device cannot tell a name that reverses the sentence around it", async () => {
+  world.host.hostNames.set("192.168.7.20", "\u202eVT");
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  await world.host.pass(10_000);
+  expect(await world.row(TV)).toMatchObject({ name: "" });
+});
+
 test("a device that does not answer is asked again, at growing intervals", async () => {
   const asked: number[] = [];
   const start = world.host.monotonic();

@@ -135,6 +135,20 @@ describe("an nft that does not echo what it has loaded", () => {
     });
   }
 
+  claim("does not hide what another program alters right after a load", async (gateway) => {
+    const { host } = gateway;
+    host.echoes = false;
+    // From its first look on, the service knows the spelling of the former table.
+    await host.pass(10_000);
+    await gateway.controller.connect(ONE);
+    await host.pass(5);
+    const before = kernelState(host);
+    host.replaceRule('oifname "wg0" ct state invalid,untracked drop', 'oifname "wg0" accept');
+    await host.pass(5);
+    expect(kernelState(host)).toBe(before);
+    expect(gateway.alerts).toEqual(["firewall_altered", "firewall_restored"]);
+  });
+
   claimSilent("is no reason for an alert", async (gateway) => {
     const { host, controller } = gateway;
     await controller.connect(TWO);

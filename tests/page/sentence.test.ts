@@ -98,12 +98,52 @@ const CASES: [name: string, known: Known, said: string][] = [
     "Protected, with exceptions. 1 device leaves outside the tunnels, as the operator allows. Everything else leaves by Stockholm, Sweden.",
   ],
   [
+    "a direct device and a blocked one",
+    known({
+      exits: ["main", "direct", "blocked"],
+      killswitch: { ...killswitch(true, true), direct_devices: 1 },
+    }),
+    "Protected, with exceptions. 1 device leaves outside the tunnels, as the operator allows. Everything else that is not blocked leaves by Stockholm, Sweden.",
+  ],
+  [
     "no tunnel",
     known({
       status: { ...STATUS, ...NOTHING },
       tunnels: [tunnel("main", "", { state: "disconnected", wanted: null })],
     }),
     "Blocked. Nothing leaves: there is no tunnel.",
+  ],
+  [
+    "no tunnel, and a direct device",
+    known({
+      status: { ...STATUS, ...NOTHING },
+      tunnels: [tunnel("main", "", { state: "disconnected", wanted: null })],
+      killswitch: { ...killswitch(true, true), direct_devices: 1 },
+    }),
+    "Blocked, with exceptions. 1 device leaves outside the tunnels, as the operator allows. Nothing else leaves: there is no tunnel.",
+  ],
+  [
+    "every device blocked or direct",
+    known({
+      exits: ["blocked", "direct"],
+      standard: "blocked",
+      killswitch: { ...killswitch(true, true), direct_devices: 1 },
+    }),
+    "Blocked, with exceptions. 1 device leaves outside the tunnels, as the operator allows. Nothing else leaves: the exit of every other one is “blocked”.",
+  ],
+  [
+    "a connect under way, and a direct device",
+    known({
+      status: { ...STATUS, ...NOTHING, state: "connecting", direct_devices: 2 },
+      tunnels: [tunnel("main", "", { state: "connecting" })],
+      killswitch: null,
+    }),
+    "Connecting, with exceptions. 2 devices leave outside the tunnels, as the operator allows. Connecting to main-server. Nothing else leaves outside a tunnel meanwhile.",
+  ],
+  [
+    "layers that cannot be read, although the last status has the kill switch",
+    known({ killswitch: null, unread: "Ip -j failed." }),
+    "Not known. The gateway could not say whether the kill switch is in place. The page asks again.",
   ],
   [
     "no main, another tunnel",

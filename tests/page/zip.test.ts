@@ -44,6 +44,22 @@ test("what is larger than a configuration is not unpacked, whatever size the arc
   expect(await opened(lying)).toEqual([["large.conf", large]]);
 });
 
+test("an entry that claims more compressed bytes than a configuration has is not even copied", async () => {
+  const name = "x.conf";
+  const central = Buffer.alloc(46 + name.length);
+  central.write("PK\x01\x02", "latin1");
+  central.writeUInt16LE(8, 10);
+  central.writeUInt32LE(10_000_000, 20);
+  central.writeUInt16LE(name.length, 28);
+  central.write(name, 46);
+  const end = Buffer.alloc(22);
+  end.write("PK\x05\x06", "latin1");
+  end.writeUInt16LE(1, 10);
+  expect(await opened(Buffer.concat([central, end]))).toEqual([
+    [name, "It is larger than 65536 bytes, so it is no WireGuard configuration."],
+  ]);
+});
+
 test("an encrypted file and an unsupported compression are named as what they are", async () => {
   const altered = (field: number, value: number) => {
     const zip = ARCHIVES.stored.slice();

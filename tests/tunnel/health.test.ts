@@ -100,10 +100,18 @@ describe("the evidence after a look", () => {
       const byProgram = later(1_000, { rxBytes: QUIET.rxBytes + bytes });
       expect(weigh(asked, QUIET, byProgram, KEEPALIVE_MS)).toEqual(asked);
       const before = later(0, { packets: counted(0, 7) });
-      expect(heardIn(before, later(1_000, { packets: counted(bytes, 7) }))).toBe(false);
-      expect(heardIn(before, later(1_000, { packets: counted(bytes + 32, 7) }))).toBe(true);
+      const came = (receivedBytes: number, received: number) =>
+        heardIn(before, later(1_000, { packets: { received, receivedBytes, sent: 7 } }));
+      expect(came(bytes, attempts)).toBe(false);
+      expect(came(bytes + 32, attempts + 1)).toBe(true);
     },
   );
+
+  test("is of a server that does not pad its data, whose echo reply and keepalive have the bytes of an attempt", () => {
+    const before = later(0, { packets: counted(0, 7) });
+    const both = { received: 2, receivedBytes: 32 + 84 + 32, sent: 7 };
+    expect(heardIn(before, later(1_000, { packets: both }))).toBe(true);
+  });
 
   test("is of a dead server 11 s after a question without an answer, and 180 s after its last word", () => {
     expect(isDead({ heardAt: 0, askedAt: 100_000 }, 110_999)).toBe(false);

@@ -35,8 +35,9 @@ export function Button({ work, doing, ask, kind, label, children, ...props }: Bu
   // The text too, because Preact draws a button that takes the place of another one as the same component.
   const isBusy = action.running?.button === id && action.running.doing === doing;
   const begin = () => action.start(id, doing, work);
-  const click = () => {
-    if (isBusy || isLost) return;
+  const click = ({ detail }: MouseEvent) => {
+    // The second click of a double click would meet the button that has taken the place of the first: "Stop".
+    if (isBusy || isLost || detail > 1) return;
     if (ask === undefined) begin();
     else setAsking(true);
   };

@@ -1,6 +1,6 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { knownOf, useAnswer } from "../answers.ts";
+import { faultOf, knownOf, useAnswer } from "../answers.ts";
 import type { Connection } from "../connection.ts";
 import { timeOf } from "../format.ts";
 import { useRoute } from "../route.ts";
@@ -71,13 +71,14 @@ function Navigation({ views, current }: { views: readonly View[]; current: View 
 function StateWord() {
   const connection = useStore((state) => state.connection);
   const status = knownOf(useAnswer("status"));
-  const killswitch = knownOf(useAnswer("killswitch"));
+  const killswitch = useAnswer("killswitch");
   const { tone, word } = sentenceOf({
     connection,
     status,
     tunnels: null,
     devices: null,
-    killswitch,
+    killswitch: knownOf(killswitch),
+    unread: faultOf(killswitch),
     network: null,
   });
   return (

@@ -1,4 +1,4 @@
-import { knownOf, useAnswer } from "../answers.ts";
+import { faultOf, knownOf, useAnswer } from "../answers.ts";
 import type { Known } from "../sentence.ts";
 import { useStore } from "../store.ts";
 import { Alerts } from "./home/alerts.tsx";
@@ -22,6 +22,7 @@ export function Home() {
     tunnels: knownOf(tunnels)?.tunnels ?? null,
     devices: knownOf(devices),
     killswitch: knownOf(killswitch),
+    unread: faultOf(killswitch),
     network: knownOf(useAnswer("network")),
   };
   return (

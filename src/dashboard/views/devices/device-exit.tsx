@@ -12,9 +12,6 @@ interface DeviceExitProps {
   tunnels: readonly TunnelRow[];
 }
 
-/** Between the device and its exit, so that the row reads as a sentence. */
-const VERBS: Readonly<Record<string, string>> = { blocked: "is", direct: "leaves" };
-
 /** The option for no exit of its own; no tunnel has this name. */
 const DEFAULT = "";
 
@@ -25,7 +22,7 @@ export function DeviceExit({ device, list, tunnels }: DeviceExitProps) {
   const isWaiting = tone === "blocked" && device.exit !== "blocked";
   return (
     <div class="device-exit">
-      <span class="device-verb quiet small">{VERBS[device.exit] ?? "leaves by"}</span>
+      <span class="device-verb quiet small">{verbFor(device.exit)}</span>
       <Choice
         label={`Exit of ${title}`}
         value={device.assigned ? device.exit : DEFAULT}
@@ -35,11 +32,17 @@ export function DeviceExit({ device, list, tunnels }: DeviceExitProps) {
           await change("PUT", devicePath(device), { exit: exit === DEFAULT ? null : exit });
           void refresh("devices");
         }}
-        ask={(exit) => (exit === "direct" ? questionAbout(title) : null)}
+        ask={(exit) => (exit === "direct" ? questionAbout(device) : null)}
       />
       {isWaiting && <p class="small">{where.charAt(0).toUpperCase() + where.slice(1)}.</p>}
     </div>
   );
+}
+
+/** Between the device and its exit, so that the row reads as a sentence. */
+function verbFor(exit: string): string {
+  if (exit === "blocked") return "is";
+  return exit === "direct" ? "leaves" : "leaves by";
 }
 
 export function devicePath({ id }: Pick<Device, "id">): string {
@@ -61,10 +64,14 @@ export function defaultText({ default_exit }: DeviceList, tunnels: readonly Tunn
   return `default: ${tone === "protected" ? text.replace(`${default_exit} · `, "") : text}`;
 }
 
-function questionAbout(title: string): Question {
+function questionAbout(device: Device): Question {
+  const { id, name, named } = device;
+  const title = titleOf(device);
+  // Any device can call itself like another one.
+  const self = named || name === "" ? "" : `It has told the name ${name} itself; its MAC address is ${id}. `;
   return {
     title: `Let ${title} leave outside every tunnel?`,
-    text: `Your internet provider and the sites that ${title} uses will see it as they would without a VPN, with your home’s own address and its DNS questions. The other devices keep their exits.`,
+    text: `${self}Your internet provider and the sites that ${title} uses will see it as they would without a VPN, with your home’s own address and its DNS questions. The other devices keep their exits.`,
     confirm: "Let it leave directly",
   };
 }

@@ -1,0 +1,129 @@
+import { afterAll, beforeEach, expect, test } from "bun:test";
+import { join } from "node:path";
+
+type Loaded =
+  | { state: "loading" | "failed" }
+  | { state: "ready"; value: { active?: boolean; killswitch_active?: boolean; direct_devices?: number } };
+
+/** What the tests use of the page, whose own types need those of the browser. */
+interface Page {
+  show: (name: string) => () => void;
+  refreshAll: () => Promise<boolean>;
+  endReads: () => void;
+  change: (method: string, path: string) => Promise<unknown>;
+  getState: () => { answers: Record<string, Loaded | undefined> };
+  setAnswer: (name: string, answer: unknown) => void;
+  setConnection: (connection: { name: "live" } | { name: "lost"; since: number }) => void;
+}
+
+const FOLDER = join(import.meta.dir, "../../src/dashboard");
+const parts = ["answers.ts", "api.ts", "store.ts"].map((file) => import(join(FOLDER, file)));
+const page: Page = Object.assign({}, ...(await Promise.all(parts)));
+const { show, refreshAll, endReads, change, getState, setAnswer, setConnection } = page;
+
+const PATIENCE_MS = 20_000;
+const realFetch = globalThis.fetch;
+
+/** What the page has asked, the oldest first, and what answers it. */
+let asked: { path: string; answer: (response: Response) => void }[] = [];
+
+beforeEach(async () => {
+  asked = [];
+  // A browser that is told to stop may have the answer already.
+  globalThis.fetch = ((path: string, { signal }: RequestInit = {}) => {
+    const { promise, resolve, reject } = Promise.withResolvers<Response>();
+    signal?.addEventListener("abort", () => setTimeout(() => reject(new Error("aborted")), 20));
+    asked.push({ path, answer: resolve });
+    return promise;
+  }) as typeof fetch;
+  setConnection({ name: "live" });
+  setAnswer("killswitch", undefined);
+  await refreshAll();
+});
+afterAll(() => {
+  globalThis.fetch = realFetch;
+});
+
+const ok = (active: boolean) =>
+  Response.json({ active, wanted: true, layers: [], direct_devices: 0, error: null });
+const refused = () => Response.json({ success: false, error: "nft failed" }, { status: 500 });
+const shown = () => {
+  const { killswitch } = getState().answers;
+  return killswitch?.state === "ready" ? killswitch.value.active : killswitch?.state;
+};
+
+async function request(index: number): Promise<(response: Response) => void> {
+  const until = Date.now() + PATIENCE_MS;
+  while (asked.length <= index && Date.now() < until) await Bun.sleep(1);
+  const found = asked[index];
+  if (found === undefined) throw new Error("nothing was asked");
+  return found.answer;
+}
+
+test("an answer that comes after a newer one is not shown, and the newer one is waited for", async () => {
+  const hide = show("killswitch");
+  const first = await request(0);
+  const all = refreshAll();
+  const second = await request(1);
+  first(ok(true));
+  await Bun.sleep(1);
+  expect(shown()).toBe("loading");
+  second(ok(false));
+  expect(await all).toBe(true);
+  expect(shown()).toBe(false);
+  hide();
+});
+
+test("what was asked of a gateway that was lost is given up, and nothing counts as read that it did not answer", async () => {
+  const hide = show("killswitch");
+  (await request(0))(ok(true));
+  while (shown() !== true) await Bun.sleep(1);
+  const all = refreshAll();
+  await request(1);
+  setConnection({ name: "lost", since: 0 });
+  endReads();
+  expect(await all).toBe(false);
+  expect(shown()).toBe(true);
+  const again = refreshAll();
+  (await request(2))(ok(false));
+  expect(await again).toBe(true);
+  expect(shown()).toBe(false);
+  hide();
+});
+
+test(
+  "what the gateway could not say is shown as such, and asked again",
+  async () => {
+    const hide = show("killswitch");
+    (await request(0))(refused());
+    while (shown() === "loading") await Bun.sleep(1);
+    expect(shown()).toBe("failed");
+    (await request(1))(ok(true));
+    while (shown() === "failed") await Bun.sleep(1);
+    expect(shown()).toBe(true);
+    hide();
+  },
+  PATIENCE_MS,
+);
+
+test("the status has the kill switch that was read last", async () => {
+  setAnswer("status", { state: "ready", value: { killswitch_active: true, direct_devices: 2 } });
+  const hide = show("killswitch");
+  (await request(0))(ok(false));
+  while (shown() !== false) await Bun.sleep(1);
+  expect(getState().answers.status).toEqual({
+    state: "ready",
+    value: { killswitch_active: false, direct_devices: 0 },
+  });
+  hide();
+});
+
+test("nothing is sent to a gateway that is lost", async () => {
+  setConnection({ name: "lost", since: 0 });
+  const sending = change("POST", "disconnect");
+  expect(sending).rejects.toThrow(
+    "The gateway does not answer, so nothing was changed. Try again when it is back.",
+  );
+  await sending.catch(() => {});
+  expect(asked).toEqual([]);
+});
