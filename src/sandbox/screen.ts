@@ -62,7 +62,7 @@ ${strong("6. Disconnect")}: the kill switch stays in place, so the laptop is ref
   curl -X POST $api/disconnect
   laptop curl http://${INTERNET.host4}/
 
-In a browser: http://127.0.0.1:${port}/, and the interface at http://127.0.0.1:${port}/swagger
+In a browser: http://127.0.0.1:${port}/ (the interface: /swagger)
 ${strong("Ctrl-C")} here stops the gateway and removes the sandbox.
 `;
 }
