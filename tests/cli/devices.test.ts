@@ -128,9 +128,7 @@ test("at a terminal no row is longer than the screen, and nothing is cut in a pi
 });
 
 test("a name cannot move the cursor", async () => {
-  home.host.files.set("/var/lib/misc/dnsmasq.leases", `1 ${PHONE} 192.168.7.30 \u202Eevil *\n`);
-  await home.graph.devices.forget(PHONE);
-  hear(PHONE, "192.168.7.30");
+  await home.graph.devices.assign(PHONE, { name: "\u202Eevil" });
   const { stdout } = await cli("devices");
   expect(stdout).toContain("\uFFFDevil");
   expect(stdout).not.toContain("\u202E");
