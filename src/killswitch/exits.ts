@@ -15,9 +15,9 @@ const BLOCKED = "blocked";
 const NO_TUNNEL = 'comment "the exit is blocked or down"';
 
 /**
- * The devices by exit, also while there are none: assigning a device changes only elements. The map answers in one look-up, however many exits there are. The sets stand in for it: when the table is replaced, the kernel
- * runs the former chains for about a millisecond more, and finds nothing in their maps, but everything in such sets
- * (Linux 6.18).
+ * The devices by exit, also while there are none: assigning a device changes only elements. The map answers in one
+ * look-up, however many exits there are. The sets stand in for it: when the table is replaced, the kernel runs the former
+ * chains for about a millisecond more, and finds nothing in their maps, but everything in such sets (Linux 6.18).
  */
 export function deviceSets(policy: Policy): string[] {
   const { devices, lans } = policy;

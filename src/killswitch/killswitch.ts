@@ -326,7 +326,7 @@ export class KillSwitch {
     this.loaded = { ruleset, chains: whole ? echoed : given };
     this.compared &&= whole;
     // At once: an alteration of another program must not be taken for the spelling.
-    if (!whole) void this.queue.addReading(() => this.readTable()).catch(() => {});
+    if (!this.compared) void this.queue.addReading(() => this.readTable()).catch(() => {});
   }
 
   /** Whether at most elements of sets differ, and the kernel has taken these. */

@@ -19,6 +19,7 @@ function claim(text: string, work: (gateway: Gateway) => Promise<void>, run = te
 }
 
 const LOAD = "nft -e -s -n -f -";
+const LISTING = "nft -s -n list table inet portcullis";
 
 function loadsOf(host: FakeHost, since = 0): number {
   return host.commands.slice(since).filter((command) => command === LOAD).length;
@@ -437,12 +438,23 @@ describe("several owners", () => {
       const before = host.commands.length;
       table.resolve();
       await done;
-      return [host.commands.slice(0, before), host.commands.slice(before)];
+      // That of the table runs beside.
+      const changes = host.commands.map((command) => (command === LISTING ? null : command));
+      const only = (commands: readonly (string | null)[]) => commands.filter((each) => each !== null);
+      return [only(changes.slice(0, before)), only(changes.slice(before))];
     }
 
     test("without rules of ours both layers are loaded at once", async () => {
       const readings = ["ip -j -4 rule show", "ip -j -6 rule show"];
       expect(await aroundLoad([])).toEqual([[LOAD, ...readings, ...batches], []]);
+    });
+
+    test("what another program alters right after the first load is not taken for nft's spelling", async () => {
+      const [killSwitch, host] = await raised(async (each) => each.update("main", first));
+      // The gateway reads the table at once, in its turn.
+      await Bun.sleep(0);
+      host.replaceRule('oifname "wg0" ct state invalid,untracked drop', 'oifname "wg0" accept');
+      expect(await killSwitch.stands()).toBe(false);
     });
 
     test("with an earlier version's rules the table comes first", async () => {

@@ -5,6 +5,7 @@ import { change } from "../../api.ts";
 import { isNetwork, titleOf } from "../../exit.ts";
 import { bytesOf, timeOf } from "../../format.ts";
 import { Button } from "../../parts/button.tsx";
+import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Field, Form } from "../../parts/form.tsx";
 import { devicePath } from "./device-exit.tsx";
 
@@ -36,7 +37,7 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
           required
         />
       </Form>
-      <Facts device={device} />
+      <DeviceFacts device={device} />
       {(device.named || device.assigned) && (
         <Button
           kind="danger"
@@ -59,23 +60,14 @@ function whatForgettingDoes(device: Device): string {
     : `${title} loses the name and the exit that were given to it, and has the default exit again. It stays in the list as long as it is heard.`;
 }
 
-function Facts({ device }: { device: Device }) {
+function DeviceFacts({ device }: { device: Device }) {
   const { id, addresses, seen_at, rx_bytes, tx_bytes } = device;
-  const facts: [term: string, value: string][] = [
+  const facts: Fact[] = [
     [isNetwork(device) ? "Prefix" : "MAC address", id],
     ["Addresses", addresses.join(", ") || "none known"],
     ["Interface of the gateway", device.interface ?? "none"],
     ["Last heard", seen_at === null ? "not since the gateway started" : timeOf(seen_at)],
     ["Received and sent", `${bytesOf(rx_bytes)} and ${bytesOf(tx_bytes)}`],
   ];
-  return (
-    <dl class="facts">
-      {facts.map(([term, value]) => (
-        <div key={term}>
-          <dt>{term}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <Facts of={facts} />;
 }

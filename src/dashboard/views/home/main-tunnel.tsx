@@ -2,6 +2,7 @@ import { useEffect } from "preact/hooks";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { connectedSince, refresh } from "../../answers.ts";
 import { agoOf, bytesOf, timeOf } from "../../format.ts";
+import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import type { Answers, Loaded } from "../../store.ts";
 import { useCarried, useNow } from "../../traffic.ts";
@@ -18,7 +19,7 @@ export function MainTunnel({ tunnels }: { tunnels: Loaded<Answers["tunnels"]> })
     <section class="card">
       <h2>Tunnel</h2>
       {tunnels.state !== "ready" && <Pending of={tunnels} />}
-      {main?.state === "connected" && <Facts row={main} />}
+      {main?.state === "connected" && <Session row={main} />}
       {main !== undefined && main.state !== "connected" && (
         <p class="quiet">{main.wanted === null ? "Not connected." : `Not connected to ${main.wanted}.`}</p>
       )}
@@ -26,11 +27,11 @@ export function MainTunnel({ tunnels }: { tunnels: Loaded<Answers["tunnels"]> })
   );
 }
 
-function Facts({ row }: { row: TunnelRow }) {
+function Session({ row }: { row: TunnelRow }) {
   const now = useNow();
   const carried = useCarried(row.name) ?? { rx: row.rx_bytes, tx: row.tx_bytes };
   useRenewal(row.latest_handshake, now);
-  const facts: [term: string, value: string][] = [
+  const facts: Fact[] = [
     ["Server", row.server],
     ["Place", row.location || "not known"],
     ["Address", row.ip || "IPv6, or not known"],
@@ -39,16 +40,7 @@ function Facts({ row }: { row: TunnelRow }) {
     ["Received", bytesOf(carried.rx)],
     ["Sent", bytesOf(carried.tx)],
   ];
-  return (
-    <dl class="facts">
-      {facts.map(([term, value]) => (
-        <div key={term}>
-          <dt>{term}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <Facts of={facts} />;
 }
 
 /** Reads the handshake again when there must be a newer one: once in two minutes, while the page is looked at. */

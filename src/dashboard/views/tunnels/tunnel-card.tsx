@@ -7,6 +7,7 @@ import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
 import { agoOf, bytesOf, countOf, listOf, rateOf, sentenceFrom, timeOf } from "../../format.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
+import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { placeOf, type Tone } from "../../sentence.ts";
 import { useNow, useTunnelRate } from "../../traffic.ts";
@@ -70,7 +71,7 @@ function sentenceAbout(row: TunnelRow): string {
 function Figures({ row }: { row: TunnelRow }) {
   const now = useNow();
   const rate = useTunnelRate(row.name);
-  const facts: [term: string, value: string][] = [
+  const facts: Fact[] = [
     ["Server", row.server],
     ["Address", row.ip || "IPv6, or not known"],
     ["Connected since", timeOf(connectedSince(row))],
@@ -78,16 +79,7 @@ function Figures({ row }: { row: TunnelRow }) {
     ["Receiving", rate === null ? bytesOf(row.rx_bytes) : rateOf(rate.rx)],
     ["Sending", rate === null ? bytesOf(row.tx_bytes) : rateOf(rate.tx)],
   ];
-  return (
-    <dl class="facts">
-      {facts.map(([term, value]) => (
-        <div key={term}>
-          <dt>{term}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <Facts of={facts} />;
 }
 
 /** The devices whose exit it is, by their names. */
