@@ -151,22 +151,42 @@ export class Tab {
     return found;
   }
 
-  /** Clicks the button or link with this text or label, in the dialog if one is open. It waits until there is one. */
+  /**
+   * Clicks the button or link with this text or label, in the dialog if one is open. It waits until there is one, and
+   * clicks again if the page moved it away from under the mouse.
+   */
   async click(name: string): Promise<void> {
     // A click on a page behind another one does nothing.
     await this.page.bringToFront();
-    const found = async () =>
-      (
-        await this.page.evaluateHandle(`(() => {
-        const scope = document.querySelector("dialog[open]") ?? document;
-        const isIt = (each) => each.innerText.trim() === ${JSON.stringify(name)} || each.ariaLabel === ${JSON.stringify(name)};
-        return [...scope.querySelectorAll("button, a")].find(isIt) ?? null;
-      })()`)
-      ).asElement();
-    await until(async () => (await found()) !== null, undefined, 25).catch(() => {
-      throw new Error(`nothing to click is called ${name}`);
+    const hits = async () => {
+      const target = await this.target(name);
+      if (target === null) return false;
+      await target.evaluate(watchClick);
+      await target.click();
+      // A page that the click has left knows nothing of it.
+      return (await this.page.evaluate("globalThis.clicked")) !== false;
+    };
+    let reason = "";
+    await until(
+      () =>
+        hits().catch((error) => {
+          reason = String(error);
+          return false;
+        }),
+      undefined,
+      25,
+    ).catch(() => {
+      throw new Error(`nothing to click is called ${name} ${reason}`.trimEnd());
     });
-    await ((await found()) as { click(): Promise<void> } | null)?.click();
+  }
+
+  private async target(name: string): Promise<ElementHandle | null> {
+    const look = `(() => {
+      const scope = document.querySelector("dialog[open]") ?? document;
+      const isIt = (each) => each.innerText.trim() === ${JSON.stringify(name)} || each.ariaLabel === ${JSON.stringify(name)};
+      return [...scope.querySelectorAll("button, a")].find(isIt) ?? null;
+    })()`;
+    return (await this.page.evaluateHandle(look)).asElement() as ElementHandle | null;
   }
 
   /** Drops files onto the page, by their names. */
@@ -220,4 +240,14 @@ const TOO_WIDE = `(() => {
 function optionNamed(choice: unknown, text: string): string | null {
   const { options } = choice as { options: Iterable<{ text: string; value: string }> };
   return [...options].find((each) => each.text === text)?.value ?? null;
+}
+
+/** Notes whether the next click reaches the element; it runs in the page. */
+function watchClick(element: unknown): void {
+  const page = globalThis as { clicked?: boolean };
+  page.clicked = false;
+  const note = () => {
+    page.clicked = true;
+  };
+  (element as EventTarget).addEventListener("click", note, { once: true, capture: true });
 }

@@ -93,6 +93,7 @@ test(
     await tab.shows(row("TV"), "Blocked: the tunnel amsterdam is disconnected.");
     expect(await tab.barriers()).toEqual([]);
     await rig.gateway.api("PUT", TV, { exit: null });
+    await until(async () => (await exitOn(tab, "TV")) === "default: Gothenburg, Sweden");
   },
   TIMEOUT_MS,
 );
