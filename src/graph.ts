@@ -57,7 +57,9 @@ export async function graphOn(
   const managed = new ManagedList(await ownEndOf(host, settings, registered));
   await managed.load(host, source, store);
   const catalogue = new Catalogue(store, managed);
-  const favourites = new Favourites(store, catalogue);
+  const favourites = new Favourites(store, catalogue, (count) =>
+    events.publish({ type: "favourites_update", payload: { count } }),
+  );
   const tunnels = new Tunnels({
     ...ground,
     host,

@@ -51,6 +51,7 @@ export function groundOn(
     tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
     alarm,
     publish: (payload) => events.publish({ type: "device_update", payload }),
+    publishRemoved: (id) => events.publish({ type: "device_removed", payload: { id } }),
   });
   // The kill switch loads nothing before it knows the network: the first load has the exits.
   void devices.load();

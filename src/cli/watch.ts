@@ -90,6 +90,10 @@ function sentenceOf(event: Shown): string {
       return `tunnel ${printable(event.payload.name)}: removed`;
     case "device_update":
       return `${deviceOf(event.payload)} is ${event.payload.online ? "online" : "offline"}, exit ${event.payload.exit}`;
+    case "device_removed":
+      return `device ${printable(event.payload.id)}: removed`;
+    case "favourites_update":
+      return `${event.payload.count} favourite servers`;
     case "security_alert":
       return alertOf(event.payload);
   }

@@ -11,6 +11,8 @@ const STALE_AFTER: Readonly<Partial<Record<GatewayEvent["type"], readonly Resour
   tunnel_removed: ["devices", "checks"],
   server_update: ["servers", "servers/counts", "favourites"],
   device_update: ["devices", "devices/self"],
+  device_removed: ["devices", "devices/self"],
+  favourites_update: ["favourites"],
   security_alert: ["events", "checks", "killswitch", "devices"],
 };
 

@@ -30,6 +30,7 @@ interface Deps {
   /** The names of all tunnels, `main` first. */
   tunnelNames: () => readonly string[];
   publish: (update: DeviceUpdate) => void;
+  publishRemoved: (id: DeviceId) => void;
   alarm: (code: AlertCode, message: string) => void;
   log: Pick<Log, "warn">;
 }
@@ -76,9 +77,10 @@ export class Devices {
       ids: () => this.ids,
       onName: (id) => this.updates.touch([id]),
     });
-    const { host: clock, publish } = deps;
+    const { host: clock, publish, publishRemoved } = deps;
     const known = () => new Set(this.ids);
-    this.updates = new Updates({ clock, publish, known, rowsOf: (ids) => this.rowsOf(ids) });
+    const rowsOf = (ids: readonly DeviceId[]) => this.rowsOf(ids);
+    this.updates = new Updates({ clock, publish, publishRemoved, known, rowsOf });
   }
 
   async list(): Promise<DeviceList> {

@@ -17,6 +17,8 @@ interface Deps {
   /** The devices of these ids as they are now; without those that no longer exist. */
   rowsOf: (ids: readonly DeviceId[]) => Promise<readonly Told[]>;
   publish: (update: DeviceUpdate) => void;
+  /** There is no device of this id any more. */
+  publishRemoved: (id: DeviceId) => void;
 }
 
 /** Tells listeners of each change of a device, and of nothing that they know already. */
@@ -43,7 +45,7 @@ export class Updates {
   }
 
   private async tell(): Promise<void> {
-    this.forgetGone();
+    for (const id of this.forgetGone().slice(0, MOST_AT_ONCE)) this.deps.publishRemoved(id);
     const ids = [...this.changed].slice(0, MOST_AT_ONCE);
     for (const id of ids) this.changed.delete(id);
     const rows = await this.deps.rowsOf(ids);
@@ -54,11 +56,15 @@ export class Updates {
     this.touch([]);
   }
 
-  /** Invented devices push each other out faster than listeners are told of them. */
-  private forgetGone(): void {
+  /** Returns who is gone. Invented devices push each other out faster than listeners are told of them. */
+  private forgetGone(): DeviceId[] {
     const known = this.deps.known();
-    for (const ids of [this.changed, this.told])
-      for (const id of ids.keys()) if (!known.has(id)) ids.delete(id);
+    const gone = [...new Set([...this.told.keys(), ...this.changed])].filter((id) => !known.has(id));
+    for (const id of gone) {
+      this.changed.delete(id);
+      this.told.delete(id);
+    }
+    return gone;
   }
 
   private tellOf(id: DeviceId, row: Told | undefined): void {

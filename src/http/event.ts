@@ -28,6 +28,16 @@ export const EVENTS = {
     DeviceUpdate,
     "a device came, fell silent, or got another name or exit",
   ),
+  device_removed: message(
+    "device_removed",
+    Type.Object({ id: Type.String() }, { additionalProperties: false }),
+    "a device that was forgotten, or not heard for long, is not listed any more",
+  ),
+  favourites_update: message(
+    "favourites_update",
+    Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
+    "a server became a favourite or is none any more; count is their number now",
+  ),
   security_alert: message(
     "security_alert",
     SecurityAlert,

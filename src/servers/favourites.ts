@@ -18,6 +18,7 @@ export class Favourites {
   constructor(
     private readonly store: Pick<Storage, "read" | "write">,
     private readonly catalogue: Pick<Catalogue, "has" | "onChange">,
+    private readonly onChange: (count: number) => void,
   ) {
     // A list of managed servers that cannot be read has none, and may be read again.
     catalogue.onChange((provider) => provider !== "managed" && this.dropMissing(provider));
@@ -56,6 +57,7 @@ export class Favourites {
 
   private save(favourites: readonly Favourite[]): void {
     this.store.write(KEY, JSON.stringify(favourites));
+    this.onChange(favourites.length);
   }
 
   /** Otherwise another server that is given the name later would be a favourite. */

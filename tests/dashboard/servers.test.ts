@@ -83,12 +83,13 @@ test(
     expect(await pressed()).toBe("true");
     const other = await rig.browser.open(`${rig.url}#/servers`);
     await other.shows("h2", "Favourites");
-    await other.page.close();
     await tab.page.reload();
     await cardShows("Favourites", "box-vpn-2");
     await quiet();
     await tab.click("Favourite: box-vpn-2");
     await cardShows("Favourites", null);
+    await until(async () => (await other.text("main"))?.includes("Favourites") === false);
+    await other.page.close();
     expect((await api("GET", "/api/favourites")).body.favourites).toEqual([]);
   },
   TIMEOUT_MS,

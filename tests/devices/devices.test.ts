@@ -29,6 +29,7 @@ const LAN0: Lan = {
 class World {
   readonly host = new FakeHost();
   readonly told: DeviceUpdate[] = [];
+  readonly removed: string[] = [];
   readonly warnings: string[] = [];
   readonly alerts: string[] = [];
   readonly parts: PolicyPart[] = [];
@@ -49,7 +50,7 @@ class World {
   }
 
   fresh(): Devices {
-    const { host, store, told, warnings, alerts, parts } = this;
+    const { host, store, told, removed, warnings, alerts, parts } = this;
     return new Devices({
       host,
       store,
@@ -63,6 +64,7 @@ class World {
       },
       tunnelNames: () => this.tunnels,
       publish: (update) => told.push(update),
+      publishRemoved: (id) => removed.push(id),
       alarm: (code, message) => alerts.push(`${code}: ${message}`),
       log: { warn: (message) => warnings.push(message) },
     });
@@ -459,6 +461,20 @@ test("what changes while the table is read is not lost", async () => {
   held.resolve();
   await looking;
   expect(await world.row(TV)).toMatchObject({ online: true });
+});
+
+test("listeners are told once that a device is gone, and not while it is heard", async () => {
+  world.host.setNeighbour("192.168.7.20", "lan0", PHONE, "REACHABLE");
+  for (const id of [TV, PHONE]) await world.devices.assign(id, { name: "x" });
+  await world.host.pass(1_000);
+  for (const id of [TV, PHONE]) await world.devices.forget(id);
+  await world.host.pass(1_000);
+  expect(world.removed).toEqual([TV]);
+  expect(world.told.at(-1)).toEqual({ id: PHONE, name: "", exit: "main", online: true });
+  await world.devices.assign(TV, { name: "TV" });
+  await world.devices.forget(TV);
+  await world.host.pass(1_000);
+  expect(world.removed).toEqual([TV, TV]);
 });
 
 test("there is a bound to what people may assign", async () => {

@@ -98,6 +98,8 @@ test("each message of /ws is a schema of its own, named as its type", async () =
     "tunnel_removed",
     "server_update",
     "device_update",
+    "device_removed",
+    "favourites_update",
     "security_alert",
     "traffic",
   ]);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { BODY, PUBLIC } from "../servers/example.ts";
 import { Home } from "./home.ts";
+import { listenTo } from "./socket.ts";
 
 /** As many servers as nobody remembers, in two cities. */
 const MANY = Array.from({ length: 120 }, (_, index) => ({
@@ -42,6 +43,18 @@ test("favourites are those of all providers, each once, in the order in which th
   ]);
   for (const path of ["managed/se-2", "managed/se-2", own]) expect(await remove(path)).toEqual(SUCCESS);
   expect(await names()).toEqual(["se-1"]);
+});
+
+test("listeners are told of each change of the favourites", async () => {
+  const listener = await listenTo(home.port);
+  await listener.received(1);
+  await put("managed/se-1");
+  await put("managed/se-1");
+  await remove("managed/se-1");
+  expect((await listener.received(3)).slice(1)).toEqual([
+    { type: "favourites_update", payload: { count: 1 } },
+    { type: "favourites_update", payload: { count: 0 } },
+  ]);
 });
 
 const UNKNOWN = "server: the provider managed has no server of this name";

@@ -152,7 +152,7 @@ test("such a server is neither added nor imported", () =>
     const journal = new Journal({ clock: host, store, log });
     const events = new EventBus(host, log, journal);
     const checkup = { results: () => Promise.reject(new Error("nobody asks")) };
-    const favourites = new Favourites(store, catalogue);
+    const favourites = new Favourites(store, catalogue, () => {});
     const parts = { tunnels, devices, catalogue, favourites, savedState, events, journal, checkup, log };
     const gateway = gatewayOf({ ...parts, clock: host, hostname: "gateway" });
     const config = formatConfig({

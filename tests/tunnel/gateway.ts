@@ -169,6 +169,7 @@ export class Gateway {
       ...{ host, store: this.store, killSwitch, log: { warn: note } },
       tunnelNames: () => this.tunnels.all().map(({ name }) => name),
       publish: () => {},
+      publishRemoved: () => {},
       alarm,
     });
     return new Tunnels({
