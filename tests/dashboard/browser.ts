@@ -70,6 +70,7 @@ export class Tab {
 
   static async of(page: Page): Promise<Tab> {
     const tab = new Tab(page);
+    page.setDefaultTimeout(ANSWERS_WITHIN_MS);
     page.on("request", (request) => void tab.urls.push(request.url()));
     page.on("console", (message) => {
       if (["error", "warn"].includes(message.type())) tab.complaints.push(message.text());

@@ -50,12 +50,12 @@ test(
     await tab.page.waitForNetworkIdle({ idleTime: 1_000 });
     await tab.click("Add a server…");
     await tab.click("Add the server");
-    await tab.shows(".add-field:has([name=name]) .failed", "It is required.");
+    await tab.shows(".field:has([name=name]) .failed", "It is required.");
     await tab.page.type("[name=name]", "home");
     await tab.page.type("[name=endpoint]", "nonsense");
     for (const name of ["public_key", "private_key", "address"]) await tab.page.type(`[name=${name}]`, "x");
     await tab.page.keyboard.press("Enter");
-    await tab.shows(".add-field:has([name=address]) .failed", "It must be addresses in CIDR form");
+    await tab.shows(".field:has([name=address]) .failed", "It must be addresses in CIDR form");
     const focused = "document.activeElement.name";
     expect(await tab.page.evaluate(focused)).toBe("address");
     expect(await tab.barriers()).toEqual([]);

@@ -48,11 +48,11 @@ export function AddServer({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="Add a server" onClose={onClose}>
-      <form ref={form} class="add-form" noValidate onSubmit={submit}>
+      <form ref={form} class="form" noValidate onSubmit={submit}>
         {FIELDS.map(inputOf)}
         <details open={MORE_FIELDS.some(({ name }) => fault?.field === name) || undefined}>
           <summary>More settings</summary>
-          <div class="add-form">{MORE_FIELDS.map(inputOf)}</div>
+          <div class="form">{MORE_FIELDS.map(inputOf)}</div>
         </details>
         {fault === null && <Outcome of={action} />}
         <div class="dialog-buttons">
@@ -81,12 +81,13 @@ function Input({ field, value, fault, onInput, children }: InputProps) {
   const id = useId();
   const about = [fault !== null && `${id}-fault`, field.hint !== undefined && `${id}-hint`].filter(Boolean);
   return (
-    <div class="add-field">
+    <div class="field">
       <label for={id}>
         {field.label} {field.isOptional && <span class="quiet small">optional</span>}
       </label>
       <input
         id={id}
+        class="input"
         name={field.name}
         value={value}
         autocomplete="off"
