@@ -16,7 +16,8 @@ const MASKED = [
   ...["systemd-logind.service", "getty.target"],
 ];
 const KERNEL_OPTIONS = [
-  "net.ifnames=0 quiet mitigations=off",
+  // A panic ends QEMU, and so the test.
+  "net.ifnames=0 quiet mitigations=off panic=-1",
   // An emulated serial line is slow, and systemd draws on it all the time.
   "systemd.show_status=error",
   ...MASKED.map((unit) => `systemd.mask=${unit}`),

@@ -30,7 +30,8 @@ const HAS_KVM = ["/sys/module/kvm_amd", "/sys/module/kvm_intel"].some((module) =
 
 export const ARCHITECTURES: Record<Variant["arch"], Architecture> = {
   amd64: {
-    qemu: ["qemu-system-x86_64", "-cpu", "max"],
+    // With cmpxchg16b, which QEMU emulates wrongly when an interrupt comes in between, a kernel panics now and then.
+    qemu: ["qemu-system-x86_64", "-cpu", "max,cx16=off"],
     accelerators: HAS_KVM ? ["kvm", EMULATION] : [EMULATION],
     console: "ttyS0",
     kernelPackage: "linux-image-cloud-amd64",
