@@ -44,8 +44,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   tunnels: ["system/host.ts", "network", "killswitch", "servers", "tunnel"],
   checks: ["system", "network", "killswitch", "store", "tunnel", "tunnels"],
   "providers/provider.ts": ["system/host.ts"],
+  "providers/answers.ts": ["system/host.ts"],
   // Each provider's folder.
-  "providers/*": ["system/host.ts", "wireguard", "providers/provider.ts"],
+  "providers/*": ["system/host.ts", "wireguard", "providers/provider.ts", "providers/answers.ts"],
   providers: [
     "system/host.ts",
     "wireguard",

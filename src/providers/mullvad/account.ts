@@ -1,11 +1,12 @@
-import { GatewayError, messageOf } from "../../errors.ts";
+import { messageOf } from "../../errors.ts";
 import { generateKeyPair, publicKeyOf } from "../../wireguard/key.ts";
+import { outcome, unable } from "../answers.ts";
 import type { Account, AccountDeps, LoggedOut, ShownAccount } from "../provider.ts";
 import type { MullvadApi, MullvadSession } from "./api.ts";
 import { DEVICES_PAGE, isFinal } from "./refusal.ts";
 import { type MullvadRegistration, registrationFrom } from "./registration.ts";
 import { rotated, settled } from "./rotation.ts";
-import { type Outcome, shownAccount } from "./shown.ts";
+import { shownAccount } from "./shown.ts";
 
 interface Deps extends Pick<AccountDeps, "slot" | "assertUnused" | "changed"> {
   api: MullvadApi;
@@ -116,12 +117,4 @@ async function withoutDevice(session: MullvadSession, publicKey: string, error: 
 
 function remainsOf({ name }: MullvadRegistration, { message }: Error): string {
   return `the registration "${name}" is still in the account, because ${message}; remove it at ${DEVICES_PAGE}`;
-}
-
-function outcome<T>(work: Promise<T>): Promise<Outcome<T>> {
-  return work.catch((error: unknown) => (error instanceof Error ? error : new Error(messageOf(error))));
-}
-
-function unable(message: string): GatewayError {
-  return new GatewayError("unable", message);
 }

@@ -1,8 +1,8 @@
-import { type Static, type TSchema, Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { familyOf, type Prefix, parsePrefix } from "../../address.ts";
-import { type Checker, checkerOf } from "../../checker.ts";
-import { GatewayError } from "../../errors.ts";
+import { checkerOf } from "../../checker.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
+import { checkedJson, malformed } from "../answers.ts";
 
 // The provider may add fields to its answers, so there is no `additionalProperties: false` here.
 
@@ -42,9 +42,6 @@ export interface MullvadDevice {
 
 export type ListedDevice = Static<typeof Listed>;
 
-/** Hundreds of times the size of any real answer. */
-const MOST_CHARACTERS = 262_144;
-
 const token = checkerOf(Token);
 const me = checkerOf(Me);
 const device = checkerOf(DeviceAnswer);
@@ -52,21 +49,21 @@ const list = checkerOf(Type.Array(Type.Unknown()));
 const listed = checkerOf(Listed);
 
 export function tokenIn(answer: HttpsAnswer): string {
-  return checked(answer, token, "access token").access_token;
+  return checkedJson(answer, token, "access token").access_token;
 }
 
 /** Until when the account is paid for, ISO 8601. */
 export function expiryIn(answer: HttpsAnswer): string {
-  return dateIn(checked(answer, me, "account").expiry, "account");
+  return dateIn(checkedJson(answer, me, "account").expiry, "account");
 }
 
 /** Malformed entries are skipped: other devices of the account do not matter. */
 export function devicesIn(answer: HttpsAnswer): ListedDevice[] {
-  return checked(answer, list, "list of devices").filter((each) => listed.Check(each));
+  return checkedJson(answer, list, "list of devices").filter((each) => listed.Check(each));
 }
 
 export function deviceIn(answer: HttpsAnswer): MullvadDevice {
-  const { id, name, pubkey, created, ipv4_address, ipv6_address } = checked(answer, device, "device");
+  const { id, name, pubkey, created, ipv4_address, ipv6_address } = checkedJson(answer, device, "device");
   return {
     id,
     name,
@@ -74,21 +71,6 @@ export function deviceIn(answer: HttpsAnswer): MullvadDevice {
     addresses: [cidrIn(ipv4_address, 4), cidrIn(ipv6_address, 6)],
     created: dateIn(created, "device"),
   };
-}
-
-/** The parsed JSON, or undefined. */
-export function jsonIn({ body }: HttpsAnswer): unknown {
-  if (body.length > MOST_CHARACTERS) return undefined;
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
-}
-
-function checked<T extends TSchema>(answer: HttpsAnswer, schema: Checker<T>, what: string): Static<T> {
-  const value = jsonIn(answer);
-  return schema.Check(value) ? value : malformed(what);
 }
 
 function cidrIn(text: string, family: 4 | 6): Prefix {
@@ -99,8 +81,4 @@ function cidrIn(text: string, family: 4 | 6): Prefix {
 function dateIn(text: string, what: string): string {
   const time = Date.parse(text);
   return Number.isNaN(time) ? malformed(what) : new Date(time).toISOString();
-}
-
-function malformed(what: string): never {
-  throw new GatewayError("unable", `the provider's answer contains no usable ${what}; try again later`);
 }

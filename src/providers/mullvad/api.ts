@@ -1,7 +1,8 @@
 import { GatewayError } from "../../errors.ts";
 import type { HttpsAnswer, HttpsRequest, Send } from "../../system/host.ts";
+import { Refusal } from "../answers.ts";
 import { deviceIn, devicesIn, expiryIn, type ListedDevice, type MullvadDevice, tokenIn } from "./answers.ts";
-import { Refusal, refusalIn } from "./refusal.ts";
+import { refusalIn } from "./refusal.ts";
 
 /** Mullvad's interface for accounts and devices, as its own apps use it. */
 export class MullvadApi {

@@ -1,18 +1,8 @@
 import { Type } from "typebox";
 import { checkerOf } from "../../checker.ts";
-import { GatewayError } from "../../errors.ts";
+import type { GatewayError } from "../../errors.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
-import { jsonIn } from "./answers.ts";
-
-/** The provider refused; `reason` is its own code. */
-export class Refusal extends GatewayError {
-  constructor(
-    readonly reason: string,
-    message: string,
-  ) {
-    super("unable", message);
-  }
-}
+import { commonRefusalIn, jsonIn, Refusal, unable } from "../answers.ts";
 
 /** Whether the provider refused and so changed nothing. A key "in use" may be this one, sent twice. */
 export function isFinal(error: unknown): boolean {
@@ -33,9 +23,9 @@ const SENTENCES: Readonly<Record<string, string>> = {
 
 /** The error for an unsuccessful answer. */
 export function refusalIn(answer: HttpsAnswer): GatewayError {
+  const common = commonRefusalIn(answer);
+  if (common !== null) return common;
   const { status } = answer;
-  if (status === 429) return new Refusal("TOO_MANY_REQUESTS", `too many attempts; ${waitIn(answer)}`);
-  if (status >= 500) return unable(`the provider has an internal problem (HTTP ${status}); try again later`);
   const reason = reasonIn(answer);
   if (status < 400 || reason === null)
     return unable(`the provider's answer is not understood (HTTP ${status}); check --managed-api`);
@@ -52,13 +42,4 @@ function reasonIn(answer: HttpsAnswer): string | null {
   const value = jsonIn(answer);
   if (coded.Check(value)) return value.code;
   return typed.Check(value) ? value.type : null;
-}
-
-function waitIn({ headers }: HttpsAnswer): string {
-  const seconds = headers["retry-after"] ?? "";
-  return /^[1-9][0-9]{0,4}$/.test(seconds) ? `try again in ${seconds} seconds` : "try again in a few minutes";
-}
-
-function unable(message: string): GatewayError {
-  return new GatewayError("unable", message);
 }

@@ -1,8 +1,9 @@
 import { GatewayError, messageOf } from "../../errors.ts";
 import { generateKeyPair, publicKeyOf } from "../../wireguard/key.ts";
+import { Refusal } from "../answers.ts";
 import type { MullvadDevice } from "./answers.ts";
 import type { MullvadSession } from "./api.ts";
-import { isFinal, Refusal } from "./refusal.ts";
+import { isFinal } from "./refusal.ts";
 import type { MullvadRegistration } from "./registration.ts";
 import { GONE } from "./shown.ts";
 

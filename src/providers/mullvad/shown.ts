@@ -1,10 +1,8 @@
 import { publicKeyOf } from "../../wireguard/key.ts";
+import { masked, type Outcome } from "../answers.ts";
 import type { ShownAccount } from "../provider.ts";
 import type { MullvadDevice } from "./answers.ts";
 import type { MullvadRegistration } from "./registration.ts";
-
-/** An answer of the provider, or why there is none. */
-export type Outcome<T> = T | Error;
 
 /** The provider's key for the registration; null if the account no longer has it. */
 type Provided = Pick<MullvadDevice, "publicKey"> | null;
@@ -16,7 +14,7 @@ export function shownAccount(
 ): ShownAccount {
   const { number, name, privateKey, addresses, created } = registration;
   return {
-    number: `${"*".repeat(number.length - SHOWN_DIGITS)}${number.slice(-SHOWN_DIGITS)}`,
+    number: masked(number),
     device: name,
     public_key: publicKeyOf(privateKey),
     addresses,
@@ -27,9 +25,6 @@ export function shownAccount(
 }
 
 export const GONE = "the registration was removed from the account; log out, then log in again";
-
-/** Enough to tell two accounts apart, and useless to anyone else. */
-const SHOWN_DIGITS = 4;
 
 function unknown(...outcomes: Outcome<unknown>[]): string[] {
   const failed = outcomes.find((each) => each instanceof Error);

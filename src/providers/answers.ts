@@ -1,0 +1,71 @@
+import type { Static, TSchema } from "typebox";
+import type { Checker } from "../checker.ts";
+import { GatewayError, messageOf } from "../errors.ts";
+import type { HttpsAnswer } from "../system/host.ts";
+
+/** The provider refused, and so changed nothing; `reason` is its own code. */
+export class Refusal extends GatewayError {
+  constructor(
+    readonly reason: string,
+    message: string,
+  ) {
+    super("unable", message);
+  }
+}
+
+/** An answer of the provider, or why there is none. */
+export type Outcome<T> = T | Error;
+
+export function outcome<T>(work: Promise<T>): Promise<Outcome<T>> {
+  return work.catch((error: unknown) => (error instanceof Error ? error : new Error(messageOf(error))));
+}
+
+/** Hundreds of times the size of any real answer. */
+const MOST_CHARACTERS = 262_144;
+
+/** The parsed JSON, or undefined. */
+export function jsonIn({ body }: HttpsAnswer): unknown {
+  if (body.length > MOST_CHARACTERS) return undefined;
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+export function checkedJson<T extends TSchema>(
+  answer: HttpsAnswer,
+  schema: Checker<T>,
+  what: string,
+): Static<T> {
+  const value = jsonIn(answer);
+  return schema.Check(value) ? value : malformed(what);
+}
+
+export function malformed(what: string): never {
+  throw unable(`the provider's answer contains no usable ${what}; try again later`);
+}
+
+/** The error for a status that means the same at every provider, or null. */
+export function commonRefusalIn(answer: HttpsAnswer): GatewayError | null {
+  const { status } = answer;
+  if (status === 429) return new Refusal("TOO_MANY_REQUESTS", `too many attempts; ${waitIn(answer)}`);
+  if (status >= 500) return unable(`the provider has an internal problem (HTTP ${status}); try again later`);
+  return null;
+}
+
+/** All but the last four characters are masked: enough to tell two accounts apart, and useless to anyone else. */
+export function masked(account: string): string {
+  return `${"*".repeat(Math.max(0, account.length - SHOWN_CHARACTERS))}${account.slice(-SHOWN_CHARACTERS)}`;
+}
+
+const SHOWN_CHARACTERS = 4;
+
+export function unable(message: string): GatewayError {
+  return new GatewayError("unable", message);
+}
+
+function waitIn({ headers }: HttpsAnswer): string {
+  const seconds = headers["retry-after"] ?? "";
+  return /^[1-9][0-9]{0,4}$/.test(seconds) ? `try again in ${seconds} seconds` : "try again in a few minutes";
+}
