@@ -78,7 +78,8 @@ export async function graphOn(
   const updates = new Updates({ host, store, catalogue, log, onShrunk }, source);
   const takeUp = () => takeUpAccount({ settings, host, registrations, catalogue, updates });
   const inUse = () => isManagedInUse(tunnels.all(), savedState);
-  const accountsBy = (send: Send) => new Accounts({ settings, store, registrations, send, inUse, takeUp });
+  const accountsBy = (send: Send) =>
+    new Accounts({ settings, store, registrations, send, host, inUse, takeUp });
   const damages: [AlertCode, string][] = [];
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
   if (registered?.registration === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);

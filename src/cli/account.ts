@@ -19,8 +19,8 @@ export async function logIn(settings: Settings, name: string | null): Promise<Sa
   asRoot("account login");
   const provider = providerNamed(VPN_PROVIDERS, name);
   const credentials: string[] = [];
-  for (const { name, parse } of provider.credentials)
-    credentials.push(parse(await readSecret(STANDARD_INPUT, name)));
+  for (const { name, parse, isOptional } of provider.credentials)
+    credentials.push(parse(await readSecret(STANDARD_INPUT, name, isOptional)));
   const live = await askOperator(settings.stateDir, "account/login", {
     provider: provider.name,
     credentials,

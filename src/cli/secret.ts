@@ -5,14 +5,14 @@ import { GatewayError, messageOf } from "../errors.ts";
 import { STANDARD_INPUT } from "./defaults.ts";
 
 /** The first line of a file or the next line of standard input; at a terminal, an answer that is not echoed. */
-export async function readSecret(source: string, name: string): Promise<string> {
+export async function readSecret(source: string, name: string, mayBeEmpty = false): Promise<string> {
   const line =
     source !== STANDARD_INPUT
       ? firstLineOf(source, name)
       : process.stdin.isTTY
         ? askSecret(name)
         : await nextLine();
-  if (line === "") throw new GatewayError("bad_request", `${name}: is empty`);
+  if (line === "" && !mayBeEmpty) throw new GatewayError("bad_request", `${name}: is empty`);
   return line;
 }
 

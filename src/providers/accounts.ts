@@ -2,7 +2,7 @@ import { GatewayError } from "../errors.ts";
 import { Queue } from "../queue.ts";
 import type { Settings } from "../settings.ts";
 import type { Store } from "../store/store.ts";
-import type { Send } from "../system/host.ts";
+import type { Host, Send } from "../system/host.ts";
 import { apiOf } from "./addresses.ts";
 import { isGiven } from "./own-end.ts";
 import type { Account, LoggedOut, ShownAccount, VpnProvider } from "./provider.ts";
@@ -13,6 +13,7 @@ interface Deps {
   store: Pick<Store, "scrub">;
   registrations: Registrations;
   send: Send;
+  host: Pick<Host, "now">;
   /** Whether a tunnel of the managed provider is up, or will come back. */
   inUse: () => boolean;
   /** Makes managed servers use the registration in the store. */
@@ -56,7 +57,7 @@ export class Accounts {
   }
 
   private accountAt(provider: VpnProvider): Account {
-    const { settings, store, registrations, send, takeUp } = this.deps;
+    const { settings, store, registrations, send, host, takeUp } = this.deps;
     return provider.accountWith({
       api: apiOf(settings, provider),
       send,
@@ -67,6 +68,7 @@ export class Accounts {
         store.scrub();
         return takeUp();
       },
+      now: () => host.now(),
     });
   }
 

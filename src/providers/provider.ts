@@ -25,6 +25,8 @@ export interface Credential {
   readonly name: string;
   /** The secret as the provider wants it. Throws `bad_request` if the text is malformed, without repeating it. */
   parse(text: string): string;
+  /** Whether it may be left out; `parse` then gets an empty text. */
+  readonly isOptional?: true;
 }
 
 /** The part of this gateway's registration with a provider from which tunnels are configured. */
@@ -58,12 +60,14 @@ export interface AccountDeps {
   assertUnused(): void;
   /** Must be called once the slot has changed for good: managed servers then use what it holds. */
   changed(): Promise<void>;
+  /** Milliseconds since 1970. */
+  now(): number;
 }
 
 /** Stores the text of a provider's registration, secrets included. */
 export interface RegistrationSlot {
   read(): string | null;
-  /** Throws if a registration with any provider is already stored, unless that is damaged. */
+  /** Throws if a registration is already stored, unless that is damaged. */
   saveFirst(text: string): void;
   save(text: string): void;
   forget(): void;

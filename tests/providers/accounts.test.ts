@@ -53,7 +53,7 @@ class Scene {
     this.updates = new Updates({ host, store, catalogue, log, onShrunk: () => {} }, settings.managedList);
     const takeUp = () => takeUpAccount({ settings, host, registrations, catalogue, updates: this.updates });
     const send = (request: HttpsRequest) => this.send(request);
-    this.accounts = new Accounts({ settings, store, registrations, send, inUse: () => false, takeUp });
+    this.accounts = new Accounts({ settings, store, registrations, send, host, inUse: () => false, takeUp });
   }
 
   names(): string[] {
@@ -168,7 +168,7 @@ describe("a second provider needs a folder and a line in the list, and nothing e
   test("an unknown provider is refused with the known names, and is not repeated", () =>
     scene(async ({ accounts }) => {
       await expect(accounts.logIn(NUMBER, [])).rejects.toThrow(
-        "provider: unknown name; known providers: mullvad (Mullvad), second (Second VPN)",
+        "provider: unknown name; known providers: mullvad (Mullvad), ivpn (IVPN), second (Second VPN)",
       );
     }));
 });

@@ -1,6 +1,7 @@
 import { GatewayError } from "../../errors.ts";
 import type { Adapter, Reading } from "./entry.ts";
 import { readGluetun, readGluetunContents, readGluetunProvider } from "./gluetun.ts";
+import { readIvpn } from "./ivpn.ts";
 import { readMullvad } from "./mullvad.ts";
 import { readMullvadApp } from "./mullvad-app.ts";
 import { readOwn } from "./own.ts";
@@ -14,6 +15,7 @@ export interface List extends Reading {
 const FORMATS: readonly (readonly [format: string, adapter: Adapter])[] = [
   ["Mullvad's flat list", readMullvad],
   ["Mullvad's app list", readMullvadApp],
+  ["IVPN's list", readIvpn],
   ["a gluetun file of one provider", readGluetunProvider],
   ["Portcullis's own list", readOwn],
   ["gluetun's servers.json", readGluetun],

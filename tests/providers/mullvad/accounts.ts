@@ -15,7 +15,15 @@ export function mullvadAccount(store: Store, send: Send, surroundings: Surroundi
   const settings = settingsFrom({ managedApi: BASE });
   const { inUse = () => false, takeUp = async () => {} } = surroundings;
   const registrations = new Registrations(store);
-  const accounts = new Accounts({ settings, store, registrations, send, inUse, takeUp });
+  const accounts = new Accounts({
+    settings,
+    store,
+    registrations,
+    send,
+    host: { now: Date.now },
+    inUse,
+    takeUp,
+  });
   return {
     logIn: (number: string) => accounts.logIn("mullvad", [number]),
     show: () => accounts.show(),

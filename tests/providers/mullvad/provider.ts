@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError } from "../../../src/errors.ts";
-import type { HttpsAnswer, HttpsRequest, Send } from "../../../src/system/host.ts";
+import type { HttpsAnswer, HttpsRequest } from "../../../src/system/host.ts";
+import { FakeSite, json } from "../site.ts";
 
 export const NUMBER = "1234567890123456";
 export const BASE = "https://provider.test";
@@ -16,47 +16,12 @@ export interface FakeDevice {
   ipv6_address: string;
 }
 
-/** What happens to the next request with a method and a path that ends so. */
-interface Mishap {
-  on: string;
-  /** Replaces the provider's answer; null is no answer. */
-  answer: HttpsAnswer | null;
-  /** The provider carries out the request, but its answer is lost. */
-  done: boolean;
-}
-
 /** A provider in memory that speaks Mullvad's documented interface. */
-export class FakeProvider {
+export class FakeProvider extends FakeSite {
   readonly devices = new Map<string, FakeDevice>();
-  /** The method and path of every request. */
-  readonly asked: string[] = [];
   maxDevices = 5;
   number = NUMBER;
   readonly token = `mva_${randomUUID()}`;
-  private readonly mishaps: Mishap[] = [];
-
-  readonly send: Send = async (request) => {
-    const { pathname } = new URL(request.url);
-    const line = `${request.method} ${pathname}`;
-    this.asked.push(line);
-    const at = this.mishaps.findIndex(({ on }) => matches(line, on));
-    const [mishap] = at < 0 ? [] : this.mishaps.splice(at, 1);
-    if (mishap === undefined || mishap.done) {
-      const answer = this.answer(request);
-      if (mishap === undefined) return answer;
-    }
-    if (mishap.answer !== null) return mishap.answer;
-    throw new GatewayError("unable", "provider.test cannot be asked: the connection was closed");
-  };
-
-  /** `on` is a method and the end of a path: `POST /devices`. */
-  mishap(on: string, answer: Partial<HttpsAnswer> | null, done = false): void {
-    this.mishaps.push({
-      on,
-      done,
-      answer: answer === null ? null : { status: 200, headers: {}, body: "", ...answer },
-    });
-  }
 
   refuse(on: string, status: number, code: string, headers: Record<string, string> = {}): void {
     this.mishap(on, { status, headers, body: JSON.stringify({ code, detail: `account ${this.number}` }) });
@@ -126,15 +91,6 @@ export class FakeProvider {
   private knows(pubkey: string): boolean {
     return [...this.devices.values()].some((device) => device.pubkey === pubkey);
   }
-}
-
-function matches(line: string, on: string): boolean {
-  const [method = "", path = ""] = on.split(" ");
-  return line.startsWith(`${method} `) && line.endsWith(path);
-}
-
-function json(status: number, value: unknown): HttpsAnswer {
-  return { status, headers: { "content-type": "application/json" }, body: JSON.stringify(value) };
 }
 
 function refusal(status: number, code: string): HttpsAnswer {

@@ -1,0 +1,82 @@
+import { type Static, Type } from "typebox";
+import { type Address, isIpv4, isPrivate, mustParseAddress } from "../../address.ts";
+import { checkerOf } from "../../checker.ts";
+import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
+
+// IVPN's desktop app defines these shapes (daemon/api/types/servers.go).
+
+const list = checkerOf(
+  Type.Object({
+    wireguard: Type.Array(Type.Unknown()),
+    openvpn: Type.Unknown(),
+    config: Type.Object({ ports: Type.Optional(Type.Unknown()) }),
+  }),
+);
+
+const place = checkerOf(
+  Type.Object({ country: Type.String(), city: Type.String(), hosts: Type.Array(Type.Unknown()) }),
+);
+
+const Host = Type.Object({
+  hostname: Type.String(),
+  host: Type.String(),
+  public_key: Type.String(),
+  /** The server's own address in the tunnel, where its resolver listens: `172.16.0.1/12`. */
+  local_ip: Type.Optional(Type.String()),
+});
+const host = checkerOf(Host);
+
+const ports = checkerOf(Type.Object({ wireguard: Type.Array(Type.Unknown()) }));
+const udpPort = checkerOf(
+  Type.Object({
+    type: Type.String({ pattern: "^[Uu][Dd][Pp]$" }),
+    port: Type.Integer({ minimum: 1, maximum: 65535 }),
+  }),
+);
+
+/** The app's default; every server listens on all ports of the list. */
+const PREFERRED_PORT = 2049;
+/** The resolver in IVPN's WireGuard files. */
+const RESOLVER = mustParseAddress("172.16.0.1");
+
+interface Entry {
+  country: string;
+  city: string;
+  host: unknown;
+}
+
+/** IVPN's list: api.ivpn.net/v5/servers.json. */
+export function readIvpn(document: unknown): Reading | null {
+  if (!list.Check(document)) return null;
+  const port = portIn(document.config.ports);
+  const entries = document.wireguard.flatMap((each): (Entry | null)[] =>
+    place.Check(each) ? each.hosts.map((one) => ({ ...each, host: one })) : [null],
+  );
+  const reading = readingOf(entries, (entry) => outcomeOf(entry, port));
+  return { ...reading, resolver: resolverIn(entries) };
+}
+
+function outcomeOf(entry: Entry | null, port: number): Outcome {
+  if (entry === null || !host.Check(entry.host)) return "malformed";
+  const { hostname, host: ipv4, public_key } = entry.host;
+  const { country, city } = entry;
+  return checked({ name: hostname, label: "IVPN", country, city, ipv4, port, publicKey: public_key });
+}
+
+function portIn(value: unknown): number {
+  const all = ports.Check(value) ? value.wireguard.filter((each) => udpPort.Check(each)) : [];
+  const preferred = all.some(({ port }) => port === PREFERRED_PORT);
+  return preferred ? PREFERRED_PORT : (all[0]?.port ?? PREFERRED_PORT);
+}
+
+/** The one that all servers have in common. */
+function resolverIn(entries: readonly (Entry | null)[]): Address {
+  const all = entries.flatMap((entry) => (host.Check(entry?.host) ? [resolverOf(entry.host)] : []));
+  const [first = null] = all;
+  return first !== null && all.every((each) => each === first) ? first : RESOLVER;
+}
+
+function resolverOf({ local_ip = "" }: Static<typeof Host>): Address | null {
+  const address = local_ip.replace(/\/.*$/, "");
+  return isIpv4(address) && isPrivate(address) ? address : null;
+}

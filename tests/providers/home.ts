@@ -1,0 +1,67 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Accounts } from "../../src/providers/accounts.ts";
+import type { VpnProvider } from "../../src/providers/provider.ts";
+import { Registrations } from "../../src/providers/registrations.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { Store } from "../../src/store/store.ts";
+import type { Send } from "../../src/system/host.ts";
+
+const START = Date.UTC(2026, 0, 2);
+
+/** A gateway with a store of its own, and the account of one provider. */
+export class Home {
+  readonly directory = mkdtempSync(join(tmpdir(), "portcullis-account-"));
+  readonly store = Store.open(this.directory, START);
+  readonly registrations: Registrations;
+  readonly accounts: Accounts;
+  inUse = false;
+  /** How often managed servers were told to use the registration in the store. */
+  changes = 0;
+  now = START;
+
+  constructor(
+    readonly provider: VpnProvider,
+    send: Send,
+  ) {
+    this.registrations = new Registrations(this.store);
+    this.accounts = new Accounts({
+      settings: settingsFrom({}),
+      store: this.store,
+      registrations: this.registrations,
+      send,
+      host: { now: () => this.now },
+      inUse: () => this.inUse,
+      takeUp: async () => void this.changes++,
+    });
+  }
+
+  logIn(...credentials: string[]) {
+    return this.accounts.logIn(this.provider.name, credentials);
+  }
+
+  /** The stored text; null without one. */
+  get stored(): string | null {
+    return this.store.read(this.provider.setting);
+  }
+
+  /** Everything that is on the disk. */
+  get files(): string {
+    const names = readdirSync(this.directory);
+    return names.map((name) => readFileSync(join(this.directory, name), "latin1")).join("");
+  }
+
+  end(): void {
+    this.store.close();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** The message of the error that the work ends with; null if it succeeds. */
+export function failure(work: Promise<unknown>): Promise<string | null> {
+  return work.then(
+    () => null,
+    (error: Error) => error.message,
+  );
+}
