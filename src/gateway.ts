@@ -9,6 +9,7 @@ import { reportTraffic } from "./http/traffic.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Log } from "./log.ts";
 import { ownNetworkIn } from "./network/own.ts";
+import type { Accounts } from "./providers/accounts.ts";
 import type { Catalogue } from "./servers/catalogue.ts";
 import type { Favourites } from "./servers/favourites.ts";
 import { type CustomServer, type ImportedConfig, PROVIDERS, type Provider } from "./servers/schema.ts";
@@ -28,6 +29,7 @@ interface Deps {
   catalogue: Catalogue;
   favourites: Favourites;
   devices: Devices;
+  accounts: Pick<Accounts, "managed" | "choose">;
   savedState: SavedState;
   clock: Pick<Host, "now" | "monotonic" | "sleep">;
   events: EventBus;
@@ -46,6 +48,7 @@ export function gatewayOf(deps: Deps): Gateway {
     hostname,
     tunnels,
     devices,
+    accounts,
     savedState,
     clock,
     events,
@@ -114,6 +117,8 @@ export function gatewayOf(deps: Deps): Gateway {
       catalogue.use(provider);
       publish(async () => ({ type: "status_change", payload: await status() }));
     },
+    managed: () => accounts.managed(),
+    chooseManaged: (name) => accounts.choose(name),
     servers: () => catalogue.tree(),
     connect: (name) => reach(tunnels.main, name),
     disconnect: async () => {

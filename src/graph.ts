@@ -3,7 +3,7 @@ import { Checkup } from "./checks/checkup.ts";
 import { type Ground, groundOn } from "./ground.ts";
 import { journalOf } from "./journal/tunnel-states.ts";
 import { Accounts } from "./providers/accounts.ts";
-import { listSourceOf } from "./providers/addresses.ts";
+import { listSourceOf } from "./providers/given.ts";
 import { isManagedInUse } from "./providers/in-use.ts";
 import { ownEndOf } from "./providers/own-end.ts";
 import { Registrations } from "./providers/registrations.ts";
@@ -30,7 +30,9 @@ export interface Graph extends Ground, Pick<Tunnels, "httpsClient"> {
   favourites: Favourites;
   updates: Updates;
   host: Host;
-  /** The operator's account at a provider, which is contacted through `send`. */
+  /** The operator's accounts at providers. */
+  accounts: Accounts;
+  /** The same, with providers contacted through `send`. */
   accountsBy: (send: Send) => Accounts;
   /** Makes managed servers use the account in the store. */
   takeUpAccount: () => Promise<void>;
@@ -51,10 +53,10 @@ export async function graphOn(
   ground = groundOn(host, settings),
 ): Promise<Graph> {
   const { log, store, events, savedState } = ground;
-  const registrations = new Registrations(store);
-  const registered = registrations.current();
-  const source = listSourceOf(settings, registered?.provider);
-  const managed = new ManagedList(await ownEndOf(host, settings, registered));
+  const registrations = new Registrations(store, settings);
+  const current = registrations.current();
+  const source = listSourceOf(settings, current.provider);
+  const managed = new ManagedList(await ownEndOf(host, settings, current));
   await managed.load(host, source, store);
   const catalogue = new Catalogue(store, managed);
   const favourites = new Favourites(store, catalogue, (count) =>
@@ -82,7 +84,7 @@ export async function graphOn(
     new Accounts({ settings, store, registrations, send, host, inUse, takeUp });
   const damages: [AlertCode, string][] = [];
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
-  if (registered?.registration === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);
+  if (registrations.shown()?.registration === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);
   return {
     ...ground,
     tunnels,
@@ -93,6 +95,7 @@ export async function graphOn(
     favourites,
     updates,
     host,
+    accounts: accountsBy(tunnels.httpsClient.send),
     accountsBy,
     takeUpAccount: takeUp,
     checkup: new Checkup({ ...ground, host, settings, tunnels }),

@@ -93,9 +93,8 @@ async function reportList(
 }
 
 function answersOf(graph: Graph): OperatorAnswers {
-  const { controller, devices, updates, httpsClient } = graph;
+  const { controller, devices, updates, httpsClient, accounts: account } = graph;
   const backup = liveBackup(graph);
-  const account = graph.accountsBy(httpsClient.send);
   const turn = async (wanted: boolean) => {
     await controller.setKillSwitch(wanted);
     return null;
@@ -112,10 +111,10 @@ function answersOf(graph: Graph): OperatorAnswers {
     "restore/changes": (contents) => backup.changes(contents),
     restore: ({ contents, may }) => backup.restore(contents, may),
     "servers/update": (options) => updates.update(httpsClient.send, options),
-    account: () => account.show(),
+    account: ({ provider }) => account.show(provider),
     "account/login": ({ provider, credentials }) => account.logIn(provider, credentials),
-    "account/logout": ({ forget }) => account.logOut(forget),
-    "account/rotate-key": () => account.rotateKey(),
+    "account/logout": ({ provider, forget }) => account.logOut(provider, forget),
+    "account/rotate-key": ({ provider }) => account.rotateKey(provider),
   };
 }
 

@@ -171,6 +171,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "tunnels",
     "devices",
     "journal",
+    "providers/accounts.ts",
     "checks",
     "http/gateway.ts",
     "http/event.ts",

@@ -9,7 +9,7 @@ import { MOST_TUNNELS } from "../network/slot.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import { nextTurn } from "../queue.ts";
 import { areFavourites } from "../servers/favourites.ts";
-import { Provider, type Server } from "../servers/schema.ts";
+import { Managed, Provider, type Server } from "../servers/schema.ts";
 import { type Store, StoredDevice, StoredServer } from "../store/store.ts";
 import { isTunnelName } from "../tunnel/name.ts";
 import { Connection, connectionIn, savedTunnelsIn } from "../tunnel/saved-state.ts";
@@ -43,6 +43,7 @@ const contentsSchema = checkerOf(StoredContents);
 /** The settings of a backup and their checks; each has a default, so it may be missing. */
 const SETTINGS: Record<string, (value: string) => boolean> = {
   provider: (value) => Value.Check(Provider, value),
+  managed: (value) => Value.Check(Managed, value),
   killswitch: (value) => value === "on" || value === "off",
   default_exit: (value) => parseDefaultExit(value) !== null,
   direct: (value) => value === "on",

@@ -1,6 +1,7 @@
 import { GatewayError } from "../errors.ts";
 import { MAIN_SLOT, MOST_TUNNELS } from "../network/slot.ts";
-import { ACCOUNT_SETTINGS, Registrations } from "../providers/registrations.ts";
+import { VPN_PROVIDERS } from "../providers/list.ts";
+import { ACCOUNT_SETTINGS } from "../providers/registrations.ts";
 import { unitedFavourites } from "../servers/favourites.ts";
 import { MOST_SERVERS, MOST_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
@@ -41,7 +42,7 @@ export function restoreInto(
     ...taken.map(titleOf),
     ...tunnelsTaken(store, contents),
     ...devicesTaken(store, devices),
-    ...accountTaken(store, contents),
+    ...accountsTaken(store, contents),
   ];
   if (!replace) refuseTaken(changed);
   if (!direct) refuseDirect(store, contents.settings, devices);
@@ -59,8 +60,6 @@ export function restoreInto(
     // Settings that the backup leaves out had their defaults. Only an account stays: a provider knows it.
     for (const name of SETTING_NAMES) if (isKnownTo(contents, name)) store.forget(name);
     for (const device of devices) store.saveDevice(device);
-    // There is one account at a time, at whichever provider.
-    if (holdsAccount(contents)) for (const name of ACCOUNT_SETTINGS) store.forget(name);
     for (const [key, value] of Object.entries(settings)) store.write(key, value);
     for (const [name, tunnel] of tunnels) store.write(tunnelKey(name), JSON.stringify(tunnel));
   });
@@ -98,12 +97,14 @@ export function holdsAccount({ settings }: Pick<Contents, "settings">): boolean 
 }
 
 /** Another registration, or another key of the same one, must not be lost without permission. */
-function accountTaken(store: Store, contents: Contents): string[] {
-  const { provider, registration = "damaged" } = new Registrations(store).current() ?? {};
-  if (provider === undefined || registration === "damaged" || !holdsAccount(contents)) return [];
-  const [here, there] = [store.read(provider.setting), contents.settings[provider.setting]];
-  if (Bun.deepEquals(JSON.parse(here ?? "null"), JSON.parse(there ?? "null"))) return [];
-  return [`the account's registration ${JSON.stringify(registration.name)}`];
+function accountsTaken(store: Store, contents: Contents): string[] {
+  return VPN_PROVIDERS.flatMap(({ setting, registrationIn }) => {
+    const [here, there] = [store.read(setting), contents.settings[setting]];
+    const registration = registrationIn(here ?? "");
+    if (here === null || registration === null || there === undefined) return [];
+    const isSame = Bun.deepEquals(JSON.parse(here), JSON.parse(there));
+    return isSame ? [] : [`the account's registration ${JSON.stringify(registration.name)}`];
+  });
 }
 
 /** Tunnels of the same name that lead elsewhere. */

@@ -30,23 +30,23 @@ export async function logIn(settings: Settings, name: string | null): Promise<Sa
   return saidOf(account, "Logged in. You can now connect to the managed provider's servers.");
 }
 
-export async function showAccount(settings: Settings): Promise<Said> {
+export async function showAccount(settings: Settings, provider: string | null): Promise<Said> {
   asRoot("account show");
-  const live = await askOperator(settings.stateDir, "account", null);
-  return saidOf(live?.answer ?? (await offline(settings, (accounts) => accounts.show())));
+  const live = await askOperator(settings.stateDir, "account", { provider });
+  return saidOf(live?.answer ?? (await offline(settings, (accounts) => accounts.show(provider))));
 }
 
-export async function logOut(settings: Settings, forget: boolean): Promise<Said> {
+export async function logOut(settings: Settings, provider: string | null, forget: boolean): Promise<Said> {
   asRoot("account logout");
-  const live = await askOperator(settings.stateDir, "account/logout", { forget });
-  const out = live?.answer ?? (await offline(settings, (accounts) => accounts.logOut(forget)));
+  const live = await askOperator(settings.stateDir, "account/logout", { provider, forget });
+  const out = live?.answer ?? (await offline(settings, (accounts) => accounts.logOut(provider, forget)));
   return { json: { success: true, ...out }, text: farewell(out) };
 }
 
-export async function rotateKey(settings: Settings): Promise<Said> {
+export async function rotateKey(settings: Settings, provider: string | null): Promise<Said> {
   asRoot("account rotate-key");
-  const live = await askOperator(settings.stateDir, "account/rotate-key", null);
-  const account = live?.answer ?? (await offline(settings, (accounts) => accounts.rotateKey()));
+  const live = await askOperator(settings.stateDir, "account/rotate-key", { provider });
+  const account = live?.answer ?? (await offline(settings, (accounts) => accounts.rotateKey(provider)));
   return saidOf(account, "The registration has a new key.");
 }
 

@@ -1,5 +1,13 @@
 import { Argument, type Command, Option } from "commander";
-import { PROVIDERS, type Provider, STORED, type Stored } from "../servers/schema.ts";
+import {
+  MANAGED,
+  type Managed,
+  OWN_LIST,
+  PROVIDERS,
+  type Provider,
+  STORED,
+  type Stored,
+} from "../servers/schema.ts";
 import { FLAGS, type Settings } from "../settings.ts";
 import { asking, command, host, type Said, say } from "./asking.ts";
 import type { ExportFlags, RestoreFlags } from "./backup.ts";
@@ -82,24 +90,45 @@ export function addAccountCommands(program: Command): void {
     "login",
     "register this gateway with your account; asks for the credentials",
   );
-  operatorCommand(
+  accountCommand(
     login.argument("[provider]", "the provider's name; an unknown one lists those that are known"),
-    async (settings) => (await loadAccount()).logIn(settings, login.args[0] ?? null),
+    "mullvad",
+    async (settings, provider) => (await loadAccount()).logIn(settings, login.args[0] ?? provider),
   );
-  operatorCommand(
+  accountCommand(
     command(account, "show", "show the registration, and until when the account is paid"),
-    async (settings) => (await loadAccount()).showAccount(settings),
+    CURRENT,
+    async (settings, provider) => (await loadAccount()).showAccount(settings, provider),
   );
-  operatorCommand<{ forget?: true }>(
+  accountCommand<{ forget?: true }>(
     command(
       account,
       "logout",
       "remove this gateway from the account, and the account from this gateway",
     ).option("--forget", "remove the account here even if the provider does not answer"),
-    async (settings, { forget }) => (await loadAccount()).logOut(settings, forget === true),
+    CURRENT,
+    async (settings, provider, { forget }) =>
+      (await loadAccount()).logOut(settings, provider, forget === true),
   );
-  operatorCommand(command(account, "rotate-key", "replace this gateway's key"), async (settings) =>
-    (await loadAccount()).rotateKey(settings),
+  accountCommand(
+    command(account, "rotate-key", "replace this gateway's key"),
+    CURRENT,
+    async (settings, provider) => (await loadAccount()).rotateKey(settings, provider),
+  );
+}
+
+const CURRENT = "the current one";
+
+/** With the provider's name, or null for `otherwise`. */
+function accountCommand<Options extends object = object>(
+  on: Command,
+  otherwise: string,
+  work: (settings: Settings, provider: string | null, options: Options) => Promise<Said>,
+): void {
+  const option = new Option("--provider <provider>", `the account's provider (default: ${otherwise})`);
+  operatorCommand<Options & { provider?: string }>(
+    on.addOption(option.choices(MANAGED.filter((name) => name !== OWN_LIST))),
+    (settings, options) => work(settings, options.provider ?? null, options),
   );
 }
 
@@ -212,11 +241,16 @@ function addTunnelCommands(program: Command): void {
   asking(command(program, "providers", "list the providers; a star marks the current one"), async (api) =>
     (await loadTunnel()).listProviders(api),
   );
-  asking(
-    command(program, "use", "make a provider the current one; a live tunnel stays as it is").addArgument(
-      new Argument("<provider>").choices(PROVIDERS),
-    ),
-    async (api, [provider = ""]) => (await loadTunnel()).useProvider(api, provider),
+  asking<{ managed?: Managed }>(
+    command(program, "use", "make a provider the current one; a live tunnel stays as it is")
+      .addArgument(new Argument("<provider>").choices(PROVIDERS))
+      .addOption(
+        new Option(
+          "--managed <name>",
+          "whose servers managed has: a company's, or those of your own list",
+        ).choices(MANAGED),
+      ),
+    async (api, [provider = ""], { managed }) => (await loadTunnel()).useProvider(api, provider, managed),
   );
 }
 

@@ -1,5 +1,7 @@
+import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
 import { Disconnected, KeyPair, Providers, Switched } from "../http/schema.ts";
+import type { Managed } from "../servers/schema.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
 import { placed, readStatus } from "./status.ts";
@@ -27,9 +29,17 @@ export async function listProviders(api: Api): Promise<Said> {
   return { json, text: json.providers.map((provider) => `${lineOf(provider)}\n`).join("") };
 }
 
-export async function useProvider(api: Api, provider: string): Promise<Said> {
+export async function useProvider(api: Api, provider: string, managed?: Managed): Promise<Said> {
+  if (managed !== undefined) await useManaged(api, provider, managed);
   const json = await api.post(`/api/provider/${encodeURIComponent(provider)}`, Switched);
-  return { json, text: `The current provider is ${json.provider}.\n` };
+  const whose = managed === undefined ? "" : ` (${managed})`;
+  return { json, text: `The current provider is ${json.provider}${whose}.\n` };
+}
+
+async function useManaged(api: Api, provider: string, name: Managed): Promise<void> {
+  if (provider !== "managed")
+    throw new GatewayError("bad_request", "--managed: is only for: portcullis use managed");
+  await api.put("/api/managed", Success, { name });
 }
 
 export async function makeKeyPair(api: Api): Promise<Said> {

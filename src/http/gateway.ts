@@ -5,6 +5,7 @@ import type {
   CustomServer,
   FavouriteList,
   ImportedConfig,
+  Managed,
   Provider,
   ServerTree,
   Stored,
@@ -12,7 +13,7 @@ import type {
 import type { Histogram } from "../tunnel/histogram.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
 import type { GatewayEvent } from "./event.ts";
-import type { KillSwitchLayers, Network, RoundTripList, ServerCounts } from "./schema.ts";
+import type { KillSwitchLayers, ManagedChoices, Network, RoundTripList, ServerCounts } from "./schema.ts";
 import type { TrafficUpdate } from "./traffic.ts";
 
 /** What the HTTP interface needs of the gateway. Its methods refuse by throwing a `GatewayError`. */
@@ -21,6 +22,9 @@ export interface Gateway {
   providers(): { providers: Provider[]; current: Provider };
   serverCounts(): ServerCounts;
   use(provider: Provider): void | Promise<void>;
+  /** Whose servers `managed` has. */
+  managed(): ManagedChoices;
+  chooseManaged(name: Managed): Promise<void>;
   /** The same object until something in it changes, so that the answer is encoded only once. */
   servers(): { servers: ServerTree; provider: Provider };
   /** Resolves after the handshake with the named server of the current provider, or with the nearest server of a place. */

@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
 import { Type } from "typebox";
 import { Provider } from "../servers/schema.ts";
-import { answers } from "./answers.ts";
-import { unusedBody } from "./body.ts";
+import { answers, Success } from "./answers.ts";
+import { jsonBody, unusedBody } from "./body.ts";
 import type { Gateway } from "./gateway.ts";
-import { Providers, Switched } from "./schema.ts";
+import { ManagedChoice, ManagedChoices, Providers, Switched } from "./schema.ts";
 import { standardSchema } from "./standard-schema.ts";
 
 const ProviderPath = standardSchema(
@@ -29,6 +29,23 @@ export function providerRoutes(gateway: Gateway) {
         params: ProviderPath,
         response: answers(Switched, "the provider is now the current one; a live tunnel is not changed"),
         detail: { summary: "Switch the current provider", tags: ["Servers"] },
+      },
+    )
+    .get("/api/managed", () => gateway.managed(), {
+      response: answers(ManagedChoices, "what the provider managed can be, and what it is"),
+      detail: { summary: "List whose servers managed can have", tags: ["Servers"] },
+    })
+    .put(
+      "/api/managed",
+      async ({ body: { name } }) => {
+        await gateway.chooseManaged(name);
+        return { success: true as const };
+      },
+      {
+        parse: jsonBody,
+        body: standardSchema({ ...ManagedChoice, examples: [{ name: "mullvad" }] }),
+        response: answers(Success, "the servers of managed are now those; no managed tunnel may be up"),
+        detail: { summary: "Choose whose servers managed has", tags: ["Servers"] },
       },
     );
 }

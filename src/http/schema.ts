@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { Provider, ServerTree } from "../servers/schema.ts";
+import { Managed, Provider, ServerTree } from "../servers/schema.ts";
 import { TunnelRow } from "../tunnel/schema.ts";
 import { standardSchema } from "./standard-schema.ts";
 
@@ -8,6 +8,28 @@ export const Providers = Type.Object(
   { providers: Type.Array(Provider), current: Provider },
   { additionalProperties: false },
 );
+
+/** GET /api/managed. */
+export const ManagedChoices = Type.Object(
+  {
+    current: Managed,
+    choices: Type.Array(
+      Type.Object(
+        {
+          name: Managed,
+          label: Type.String(),
+          account: Type.Boolean({ description: "whether the gateway has an account there" }),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type ManagedChoices = Static<typeof ManagedChoices>;
+
+/** PUT /api/managed. */
+export const ManagedChoice = Type.Object({ name: Managed }, { additionalProperties: false });
 
 /** GET /api/servers/counts. */
 export const ServerCounts = Type.Object(

@@ -14,6 +14,8 @@ export function singleFlight(gateway: Gateway): Gateway {
     health: shared(() => gateway.health()),
     checks: () => gateway.checks(),
     use: (provider) => write(() => gateway.use(provider)),
+    managed: () => gateway.managed(),
+    chooseManaged: (name) => gateway.chooseManaged(name),
     addCustom: (server) => write(() => gateway.addCustom(server)),
     remove: (provider, name) => write(() => gateway.remove(provider, name)),
     importConfig: (config) => write(() => gateway.importConfig(config)),

@@ -32,11 +32,12 @@ export type OperatorRequests = {
   "restore/changes": [unknown, Changes];
   restore: [{ contents: unknown; may: Permissions }, Restored];
   "servers/update": [{ force: boolean }, Updated];
-  account: [null, ShownAccount];
-  /** The provider's name, or null for the first of the list; and its credentials as typed. */
+  /** Each with a provider's name, or null for the current one. */
+  account: [{ provider: string | null }, ShownAccount];
+  /** The credentials as typed. */
   "account/login": [{ provider: string | null; credentials: readonly string[] }, ShownAccount];
-  "account/logout": [{ forget: boolean }, LoggedOut];
-  "account/rotate-key": [null, ShownAccount];
+  "account/logout": [{ provider: string | null; forget: boolean }, LoggedOut];
+  "account/rotate-key": [{ provider: string | null }, ShownAccount];
 };
 
 export type OperatorAnswers = Answers<OperatorRequests>;

@@ -1,12 +1,12 @@
 import { GatewayError } from "../errors.ts";
 import { Queue } from "../queue.ts";
+import type { Managed } from "../servers/schema.ts";
 import type { Settings } from "../settings.ts";
 import type { Store } from "../store/store.ts";
 import type { Host, Send } from "../system/host.ts";
-import { apiOf } from "./addresses.ts";
-import { isGiven } from "./own-end.ts";
+import { apiOf, isGiven } from "./given.ts";
 import type { Account, LoggedOut, ShownAccount, VpnProvider } from "./provider.ts";
-import type { Registrations } from "./registrations.ts";
+import { nameOf, type Registrations } from "./registrations.ts";
 
 interface Deps {
   settings: Settings;
@@ -20,49 +20,105 @@ interface Deps {
   takeUp: () => Promise<void>;
 }
 
-/** The operator's account, at whichever provider. */
+/** What the provider `managed` can be, and what it is. */
+interface ManagedChoices {
+  current: Managed;
+  /** Each with whether there is an account. */
+  choices: { name: Managed; label: string; account: boolean }[];
+}
+
+/** The operator's accounts, at most one at each provider. */
 export class Accounts {
   /** One thing at a time: each reads the store, asks the provider and writes the store. */
   private readonly queue = new Queue();
+  private readonly accounts = new Map<VpnProvider, Account>();
 
   constructor(private readonly deps: Deps) {}
 
-  /** `provider` is a name; null is the first of the list. */
-  logIn(provider: string | null, credentials: readonly string[]): Promise<ShownAccount> {
+  /** `name` is a provider's; null is the first of the list. Its servers become the managed ones. */
+  logIn(name: string | null, credentials: readonly string[]): Promise<ShownAccount> {
     return this.queue.add(async () => {
       const { registrations } = this.deps;
-      const chosen = providerNamed(registrations.providers, provider);
-      const parsed = chosen.credentials.map(({ parse }, index) => parse(credentials[index] ?? ""));
-      registrations.assertNone();
-      return this.noticed(await this.accountAt(chosen).logIn(parsed));
+      const provider = providerNamed(registrations.providers, name);
+      const parsed = provider.credentials.map(({ parse }, index) => parse(credentials[index] ?? ""));
+      registrations.assertNone(provider);
+      // With a second account, its place in the list must not decide.
+      const current = registrations.current();
+      if (current.provider !== null && current.registration !== null)
+        registrations.choose(nameOf(current.provider));
+      const account = await this.accountAt(provider).logIn(parsed);
+      if (!this.isCurrent(provider) && current.provider !== null && !this.deps.inUse())
+        await this.use(nameOf(provider));
+      return this.noticed(provider, account);
     });
   }
 
-  show(): Promise<ShownAccount> {
-    return this.queue.add(async () => this.noticed(await this.account().show()));
+  /** A provider's name, or null for the current one, or else for the first that has an account here. */
+  show(name: string | null): Promise<ShownAccount> {
+    return this.with(name, async (account, provider) => this.noticed(provider, await account.show()));
   }
 
-  rotateKey(): Promise<ShownAccount> {
-    return this.queue.add(async () => this.noticed(await this.account().rotateKey()));
+  rotateKey(name: string | null): Promise<ShownAccount> {
+    return this.with(name, async (account, provider) => this.noticed(provider, await account.rotateKey()));
   }
 
-  logOut(forget: boolean): Promise<LoggedOut> {
-    return this.queue.add(() => this.account().logOut(forget));
+  logOut(name: string | null, forget: boolean): Promise<LoggedOut> {
+    return this.with(name, (account) => account.logOut(forget));
   }
 
-  private account(): Account {
-    const registered = this.deps.registrations.current();
-    if (registered !== null) return this.accountAt(registered.provider);
-    throw new GatewayError("not_found", "there is no account here; log in with: portcullis account login");
+  managed(): ManagedChoices {
+    const { registrations, settings } = this.deps;
+    const choices = registrations.providers.map((provider) => {
+      const registration = registrations.of(provider);
+      return {
+        name: nameOf(provider),
+        label: provider.label,
+        account: registration !== null && registration !== "damaged",
+      };
+    });
+    const list = { name: nameOf(null), label: "a list of your own", account: isGiven(settings) };
+    return { current: nameOf(registrations.current().provider), choices: [...choices, list] };
+  }
+
+  /** Makes the servers of a provider, or of the operator's own list, the managed ones. */
+  choose(name: Managed): Promise<void> {
+    return this.queue.add(async () => {
+      if (name === nameOf(this.deps.registrations.current().provider)) return;
+      if (this.deps.inUse())
+        throw new GatewayError("bad_request", "name: a tunnel uses a server of managed; disconnect first");
+      await this.use(name);
+    });
+  }
+
+  private async use(name: Managed): Promise<void> {
+    this.deps.registrations.choose(name);
+    await this.deps.takeUp();
+  }
+
+  private with<T>(
+    name: string | null,
+    work: (account: Account, provider: VpnProvider) => Promise<T>,
+  ): Promise<T> {
+    return this.queue.add(() => {
+      const { registrations } = this.deps;
+      const named =
+        name === null ? registrations.shown()?.provider : providerNamed(registrations.providers, name);
+      if (named === undefined || registrations.of(named) === null) throw noAccount(named);
+      return work(this.accountAt(named), named);
+    });
   }
 
   private accountAt(provider: VpnProvider): Account {
+    const known = this.accounts.get(provider);
+    if (known !== undefined) return known;
     const { settings, store, registrations, send, host, takeUp } = this.deps;
-    return provider.accountWith({
+    const account = provider.accountWith({
       api: apiOf(settings, provider),
       send,
       slot: registrations.slotOf(provider),
-      assertUnused: () => this.assertUnused(),
+      assertUnused: () => {
+        if (this.isCurrent(provider)) this.assertUnused();
+      },
       changed: () => {
         // Leave no copy of a former key in the file.
         store.scrub();
@@ -70,6 +126,12 @@ export class Accounts {
       },
       now: () => host.now(),
     });
+    this.accounts.set(provider, account);
+    return account;
+  }
+
+  private isCurrent(provider: VpnProvider): boolean {
+    return this.deps.registrations.current().provider === provider;
   }
 
   private assertUnused(): void {
@@ -80,13 +142,26 @@ export class Accounts {
     );
   }
 
-  private noticed(account: ShownAccount): ShownAccount {
-    if (!isGiven(this.deps.settings)) return account;
-    return { ...account, warnings: [...account.warnings, OVERRULED] };
+  /** Only the current provider's account is used. */
+  private noticed(provider: VpnProvider, account: ShownAccount): ShownAccount {
+    if (this.isCurrent(provider)) return account;
+    const current = this.deps.registrations.current().provider;
+    const instead = current === null ? OVERRULED : `managed servers are those of ${current.label}`;
+    const command = `to use this account: portcullis use managed --managed ${provider.name}`;
+    return { ...account, warnings: [...account.warnings, `${instead}; ${command}`] };
   }
 }
 
 const OVERRULED = "the account in the settings is used instead: --managed-key-file and --managed-address";
+
+function noAccount(provider?: VpnProvider): GatewayError {
+  const where = provider === undefined ? "" : ` at ${provider.label}`;
+  const option = provider === undefined ? "" : ` --provider ${provider.name}`;
+  return new GatewayError(
+    "not_found",
+    `there is no account${where} here; log in with: portcullis account login${option}`,
+  );
+}
 
 /** Null is the first. Throws `bad_request` for an unknown name. */
 export function providerNamed(providers: readonly VpnProvider[], name: string | null): VpnProvider {

@@ -5,21 +5,22 @@ import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { type Field, fieldOf } from "../wireguard/fields.ts";
 import { type Fieldset, interfaceFrom } from "../wireguard/fieldset.ts";
-import type { Registered } from "./registrations.ts";
+import { isGiven } from "./given.ts";
+import { VPN_PROVIDERS } from "./list.ts";
+import type { VpnProvider } from "./provider.ts";
+import type { Current } from "./registrations.ts";
 
 type OwnEndSettings = Pick<Settings, "managedKeyFile" | "managedAddress" | "managedDns">;
 
-/**
- * This side of every tunnel to a managed server. The settings take precedence over the registration that `portcullis
- * account login` has stored. `missing` is shown when a connect is refused.
- */
+/** This side of every tunnel to a managed server. `missing` is shown when a connect is refused. */
 export async function ownEndOf(
   host: Pick<Host, "read">,
   settings: OwnEndSettings,
-  registered: Registered | null,
+  current: Current,
 ): Promise<OwnEnd> {
   const { managedKeyFile: file, managedAddress: address, managedDns: dns } = settings;
-  if (!isGiven(settings)) return registeredEnd(registered, dns);
+  if (current.provider !== null) return registeredEnd(current, dns);
+  if (!isGiven(settings)) return { missing: "set --managed-key-file and --managed-address" };
   if (file === null || address.trim() === "") {
     const unset = file === null ? "--managed-key-file" : "--managed-address";
     return { missing: `the account in the settings is incomplete: set ${unset} too` };
@@ -33,15 +34,13 @@ export async function ownEndOf(
   });
 }
 
-/** Whether the settings give this side of the tunnel, or a part of it. */
-export function isGiven({ managedKeyFile, managedAddress }: OwnEndSettings): boolean {
-  return managedKeyFile !== null || managedAddress.trim() !== "";
-}
-
-function registeredEnd(registered: Registered | null, dns: string): OwnEnd {
-  if (registered === null) return { missing: `${LOG_IN}, or set --managed-key-file and --managed-address` };
-  const { registration } = registered;
-  if (registration === "damaged") return { missing: `the stored registration cannot be read; ${LOG_IN}` };
+function registeredEnd(
+  { provider, registration }: Exclude<Current, { provider: null }>,
+  dns: string,
+): OwnEnd {
+  const logIn = `type: sudo portcullis account login${loginOptionOf(provider)}`;
+  if (registration === null) return { missing: `${logIn}, or set --managed-key-file and --managed-address` };
+  if (registration === "damaged") return { missing: `the stored registration cannot be read; ${logIn}` };
   return interfaceOf({
     privateKey: [fieldOf(registration.privateKey, "account")],
     addresses: [fieldOf(registration.addresses.join(","), "account")],
@@ -49,7 +48,10 @@ function registeredEnd(registered: Registered | null, dns: string): OwnEnd {
   });
 }
 
-const LOG_IN = "type: sudo portcullis account login";
+/** The first provider is the default of a gateway without an account. */
+function loginOptionOf({ name }: VpnProvider): string {
+  return name === VPN_PROVIDERS[0].name ? "" : ` --provider ${name}`;
+}
 
 function resolversIn(dns: string): Field[] {
   return dns.trim() === "" ? [] : [fieldOf(dns, "--managed-dns")];

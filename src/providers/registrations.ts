@@ -1,5 +1,8 @@
 import { GatewayError } from "../errors.ts";
+import { type Managed, OWN_LIST } from "../servers/schema.ts";
+import type { Settings } from "../settings.ts";
 import type { Store } from "../store/store.ts";
+import { isGiven } from "./given.ts";
 import { VPN_PROVIDERS } from "./list.ts";
 import type { Registration, RegistrationSlot, VpnProvider } from "./provider.ts";
 
@@ -9,30 +12,58 @@ export interface Registered {
   registration: Registration | "damaged";
 }
 
-/** This gateway's registrations in the store. At most one is used: there is one managed provider at a time. */
+/** What managed servers are: those of a provider, or the operator's own list with the key in the settings. */
+export type Current =
+  | { provider: VpnProvider; registration: Registered["registration"] | null }
+  | { provider: null };
+
+/** The setting that has the operator's choice of the managed provider; without it, an account decides. */
+export const CHOICE = "managed";
+
+type KeySettings = Pick<Settings, "managedKeyFile" | "managedAddress">;
+
+/** This gateway's registrations in the store: at most one with each provider, of which one is used. */
 export class Registrations {
   constructor(
     private readonly store: Pick<Store, "read" | "write" | "forget" | "atomically">,
-    readonly providers: readonly VpnProvider[] = VPN_PROVIDERS,
+    private readonly settings: KeySettings,
+    readonly providers: readonly [VpnProvider, ...VpnProvider[]] = VPN_PROVIDERS,
   ) {}
 
-  /** Null if nobody has logged in. */
-  current(): Registered | null {
-    const all = this.providers.flatMap((provider) => {
-      const text = this.store.read(provider.setting);
-      return text === null ? [] : { provider, registration: provider.registrationIn(text) ?? DAMAGED };
-    });
-    return all.find(({ registration }) => registration !== DAMAGED) ?? all[0] ?? null;
+  current(): Current {
+    const choice = this.store.read(CHOICE);
+    const chosen = this.providers.find(({ name }) => name === choice);
+    if (chosen !== undefined) return { provider: chosen, registration: this.of(chosen) };
+    if (choice === OWN_LIST || isGiven(this.settings)) return { provider: null };
+    return this.first() ?? { provider: this.providers[0], registration: null };
   }
 
-  slotOf({ setting }: VpnProvider): RegistrationSlot {
+  choose(name: Managed): void {
+    this.store.write(CHOICE, name);
+  }
+
+  /** Null if nobody has logged in there. */
+  of({ setting, registrationIn }: VpnProvider): Registered["registration"] | null {
+    const text = this.store.read(setting);
+    return text === null ? null : (registrationIn(text) ?? DAMAGED);
+  }
+
+  /** The current provider's account, or else the first that is stored; null if nobody has logged in. */
+  shown(): Registered | null {
+    const current = this.current();
+    if (current.provider === null || current.registration === null) return this.first();
+    return { provider: current.provider, registration: current.registration };
+  }
+
+  slotOf(provider: VpnProvider): RegistrationSlot {
+    const { setting } = provider;
     const save = (text: string) => this.store.write(setting, text);
     return {
       read: () => this.store.read(setting),
       saveFirst: (text) =>
         // Another process may have logged in at the same time.
         this.store.atomically(() => {
-          this.assertNone();
+          this.assertNone(provider);
           save(text);
         }),
       save,
@@ -40,17 +71,31 @@ export class Registrations {
     };
   }
 
-  assertNone(): void {
-    const registration = this.current()?.registration ?? DAMAGED;
+  assertNone(provider: VpnProvider): void {
+    const registration = this.of(provider) ?? DAMAGED;
     if (registration === DAMAGED) return;
     throw new GatewayError(
       "unable",
-      `there already is an account here, with the registration "${registration.name}"; log out first: portcullis account logout`,
+      `there already is an account at ${provider.label} here, with the registration "${registration.name}"; log out first: portcullis account logout --provider ${provider.name}`,
     );
+  }
+
+  /** The first one that can be read, or else the first that is damaged. */
+  private first(): Registered | null {
+    const all = this.providers.flatMap((provider) => {
+      const registration = this.of(provider);
+      return registration === null ? [] : { provider, registration };
+    });
+    return all.find(({ registration }) => registration !== DAMAGED) ?? all[0] ?? null;
   }
 }
 
 const DAMAGED = "damaged" as const;
+
+/** As the operator types it; a test compares the list of providers with `MANAGED`. */
+export function nameOf(provider: VpnProvider | null): Managed {
+  return (provider?.name ?? OWN_LIST) as Managed;
+}
 
 /** The settings of the store that may hold a registration. */
 export const ACCOUNT_SETTINGS: readonly string[] = VPN_PROVIDERS.map(({ setting }) => setting);

@@ -2,7 +2,7 @@ import type { Catalogue } from "../servers/catalogue.ts";
 import type { Updates } from "../servers/updates.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
-import { listSourceOf } from "./addresses.ts";
+import { listSourceOf } from "./given.ts";
 import { ownEndOf } from "./own-end.ts";
 import type { Registrations } from "./registrations.ts";
 
@@ -17,7 +17,7 @@ interface Deps {
 /** Makes managed servers use the account in the store: its side of the tunnel, and its provider's list. */
 export async function takeUpAccount(deps: Deps): Promise<void> {
   const { settings, host, registrations, catalogue, updates } = deps;
-  const registered = registrations.current();
-  catalogue.useOwnEnd(await ownEndOf(host, settings, registered));
-  await updates.useSource(listSourceOf(settings, registered?.provider));
+  const current = registrations.current();
+  catalogue.useOwnEnd(await ownEndOf(host, settings, current));
+  await updates.useSource(listSourceOf(settings, current.provider));
 }

@@ -13,6 +13,12 @@ export const PROVIDERS: readonly Provider[] = ["managed", "custom", "imported"];
 export type Stored = Exclude<Provider, "managed">;
 export const STORED: readonly Stored[] = ["custom", "imported"];
 
+/** Whose servers the provider `managed` has; `list` is the operator's own list. */
+export const Managed = Type.Union([Type.Literal("mullvad"), Type.Literal("ivpn"), Type.Literal("list")]);
+export type Managed = Static<typeof Managed>;
+export const OWN_LIST = "list";
+export const MANAGED: readonly Managed[] = ["mullvad", "ivpn", OWN_LIST];
+
 /** A server as clients see it: no key material. */
 export const ServerRecord = Type.Object(
   {

@@ -13,7 +13,7 @@ export interface Storage {
   list(source: string): StoredList | null;
   /** When a source last gave or confirmed its list, in milliseconds since 1970; null if it never did. */
   fetchedAt(source: string): number | null;
-  /** Stores a list and removes all others. */
+  /** Stores a list; a few of other sources are kept. */
   saveList(source: string, list: StoredList): void;
   confirmList(source: string, fetched: number): void;
 }

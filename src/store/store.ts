@@ -50,6 +50,9 @@ export interface StoredEvent {
 /** Rewriting the whole file blocks the process, for seconds on a slow card with a full store. */
 const SCRUB_EVERY_MS = 60_000;
 
+/** More than there are providers with accounts. */
+const MOST_LISTS = 5;
+
 /** Keeps servers, lists and a few settings across restarts, in one file that only root can read. */
 export class Store implements Storage {
   /** Whether the next removal leaves no copy at once; after one, others wait for their turn. */
@@ -194,11 +197,15 @@ export class Store implements Storage {
     return found === null ? null : (found as { fetched: number }).fetched;
   }
 
-  /** Stores a list and removes all others: there is one source at a time. */
+  /** Stores a list and removes the oldest ones, but not those between which the operator may change. */
   saveList(source: string, { etag, fetched, content }: StoredList): void {
     const packed = Bun.gzipSync(content);
     this.atomically((database) => {
-      database.query("DELETE FROM lists").run();
+      database
+        .query(
+          "DELETE FROM lists WHERE source NOT IN (SELECT source FROM lists WHERE source <> $source ORDER BY fetched DESC LIMIT $others)",
+        )
+        .run({ source, others: MOST_LISTS - 1 });
       database
         .query("INSERT INTO lists VALUES ($source, $etag, $fetched, $content)")
         .run({ source, etag, fetched, content: packed });

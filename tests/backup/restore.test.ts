@@ -78,6 +78,35 @@ describe("a restore", () => {
     });
   });
 
+  test("brings back one account beside that of another provider, and replaces the same one only if that is permitted", () => {
+    withStore((store) => {
+      const account = (token: string) =>
+        JSON.stringify({
+          account: "************2345",
+          token,
+          privateKey: SERVER.config.interface.privateKey,
+          addresses: ["172.20.0.1/32"],
+          created: "2026-01-02T00:00:00.000Z",
+        });
+      store.write("account", "of Mullvad");
+      store.write("managed", "mullvad");
+      const backup = contents({ "account ivpn": account("one"), managed: "ivpn" }, []);
+      restoreInto(store, backup, CAREFUL);
+      restoreInto(store, backup, CAREFUL);
+      expect(store.settings()).toMatchObject({
+        account: "of Mullvad",
+        "account ivpn": account("one"),
+        managed: "ivpn",
+      });
+      const other = contents({ "account ivpn": account("two"), managed: "ivpn" }, []);
+      expect(() => restoreInto(store, other, CAREFUL)).toThrow(
+        `already present: the account's registration "IVPN session"`,
+      );
+      restoreInto(store, other, { ...CAREFUL, replace: true });
+      expect(store.read("account ivpn")).toBe(account("two"));
+    });
+  });
+
   test("with too many servers changes nothing", () => {
     withStore((store) => {
       const many = Array.from({ length: MOST_SERVERS + 1 }, (_, n) => ({ ...SERVER, name: `${n}` }));

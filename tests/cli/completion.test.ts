@@ -52,6 +52,10 @@ test("bash completes commands, subcommands, options and choices", () => {
   expect(bash("conn")).toEqual(["connect"]);
   expect(bash("killswitch", "")).toEqual(["on", "off", "status"]);
   expect(bash("use", "")).toEqual(["managed", "custom", "imported"]);
+  expect(bash("use", "managed", "--managed", "")).toEqual(
+    expect.arrayContaining(["mullvad", "ivpn", "list"]),
+  );
+  expect(bash("account", "show", "--provider", "iv")).toEqual(["ivpn"]);
   expect(bash("status", "--w")).toEqual(["--watch"]);
   expect(bash("status", "--json", "--u")).toEqual(["--url"]);
   expect(bash("killswitch", "status", "--j")).toEqual(["--json"]);

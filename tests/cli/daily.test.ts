@@ -41,6 +41,20 @@ test("providers marks the current one; use changes it, and an unknown one is a u
   expect(wrong.stderr).toContain("managed, custom, imported");
 });
 
+test("use managed also chooses whose servers those are, which is only for managed", async () => {
+  expect(await portcullis("use", "managed", "--managed", "mullvad")).toEqual(
+    ok("The current provider is managed (mullvad).\n"),
+  );
+  expect(home.gateway.managed().current).toBe("mullvad");
+  expect(await portcullis("use", "custom", "--managed", "list")).toEqual({
+    code: 2,
+    stdout: "",
+    stderr: "portcullis: --managed: is only for: portcullis use managed\n",
+  });
+  expect(home.gateway.managed().current).toBe("mullvad");
+  expect((await portcullis("use", "managed", "--managed", "nobody")).stderr).toContain("mullvad, ivpn");
+});
+
 test("servers are listed by country and city in any letter case, or only by name or place", async () => {
   const tree = "Sweden\n  Stockholm\n    se-1  192.0.2.1  Managed\n";
   expect(await portcullis("servers")).toEqual(ok(tree));

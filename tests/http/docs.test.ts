@@ -11,6 +11,8 @@ const document = async () => (await send("GET", "/swagger/json")).json;
 
 const ENDPOINTS = [
   "get /api/status",
+  "get /api/managed",
+  "put /api/managed",
   "get /api/providers",
   "post /api/provider/{provider}",
   "get /api/servers",

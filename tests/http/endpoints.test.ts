@@ -49,6 +49,25 @@ test("POST /api/provider/{provider} switches and names the new provider", async 
   }
 });
 
+test("/api/managed names whose servers managed has, and changes that while no tunnel uses one", async () => {
+  const { json } = await send("GET", "/api/managed");
+  expect(json.current).toBe("list");
+  expect(json.choices).toContainEqual({ name: "list", label: "a list of your own", account: true });
+  expect(json.choices).toContainEqual({ name: "mullvad", label: "Mullvad", account: false });
+  const put = (name: string) => send("PUT", "/api/managed", JSON.stringify({ name }));
+  expect(await put("mullvad")).toMatchObject({ status: 200, json: { success: true } });
+  expect((await send("GET", "/api/managed")).json.current).toBe("mullvad");
+  expect(await send("POST", "/api/connect", '{"server":"se-1"}')).toMatchObject({ status: 400 });
+  await put("list");
+  await send("POST", "/api/connect", '{"server":"se-1"}');
+  expect(await put("mullvad")).toMatchObject({
+    status: 400,
+    json: { success: false, error: "name: a tunnel uses a server of managed; disconnect first" },
+  });
+  await send("POST", "/api/disconnect");
+  expect(await put("nobody")).toMatchObject({ status: 400 });
+});
+
 test("GET /api/servers answers the tree and the provider it belongs to", async () => {
   const { json } = await send("GET", "/api/servers");
   const record = { hostname: "se-1", ipv4: "192.0.2.1", type: "WireGuard", provider: "Managed" };

@@ -2,12 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { Accounts } from "../../src/providers/accounts.ts";
 import { isManagedInUse } from "../../src/providers/in-use.ts";
 import { VPN_PROVIDERS } from "../../src/providers/list.ts";
-import type { VpnProvider } from "../../src/providers/provider.ts";
 import { Registrations } from "../../src/providers/registrations.ts";
 import { takeUpAccount } from "../../src/providers/take-up.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
-import type { Provider } from "../../src/servers/schema.ts";
+import { MANAGED, OWN_LIST, type Provider } from "../../src/servers/schema.ts";
 import { Updates } from "../../src/servers/updates.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { Store } from "../../src/store/store.ts";
@@ -29,6 +28,7 @@ function listWith(hostname: string): string {
 class Scene {
   readonly mullvad = new FakeProvider();
   readonly asked: string[] = [];
+  inUse = false;
   /** How many managed servers can be connected to, each time clients are told of a change. */
   readonly usable: number[] = [];
   readonly settings;
@@ -40,10 +40,10 @@ class Scene {
   constructor(
     readonly store: Store,
     given: Parameters<typeof settingsFrom>[0],
-    providers: readonly VpnProvider[],
+    providers: Registrations["providers"],
   ) {
     this.settings = settingsFrom(given);
-    this.registrations = new Registrations(store, providers);
+    this.registrations = new Registrations(store, this.settings, providers);
     const { settings, registrations, managed } = this;
     const catalogue = new Catalogue(store, managed);
     catalogue.onChange(() => this.usable.push(catalogue.usable().managed));
@@ -53,7 +53,15 @@ class Scene {
     this.updates = new Updates({ host, store, catalogue, log, onShrunk: () => {} }, settings.managedList);
     const takeUp = () => takeUpAccount({ settings, host, registrations, catalogue, updates: this.updates });
     const send = (request: HttpsRequest) => this.send(request);
-    this.accounts = new Accounts({ settings, store, registrations, send, host, inUse: () => false, takeUp });
+    this.accounts = new Accounts({
+      settings,
+      store,
+      registrations,
+      send,
+      host,
+      inUse: () => this.inUse,
+      takeUp,
+    });
   }
 
   names(): string[] {
@@ -76,7 +84,7 @@ class Scene {
 function scene(
   work: (home: Scene) => Promise<void>,
   given: Parameters<typeof settingsFrom>[0] = {},
-  providers: readonly VpnProvider[] = [...VPN_PROVIDERS, second],
+  providers: Registrations["providers"] = [...VPN_PROVIDERS, second],
 ): Promise<void> {
   return inDirectory(async (directory) => {
     const store = Store.open(directory, NOW);
@@ -92,14 +100,14 @@ test("managed servers use the registration, and have none after a logout", () =>
   scene(async ({ accounts, managed }) => {
     const { addresses } = await accounts.logIn(null, [NUMBER]);
     expect(managed.servers()[0]?.config.interface).toMatchObject({ addresses, dns: ["10.64.0.1"] });
-    await accounts.logOut(false);
+    await accounts.logOut(null, false);
     expect([managed.servers(), managed.listed()]).toMatchObject([[], [{ name: "mullvad-1" }]]);
   }));
 
 test("clients are told when a login or a logout changes how many managed servers can be used", () =>
   scene(async ({ accounts, usable }) => {
     await accounts.logIn(null, [NUMBER]);
-    await accounts.logOut(false);
+    await accounts.logOut(null, false);
     expect(usable).toEqual([1, 0]);
   }));
 
@@ -107,14 +115,14 @@ test("an account in the settings stays in use, and a login says so", () =>
   scene(
     async (home) => {
       expect((await home.accounts.logIn(null, [NUMBER])).warnings).toEqual([
-        "the account in the settings is used instead: --managed-key-file and --managed-address",
+        "the account in the settings is used instead: --managed-key-file and --managed-address; to use this account: portcullis use managed --managed mullvad",
       ]);
       expect(home.ownAddresses()).toEqual(["192.0.2.7/32"]);
     },
     { managedKeyFile: "/key", managedAddress: "192.0.2.7/32" },
   ));
 
-describe("a second provider needs a folder and a line in the list, and nothing else", () => {
+describe("a second provider needs a folder and a line in the lists, and nothing else", () => {
   test("its account can be logged in to, used with its own list, and logged out of", () =>
     scene(async (home) => {
       const { accounts, registrations, updates } = home;
@@ -132,29 +140,31 @@ describe("a second provider needs a folder and a line in the list, and nothing e
         privateKey: PRESHARED,
         dns: ["10.5.0.1"],
       });
-      expect((await accounts.show()).device).toBe("gateway-1");
-      expect(await accounts.logOut(false)).toEqual({ device: "gateway-1", remains: null });
-      expect(registrations.current()).toBeNull();
+      expect((await accounts.show(null)).device).toBe("gateway-1");
+      expect(await accounts.logOut(null, false)).toEqual({ device: "gateway-1", remains: null });
+      expect(registrations.current()).toEqual({ provider: VPN_PROVIDERS[0], registration: null });
+      await expect(accounts.show(null)).rejects.toThrow(
+        "there is no account here; log in with: portcullis account login",
+      );
       expect(home.asked).toEqual(["https://api.second.test/login", "https://second.test/servers"]);
     }));
 
-  test("addresses in the settings replace its own", () =>
+  test("addresses in the settings are the first provider's and do not replace its own", () =>
     scene(
       async (home) => {
         await home.accounts.logIn("second", ["me", "secret"]);
-        expect(home.asked).toEqual(["https://other.second.test/login"]);
-        expect(home.names()).toEqual(["mullvad-1"]);
+        await home.updates.update((request) => home.send(request), { force: false });
+        expect(home.asked).toEqual(["https://api.second.test/login", "https://second.test/servers"]);
       },
-      { managedApi: "https://other.second.test", managedList: "/list.json" },
+      { managedApi: "https://other.test", managedList: "/list.json" },
     ));
 
-  test("with an account at one provider, a login at the other is refused", () =>
-    scene(async ({ accounts, registrations }) => {
+  test("a second login at the same provider is refused", () =>
+    scene(async ({ accounts }) => {
       await accounts.logIn("mullvad", [NUMBER]);
-      await expect(accounts.logIn("second", ["me", "secret"])).rejects.toThrow(
-        'there already is an account here, with the registration "happy otter 50"; log out first',
+      await expect(accounts.logIn(null, [NUMBER])).rejects.toThrow(
+        'there already is an account at Mullvad here, with the registration "happy otter 50"; log out first: portcullis account logout --provider mullvad',
       );
-      expect(registrations.current()?.provider.name).toBe("mullvad");
     }));
 
   test("a damaged registration with one provider does not hide a valid one with the other", () =>
@@ -162,7 +172,7 @@ describe("a second provider needs a folder and a line in the list, and nothing e
       store.write("account", "{");
       expect(registrations.current()).toEqual({ provider: VPN_PROVIDERS[0], registration: "damaged" });
       await accounts.logIn("second", ["me", "secret"]);
-      expect(registrations.current()?.provider).toBe(second);
+      expect(registrations.current().provider).toBe(second);
     }));
 
   test("an unknown provider is refused with the known names, and is not repeated", () =>
@@ -171,6 +181,107 @@ describe("a second provider needs a folder and a line in the list, and nothing e
         "provider: unknown name; known providers: mullvad (Mullvad), ivpn (IVPN), second (Second VPN)",
       );
     }));
+});
+
+describe("with accounts at two providers", () => {
+  /** Logged in at Mullvad first, then at the second provider, with a list of each. */
+  const both = (work: (home: Scene) => Promise<void>) =>
+    scene(async (home) => {
+      await home.accounts.logIn("mullvad", [NUMBER]);
+      await home.accounts.logIn("second", ["me", "secret"]);
+      await home.updates.update((request) => home.send(request), { force: false });
+      await work(home);
+    });
+
+  test("the later login decides, and a choice changes servers, key and list at once, with the lists that are stored", () =>
+    both(async (home) => {
+      expect([home.names(), home.ownAddresses()]).toEqual([["second-1"], ["10.5.0.2/32"]]);
+      await home.accounts.choose("mullvad");
+      expect([home.names(), home.ownAddresses()?.[0]]).toEqual([["mullvad-1"], "10.64.0.50/32"]);
+      await home.accounts.choose("second" as never);
+      expect([home.names(), home.ownAddresses()]).toEqual([["second-1"], ["10.5.0.2/32"]]);
+    }));
+
+  test("each is shown and logged out of by its name; without a name it is the current one", () =>
+    both(async ({ accounts, registrations }) => {
+      expect((await accounts.show(null)).device).toBe("gateway-1");
+      expect(await accounts.show("mullvad")).toMatchObject({
+        device: "happy otter 50",
+        warnings: [
+          "managed servers are those of Second VPN; to use this account: portcullis use managed --managed mullvad",
+        ],
+      });
+      expect((await accounts.logOut("mullvad", false)).device).toBe("happy otter 50");
+      await expect(accounts.show("mullvad")).rejects.toThrow(
+        "there is no account at Mullvad here; log in with: portcullis account login --provider mullvad",
+      );
+      expect(registrations.current()).toMatchObject({ provider: second });
+    }));
+
+  test("while a tunnel uses one, the choice stays, and only the other can be logged in to and out of", () =>
+    scene(async (home) => {
+      await home.accounts.logIn("second", ["me", "secret"]);
+      home.inUse = true;
+      expect((await home.accounts.logIn("mullvad", [NUMBER])).warnings).toEqual([
+        "managed servers are those of Second VPN; to use this account: portcullis use managed --managed mullvad",
+      ]);
+      expect(home.ownAddresses()).toBeUndefined();
+      expect(home.registrations.current().provider).toBe(second);
+      await expect(home.accounts.choose("mullvad")).rejects.toMatchObject({
+        code: "bad_request",
+        message: "name: a tunnel uses a server of managed; disconnect first",
+      });
+      await home.accounts.choose("second" as never);
+      await expect(home.accounts.logOut(null, false)).rejects.toThrow("disconnect first");
+      await home.accounts.logOut("mullvad", false);
+      expect(home.registrations.current().provider).toBe(second);
+    }));
+
+  test("clients see what can be chosen, and whether there is an account", () =>
+    both(async ({ accounts }) => {
+      expect(accounts.managed()).toEqual({
+        current: "second" as never,
+        choices: [
+          { name: "mullvad", label: "Mullvad", account: true },
+          { name: "ivpn", label: "IVPN", account: false },
+          { name: "second" as never, label: "Second VPN", account: true },
+          { name: "list", label: "a list of your own", account: false },
+        ],
+      });
+    }));
+});
+
+test("a list of one's own is chosen over an account, and the account over the key in the settings", () =>
+  scene(
+    async ({ accounts, managed, ...home }) => {
+      await accounts.logIn(null, [NUMBER]);
+      expect(accounts.managed().current).toBe("list");
+      await accounts.choose("mullvad");
+      expect(managed.servers()[0]?.config.interface.addresses[0] as string).toBe("10.64.0.50/32");
+      await accounts.choose("list");
+      expect(managed.servers()[0]?.config.interface.addresses as string[]).toEqual(["192.0.2.7/32"]);
+      expect(home.store.read("managed")).toBe("list");
+    },
+    { managedKeyFile: "/key", managedAddress: "192.0.2.7/32" },
+  ));
+
+test("without an account, the chosen provider's login is what is missing", () =>
+  scene(async ({ accounts, managed, store }) => {
+    store.saveList("https://api.ivpn.net/v5/servers.json", {
+      etag: "",
+      fetched: NOW,
+      content: listWith("ivpn-1"),
+    });
+    await accounts.choose("ivpn");
+    expect(() => managed.find("ivpn-1")).toThrow(
+      "server: a managed server needs an account; type: sudo portcullis account login --provider ivpn",
+    );
+    await accounts.choose("list");
+    expect(() => managed.find("mullvad-1")).toThrow("set --managed-key-file and --managed-address");
+  }));
+
+test("the names of the interface are those of the providers, and list", () => {
+  expect(MANAGED).toEqual([...VPN_PROVIDERS.map(({ name }) => name), OWN_LIST] as typeof MANAGED);
 });
 
 describe("the account is in use while a managed tunnel is up, is being brought up, or will come back", () => {

@@ -25,9 +25,10 @@ export class Home {
     readonly provider: VpnProvider,
     send: Send,
   ) {
-    this.registrations = new Registrations(this.store);
+    const settings = settingsFrom({});
+    this.registrations = new Registrations(this.store, settings);
     this.accounts = new Accounts({
-      settings: settingsFrom({}),
+      settings,
       store: this.store,
       registrations: this.registrations,
       send,

@@ -33,15 +33,15 @@ test("the operator's resolver overrides the provider's", async () => {
   expect(ownEnd).toMatchObject({ interface: { privateKey: PRIVATE, dns: ["192.0.2.53"] } });
 });
 
-test("an account in the settings overrides the registration", async () => {
+test("the key of an own list is the one in the settings", async () => {
   const given = { ...UNSET, managedKeyFile: "/key", managedAddress: "192.0.2.7/32" };
-  expect(await ownEndOf(host, given, REGISTERED)).toEqual({
+  expect(await ownEndOf(host, given, { provider: null })).toEqual({
     interface: { privateKey: PRESHARED, addresses: cidrs("192.0.2.7/32"), dns: [], searchDomains: [] },
   });
 });
 
 test("a damaged registration is not used, and the message says what to type", async () => {
   expect(await ownEndOf(host, UNSET, { provider: second, registration: "damaged" })).toEqual({
-    missing: "the stored registration cannot be read; type: sudo portcullis account login",
+    missing: "the stored registration cannot be read; type: sudo portcullis account login --provider second",
   });
 });

@@ -46,6 +46,7 @@ class SecondAccount implements Account {
   }
 
   async logOut() {
+    this.deps.assertUnused();
     this.deps.slot.forget();
     await this.deps.changed();
     return { device: REGISTRATION.name, remains: null };

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ownEndOf } from "../../src/providers/own-end.ts";
+import { Registrations } from "../../src/providers/registrations.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { treeOf } from "../../src/servers/tree.ts";
 import { type Settings, settingsFrom } from "../../src/settings.ts";
@@ -31,13 +32,17 @@ const FILES: Record<string, string> = {
   "/key": `${PRIVATE}\n`,
 };
 
+/** A store without an account. */
+const EMPTY = { read: () => null, write: () => {}, forget: () => {}, atomically: () => {} };
 const NOTHING_KEPT = { list: () => null };
 
 async function read(changes: Partial<Settings> = {}, files: Record<string, string> = {}) {
   const all = { ...FILES, ...files };
   const host = { read: async (path: string) => all[path] ?? null };
   const settings = { ...SETTINGS, ...changes };
-  const managed = new ManagedList(await ownEndOf(host, settings, null));
+  const managed = new ManagedList(
+    await ownEndOf(host, settings, new Registrations(EMPTY, settings).current()),
+  );
   await managed.load(host, settings.managedList, NOTHING_KEPT);
   return managed;
 }

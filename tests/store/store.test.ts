@@ -130,7 +130,7 @@ test("a device is kept with its name and exit, and forgotten without both", () =
   });
 });
 
-test("only the last list is kept, with the time of its fetch", () => {
+test("a list is kept with the time of its fetch, until five others were fetched later", () => {
   inDirectory((directory) => {
     const list = { etag: '"a"', fetched: NOW, content: "[1]".repeat(10_000) };
     opened(directory, (store) => {
@@ -141,8 +141,16 @@ test("only the last list is kept, with the time of its fetch", () => {
     });
     opened(directory, (store) => {
       expect(store.list("https://a.test/")).toEqual({ ...list, fetched: NOW + 5 });
+      for (const later of ["b", "c", "d", "e"])
+        store.saveList(`https://${later}.test/`, { ...list, fetched: NOW + 6 });
+      expect(store.list("https://a.test/")).toEqual({ ...list, fetched: NOW + 5 });
+      store.saveList("https://f.test/", { ...list, fetched: NOW + 7 });
+      expect([store.list("https://a.test/"), store.list("https://b.test/")]).toEqual([
+        null,
+        { ...list, fetched: NOW + 6 },
+      ]);
       store.saveList("https://b.test/", list);
-      expect([store.list("https://a.test/"), store.list("https://b.test/")]).toEqual([null, list]);
+      expect([store.list("https://b.test/"), store.list("https://c.test/")?.etag]).toEqual([list, '"a"']);
     });
     change(fileOf(directory), "UPDATE lists SET content = x'00'");
     opened(directory, (store) => expect(store.list("https://b.test/")).toBeNull());

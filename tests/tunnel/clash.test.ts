@@ -152,8 +152,20 @@ test("such a server is neither added nor imported", () =>
     const journal = new Journal({ clock: host, store, log });
     const events = new EventBus(host, log, journal);
     const checkup = { results: () => Promise.reject(new Error("nobody asks")) };
+    const accounts = { managed: () => ({ current: "list" as const, choices: [] }), choose: async () => {} };
     const favourites = new Favourites(store, catalogue, () => {});
-    const parts = { tunnels, devices, catalogue, favourites, savedState, events, journal, checkup, log };
+    const parts = {
+      tunnels,
+      devices,
+      accounts,
+      catalogue,
+      favourites,
+      savedState,
+      events,
+      journal,
+      checkup,
+      log,
+    };
     const gateway = gatewayOf({ ...parts, clock: host, hostname: "gateway" });
     const config = formatConfig({
       ...CONFIG,

@@ -187,9 +187,9 @@ describe("logging in", () => {
 describe("showing the account", () => {
   test("asks IVPN until when it is paid", async () => {
     const { home, site } = await loggedIn();
-    expect((await home.accounts.show()).paid_until).toBe("2027-01-02T00:00:00.000Z");
+    expect((await home.accounts.show(null)).paid_until).toBe("2027-01-02T00:00:00.000Z");
     site.isActive = false;
-    expect((await home.accounts.show()).warnings).toEqual([
+    expect((await home.accounts.show(null)).warnings).toEqual([
       "the account is not active, and no server answers",
     ]);
     expect(site.asked).toEqual(["POST /v4/session/status", "POST /v4/session/status"]);
@@ -198,12 +198,12 @@ describe("showing the account", () => {
   test("says that the session is gone, or that IVPN does not answer", async () => {
     const { home, site } = await loggedIn();
     site.mishap("POST /status", null);
-    expect(await home.accounts.show()).toMatchObject({
+    expect(await home.accounts.show(null)).toMatchObject({
       paid_until: null,
       warnings: ["incomplete: api.ivpn.net cannot be asked: the connection was closed"],
     });
     site.sessions.clear();
-    expect((await home.accounts.show()).warnings).toEqual([
+    expect((await home.accounts.show(null)).warnings).toEqual([
       "the registration was removed from the account; log out, then log in again",
     ]);
   });
@@ -213,7 +213,7 @@ describe("a new key", () => {
   test("comes with a new address", async () => {
     const { home, site } = await loggedIn();
     const before = registration(home).privateKey;
-    expect((await home.accounts.rotateKey()).addresses).toEqual(["172.20.0.2/32"]);
+    expect((await home.accounts.rotateKey(null)).addresses).toEqual(["172.20.0.2/32"]);
     expect([agrees(home, site), registration(home).privateKey === before, home.changes]).toEqual([
       true,
       false,
@@ -227,17 +227,17 @@ describe("a new key", () => {
   ])("whose answer is lost, and which %s, is sent again by the next attempt", async (_, done) => {
     const { home, site } = await loggedIn();
     site.mishap("POST /set", null, done);
-    expect(await failure(home.accounts.rotateKey())).toBe(
+    expect(await failure(home.accounts.rotateKey(null))).toBe(
       "api.ivpn.net cannot be asked: the connection was closed; it is unknown which key the provider has, and connecting may fail; try again",
     );
-    expect((await home.accounts.show()).warnings).toEqual([
+    expect((await home.accounts.show(null)).warnings).toEqual([
       "a key rotation is unfinished; finish it with: portcullis account rotate-key",
     ]);
     const { newKey = "" } = registration(home);
     // A refusal says nothing of the key that was sent before.
     site.mishap("POST /set", body({ status: 702 }));
-    expect(await failure(home.accounts.rotateKey())).toStartWith("the account is not active");
-    await home.accounts.rotateKey();
+    expect(await failure(home.accounts.rotateKey(null))).toStartWith("the account is not active");
+    await home.accounts.rotateKey(null);
     expect([agrees(home, site), registration(home).privateKey === newKey]).toEqual([true, true]);
   });
 
@@ -245,14 +245,14 @@ describe("a new key", () => {
     const { home, site } = await loggedIn();
     const before = home.stored;
     site.mishap("POST /set", body({ status: 702 }));
-    expect(await failure(home.accounts.rotateKey())).toStartWith("the account is not active");
+    expect(await failure(home.accounts.rotateKey(null))).toStartWith("the account is not active");
     expect(JSON.parse(home.stored ?? "")).toEqual(JSON.parse(before ?? ""));
   });
 
   test("is refused while a tunnel uses the old one", async () => {
     const { home, site } = await loggedIn();
     home.inUse = true;
-    expect(await failure(home.accounts.rotateKey())).toContain("disconnect first");
+    expect(await failure(home.accounts.rotateKey(null))).toContain("disconnect first");
     expect(site.asked).toEqual([]);
   });
 });
@@ -261,7 +261,7 @@ describe("logging out", () => {
   test("ends the session and leaves no secret in the files", async () => {
     const { home, site } = await loggedIn();
     const { token, privateKey } = registration(home);
-    expect(await home.accounts.logOut(false)).toEqual({ device: "IVPN session", remains: null });
+    expect(await home.accounts.logOut(null, false)).toEqual({ device: "IVPN session", remains: null });
     expect([site.sessions.size, home.stored, home.changes]).toEqual([0, null, 2]);
     expect([home.files.includes(token), home.files.includes(privateKey)]).toEqual([false, false]);
   });
@@ -269,17 +269,17 @@ describe("logging out", () => {
   test("succeeds if the session is already gone", async () => {
     const { home, site } = await loggedIn();
     site.sessions.clear();
-    expect((await home.accounts.logOut(false)).remains).toBeNull();
+    expect((await home.accounts.logOut(null, false)).remains).toBeNull();
   });
 
   test("changes nothing if IVPN does not answer, unless the account is to be forgotten", async () => {
     const { home, site } = await loggedIn();
     site.mishap("POST /delete", null);
-    expect(await failure(home.accounts.logOut(false))).toBe(
+    expect(await failure(home.accounts.logOut(null, false))).toBe(
       "api.ivpn.net cannot be asked: the connection was closed; nothing was changed; pass --forget to remove the account here only",
     );
     site.mishap("POST /delete", null);
-    expect(await home.accounts.logOut(true)).toEqual({
+    expect(await home.accounts.logOut(null, true)).toEqual({
       device: "IVPN session",
       remains:
         "the session is still in the account, because api.ivpn.net cannot be asked: the connection was closed; remove it at https://www.ivpn.net/account/",

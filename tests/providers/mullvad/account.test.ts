@@ -87,7 +87,7 @@ describe("logging in", () => {
     const all = await loggedIn();
     const before = registration(all);
     await expect(all.account.logIn(NUMBER)).rejects.toThrow(
-      'there already is an account here, with the registration "happy otter 50"; log out first',
+      'there already is an account at Mullvad here, with the registration "happy otter 50"; log out first',
     );
     expect([all.provider.asked, registration(all)]).toEqual([[], before]);
   });

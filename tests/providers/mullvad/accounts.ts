@@ -14,7 +14,7 @@ interface Surroundings {
 export function mullvadAccount(store: Store, send: Send, surroundings: Surroundings = {}) {
   const settings = settingsFrom({ managedApi: BASE });
   const { inUse = () => false, takeUp = async () => {} } = surroundings;
-  const registrations = new Registrations(store);
+  const registrations = new Registrations(store, settings);
   const accounts = new Accounts({
     settings,
     store,
@@ -26,8 +26,8 @@ export function mullvadAccount(store: Store, send: Send, surroundings: Surroundi
   });
   return {
     logIn: (number: string) => accounts.logIn("mullvad", [number]),
-    show: () => accounts.show(),
-    rotateKey: () => accounts.rotateKey(),
-    logOut: (forget: boolean) => accounts.logOut(forget),
+    show: () => accounts.show(null),
+    rotateKey: () => accounts.rotateKey(null),
+    logOut: (forget: boolean) => accounts.logOut(null, forget),
   };
 }
