@@ -68,6 +68,7 @@ export async function graphOn(
     base: settings.interface,
     userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
     autoconnect: settings.autoconnect,
+    register: (server, send) => accounts.register(server, send),
     latest: ({ provider, name }) => catalogue.server(provider, name),
     onOtherFirewalls: () => ground.devices.firewallsChanged(),
     onNeighbour: (neighbour) => ground.devices.saw(neighbour),
@@ -81,7 +82,8 @@ export async function graphOn(
   const takeUp = () => takeUpAccount({ settings, host, registrations, catalogue, updates });
   const inUse = () => isManagedInUse(tunnels.all(), savedState);
   const accountsBy = (send: Send) =>
-    new Accounts({ settings, store, registrations, send, host, inUse, takeUp });
+    new Accounts({ settings, store, registrations, send, clock: host, inUse, takeUp });
+  const accounts = accountsBy(tunnels.httpsClient.send);
   const damages: [AlertCode, string][] = [];
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
   if (registrations.shown()?.registration === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);
@@ -95,7 +97,7 @@ export async function graphOn(
     favourites,
     updates,
     host,
-    accounts: accountsBy(tunnels.httpsClient.send),
+    accounts,
     accountsBy,
     takeUpAccount: takeUp,
     checkup: new Checkup({ ...ground, host, settings, tunnels }),

@@ -43,7 +43,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   journal: ["system/host.ts", "store", "tunnel/schema.ts", "tunnel/state.ts"],
   tunnels: ["system/host.ts", "network", "killswitch", "servers", "tunnel"],
   checks: ["system", "network", "killswitch", "store", "tunnel", "tunnels"],
-  "providers/provider.ts": ["system/host.ts"],
+  "providers/provider.ts": ["system/host.ts", "wireguard/schema.ts"],
   "providers/answers.ts": ["system/host.ts"],
   // Each provider's folder.
   "providers/*": ["system/host.ts", "wireguard", "providers/provider.ts", "providers/answers.ts"],

@@ -65,8 +65,12 @@ function textOf(account: ShownAccount): string {
     ["Account", number],
     ["Paid until", paidOf(account)],
     ["Registration", `${printable(device)}, since ${dayOf(created)}`],
-    ["Addresses", addresses.join(", ")],
-    ["Public key", public_key],
+    ...(public_key === null
+      ? []
+      : [
+          ["Addresses", addresses.join(", ")],
+          ["Public key", public_key],
+        ]),
   ].map(([name = "", value = ""]) => [styled("dim", name), value]);
   const notes = warnings.map((warning) => `${styled("yellow", "Note")}: ${printable(warning)}\n`);
   return table(rows) + notes.join("");

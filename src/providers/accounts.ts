@@ -1,9 +1,11 @@
+import { parseAddress } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import { Queue } from "../queue.ts";
-import type { Managed } from "../servers/schema.ts";
+import type { Managed, Server } from "../servers/schema.ts";
 import type { Settings } from "../settings.ts";
 import type { Store } from "../store/store.ts";
 import type { Host, Send } from "../system/host.ts";
+import type { Config } from "../wireguard/schema.ts";
 import { apiOf, isGiven } from "./given.ts";
 import type { Account, LoggedOut, ShownAccount, VpnProvider } from "./provider.ts";
 import { nameOf, type Registrations } from "./registrations.ts";
@@ -13,7 +15,7 @@ interface Deps {
   store: Pick<Store, "scrub">;
   registrations: Registrations;
   send: Send;
-  host: Pick<Host, "now">;
+  clock: Pick<Host, "now" | "monotonic">;
   /** Whether a tunnel of the managed provider is up, or will come back. */
   inUse: () => boolean;
   /** Makes managed servers use the registration in the store. */
@@ -90,6 +92,21 @@ export class Accounts {
     });
   }
 
+  /**
+   * The configuration for one connection to a server that assigns it. Not in the queue: what is there may wait for the
+   * connection.
+   */
+  async register({ name, config }: Server, send: Send): Promise<Config> {
+    const { provider } = this.deps.registrations.current();
+    const account = provider === null ? null : this.accountAt(provider);
+    const address = parseAddress(config.peer.endpoint.host);
+    if (account?.registerWith === undefined || address === null)
+      throw new GatewayError("unable", `${name} needs an account at its provider`);
+    const { interface: own, peer } = await account.registerWith({ name, address }, send);
+    const { dns } = config.interface;
+    return { interface: { ...own, ...(dns.length > 0 && { dns }) }, peer };
+  }
+
   private async use(name: Managed): Promise<void> {
     this.deps.registrations.choose(name);
     await this.deps.takeUp();
@@ -111,7 +128,7 @@ export class Accounts {
   private accountAt(provider: VpnProvider): Account {
     const known = this.accounts.get(provider);
     if (known !== undefined) return known;
-    const { settings, store, registrations, send, host, takeUp } = this.deps;
+    const { settings, store, registrations, send, clock, takeUp } = this.deps;
     const account = provider.accountWith({
       api: apiOf(settings, provider),
       send,
@@ -124,7 +141,7 @@ export class Accounts {
         store.scrub();
         return takeUp();
       },
-      now: () => host.now(),
+      clock,
     });
     this.accounts.set(provider, account);
     return account;

@@ -1,9 +1,10 @@
+import { type Address, isHostName } from "../address.ts";
 import { messageOf } from "../errors.ts";
 import { FIELDS } from "../servers/custom.ts";
 import type { OwnEnd } from "../servers/managed.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
-import { type Field, fieldOf } from "../wireguard/fields.ts";
+import { dnsIn, entriesIn, type Field, fieldOf } from "../wireguard/fields.ts";
 import { type Fieldset, interfaceFrom } from "../wireguard/fieldset.ts";
 import { isGiven } from "./given.ts";
 import { VPN_PROVIDERS } from "./list.ts";
@@ -41,6 +42,7 @@ function registeredEnd(
   const logIn = `type: sudo portcullis account login${loginOptionOf(provider)}`;
   if (registration === null) return { missing: `${logIn}, or set --managed-key-file and --managed-address` };
   if (registration === "damaged") return { missing: `the stored registration cannot be read; ${logIn}` };
+  if (registration.privateKey === null) return usable(() => ({ assigned: { dns: addressesIn(dns) } }));
   return interfaceOf({
     privateKey: [fieldOf(registration.privateKey, "account")],
     addresses: [fieldOf(registration.addresses.join(","), "account")],
@@ -57,9 +59,20 @@ function resolversIn(dns: string): Field[] {
   return dns.trim() === "" ? [] : [fieldOf(dns, "--managed-dns")];
 }
 
+function addressesIn(dns: string): Address[] {
+  return resolversIn(dns)
+    .flatMap(entriesIn)
+    .map(dnsIn)
+    .filter((entry) => !isHostName(entry));
+}
+
 function interfaceOf(fields: Fieldset): OwnEnd {
+  return usable(() => ({ interface: interfaceFrom(fields, FIELDS) }));
+}
+
+function usable(work: () => OwnEnd): OwnEnd {
   try {
-    return { interface: interfaceFrom(fields, FIELDS) };
+    return work();
   } catch (error) {
     return { missing: `the account is unusable: ${messageOf(error)}` };
   }

@@ -1,5 +1,6 @@
 import type { Address, Prefix } from "../address.ts";
-import type { Send } from "../system/host.ts";
+import type { Host, Send } from "../system/host.ts";
+import type { Config } from "../wireguard/schema.ts";
 
 /** A company that sells VPN accounts. Everything specific to it is in the folder of its name. */
 export interface VpnProvider {
@@ -33,7 +34,8 @@ export interface Credential {
 export interface Registration {
   /** The provider's name for it. */
   name: string;
-  privateKey: string;
+  /** Null if each server assigns key, addresses and resolvers when the gateway registers with it. */
+  privateKey: string | null;
   addresses: readonly Prefix[];
   /** The resolvers inside the tunnel. */
   dns: readonly Address[];
@@ -48,6 +50,16 @@ export interface Account {
   rotateKey(): Promise<ShownAccount>;
   /** With `forget`, even if the provider does not answer or refuses. */
   logOut(forget: boolean): Promise<LoggedOut>;
+  /**
+   * Registers a new key with a server, for one connection; only if the registration itself has no key. `send` reaches
+   * the provider and the server.
+   */
+  registerWith?(server: ServerToRegister, send: Send): Promise<Config>;
+}
+
+export interface ServerToRegister {
+  name: string;
+  address: Address;
 }
 
 /** What an account needs. Its methods are called one at a time. */
@@ -60,8 +72,7 @@ export interface AccountDeps {
   assertUnused(): void;
   /** Must be called once the slot has changed for good: managed servers then use what it holds. */
   changed(): Promise<void>;
-  /** Milliseconds since 1970. */
-  now(): number;
+  clock: Pick<Host, "now" | "monotonic">;
 }
 
 /** Stores the text of a provider's registration, secrets included. */
@@ -79,7 +90,8 @@ export interface ShownAccount {
   number: string;
   /** The provider's name for this gateway. */
   device: string;
-  public_key: string;
+  /** Null if each connection has a key of its own. */
+  public_key: string | null;
   addresses: string[];
   created: string;
   /** ISO 8601; null if the provider did not answer. */

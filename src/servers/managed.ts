@@ -9,8 +9,14 @@ import type { Server } from "./schema.ts";
 import type { Storage } from "./storage.ts";
 import type { Listed } from "./tree.ts";
 
-/** The gateway's own end of every tunnel to a managed server, or a sentence that says what is missing for it. */
-export type OwnEnd = { interface: Config["interface"] } | { missing: string };
+/**
+ * The gateway's own end of every tunnel to a managed server, or only the operator's resolvers if each server assigns the
+ * rest, or a sentence that says what is missing for it.
+ */
+export type OwnEnd =
+  | { interface: Config["interface"] }
+  | { assigned: { dns: Address[] } }
+  | { missing: string };
 
 /** A list as it is used. */
 interface Contents {
@@ -72,18 +78,22 @@ export class ManagedList {
   /** The servers that can be connected to; none without an account. */
   servers(): Server[] {
     const own = this.own();
-    return own === null ? [] : [...this.read().byName.values()].map((server) => serverOf(server, own));
+    if (own === null) return [];
+    return [...this.read().byName.values()].flatMap((server) => serverOf(server, own) ?? []);
   }
 
   /** The number of `servers()`. */
   usable(): number {
-    return "missing" in this.ownEnd ? 0 : this.read().byName.size;
+    const { byName } = this.read();
+    const [any] = byName.values();
+    // The servers of a list are all of one kind.
+    return any === undefined || this.own() === null || serverOf(any, this.own()) === null ? 0 : byName.size;
   }
 
   /** Null if the list has no such server, or if there is no account. */
   server(name: string): Server | null {
     const [server, own] = [this.read().byName.get(name), this.own()];
-    return server === undefined || own === null ? null : serverOf(server, own);
+    return server === undefined ? null : serverOf(server, own);
   }
 
   /** Null if the list has no such server. Throws `bad_request` without an account. */
@@ -96,12 +106,18 @@ export class ManagedList {
         `server: a managed server needs an account; ${this.ownEnd.missing}`,
       );
     }
-    return serverOf(server, this.own() ?? this.ownEnd.interface);
+    const found = serverOf(server, this.own());
+    if (found !== null) return found;
+    throw new GatewayError(
+      "bad_request",
+      "server: its list is another provider's than the account; choose that one with: portcullis use managed --managed",
+    );
   }
 
   /** The operator's resolvers take precedence over the resolver that the list names. */
-  private own(): Config["interface"] | null {
+  private own(): Own | null {
     if ("missing" in this.ownEnd) return null;
+    if ("assigned" in this.ownEnd) return { ...UNASSIGNED, dns: this.ownEnd.assigned.dns, registers: true };
     const own = this.ownEnd.interface;
     const { resolver } = this.read();
     return resolver === undefined || own.dns.length > 0 ? own : { ...own, dns: [resolver] };
@@ -151,8 +167,17 @@ function skippedSentence(skipped: number): string | null {
   return `${skipped} of the managed servers could not be read from the list and ${skipped === 1 ? "is" : "are"} left out.`;
 }
 
-function serverOf(server: ListedServer, own: Config["interface"]): Server {
+/** The own end, and whether it is a placeholder. */
+type Own = Config["interface"] & { registers?: true };
+
+/** What a server that registers the gateway replaces. */
+const UNASSIGNED: Config["interface"] = { privateKey: "", addresses: [], dns: [], searchDomains: [] };
+
+/** Null without an own end that fits the server. */
+function serverOf(server: ListedServer, ownEnd: Own | null): Server | null {
   const { name, label, country, city, ipv4, port, publicKey } = server;
+  if (ownEnd === null || (publicKey === null) !== (ownEnd.registers === true)) return null;
+  const { registers, ...own } = ownEnd;
   return {
     name,
     provider: "managed",
@@ -162,7 +187,8 @@ function serverOf(server: ListedServer, own: Config["interface"]): Server {
     location: `${city}, ${country}`,
     config: {
       interface: own,
-      peer: { publicKey, endpoint: { host: ipv4, port }, allowedIps: [...EVERYTHING] },
+      peer: { publicKey: publicKey ?? "", endpoint: { host: ipv4, port }, allowedIps: [...EVERYTHING] },
     },
+    ...(registers && { registers }),
   };
 }

@@ -14,10 +14,15 @@ export type Stored = Exclude<Provider, "managed">;
 export const STORED: readonly Stored[] = ["custom", "imported"];
 
 /** Whose servers the provider `managed` has; `list` is the operator's own list. */
-export const Managed = Type.Union([Type.Literal("mullvad"), Type.Literal("ivpn"), Type.Literal("list")]);
+export const Managed = Type.Union([
+  Type.Literal("mullvad"),
+  Type.Literal("ivpn"),
+  Type.Literal("pia"),
+  Type.Literal("list"),
+]);
 export type Managed = Static<typeof Managed>;
 export const OWN_LIST = "list";
-export const MANAGED: readonly Managed[] = ["mullvad", "ivpn", OWN_LIST];
+export const MANAGED: readonly Managed[] = ["mullvad", "ivpn", "pia", OWN_LIST];
 
 /** A server as clients see it: no key material. */
 export const ServerRecord = Type.Object(
@@ -46,6 +51,11 @@ export interface Server {
   /** The `location` of a status: a custom server's free text as given, otherwise `City, Country`. */
   location: string;
   config: Config;
+  /**
+   * The server assigns keys and addresses when the gateway registers with it, before each connection. Without a session,
+   * `config` has placeholders for them.
+   */
+  registers?: true;
 }
 
 /** A server that people have marked. */

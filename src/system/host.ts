@@ -1,3 +1,5 @@
+import type { Address } from "../address.ts";
+
 /**
  * The only interface between the gateway and the machine. `LinuxHost` is the real one; tests use a fake kernel
  * instead. Nothing outside `system/` spawns a program, reads a clock or uses a file of the machine.
@@ -70,10 +72,16 @@ export interface HttpsRequest {
   method: "GET" | "POST" | "PUT" | "DELETE";
   headers: Record<string, string>;
   body?: string;
+  /** The server's addresses, if they are known; otherwise its name is looked up. */
+  addresses?: readonly Address[];
+  /** The only authority whose certificates count, in PEM; if absent, the well-known ones. */
+  authority?: string;
+  /** The longest time until the last byte of the answer; if absent, what the largest server list takes. */
+  withinMs?: number;
 }
 
 /** A request and the addresses to send it to: the gateway looks up names itself. */
-export interface PinnedRequest extends HttpsRequest {
+export interface PinnedRequest extends Omit<HttpsRequest, "addresses"> {
   addresses: readonly string[];
   /** TCP source port of the connection; any if absent. */
   sourcePort?: number;

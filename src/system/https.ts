@@ -15,12 +15,12 @@ const MOST_BYTES = 32 * 2 ** 20;
 
 /**
  * Tries the addresses in turn, and no others: no system resolver, no proxy from the environment, no redirect. The
- * server's certificate must be for the URL's host. Throws `GatewayError("unable")` if there is no answer.
+ * server's certificate must be for the URL's host, and from the request's authority if it names one. Throws `GatewayError("unable")` if there is no answer.
  */
 export async function ask(pinned: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
   const { host } = new URL(pinned.url);
   const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(new Error(LATE)), ANSWER_TIMEOUT_MS);
+  const timer = setTimeout(() => deadline.abort(new Error(LATE)), pinned.withinMs ?? ANSWER_TIMEOUT_MS);
   const over = AbortSignal.any([deadline.signal, ...(signal === undefined ? [] : [signal])]);
   let fault: unknown = new Error("it has no address");
   try {
@@ -70,7 +70,10 @@ function askAt(address: string, pinned: PinnedRequest, over: AbortSignal): Promi
   });
 }
 
-function optionsFor(address: string, { url, method, headers, sourcePort }: PinnedRequest): RequestOptions {
+function optionsFor(
+  address: string,
+  { url, method, headers, sourcePort, authority }: PinnedRequest,
+): RequestOptions {
   const { hostname, host, port, pathname, search } = new URL(url);
   return {
     host: address,
@@ -82,6 +85,7 @@ function optionsFor(address: string, { url, method, headers, sourcePort }: Pinne
     // No server name for an address (RFC 6066, 3).
     ...(isIP(hostname.replace(/^\[|\]$/g, "")) === 0 && { servername: hostname }),
     ...(sourcePort !== undefined && { localPort: sourcePort }),
+    ...(authority !== undefined && { ca: authority }),
   };
 }
 

@@ -7,9 +7,10 @@ import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Interface } from "../wireguard/interface.ts";
 import { publicKeyOf } from "../wireguard/key.ts";
+import { configIn } from "../wireguard/schema.ts";
 import { SESSION_ENDS_MS } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
-import type { SavedState } from "./saved-state.ts";
+import type { Connection, SavedState } from "./saved-state.ts";
 import { sessionOn, usableOn } from "./session.ts";
 import type { State } from "./state.ts";
 
@@ -44,7 +45,7 @@ export async function adopted(
   for (const link of present.filter((each) => routed.includes(each))) {
     const device = await kernel.device(link);
     const isServer = (server: Server) => device !== null && isServerOf(device, server, slot);
-    const last = remembered === null ? null : known.server(remembered.provider, remembered.name);
+    const last = remembered === null ? null : rememberedServer(remembered, known);
     const server = last !== null && isServer(last) ? last : known.all().find(isServer);
     if (server === undefined || device?.peer?.endpoint == null) continue;
     const began =
@@ -58,6 +59,13 @@ export async function adopted(
       : { name: "reconnecting", server, session, since };
   }
   return null;
+}
+
+/** The server as it was connected to. */
+function rememberedServer({ provider, name, config: assigned }: Connection, known: Known): Server | null {
+  const server = known.server(provider, name);
+  const config = assigned && configIn(assigned);
+  return server?.registers && config ? { ...server, config } : server;
 }
 
 /** Null if the server cannot be used on the machine's present network. */

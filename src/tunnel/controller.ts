@@ -478,10 +478,12 @@ export class Controller {
 
   /** `place` is the country or city that was asked for, if it was one. */
   private arrive(session: Session, place: string | undefined, since = this.deps.host.monotonic()): void {
-    const { provider, name } = session.server;
+    const { provider, name, registers, config } = session.server;
     const { savedState, host, slot } = this.deps;
     const wanted = place === undefined ? {} : { wanted: place };
-    this.aim = { provider, name, ...wanted, since: host.now() - (host.monotonic() - since) };
+    // A new process could not know what was assigned to this connection.
+    const assigned = registers ? { config } : {};
+    this.aim = { provider, name, ...wanted, ...assigned, since: host.now() - (host.monotonic() - since) };
     savedState.saveConnection(this.aim, this.deps.name, slot.number);
     this.dialled = null;
     this.error = null;

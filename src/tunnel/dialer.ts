@@ -3,7 +3,8 @@ import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
-import type { Host } from "../system/host.ts";
+import type { Host, Send } from "../system/host.ts";
+import type { Config } from "../wireguard/schema.ts";
 import { clockHint } from "./clock.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Resolver, Way } from "./resolver.ts";
@@ -33,7 +34,12 @@ interface Deps {
   slot: Slot;
   /** Whether names are looked up through a live tunnel while this one has that former one. */
   looksUpInside: (former: Former | null) => boolean;
+  sendOn: (way: Way, signal: AbortSignal) => Send;
+  register: Register;
 }
+
+/** Registers a new key with a server that wants that before each connection. */
+export type Register = (server: Server, send: Send) => Promise<Config>;
 
 /** Brings up a tunnel next to the former one, and routes traffic into it once the server has answered. */
 export class Dialer {
@@ -47,10 +53,11 @@ export class Dialer {
     const { kernel, killSwitch, resolver, name, slot, looksUpInside } = this.deps;
     const { uplinkMtu } = killSwitch.network;
     assertUplink(killSwitch.network);
-    const usable = usableOn(killSwitch.network, server);
-    const { host, port } = server.config.peer.endpoint;
+    const way = wayOf(name, former, looksUpInside(former));
+    const usable = usableOn(killSwitch.network, await this.registered(server, way, signal));
+    const { host, port } = usable.config.peer.endpoint;
     const old = former?.session ?? null;
-    const [address] = await resolver.resolve(host, wayOf(name, former, looksUpInside(former)), signal);
+    const [address] = await resolver.resolve(host, way, signal);
     const endpoint = { address, port };
     const session = sessionFor(slot, usable, endpoint, old);
     // The firewall permits traffic inside it already: only routes lead there, and one change fewer comes before it flows.
@@ -60,6 +67,14 @@ export class Dialer {
     await this.handshake(session, signal);
     await kernel.route(session, old?.server.config ?? null);
     return session;
+  }
+
+  private async registered(server: Server, way: Way, signal: AbortSignal): Promise<Server> {
+    if (server.registers === undefined) return server;
+    const { sendOn, register } = this.deps;
+    const config = await register(server, sendOn(way, signal));
+    signal.throwIfAborted();
+    return { ...server, config };
   }
 
   private async handshake(session: Session, signal: AbortSignal): Promise<void> {

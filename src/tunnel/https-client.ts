@@ -5,8 +5,9 @@ import type { Log } from "../log.ts";
 import type { Host, HttpsAnswer, HttpsRequest, Send } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
 import { resolversOf } from "./nameservers.ts";
-import { ownPort, type Resolver } from "./resolver.ts";
+import { ownPort, type Resolver, type Way } from "./resolver.ts";
 import type { Session } from "./session.ts";
+import { carriedBy } from "./state.ts";
 
 interface Deps {
   host: Host;
@@ -18,6 +19,8 @@ interface Deps {
 
 /** The owner of the exemption from the kill switch for a connection outside the tunnel; never a tunnel's name. */
 const EXEMPTION = "an exemption";
+const OPERATORS = { inside: false, owner: EXEMPTION, part: {} } as const;
+type Outside = Extract<Way, { inside: false }>;
 /** The port of https:// (RFC 9110, 4.2.2). */
 const HTTPS_PORT = 443;
 
@@ -27,20 +30,17 @@ export class HttpsClient {
 
   /** Through the tunnel. Throws `GatewayError("unable")` if no tunnel is up, or if it does not lead to the server. */
   readonly sendInside: Send = async (request) => {
-    const { host, controller, resolver } = this.deps;
-    const { state } = controller;
-    if (state.name !== "connected") {
-      throw new GatewayError("unable", "there is no tunnel to send this through; connect first");
-    }
-    const forEver = new AbortController().signal;
-    const found = await resolver.resolve(hostOf(request), { inside: true }, forEver);
-    // With the kill switch off, what the tunnel does not carry would leave outside it.
-    const addresses = found.filter((address) => carries(state.session, address));
-    if (addresses.length === 0) {
-      throw new GatewayError("unable", `the tunnel does not lead to ${new URL(request.url).host}`);
-    }
-    return host.https({ ...request, addresses });
+    if (this.deps.controller.state.name !== "connected") throw noTunnel();
+    return this.inside(request, new AbortController().signal);
   };
+
+  /**
+   * For a tunnel that is being dialled, which looks up names that way. Outside, its owner ends the exemption by the next
+   * update of the kill switch.
+   */
+  sendOn(way: Way, signal: AbortSignal): Send {
+    return (request) => (way.inside ? this.inside(request, signal) : this.outside(request, way, signal));
+  }
 
   /**
    * Through the tunnel if one is up, else outside it: through an exemption for exactly that server's addresses and
@@ -52,23 +52,39 @@ export class HttpsClient {
     const answer = await controller.beside((signal) =>
       controller.state.name === "connected"
         ? Promise.resolve(null)
-        : this.sendOutside(request, signal).finally(() => killSwitch.update(EXEMPTION, null)),
+        : this.outside(request, OPERATORS, signal).finally(() => killSwitch.update(EXEMPTION, null)),
     );
     return answer ?? this.sendInside(request);
   };
 
-  private async sendOutside(request: HttpsRequest, signal: AbortSignal): Promise<HttpsAnswer> {
+  private async inside(request: HttpsRequest, signal: AbortSignal): Promise<HttpsAnswer> {
+    const { host, controller, resolver } = this.deps;
+    const session = carriedBy(controller.state);
+    if (session === null) throw noTunnel();
+    const found = request.addresses ?? (await resolver.resolve(hostOf(request), { inside: true }, signal));
+    // With the kill switch off, what the tunnel does not carry would leave outside it.
+    const addresses = found.filter((address) => carries(session, address));
+    if (addresses.length === 0) {
+      throw new GatewayError("unable", `the tunnel does not lead to ${new URL(request.url).host}`);
+    }
+    return host.https({ ...request, addresses }, signal);
+  }
+
+  private async outside(request: HttpsRequest, way: Outside, signal: AbortSignal): Promise<HttpsAnswer> {
     const { host, killSwitch, resolver, log } = this.deps;
     const { host: server, port } = new URL(request.url);
-    const way = { inside: false, owner: EXEMPTION, part: {} } as const;
-    const addresses = await resolver.resolve(hostOf(request), way, signal);
+    const addresses = request.addresses ?? (await resolver.resolve(hostOf(request), way, signal));
     const exemption = { addresses, port: port === "" ? HTTPS_PORT : Number(port), sourcePort: ownPort() };
     log.warn(
-      `the operator's exemption: one connection to ${server} (${addresses.join(", ")}) outside the tunnel, from port ${exemption.sourcePort}`,
+      `${way.owner === EXEMPTION ? "the operator's exemption" : "an exemption to register with the provider"}: one connection to ${server} (${addresses.join(", ")}) outside the tunnel, from port ${exemption.sourcePort}`,
     );
-    await killSwitch.update(EXEMPTION, { exemption });
+    await killSwitch.update(way.owner, { ...way.part, exemption });
     return host.https({ ...request, addresses, sourcePort: exemption.sourcePort }, signal);
   }
+}
+
+function noTunnel(): GatewayError {
+  return new GatewayError("unable", "there is no tunnel to send this through; connect first");
 }
 
 function carries({ server }: Session, address: Address): boolean {

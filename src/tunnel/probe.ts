@@ -59,7 +59,8 @@ export class Probe {
     const { roundTrips } = this;
     const { servers } = place;
     const [only] = servers;
-    if (only !== undefined && servers.length === 1) return only;
+    // A handshake with a server that registers keys would need a registration.
+    if (only !== undefined && (servers.length === 1 || only.registers)) return only;
     const known = roundTrips.nearest(servers);
     if (known !== null && roundTrips.wasAsked(place)) return known;
     const unknown = servers.filter((server) => roundTrips.of(server) === null).slice(0, MOST_ASKED);

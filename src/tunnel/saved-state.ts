@@ -10,6 +10,7 @@ import { MAIN_SLOT, MOST_TUNNELS } from "../network/slot.ts";
 import { Provider } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
+import { Config } from "../wireguard/schema.ts";
 import { isTunnelName } from "./name.ts";
 
 /** The server that a tunnel leads to. */
@@ -18,6 +19,8 @@ export const Connection = Type.Object({
   name: Type.String(),
   /** What was asked for if it was a country or a city. */
   wanted: Type.Optional(Type.String()),
+  /** What the server assigned when the gateway registered with it, for this connection only. */
+  config: Type.Optional(Config),
   /** Milliseconds since 1970. */
   since: Type.Number(),
 });

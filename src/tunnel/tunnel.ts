@@ -4,13 +4,13 @@ import type { Alarm, Repairs } from "../killswitch/repairs.ts";
 import type { Log } from "../log.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
-import type { Host } from "../system/host.ts";
+import type { Host, Send } from "../system/host.ts";
 import { Controller } from "./controller.ts";
-import { Dialer, type Former } from "./dialer.ts";
+import { Dialer, type Former, type Register } from "./dialer.ts";
 import { Kernel } from "./kernel.ts";
 import { limitOf } from "./mtu.ts";
 import { Probe } from "./probe.ts";
-import type { Resolver } from "./resolver.ts";
+import type { Resolver, Way } from "./resolver.ts";
 import type { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Session } from "./session.ts";
@@ -41,6 +41,9 @@ export interface Surroundings {
   rivalOf: (server: Server) => string | null;
   /** Whether names are looked up through a live tunnel while this one has that former one. */
   looksUpInside: (former: Former | null) => boolean;
+  /** Sends the gateway's own requests while a tunnel is dialled. */
+  sendOn: (way: Way, signal: AbortSignal) => Send;
+  register: Register;
   log: Pick<Log, "info" | "warn">;
   alarm: Alarm;
 }

@@ -24,7 +24,7 @@ import { MachineSupervisor } from "./supervisor.ts";
 export interface TunnelsDeps
   extends Pick<
     Surroundings,
-    "killSwitch" | "repairs" | "userspace" | "autoconnect" | "latest" | "alternatives" | "log"
+    "killSwitch" | "repairs" | "userspace" | "autoconnect" | "latest" | "alternatives" | "register" | "log"
   > {
   host: Host;
   savedState: SavedState;
@@ -247,12 +247,15 @@ export class Tunnels {
       rivalOf: (server) => this.rivalOf(name, server),
       // The gateway's own packets use main.
       looksUpInside: (former) => (name === MAIN ? former?.alive === true : this.main.controller.isAlive),
+      sendOn: (way, signal) => this.httpsClient.sendOn(way, signal),
       log: { info: (text) => log.info(prefixed(text)), warn: (text) => log.warn(prefixed(text)) },
     });
   }
 
   /** The other tunnel that uses a server with the same key, or null. WireGuard servers know a client by its key alone. */
-  private rivalOf(name: string, { config }: Server): string | null {
+  private rivalOf(name: string, { config, registers }: Server): string | null {
+    // It assigns another key to each connection.
+    if (registers) return null;
     const sameKeys = (other: Server) =>
       other.config.peer.publicKey === config.peer.publicKey &&
       other.config.interface.privateKey === config.interface.privateKey;

@@ -12,8 +12,7 @@ const START = Date.UTC(2026, 0, 2);
 
 /** A gateway with a store of its own, and the account of one provider. */
 export class Home {
-  readonly directory = mkdtempSync(join(tmpdir(), "portcullis-account-"));
-  readonly store = Store.open(this.directory, START);
+  readonly store: Store;
   readonly registrations: Registrations;
   readonly accounts: Accounts;
   inUse = false;
@@ -24,7 +23,9 @@ export class Home {
   constructor(
     readonly provider: VpnProvider,
     send: Send,
+    readonly directory = mkdtempSync(join(tmpdir(), "portcullis-account-")),
   ) {
+    this.store = Store.open(directory, START);
     const settings = settingsFrom({});
     this.registrations = new Registrations(this.store, settings);
     this.accounts = new Accounts({
@@ -32,7 +33,7 @@ export class Home {
       store: this.store,
       registrations: this.registrations,
       send,
-      host: { now: () => this.now },
+      clock: { now: () => this.now, monotonic: () => this.now },
       inUse: () => this.inUse,
       takeUp: async () => void this.changes++,
     });

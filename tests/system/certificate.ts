@@ -8,14 +8,42 @@ export async function makeCertificate(
 ): Promise<{ certificate: string; key: string }> {
   const certificate = join(folder, "certificate.pem");
   const key = join(folder, "key.pem");
-  const child = Bun.spawn(
-    [
-      ...["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
-      ...["-keyout", key, "-out", certificate, "-days", "2"],
-      ...["-subj", `/CN=${name}`, "-addext", `subjectAltName=${isIP(name) === 0 ? "DNS" : "IP"}:${name}`],
-    ],
-    { stderr: "pipe" },
-  );
-  if ((await child.exited) !== 0) throw new Error(await child.stderr.text());
+  await openssl([
+    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
+    ...["-keyout", key, "-out", certificate, "-days", "2"],
+    ...["-subj", `/CN=${name}`, "-addext", `subjectAltName=${isIP(name) === 0 ? "DNS" : "IP"}:${name}`],
+  ]);
   return { certificate, key };
+}
+
+/** Writes an authority, and a certificate of its making for a name. */
+export async function makeSignedCertificate(
+  folder: string,
+  name: string,
+): Promise<{ authority: string; certificate: string; key: string }> {
+  const path = (file: string) => join(folder, `${name}-${file}.pem`);
+  const [authority, certificate, key] = [path("authority"), path("certificate"), path("key")];
+  const made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+  await openssl([
+    "req",
+    "-x509",
+    ...made,
+    "-keyout",
+    path("ca"),
+    "-out",
+    authority,
+    "-subj",
+    "/CN=Authority",
+  ]);
+  await openssl([
+    ...["req", "-x509", ...made, "-keyout", key, "-out", certificate, "-subj", `/CN=${name}`],
+    ...["-CA", authority, "-CAkey", path("ca"), "-addext", `subjectAltName=DNS:${name}`],
+    ...["-addext", "basicConstraints=critical,CA:FALSE"],
+  ]);
+  return { authority, certificate, key };
+}
+
+async function openssl(argv: string[]): Promise<void> {
+  const child = Bun.spawn(["openssl", ...argv], { stderr: "pipe" });
+  if ((await child.exited) !== 0) throw new Error(await child.stderr.text());
 }

@@ -10,6 +10,7 @@ import { type Settings, settingsFrom } from "../../src/settings.ts";
 import { Store } from "../../src/store/store.ts";
 import type { Known } from "../../src/tunnel/adoption.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
+import type { Register } from "../../src/tunnel/dialer.ts";
 import { SavedState } from "../../src/tunnel/saved-state.ts";
 import type { TunnelStatus } from "../../src/tunnel/status.ts";
 import { Tunnels } from "../../src/tunnels/tunnels.ts";
@@ -80,6 +81,8 @@ export class Gateway {
   /** What stands in for a dead server, as `--failover` allows it. */
   alternatives: readonly Server[] = [];
   autoconnect = true;
+  /** What a server that registers keys assigns. */
+  register: Register = () => Promise.reject(new Error("no server registers keys"));
   private watching = new AbortController();
 
   private constructor(
@@ -173,6 +176,7 @@ export class Gateway {
       alarm,
     });
     return new Tunnels({
+      register: (server, send) => this.register(server, send),
       host,
       savedState,
       repairs,

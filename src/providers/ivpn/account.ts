@@ -7,7 +7,7 @@ import type { IvpnApi } from "./api.ts";
 import { ACCOUNT_PAGE, GONE } from "./refusal.ts";
 import { type IvpnRegistration, registrationFrom } from "./registration.ts";
 
-interface Deps extends Pick<AccountDeps, "slot" | "assertUnused" | "changed" | "now"> {
+interface Deps extends Pick<AccountDeps, "slot" | "assertUnused" | "changed" | "clock"> {
   api: IvpnApi;
 }
 
@@ -74,10 +74,10 @@ export class IvpnAccount implements Account {
     { token, address }: IvpnSession,
     made: Pick<IvpnRegistration, "account" | "privateKey">,
   ): Promise<IvpnRegistration> {
-    const { api, slot, now } = this.deps;
+    const { api, slot, clock } = this.deps;
     try {
       if (address === null) throw unable("IVPN did not accept the new key; try again");
-      const created = new Date(now()).toISOString();
+      const created = new Date(clock.now()).toISOString();
       const registration = { ...made, token, addresses: [address], created };
       slot.saveFirst(JSON.stringify(registration));
       return registration;

@@ -11,7 +11,8 @@ export interface ListedServer {
   city: string;
   ipv4: Address;
   port: number;
-  publicKey: string;
+  /** Null if the server tells its key only when the gateway registers with it. */
+  publicKey: string | null;
 }
 
 /** The same as the list has it. */
@@ -50,7 +51,8 @@ export function checked(server: UncheckedServer): ListedServer | "malformed" {
   const { name, ipv4, port, publicKey } = server;
   const places = { label: tidied(server.label), country: tidied(server.country), city: tidied(server.city) };
   const named = [name, ...Object.values(places)].every((text) => isName(text) && isVisible(text));
-  const reachable = isServerAddress(ipv4) && port >= 1 && port <= 65535 && isKey(publicKey);
+  const reachable =
+    isServerAddress(ipv4) && port >= 1 && port <= 65535 && (publicKey === null || isKey(publicKey));
   return named && reachable ? { name, ...places, ipv4, port, publicKey } : "malformed";
 }
 

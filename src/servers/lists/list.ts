@@ -5,6 +5,7 @@ import { readIvpn } from "./ivpn.ts";
 import { readMullvad } from "./mullvad.ts";
 import { readMullvadApp } from "./mullvad-app.ts";
 import { readOwn } from "./own.ts";
+import { readPia } from "./pia.ts";
 
 /** A provider's servers, and the format of their list. */
 export interface List extends Reading {
@@ -16,6 +17,7 @@ const FORMATS: readonly (readonly [format: string, adapter: Adapter])[] = [
   ["Mullvad's flat list", readMullvad],
   ["Mullvad's app list", readMullvadApp],
   ["IVPN's list", readIvpn],
+  ["PIA's list", readPia],
   ["a gluetun file of one provider", readGluetunProvider],
   ["Portcullis's own list", readOwn],
   ["gluetun's servers.json", readGluetun],
@@ -59,12 +61,21 @@ function valuesIn(text: string): number {
 const [COMMA, BRACKET, BRACE] = [0x2c, 0x5b, 0x7b];
 
 function documentIn(text: string): unknown {
+  const bare = text.replace(/^\uFEFF/, "");
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, ""));
+    return JSON.parse(isSigned(bare) ? bare.slice(0, bare.indexOf("\n")) : bare);
   } catch {
     throw new GatewayError("bad_request", "the server list is not JSON");
   }
 }
+
+/** PIA's list is one line, with a signature in base64 after it. */
+function isSigned(text: string): boolean {
+  const line = text.indexOf("\n");
+  return line > 0 && /^[A-Za-z0-9+/=\s]{64,}$/.test(text.slice(line, line + MOST_SIGNATURE));
+}
+
+const MOST_SIGNATURE = 4_096;
 
 function usable(list: List): List {
   const { format, servers } = list;

@@ -20,7 +20,7 @@ export function mullvadAccount(store: Store, send: Send, surroundings: Surroundi
     store,
     registrations,
     send,
-    host: { now: Date.now },
+    clock: { now: Date.now, monotonic: () => 0 },
     inUse,
     takeUp,
   });

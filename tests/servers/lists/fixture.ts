@@ -8,5 +8,5 @@ export function fixture(name: string): Promise<string> {
 
 /** A server on one line; of its key the beginning. */
 export function lineOf({ name, label, country, city, ipv4, port, publicKey }: ListedServer): string {
-  return `${name} | ${label} | ${country} | ${city} | ${ipv4}:${port} | ${publicKey.slice(0, 6)}`;
+  return `${name} | ${label} | ${country} | ${city} | ${ipv4}:${port} | ${publicKey?.slice(0, 6)}`;
 }

@@ -1,0 +1,112 @@
+import type { Send } from "../../system/host.ts";
+import type { Config } from "../../wireguard/schema.ts";
+import { masked, type Outcome, outcome, Refusal, unable } from "../answers.ts";
+import type { Account, AccountDeps, LoggedOut, ServerToRegister, ShownAccount } from "../provider.ts";
+import type { Paid } from "./answers.ts";
+import { PiaApi, TOKEN_REFUSED } from "./api.ts";
+import { type PiaRegistration, registrationFrom } from "./registration.ts";
+
+/** An hour before its end. */
+const TOKEN_LASTS_MS = 23 * 3_600_000;
+
+interface Token {
+  text: string;
+  /** Whose it is. */
+  username: string;
+  /** On the monotonic clock. */
+  since: number;
+}
+
+/** The operator's account at PIA. Each connection is registered with its server, by a token that is kept in memory. */
+export class PiaAccount implements Account {
+  private token: Token | null = null;
+
+  constructor(private readonly deps: AccountDeps) {}
+
+  async logIn([username = "", password = ""]: readonly string[]): Promise<ShownAccount> {
+    const { api, send, slot, changed, clock } = this.deps;
+    const registration = { username, password, created: new Date(clock.now()).toISOString() };
+    const token = await this.newToken(new PiaApi(api, send), registration);
+    slot.saveFirst(JSON.stringify(registration));
+    await changed();
+    return shownAccount(registration, await outcome(new PiaApi(api, send).paid(token)));
+  }
+
+  async show(): Promise<ShownAccount> {
+    const registration = this.registration();
+    const api = new PiaApi(this.deps.api, this.deps.send);
+    return shownAccount(registration, await outcome(this.withToken(api, (token) => api.paid(token))));
+  }
+
+  async rotateKey(): Promise<never> {
+    throw unable("each connection to PIA gets a new key; connect again for another one");
+  }
+
+  async logOut(): Promise<LoggedOut> {
+    const { slot, assertUnused, changed } = this.deps;
+    assertUnused();
+    const device = nameOf(this.registration());
+    slot.forget();
+    this.token = null;
+    await changed();
+    return { device, remains: "PIA's servers remove the key of the last connection by themselves" };
+  }
+
+  registerWith(server: ServerToRegister, send: Send): Promise<Config> {
+    const api = new PiaApi(this.deps.api, send);
+    return this.withToken(api, (token) => api.register(server, token));
+  }
+
+  /** If the token is refused, tries once more with a new one. */
+  private async withToken<T>(api: PiaApi, work: (token: string) => Promise<T>): Promise<T> {
+    const registration = this.registration();
+    const { token } = this;
+    const isFresh = token?.username === registration.username && this.ageOf(token) < TOKEN_LASTS_MS;
+    if (token === null || !isFresh) return work(await this.newToken(api, registration));
+    return work(token.text).catch(async (error: unknown) => {
+      if (!(error instanceof Refusal && error.reason === TOKEN_REFUSED)) throw error;
+      return work(await this.newToken(api, registration));
+    });
+  }
+
+  private async newToken(api: PiaApi, { username, password }: PiaRegistration): Promise<string> {
+    const text = await api.token(username, password);
+    this.token = { text, username, since: this.deps.clock.monotonic() };
+    return text;
+  }
+
+  private ageOf({ since }: Token): number {
+    return this.deps.clock.monotonic() - since;
+  }
+
+  private registration(): PiaRegistration {
+    const registration = registrationFrom(this.deps.slot.read() ?? "");
+    if (registration === null)
+      throw unable(
+        "there is no readable account at PIA here; type: sudo portcullis account login --provider pia",
+      );
+    return registration;
+  }
+}
+
+/** What the operator is shown of the account. */
+export function nameOf({ username }: PiaRegistration): string {
+  return `PIA account ${masked(username)}`;
+}
+
+function shownAccount(registration: PiaRegistration, paid: Outcome<Paid>): ShownAccount {
+  return {
+    number: masked(registration.username),
+    device: nameOf(registration),
+    public_key: null,
+    addresses: [],
+    created: registration.created,
+    paid_until: paid instanceof Error ? null : paid.until,
+    warnings: warningsOf(paid),
+  };
+}
+
+function warningsOf(paid: Outcome<Paid>): string[] {
+  if (paid instanceof Error) return [`incomplete: ${paid.message}`];
+  return paid.isActive ? [] : ["the account is not active, and no server accepts it"];
+}

@@ -1,0 +1,80 @@
+import { Type } from "typebox";
+import { type Address, type Prefix, parseAddress, prefixOf } from "../../address.ts";
+import { checkerOf } from "../../checker.ts";
+import type { HttpsAnswer } from "../../system/host.ts";
+import { EVERYTHING } from "../../wireguard/fieldset.ts";
+import { isKey } from "../../wireguard/key.ts";
+import type { Config } from "../../wireguard/schema.ts";
+import { checkedJson, jsonIn, malformed } from "../answers.ts";
+
+// PIA's manual-connections and its desktop app define these shapes. More fields may come.
+
+/** It is sent in a query and in a header. */
+const Token = Type.Object({ token: Type.String({ pattern: "^[\\x21-\\x7e]{1,4096}$" }) });
+
+const AccountStatus = Type.Object({
+  active: Type.Boolean(),
+  /** Seconds since 1970; at most the last date that JavaScript can write. */
+  expiration_time: Type.Integer({ minimum: 0, maximum: 8_640_000_000_000 }),
+});
+
+const Added = Type.Object({
+  status: Type.Literal("OK"),
+  server_key: Type.String(),
+  /** The server tells it as a number; as text too, in some versions. */
+  server_port: Type.Union([
+    Type.Integer({ minimum: 1, maximum: 65535 }),
+    Type.String({ pattern: "^[1-9][0-9]{0,4}$" }),
+  ]),
+  /** With or without the length of a prefix. */
+  peer_ip: Type.String({ maxLength: 64 }),
+  dns_servers: Type.Array(Type.String(), { minItems: 1, maxItems: 16 }),
+});
+
+const Failed = Type.Object({ status: Type.String({ pattern: "^(?!OK$)" }) });
+
+const token = checkerOf(Token);
+const accountStatus = checkerOf(AccountStatus);
+const added = checkerOf(Added);
+const failed = checkerOf(Failed);
+
+export interface Paid {
+  isActive: boolean;
+  /** ISO 8601. */
+  until: string;
+}
+
+export function tokenIn(answer: HttpsAnswer): string {
+  return checkedJson(answer, token, "access token").token;
+}
+
+export function paidIn(answer: HttpsAnswer): Paid {
+  const { active, expiration_time } = checkedJson(answer, accountStatus, "account");
+  return { isActive: active, until: new Date(expiration_time * 1000).toISOString() };
+}
+
+/** Whether a server has refused to register a key: `{"status":"ERROR","message":…}`, with HTTP status 200. */
+export function isFailure(answer: HttpsAnswer): boolean {
+  return failed.Check(jsonIn(answer));
+}
+
+/** What the server assigned to a private key. The endpoint is the address that was asked, whatever the answer says. */
+export function configIn(answer: HttpsAnswer, privateKey: string, address: Address): Config {
+  const { server_key, server_port, peer_ip, dns_servers } = checkedJson(answer, added, "key");
+  const port = Number(server_port);
+  const dns = dns_servers.map(parseAddress).filter((each) => each !== null);
+  if (!isKey(server_key) || port > 65535 || dns.length === 0) malformed("key");
+  return {
+    interface: { privateKey, addresses: [ownAddress(peer_ip)], dns, searchDomains: [] },
+    peer: {
+      publicKey: server_key,
+      endpoint: { host: address, port },
+      allowedIps: [...EVERYTHING],
+    },
+  };
+}
+
+function ownAddress(text: string): Prefix {
+  const address = parseAddress(text.replace(/\/[0-9]{1,2}$/, ""));
+  return address === null || address.includes(":") ? malformed("address") : prefixOf(address);
+}

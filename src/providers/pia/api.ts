@@ -1,0 +1,74 @@
+import type { HttpsAnswer, HttpsRequest, Send } from "../../system/host.ts";
+import { generateKeyPair } from "../../wireguard/key.ts";
+import type { Config } from "../../wireguard/schema.ts";
+import { commonRefusalIn, Refusal, unable } from "../answers.ts";
+import type { ServerToRegister } from "../provider.ts";
+import { configIn, isFailure, type Paid, paidIn, tokenIn } from "./answers.ts";
+import { PIA_AUTHORITY } from "./authority.ts";
+
+/** A connect waits for these. */
+const ANSWER_WITHIN_MS = 10_000;
+
+/** The reason of a refusal that a new token may put right. */
+export const TOKEN_REFUSED = "TOKEN_REFUSED";
+
+const ACCOUNT_PAGE = "https://www.privateinternetaccess.com/";
+
+/** PIA's interface for accounts, as its manual-connections and its desktop app use it, and that of its servers. */
+export class PiaApi {
+  constructor(
+    /** An https address. */
+    private readonly base: string,
+    private readonly send: Send,
+  ) {}
+
+  /** Valid for 24 hours. */
+  async token(username: string, password: string): Promise<string> {
+    const answer = await this.ask({
+      url: `${this.base}/api/client/v2/token`,
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: new URLSearchParams({ username, password }).toString(),
+    });
+    return tokenIn(succeeded(answer, "PIA does not accept the user name or the password; check both"));
+  }
+
+  async paid(token: string): Promise<Paid> {
+    const url = `${this.base}/api/client/v2/account`;
+    const answer = await this.ask({ url, method: "GET", headers: { authorization: `Token ${token}` } });
+    return paidIn(succeeded(answer, "PIA does not accept the access token that it issued; try again"));
+  }
+
+  /** Makes a new key and registers it with a server, whose certificate is from PIA's own authority. */
+  async register({ name, address }: ServerToRegister, token: string): Promise<Config> {
+    const { privateKey, publicKey } = generateKeyPair();
+    const query = new URLSearchParams({ pt: token, pubkey: publicKey });
+    const answer = await this.ask({
+      url: `https://${name}:${REGISTRATION_PORT}/addKey?${query}`,
+      method: "GET",
+      headers: {},
+      addresses: [address],
+      authority: PIA_AUTHORITY,
+    });
+    const refused = `${name} refused the gateway's key; see whether the account is paid: sudo portcullis account show --provider pia`;
+    if (answer.status === 200 && isFailure(answer)) throw new Refusal(TOKEN_REFUSED, refused);
+    return configIn(succeeded(answer, refused), privateKey, address);
+  }
+
+  private ask(request: HttpsRequest): Promise<HttpsAnswer> {
+    const headers = { accept: "application/json", ...request.headers };
+    return this.send({ ...request, headers, withinMs: ANSWER_WITHIN_MS });
+  }
+}
+
+const REGISTRATION_PORT = 1337;
+
+function succeeded(answer: HttpsAnswer, unauthorized: string): HttpsAnswer {
+  const { status } = answer;
+  if (status >= 200 && status < 300) return answer;
+  const common = commonRefusalIn(answer);
+  if (common !== null) throw common;
+  if (status === 401 || status === 403) throw new Refusal(TOKEN_REFUSED, unauthorized);
+  if (status === 402) throw new Refusal("UNPAID", `the account has expired; renew it at ${ACCOUNT_PAGE}`);
+  throw unable(`the provider's answer is not understood (HTTP ${status}); try again later`);
+}

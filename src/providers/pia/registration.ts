@@ -1,0 +1,26 @@
+import { type Static, Type } from "typebox";
+import { checkerOf } from "../../checker.ts";
+
+/** The account's credentials, of which each day's token is made. Secrets, kept in the store and nowhere else. */
+const Stored = Type.Object(
+  {
+    username: Type.String({ pattern: "^[\\x21-\\x7e]{1,64}$" }),
+    password: Type.String({ pattern: "^[^\\p{Cc}]{1,256}$" }),
+    /** ISO 8601. */
+    created: Type.String({ pattern: "^[0-9TZ:.+-]{1,40}$" }),
+  },
+  { additionalProperties: false },
+);
+export type PiaRegistration = Static<typeof Stored>;
+
+const schema = checkerOf(Stored);
+
+/** Null if the text is not a registration. */
+export function registrationFrom(text: string): PiaRegistration | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return schema.Check(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
