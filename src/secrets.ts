@@ -1,7 +1,11 @@
 /** A WireGuard key in base64: 43 characters and the padding. */
 const KEY = /[A-Za-z0-9+/]{43}=/g;
-/** Mullvad's account numbers have 16 digits, which people write in groups of four. */
-const ACCOUNT_NUMBER = /\b[0-9]{4}(?:[ -]?[0-9]{4}){3}\b/g;
+/**
+ * Mullvad's account numbers have 16 digits, which people write in groups of four. IVPN's account IDs look like
+ * `i-ABCD-EFGH-IJKL` or `ivpnABCDEFGH`, PIA's user names like `p1234567`.
+ */
+export const ACCOUNT_NUMBER =
+  /\b(?:[0-9]{4}(?:[ -]?[0-9]{4}){3}|i(?:-[A-Za-z0-9]{4}){3}|ivpn[A-Za-z0-9]{7,8}|p[0-9]{7})\b/g;
 
 /** The text with everything that looks like a secret replaced, in case one was entered in the wrong place. */
 export function redacted(text: string): string {

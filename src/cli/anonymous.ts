@@ -1,8 +1,8 @@
 import { parseAddress, unmapped } from "../address.ts";
+import { ACCOUNT_NUMBER } from "../secrets.ts";
 
 /** WireGuard keys, and other long secrets in base64. */
 const KEY = /[A-Za-z0-9+/]{40,}={0,2}/g;
-const ACCOUNT_NUMBER = /\b[0-9]{4}(?:[ -]?[0-9]{4}){3}\b/g;
 const MAC = /\b[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}\b/gi;
 /** What may be an address, with an IPv4 address at its end too; `parseAddress` decides. */
 const ADDRESS = /[0-9a-f]*:[0-9a-f:]*:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:]*|\d+\.\d+\.\d+\.\d+/gi;

@@ -16,6 +16,7 @@ test.each([
   ["127.0.0.1, ::1, 0.0.0.0/0 and ::/0", "127.0.0.1, ::1, 0.0.0.0/0 and ::/0"],
   [`keys ${PRIVATE} ${PUBLIC} ${PRIVATE}`, "keys KEY-1 KEY-2 KEY-1"],
   ["account 1234 5678 9012 3456 (1234567890123456)", "account ACCOUNT-1 (ACCOUNT-2)"],
+  ["accounts i-ABCD-EFGH-2345 and p1234567", "accounts ACCOUNT-1 and ACCOUNT-2"],
   ["the name vpn.Example.org: vpn.example.org does not resolve", "the name HOST-1: HOST-1 does not resolve"],
   [
     "2026-11-22T07:11:14.373Z systemctl restart portcullis.service; /etc/resolv.conf; net.ipv4.ip_forward=1",

@@ -40,6 +40,17 @@ test("the key of an own list is the one in the settings", async () => {
   });
 });
 
+test("without a key in the registration, each server assigns everything but the operator's resolvers", async () => {
+  const current = { provider: second, registration: { ...REGISTERED.registration, privateKey: null } };
+  expect(await ownEndOf(host, UNSET, current)).toEqual({ assigned: { dns: [] } });
+  const given = { ...UNSET, managedDns: "192.0.2.53, example.test" };
+  expect(await ownEndOf(host, given, current)).toEqual({ assigned: { dns: ips("192.0.2.53") } });
+  expect(await ownEndOf(host, { ...UNSET, managedDns: "a b" }, current)).toEqual({
+    missing:
+      "the account is unusable: --managed-dns: must be IP addresses and search domains, separated by commas",
+  });
+});
+
 test("a damaged registration is not used, and the message says what to type", async () => {
   expect(await ownEndOf(host, UNSET, { provider: second, registration: "damaged" })).toEqual({
     missing: "the stored registration cannot be read; type: sudo portcullis account login --provider second",

@@ -47,6 +47,31 @@ async function read(changes: Partial<Settings> = {}, files: Record<string, strin
   return managed;
 }
 
+test("servers that register the gateway have placeholders, and fit an own end that they assign only", async () => {
+  const regions = [
+    { name: "DE Berlin", country: "DE", servers: { wg: [{ ip: "192.0.2.24", cn: "berlin424" }] } },
+  ];
+  const files = { "/pia.json": JSON.stringify({ groups: {}, regions }) };
+  const managed = await read({ managedList: "/pia.json" }, files);
+  const other = /^server: its list is another provider's than the account; choose that one with: /;
+  expect([managed.listed().length, managed.usable(), managed.servers()]).toEqual([1, 0, []]);
+  expect(() => managed.find("berlin424")).toThrow(other);
+  managed.useOwnEnd({ assigned: { dns: ips("192.0.2.53") } });
+  expect([managed.usable(), managed.servers()]).toEqual([1, [managed.find("berlin424")]] as never);
+  expect(managed.find("berlin424")).toMatchObject({
+    label: "PIA",
+    registers: true,
+    config: {
+      interface: { privateKey: "", addresses: [], dns: ips("192.0.2.53") },
+      peer: { publicKey: "", endpoint: { host: "192.0.2.24", port: 1337 } },
+    },
+  });
+  const classic = await read();
+  classic.useOwnEnd({ assigned: { dns: [] } });
+  expect([classic.usable(), classic.servers(), classic.server("se-1")]).toEqual([0, [], null]);
+  expect(() => classic.find("se-1")).toThrow(other);
+});
+
 test("with a list and an account there are servers that can be connected to", async () => {
   const managed = await read();
   expect(managed.alert).toBeNull();

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type Server, type TLSSocket } from "node:tls";
+import { PIA_AUTHORITY } from "../../src/providers/pia/authority.ts";
 import type { HttpsAnswer, PinnedRequest } from "../../src/system/host.ts";
 import { slow } from "../fast.ts";
 import { makeCertificate } from "./certificate.ts";
@@ -73,6 +74,13 @@ test("a request goes to the given address, with the URL's name, from the given p
   expect(heard[0]?.from).toBe(21_443);
   expect(heard[0]?.text).toContain(`Host: list.test:${port}\r\n`);
   expect(heard[0]?.text).toContain('If-None-Match: "none"\r\n');
+});
+
+test("an authority in the request is the only one that counts, whatever the machine trusts", async () => {
+  const authority = readFileSync(join(folder, "certificate.pem"), "utf8");
+  expect(await asked({ authority })).toMatchObject({ status: 200 });
+  expect(await asked({ authority: PIA_AUTHORITY })).toStartWith(`the request to list.test:${port} failed: `);
+  expect(heard).toEqual([]);
 });
 
 test("an address that refuses the connection is skipped", async () => {
