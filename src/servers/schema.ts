@@ -18,11 +18,12 @@ export const Managed = Type.Union([
   Type.Literal("mullvad"),
   Type.Literal("ivpn"),
   Type.Literal("pia"),
+  Type.Literal("nordvpn"),
   Type.Literal("list"),
 ]);
 export type Managed = Static<typeof Managed>;
 export const OWN_LIST = "list";
-export const MANAGED: readonly Managed[] = ["mullvad", "ivpn", "pia", OWN_LIST];
+export const MANAGED: readonly Managed[] = ["mullvad", "ivpn", "pia", "nordvpn", OWN_LIST];
 
 /** A server as clients see it: no key material. */
 export const ServerRecord = Type.Object(

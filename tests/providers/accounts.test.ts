@@ -178,7 +178,7 @@ describe("a second provider needs a folder and a line in the lists, and nothing 
   test("an unknown provider is refused with the known names, and is not repeated", () =>
     scene(async ({ accounts }) => {
       await expect(accounts.logIn(NUMBER, [])).rejects.toThrow(
-        "provider: unknown name; known providers: mullvad (Mullvad), ivpn (IVPN), pia (Private Internet Access), second (Second VPN)",
+        "provider: unknown name; known providers: mullvad (Mullvad), ivpn (IVPN), pia (Private Internet Access), nordvpn (NordVPN), second (Second VPN)",
       );
     }));
 });
@@ -245,6 +245,7 @@ describe("with accounts at two providers", () => {
           { name: "mullvad", label: "Mullvad", account: true },
           { name: "ivpn", label: "IVPN", account: false },
           { name: "pia", label: "Private Internet Access", account: false },
+          { name: "nordvpn", label: "NordVPN", account: false },
           { name: "second" as never, label: "Second VPN", account: true },
           { name: "list", label: "a list of your own", account: false },
         ],

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ivpn } from "../../src/providers/ivpn/ivpn.ts";
+import { nordvpn } from "../../src/providers/nordvpn/nordvpn.ts";
 import { PIA_AUTHORITY } from "../../src/providers/pia/authority.ts";
 import { pia } from "../../src/providers/pia/pia.ts";
 import type { Server as VpnServer } from "../../src/servers/schema.ts";
@@ -15,6 +16,7 @@ import { makeSignedCertificate } from "../system/certificate.ts";
 import { failure, Home } from "./home.ts";
 import { FakeIvpn, ID } from "./ivpn/site.ts";
 import { serveProvider } from "./mullvad/server.ts";
+import { FakeNord, TOKEN } from "./nordvpn/site.ts";
 import { FakePia, PASSWORD, USER } from "./pia/site.ts";
 import type { FakeSite } from "./site.ts";
 
@@ -22,7 +24,7 @@ const DAY_MS = 86_400_000;
 /** Enough for a request on a busy machine, and short for a server that does not answer. */
 const PATIENCE_MS = 1_500;
 
-const SITES = ["www.privateinternetaccess.com", "berlin424", "api.ivpn.net"];
+const SITES = ["www.privateinternetaccess.com", "berlin424", "api.ivpn.net", "api.nordvpn.com"];
 let folder: string;
 /** By the name in the certificate. */
 const servers = new Map<string, { server: Server; authority: string }>();
@@ -188,6 +190,16 @@ test("a month with IVPN: a new key every week, and a session that is withdrawn",
   ]);
   home.end();
 }, 120_000);
+
+test("NordVPN's key is read after an answer that came too late", async () => {
+  site = new FakeNord();
+  const home = new Home(nordvpn, send);
+  isSlow = true;
+  expect(await failure(home.logIn(TOKEN))).toContain("failed: no answer in time");
+  isSlow = false;
+  expect((await home.logIn(TOKEN)).device).toBe("NordVPN key");
+  home.end();
+}, 60_000);
 
 function portOfServer(server?: Server): number {
   return (server?.address() as AddressInfo | undefined)?.port ?? 0;

@@ -4,6 +4,7 @@ import { readGluetun, readGluetunContents, readGluetunProvider } from "./gluetun
 import { readIvpn } from "./ivpn.ts";
 import { readMullvad } from "./mullvad.ts";
 import { readMullvadApp } from "./mullvad-app.ts";
+import { readNordvpn } from "./nordvpn.ts";
 import { readOwn } from "./own.ts";
 import { readPia } from "./pia.ts";
 
@@ -16,6 +17,7 @@ export interface List extends Reading {
 const FORMATS: readonly (readonly [format: string, adapter: Adapter])[] = [
   ["Mullvad's flat list", readMullvad],
   ["Mullvad's app list", readMullvadApp],
+  ["NordVPN's list", readNordvpn],
   ["IVPN's list", readIvpn],
   ["PIA's list", readPia],
   ["a gluetun file of one provider", readGluetunProvider],

@@ -1,0 +1,83 @@
+import { type Static, Type } from "typebox";
+import type { Prefix } from "../../address.ts";
+import { checkerOf } from "../../checker.ts";
+import { isKey, publicKeyOf } from "../../wireguard/key.ts";
+import { Config } from "../../wireguard/schema.ts";
+import { masked, unable } from "../answers.ts";
+import type { Account, AccountDeps, LoggedOut, ShownAccount } from "../provider.ts";
+import { keyFrom, TOKEN_PAGE } from "./api.ts";
+
+/** The account's key, which is a secret; the access token itself is not kept. */
+const Stored = Type.Object(
+  {
+    /** The access token, masked. */
+    token: Type.String({ pattern: "^[*]{60}[0-9a-fA-F]{4}$" }),
+    privateKey: Config.properties.interface.properties.privateKey,
+    /** ISO 8601. */
+    created: Type.String({ pattern: "^[0-9TZ:.+-]{1,40}$" }),
+  },
+  { additionalProperties: false },
+);
+type NordRegistration = Static<typeof Stored>;
+
+const schema = checkerOf(Stored);
+
+/** Null if the text is not a registration: its key reaches the kernel's tools. */
+export function registrationFrom(text: string): NordRegistration | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return schema.Check(value) && isKey(value.privateKey) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** NordVPN does not name it. */
+export const KEY_NAME = "NordVPN key";
+
+/** The operator's account at NordVPN, which assigns one key to an account. */
+export class NordAccount implements Account {
+  constructor(
+    private readonly deps: AccountDeps,
+    private readonly addresses: readonly Prefix[],
+  ) {}
+
+  async logIn([token = ""]: readonly string[]): Promise<ShownAccount> {
+    const { api, send, slot, changed, clock } = this.deps;
+    const privateKey = await keyFrom(api, send, token);
+    const created = new Date(clock.now()).toISOString();
+    slot.saveFirst(JSON.stringify({ token: masked(token), privateKey, created }));
+    await changed();
+    return this.show();
+  }
+
+  async show(): Promise<ShownAccount> {
+    const registration = registrationFrom(this.deps.slot.read() ?? "");
+    if (registration === null)
+      throw unable("the stored account cannot be read and is not used; log in again");
+    const { token, privateKey, created } = registration;
+    return {
+      number: token,
+      device: KEY_NAME,
+      public_key: publicKeyOf(privateKey),
+      addresses: [...this.addresses],
+      created,
+      paid_until: null,
+      warnings: [],
+    };
+  }
+
+  async rotateKey(): Promise<never> {
+    throw unable(
+      "NordVPN assigns the key; to use the one that the account has now, log out, then log in again",
+    );
+  }
+
+  async logOut(): Promise<LoggedOut> {
+    const { slot, assertUnused, changed } = this.deps;
+    assertUnused();
+    slot.forget();
+    await changed();
+    return { device: KEY_NAME, remains: `NordVPN keeps the key; revoke the access token at ${TOKEN_PAGE}` };
+  }
+}
