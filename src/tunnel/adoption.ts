@@ -61,11 +61,11 @@ export async function adopted(
   return null;
 }
 
-/** The server as it was connected to. */
-function rememberedServer({ provider, name, config: assigned }: Connection, known: Known): Server | null {
-  const server = known.server(provider, name);
-  const config = assigned && configIn(assigned);
-  return server?.registers && config ? { ...server, config } : server;
+/** The server of a connection. One that assigned it is as it was then: each list of its provider may name others. */
+export function rememberedServer({ provider, name, assigned }: Connection, known: Known): Server | null {
+  const config = assigned && configIn(assigned.config);
+  if (!assigned || !config || provider !== "managed") return known.server(provider, name);
+  return { ...assigned, provider, name, config, registers: true };
 }
 
 /** Null if the server cannot be used on the machine's present network. */

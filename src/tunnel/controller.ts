@@ -10,7 +10,7 @@ import type { Slot } from "../network/slot.ts";
 import { Queue } from "../queue.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
-import { adopted, type Known } from "./adoption.ts";
+import { adopted, type Known, rememberedServer } from "./adoption.ts";
 import { type Dialer, type Former, together } from "./dialer.ts";
 import type { Bytes, Kernel } from "./kernel.ts";
 import { mtuOf } from "./mtu.ts";
@@ -144,7 +144,7 @@ export class Controller {
         this.deps.savedState.saveConnection(this.aim, this.deps.name, this.deps.slot.number);
       return log.info(`the tunnel to ${kept.server.name} is up already: adopting it`);
     }
-    const server = autoconnect && saved !== null ? known.server(saved.provider, saved.name) : null;
+    const server = autoconnect && saved !== null ? rememberedServer(saved, known) : null;
     if (server === null) return;
     const rival = this.deps.rivalOf(server);
     if (rival !== null) return log.warn(`not reconnecting to ${server.name}: ${rivalText(rival)}`);
@@ -478,11 +478,11 @@ export class Controller {
 
   /** `place` is the country or city that was asked for, if it was one. */
   private arrive(session: Session, place: string | undefined, since = this.deps.host.monotonic()): void {
-    const { provider, name, registers, config } = session.server;
+    const { provider, name, registers, ...server } = session.server;
     const { savedState, host, slot } = this.deps;
     const wanted = place === undefined ? {} : { wanted: place };
     // A new process could not know what was assigned to this connection.
-    const assigned = registers ? { config } : {};
+    const assigned = registers ? { assigned: server } : {};
     this.aim = { provider, name, ...wanted, ...assigned, since: host.now() - (host.monotonic() - since) };
     savedState.saveConnection(this.aim, this.deps.name, slot.number);
     this.dialled = null;

@@ -13,14 +13,24 @@ import type { Host } from "../system/host.ts";
 import { Config } from "../wireguard/schema.ts";
 import { isTunnelName } from "./name.ts";
 
+/** It is printed to terminals. */
+const Shown = Type.String({ pattern: "^[^\\p{Cc}\\p{Cf}]{0,256}$" });
+const Assigned = Type.Object({
+  label: Shown,
+  country: Shown,
+  city: Shown,
+  location: Shown,
+  config: Config,
+});
+
 /** The server that a tunnel leads to. */
 export const Connection = Type.Object({
   provider: Provider,
   name: Type.String(),
   /** What was asked for if it was a country or a city. */
   wanted: Type.Optional(Type.String()),
-  /** What the server assigned when the gateway registered with it, for this connection only. */
-  config: Type.Optional(Config),
+  /** The server, if it assigned the configuration for this connection only. */
+  assigned: Type.Optional(Assigned),
   /** Milliseconds since 1970. */
   since: Type.Number(),
 });

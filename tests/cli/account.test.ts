@@ -229,3 +229,31 @@ describe("with a running service, which does the work", () => {
     expect((await account(env, ["show", "--json"])).code).toBe(1);
   });
 });
+
+test("the account of the named provider is shown, without a key if each connection has its own", async () => {
+  const env = environment();
+  const asked: unknown[] = [];
+  const answers: Partial<OperatorAnswers> = {
+    account: async (given) => {
+      asked.push(given);
+      const dates = { created: "2026-01-02T03:04:05.000Z", paid_until: null };
+      const shown = { number: "****4567", device: "PIA account ****4567", public_key: null, addresses: [] };
+      return { ...shown, ...dates, warnings: [] };
+    },
+  };
+  const operator = answerOperator(env.PORTCULLIS_STATE_DIR, answers as OperatorAnswers, {
+    clock: new LinuxHost(),
+    log: new Log("error"),
+  });
+  ends.push(() => operator.stop());
+  expect(await account(env, ["show", "--provider", "pia"])).toEqual({
+    code: 0,
+    stderr: "",
+    stdout:
+      "Account       ****4567\nPaid until    unknown\nRegistration  PIA account ****4567, since 2026-01-02\n",
+  });
+  expect(asked).toEqual([{ provider: "pia" }]);
+  expect((await account(env, ["show", "--provider", "nobody"])).stderr).toContain(
+    "mullvad, ivpn, pia, nordvpn",
+  );
+});
