@@ -104,8 +104,8 @@ export class KillSwitch {
   private own: HostNetwork | null = null;
   private readonly parts = new Map<string, PolicyPart>();
   private wanted: Wanted | null = null;
-  /** What the kernel has, as far as is known; cleared before any change. */
-  private loaded: { ruleset: string; chains: Chains } | null = null;
+  /** What the kernel has, as far as is known, as it was given and as nft spells it; cleared before any change. */
+  private loaded: { ruleset: string; given: Chains; chains: Chains } | null = null;
   private ruled: readonly Rule[] | null = null;
   /** The table has none before the first is needed, except those that an earlier process has left. */
   private routes: readonly TableRoute[] | null = [];
@@ -323,7 +323,7 @@ export class KillSwitch {
     const given = chainsListed(ruleset);
     const whole = sameShape(echoed, given);
     // If the echo is incomplete, the expected spelling comes from a listing.
-    this.loaded = { ruleset, chains: whole ? echoed : given };
+    this.loaded = { ruleset, given, chains: whole ? echoed : given };
     this.compared &&= whole;
     // At once: an alteration of another program must not be taken for the spelling.
     if (!this.compared) void this.queue.addReading(() => this.readTable()).catch(() => {});
@@ -333,7 +333,7 @@ export class KillSwitch {
   private async moveDevices(ruleset: string, loaded: NonNullable<typeof this.loaded>): Promise<boolean> {
     if (ruleset === loaded.ruleset) return true;
     const given = chainsListed(ruleset);
-    const changes = elementChanges(chainsListed(loaded.ruleset), given);
+    const changes = elementChanges(loaded.given, given);
     if (changes === null) return false;
     this.loaded = null;
     try {
@@ -343,7 +343,7 @@ export class KillSwitch {
       return false;
     }
     const sets = [...given].filter(([key]) => isSet(key));
-    this.loaded = { ruleset, chains: new Map([...loaded.chains, ...sets]) };
+    this.loaded = { ruleset, given, chains: new Map([...loaded.chains, ...sets]) };
     return true;
   }
 
