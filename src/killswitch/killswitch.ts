@@ -113,6 +113,8 @@ export class KillSwitch {
   private compared = false;
   /** Our changes to the table that the kernel has not reported yet. */
   private readonly unreported = new Set<symbol>();
+  /** What to call when the kernel reports the commit of one of our programs, by process id. */
+  private readonly commits = new Map<number, () => void>();
   private readonly queue = new Queue();
   private readonly table: Reading<Found["table"]>;
   private readonly rules: Reading<Found["rules"]>;
@@ -185,6 +187,11 @@ export class KillSwitch {
     if (missed || !this.watched) this.unreported.clear();
     for (const token of this.unreported) return this.unreported.delete(token);
     return false;
+  }
+
+  /** To be called when the kernel reports that a program has committed a change to a table. */
+  committed(pid: number): void {
+    this.commits.get(pid)?.();
   }
 
   /** To be called when the kernel reports a change of either layer, ours included: what was read before is not used again. */
@@ -337,7 +344,7 @@ export class KillSwitch {
     if (changes === null) return false;
     this.loaded = null;
     try {
-      if (changes.length > 0) await this.asOwnChange(() => changeElements(this.host, changes));
+      if (changes.length > 0) await this.asOwnChange(() => this.changeElements(changes));
     } catch {
       // Another program has altered the sets, or nft was killed: the whole table is loaded.
       return false;
@@ -345,6 +352,19 @@ export class KillSwitch {
     const sets = [...given].filter(([key]) => isSet(key));
     this.loaded = { ruleset, given, chains: new Map([...loaded.chains, ...sets]) };
     return true;
+  }
+
+  private async changeElements(changes: readonly string[]): Promise<void> {
+    let own: number | null = null;
+    const committed = (pid: number) => {
+      own = pid;
+      return new Promise<void>((resolve) => this.commits.set(pid, resolve));
+    };
+    try {
+      await changeElements(this.host, changes, committed);
+    } finally {
+      if (own !== null) this.commits.delete(own);
+    }
   }
 
   /** Marks the change as ours, so that the kernel's report of it is ignored. */

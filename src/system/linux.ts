@@ -67,7 +67,7 @@ export class LinuxHost implements Host {
         ...(options.signal && { signal: options.signal }),
       }),
     );
-    const outcome = await outcomeOf(child, timeoutMs, options.until);
+    const outcome = await outcomeOf(child, timeoutMs, options);
     if (outcome?.code === 0) return outcome.stdout;
     options.signal?.throwIfAborted();
     if (outcome === null)
@@ -279,11 +279,14 @@ interface Outcome {
   stderr: string;
 }
 
-/** The result of a program, or what it has printed up to `until`; null if it took too long and was killed. */
+/**
+ * The result of a program, or what it has printed up to `until`, or nothing once it is known to be done; null if it took
+ * too long and was killed.
+ */
 async function outcomeOf(
   child: Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">,
   timeoutMs: number,
-  until?: string,
+  { until, done: isDone }: Pick<RunOptions, "until" | "done">,
 ): Promise<Outcome | null> {
   const late = Promise.withResolvers<null>();
   let isLate = false;
@@ -297,6 +300,7 @@ async function outcomeOf(
     until === undefined
       ? child.stdout.text()
       : textOf(child.stdout, until, (stdout) => done.resolve({ code: 0, stdout, stderr: "" }));
+  void isDone?.(child.pid).then(() => done.resolve({ code: 0, stdout: "", stderr: "" }));
   const work = Promise.all([child.exited, output, child.stderr.text()]);
   const ended = Promise.race([work, late.promise])
     .finally(() => clearTimeout(timer))

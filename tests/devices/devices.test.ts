@@ -10,6 +10,7 @@ import type { PolicyPart } from "../../src/killswitch/policy.ts";
 import type { Mac } from "../../src/mac.ts";
 import { type KernelListener, watchKernel } from "../../src/network/kernel-events.ts";
 import type { Lan } from "../../src/network/lan.ts";
+import { nextTurn } from "../../src/queue.ts";
 import { Store } from "../../src/store/store.ts";
 import { isTunnelName } from "../../src/tunnel/name.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -363,8 +364,9 @@ test("if the kernel refuses, nothing has changed, and the kill switch has the fo
   expect(world.parts.at(-1)?.devices).toEqual([{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }]);
 });
 
-test("if it cannot be saved, nothing has changed", async () => {
-  const parts = world.parts.length;
+test("if it cannot be saved, nothing has changed, and the kill switch has the former exits", async () => {
+  await world.devices.assign(TV, { exit: "amsterdam" });
+  const before = await world.devices.list();
   const write = world.store.saveDevice;
   world.store.saveDevice = () => {
     throw new GatewayError("storage_full", "The database could not be written: the disk is full.");
@@ -372,8 +374,33 @@ test("if it cannot be saved, nothing has changed", async () => {
   await expect(world.devices.assign(TV, { exit: "blocked" })).rejects.toThrow("the disk is full");
   await world.host.pass(0);
   world.store.saveDevice = write;
-  expect(await world.row(TV)).toBeUndefined();
-  expect(world.parts).toHaveLength(parts);
+  expect(await world.devices.list()).toEqual(before);
+  expect(world.parts.at(-1)?.devices).toEqual([{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }]);
+});
+
+test("a change is saved while the kernel's tools work on it", async () => {
+  const held = Promise.withResolvers<void>();
+  const loaded = Promise.withResolvers<void>();
+  world.load = () => {
+    expect(world.store.devices()).toEqual([]);
+    loaded.resolve();
+    return held.promise;
+  };
+  const assigned = world.devices.assign(TV, { exit: "blocked" });
+  await loaded.promise;
+  while (world.store.devices().length === 0) await nextTurn();
+  held.resolve();
+  await assigned;
+});
+
+test("if the kernel refuses before it is saved, nothing has changed", async () => {
+  let failures = 1;
+  world.load = async () => {
+    if (failures-- > 0) throw new GatewayError("kernel_refused", "nft failed");
+  };
+  await expect(world.devices.assign(TV, { exit: "blocked" })).rejects.toThrow("nft failed");
+  expect([await world.row(TV), world.store.devices()]).toEqual([undefined, []]);
+  expect(world.parts.at(-1)?.devices).toEqual([]);
 });
 
 test("changes at once are made one after another", async () => {

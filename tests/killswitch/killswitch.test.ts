@@ -4,6 +4,7 @@ import { chainsListed } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { Repairs } from "../../src/killswitch/repairs.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { nextTurn } from "../../src/queue.ts";
 import { FakeHost } from "../fake/host.ts";
 import { slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
@@ -385,6 +386,39 @@ describe("several owners", () => {
       expect(await killSwitch.stands()).toBe(true);
       await killSwitch.mend();
       expect(loadsOf(host)).toBe(before);
+    });
+
+    test("that move are done once the kernel reports the commit of their own program", async () => {
+      const [killSwitch, host] = await withDevices();
+      const run = host.run.bind(host);
+      const [own, other] = [7, 8];
+      const ended = Promise.withResolvers<void>();
+      host.run = async (argv, options = {}) => {
+        const output = await run(argv, options);
+        if (options.done !== undefined) await Promise.race([options.done(own), ended.promise]);
+        return output;
+      };
+      let isDone = false;
+      const move = async (to: typeof moved) => {
+        isDone = false;
+        await killSwitch.update("devices", { devices: to });
+        isDone = true;
+      };
+      const turns = async () => {
+        for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+      };
+      const first = move(moved);
+      await turns();
+      killSwitch.committed(other);
+      await turns();
+      expect(isDone).toBe(false);
+      killSwitch.committed(own);
+      await first;
+      const second = move(devices.devices);
+      await turns();
+      expect(isDone).toBe(false);
+      ended.resolve();
+      await second;
     });
 
     test("that move load the whole table if another program has altered the sets", async () => {
