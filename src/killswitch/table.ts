@@ -8,9 +8,14 @@ import { TABLE } from "./ruleset.ts";
  */
 const SPELLING = ["-s", "-n"];
 
-/** The firewall's table as the kernel has it, or null without one. */
+/**
+ * The firewall's table as the kernel has it, or null without one. The end of any `nft` waits for the end of others that
+ * have changed a table, which takes some 10 ms (see `COMMITTED`).
+ */
 export function listTable(host: Host): Promise<string | null> {
-  return host.run(["nft", ...SPELLING, "list", "table", ...TABLE.split(" ")]).catch(() => null);
+  return host
+    .run(["nft", ...SPELLING, "list", "table", ...TABLE.split(" ")], { until: "\n}\n", failure: "Error: " })
+    .catch(() => null);
 }
 
 /**

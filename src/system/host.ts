@@ -61,6 +61,8 @@ export interface RunOptions {
   timeoutMs?: number;
   /** Once this has been printed, the program has done its work: its end is not waited for. */
   until?: string;
+  /** Once this is on its standard error, the program has failed: its end is not waited for either. */
+  failure?: string;
   /** Given the process id, resolves if something else shows that the program has done its work. */
   done?: (pid: number) => Promise<void>;
   /** Kills the program when aborted. */

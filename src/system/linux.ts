@@ -280,13 +280,13 @@ interface Outcome {
 }
 
 /**
- * The result of a program, or what it has printed up to `until`, or nothing once it is known to be done; null if it took
- * too long and was killed.
+ * The result of a program, or what it has printed up to `until` or `failure`, or nothing once it is known to be done; null
+ * if it took too long and was killed.
  */
 async function outcomeOf(
   child: Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">,
   timeoutMs: number,
-  { until, done: isDone }: Pick<RunOptions, "until" | "done">,
+  { until, failure, done: isDone }: Pick<RunOptions, "until" | "failure" | "done">,
 ): Promise<Outcome | null> {
   const late = Promise.withResolvers<null>();
   let isLate = false;
@@ -296,12 +296,10 @@ async function outcomeOf(
     timer = setTimeout(() => late.resolve(null), KILLED_WITHIN_MS);
   }, timeoutMs);
   const done = Promise.withResolvers<Outcome>();
-  const output =
-    until === undefined
-      ? child.stdout.text()
-      : textOf(child.stdout, until, (stdout) => done.resolve({ code: 0, stdout, stderr: "" }));
+  const output = textOf(child.stdout, until, (stdout) => done.resolve({ code: 0, stdout, stderr: "" }));
+  const errors = textOf(child.stderr, failure, (stderr) => done.resolve({ code: 1, stdout: "", stderr }));
   void isDone?.(child.pid).then(() => done.resolve({ code: 0, stdout: "", stderr: "" }));
-  const work = Promise.all([child.exited, output, child.stderr.text()]);
+  const work = Promise.all([child.exited, output, errors]);
   const ended = Promise.race([work, late.promise])
     .finally(() => clearTimeout(timer))
     .then((end) => (end === null || isLate ? null : { code: end[0], stdout: end[1], stderr: end[2] }));
@@ -310,10 +308,11 @@ async function outcomeOf(
 
 /** Reads to the end, so that the program can print the rest; `onSeen` gets the text up to `until`. */
 async function textOf(
-  stream: AsyncIterable<Uint8Array>,
-  until: string,
+  stream: ReadableStream<Uint8Array>,
+  until: string | undefined,
   onSeen: (text: string) => void,
 ): Promise<string> {
+  if (until === undefined) return stream.text();
   const decoder = new TextDecoder();
   const parts: string[] = [];
   let tail = "";

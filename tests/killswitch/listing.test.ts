@@ -25,6 +25,37 @@ needsRoot.describe("the final rules are in place", () => {
   );
 });
 
+needsRoot.describe("a listing is whole where its end is seen", () => {
+  const tables = Object.entries(POLICIES).map(([name, policy]) => [name, rulesetOf(policy)] as const);
+  const empty = "table inet portcullis {\n}\n";
+  test.each([...tables, ["empty", empty] as const])("of a table that is %s", (_, ruleset) =>
+    inNamespace(async (host) => {
+      await host.run(["nft", "-f", "-"], { stdin: ruleset });
+      const { argv, until } = await listingBy(host);
+      const whole = await host.run(argv);
+      expect(whole.indexOf(until) + until.length).toBe(whole.length);
+    }),
+  );
+
+  test("and without a table, the error is seen", () =>
+    inNamespace(async (host) => {
+      const { argv, failure } = await listingBy(host);
+      await expect(host.run(argv)).rejects.toThrow(failure);
+      expect(await listTable(host)).toBe(null);
+    }));
+
+  /** How the table is listed. */
+  async function listingBy(host: Host) {
+    const given = { argv: [] as readonly string[], until: "", failure: "" };
+    const run: Host["run"] = (argv, options) => {
+      Object.assign(given, { argv, ...options });
+      return host.run(argv, options);
+    };
+    await listTable({ run } as Host);
+    return given;
+  }
+});
+
 needsRoot.describe("nft's echo of a table that it loads equals its listing", () => {
   const reversed: Policy = { ...POLICIES.connected, uplink: "wan0" };
   test.each(Object.entries({ ...POLICIES, "with other names": reversed }))(

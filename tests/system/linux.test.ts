@@ -71,6 +71,15 @@ describe("a program", () => {
     await expect(run("exit 3", 20_000)).rejects.toThrow("sh -c failed (exit 3)");
   });
 
+  test("is not waited for once it has printed that it has failed", async () => {
+    const host = new LinuxHost();
+    const began = host.monotonic();
+    const script = 'echo "Error: no such table" >&2; exec sleep 12';
+    const run = host.run(["sh", "-c", script], { failure: "Error: ", timeoutMs: 10_000 });
+    await expect(run).rejects.toThrow("sh -c failed: Error: no such table");
+    expect(host.monotonic() - began).toBeLessThan(10_000);
+  });
+
   test("that ends before it has printed that is judged by its end", async () => {
     const run = (script: string) => new LinuxHost().run(["sh", "-c", script], { until: "\n# done" });
     expect(await run("echo whole")).toBe("whole\n");
