@@ -266,10 +266,20 @@ export class KillSwitch {
     return listing === null ? chains.size === 0 : sameChains(chainsListed(listing), chains);
   }
 
-  private load(network: HostNetwork): Promise<void> {
+  private async load(network: HostNetwork): Promise<void> {
     this.wanted = this.wantedOn(network);
+    // What changes nothing waits for changes only, and not for readings.
+    if (await this.queue.addReading(async () => this.isApplied())) return;
     // By then another owner may have changed its part: one load is enough for both.
     return this.queue.add(() => this.apply());
+  }
+
+  private isApplied(): boolean {
+    return (
+      this.fault === null &&
+      this.wanted?.ruleset === this.loaded?.ruleset &&
+      Bun.deepEquals([this.wanted?.rules, this.wanted?.routes], [this.ruled, this.routes])
+    );
   }
 
   private wantedOn(network: HostNetwork): Wanted {

@@ -364,6 +364,32 @@ describe("several owners", () => {
     expect(host.tables).toEqual([loaded(POLICIES["two-tunnels"])]);
   });
 
+  test("that change nothing wait for changes under way, and not for a listing", async () => {
+    const [killSwitch, host] = await raised();
+    const run = host.run.bind(host);
+    const listed = Promise.withResolvers<void>();
+    const loaded = Promise.withResolvers<void>();
+    host.run = async (argv, options) => {
+      await (argv.includes("list") ? listed : loaded).promise;
+      return run(argv, options);
+    };
+    const question = killSwitch.stands();
+    await killSwitch.updateNetwork(NETWORK);
+    listed.resolve();
+    expect(await question).toBe(true);
+    const order: string[] = [];
+    const note = (what: string) => () => void order.push(what);
+    const change = killSwitch.update("main", first).then(note("the change"));
+    await nextTurn();
+    const nothing = killSwitch.update("main", first).then(note("the same"));
+    for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+    expect(order).toEqual([]);
+    loaded.resolve();
+    await Promise.all([change, nothing]);
+    expect(order).toEqual(["the change", "the same"]);
+    expect(host.tables).toHaveLength(2);
+  });
+
   describe("of which one is the devices", () => {
     const { devices } = POLICIES;
     const moved = [...devices.devices.slice(1), assigned("02:00:00:00:00:03", "amsterdam")];
