@@ -99,6 +99,12 @@ WantedBy=sysinit.target
 `;
 }
 
+/**
+ * The runtime (JavaScriptCore) collects garbage as early as on a machine with so many bytes of memory. Under load that
+ * keeps resident memory some 10 MiB lower, and answers are as fast.
+ */
+export const MEMORY = ["BUN_JSC_forceRAMSize", `${128 * 1024 * 1024}`] as const;
+
 /** The service, confined to the rights that it needs. */
 export function serviceUnit(): string {
   return `[Unit]
@@ -113,6 +119,7 @@ Type=notify
 NotifyAccess=all
 # A busy Pi needs many seconds; the kill switch is in place meanwhile.
 TimeoutStartSec=300
+Environment=${MEMORY.join("=")}
 EnvironmentFile=${PATHS.environment}
 ExecStart=${PATHS.program} serve
 Restart=always
