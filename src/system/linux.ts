@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
-import type { Host, HttpsAnswer, Path, PinnedRequest, RunOptions, Watch } from "./host.ts";
+import type { Heard, Host, HttpsAnswer, LinkSocket, Path, PinnedRequest, RunOptions, Watch } from "./host.ts";
+import { listenOn } from "./link-socket.ts";
 import { reasonIn } from "./reason.ts";
 
 /**
@@ -198,6 +199,10 @@ export class LinuxHost implements Host {
     const { address, link } = path;
     const argv = [...SELF_COMMAND, "probe-path", address, link, ...sizes.map(String)];
     return JSON.parse(await this.run(argv, signal && { signal }));
+  }
+
+  listenOn(link: string, heard: Heard): LinkSocket {
+    return listenOn(this.netns, link, heard);
   }
 
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
