@@ -1,5 +1,4 @@
-import ipaddr from "ipaddr.js";
-import { type Address, isHostAddress, lengthOf, parseAddress, privateBlockOf } from "../address.ts";
+import { type Address, isPrivatePrefix, parseAddress, parsePrefix } from "../address.ts";
 import type { Host } from "../system/host.ts";
 
 /** What a DHCP server would give a device. */
@@ -23,8 +22,11 @@ const POLL_MS = 50;
 const SENT_AT_MS = [0, 2_000];
 /** Servers see whether an address is free before they offer it, dnsmasq for 3 s. */
 const OFFERED_WITHIN_MS = 5_000;
-/** One link may have many servers, and a hostile host can be as many as it likes. */
+/** One link may have several servers, and a hostile host can be as many as it likes. */
 const MOST_OFFERS = 16;
+/** Replies that are read, those to others included. */
+const MOST_REPLIES = 256;
+const MOST_ROUTES = 16;
 
 /** Of RFC 2131, section 2, and RFC 2132. */
 const [FIXED_BYTES, COOKIE] = [236, 0x63825363];
@@ -47,6 +49,7 @@ export async function offersOn(
   const packet = discoverFrom(socket.mac, id);
   const due = [...SENT_AT_MS];
   const found = new Map<string, Offer>();
+  let replies = 0;
   try {
     for (const start = host.monotonic(); !signal?.aborted; ) {
       const passed = host.monotonic() - start;
@@ -57,8 +60,9 @@ export async function offersOn(
       }
       await host.sleep(POLL_MS, signal);
       for (const { from, packet } of socket.received() ?? []) {
-        const reply = replyIn(packet);
-        if (reply === null || reply.id !== id || found.size >= MOST_OFFERS) continue;
+        replies += 1;
+        const reply = replies > MOST_REPLIES || found.size >= MOST_OFFERS ? null : replyIn(packet);
+        if (reply === null || reply.id !== id) continue;
         const { server, routers, resolvers, address } = reply;
         found.set(`${from} ${server}`, { interface: link, server, mac: from, routers, resolvers, address });
       }
@@ -126,11 +130,12 @@ function optionsIn(bytes: Buffer): Map<number, Buffer> {
 }
 
 /** The addresses in a row of them, without those that no host can have. */
-function addressesIn(bytes: Buffer = Buffer.alloc(0)): Address[] {
+function addressesIn(bytes: Uint8Array = new Uint8Array()): Address[] {
   const all: Address[] = [];
   for (let at = 0; at + 4 <= bytes.length; at += 4) {
-    const address = addressIn(bytes.subarray(at, at + 4));
-    if (address !== null && isHostAddress(address)) all.push(address);
+    const [first = 0] = bytes.subarray(at);
+    const address = parseAddress(bytes.subarray(at, at + 4).join("."));
+    if (address !== null && first !== 0 && first !== 127 && first < 224) all.push(address);
   }
   return all;
 }
@@ -141,25 +146,19 @@ function addressesIn(bytes: Buffer = Buffer.alloc(0)): Address[] {
  */
 function routersIn(bytes: Buffer = Buffer.alloc(0)): Address[] {
   const all: Address[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const significant = Math.ceil((bytes[at] ?? 0) / 8);
+  for (let at = 0, count = 0; at < bytes.length && count < MOST_ROUTES; count += 1) {
+    const length = bytes[at] ?? 0;
+    const significant = Math.ceil(length / 8);
     const router = bytes.subarray(at + 1 + significant, at + 5 + significant);
     if (significant > 4 || router.length < 4) break;
-    const network = Buffer.alloc(4);
-    bytes.copy(network, 0, at + 1, at + 1 + significant);
-    if (!isPrivatePrefix(addressIn(network), bytes[at] ?? 0)) all.push(...addressesIn(router));
+    const network = Uint8Array.from({ length: 4 }, (_, index) =>
+      index < significant ? (bytes[at + 1 + index] ?? 0) : 0,
+    );
+    const prefix = parsePrefix(`${network.join(".")}/${length}`);
+    if (prefix === null || !isPrivatePrefix(prefix)) all.push(...addressesIn(router));
     at += 5 + significant;
   }
   return all;
-}
-
-function isPrivatePrefix(network: Address | null, length: number): boolean {
-  const block = network === null ? null : privateBlockOf(network);
-  return block !== null && length >= lengthOf(block);
-}
-
-function addressIn(bytes: Uint8Array): Address | null {
-  return parseAddress(ipaddr.fromByteArray([...bytes]).toString());
 }
 
 /** UDP from port 68 to port 67, without a checksum, which IPv4 permits (RFC 768). */

@@ -19,7 +19,7 @@ test("the offers to a DISCOVER are those of all servers of the link, each once",
     const hear = (from: string, other: Uint8Array) =>
       host.listening.hear(link, "dhcp replies", { from, packet: other });
     hear(ROUTER_MAC, offerPacket({ ...PLAIN, id }));
-    hear(ROUTER_MAC, offerPacket({ ...PLAIN, id: id ^ 1, server: "192.168.7.253" }));
+    hear(ROUTER_MAC, offerPacket({ ...PLAIN, id: (id ^ 1) >>> 0, server: "192.168.7.253" }));
     hear("02:00:00:00:00:fd", offerPacket({ ...PLAIN, id, options: {} }));
     hear(ROUTER_MAC, Uint8Array.of(0x45));
   };
@@ -66,17 +66,12 @@ test("of a hundred servers, sixteen are enough", async () => {
 
 test("a DISCOVER asks for a broadcast answer, in a packet of its exact length", () => {
   const packet = Buffer.from(discoverFrom(OWN_MAC, 0x01020304));
-  expect(packet.subarray(0, 28).toString("hex")).toBe(
-    "45100148000000004011799600000000ffffffff0044004301340000".replace(
-      "7996",
-      packet.toString("hex", 10, 12),
-    ),
-  );
+  expect(packet.toString("hex", 0, 28)).toBe("45100148000000004011799600000000ffffffff0044004301340000");
   let sum = 0;
   for (let at = 0; at < 20; at += 2) sum += packet.readUInt16BE(at);
   expect((sum & 0xffff) + (sum >>> 16)).toBe(0xffff);
   expect(packet.subarray(28, 28 + 44).toString("hex")).toBe(
-    `0101060001020304${"00008000"}${"00".repeat(16)}020000000001${"00".repeat(10)}`,
+    `010106000102030400008000${"00".repeat(16)}020000000001${"00".repeat(10)}`,
   );
   expect(packet.subarray(28 + 236, 28 + 251).toString("hex")).toBe("63825363350101370501030679f9ff");
   expect(packet.length).toBe(28 + 300);
