@@ -17,7 +17,7 @@ export interface Offer {
 }
 
 const BROADCAST_MAC = "ff:ff:ff:ff:ff:ff";
-const POLL_MS = 50;
+const POLL_MS = 100;
 /** A DISCOVER may get lost. */
 const SENT_AT_MS = [0, 2_000];
 /** Servers see whether an address is free before they offer it, dnsmasq for 3 s. */
@@ -44,7 +44,7 @@ export async function offersOn(
   link: string,
   signal?: AbortSignal,
 ): Promise<Offer[]> {
-  const socket = host.listenOn(link, "dhcp replies");
+  const socket = await host.listenOn(link, "dhcp replies");
   const id = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
   const packet = discoverFrom(socket.mac, id);
   const due = [...SENT_AT_MS];

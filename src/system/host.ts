@@ -35,10 +35,10 @@ export interface Host {
    */
   probePath(path: Path, sizes: readonly number[], signal?: AbortSignal): Promise<number | null>;
   /**
-   * Listens to other machines of a link, at once. Throws `GatewayError("unable")` if there is no such link or the kernel
+   * Listens to other machines of a link. Throws `GatewayError("unable")` if there is no such link or the kernel
    * does not permit it.
    */
-  listenOn(link: string, heard: Heard): LinkSocket;
+  listenOn(link: string, heard: Heard): Promise<LinkSocket>;
   /**
    * Sends one request over HTTPS, to the given addresses and no others. Throws `GatewayError("unable")` if there is no
    * answer. An abort throws the signal's reason, and nothing more is sent.

@@ -68,7 +68,8 @@ const KINDS: Record<Heard, { protocol: number; group: string | null; filter: rea
  * from addresses that do not belong on the link, or with IPv6 turned off. It does not hear what this machine sends.
  */
 export function listenOn(netns: string | null, link: string, heard: Heard): LinkSocket {
-  const c = libc();
+  symbols ??= libc();
+  const c = symbols;
   const { protocol, group, filter } = KINDS[heard];
   return inNamespace(c, netns, () => {
     const index = c.if_nametoindex(ptr(Buffer.from(`${link}\0`)));
@@ -190,6 +191,8 @@ function macIn(address: Buffer): string {
 }
 
 type Libc = ReturnType<typeof libc>;
+/** Opened once: sockets come and go as long as the service runs. */
+let symbols: Libc | null = null;
 
 /** Bun's own sockets are neither of this family nor in another namespace. */
 function libc() {

@@ -1,7 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Heard, Host, HttpsAnswer, LinkSocket, Path, PinnedRequest, RunOptions, Watch } from "./host.ts";
-import { listenOn } from "./link-socket.ts";
 import { reasonIn } from "./reason.ts";
 
 /**
@@ -18,6 +17,7 @@ const EXCHANGE_TIMEOUT_MS = 1_000;
 const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
 // Not needed at a start.
 const loadHttps = () => import("./https.ts");
+const loadLinkSocket = () => import("./link-socket.ts");
 const loadLookup = () => import("./lookup.ts");
 const loadMdns = () => import("./mdns.ts");
 const loadPathProbe = () => import("./path-probe.ts");
@@ -201,8 +201,8 @@ export class LinuxHost implements Host {
     return JSON.parse(await this.run(argv, signal && { signal }));
   }
 
-  listenOn(link: string, heard: Heard): LinkSocket {
-    return listenOn(this.netns, link, heard);
+  async listenOn(link: string, heard: Heard): Promise<LinkSocket> {
+    return (await loadLinkSocket()).listenOn(this.netns, link, heard);
   }
 
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {

@@ -164,7 +164,7 @@ export class FakeHost implements Host, Internet {
     return answered.length === 0 ? null : Math.max(...answered);
   }
 
-  listenOn(link: string, heard: Heard): LinkSocket {
+  async listenOn(link: string, heard: Heard): Promise<LinkSocket> {
     return this.listening.open(link, heard);
   }
 
