@@ -72,7 +72,8 @@ export function listenOn(netns: string | null, link: string, heard: Heard): Link
   const c = symbols;
   const { protocol, group, filter } = KINDS[heard];
   return inNamespace(c, netns, () => {
-    const index = c.if_nametoindex(ptr(Buffer.from(`${link}\0`)));
+    const name = Buffer.from(`${link}\0`);
+    const index = c.if_nametoindex(ptr(name));
     if (index === 0) throw new GatewayError("unable", `there is no interface ${link}`);
     // Protocol 0: it hears nothing until it is bound to the link.
     const socket = c.socket(AF_PACKET, DATAGRAM_NONBLOCK_CLOEXEC, 0);
@@ -138,8 +139,8 @@ class PacketSocket implements LinkSocket {
 /** A socket stays in the namespace that the thread was in when it was opened. Nothing else runs in between. */
 function inNamespace<T>(c: Libc, netns: string | null, open: () => T): T {
   if (netns === null) return open();
-  const own = openSync("/proc/thread-self/ns/net", "r");
   const other = openSync(`/run/netns/${netns}`, "r");
+  const own = openSync("/proc/thread-self/ns/net", "r");
   try {
     if (c.setns(other, CLONE_NEWNET) !== 0)
       throw new GatewayError("unable", `cannot enter the network namespace ${netns}`);
