@@ -8,6 +8,7 @@ import type { KillSwitchLayers } from "./http/schema.ts";
 import { reportTraffic } from "./http/traffic.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Log } from "./log.ts";
+import { type OtherRouters, sentenceOf } from "./network/other-routers.ts";
 import { ownNetworkIn } from "./network/own.ts";
 import type { Catalogue } from "./servers/catalogue.ts";
 import type { Favourites } from "./servers/favourites.ts";
@@ -33,6 +34,7 @@ interface Deps {
   events: EventBus;
   journal: Journal;
   checkup: Pick<Checkup, "results">;
+  otherRouters: Pick<OtherRouters, "current">;
   /** The machine's name. */
   hostname: string;
   log: Pick<Log, "warn">;
@@ -51,6 +53,7 @@ export function gatewayOf(deps: Deps): Gateway {
     events,
     journal,
     checkup,
+    otherRouters,
     log,
   } = deps;
   const { controller } = tunnels.main;
@@ -149,7 +152,14 @@ export function gatewayOf(deps: Deps): Gateway {
           measured_at: new Date(clock.now() - ageMs).toISOString(),
         })),
     }),
-    network: () => ({ hostname, ...ownNetworkIn(controller.network) }),
+    network: () => ({
+      hostname,
+      ...ownNetworkIn(controller.network),
+      other_routers: otherRouters.current.map((each) => {
+        const { interface: link, address, mac } = each;
+        return { interface: link, address, mac, found: sentenceOf(each) };
+      }),
+    }),
     killSwitch: async () => {
       const { firewall, routing, direct, trouble } = await controller.layers();
       const layers = [layerOf("firewall", firewall), layerOf("routing", routing)];

@@ -7,6 +7,7 @@ import { Repairs } from "./killswitch/repairs.ts";
 import { Log } from "./log.ts";
 import { type FindNetwork, networkFinder } from "./network/finder.ts";
 import type { HostNetwork } from "./network/host-network.ts";
+import { OtherRouters } from "./network/other-routers.ts";
 import type { Settings } from "./settings.ts";
 import { Store } from "./store/store.ts";
 import type { Host } from "./system/host.ts";
@@ -23,6 +24,7 @@ export interface Ground {
   repairs: Repairs;
   killSwitch: KillSwitch;
   devices: Devices;
+  otherRouters: OtherRouters;
 }
 
 /** Nothing has touched the kernel yet. `note` gets the machine's network each time it is looked up. */
@@ -42,6 +44,7 @@ export function groundOn(
     const network = await find(reading);
     note(network);
     devices.lanIs(network.lans, network.uplink);
+    otherRouters.networkIs(network);
     return network;
   };
   const repairs = new Repairs(host, alarm);
@@ -53,7 +56,8 @@ export function groundOn(
     publish: (payload) => events.publish({ type: "device_update", payload }),
     publishRemoved: (id) => events.publish({ type: "device_removed", payload: { id } }),
   });
+  const otherRouters = new OtherRouters({ host, alarm, log });
   // The kill switch loads nothing before it knows the network: the first load has the exits.
   void devices.load();
-  return { log, store, journal, events, savedState, findNetwork, repairs, killSwitch, devices };
+  return { log, store, journal, events, savedState, findNetwork, repairs, killSwitch, devices, otherRouters };
 }

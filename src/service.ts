@@ -61,6 +61,7 @@ export function answer(graph: Graph, app: App): Service {
   void reportList(graph, stopping.signal);
   void graph.savedState.keepSaving(graph.host, stopping.signal);
   void graph.store.keepScrubbed(graph.host, stopping.signal);
+  void graph.otherRouters.watch(stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
   controller.onChange(keepFresh);
   keepFresh();

@@ -107,6 +107,18 @@ export const Network = Type.Object(
     ),
     uplink: Type.Union([Type.String(), Type.Null()], { description: "its interface; null if unknown" }),
     online: Type.Boolean({ description: "whether the uplink has a carrier and a default route" }),
+    other_routers: Type.Array(
+      Type.Object(
+        {
+          interface: Type.String(),
+          address: Type.String({ description: "of the IPv6 router, or of the DHCP server" }),
+          mac: Type.String(),
+          found: Type.String({ description: "what it tells devices, for people" }),
+        },
+        { additionalProperties: false },
+      ),
+      { description: "machines of the LAN that lead devices past the gateway" },
+    ),
   },
   { additionalProperties: false },
 );

@@ -139,8 +139,9 @@ UMask=0077
 # A core dump would contain private keys.
 LimitCORE=0
 
-# CAP_NET_BIND_SERVICE is for ports below 1024, which the operator may choose at any time.
-CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE
+# CAP_NET_BIND_SERVICE is for ports below 1024, which the operator may choose at any time. CAP_NET_RAW and AF_PACKET are
+# for other routers of the LAN: what they tell devices is heard, even with IPv6 turned off here.
+CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE CAP_NET_RAW
 NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=yes
@@ -158,7 +159,7 @@ ProtectProc=invisible
 RemoveIPC=yes
 KeyringMode=private
 LockPersonality=yes
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK AF_PACKET
 RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes

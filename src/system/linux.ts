@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
-import type { Host, HttpsAnswer, Path, PinnedRequest, RunOptions, Watch } from "./host.ts";
+import type { Heard, Host, HttpsAnswer, LinkSocket, Path, PinnedRequest, RunOptions, Watch } from "./host.ts";
 import { reasonIn } from "./reason.ts";
 
 /**
@@ -17,6 +17,7 @@ const EXCHANGE_TIMEOUT_MS = 1_000;
 const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
 // Not needed at a start.
 const loadHttps = () => import("./https.ts");
+const loadLinkSocket = () => import("./link-socket.ts");
 const loadLookup = () => import("./lookup.ts");
 const loadMdns = () => import("./mdns.ts");
 const loadPathProbe = () => import("./path-probe.ts");
@@ -198,6 +199,10 @@ export class LinuxHost implements Host {
     const { address, link } = path;
     const argv = [...SELF_COMMAND, "probe-path", address, link, ...sizes.map(String)];
     return JSON.parse(await this.run(argv, signal && { signal }));
+  }
+
+  async listenOn(link: string, heard: Heard): Promise<LinkSocket> {
+    return (await loadLinkSocket()).listenOn(this.netns, link, heard);
   }
 
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {

@@ -75,7 +75,7 @@ test("the check of the units finds a line that systemd does not understand", () 
 });
 
 test("a port below 1024 that is set later works after a restart", () => {
-  expect(serviceUnit()).toContain("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE\n");
+  expect(serviceUnit()).toContain("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE CAP_NET_RAW\n");
 });
 
 test("routing blocks at boot even if the firewall fails: its lines come first, and their failure stops nothing", () => {

@@ -153,7 +153,10 @@ test("such a server is neither added nor imported", () =>
     const events = new EventBus(host, log, journal);
     const checkup = { results: () => Promise.reject(new Error("nobody asks")) };
     const favourites = new Favourites(store, catalogue, () => {});
-    const parts = { tunnels, devices, catalogue, favourites, savedState, events, journal, checkup, log };
+    const otherRouters = { current: [] };
+    const parts = {
+      ...{ tunnels, devices, catalogue, favourites, savedState, events, journal, checkup, otherRouters, log },
+    };
     const gateway = gatewayOf({ ...parts, clock: host, hostname: "gateway" });
     const config = formatConfig({
       ...CONFIG,
