@@ -2,7 +2,7 @@ import { GatewayError } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Log } from "../log.ts";
 import type { Slot } from "../network/slot.ts";
-import { titleOf } from "../servers/hops.ts";
+import { titleOf, viaText } from "../servers/hops.ts";
 import { MOST_ASKED, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
@@ -77,7 +77,7 @@ export class Probe {
     const hint = clockHint(this.deps.host.now(), this.deps.savedState.handshake());
     throw new GatewayError(
       "no_answer",
-      `none of the ${unknown.length} servers tried in ${place.name} answered the WireGuard handshake${hint === "" ? "" : `.${hint}`}`,
+      `none of the ${unknown.length} servers tried in ${viaText(place.name, only?.via?.name)} answered the WireGuard handshake${hint === "" ? "" : `.${hint}`}`,
     );
   }
 

@@ -238,6 +238,25 @@ test("after a reboot both hops are dialled again, and the place that was asked f
   graph.store.close();
 });
 
+test("with failover, hops whose entry is dead are replaced by the same exit through another entry", async () => {
+  await connect("se-1", "nl-1");
+  await home.pass(2_000);
+  const graph = await graphOn(home.host, { ...home.graph.settings, failover: true });
+  await graph.tunnels.start(graph.catalogue);
+  for (const port of [3001, 3002]) home.host.silent.add(`192.0.2.11:${port}`);
+  Object.assign(home.host, { patient: false, busy: true });
+  const { controller, supervisor } = graph.tunnels.main;
+  for (let looks = 0; looks < 400 && (await controller.row()).via !== "nl-2"; looks++) {
+    await supervisor.look();
+    await home.host.sleep(1_000);
+  }
+  expect(await controller.row()).toMatchObject({
+    ...{ state: "connected", server: "se-1", via: "nl-2", wanted: "se-1", wanted_via: "nl-2" },
+  });
+  expect(graph.savedState.connection()).toMatchObject({ name: "se-1", via: "nl-2" });
+  graph.store.close();
+});
+
 test("the journal, the metrics, the recent servers and a backup name the entry", async () => {
   await connect("se-1", "nl-1");
   await connect("se-1");
