@@ -66,7 +66,7 @@ export async function graphOn(
     base: settings.interface,
     userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
     autoconnect: settings.autoconnect,
-    latest: ({ provider, name }) => catalogue.server(provider, name),
+    latest: ({ provider, name, via }) => catalogue.server(provider, name, via?.name),
     onOtherFirewalls: () => ground.devices.firewallsChanged(),
     onNeighbour: (neighbour) => ground.devices.saw(neighbour),
     unlessUsed: (tunnel, remove) => ground.devices.unlessUsed(tunnel, remove),

@@ -40,9 +40,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "store",
     "tunnel/name.ts",
   ],
-  journal: ["system/host.ts", "store", "tunnel/schema.ts", "tunnel/state.ts"],
+  journal: ["system/host.ts", "servers/schema.ts", "store", "tunnel/schema.ts", "tunnel/state.ts"],
   tunnels: ["system/host.ts", "network", "killswitch", "servers", "tunnel"],
-  checks: ["system", "network", "killswitch", "store", "tunnel", "tunnels"],
+  checks: ["system", "network", "killswitch", "servers/hops.ts", "store", "tunnel", "tunnels"],
   "providers/provider.ts": ["system/host.ts"],
   // Each provider's folder.
   "providers/*": ["system/host.ts", "wireguard", "providers/provider.ts"],

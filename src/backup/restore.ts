@@ -5,7 +5,7 @@ import { unitedFavourites } from "../servers/favourites.ts";
 import { MOST_SERVERS, MOST_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
-import { type SavedTunnel, savedTunnelsIn, tunnelKey } from "../tunnel/saved-state.ts";
+import { type Connection, type SavedTunnel, savedTunnelsIn, tunnelKey } from "../tunnel/saved-state.ts";
 import { type Contents, SETTING_NAMES } from "./contents.ts";
 import { devicesTaken, refuseDevices, refuseDirect } from "./devices.ts";
 
@@ -112,9 +112,13 @@ function tunnelsTaken(store: Store, { tunnels = [] }: Contents): string[] {
   return tunnels
     .filter(({ name, connection }) => {
       const known = present.get(name)?.connection ?? null;
-      return known !== null && !(known.provider === connection?.provider && known.name === connection.name);
+      return known !== null && !isSameWay(known, connection);
     })
     .map(({ name }) => `the tunnel "${name}"`);
+}
+
+function isSameWay(one: Connection, other: Connection | null): boolean {
+  return one.provider === other?.provider && one.name === other.name && one.via === other.via;
 }
 
 /** The tunnels of a backup with the slots that they have here, or get. */

@@ -182,13 +182,15 @@ function addTunnelCommands(program: Command): void {
       return { json: status, text: textOf(status, host.now()) };
     },
   );
-  asking(
+  asking<{ via?: string }>(
     command(
       program,
       "connect",
       "connect to a server of the current provider, or to the nearest one of a country or city",
-    ).argument("<server>"),
-    async (api, [server = ""]) => (await loadTunnel()).connect(api, server),
+    )
+      .argument("<server>")
+      .addOption(viaOption()),
+    async (api, [server = ""], { via }) => (await loadTunnel()).connect(api, server, via),
   );
   asking(command(program, "disconnect", "end the tunnel; the kill switch stays in place"), async (api) =>
     (await loadTunnel()).disconnect(api),
@@ -197,7 +199,7 @@ function addTunnelCommands(program: Command): void {
     command(program, "tunnels", "list the tunnels").option("--names", "print only their names, one a line"),
     async (api, _, { names }) => (await loadTunnels()).listTunnels(api, names === true),
   );
-  asking<{ provider?: Provider }>(
+  asking<{ provider?: Provider; via?: string }>(
     command(program, "tunnel", "connect, disconnect or remove one of several tunnels")
       .argument("<tunnel>", "its name; connect makes it if there is none")
       .addArgument(new Argument("<action>", "what to do").choices(["connect", "disconnect", "remove"]))
@@ -206,8 +208,13 @@ function addTunnelCommands(program: Command): void {
         new Option("--provider <provider>", "the server's provider (default: the current one)").choices(
           PROVIDERS,
         ),
-      ),
-    async (api, args, { provider }) => (await loadTunnels()).changeTunnel(api, args, provider),
+      )
+      .addOption(viaOption()),
+    async (api, args, { provider, via }) =>
+      (await loadTunnels()).changeTunnel(api, args, {
+        ...(provider !== undefined && { provider }),
+        ...(via !== undefined && { via }),
+      }),
   );
   asking(command(program, "providers", "list the providers; a star marks the current one"), async (api) =>
     (await loadTunnel()).listProviders(api),
@@ -217,6 +224,13 @@ function addTunnelCommands(program: Command): void {
       new Argument("<provider>").choices(PROVIDERS),
     ),
     async (api, [provider = ""]) => (await loadTunnel()).useProvider(api, provider),
+  );
+}
+
+function viaOption(): Option {
+  return new Option(
+    "--via <server>",
+    "reach it through this server, or the nearest one of a country or city",
   );
 }
 

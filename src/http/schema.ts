@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { Provider, ServerTree } from "../servers/schema.ts";
+import { Provider, ServerTree, VIA } from "../servers/schema.ts";
 import { TunnelRow } from "../tunnel/schema.ts";
 import { standardSchema } from "./standard-schema.ts";
 
@@ -132,6 +132,7 @@ export const RoundTripList = Type.Object(
         {
           provider: Provider,
           server: Type.String(),
+          via: Type.Optional(VIA),
           ms: Type.Number({ minimum: 0 }),
           measured_at: Type.String({ description: "ISO 8601" }),
         },

@@ -152,7 +152,7 @@ function skippedSentence(skipped: number): string | null {
 }
 
 function serverOf(server: ListedServer, own: Config["interface"]): Server {
-  const { name, label, country, city, ipv4, port, publicKey } = server;
+  const { name, label, country, city, ipv4, port, publicKey, multihopPort } = server;
   return {
     name,
     provider: "managed",
@@ -164,5 +164,6 @@ function serverOf(server: ListedServer, own: Config["interface"]): Server {
       interface: own,
       peer: { publicKey, endpoint: { host: ipv4, port }, allowedIps: [...EVERYTHING] },
     },
+    ...(multihopPort !== undefined && { multihopPort }),
   };
 }

@@ -2,6 +2,7 @@ import { GatewayError } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
+import { titleOf } from "../servers/hops.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
@@ -77,7 +78,7 @@ export class Dialer {
     signal.throwIfAborted();
     throw new GatewayError(
       "no_answer",
-      `${session.server.name} did not answer the WireGuard handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?${clockHint(host.now(), savedState.handshake())}`,
+      `${titleOf(session.server)} did not answer the WireGuard handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?${clockHint(host.now(), savedState.handshake())}`,
     );
   }
 }

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { changesOf } from "../../src/backup/changes.ts";
 import { type Contents, checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { liveBackup } from "../../src/backup/live.ts";
 import { type Permissions, restoreInto } from "../../src/backup/restore.ts";
@@ -287,6 +288,30 @@ describe("the tunnels of a backup", () => {
       );
       restoreInto(store, backup, { ...CAREFUL, replace: true });
       expect(rows(store)[0]).toEqual(["tv", 3, "home"]);
+    });
+  });
+
+  test("are the same only by the same two hops, and a restore tells of both", () => {
+    withStore((store) => {
+      const twoHops = {
+        provider: "managed" as const,
+        name: "se-1",
+        via: "nl-1",
+        wanted_via: "Netherlands",
+        since: 1,
+      };
+      const backup = { ...contents({}, []), tunnels: [{ name: "tv", connection: twoHops }] };
+      const { via: _, wanted_via: __, ...direct } = twoHops;
+      store.write("tunnel tv", JSON.stringify({ slot: 3, connection: direct }));
+      expect(() => restoreInto(store, backup, CAREFUL)).toThrow('already present: the tunnel "tv"');
+      const present = { settings: store.settings(), devices: [] };
+      expect(changesOf(present, backup).tunnels).toContainEqual({
+        ...{ name: "tv", isNew: false, before: "se-1 (managed)" },
+        after: "se-1 via nl-1 (managed, for se-1 via Netherlands)",
+      });
+      restoreInto(store, backup, { ...CAREFUL, replace: true });
+      expect(contentsOf(store, NOW).tunnels).toEqual(backup.tunnels);
+      restoreInto(store, backup, CAREFUL);
     });
   });
 

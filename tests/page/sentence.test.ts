@@ -68,6 +68,19 @@ function killswitch(firewall: boolean, routing: boolean, wanted = true): NonNull
 const said = ({ word, text }: Sentence) => `${word}. ${text}`;
 
 const CASES: [name: string, known: Known, said: string][] = [
+  [
+    "two hops",
+    known({ tunnels: [tunnel("main", "Stockholm, Sweden", { via: "nl-1", wanted_via: "nl-1" })] }),
+    "Protected. Everything at home leaves by Stockholm, Sweden, via nl-1.",
+  ],
+  [
+    "two hops that do not answer",
+    known({
+      status: { ...STATUS, ...NOTHING, state: "reconnecting" },
+      tunnels: [tunnel("main", "", { state: "reconnecting", wanted: "Sweden", wanted_via: "nl-1" })],
+    }),
+    "Blocked. Nothing leaves: Sweden via nl-1 does not answer. The gateway keeps trying.",
+  ],
   ["everything by one tunnel", known({}), "Protected. Everything at home leaves by Stockholm, Sweden."],
   [
     "two tunnels",

@@ -55,6 +55,7 @@ export const SERVERS = [ONE, TWO, THREE];
 const KNOWN: Known = {
   all: () => SERVERS,
   server: (provider, name) => SERVERS.find((one) => one.provider === provider && one.name === name) ?? null,
+  reachedAt: (server) => server,
 };
 
 /** A place with these servers, of the first one's country. */
