@@ -164,6 +164,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "gateway.ts": [
     "system/host.ts",
     "network/own.ts",
+    "network/other-routers.ts",
     "wireguard",
     "servers",
     "tunnel",
