@@ -163,6 +163,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "gateway.ts": [
     "system/host.ts",
+    "network/other-routers.ts",
     "network/own.ts",
     "network/other-routers.ts",
     "wireguard",

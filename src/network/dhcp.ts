@@ -18,7 +18,7 @@ export interface Offer {
 
 const BROADCAST_MAC = "ff:ff:ff:ff:ff:ff";
 const POLL_MS = 100;
-/** A DISCOVER may get lost. */
+/** A DISCOVER may get lost, and is repeated if nobody has answered. */
 const SENT_AT_MS = [0, 2_000];
 /** Servers see whether an address is free before they offer it, dnsmasq for 3 s. */
 const OFFERED_WITHIN_MS = 5_000;
@@ -54,7 +54,7 @@ export async function offersOn(
     for (const start = host.monotonic(); !signal?.aborted; ) {
       const passed = host.monotonic() - start;
       if (passed >= OFFERED_WITHIN_MS) break;
-      if (passed >= (due[0] ?? Number.POSITIVE_INFINITY)) {
+      if (found.size === 0 && passed >= (due[0] ?? Number.POSITIVE_INFINITY)) {
         due.shift();
         socket.send(BROADCAST_MAC, packet);
       }

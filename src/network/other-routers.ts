@@ -26,12 +26,12 @@ interface Deps {
 
 /** How often is read what has come in; the kernel keeps it until then. */
 const READ_EVERY_MS = 5_000;
-/** How often routers and DHCP servers are asked; sooner if the network has changed or a server has not answered. */
+/** How often DHCP servers are asked; sooner if the network has changed or a server has not answered. */
 const ASK_EVERY_MS = 300_000;
 const ASK_AGAIN_MS = 30_000;
 /** A DHCP server that leaves so many questions in a row without an answer is gone. */
 const MOST_MISSED = 2;
-/** A router that is silent for so long, although it is asked, is gone, whatever lifetime it gave. */
+/** IPv6 routers advertise themselves every half an hour at least (RFC 4861, section 6.2.1). One that does not is gone. */
 const SILENT_MS = 2_100_000;
 /** A hostile host can be any number of routers; so many on each link are enough to tell. */
 const MOST_ON_LINK = 16;
@@ -55,6 +55,8 @@ export class OtherRouters {
   private readonly heard = new Map<string, Heard>();
   private askedAt = Number.NEGATIVE_INFINITY;
   private askAt = Number.NEGATIVE_INFINITY;
+  /** Whether there may be IPv6 routers that have not been heard. Their answers wake every phone, so they are asked once. */
+  private isNew = true;
   private trouble: string | null = null;
   private told: readonly string[] = [];
   private toldAt = Number.NEGATIVE_INFINITY;
@@ -76,6 +78,7 @@ export class OtherRouters {
     // An answer of a router causes events without changing anything.
     if (Bun.deepEquals(network, this.network)) return;
     this.network = network;
+    this.isNew = true;
     this.askAgain();
   }
 
@@ -84,6 +87,7 @@ export class OtherRouters {
     const { host } = this.deps;
     while (!signal.aborted) {
       await host.sleep(READ_EVERY_MS, signal);
+      if (signal.aborted) break;
       await this.look(signal).then(
         () => this.failed(null),
         (error: unknown) => this.failed(messageOf(error)),
@@ -113,6 +117,7 @@ export class OtherRouters {
     for (const [key, { interface: link }] of this.heard) if (!lans.includes(link)) this.heard.delete(key);
     for (const link of lans.filter((each) => !this.sockets.has(each))) {
       this.sockets.set(link, await this.deps.host.listenOn(link, "router advertisements"));
+      this.isNew = true;
       this.askAgain();
     }
   }
@@ -126,13 +131,14 @@ export class OtherRouters {
     this.askAt = Math.min(this.askAt, this.askedAt + ASK_AGAIN_MS);
   }
 
-  /** Asks routers and DHCP servers what they tell devices. The answers of routers are read with their other messages. */
+  /** Asks others what they tell devices. The answers of IPv6 routers are read with their other messages. */
   private async ask(signal: AbortSignal): Promise<void> {
     const { host } = this.deps;
     this.askedAt = host.monotonic();
     this.askAt = this.askedAt + ASK_EVERY_MS;
     const solicitation = routerSolicitation();
-    for (const socket of this.sockets.values()) socket.send(ALL_ROUTERS_MAC, solicitation);
+    if (this.isNew) for (const socket of this.sockets.values()) socket.send(ALL_ROUTERS_MAC, solicitation);
+    this.isNew = false;
     const homeRouters = await homeRoutersOf(host);
     const links = [...this.sockets.keys()];
     const all = await Promise.all(links.map((link) => offersOn(host, link, signal).catch(() => null)));
