@@ -113,26 +113,8 @@ export class Catalogue {
   ): Server | Hops {
     const [exit, entry] = [this.named("server", name, provider), this.named("via", via, provider)];
     if (isServer(exit) && isServer(entry)) return reachedVia(exit, entry);
-    if (isServer(exit)) refuseIf(exitFault(exit));
-    const exits = isServer(exit)
-      ? exit
-      : this.placeAt(exit, {
-          isMeasured: (each) => isMeasured(provider, each.name, isServer(entry) ? entry.name : undefined),
-          fits: (each) => (isServer(entry) ? areFit(each, entry) : exitFault(each) === null),
-        });
-    const some = isServer(exits) ? [exits] : exits.servers;
-    const entries = isServer(entry)
-      ? entry
-      : this.placeAt(entry, {
-          isMeasured: (each) => isMeasured(provider, each.name),
-          fits: (each) => some.some((one) => areFit(one, each)),
-        });
-    if (some.length === 0)
-      refuse(
-        `server: no server in ${name} can be reached through another server; leave out via or choose another place`,
-      );
-    if (!isServer(entries) && entries.servers.length === 0)
-      refuse(`via: no server in ${via} can be the entry for ${name}; choose another place`);
+    const exits = isServer(exit) ? exit : this.exitsIn(exit, entry, isMeasured);
+    const entries = isServer(entry) ? entry : this.entriesIn(entry, exits, isMeasured);
     return { name, provider, exit: exits, entry: entries };
   }
 
@@ -151,7 +133,7 @@ export class Catalogue {
       peer.endpoint.host === address && peer.endpoint.port === port;
     const direct = this.server(server.provider, server.name) ?? server;
     const ways = () => this.servers(server.provider).flatMap((entry) => pairOf(direct, entry) ?? []);
-    // The list may have changed since, and then only its name is known.
+    // If the list has changed since, no endpoint may match.
     return [server, direct].find(isThere) ?? ways().find(isThere) ?? server;
   }
 
@@ -223,6 +205,31 @@ export class Catalogue {
     return spot === null ? notFound(field, provider, "server, country or city") : { ...spot, name, provider };
   }
 
+  private exitsIn(spot: NamedSpot, entry: Server | NamedSpot, isMeasured: IsMeasured): Place {
+    const via = isServer(entry) ? entry.name : undefined;
+    const exits = this.placeAt(spot, {
+      isMeasured: (each) => isMeasured(spot.provider, each.name, via),
+      fits: (each) => (isServer(entry) ? areFit(each, entry) : exitFault(each) === null),
+    });
+    if (exits.servers.length > 0) return exits;
+    return refuse(
+      `server: no server in ${spot.name} can be reached through another server; leave out via or choose another place`,
+    );
+  }
+
+  private entriesIn(spot: NamedSpot, exit: Server | Place, isMeasured: IsMeasured): Place {
+    const exits = "servers" in exit ? exit.servers : [exit];
+    const entries = this.placeAt(spot, {
+      isMeasured: (each) => isMeasured(spot.provider, each.name),
+      fits: (each) => exits.some((one) => areFit(one, each)),
+    });
+    if (entries.servers.length > 0) return entries;
+    const fault = "servers" in exit ? null : exitFault(exit);
+    return refuse(
+      fault ?? `via: no server in ${spot.name} can be the entry for ${exit.name}; choose another place`,
+    );
+  }
+
   /** Those of its servers that fit: all whose round trip is known, and a random selection of the others. */
   private placeAt(
     spot: NamedSpot,
@@ -290,11 +297,7 @@ function refuse(message: string): never {
   throw new GatewayError("bad_request", message);
 }
 
-function refuseIf(fault: string | null): void {
-  if (fault !== null) refuse(fault);
-}
-
-/** Only what a request is about can be missing; another field is then wrong. */
+/** 404 is for what the request is about; a wrong `via` is a bad request. */
 function notFound(field: string, provider: Provider, what = "server"): never {
   const code = field === "via" ? "bad_request" : "not_found";
   throw new GatewayError(code, `${field}: the provider ${provider} has no ${what} of this name`);

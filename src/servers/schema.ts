@@ -49,7 +49,7 @@ export interface Server {
   via?: { name: string; country: string; city: string };
 }
 
-/** In answers: missing without one, so that a client of one hop sees no other answer than ever. */
+/** Optional, so that answers about a server that is reached directly do not mention it. */
 export const VIA = Type.String({
   minLength: 1,
   description: "the server through which it is reached; missing if it is reached directly",
