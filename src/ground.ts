@@ -1,4 +1,5 @@
 import { Devices } from "./devices/devices.ts";
+import { messageOf } from "./errors.ts";
 import { EventBus } from "./http/event-bus.ts";
 import { Journal } from "./journal/journal.ts";
 import { KillSwitch } from "./killswitch/killswitch.ts";
@@ -8,6 +9,7 @@ import { Log } from "./log.ts";
 import { type FindNetwork, networkFinder } from "./network/finder.ts";
 import type { HostNetwork } from "./network/host-network.ts";
 import { OtherRouters } from "./network/other-routers.ts";
+import { keepUla } from "./network/ula.ts";
 import type { Settings } from "./settings.ts";
 import { Store } from "./store/store.ts";
 import type { Host } from "./system/host.ts";
@@ -40,8 +42,16 @@ export function groundOn(
   const alarm: EventBus["alarm"] = (code, message) => events.alarm(code, message);
   const savedState = new SavedState(store, alarm);
   const find = networkFinder(host, settings, savedState, log);
+  const reported = new Set<string>();
+  const reportOnce = (error: unknown) => {
+    const message = `the LAN has no IPv6 router: ${messageOf(error)}`;
+    if (!reported.has(message)) log.warn(message);
+    reported.add(message);
+    return false;
+  };
   const findNetwork: FindNetwork = async (reading) => {
-    const network = await find(reading);
+    const known = await find(reading);
+    const network = (await keepUla(host, known, settings).catch(reportOnce)) ? await find() : known;
     note(network);
     devices.lanIs(network.lans, network.uplink);
     otherRouters.networkIs(network);

@@ -28,6 +28,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   wireguard: [],
   network: ["system"],
   killswitch: ["system", "network"],
+  dhcp: ["system/host.ts", "network"],
   "servers/lists": ["wireguard"],
   servers: ["system/host.ts", "wireguard", "servers/lists"],
   store: ["wireguard", "servers"],

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { basename } from "node:path";
 import { contains, isIpv4, isLinkLocal, parseAddress } from "../address.ts";
+import { type Ground, groundOf } from "../dhcp/lans.ts";
 import { foreignAmong, type Rule, readRules } from "../killswitch/routing-rules.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
 import { droppingChains, listTable } from "../killswitch/table.ts";
@@ -35,6 +36,10 @@ export interface Machine {
   sshClient: string | null;
   /** Settings below /proc/sys/net that the gateway changes, as they are now. */
   sysctls: readonly { path: string; value: string }[];
+  /** What the DHCP server must know. */
+  ground: Ground;
+  /** Contents of the DHCP server's files; null if there are none. */
+  dhcp: { config: string | null; unit: string | null };
   /** Contents of `PATHS.sysctlsBefore` and `PATHS.environment`; null if there is no such file. */
   sysctlsBefore: string | null;
   environment: string | null;
@@ -76,6 +81,8 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
     foreignRules: foreignAmong(await readRules(host)).map(({ priority, text }) => `${priority} ${text}`),
     droppingChains: await droppingChains(host).catch(() => []),
     sshClient: sshClientOf(process.pid),
+    ground: await groundOf(host),
+    dhcp: { config: await host.read(PATHS.dhcpConfig), unit: await host.read(PATHS.dhcpUnit) },
     sysctls: sysctls.filter(({ value }) => value !== ""),
     sysctlsBefore: await host.read(PATHS.sysctlsBefore),
     environment: await host.read(PATHS.environment),
@@ -85,7 +92,7 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
 export async function remainsIn(host: Host, base: string): Promise<Remains> {
   const present = await namesOfLinks(host);
   return {
-    units: [PATHS.serviceUnit, PATHS.clockUnit, PATHS.killSwitchUnit]
+    units: [PATHS.serviceUnit, PATHS.dhcpUnit, PATHS.clockUnit, PATHS.killSwitchUnit]
       .filter(existsSync)
       .map((path) => basename(path)),
     network: await tunnelsAmong(host, present, base),

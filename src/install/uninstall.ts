@@ -5,7 +5,7 @@ import { assertSomebody } from "./answers.ts";
 import { interfaceIn } from "./environment.ts";
 import { forwardersOn } from "./forwarders.ts";
 import { type Remains, remainsIn } from "./machine.ts";
-import { PATHS } from "./paths.ts";
+import { DHCP_UNIT, PATHS } from "./paths.ts";
 import { filesPlan, networkPlan, type Removal, staysText, stopPlan, uninstallPlan } from "./removal.ts";
 import { carryOut, type Surroundings } from "./run.ts";
 import { textOf } from "./step.ts";
@@ -28,6 +28,7 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
   ]);
   const base = interfaceIn(environment ?? "");
   const remains = await remainsIn(host, base);
+  const servesDhcp = remains.units.includes(DHCP_UNIT);
   if (!dryRun && !yes)
     agree("Without the kill switch, this machine and its LAN reach the internet unprotected. Continue?");
   const goes =
@@ -41,6 +42,10 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
     return;
   }
   await takeBack(removal, base, { host, root: "", say });
+  if (servesDhcp)
+    say(
+      "This machine serves DHCP no longer: switch it on again in the home router, then reconnect the devices. Until then they keep using this machine, or have no address.",
+    );
   say(
     goes
       ? "Portcullis is uninstalled."
