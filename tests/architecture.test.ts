@@ -211,7 +211,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "graph.ts",
     "service.ts",
   ],
-  install: ["system", "network", "killswitch"],
+  install: ["system", "network", "killswitch", "dhcp"],
   sandbox: ["system", "wireguard", "servers/schema.ts"],
   "cli/completion": [],
   cli: [
@@ -237,7 +237,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "install",
     "cli/completion",
   ],
-  "main.ts": ["system", "tunnel/saved-clock.ts", "sandbox", "serve.ts", "cli"],
+  "main.ts": ["system", "dhcp/rivals.ts", "tunnel/saved-clock.ts", "sandbox", "serve.ts", "cli"],
 };
 
 /** All of them; a basic file is a room too. */

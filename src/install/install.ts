@@ -1,5 +1,6 @@
 import type { ServedLan } from "../dhcp/config.ts";
 import { servedLans } from "../dhcp/lans.ts";
+import { assertAlone, assertPortFree } from "../dhcp/rivals.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { type Inspection, inspect } from "../killswitch/report.ts";
 import { rulesFor } from "../killswitch/routing-rules.ts";
@@ -41,6 +42,7 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
     if (!choices.yes) assertNotCutOff(found);
     await ensurePrograms(host, settings, agreement(choices));
   }
+  if (settings.dhcp !== null) await assertAloneOn(host, found, settings);
   // The programs may reveal more: other firewalls, and WireGuard.
   const machine = await machineOf(host, settings);
   const plan = installPlan({
@@ -67,6 +69,20 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
       settings,
     ) + dhcpWords(servedLans(network, machine.ground, settings)),
   );
+}
+
+/** An upgrade goes on: the DHCP server itself waits until no other one answers. */
+async function assertAloneOn(
+  host: Host,
+  { network, ground, dhcp }: Machine,
+  settings: Settings,
+): Promise<void> {
+  if (dhcp.unit !== null) return;
+  await assertPortFree(host);
+  const links = servedLans(network, ground, settings).map((lan) => lan.interface);
+  await assertAlone(host, links).catch((cause: unknown) => {
+    throw new GatewayError("unable", `--dhcp: ${messageOf(cause)}, then install again`, { cause });
+  });
 }
 
 /** The LAN's IPv6 prefix is made once, and stays in the settings. */

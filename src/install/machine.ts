@@ -1,6 +1,14 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { basename } from "node:path";
-import { contains, isIpv4, isLinkLocal, parseAddress } from "../address.ts";
+import {
+  addressOf,
+  contains,
+  isIpv4,
+  isLinkLocal,
+  type Prefix,
+  parseAddress,
+  parsePrefix,
+} from "../address.ts";
 import { type Ground, groundOf } from "../dhcp/lans.ts";
 import { foreignAmong, type Rule, readRules } from "../killswitch/routing-rules.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
@@ -54,6 +62,8 @@ export interface Remains {
   units: readonly string[];
   /** The tunnel's interfaces. */
   network: readonly string[];
+  /** The gateway's own addresses that DHCP's devices use for IPv6. */
+  addresses: readonly { interface: string; prefix: Prefix }[];
   /** Tables of the firewall. */
   tables: readonly string[];
   rules: readonly Rule[];
@@ -89,13 +99,20 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
   };
 }
 
-export async function remainsIn(host: Host, base: string): Promise<Remains> {
+/** What identifies the gateway's interfaces and addresses. */
+export interface Traces {
+  base: string;
+  ula: Prefix | null;
+}
+
+export async function remainsIn(host: Host, { base, ula }: Traces): Promise<Remains> {
   const present = await namesOfLinks(host);
   return {
     units: [PATHS.serviceUnit, PATHS.dhcpUnit, PATHS.clockUnit, PATHS.killSwitchUnit]
       .filter(existsSync)
       .map((path) => basename(path)),
     network: await tunnelsAmong(host, present, base),
+    addresses: ula === null ? [] : await addressesWithin(host, ula),
     tables: [
       ...((await listTable(host)) === null ? [] : [TABLE]),
       ...((await readCounters(host)) === null ? [] : [COUNTERS_TABLE]),
@@ -128,6 +145,19 @@ async function tunnelsAmong(host: Host, present: readonly string[], base: string
     }
   }
   return found;
+}
+
+async function addressesWithin(host: Host, around: Prefix): Promise<{ interface: string; prefix: Prefix }[]> {
+  const links = JSON.parse((await host.run(["ip", "-j", "-6", "address", "show"])) || "[]") as {
+    ifname: string;
+    addr_info: { local?: string; prefixlen: number }[];
+  }[];
+  return links.flatMap(({ ifname, addr_info }) =>
+    addr_info
+      .flatMap(({ local, prefixlen }) => parsePrefix(`${local}/${prefixlen}`) ?? [])
+      .filter((prefix) => contains(around, addressOf(prefix)))
+      .map((prefix) => ({ interface: ifname, prefix })),
+  );
 }
 
 async function namesOfLinks(host: Host): Promise<string[]> {

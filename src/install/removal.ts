@@ -47,7 +47,7 @@ export function stopPlan(units: Remains["units"]): Plan {
 }
 
 /** It is not a failure if something is already gone. */
-export function networkPlan({ network, rules, tables }: Remains): Plan {
+export function networkPlan({ network, addresses, rules, tables }: Remains): Plan {
   const unrule = ([4, 6] as const).flatMap((family) => {
     const lines = ruleChanges(
       rules.filter((rule) => rule.family === family),
@@ -58,6 +58,9 @@ export function networkPlan({ network, rules, tables }: Remains): Plan {
   });
   return [
     ...network.map((link) => tried(["ip", "link", "del", "dev", link])),
+    ...addresses.map(({ interface: link, prefix }) =>
+      tried(["ip", "-6", "address", "del", prefix, "dev", link]),
+    ),
     ...unrule,
     ...tables.map((table) => tried(["nft", "delete", "table", ...table.split(" ")])),
   ];

@@ -4,6 +4,7 @@ import { addressOf, contains, mustParsePrefix, type Prefix, parseAddress } from 
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import type { HostNetwork } from "./host-network.ts";
+import type { Lan } from "./lan.ts";
 
 /** A unique local prefix (RFC 4193, section 3.2.1): 40 random bits. */
 export function randomUla(): string {
@@ -31,17 +32,23 @@ export async function keepUla(
   { lans, addresses, ipv6 }: Pick<HostNetwork, "lans" | "addresses" | "ipv6">,
   { dhcp, ula }: Pick<Settings, "dhcp" | "ula">,
 ): Promise<boolean> {
-  if (dhcp === null || ula === null || ipv6 !== "on") return false;
-  const starts = dhcp.flatMap((range) => parseAddress(range.split("-")[0] ?? "") ?? []);
-  const missing = lans
-    .filter(
-      ({ prefixes }) =>
-        dhcp.length === 0 || starts.some((start) => prefixes.some((each) => contains(each, start))),
-    )
+  if (ula === null || ipv6 !== "on") return false;
+  const missing = servedAmong(lans, { dhcp })
     .map((lan) => ({ link: lan.interface, address: ulaOn(ula, lan.interface) }))
     .filter(({ address }) => !addresses.includes(addressOf(address)));
-  // The prefix is random, so nobody else has the address.
   for (const { link, address } of missing)
     await host.run(["ip", "-6", "address", "replace", address, "dev", link, "nodad"]);
   return missing.length > 0;
+}
+
+/** The LAN's interfaces on which the gateway serves DHCP. */
+export function servedAmong<Served extends Lan>(
+  lans: readonly Served[],
+  { dhcp }: Pick<Settings, "dhcp">,
+): readonly Served[] {
+  if (dhcp === null || dhcp.length === 0) return dhcp === null ? [] : lans;
+  const starts = dhcp.flatMap((range) => parseAddress(range.split("-")[0] ?? "") ?? []);
+  return lans.filter(({ prefixes }) =>
+    starts.some((start) => prefixes.some((each) => contains(each, start))),
+  );
 }

@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { assertAlone, assertPortFree, prepareDhcp } from "../../src/dhcp/rivals.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { FakeHost } from "../fake/host.ts";
+import { offerPacket } from "../network/offer.ts";
+
+/** A machine whose link has another DHCP server, or none. */
+function hostWith(server: string | null): FakeHost {
+  const host = new FakeHost();
+  host.listening.onSent = (link, packet) => {
+    if (server === null) return;
+    const id = Buffer.from(packet).readUInt32BE(28 + 4);
+    const offer = offerPacket({ id, server, address: "192.168.7.30", options: {} });
+    host.listening.hear(link, "dhcp replies", { from: "02:00:00:00:00:fe", packet: offer });
+  };
+  return host;
+}
+
+test("another DHCP server is named, with what to do; without one all is well", async () => {
+  expect(assertAlone(hostWith("192.168.7.1"), ["lan0"])).rejects.toThrow(
+    "another DHCP server answers: 192.168.7.1 on lan0; devices that ask it would not use the gateway. Switch DHCP off there, usually in the settings of the home router",
+  );
+  const quiet = hostWith(null);
+  await assertAlone(quiet, ["lan0", "lan1"]);
+  expect([...new Set(quiet.listening.sent.map(({ link }) => link))]).toEqual(["lan0", "lan1"]);
+});
+
+test("a program of this machine that serves DHCP is named", async () => {
+  const sockets = (text: string) => ({ run: async () => text });
+  await assertPortFree(sockets(""));
+  expect(
+    assertPortFree(sockets('UNCONN 0 0 0.0.0.0%eth0:67 0.0.0.0:* users:(("pihole-FTL",pid=612,fd=4))\n')),
+  ).rejects.toThrow(
+    "--dhcp: pihole-FTL serves DHCP on this machine already; end it first, or leave DHCP to it and install without --dhcp",
+  );
+});
+
+test("without a LAN address nothing is done", async () => {
+  const host = hostWith(null);
+  expect(prepareDhcp(host, settingsFrom({ dhcp: "on", lan: "lan7" }))).rejects.toThrow(
+    "no LAN interface has the address that it needs yet",
+  );
+});
