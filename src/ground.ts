@@ -1,4 +1,7 @@
+import { join } from "node:path";
 import { Devices } from "./devices/devices.ts";
+import type { DhcpHosts } from "./devices/fixed.ts";
+import { DHCP_UNIT, HOSTS_FILE } from "./dhcp/files.ts";
 import { messageOf } from "./errors.ts";
 import { EventBus } from "./http/event-bus.ts";
 import { Journal } from "./journal/journal.ts";
@@ -53,7 +56,7 @@ export function groundOn(
     const known = await find(reading);
     const network = (await keepUla(host, known, settings).catch(reportOnce)) ? await find() : known;
     note(network);
-    devices.lanIs(network.lans, network.uplink);
+    devices.lanIs(network.lans, network.uplink, network.addresses);
     otherRouters.networkIs(network);
     return network;
   };
@@ -61,6 +64,7 @@ export function groundOn(
   const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
   const devices = new Devices({
     ...{ host, store, killSwitch, log },
+    dhcp: dhcpHostsOf(settings),
     tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
     alarm,
     publish: (payload) => events.publish({ type: "device_update", payload }),
@@ -70,4 +74,11 @@ export function groundOn(
   // The kill switch loads nothing before it knows the network: the first load has the exits.
   void devices.load();
   return { log, store, journal, events, savedState, findNetwork, repairs, killSwitch, devices, otherRouters };
+}
+
+/** Under systemd, which makes a folder that the DHCP server can read. */
+function dhcpHostsOf({ dhcp, stateDir }: Settings): DhcpHosts | null {
+  if (dhcp === null) return null;
+  const folder = process.env.CACHE_DIRECTORY;
+  return { file: join(folder ?? stateDir, HOSTS_FILE), unit: folder === undefined ? null : DHCP_UNIT };
 }

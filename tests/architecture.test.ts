@@ -36,6 +36,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   devices: [
     "system/host.ts",
     "system/reading.ts",
+    "system/files.ts",
     "network",
     "killswitch/policy.ts",
     "store",
@@ -184,7 +185,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "killswitch",
     "store",
     "tunnel/saved-state.ts",
+    "dhcp/files.ts",
     "devices/devices.ts",
+    "devices/fixed.ts",
     "journal",
     "http/event-bus.ts",
   ],

@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { dnsmasqConfig } from "../dhcp/config.ts";
+import { DHCP_UNIT, HOSTS_FILE } from "../dhcp/files.ts";
 import { servedLans } from "../dhcp/lans.ts";
 import type { Settings } from "../settings.ts";
 import type { Machine } from "./machine.ts";
-import { DHCP_UNIT, PATHS } from "./paths.ts";
+import { PATHS } from "./paths.ts";
 import type { Step } from "./step.ts";
 import { dhcpUnit } from "./units.ts";
 
@@ -19,7 +20,10 @@ interface DhcpPlan {
 export function dhcpPlan({ network, ground, dhcp: present }: Machine, settings: Settings): DhcpPlan {
   const lans = servedLans(network, ground, settings);
   if (lans.length === 0) return { files: present.unit === null ? [] : removal(), units: [], start: [] };
-  const config = dnsmasqConfig(lans, { leases: join(PATHS.dhcpState, "leases"), hosts: null });
+  const config = dnsmasqConfig(lans, {
+    leases: join(PATHS.dhcpState, "leases"),
+    hosts: join(PATHS.cache, HOSTS_FILE),
+  });
   const unit = dhcpUnit();
   const isChanged = present.config !== config || present.unit !== unit;
   return {

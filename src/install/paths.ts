@@ -18,13 +18,14 @@ export const PATHS = {
   dhcpConfig: "/etc/portcullis-dhcp.conf",
   dhcpUnit: "/etc/systemd/system/portcullis-dhcp.service",
   state: "/var/lib/portcullis",
+  /** What is made again from the state; the DHCP server may read it. */
+  cache: "/var/cache/portcullis",
   /** A link to a folder that belongs to the DHCP server's user. */
   dhcpState: "/var/lib/portcullis-dhcp",
 } as const;
 
 export const KILL_SWITCH_UNIT = "portcullis-killswitch.service";
 export const CLOCK_UNIT = "portcullis-clock.service";
-export const DHCP_UNIT = "portcullis-dhcp.service";
 export const SERVICE_UNIT = "portcullis.service";
 /** A pattern for all of them. */
 export const UNITS = "portcullis*.service";

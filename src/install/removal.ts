@@ -84,6 +84,7 @@ export function filesPlan({ machine, forwarders, keepState }: Omit<Removal, "rem
       PATHS.sysctls,
       PATHS.sysctlsBefore,
       join(PATHS.state, BOOT_FOLDER),
+      PATHS.cache,
       ...(keepState
         ? []
         : [PATHS.environment, PATHS.managedList, PATHS.managedKey, PATHS.state, ...DHCP_STATE]),

@@ -1,4 +1,5 @@
 import { parsePrefix } from "../address.ts";
+import { DHCP_UNIT } from "../dhcp/files.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
@@ -6,7 +7,7 @@ import { assertSomebody } from "./answers.ts";
 import { givenIn, interfaceIn } from "./environment.ts";
 import { forwardersOn } from "./forwarders.ts";
 import { type Remains, remainsIn, type Traces } from "./machine.ts";
-import { DHCP_UNIT, PATHS } from "./paths.ts";
+import { PATHS } from "./paths.ts";
 import { filesPlan, networkPlan, type Removal, staysText, stopPlan, uninstallPlan } from "./removal.ts";
 import { carryOut, type Surroundings } from "./run.ts";
 import { textOf } from "./step.ts";

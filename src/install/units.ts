@@ -131,6 +131,9 @@ WatchdogSec=120
 KillMode=process
 StateDirectory=portcullis
 StateDirectoryMode=0700
+# For the DHCP server, which may not read the state.
+CacheDirectory=portcullis
+CacheDirectoryMode=0755
 # For the socket of that program.
 RuntimeDirectory=wireguard
 RuntimeDirectoryMode=0700

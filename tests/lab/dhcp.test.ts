@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
+import { HOSTS_FILE } from "../../src/dhcp/files.ts";
 import { groundOf, servedLans } from "../../src/dhcp/lans.ts";
 import { prepareDhcp } from "../../src/dhcp/rivals.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
@@ -41,8 +42,10 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
   let lab: Lab;
   let gateway: Gateway;
   let device: string;
+  let server: Bun.Subprocess;
   const children: Bun.Subprocess[] = [];
 
+  const cache = () => file("cache");
   const file = (name: string) => join(lab.sandbox.directory, name);
   const textOf = (name: string) =>
     Bun.file(file(name)).size > 0 ? readFileSync(file(name), "utf8").trim() : "";
@@ -74,7 +77,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
     const folder = `/etc/netns/${lab.namespaces.gateway}/pihole`;
     mkdirSync(folder, { recursive: true });
     chownSync(folder, NOBODY, NOBODY);
-    const files = { leases: join(folder, "dhcp.leases"), hosts: null };
+    const files = { leases: join(folder, "dhcp.leases"), hosts: join(cache(), HOSTS_FILE) };
     const lans = servedLans(network, await groundOf(host), settings());
     writeFileSync(file("dhcp.conf"), dnsmasqConfig(lans, files));
     for (const path of [file("."), file("dhcp.conf")]) chmodSync(path, 0o755);
@@ -109,8 +112,11 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
 
   beforeAll(async () => {
     lab = await createLab({ arms });
-    gateway = await lab.startGateway({ flags: ["--dhcp", "on", "--ula", ULA] });
-    await startServer();
+    mkdirSync(cache(), { mode: 0o755 });
+    // As systemd names the folder that both can use.
+    const environment = { CACHE_DIRECTORY: cache() };
+    gateway = await lab.startGateway({ flags: ["--dhcp", "on", "--ula", ULA], environment });
+    server = await startServer();
     await connectDevice();
   }, TIMEOUT_MS);
   afterAll(async () => {
@@ -137,7 +143,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
   );
 
   test(
-    "it reaches pages through the tunnel, by IPv4 and IPv6, by name, and nothing leaves beside it",
+    "it reaches pages through the tunnel, by IPv4 and IPv6, by name, and nothing leaves outside it",
     async () => {
       const sniffer = await lab.sniff();
       await until(
@@ -171,7 +177,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
       await gateway.kill("SIGKILL");
       await inGateway("ip", "-6", "address", "del", `${OWN6}/64`, "dev", "lan0");
       const before = textOf("server.log").split("DHCPACK").length;
-      for (const child of children) if (child.pid === udhcpc().pid) child.kill("SIGUSR1");
+      udhcpc().kill("SIGUSR1");
       await until(() => textOf("server.log").split("DHCPACK").length > before);
       await gateway.start();
       const own = async () => (await inGateway("ip", "-6", "address", "show", "dev", "lan0")).stdout;
@@ -180,6 +186,20 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
       await until(async () => (await own()).includes(`${OWN6}/64`));
       await until(async () => (await page(INTERNET.host4))?.includes(VPN.vpn1.v4) === true);
       await until(async () => (await page(`[${INTERNET.host6}]`))?.includes(VPN.vpn1.v6) === true);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "it gets the address that a person has chosen for it",
+    async () => {
+      const path = `/api/devices/${PHONE.mac}`;
+      expect((await gateway.api("PUT", path, { address: "192.168.77.60" })).status).toBe(200);
+      // As the unit's reload does.
+      server.kill("SIGHUP");
+      udhcpc().kill("SIGUSR1");
+      await until(() => textOf("lease").startsWith("192.168.77.60/24 "));
+      await until(async () => (await page(INTERNET.host4))?.includes(VPN.vpn1.v4) === true);
     },
     TIMEOUT_MS,
   );
@@ -211,7 +231,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
     "beside another server on the LAN it is not ready to start",
     async () => {
       const { client } = lab.namespaces;
-      const range = "--dhcp-range=192.168.77.60,192.168.77.69,255.255.255.0,1h";
+      const range = "--dhcp-range=192.168.77.70,192.168.77.79,255.255.255.0,1h";
       const words = [
         "--keep-in-foreground",
         "--user=root",
