@@ -1,6 +1,6 @@
 import { GatewayError } from "../errors.ts";
 import { offersOn } from "../network/dhcp.ts";
-import { hostNetworkOf } from "../network/host-network.ts";
+import { hasCarrier, networkIn, readNetwork } from "../network/host-network.ts";
 import { keepUla, servedAmong } from "../network/ula.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
@@ -32,13 +32,14 @@ export async function assertPortFree(host: Pick<Host, "run">): Promise<void> {
 
 /** Before the DHCP server starts: gives the LAN's interfaces their IPv6 addresses, and looks for other servers. */
 export async function prepareDhcp(host: Host, settings: Settings): Promise<void> {
-  const network = await hostNetworkOf(host, settings);
-  const served = servedAmong(network.lans, settings);
-  if (served.length === 0)
-    throw new GatewayError("unable", "no LAN interface has the address that it needs yet");
+  const reading = await readNetwork(host);
+  const network = networkIn(reading, settings);
   await keepUla(host, network, settings);
-  await assertAlone(
-    host,
-    served.map((lan) => lan.interface),
-  );
+  const links = servedAmong(network.lans, settings)
+    .map((lan) => lan.interface)
+    // Without a carrier no server could answer.
+    .filter((name) => hasCarrier(reading.addresses.find(({ ifname }) => ifname === name)));
+  if (links.length === 0)
+    throw new GatewayError("unable", "no LAN interface has both an address and a carrier yet");
+  await assertAlone(host, links);
 }

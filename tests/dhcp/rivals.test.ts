@@ -35,9 +35,18 @@ test("a program of this machine that serves DHCP is named", async () => {
   );
 });
 
-test("without a LAN address nothing is done", async () => {
+test("without an address or a carrier on the LAN it is not ready, and says so", async () => {
   const host = hostWith(null);
-  expect(prepareDhcp(host, settingsFrom({ dhcp: "on", lan: "lan7" }))).rejects.toThrow(
-    "no LAN interface has the address that it needs yet",
-  );
+  const lan0 = {
+    ...{ ifname: "lan0", mtu: 1500, link_type: "ether", flags: ["UP", "NO-CARRIER"] },
+    addr_info: [{ local: "192.168.7.2", prefixlen: 24 }],
+  };
+  host.run = async (argv) => (argv.includes("address") ? JSON.stringify([lan0]) : "[]");
+  const settings = (lan: string) => settingsFrom({ dhcp: "on", lan, uplink: "lan0" });
+  const message = "no LAN interface has both an address and a carrier yet";
+  await expect(prepareDhcp(host, settings("lan7"))).rejects.toThrow(message);
+  await expect(prepareDhcp(host, settings("lan0"))).rejects.toThrow(message);
+  lan0.flags = ["UP", "LOWER_UP"];
+  await prepareDhcp(host, settings("lan0"));
+  expect(host.listening.sent.map(({ link }) => link)).toEqual(["lan0", "lan0"]);
 });
