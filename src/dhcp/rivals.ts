@@ -1,4 +1,5 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError, messageOf } from "../errors.ts";
+import { Log } from "../log.ts";
 import { offersOn } from "../network/dhcp.ts";
 import { hasCarrier, networkIn, readNetwork } from "../network/host-network.ts";
 import { keepUla, servedAmong } from "../network/ula.ts";
@@ -31,10 +32,17 @@ export async function assertPortFree(host: Pick<Host, "run">): Promise<void> {
 }
 
 /** Before the DHCP server starts: gives the LAN's interfaces their IPv6 addresses, and looks for other servers. */
-export async function prepareDhcp(host: Host, settings: Settings): Promise<void> {
+export async function prepareDhcp(
+  host: Host,
+  settings: Settings,
+  log: Pick<Log, "warn"> = new Log(settings.logLevel),
+): Promise<void> {
   const reading = await readNetwork(host);
   const network = networkIn(reading, settings);
-  await keepUla(host, network, settings);
+  // IPv6 may be turned off on an interface; IPv4 is served all the same.
+  await keepUla(host, network, settings).catch((error: unknown) =>
+    log.warn(`the LAN has no IPv6 router: ${messageOf(error)}`),
+  );
   const links = servedAmong(network.lans, settings)
     .map((lan) => lan.interface)
     // Without a carrier no server could answer.

@@ -50,3 +50,19 @@ test("without an address or a carrier on the LAN it is not ready, and says so", 
   await prepareDhcp(host, settings("lan0"));
   expect(host.listening.sent.map(({ link }) => link)).toEqual(["lan0", "lan0"]);
 });
+
+test("on an interface without IPv6 it serves IPv4 all the same", async () => {
+  const host = hostWith(null);
+  const lan0 = {
+    ...{ ifname: "lan0", mtu: 1500, link_type: "ether", flags: ["UP", "LOWER_UP"] },
+    addr_info: [{ local: "192.168.7.2", prefixlen: 24 }],
+  };
+  host.run = async (argv) => {
+    if (argv.includes("replace")) throw new Error("IPv6 is disabled on this device");
+    return argv.includes("address") ? JSON.stringify([lan0]) : "[]";
+  };
+  const warnings: string[] = [];
+  const settings = settingsFrom({ dhcp: "on", ula: "fd12:3456:789a::/48", lan: "lan0", uplink: "lan0" });
+  await prepareDhcp(host, settings, { warn: (message) => warnings.push(message) });
+  expect(warnings).toEqual(["the LAN has no IPv6 router: IPv6 is disabled on this device"]);
+});
