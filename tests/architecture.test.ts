@@ -28,6 +28,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   wireguard: [],
   network: ["system"],
   killswitch: ["system", "network"],
+  dhcp: ["system/host.ts", "network"],
   "servers/lists": ["wireguard"],
   servers: ["system/host.ts", "wireguard", "servers/lists"],
   store: ["wireguard", "servers"],
@@ -35,6 +36,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   devices: [
     "system/host.ts",
     "system/reading.ts",
+    "system/files.ts",
     "network",
     "killswitch/policy.ts",
     "store",
@@ -185,7 +187,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "killswitch",
     "store",
     "tunnel/saved-state.ts",
+    "dhcp/files.ts",
     "devices/devices.ts",
+    "devices/fixed.ts",
     "journal",
     "http/event-bus.ts",
   ],
@@ -212,7 +216,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "graph.ts",
     "service.ts",
   ],
-  install: ["system", "network", "killswitch"],
+  install: ["system", "network", "killswitch", "dhcp"],
   sandbox: ["system", "wireguard", "servers/schema.ts"],
   "cli/completion": [],
   cli: [
@@ -238,7 +242,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "install",
     "cli/completion",
   ],
-  "main.ts": ["system", "tunnel/saved-clock.ts", "sandbox", "serve.ts", "cli"],
+  "main.ts": ["system", "dhcp/rivals.ts", "tunnel/saved-clock.ts", "sandbox", "serve.ts", "cli"],
 };
 
 /** All of them; a basic file is a room too. */

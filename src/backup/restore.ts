@@ -1,3 +1,4 @@
+import { unitedAddresses } from "../devices/fixed.ts";
 import { GatewayError } from "../errors.ts";
 import { MAIN_SLOT, MOST_TUNNELS } from "../network/slot.ts";
 import { ACCOUNT_SETTINGS, Registrations } from "../providers/registrations.ts";
@@ -53,6 +54,8 @@ export function restoreInto(
   if (!killswitchOff && settings.killswitch === "off") settings.killswitch = store.read("killswitch") ?? "on";
   if (settings.favourites !== undefined)
     settings.favourites = unitedFavourites(store.read("favourites"), settings.favourites);
+  if (settings.fixed_addresses !== undefined)
+    settings.fixed_addresses = unitedAddresses(store.read("fixed_addresses"), settings.fixed_addresses);
   store.atomically(() => {
     for (const { provider, name } of taken) store.remove(provider, name);
     for (const server of contents.servers) store.insert(server);
@@ -71,10 +74,10 @@ export function restoreInto(
 
 /**
  * Backups of versions without devices say nothing of the default exit. If a backup does not allow the exit direct, it
- * stays as it is here, where devices may have it. Favourites are added to those that are here.
+ * stays as it is here, where devices may have it. Favourites and addresses of devices are added to those that are here.
  */
 function isKnownTo({ devices }: Contents, setting: string): boolean {
-  if (setting === "direct" || setting === "favourites") return false;
+  if (["direct", "favourites", "fixed_addresses"].includes(setting)) return false;
   return setting !== "default_exit" || devices !== undefined;
 }
 

@@ -280,10 +280,17 @@ function addDeviceCommands(program: Command): void {
     async (api, _, only) => (await loadDevices()).listDevices(api, only),
   );
   asking(
-    command(program, "device", "choose the exit of a device of the LAN, name it, or forget both")
+    command(
+      program,
+      "device",
+      "choose the exit of a device of the LAN, name it, give it an address, or forget all three",
+    )
       .argument("<device>", "its id or its name")
-      .addArgument(new Argument("<action>", "what to do").choices(["exit", "name", "forget"]))
-      .argument("[exit or name]", "for exit: a tunnel, or blocked; for name: 1 to 64 characters"),
+      .addArgument(new Argument("<action>", "what to do").choices(["exit", "name", "address", "forget"]))
+      .argument(
+        "[exit, name or address]",
+        "for exit: a tunnel, or blocked; for name: 1 to 64 characters; for address: an IPv4 address that the gateway's DHCP server then gives to it, or auto",
+      ),
     async (api, args) => (await loadDevices()).changeDevice(api, args),
   );
   asking(

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { BOOT_FILES, BOOT_FOLDER } from "../killswitch/boot-files.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
 import { CLOCK_UNIT, KILL_SWITCH_UNIT, PATHS } from "./paths.ts";
@@ -131,6 +131,9 @@ WatchdogSec=120
 KillMode=process
 StateDirectory=portcullis
 StateDirectoryMode=0700
+# For the DHCP server, which may not read the state.
+CacheDirectory=portcullis
+CacheDirectoryMode=0755
 # For the socket of that program.
 RuntimeDirectory=wireguard
 RuntimeDirectoryMode=0700
@@ -169,6 +172,66 @@ SystemCallFilter=~@privileged @resources @keyring
 SystemCallErrorNumber=EPERM
 # Not ProtectKernelTunables: the service sets ip_forward and other sysctls. Not MemoryDenyWriteExecute: JavaScript is
 # compiled at run time.
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/**
+ * The LAN's DHCP server: a unit of its own, so that it goes on while the service is down or upgraded. It starts only if no
+ * other server answers on the LAN, and tries again until then.
+ */
+export function dhcpUnit(): string {
+  return `[Unit]
+Description=Portcullis DHCP: the addresses of the LAN's devices, with the gateway as router and resolver
+Wants=${KILL_SWITCH_UNIT}
+# Network managers set the LAN's address, and may remove those of others when they start.
+After=${KILL_SWITCH_UNIT} network.target
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+# As root: it looks for other DHCP servers, and gives the LAN's interfaces their IPv6 addresses.
+ExecStartPre=+${PATHS.program} dhcp-ready
+ExecStart=/usr/sbin/dnsmasq --keep-in-foreground --conf-file=${PATHS.dhcpConfig} --pid-file --log-facility=-
+ExecReload=/bin/kill -HUP $MAINPID
+Restart=always
+RestartSec=20
+DynamicUser=yes
+StateDirectory=${basename(PATHS.dhcpState)}
+# The service reads the names of the leases.
+StateDirectoryMode=0755
+UMask=0022
+LimitCORE=0
+
+# To serve port 67, to send router advertisements, and to answer devices that have no address yet.
+CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE CAP_NET_RAW
+AmbientCapabilities=CAP_NET_ADMIN CAP_NET_BIND_SERVICE CAP_NET_RAW
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+RemoveIPC=yes
+KeyringMode=private
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources @keyring
+SystemCallErrorNumber=EPERM
 
 [Install]
 WantedBy=multi-user.target

@@ -79,6 +79,22 @@ describe("a restore", () => {
     });
   });
 
+  test("adds its devices' addresses to those that are here, and takes an address from another device", () => {
+    withStore((store) => {
+      const [tv, phone] = ["02:00:00:00:00:20", "02:00:00:00:00:30"];
+      store.write("fixed_addresses", `${tv} 192.168.7.50,${phone} 192.168.7.40`);
+      restoreInto(store, contents({}), CAREFUL);
+      expect(store.read("fixed_addresses")).toBe(`${tv} 192.168.7.50,${phone} 192.168.7.40`);
+      const other = "02:00:00:00:00:40";
+      restoreInto(
+        store,
+        contents({ fixed_addresses: `${tv} 192.168.7.51,${other} 192.168.7.40` }, []),
+        CAREFUL,
+      );
+      expect(store.read("fixed_addresses")).toBe(`${tv} 192.168.7.51,${other} 192.168.7.40`);
+    });
+  });
+
   test("with too many servers changes nothing", () => {
     withStore((store) => {
       const many = Array.from({ length: MOST_SERVERS + 1 }, (_, n) => ({ ...SERVER, name: `${n}` }));

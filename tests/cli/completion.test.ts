@@ -86,7 +86,7 @@ test("bash completes servers by name, quoted, except names that look like option
 
 test("bash completes each place of a command by itself, whatever options come before it", () => {
   expect(bash("device", "liv")).toEqual(["living\\ room"]);
-  expect(bash("device", "living\\ room", "")).toEqual(["exit", "name", "forget"]);
+  expect(bash("device", "living\\ room", "")).toEqual(["exit", "name", "address", "forget"]);
   expect(bash("device", "--url", "name", "tv", "na")).toEqual(["name"]);
   expect(bash("device", "--json", "tv", "exit", "")).toEqual(["main", "blocked"]);
   expect(bash("default-exit", "b")).toEqual(["blocked"]);
@@ -182,7 +182,7 @@ test.skipIf(Bun.which("fish") === null)("fish completes as bash does", () => {
   expect(complete("portcullis tunnel ").toSorted()).toEqual(["main", "tv"]);
   expect(complete("portcullis tunnel tv ").toSorted()).toEqual(["connect", "disconnect", "remove"]);
   expect(complete("portcullis tunnel tv connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
-  expect(complete("portcullis device --url x tv ").toSorted()).toEqual(["exit", "forget", "name"]);
+  expect(complete("portcullis device --url x tv ").toSorted()).toEqual(["address", "exit", "forget", "name"]);
   expect(complete("portcullis device tv exit ").toSorted()).toEqual(["blocked", "main"]);
   expect(complete("portcullis device liv")).toEqual(["living room"]);
   expect(complete("portcullis connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());

@@ -169,6 +169,7 @@ export class Gateway {
     this.devices = new Devices({
       ...{ host, store: this.store, killSwitch, log: { warn: note } },
       tunnelNames: () => this.tunnels.all().map(({ name }) => name),
+      dhcp: null,
       publish: () => {},
       publishRemoved: () => {},
       alarm,
