@@ -1,0 +1,216 @@
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { mustParseAddress, mustParsePrefix } from "../../src/address.ts";
+import { dnsmasqConfig } from "../../src/dhcp/config.ts";
+import { type Arms, LAN, ROUTER } from "../../src/sandbox/topology.ts";
+import { Dnsmasq } from "./dnsmasq.ts";
+import { CLIENT_KINDS, type ClientKind, HomeClient } from "./home-client.ts";
+import { HomeTraffic, type Served, SILENT_HOSTS6 } from "./home-traffic.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { isNeighbourly } from "./leaks/row.ts";
+import type { Sniffer } from "./sniffer.ts";
+import { until } from "./until.ts";
+
+/** What the internet provider has delegated to the home, and the home router advertises. */
+const HOME6 = "2001:db8:77";
+/** The gateway's own for the LAN. */
+const ULA = "fd12:3456:789a:1::1/64";
+/** Devices renew their leases this often, to be seen doing it; the configuration's 12 hours are more than a test has. */
+const RENEWED_EACH_S = 5;
+
+/** A second, if nothing else runs. */
+const ROUNDS = 10;
+/** A DHCP client that had no answer asks again after seconds, and NetworkManager after more. */
+const SERVED_WITHIN_MS = 90_000;
+
+/** Frames of one client at the home router's port that should have taken the tunnel, by family. */
+export interface Leaked {
+  v4: number;
+  v6: number;
+}
+
+export type ByKind<Value> = Record<ClientKind, Value>;
+
+/** What the home router does for the devices. */
+export interface RouterServes {
+  dhcp: boolean;
+  /** Router advertisements. */
+  ipv6: boolean;
+}
+
+/** A home with its router, three computers that know nothing of a gateway, and a gateway that is put in front of it. */
+export class DropIn {
+  private router: Dnsmasq | null = null;
+  private before = 0;
+  private readonly server: Dnsmasq;
+
+  private constructor(
+    readonly lab: Lab,
+    readonly gateway: Gateway,
+    readonly clients: readonly HomeClient[],
+    private readonly traffics: ByKind<HomeTraffic>,
+    private readonly sniffer: Sniffer,
+  ) {
+    this.server = new Dnsmasq(lab, lab.namespaces.gateway, gatewayConfig(lab));
+  }
+
+  /** The gateway is connected, but no device knows of it yet. */
+  static async open(arms: Arms): Promise<DropIn> {
+    const lab = await createLab({ arms, computers: arms === 2 ? 3 : 1 });
+    try {
+      await addPrefixes(lab);
+      const gateway = await lab.startGateway();
+      const clients = await Promise.all(
+        CLIENT_KINDS.map((kind) => HomeClient.plugIn(lab, kind, arms === 1 ? "switch" : "home")),
+      );
+      const traffics = await Promise.all(
+        clients.map(async ({ kind, namespace }) => [kind, await HomeTraffic.start(namespace)] as const),
+      );
+      const byKind = Object.fromEntries(traffics) as ByKind<HomeTraffic>;
+      return new DropIn(lab, gateway, clients, byKind, await lab.sniff());
+    } catch (error) {
+      await lab.close();
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.lab.close();
+  }
+
+  /** The home router from now on. */
+  async routerServes(serves: RouterServes): Promise<void> {
+    await this.router?.stop();
+    this.router = new Dnsmasq(this.lab, this.lab.namespaces.router, routerConfig(serves));
+    this.router.start();
+  }
+
+  /** The gateway's DHCP server and router advertisements. */
+  serve(): void {
+    this.server.start();
+  }
+
+  /** The same after a stop as systemd does it. */
+  async serveAgain(): Promise<void> {
+    await this.server.stop("SIGTERM");
+    this.server.start();
+  }
+
+  /** How often the gateway has given or renewed this client's lease. */
+  leases({ mac }: HomeClient): number {
+    return this.server
+      .log()
+      .split("\n")
+      .filter((line) => line.includes("DHCPACK") && line.includes(mac)).length;
+  }
+
+  /** Power is gone: nothing runs, and no cable has a carrier. */
+  async cutPower(): Promise<void> {
+    await Promise.all([this.server.stop("SIGKILL"), this.gateway.kill("SIGKILL"), this.cables("down")]);
+  }
+
+  async powerUp(): Promise<void> {
+    await this.cables("up");
+    await this.gateway.start();
+    this.server.start();
+  }
+
+  /** So many rounds of traffic of each client: what was answered. */
+  rounds(more: number): Promise<ByKind<Served>> {
+    return this.each(({ kind }) => this.traffics[kind].rounds(more));
+  }
+
+  /** Returns once the host on the internet answers each client over both families, or over IPv4 alone. */
+  async served(families: 4 | 46 = 46): Promise<void> {
+    let last: ByKind<Served> | null = null;
+    const isServed = async () => {
+      last = await this.rounds(ROUNDS);
+      return Object.values(last).every(
+        ({ answered4, answered6 }) => answered4 > 0 && (families === 4 || answered6 > 0),
+      );
+    };
+    await until(isServed, SERVED_WITHIN_MS, 0).catch((cause) => {
+      throw new Error(`not served: ${JSON.stringify(last)}`, { cause });
+    });
+  }
+
+  /** From now on nothing may be seen in clear. */
+  async mark(): Promise<void> {
+    this.before = (await this.seen()).length;
+  }
+
+  /** What was seen in clear at the home router's port since the mark, a line for each kind of packet. */
+  async leaks(): Promise<string[]> {
+    const kinds = (await this.seen()).slice(this.before).map((leak) => leak.replace(/ \d+ > /, " "));
+    return [...Map.groupBy(kinds, (kind) => kind)].map(([kind, { length }]) => `${kind}: ${length}`);
+  }
+
+  /** The same, as numbers of each client's packets. */
+  async leaked(): Promise<ByKind<Leaked>> {
+    const senders = (await this.seen()).slice(this.before).map((leak) => leak.split(" ", 1)[0] ?? "");
+    return this.each(async (client) => {
+      const own = new Set(await client.addresses());
+      const sent = senders.filter((sender) => own.has(sender));
+      const v6 = sent.filter((sender) => sender.includes(":")).length;
+      return { v4: sent.length - v6, v6 };
+    });
+  }
+
+  private async seen(): Promise<readonly string[]> {
+    const { leaks, missed } = await this.sniffer.count();
+    if (missed > 0) throw new Error(`the sniffer missed ${missed} frames`);
+    return leaks.filter((leak) => !isOnCable(leak) && !isNeighbourly(leak));
+  }
+
+  async each<Value>(work: (client: HomeClient) => Promise<Value>): Promise<ByKind<Value>> {
+    const entries = this.clients.map(async (client) => [client.kind, await work(client)] as const);
+    return Object.fromEntries(await Promise.all(entries)) as ByKind<Value>;
+  }
+
+  private async cables(state: "up" | "down"): Promise<void> {
+    const { sandbox, namespaces } = this.lab;
+    for (const port of sandbox.arms === 1 ? ["gateway"] : ["gateway", "lan"])
+      await this.lab.exec(namespaces.switch, ["ip", "link", "set", "dev", port, state]);
+  }
+}
+
+/** Multicast to the cable itself. */
+function isOnCable(leak: string): boolean {
+  return / > (ff02:|224\.0\.0\.)/.test(leak);
+}
+
+function gatewayConfig(lab: Lab): string {
+  const range = { from: mustParseAddress("192.168.77.100"), to: mustParseAddress("192.168.77.150") };
+  const lan = { interface: "lan0", prefix: mustParsePrefix(LAN.prefix4), range, ula: mustParsePrefix(ULA) };
+  // Where the service finds it, in its namespace.
+  const leases = join("/etc/netns", lab.namespaces.gateway, "pihole/dhcp.leases");
+  mkdirSync(dirname(leases), { recursive: true, mode: 0o755 });
+  return `${dnsmasqConfig([lan], { leases, hosts: null })}dhcp-option=option:T1,${RENEWED_EACH_S}\n`;
+}
+
+function routerConfig({ dhcp, ipv6 }: RouterServes): string {
+  const own = ROUTER.lan[1].v4;
+  return [
+    "port=0",
+    "interface=lan0",
+    ...(dhcp ? ["dhcp-range=192.168.77.200,192.168.77.230,12h", "dhcp-authoritative"] : []),
+    ...(dhcp ? [`dhcp-option=option:router,${own}`, `dhcp-option=option:dns-server,${own}`] : []),
+    ...(ipv6 ? ["enable-ra", `dhcp-range=${HOME6}::,ra-only,64,12h`, "ra-param=lan0,60,1800"] : []),
+    ...(ipv6 ? [`dhcp-option=option6:dns-server,[${HOME6}::1]`] : []),
+    "",
+  ].join("\n");
+}
+
+/** The home's public prefix with the way back to it, the LAN's own, and more hosts on the internet. */
+async function addPrefixes(lab: Lab): Promise<void> {
+  const { gateway, router, internet, vpn1, vpn2 } = lab.namespaces;
+  const own = [
+    [router, `${HOME6}::1/64`, "lan0"],
+    [gateway, ULA, "lan0"],
+    ...SILENT_HOSTS6.map((host) => [internet, `${host}/64`, "backbone"] as const),
+  ] as const;
+  for (const [namespace, address, link] of own)
+    await lab.exec(namespace, ["ip", "address", "add", address, "dev", link, "nodad"]);
+  for (const namespace of [internet, vpn1, vpn2])
+    await lab.exec(namespace, ["ip", "route", "add", `${HOME6}::/64`, "via", ROUTER.public6]);
+}
