@@ -12,12 +12,6 @@ const WITHOUT_POWER_MS = 5_000;
 const PAGE6 = `http://[${INTERNET.host6}]/`;
 const ROUTER = { dhcp: true, ipv6: true };
 
-/** The home as it was, and then as docs/drop-in.md wants it. */
-async function putInFront(home: DropIn): Promise<void> {
-  home.serve();
-  expect((await home.gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
-}
-
 async function startAll(home: DropIn): Promise<void> {
   await home.each(async (client) => client.start());
 }
@@ -65,7 +59,7 @@ describe.each([1, 2] as const)("in front of a home, with cables: %d", (arms: Arm
   test(
     "computers that were there before use the tunnel, over IPv4 and IPv6, once they connect again",
     async () => {
-      await putInFront(home);
+      await home.connect();
       await home.routerServes(arms === 1 ? { dhcp: false, ipv6: false } : ROUTER);
       if (arms === 1) await home.each((client) => client.reconnect());
       else await startAll(home);

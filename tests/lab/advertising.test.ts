@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { DropIn } from "./dropin.ts";
+import { until } from "./until.ts";
+
+const TEST_MS = 180_000;
+/** Rounds of datagrams: some seconds, enough for a leak to show. */
+const ENOUGH = 30;
+/** Between two looks at the sniffer. */
+const LOOK_MS = 250;
+
+/** One cable, and a home router that goes on advertising itself for IPv6. */
+let home: DropIn;
+beforeAll(async () => {
+  home = await DropIn.open(1);
+  await home.noticesSoon();
+}, TEST_MS);
+afterAll(() => home?.close(), TEST_MS);
+
+const v4 = async () => Object.values(await home.leaked()).map((leaked) => leaked.v4);
+const isOut = async () => Object.values(await home.leaked()).every((leaked) => leaked.v6 > 0);
+
+test(
+  "IPv4 uses the tunnel, and so does IPv6 where the kernel handles advertisements",
+  async () => {
+    await home.connect();
+    await home.routerServes({ dhcp: false, ipv6: true });
+    await home.each(async (client) => client.start());
+    await home.served(4);
+    await home.knowBothRouters();
+    await home.mark();
+    await home.rounds(ENOUGH);
+    console.log("seen at the home router, with the gateway there:", JSON.stringify(await home.leaked()));
+    expect(await v4()).toEqual([0, 0, 0]);
+    expect((await home.leaked()).dhclient).toEqual({ v4: 0, v6: 0 });
+  },
+  TEST_MS,
+);
+
+test(
+  "without the gateway's power IPv4 has no way out, and IPv6 goes to the home router",
+  async () => {
+    await home.cutPower();
+    await home.mark();
+    const ms = await until(isOut, TEST_MS, LOOK_MS);
+    console.log(`without power, all three send IPv6 to the home router after ${(ms / 1000).toFixed(0)} s`);
+    expect(await v4()).toEqual([0, 0, 0]);
+  },
+  TEST_MS,
+);
+
+test(
+  "after its return the kernel prefers the gateway again",
+  async () => {
+    await home.powerUp();
+    await home.served(4);
+    await until(async () => {
+      await home.mark();
+      await home.rounds(ENOUGH);
+      return (await home.leaked()).dhclient.v6 === 0;
+    });
+    expect(await v4()).toEqual([0, 0, 0]);
+  },
+  TEST_MS,
+);
