@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Arms, INTERNET } from "../../src/sandbox/topology.ts";
+import { type Arms, INTERNET, LAN } from "../../src/sandbox/topology.ts";
+import { CLIENT_KINDS } from "./client-programs.ts";
 import { DropIn } from "./dropin.ts";
-import { CLIENT_KINDS } from "./home-client.ts";
 import { until } from "./until.ts";
 
 const TEST_MS = 180_000;
@@ -63,6 +63,7 @@ describe.each([1, 2] as const)("in front of a home, with cables: %d", (arms: Arm
       await home.routerServes(arms === 1 ? { dhcp: false, ipv6: false } : ROUTER);
       if (arms === 1) await home.each((client) => client.reconnect());
       else await startAll(home);
+      await until(() => home.clients.every((client) => home.leases(client) > 0));
       await home.served();
       await home.mark();
       await home.rounds(ENOUGH);
@@ -72,11 +73,13 @@ describe.each([1, 2] as const)("in front of a home, with cables: %d", (arms: Arm
   );
 
   test(
-    "computers that join later use it from their first packet, and have the names that they told",
+    "computers that join later use it and its resolver from their first packet, and have the names that they told",
     async () => {
       await restartAll(home);
       await home.served();
       expect(await home.leaks()).toEqual([]);
+      const resolvers = new Set(home.clients.flatMap((client) => client.resolvers()));
+      expect([...resolvers].toSorted()).toEqual([LAN.gateway4, "fd12:3456:789a:1::1"]);
       const { devices } = (await home.gateway.api("GET", "/api/devices")).body;
       const names = home.clients.map(({ mac }) => devices.find(({ id }: { id: string }) => id === mac)?.name);
       expect(names).toEqual(home.clients.map(({ name }) => name));
