@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { addressOf } from "../../src/address.ts";
 import { type Arms, INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import { CLIENT_KINDS } from "./client-programs.ts";
 import { DropIn } from "./dropin.ts";
+import { OWN6 } from "./home-routers.ts";
 import { until } from "./until.ts";
 
 const TEST_MS = 180_000;
@@ -79,7 +81,7 @@ describe.each([1, 2] as const)("in front of a home, with cables: %d", (arms: Arm
       await home.served();
       expect(await home.leaks()).toEqual([]);
       const resolvers = new Set(home.clients.flatMap((client) => client.resolvers()));
-      expect([...resolvers].toSorted()).toEqual([LAN.gateway4, "fd12:3456:789a:1::1"]);
+      expect([...resolvers].toSorted()).toEqual([LAN.gateway4, addressOf(OWN6)]);
       const { devices } = (await home.gateway.api("GET", "/api/devices")).body;
       const names = home.clients.map(({ mac }) => devices.find(({ id }: { id: string }) => id === mac)?.name);
       expect(names).toEqual(home.clients.map(({ name }) => name));

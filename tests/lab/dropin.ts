@@ -2,7 +2,7 @@ import type { Arms } from "../../src/sandbox/topology.ts";
 import { CLIENT_KINDS, type ClientKind } from "./client-programs.ts";
 import { Dnsmasq } from "./dnsmasq.ts";
 import { HomeClient } from "./home-client.ts";
-import { addPrefixes, gatewayConfig, HOME6, type RouterServes, routerConfig } from "./home-routers.ts";
+import { addPrefixes, gatewayConfig, HOME6, type RouterServes, routerConfig, ULA } from "./home-routers.ts";
 import { HomeTraffic, type Served } from "./home-traffic.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { isNeighbourly } from "./leaks/row.ts";
@@ -43,7 +43,7 @@ export class DropIn {
     const lab = await createLab({ arms, computers: arms === 2 ? 3 : 1 });
     try {
       await addPrefixes(lab);
-      const gateway = await lab.startGateway();
+      const gateway = await lab.startGateway({ flags: ["--dhcp", "on", "--ula", ULA] });
       const clients = await Promise.all(
         CLIENT_KINDS.map((kind) => HomeClient.plugIn(lab, kind, arms === 1 ? "switch" : "home")),
       );

@@ -2,14 +2,16 @@ import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { mustParseAddress, mustParsePrefix } from "../../src/address.ts";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
+import { ulaOn } from "../../src/network/ula.ts";
 import { LAN, ROUTER } from "../../src/sandbox/topology.ts";
 import { SILENT_HOSTS6 } from "./home-traffic.ts";
 import type { Lab } from "./lab.ts";
 
 /** What the internet provider has delegated to the home, and the home router advertises. */
 export const HOME6 = "2001:db8:77";
-/** The gateway's own for the LAN. */
-export const ULA = "fd12:3456:789a:1::1/64";
+/** The gateway's prefix for the LAN, and its address there. */
+export const ULA = "fd12:3456:789a::/48";
+export const OWN6 = ulaOn(ULA, "lan0");
 /** Devices renew their leases this often, to be seen doing it; the configuration's 12 hours are more than a test has. */
 const RENEWED_EACH_S = 5;
 
@@ -22,7 +24,7 @@ export interface RouterServes {
 
 export function gatewayConfig(lab: Lab): string {
   const range = { from: mustParseAddress("192.168.77.100"), to: mustParseAddress("192.168.77.150") };
-  const lan = { interface: "lan0", prefix: mustParsePrefix(LAN.prefix4), range, ula: mustParsePrefix(ULA) };
+  const lan = { interface: "lan0", prefix: mustParsePrefix(LAN.prefix4), range, ula: OWN6 };
   // Where the service finds it, in its namespace.
   const leases = join("/etc/netns", lab.namespaces.gateway, "pihole/dhcp.leases");
   mkdirSync(dirname(leases), { recursive: true, mode: 0o755 });
@@ -42,12 +44,11 @@ export function routerConfig({ dhcp, ipv6 }: RouterServes): string {
   ].join("\n");
 }
 
-/** The home's public prefix with the way back to it, the LAN's own, and more hosts on the internet. */
+/** The home's public prefix with the way back to it, and more hosts on the internet. */
 export async function addPrefixes(lab: Lab): Promise<void> {
-  const { gateway, router, internet, vpn1, vpn2 } = lab.namespaces;
+  const { router, internet, vpn1, vpn2 } = lab.namespaces;
   const own = [
     [router, `${HOME6}::1/64`, "lan0"],
-    [gateway, ULA, "lan0"],
     ...SILENT_HOSTS6.map((host) => [internet, `${host}/64`, "backbone"] as const),
   ] as const;
   for (const [namespace, address, link] of own)
