@@ -42,21 +42,26 @@ export class RouteAdvertiser {
   }
 
   private async look(): Promise<void> {
-    const { host, network, settings } = this.deps;
+    const { network, settings } = this.deps;
     const { lans, ipv6 } = network();
     const served = ipv6 === "on" ? servedAmong(lans, settings).map((lan) => lan.interface) : [];
     for (const name of this.links.keys()) if (!served.includes(name)) this.close(name);
-    for (const name of served) {
-      const link = this.links.get(name) ?? (await this.open(name));
-      const received = link.socket.received();
-      // The interface was removed; it may come back.
-      if (received === null) this.close(name);
-      link.isAsked ||= (received ?? []).length > 0;
-      const pause = host.monotonic() - link.sentAt;
-      const isDue = pause >= (link.isAsked ? SHORTEST_PAUSE_MS : ADVERTISED_EACH_S * 1_000);
-      if (isDue && (await this.advertise(name, link.socket)))
-        Object.assign(link, { sentAt: host.monotonic(), isAsked: false });
-    }
+    const results = await Promise.allSettled(served.map((name) => this.serve(name)));
+    const failure = results.find((result) => result.status === "rejected");
+    if (failure !== undefined) throw failure.reason;
+  }
+
+  private async serve(name: string): Promise<void> {
+    const { host } = this.deps;
+    const link = this.links.get(name) ?? (await this.open(name));
+    const received = link.socket.received();
+    // The interface was removed; it may come back.
+    if (received === null) return this.close(name);
+    link.isAsked ||= received.length > 0;
+    const pause = host.monotonic() - link.sentAt;
+    const isDue = pause >= (link.isAsked ? SHORTEST_PAUSE_MS : ADVERTISED_EACH_S * 1_000);
+    if (isDue && (await this.advertise(name, link.socket)))
+      Object.assign(link, { sentAt: host.monotonic(), isAsked: false });
   }
 
   private async open(name: string) {
