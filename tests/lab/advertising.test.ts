@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { INTERNET } from "../../src/sandbox/topology.ts";
 import { DropIn } from "./dropin.ts";
 import { until } from "./until.ts";
 
 const TEST_MS = 180_000;
 /** Rounds of datagrams: some seconds, enough for a leak to show. */
 const ENOUGH = 30;
+const PAGE6 = `http://[${INTERNET.host6}]/`;
+/** Exit codes of curl. */
+const [SERVED, COULD_NOT_CONNECT] = [0, 7];
 /** Between two looks at the sniffer. */
 const LOOK_MS = 250;
 
@@ -45,6 +49,11 @@ test(
     await home.mark();
     await home.rounds(ENOUGH);
     expect(await home.leaked()).toEqual(NONE);
+    // From an address of the gateway's prefix it is served, and from one of the home router's it is refused at once.
+    const ends = await home.each(({ namespace }) =>
+      home.lab.exec(namespace, ["curl", "-gs", "-m", "30", PAGE6]),
+    );
+    for (const { code } of Object.values(ends)) expect([SERVED, COULD_NOT_CONNECT]).toContain(code);
   },
   TEST_MS,
 );
