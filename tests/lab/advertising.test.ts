@@ -42,7 +42,6 @@ test(
 test(
   "with the gateway nothing uses the home router, because longer prefixes lead to the gateway",
   async () => {
-    await home.gateway.start();
     await home.connect();
     await home.served(4);
     await home.knowBothRouters();

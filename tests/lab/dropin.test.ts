@@ -49,6 +49,7 @@ describe.each([1, 2] as const)("in front of a home, with cables: %d", (arms: Arm
     test(
       "positive control: before it, what the computers send is seen at the home router",
       async () => {
+        await home.gateway.kill("SIGKILL");
         await home.routerServes(ROUTER);
         await startAll(home);
         await home.served();

@@ -69,8 +69,9 @@ export class DropIn {
     this.router.start();
   }
 
-  /** Connects the gateway, and starts its DHCP server and router advertisements. */
+  /** Starts the gateway if it was killed, connects it, and starts its DHCP server. */
   async connect(): Promise<void> {
+    if (this.gateway.pid === 0) await this.gateway.start();
     const { status, body } = await this.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
     if (status !== 200) throw new Error(body.error);
     this.server.start();
