@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { liveBackup } from "./backup/live.ts";
+import { RouteAdvertiser } from "./dhcp/route-advertiser.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import { gatewayOf } from "./gateway.ts";
 import type { Graph } from "./graph.ts";
@@ -62,6 +63,7 @@ export function answer(graph: Graph, app: App): Service {
   void graph.savedState.keepSaving(graph.host, stopping.signal);
   void graph.store.keepScrubbed(graph.host, stopping.signal);
   void graph.otherRouters.watch(stopping.signal);
+  void new RouteAdvertiser({ ...graph, network: () => controller.network }).watch(stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
   controller.onChange(keepFresh);
   keepFresh();

@@ -198,6 +198,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "service.ts": [
     "system",
     "network",
+    "dhcp/route-advertiser.ts",
     "http/app.ts",
     "http/peers.ts",
     "backup",

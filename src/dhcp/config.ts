@@ -21,9 +21,9 @@ export interface DhcpFiles {
 /** How long a device keeps its address, and its way through the gateway, while no DHCP server answers. */
 const LEASE = "12h";
 /** The fewest advertisements that RFC 7772, section 4 recommends for devices with batteries; a new device asks for one. */
-const ADVERTISED_EACH_S = 600;
+export const ADVERTISED_EACH_S = 600;
 /** The longest that RFC 4861, section 6.2.1 permits: devices that believe the lifetime stay with the gateway. */
-const ROUTER_LIFETIME_S = 9_000;
+export const ROUTER_LIFETIME_S = 9_000;
 
 /** The configuration of dnsmasq(8): addresses and routes for the LAN, and no DNS. */
 export function dnsmasqConfig(lans: readonly ServedLan[], { leases, hosts }: DhcpFiles): string {

@@ -61,6 +61,19 @@ const KINDS: Record<Heard, { protocol: number; group: string | null; filter: rea
       [RETURN, 0, 0, 0],
     ],
   },
+  /** ICMPv6 type 133 with a hop limit of 255, also from no address. */
+  "router solicitations": {
+    protocol: 0x86dd,
+    group: "333300000002",
+    filter: [
+      [HALF, 0, 0, 6],
+      [EQUAL, 0, 3, (58 << 8) | 255],
+      [BYTE, 0, 0, 40],
+      [EQUAL, 0, 1, 133],
+      [RETURN, 0, 0, LONGEST_BYTES],
+      [RETURN, 0, 0, 0],
+    ],
+  },
 };
 
 /**
