@@ -113,6 +113,12 @@ export function isPrivate(address: Address): boolean {
   return privateBlockOf(address) !== null;
 }
 
+/** Whether all of the prefix is private. */
+export function isPrivatePrefix(prefix: Prefix): boolean {
+  const block = privateBlockOf(addressOf(prefix));
+  return block !== null && lengthOf(prefix) >= lengthOf(block);
+}
+
 /** IPv6 link-local (RFC 4291, section 2.5.6): an address is unique only within its link. */
 export function isLinkLocal(address: Address): boolean {
   return /^fe[89ab][0-9a-f]:/.test(address);

@@ -12,6 +12,9 @@ export const AlertCode = Type.Union([
   /** Another firewall drops what the LAN sends. */
   Type.Literal("forwarding_dropped"),
   Type.Literal("forwarding_restored"),
+  /** Another router of the LAN leads devices past the tunnel. */
+  Type.Literal("other_router"),
+  Type.Literal("other_router_gone"),
   /** Another program undoes each repair. */
   Type.Literal("protection_contested"),
   /** No repair was undone for a while. */

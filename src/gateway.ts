@@ -3,14 +3,15 @@ import type { Devices } from "./devices/devices.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import type { GatewayEvent } from "./http/event.ts";
 import type { EventBus } from "./http/event-bus.ts";
-import type { Figures, Gateway } from "./http/gateway.ts";
+import type { Choice, Figures, Gateway } from "./http/gateway.ts";
 import type { KillSwitchLayers } from "./http/schema.ts";
 import { reportTraffic } from "./http/traffic.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Log } from "./log.ts";
+import { type OtherRouters, sentenceOf } from "./network/other-routers.ts";
 import { ownNetworkIn } from "./network/own.ts";
 import type { Accounts } from "./providers/accounts.ts";
-import type { Catalogue } from "./servers/catalogue.ts";
+import type { Catalogue, IsMeasured } from "./servers/catalogue.ts";
 import type { Favourites } from "./servers/favourites.ts";
 import { type CustomServer, type ImportedConfig, PROVIDERS, type Provider } from "./servers/schema.ts";
 import type { Host } from "./system/host.ts";
@@ -19,6 +20,7 @@ import type { SavedState } from "./tunnel/saved-state.ts";
 import type { Status, TunnelRow } from "./tunnel/schema.ts";
 import { clashOf } from "./tunnel/session.ts";
 import { carriedBy } from "./tunnel/state.ts";
+import type { Target } from "./tunnel/target.ts";
 import type { Tunnel } from "./tunnel/tunnel.ts";
 import type { Tunnels } from "./tunnels/tunnels.ts";
 import { generateKeyPair } from "./wireguard/key.ts";
@@ -35,6 +37,7 @@ interface Deps {
   events: EventBus;
   journal: Journal;
   checkup: Pick<Checkup, "results">;
+  otherRouters: Pick<OtherRouters, "current">;
   /** The machine's name. */
   hostname: string;
   log: Pick<Log, "warn">;
@@ -54,6 +57,7 @@ export function gatewayOf(deps: Deps): Gateway {
     events,
     journal,
     checkup,
+    otherRouters,
     log,
   } = deps;
   const { controller } = tunnels.main;
@@ -68,9 +72,13 @@ export function gatewayOf(deps: Deps): Gateway {
     ...(await tunnel.controller.row(state)),
     devices: devices.counts()[tunnel.name] ?? 0,
   });
-  const reach = async (tunnel: Tunnel, name: string, provider?: Provider) => {
-    const isMeasured = (each: Provider, server: string) => roundTrips.has(each, server);
-    const wanted = catalogue.find(name, isMeasured, provider);
+  const targetOf = ({ server, via, provider }: Choice): Target => {
+    const isMeasured: IsMeasured = (...which) => roundTrips.has(...which);
+    return via === undefined
+      ? catalogue.find(server, isMeasured, provider)
+      : catalogue.findVia(server, via, isMeasured, provider);
+  };
+  const reach = async (tunnel: Tunnel, wanted: Target) => {
     const start = clock.monotonic();
     await tunnel.controller.connect(wanted);
     connects = observed(connects, (clock.monotonic() - start) / 1000);
@@ -120,7 +128,7 @@ export function gatewayOf(deps: Deps): Gateway {
     managed: () => accounts.managed(),
     chooseManaged: (name) => accounts.choose(name),
     servers: () => catalogue.tree(),
-    connect: (name) => reach(tunnels.main, name),
+    connect: async (choice) => reach(tunnels.main, targetOf(choice)),
     disconnect: async () => {
       await controller.disconnect();
       return { killSwitch: savedState.killSwitchWanted() };
@@ -139,22 +147,37 @@ export function gatewayOf(deps: Deps): Gateway {
       favourites: favourites.list(),
       recent: savedState
         .recent()
-        .filter(({ provider, name }) => catalogue.has(provider, name))
-        .map(({ provider, name, since }) => ({ provider, server: name, at: new Date(since).toISOString() })),
+        .filter(({ provider, name, via = name }) =>
+          [name, via].every((each) => catalogue.has(provider, each)),
+        )
+        .map(({ provider, name, via, since }) => ({
+          provider,
+          server: name,
+          ...(via !== undefined && { via }),
+          at: new Date(since).toISOString(),
+        })),
     }),
     addFavourite: (provider, server) => favourites.add(provider, server),
     removeFavourite: (provider, server) => favourites.remove(provider, server),
     roundTrips: () => ({
       round_trips: roundTrips
-        .all((provider, name) => catalogue.server(provider, name))
-        .map(({ server: { provider, name }, ms, ageMs }) => ({
+        .all((...which) => catalogue.server(...which))
+        .map(({ server: { provider, name, via }, ms, ageMs }) => ({
           provider,
           server: name,
+          ...(via !== undefined && { via: via.name }),
           ms: Math.round(ms * 10) / 10,
           measured_at: new Date(clock.now() - ageMs).toISOString(),
         })),
     }),
-    network: () => ({ hostname, ...ownNetworkIn(controller.network) }),
+    network: () => ({
+      hostname,
+      ...ownNetworkIn(controller.network),
+      other_routers: otherRouters.current.map((each) => {
+        const { interface: link, address, mac } = each;
+        return { interface: link, address, mac, found: sentenceOf(each) };
+      }),
+    }),
     killSwitch: async () => {
       const { firewall, routing, direct, trouble } = await controller.layers();
       const layers = [layerOf("firewall", firewall), layerOf("routing", routing)];
@@ -177,11 +200,11 @@ export function gatewayOf(deps: Deps): Gateway {
       return { private_key: privateKey, public_key: publicKey };
     },
     tunnels: () => Promise.all(tunnels.all().map((tunnel) => rowOf(tunnel))),
-    leadTunnel: async (name, server, provider) => {
+    leadTunnel: async (name, choice) => {
       // A name that is not a server's must not leave a new tunnel behind.
-      catalogue.find(server, undefined, provider);
+      targetOf(choice);
       const tunnel = await tunnels.opened(name);
-      await reach(tunnel, server, provider).catch(async (error: unknown) => {
+      await reach(tunnel, targetOf(choice)).catch(async (error: unknown) => {
         await tunnels.dropUnused(tunnel).catch((why: unknown) => log.warn(`${name}: ${messageOf(why)}`));
         throw error;
       });
@@ -210,6 +233,7 @@ export function gatewayOf(deps: Deps): Gateway {
         const labels = session && {
           interface: session.link,
           publicKey: session.server.config.peer.publicKey,
+          via: session.server.via?.name,
         };
         return { row: await rowOf(tunnel), labels };
       };

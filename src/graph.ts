@@ -69,7 +69,7 @@ export async function graphOn(
     userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
     autoconnect: settings.autoconnect,
     register: (server, send) => accounts.register(server, send),
-    latest: ({ provider, name }) => catalogue.server(provider, name),
+    latest: ({ provider, name, via }) => catalogue.server(provider, name, via?.name),
     onOtherFirewalls: () => ground.devices.firewallsChanged(),
     onNeighbour: (neighbour) => ground.devices.saw(neighbour),
     unlessUsed: (tunnel, remove) => ground.devices.unlessUsed(tunnel, remove),

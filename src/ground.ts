@@ -1,4 +1,8 @@
+import { join } from "node:path";
 import { Devices } from "./devices/devices.ts";
+import type { DhcpHosts } from "./devices/fixed.ts";
+import { DHCP_UNIT, HOSTS_FILE } from "./dhcp/files.ts";
+import { messageOf } from "./errors.ts";
 import { EventBus } from "./http/event-bus.ts";
 import { Journal } from "./journal/journal.ts";
 import { KillSwitch } from "./killswitch/killswitch.ts";
@@ -7,6 +11,8 @@ import { Repairs } from "./killswitch/repairs.ts";
 import { Log } from "./log.ts";
 import { type FindNetwork, networkFinder } from "./network/finder.ts";
 import type { HostNetwork } from "./network/host-network.ts";
+import { OtherRouters } from "./network/other-routers.ts";
+import { keepUla } from "./network/ula.ts";
 import type { Settings } from "./settings.ts";
 import { Store } from "./store/store.ts";
 import type { Host } from "./system/host.ts";
@@ -23,6 +29,7 @@ export interface Ground {
   repairs: Repairs;
   killSwitch: KillSwitch;
   devices: Devices;
+  otherRouters: OtherRouters;
 }
 
 /** Nothing has touched the kernel yet. `note` gets the machine's network each time it is looked up. */
@@ -38,22 +45,40 @@ export function groundOn(
   const alarm: EventBus["alarm"] = (code, message) => events.alarm(code, message);
   const savedState = new SavedState(store, alarm);
   const find = networkFinder(host, settings, savedState, log);
+  const reported = new Set<string>();
+  const reportOnce = (error: unknown) => {
+    const message = `the LAN has no IPv6 router: ${messageOf(error)}`;
+    if (!reported.has(message)) log.warn(message);
+    reported.add(message);
+    return false;
+  };
   const findNetwork: FindNetwork = async (reading) => {
-    const network = await find(reading);
+    const known = await find(reading);
+    const network = (await keepUla(host, known, settings).catch(reportOnce)) ? await find() : known;
     note(network);
-    devices.lanIs(network.lans, network.uplink);
+    devices.lanIs(network.lans, network.uplink, network.addresses);
+    otherRouters.networkIs(network);
     return network;
   };
   const repairs = new Repairs(host, alarm);
   const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
   const devices = new Devices({
     ...{ host, store, killSwitch, log },
+    dhcp: dhcpHostsOf(settings),
     tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
     alarm,
     publish: (payload) => events.publish({ type: "device_update", payload }),
     publishRemoved: (id) => events.publish({ type: "device_removed", payload: { id } }),
   });
+  const otherRouters = new OtherRouters({ host, alarm, log });
   // The kill switch loads nothing before it knows the network: the first load has the exits.
   void devices.load();
-  return { log, store, journal, events, savedState, findNetwork, repairs, killSwitch, devices };
+  return { log, store, journal, events, savedState, findNetwork, repairs, killSwitch, devices, otherRouters };
+}
+
+/** Under systemd, which makes a folder that the DHCP server can read. */
+function dhcpHostsOf({ dhcp, stateDir }: Settings): DhcpHosts | null {
+  if (dhcp === null) return null;
+  const folder = process.env.CACHE_DIRECTORY;
+  return { file: join(folder ?? stateDir, HOSTS_FILE), unit: folder === undefined ? null : DHCP_UNIT };
 }

@@ -152,6 +152,13 @@ function addInnerCommands(): void {
       ]);
       process.stdout.write(`${await restoreClock(new LinuxHost(), stateDir)}\n`);
     });
+  withInstalledSettings(command("dhcp-ready", "", program, { hidden: true }), async (settings) => {
+    const [{ prepareDhcp }, { LinuxHost }] = await Promise.all([
+      import("./dhcp/rivals.ts"),
+      import("./system/linux.ts"),
+    ]);
+    await prepareDhcp(new LinuxHost(settings.netns), settings);
+  });
   command("sandbox-internet", "", program, { hidden: true }).action(async () => {
     const { serveInternet } = await import("./sandbox/internet.ts");
     await serveInternet();

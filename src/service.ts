@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { liveBackup } from "./backup/live.ts";
+import { RouteAdvertiser } from "./dhcp/route-advertiser.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import { gatewayOf } from "./gateway.ts";
 import type { Graph } from "./graph.ts";
@@ -16,6 +17,8 @@ import { LinuxHost } from "./system/linux.ts";
 const STOP_WITHIN_MS = 5_000;
 /** People wait for an address that comes with a cable. */
 const LISTEN_AGAIN_MS = 1_000;
+/** By then whoever waited for the start has asked. */
+const WATCH_AFTER_MS = 20;
 /** By then whoever waited for the start has had an answer: a long list takes the processor for 0.1 s. */
 const READ_LIST_AFTER_MS = 1_000;
 
@@ -55,11 +58,12 @@ export function answer(graph: Graph, app: App): Service {
   const http = listenWhenThere(app, graph, stopping.signal);
   const killSwitch = graph.savedState.killSwitchWanted() ? "is in place" : "is off, as the operator wants it";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
-  tunnels.watch(stopping.signal);
+  void beginWatching(graph, stopping.signal);
   void reportList(graph, stopping.signal);
   void graph.savedState.keepSaving(graph.host, stopping.signal);
   void graph.store.keepScrubbed(graph.host, stopping.signal);
-  void graph.devices.watch(stopping.signal);
+  void graph.otherRouters.watch(stopping.signal);
+  void new RouteAdvertiser({ ...graph, network: () => controller.network }).watch(stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
   controller.onChange(keepFresh);
   keepFresh();
@@ -73,6 +77,14 @@ export function answer(graph: Graph, app: App): Service {
       await http.stop();
     },
   };
+}
+
+/** The programs that report events take some milliseconds to start. */
+async function beginWatching({ tunnels, devices, host }: Graph, signal: AbortSignal): Promise<void> {
+  await host.sleep(WATCH_AFTER_MS, signal);
+  if (signal.aborted) return;
+  tunnels.watch(signal);
+  void devices.watch(signal);
 }
 
 /** Reads the managed provider's list, unless that was needed before, and says what is wrong with it. */

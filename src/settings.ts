@@ -22,6 +22,10 @@ export const Settings = Type.Object(
     lan: Type.Array(Interface),
     /** Interface towards the internet; null is the default route's. */
     uplink: Type.Union([Interface, Type.Null()]),
+    /** Whether the LAN gets addresses from the gateway, and which: null for not, an empty list for a range of its choice. */
+    dhcp: Type.Union([Type.Array(Type.String({ pattern: "^[0-9.]+-[0-9.]+$" })), Type.Null()]),
+    /** The LAN's IPv6 prefix if the gateway serves DHCP: a unique local one (RFC 4193). */
+    ula: Type.Union([Type.String({ pattern: "^fd[0-9a-f:]+::/48$" }), Type.Null()]),
     /** Network namespace to serve instead of the machine's own. */
     netns: Type.Union([Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$" }), Type.Null()]),
     /** File or https address of the managed provider's server list. */
@@ -73,6 +77,18 @@ export const FLAGS = {
     "LAN interfaces, comma-separated (default: Ethernet and WLAN with private addresses; the uplink only if there is no other)",
   ),
   uplink: flag("uplink", "<interface>", "", "interface towards the internet (default: the default route's)"),
+  dhcp: flag(
+    "dhcp",
+    "[on|off|ranges]",
+    "off",
+    "serve DHCP and IPv6 router advertisements on the LAN: on, off, or the addresses to lease, such as 192.168.1.100-192.168.1.199, a range for each LAN interface, comma-separated",
+  ),
+  ula: flag(
+    "ula",
+    "<prefix>",
+    "",
+    "the LAN's IPv6 prefix with --dhcp, such as fd12:3456:789a::/48 (default: a random one, which is kept)",
+  ),
   netns: flag("netns", "<name>", "", "serve this network namespace instead of the machine's own"),
   managedList: flag(
     "managed-list",
@@ -124,6 +140,12 @@ function switchIn(text: string): boolean | string {
   return text === "on" ? true : text === "off" ? false : text;
 }
 
+/** Null for `off`; an empty list for `on`. Any other text is left for the schema to refuse. */
+function rangesIn(text: string): string[] | null {
+  if (text === "off") return null;
+  return text === "on" ? [] : text.split(",").map((range) => range.trim());
+}
+
 /** Throws `GatewayError("bad_request")` that names the flag. */
 export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Settings {
   const text = (key: keyof Settings) => texts[key] ?? FLAGS[key].fallback;
@@ -137,6 +159,8 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
       .map((name) => name.trim())
       .filter((name) => name !== ""),
     uplink: text("uplink") || null,
+    dhcp: rangesIn(text("dhcp")),
+    ula: text("ula").toLowerCase() || null,
     netns: text("netns") || null,
     managedList: text("managedList") || null,
     managedKeyFile: text("managedKeyFile") || null,

@@ -28,6 +28,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   wireguard: [],
   network: ["system"],
   killswitch: ["system", "network"],
+  dhcp: ["system/host.ts", "network"],
   "servers/lists": ["wireguard"],
   servers: ["system/host.ts", "wireguard", "servers/lists"],
   store: ["wireguard", "servers"],
@@ -35,14 +36,15 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   devices: [
     "system/host.ts",
     "system/reading.ts",
+    "system/files.ts",
     "network",
     "killswitch/policy.ts",
     "store",
     "tunnel/name.ts",
   ],
-  journal: ["system/host.ts", "store", "tunnel/schema.ts", "tunnel/state.ts"],
+  journal: ["system/host.ts", "servers/schema.ts", "store", "tunnel/schema.ts", "tunnel/state.ts"],
   tunnels: ["system/host.ts", "network", "killswitch", "servers", "tunnel"],
-  checks: ["system", "network", "killswitch", "store", "tunnel", "tunnels"],
+  checks: ["system", "network", "killswitch", "servers/hops.ts", "store", "tunnel", "tunnels"],
   "providers/provider.ts": ["system/host.ts", "wireguard/schema.ts"],
   "providers/answers.ts": ["system/host.ts"],
   // Each provider's folder.
@@ -164,7 +166,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "gateway.ts": [
     "system/host.ts",
+    "network/other-routers.ts",
     "network/own.ts",
+    "network/other-routers.ts",
     "wireguard",
     "servers",
     "tunnel",
@@ -185,7 +189,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "killswitch",
     "store",
     "tunnel/saved-state.ts",
+    "dhcp/files.ts",
     "devices/devices.ts",
+    "devices/fixed.ts",
     "journal",
     "http/event-bus.ts",
   ],
@@ -194,6 +200,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "service.ts": [
     "system",
     "network",
+    "dhcp/route-advertiser.ts",
     "http/app.ts",
     "http/peers.ts",
     "backup",
@@ -212,7 +219,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "graph.ts",
     "service.ts",
   ],
-  install: ["system", "network", "killswitch"],
+  install: ["system", "network", "killswitch", "dhcp"],
   sandbox: ["system", "wireguard", "servers/schema.ts"],
   "cli/completion": [],
   cli: [
@@ -238,7 +245,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "install",
     "cli/completion",
   ],
-  "main.ts": ["system", "tunnel/saved-clock.ts", "sandbox", "serve.ts", "cli"],
+  "main.ts": ["system", "dhcp/rivals.ts", "tunnel/saved-clock.ts", "sandbox", "serve.ts", "cli"],
 };
 
 /** All of them; a basic file is a room too. */

@@ -1,7 +1,9 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { Command } from "commander";
+import { optionFor } from "../src/cli/settings.ts";
 import { GatewayError } from "../src/errors.ts";
 import { allLinks } from "../src/network/slot.ts";
-import { settingsFrom } from "../src/settings.ts";
+import { FLAGS, settingsFrom } from "../src/settings.ts";
 import { commandLine } from "./cli/program.ts";
 
 setDefaultTimeout(60_000);
@@ -52,4 +54,16 @@ test("an interface whose name no tunnel can have may be the uplink", () => {
     }
   });
   expect(refused).toEqual(allLinks(base));
+});
+
+test("--dhcp alone turns DHCP on; with a value it is that", () => {
+  const dhcp = (...words: string[]) =>
+    settingsFrom(new Command().addOption(optionFor(FLAGS.dhcp)).parse(words, { from: "user" }).opts()).dhcp;
+  expect(dhcp()).toBeNull();
+  expect(dhcp("--dhcp")).toEqual([]);
+  expect(dhcp("--dhcp", "off")).toBeNull();
+  expect(dhcp("--dhcp", "192.168.7.100-192.168.7.199,10.5.0.9-10.5.0.99")).toEqual([
+    "192.168.7.100-192.168.7.199",
+    "10.5.0.9-10.5.0.99",
+  ]);
 });

@@ -1,4 +1,5 @@
 import { MAIN } from "../killswitch/policy.ts";
+import { viaText } from "../servers/hops.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { type Connection, connectionIn, savedTunnelsIn } from "../tunnel/saved-state.ts";
 import type { Contents } from "./contents.ts";
@@ -59,9 +60,10 @@ function defaultExitChange({ settings }: Present, contents: Contents): Changes["
   return before === after ? null : { before, after };
 }
 
-/** The server, and what was asked for if it was a place. */
+/** The server with its entry, and what was asked for if it was a place. */
 function serverOf(connection: Connection | null): string | null {
   if (connection === null) return null;
-  const { provider, name, wanted } = connection;
-  return `${name} (${provider}${wanted === undefined || wanted === name ? "" : `, for ${wanted}`})`;
+  const { provider, name, via, wanted = name, wanted_via = via } = connection;
+  const asked = wanted === name && wanted_via === via ? "" : `, for ${viaText(wanted, wanted_via)}`;
+  return `${viaText(name, via)} (${provider}${asked})`;
 }

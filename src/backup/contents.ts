@@ -3,6 +3,7 @@ import { Value } from "typebox/value";
 import { parseAddress } from "../address.ts";
 import { checkerOf } from "../checker.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
+import { areFixedAddresses } from "../devices/fixed.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { nameIn } from "../name.ts";
 import { MOST_TUNNELS } from "../network/slot.ts";
@@ -48,6 +49,7 @@ const SETTINGS: Record<string, (value: string) => boolean> = {
   default_exit: (value) => parseDefaultExit(value) !== null,
   direct: (value) => value === "on",
   favourites: areFavourites,
+  fixed_addresses: areFixedAddresses,
   connection: (value) => value === "null" || connectionIn(value) !== null,
 };
 export const SETTING_NAMES = Object.keys(SETTINGS);

@@ -1,3 +1,4 @@
+import { unitedAddresses } from "../devices/fixed.ts";
 import { GatewayError } from "../errors.ts";
 import { MAIN_SLOT, MOST_TUNNELS } from "../network/slot.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
@@ -6,7 +7,7 @@ import { unitedFavourites } from "../servers/favourites.ts";
 import { MOST_SERVERS, MOST_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
-import { type SavedTunnel, savedTunnelsIn, tunnelKey } from "../tunnel/saved-state.ts";
+import { type Connection, type SavedTunnel, savedTunnelsIn, tunnelKey } from "../tunnel/saved-state.ts";
 import { type Contents, SETTING_NAMES } from "./contents.ts";
 import { devicesTaken, refuseDevices, refuseDirect } from "./devices.ts";
 
@@ -54,6 +55,8 @@ export function restoreInto(
   if (!killswitchOff && settings.killswitch === "off") settings.killswitch = store.read("killswitch") ?? "on";
   if (settings.favourites !== undefined)
     settings.favourites = unitedFavourites(store.read("favourites"), settings.favourites);
+  if (settings.fixed_addresses !== undefined)
+    settings.fixed_addresses = unitedAddresses(store.read("fixed_addresses"), settings.fixed_addresses);
   store.atomically(() => {
     for (const { provider, name } of taken) store.remove(provider, name);
     for (const server of contents.servers) store.insert(server);
@@ -70,10 +73,10 @@ export function restoreInto(
 
 /**
  * Backups of versions without devices say nothing of the default exit. If a backup does not allow the exit direct, it
- * stays as it is here, where devices may have it. Favourites are added to those that are here.
+ * stays as it is here, where devices may have it. Favourites and addresses of devices are added to those that are here.
  */
 function isKnownTo({ devices }: Contents, setting: string): boolean {
-  if (setting === "direct" || setting === "favourites") return false;
+  if (["direct", "favourites", "fixed_addresses"].includes(setting)) return false;
   return setting !== "default_exit" || devices !== undefined;
 }
 
@@ -113,9 +116,13 @@ function tunnelsTaken(store: Store, { tunnels = [] }: Contents): string[] {
   return tunnels
     .filter(({ name, connection }) => {
       const known = present.get(name)?.connection ?? null;
-      return known !== null && !(known.provider === connection?.provider && known.name === connection.name);
+      return known !== null && !isSameWay(known, connection);
     })
     .map(({ name }) => `the tunnel "${name}"`);
+}
+
+function isSameWay(one: Connection, other: Connection | null): boolean {
+  return one.provider === other?.provider && one.name === other.name && one.via === other.via;
 }
 
 /** The tunnels of a backup with the slots that they have here, or get. */

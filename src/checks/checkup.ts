@@ -4,6 +4,7 @@ import type { Passage } from "../killswitch/obstacles.ts";
 import { inspect } from "../killswitch/report.ts";
 import { rulesFor } from "../killswitch/routing-rules.ts";
 import { hostNetworkOf } from "../network/host-network.ts";
+import type { OtherRouters } from "../network/other-routers.ts";
 import { MAIN_SLOT, slotOf } from "../network/slot.ts";
 import type { Settings } from "../settings.ts";
 import type { Store } from "../store/store.ts";
@@ -35,6 +36,8 @@ export interface Surroundings {
   savedState: SavedState;
   /** Null if no service runs. */
   tunnels: Tunnels | null;
+  /** Listens if a service runs. */
+  otherRouters: Pick<OtherRouters, "current" | "isListening">;
   /** Longest time for one check. */
   deadlineMs?: number;
 }
@@ -90,7 +93,7 @@ export class Checkup {
   }
 
   private items(): Item[] {
-    const { host, settings, savedState, store, tunnels } = this.surroundings;
+    const { host, settings, savedState, store, tunnels, otherRouters } = this.surroundings;
     const network = once(() => hostNetworkOf(host, settings, savedState.roles()));
     const inspection = once(() => this.inspection());
     const inTunnels = new TunnelChecks(this.surroundings, network);
@@ -127,7 +130,7 @@ export class Checkup {
       ),
       item("lan", "LAN", async () => lanFinding(await network())),
       item("other_routers", "Other routers on the LAN", async () =>
-        otherRoutersFinding(host, await network()),
+        otherRoutersFinding(host, await network(), otherRouters),
       ),
       item("resolver", "Resolver for server names", () => resolverFinding(host)),
       ...(tunnels?.all() ?? []).map(({ name }) =>

@@ -1,7 +1,8 @@
-import { isLinkLocal } from "../address.ts";
+import { familyOf, isLinkLocal } from "../address.ts";
 import { messageOf } from "../errors.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { readNeighbours } from "../network/neighbours.ts";
+import { type OtherRouter, type OtherRouters, sentencesOf } from "../network/other-routers.ts";
 import type { Host } from "../system/host.ts";
 import { resolversOf } from "../tunnel/nameservers.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
@@ -53,8 +54,16 @@ export function lanFinding({ lans, remarks, uplink }: HostNetwork): Finding {
   return ok(lans.some((lan) => lan.interface === uplink) ? `${shown}; it is the uplink too` : shown);
 }
 
-/** What the kernel has heard of other routers and DHCP servers on the LAN; nothing is sent to find them. */
-export async function otherRoutersFinding(host: Pick<Host, "run">, { lans }: HostNetwork): Promise<Finding> {
+/**
+ * Other routers and DHCP servers of the LAN. Without a service that listens to them, only what the kernel has heard is
+ * known: nothing is sent to find them.
+ */
+export async function otherRoutersFinding(
+  host: Pick<Host, "run">,
+  { lans }: HostNetwork,
+  { current, isListening }: Pick<OtherRouters, "current" | "isListening">,
+): Promise<Finding> {
+  if (isListening) return current.length === 0 ? ok("none leads devices past the gateway") : leading(current);
   const [routers, leases] = await Promise.all([ipv6RoutersOn(host, lans), leasesOn(host, lans)]);
   const leased = leases.map((name) => `a DHCP server gives out addresses on ${name}`).join("; ");
   const [router] = routers;
@@ -63,6 +72,22 @@ export async function otherRoutersFinding(host: Pick<Host, "run">, { lans }: Hos
   return warning(
     `${router.address} on ${router.link} is an IPv6 router: devices that use it leave outside the tunnel`,
     "Turn off IPv6, or its router advertisements, in the settings of the other router. Devices that do not use the gateway are out of its reach.",
+  );
+}
+
+function leading(routers: readonly OtherRouter[]): Finding {
+  const families = routers.map(({ address }) => familyOf(address));
+  const steps = [
+    ...(families.includes(6)
+      ? ["Turn off IPv6, or its router advertisements, in the settings of the other router."]
+      : []),
+    ...(families.includes(4)
+      ? ["Turn off the other DHCP server, or let it give devices the gateway as router and as DNS server."]
+      : []),
+  ];
+  return warning(
+    `${sentencesOf(routers)}: devices that use it leave outside the tunnel`,
+    `${steps.join(" ")} docs/other-routers.md has the steps for common routers.`,
   );
 }
 

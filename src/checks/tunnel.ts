@@ -1,3 +1,4 @@
+import { viaText } from "../servers/hops.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
@@ -6,7 +7,10 @@ const SESSION_ENDS_MS = 180_000;
 
 /** What is known of one tunnel. */
 export interface TunnelFacts {
-  row: Pick<TunnelRow, "name" | "state" | "provider" | "server" | "wanted" | "latest_handshake" | "error">;
+  row: Pick<
+    TunnelRow,
+    "name" | "state" | "provider" | "server" | "via" | "wanted" | "wanted_via" | "latest_handshake" | "error"
+  >;
   /** Milliseconds since 1970. */
   now: number;
   /** Whether the uplink has a carrier and a route. */
@@ -22,7 +26,7 @@ export interface TunnelFacts {
 /** Tells apart why a tunnel carries nothing. */
 export function tunnelFinding(facts: TunnelFacts): Finding {
   const { row, data } = facts;
-  const title = row.server || row.wanted || "the server";
+  const title = titleOf(row);
   switch (row.state) {
     case "disconnected":
       return warning("not connected: nothing leaves by it", connectTo(row.name));
@@ -34,6 +38,11 @@ export function tunnelFinding(facts: TunnelFacts): Finding {
     case "connected":
       return data === false ? noData(facts, title) : alive(facts, title);
   }
+}
+
+function titleOf({ server, via, wanted, wanted_via }: TunnelFacts["row"]): string {
+  const [name, entry] = server === "" ? [wanted ?? "the server", wanted_via] : [server, via];
+  return viaText(name, entry);
 }
 
 function alive({ row, now }: TunnelFacts, title: string): Finding {
@@ -68,7 +77,7 @@ function silent({ row, online, clockBehind, othersAnswer }: TunnelFacts, title: 
   if (othersAnswer)
     return fault(
       `${found} (another server accepts the same key)`,
-      "The key is good and the uplink works, so this server is down. Try another one: portcullis connect, with a country or a city.",
+      `The key is good and the uplink works, so ${row.wanted_via === undefined ? "this server" : "one of the two servers"} is down. Try another one: portcullis connect, with a country or a city.`,
     );
   if (row.provider === "managed")
     return fault(

@@ -44,10 +44,11 @@ export class TunnelChecks {
     const row = await tunnel.controller.row(state);
     // A tunnel that has failed leads nowhere, so its row has no provider.
     const provider = "server" in state ? state.server.provider : row.provider;
+    const via = "server" in state ? state.server.via?.name : undefined;
     const now = host.now();
     const last = savedState.handshake();
     return tunnelFinding({
-      row: { ...row, provider },
+      row: { ...row, provider, ...(via !== undefined && { wanted_via: via }) },
       now,
       online,
       clockBehind: last !== null && now < last,

@@ -211,13 +211,15 @@ function addTunnelCommands(program: Command): void {
       return { json: status, text: textOf(status, host.now()) };
     },
   );
-  asking(
+  asking<{ via?: string }>(
     command(
       program,
       "connect",
       "connect to a server of the current provider, or to the nearest one of a country or city",
-    ).argument("<server>"),
-    async (api, [server = ""]) => (await loadTunnel()).connect(api, server),
+    )
+      .argument("<server>")
+      .addOption(viaOption()),
+    async (api, [server = ""], { via }) => (await loadTunnel()).connect(api, server, via),
   );
   asking(command(program, "disconnect", "end the tunnel; the kill switch stays in place"), async (api) =>
     (await loadTunnel()).disconnect(api),
@@ -226,7 +228,7 @@ function addTunnelCommands(program: Command): void {
     command(program, "tunnels", "list the tunnels").option("--names", "print only their names, one a line"),
     async (api, _, { names }) => (await loadTunnels()).listTunnels(api, names === true),
   );
-  asking<{ provider?: Provider }>(
+  asking<{ provider?: Provider; via?: string }>(
     command(program, "tunnel", "connect, disconnect or remove one of several tunnels")
       .argument("<tunnel>", "its name; connect makes it if there is none")
       .addArgument(new Argument("<action>", "what to do").choices(["connect", "disconnect", "remove"]))
@@ -235,8 +237,13 @@ function addTunnelCommands(program: Command): void {
         new Option("--provider <provider>", "the server's provider (default: the current one)").choices(
           PROVIDERS,
         ),
-      ),
-    async (api, args, { provider }) => (await loadTunnels()).changeTunnel(api, args, provider),
+      )
+      .addOption(viaOption()),
+    async (api, args, { provider, via }) =>
+      (await loadTunnels()).changeTunnel(api, args, {
+        ...(provider !== undefined && { provider }),
+        ...(via !== undefined && { via }),
+      }),
   );
   asking(command(program, "providers", "list the providers; a star marks the current one"), async (api) =>
     (await loadTunnel()).listProviders(api),
@@ -251,6 +258,13 @@ function addTunnelCommands(program: Command): void {
         ).choices(MANAGED),
       ),
     async (api, [provider = ""], { managed }) => (await loadTunnel()).useProvider(api, provider, managed),
+  );
+}
+
+function viaOption(): Option {
+  return new Option(
+    "--via <server>",
+    "reach it through this server, or the nearest one of a country or city",
   );
 }
 
@@ -300,10 +314,17 @@ function addDeviceCommands(program: Command): void {
     async (api, _, only) => (await loadDevices()).listDevices(api, only),
   );
   asking(
-    command(program, "device", "choose the exit of a device of the LAN, name it, or forget both")
+    command(
+      program,
+      "device",
+      "choose the exit of a device of the LAN, name it, give it an address, or forget all three",
+    )
       .argument("<device>", "its id or its name")
-      .addArgument(new Argument("<action>", "what to do").choices(["exit", "name", "forget"]))
-      .argument("[exit or name]", "for exit: a tunnel, or blocked; for name: 1 to 64 characters"),
+      .addArgument(new Argument("<action>", "what to do").choices(["exit", "name", "address", "forget"]))
+      .argument(
+        "[exit, name or address]",
+        "for exit: a tunnel, or blocked; for name: 1 to 64 characters; for address: an IPv4 address that the gateway's DHCP server then gives to it, or auto",
+      ),
     async (api, args) => (await loadDevices()).changeDevice(api, args),
   );
   asking(

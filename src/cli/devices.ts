@@ -19,11 +19,24 @@ export async function changeDevice(
   [device = "", action = "", text]: readonly string[],
 ): Promise<Said> {
   if (action === "forget") {
-    if (text !== undefined) throw usage(`too many arguments: ${action} takes no exit or name`);
+    if (text !== undefined) throw usage(`too many arguments: ${action} takes no exit, name or address`);
     return forgetDevice(api, device);
   }
   if (text === undefined) throw usage(`missing argument: which ${action}?`);
+  if (action === "address") return fixDevice(api, device, text);
   return action === "exit" ? moveDevice(api, device, text) : nameDevice(api, device, text);
+}
+
+/** `auto` is any address again. */
+async function fixDevice(api: Api, device: string, address: string): Promise<Said> {
+  const { id, title } = await deviceOf(api, device);
+  const isAny = address === "auto";
+  const json = await api.put(pathOf(id), Success, { address: isAny ? null : address });
+  const next = isAny ? "any address" : printable(address);
+  return {
+    json,
+    text: `${title} gets ${next} with its next lease: reconnect it, or wait until it renews.\n`,
+  };
 }
 
 async function nameDevice(api: Api, device: string, name: string): Promise<Said> {
@@ -50,7 +63,7 @@ async function stateOf(api: Api, exit: string): Promise<string> {
 async function forgetDevice(api: Api, device: string): Promise<Said> {
   const { id, title } = await deviceOf(api, device);
   const json = await api.delete(pathOf(id), Success);
-  return { json, text: `${title} has the default exit now, and no name of its own.\n` };
+  return { json, text: `${title} has the default exit now, and no name or address of its own.\n` };
 }
 
 export async function setDefaultExit(api: Api, exit: string): Promise<Said> {

@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import { INSTALLABLE } from "../install/environment.ts";
 import { FLAGS } from "../settings.ts";
 import { command } from "./asking.ts";
+import { optionFor } from "./settings.ts";
 
 interface UninstallFlags {
   dryRun?: boolean;
@@ -18,10 +19,7 @@ export function addInstallCommands(program: Command): void {
     "install",
     "make this machine a gateway from boot on, or upgrade it; settings that no flag changes are kept",
   );
-  for (const key of INSTALLABLE) {
-    const { name, argument, help } = FLAGS[key];
-    installing.option(`--${name} ${argument}`, help);
-  }
+  for (const key of INSTALLABLE) installing.addOption(optionFor(FLAGS[key]));
   installing
     .option("--dry-run", "show what would be done, and do nothing")
     .option("--yes", "ask nothing, and continue even if this cuts off your SSH session")

@@ -36,10 +36,16 @@ export function withInstalledSettings<Options extends object = object>(
   });
 }
 
+/** Without its value, a flag whose value is optional turns its setting on. */
+export function optionFor({ name, argument, help }: (typeof FLAGS)[keyof Settings]): Option {
+  const option = new Option(`--${name} ${argument}`, help);
+  return argument.startsWith("[") ? option.preset("on") : option;
+}
+
 function addFlags(on: Command): void {
-  for (const { name, argument, fallback, help, variable } of Object.values(FLAGS)) {
-    const option = new Option(`--${name} ${argument}`, help).env(variable);
-    on.addOption(fallback === "" ? option : option.default(fallback));
+  for (const flag of Object.values(FLAGS)) {
+    const option = optionFor(flag).env(flag.variable);
+    on.addOption(flag.fallback === "" ? option : option.default(flag.fallback));
   }
 }
 

@@ -1,3 +1,4 @@
+import { viaText } from "../servers/hops.ts";
 import { Status } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
 import { printable, styled, table } from "./text.ts";
@@ -61,9 +62,9 @@ function directOf({ direct_devices: count }: Status): string {
   return styled("yellow", `${count === 1 ? "1 device" : `${count} devices`} outside the tunnel`);
 }
 
-/** The server and its place. */
-export function placed({ server, location }: Pick<Status, "server" | "location">): string {
-  return location === "" ? server : `${server} (${location})`;
+/** The server with its place and with the one through which it is reached. */
+export function placed({ server, location, via }: Pick<Status, "server" | "location" | "via">): string {
+  return viaText(location === "" ? server : `${server} (${location})`, via);
 }
 
 /** Clocks of two machines differ: a time in the future counts as now. */

@@ -1,19 +1,20 @@
 import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
 import { Disconnected, KeyPair, Providers, Switched } from "../http/schema.ts";
+import { viaText } from "../servers/hops.ts";
 import type { Managed } from "../servers/schema.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
 import { placed, readStatus } from "./status.ts";
 import { printable, styled, table } from "./text.ts";
 
-export async function connect(api: Api, server: string): Promise<Said> {
+export async function connect(api: Api, server: string, via?: string): Promise<Said> {
   // The handshake may take seconds, so say what is happening.
-  if (process.stderr.isTTY) process.stderr.write(`Connecting to ${printable(server)} …\n`);
-  const json = await api.post("/api/connect", Success, { server });
+  if (process.stderr.isTTY) process.stderr.write(`Connecting to ${printable(viaText(server, via))} …\n`);
+  const json = await api.post("/api/connect", Success, { server, ...(via !== undefined && { via }) });
   const status = await readStatus(api);
   // The server that was chosen for a country or a city; the tunnel may have moved on since.
-  const reached = status.server === "" ? server : placed(status);
+  const reached = status.server === "" ? viaText(server, via) : placed(status);
   return { json, text: `Connected to ${printable(reached)}.\n` };
 }
 

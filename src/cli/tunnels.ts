@@ -1,6 +1,7 @@
 import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
+import { viaText } from "../servers/hops.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
@@ -16,19 +17,19 @@ export async function listTunnels(api: Api, namesOnly: boolean): Promise<Said> {
 export async function changeTunnel(
   api: Api,
   [name = "", action = "", server]: readonly string[],
-  provider?: string,
+  more: { provider?: string; via?: string },
 ): Promise<Said> {
   const path = `/api/tunnels/${encodeURIComponent(name)}`;
   switch (action) {
     case "connect":
-      return connectTunnel(api, path, { name, server, provider });
+      return connectTunnel(api, path, { name, server, ...more });
     case "disconnect": {
-      assertNoServer(action, server);
+      assertNoServer(action, server, more.via);
       const json = await api.post(`${path}/disconnect`, Success);
       return { json, text: `The tunnel ${printable(name)} is disconnected.\n` };
     }
     default: {
-      assertNoServer(action, server);
+      assertNoServer(action, server, more.via);
       const json = await api.delete(path, Success);
       return { json, text: `Removed the tunnel ${printable(name)}.\n` };
     }
@@ -38,24 +39,25 @@ export async function changeTunnel(
 async function connectTunnel(
   api: Api,
   path: string,
-  { name, server, provider }: { name: string; server?: string | undefined; provider?: string | undefined },
+  { name, server, ...more }: { name: string; server: string | undefined; provider?: string; via?: string },
 ): Promise<Said> {
   if (server === undefined) throw usage("missing argument 'server': where should the tunnel lead?");
   // The handshake may take seconds, so say what is happening.
-  if (process.stderr.isTTY) process.stderr.write(`Connecting ${printable(name)} to ${printable(server)} …\n`);
-  const json = await api.put(path, Success, { server, ...(provider !== undefined && { provider }) });
+  const asked = printable(viaText(server, more.via));
+  if (process.stderr.isTTY) process.stderr.write(`Connecting ${printable(name)} to ${asked} …\n`);
+  const json = await api.put(path, Success, { server, ...more });
   const { tunnels } = await api.get("/api/tunnels", TunnelRows);
   // The server that was chosen for a country or a city; the tunnel may have moved on since.
   const row = tunnels.find((each) => each.name === name);
-  const reached = row === undefined || row.server === "" ? server : placed(row);
-  return { json, text: `The tunnel ${printable(name)} is connected to ${printable(reached)}.\n` };
+  const reached = row === undefined || row.server === "" ? asked : printable(placed(row));
+  return { json, text: `The tunnel ${printable(name)} is connected to ${reached}.\n` };
 }
 
 function textOf(rows: readonly TunnelRow[]): string {
   const cells = rows.map((row) => [
     row.name,
     shownState(row.state),
-    printable(row.server === "" ? (row.wanted ?? "") : placed(row)),
+    printable(row.server === "" ? viaText(row.wanted ?? "", row.wanted_via) : placed(row)),
     String(row.devices),
   ]);
   const errors = rows.flatMap(({ name, error }) => (error === null ? [] : [`${name}: ${printable(error)}`]));
@@ -65,8 +67,9 @@ function textOf(rows: readonly TunnelRow[]): string {
   ].join("");
 }
 
-function assertNoServer(action: string, server: string | undefined): void {
+function assertNoServer(action: string, server: string | undefined, via: string | undefined): void {
   if (server !== undefined) throw usage(`too many arguments: ${action} takes no server`);
+  if (via !== undefined) throw usage(`--via is for connect only`);
 }
 
 function usage(message: string): GatewayError {

@@ -4,6 +4,7 @@ import type { SecurityAlert } from "../alert.ts";
 import type { DeviceUpdate } from "../devices/schema.ts";
 import { EVENTS, type GatewayEvent } from "../http/event.ts";
 import { MAIN } from "../killswitch/policy.ts";
+import { viaText } from "../servers/hops.ts";
 import type { Host } from "../system/host.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
@@ -99,8 +100,8 @@ function sentenceOf(event: Shown): string {
   }
 }
 
-function tunnelLineOf({ name, state, server, error }: TunnelRow): string {
-  const parts = [`tunnel ${name}: ${state}`, server, error ?? ""];
+function tunnelLineOf({ name, state, server, via, error }: TunnelRow): string {
+  const parts = [`tunnel ${name}: ${state}`, viaText(server, via), error ?? ""];
   return parts
     .filter((part) => part !== "")
     .map(printable)

@@ -13,7 +13,7 @@ const STALE_AFTER: Readonly<Partial<Record<GatewayEvent["type"], readonly Resour
   device_update: ["devices", "devices/self"],
   device_removed: ["devices", "devices/self"],
   favourites_update: ["favourites"],
-  security_alert: ["events", "checks", "killswitch", "devices"],
+  security_alert: ["events", "checks", "killswitch", "devices", "network"],
 };
 
 /** Between the end of a read and the next of the same: a burst of events costs one read a second. */

@@ -128,6 +128,8 @@ const REPAIRED = "The gateway repairs it by itself. If it stays so, another prog
 function leaving(used: readonly TunnelRow[], known: Known, status: Status): Sentence {
   const { devices } = known;
   const places = used.filter(isUp).map(placeOf);
+  const [only, ...more] = used.filter(isUp);
+  const via = only === undefined ? status.via : more.length === 0 ? only.via : undefined;
   const place = places.length === 0 ? status.location || status.server : placesOf(places);
   const down = used.filter((row) => !isUp(row));
   const why = down.length === 0 ? null : down.map(waiting).join(" ");
@@ -136,7 +138,13 @@ function leaving(used: readonly TunnelRow[], known: Known, status: Status): Sent
   const what = exits.includes("blocked")
     ? `Everything${others ? " else" : ""} that is not blocked`
     : `Everything ${others ? "else" : "at home"}`;
-  return { tone: "protected", word: "Protected", text: `${what} leaves by ${place}.`, why, help: null };
+  return {
+    tone: "protected",
+    word: "Protected",
+    text: `${what} leaves by ${viaText(place, via)}.`,
+    why,
+    help: null,
+  };
 }
 
 const ALL_BLOCKED: Sentence = {
@@ -161,7 +169,7 @@ function silent(used: readonly TunnelRow[]): Sentence {
 /** The tunnel main is not up, and the kill switch is in place. */
 function unconnected(known: Known, { state, error }: Status): Sentence {
   const main = known.tunnels?.find(({ name }) => name === "main");
-  const target = main?.wanted ?? "the server";
+  const target = main === undefined ? "the server" : (targetOf(main) ?? "the server");
   const others = (usedTunnels(known) ?? []).filter((row) => row.name !== "main" && isUp(row));
   const rest =
     others.length === 0
@@ -226,6 +234,17 @@ function placesOf(places: readonly string[]): string {
 
 export function placeOf({ location, server, wanted, name }: TunnelRow): string {
   return location || server || wanted || name;
+}
+
+/** Where a tunnel should lead; null if nowhere. */
+export function targetOf({ wanted, wanted_via }: TunnelRow): string | null {
+  return wanted === null ? null : viaText(wanted, wanted_via);
+}
+
+/** With the server through which it is reached, if any. */
+export function viaText(text: string, via: string | undefined): string {
+  if (via === undefined) return text;
+  return text.includes(",") ? `${text}, via ${via}` : `${text} via ${via}`;
 }
 
 function waiting({ name, devices, state }: TunnelRow): string {

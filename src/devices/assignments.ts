@@ -8,7 +8,7 @@ import {
   type RoutedPrefix,
 } from "../killswitch/policy.ts";
 import { isName } from "../name.ts";
-import { Queue } from "../queue.ts";
+import { nextTurn, Queue } from "../queue.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { formatExit, parseDefaultExit, parseExit } from "./exit.ts";
 import { type DeviceId, isPrefixId, parseDeviceId } from "./id.ts";
@@ -87,22 +87,28 @@ export class Assignments {
   }
 
   /**
-   * Resolves once the new decisions are saved and the kernel has them. If either fails, nothing has changed. Changes run
+   * Resolves once the new decisions are saved and the kernel has them. If either fails, both are as before. Changes run
    * one after another.
    */
   change(edit: (decisions: Decisions) => Decisions): Promise<void> {
     return this.queue.add(async () => {
       const before = this.decisions;
       const after = edit(before);
-      this.save(before, after);
       this.decisions = after;
+      const applied = Bun.deepEquals(partOf(before), partOf(after)) ? Promise.resolve() : this.apply();
+      applied.catch(() => {});
+      let isSaved = false;
       try {
-        if (!Bun.deepEquals(partOf(before), partOf(after))) await this.apply();
+        // The kernel's tools begin within this turn, and work while the disk does.
+        await nextTurn();
+        this.save(before, after);
+        isSaved = true;
+        await applied;
       } catch (error) {
         this.decisions = before;
         // The kill switch keeps trying to load what it was told last.
         await this.apply().catch(() => {});
-        this.save(after, before);
+        if (isSaved) this.save(after, before);
         throw error;
       }
       this.onChange(before, after);

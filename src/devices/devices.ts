@@ -11,10 +11,11 @@ import { Announced, type Nameless } from "./announced.ts";
 import { type Assignment, Assignments, type DeviceStorage, idsOn, withAssignment } from "./assignments.ts";
 import { type Direct, directChange, directIn, withDirect } from "./direct.ts";
 import { defaultExitIn, type Exits, exitIn, formatExit, namesOf } from "./exit.ts";
+import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
 import { type DeviceId, deviceIdIn, isPrefixId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
 import { MOST_ADDRESSES, Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
-import type { Device, DeviceList, DeviceUpdate } from "./schema.ts";
+import type { Device, DeviceChange, DeviceList, DeviceUpdate } from "./schema.ts";
 import { titlesOf } from "./title.ts";
 import { type Figures, Traffic } from "./traffic.ts";
 import { Updates } from "./updates.ts";
@@ -29,6 +30,8 @@ interface Deps {
   };
   /** The names of all tunnels, `main` first. */
   tunnelNames: () => readonly string[];
+  /** Null if the gateway does not serve DHCP. */
+  dhcp: DhcpHosts | null;
   publish: (update: DeviceUpdate) => void;
   publishRemoved: (id: DeviceId) => void;
   alarm: (code: AlertCode, message: string) => void;
@@ -46,11 +49,14 @@ const COUNT_EVERY_MS = 3_600_000;
 export class Devices {
   private readonly neighbourhood: Neighbourhood;
   private readonly assignments: Assignments;
+  private readonly fixed: FixedAddresses;
   private readonly updates: Updates;
   private readonly traffic: Traffic<DeviceId>;
   private readonly announced: Announced;
   /** Neighbours on other interfaces are not devices. */
   private lans: readonly Lan[] | null = null;
+  /** The gateway's own addresses. */
+  private own: readonly Address[] = [];
   /** What changes while the table is read, for each reading. */
   private readonly looks = new Set<Neighbour[]>();
   private isLooking = false;
@@ -61,9 +67,10 @@ export class Devices {
       const change = directChange(before, after);
       if (change !== null) deps.alarm("direct_changed", change);
     });
+    this.fixed = new FixedAddresses(deps);
     this.neighbourhood = new Neighbourhood(
       () => deps.host.monotonic(),
-      (mac) => this.assignments.current.assigned.has(mac),
+      (mac) => this.assignments.current.assigned.has(mac) || this.fixed.of(mac) !== null,
     );
     this.traffic = new Traffic<DeviceId>({
       ...deps,
@@ -113,24 +120,37 @@ export class Devices {
     return device ?? null;
   }
 
-  /** Gives a device a name, an exit or both; resolves once the kernel has the exit. */
-  async assign(idText: string, given: { name?: string; exit?: string | null }): Promise<void> {
+  /** Gives a device a name, an exit, an address or several of them; resolves once the kernel has the exit. */
+  async assign(idText: string, given: DeviceChange): Promise<void> {
     const id = deviceIdIn(idText);
     const name = given.name === undefined ? undefined : nameIn("name", given.name);
-    if (name === undefined && given.exit === undefined)
-      throw new GatewayError("bad_request", "name or exit is required");
+    if (name === undefined && given.exit === undefined && given.address === undefined)
+      throw new GatewayError("bad_request", "name, exit or address is required");
     if (isPrefixId(id)) this.refuseRival(id);
+    const address = given.address == null ? null : this.addressFor(id, given.address);
+    if (name !== undefined || given.exit !== undefined) await this.decide(id, name, given.exit);
+    if (given.address === undefined || isPrefixId(id)) return;
+    await this.fixed.set(id, address);
+    this.updates.touch([id]);
+  }
+
+  private async decide(
+    id: DeviceId,
+    name: string | undefined,
+    exit: string | null | undefined,
+  ): Promise<void> {
     await this.change(id, (assigned) => ({
       name: name ?? assigned.name,
-      exit: given.exit === undefined ? assigned.exit : this.exitFor(id, given.exit),
+      exit: exit === undefined ? assigned.exit : this.exitFor(id, exit),
     }));
   }
 
-  /** Forgets the name and the exit of a device. */
+  /** Forgets the name, the exit and the address of a device. */
   async forget(idText: string): Promise<void> {
     const id = deviceIdIn(idText);
     if (!this.ids.includes(id)) throw new GatewayError("not_found", "id: there is no such device");
     await this.change(id, () => ({ name: null, exit: null }));
+    if (!isPrefixId(id)) await this.fixed.set(id, null);
   }
 
   async setDefaultExit(text: string): Promise<void> {
@@ -183,6 +203,7 @@ export class Devices {
   /** Reads the decisions again, after the start or after another writer has changed the database. */
   async load(): Promise<void> {
     await this.assignments.load();
+    await this.fixed.load();
     this.updates.touch(this.ids);
   }
 
@@ -195,9 +216,10 @@ export class Devices {
   }
 
   /** To be called when the interfaces of the LAN are first known, and when they change. */
-  lanIs(lans: readonly Lan[], uplink: string | null): void {
+  lanIs(lans: readonly Lan[], uplink: string | null, own: readonly Address[] = []): void {
     const before = this.lans;
     this.lans = lans;
+    this.own = own;
     this.traffic.linksAre({ lans: linksOf(lans), uplink });
     // The table is first read once its changes are watched.
     if (before !== null && !Bun.deepEquals(lans, before)) void this.look();
@@ -262,7 +284,8 @@ export class Devices {
   }
 
   private get ids(): DeviceId[] {
-    return [...new Set([...this.neighbourhood.macs, ...this.assignments.current.assigned.keys()])];
+    const { assigned } = this.assignments.current;
+    return [...new Set([...this.neighbourhood.macs, ...assigned.keys(), ...this.fixed.ids])];
   }
 
   /** Without those that are neither known nor assigned. */
@@ -290,6 +313,7 @@ export class Devices {
       seen_at: heardAt === null ? null : new Date(host.now() - (host.monotonic() - heardAt)).toISOString(),
       rx_bytes: rx,
       tx_bytes: tx,
+      fixed_address: this.fixed.of(id),
     };
   }
 
@@ -341,6 +365,22 @@ export class Devices {
         "exit: direct is for single devices, by MAC address, not for a prefix",
       );
     return exitIn(text, this.exits);
+  }
+
+  private addressFor(id: DeviceId, text: string): Address {
+    if (isPrefixId(id))
+      throw new GatewayError("bad_request", "address: only a single device, by MAC address, has one");
+    const address = this.fixed.parse(
+      text,
+      (this.lans ?? []).flatMap((lan) => lan.prefixes),
+      this.own,
+    );
+    const holder = this.fixed.holderOf(address) ?? this.neighbourhood.holderOf(address);
+    if (holder === null || holder === id) return address;
+    throw new GatewayError(
+      "bad_request",
+      `address: ${titlesOf([holder], this.assignments.current)} has ${address}; choose another one`,
+    );
   }
 
   private refuseRival(prefix: Prefix): void {

@@ -2,8 +2,8 @@ import { parseMac } from "../mac.ts";
 import { isToldName } from "../name.ts";
 import type { Host } from "../system/host.ts";
 
-/** Where dnsmasq keeps its DHCP leases on Debian, and Pi-hole's from version 6 on. */
-const LEASES = ["/var/lib/misc/dnsmasq.leases", "/etc/pihole/dhcp.leases"];
+/** Of the gateway's own DHCP server, of dnsmasq on Debian, and of Pi-hole from version 6 on. */
+const LEASES = ["/var/lib/portcullis-dhcp/leases", "/var/lib/misc/dnsmasq.leases", "/etc/pihole/dhcp.leases"];
 /** dnsmasq leases at most 1,000 addresses unless told otherwise; a line takes some 100 bytes. */
 const MOST_BYTES = 262_144;
 

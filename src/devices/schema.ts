@@ -18,6 +18,9 @@ export const Device = Type.Object(
     }),
     rx_bytes: Type.Integer({ description: "what the gateway has forwarded to it" }),
     tx_bytes: Type.Integer({ description: "what the gateway has forwarded from it" }),
+    fixed_address: Type.Union([Type.String(), Type.Null()], {
+      description: "the IPv4 address that a person chose, and the gateway's DHCP server gives to it",
+    }),
   },
   { additionalProperties: false },
 );
@@ -57,6 +60,12 @@ export const DeviceChange = Type.Object(
     exit: Type.Optional(
       Type.Union([Type.String({ minLength: 1 }), Type.Null()], {
         description: "name of a tunnel, blocked, or direct; null for the default exit again",
+      }),
+    ),
+    address: Type.Optional(
+      Type.Union([Type.String({ minLength: 1 }), Type.Null()], {
+        description:
+          "the IPv4 address that the gateway's DHCP server gives to it from its next lease on; null for any again",
       }),
     ),
   },

@@ -23,7 +23,7 @@ const PUT = {
 };
 const DELETE = {
   parse: unusedBody,
-  response: answers(Success, "the device has neither name nor exit of its own"),
+  response: answers(Success, "the device has no name, exit or address of its own"),
 };
 
 export function deviceRoutes(gateway: Gateway) {
@@ -54,12 +54,12 @@ export function deviceRoutes(gateway: Gateway) {
     .put("/api/devices/:id", ({ params: { id }, body }) => assign(id, body), {
       ...PUT,
       params: idPath,
-      detail: { summary: "Name a device, or choose its exit", tags: ["Devices"] },
+      detail: { summary: "Name a device, or choose its exit or address", tags: ["Devices"] },
     })
     .delete("/api/devices/:id", ({ params: { id } }) => forget(id), {
       ...DELETE,
       params: idPath,
-      detail: { summary: "Forget a device's name and exit", tags: ["Devices"] },
+      detail: { summary: "Forget a device's name, exit and address", tags: ["Devices"] },
     })
     .put(
       "/api/default-exit",

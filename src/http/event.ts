@@ -41,7 +41,7 @@ export const EVENTS = {
   security_alert: message(
     "security_alert",
     SecurityAlert,
-    "the protection was altered, failed or was restored",
+    "the protection was altered, failed or was restored, or another router leads devices past the gateway",
   ),
   traffic: message(
     "traffic",

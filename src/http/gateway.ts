@@ -16,6 +16,14 @@ import type { GatewayEvent } from "./event.ts";
 import type { KillSwitchLayers, ManagedChoices, Network, RoundTripList, ServerCounts } from "./schema.ts";
 import type { TrafficUpdate } from "./traffic.ts";
 
+/** What a tunnel is to be connected to: names of a server or a place; without a provider, they are the current one's. */
+export interface Choice {
+  server: string;
+  /** Through which it is reached. */
+  via?: string;
+  provider?: Provider;
+}
+
 /** What the HTTP interface needs of the gateway. Its methods refuse by throwing a `GatewayError`. */
 export interface Gateway {
   status(): Promise<Status>;
@@ -27,13 +35,13 @@ export interface Gateway {
   chooseManaged(name: Managed): Promise<void>;
   /** The same object until something in it changes, so that the answer is encoded only once. */
   servers(): { servers: ServerTree; provider: Provider };
-  /** Resolves after the handshake with the named server of the current provider, or with the nearest server of a place. */
-  connect(name: string): Promise<void>;
+  /** Resolves after the handshake with the server, or with the nearest one of a place. */
+  connect(choice: Choice): Promise<void>;
   disconnect(): Promise<{ killSwitch: boolean }>;
   /** `main` first, then by name. */
   tunnels(): Promise<TunnelRow[]>;
-  /** As `connect`, for a tunnel that is made if there is none; without a provider, the server is the current one's. */
-  leadTunnel(name: string, server: string, provider?: Provider): Promise<void>;
+  /** As `connect`, for a tunnel that is made if there is none. */
+  leadTunnel(name: string, choice: Choice): Promise<void>;
   disconnectTunnel(name: string): Promise<void>;
   removeTunnel(name: string): Promise<void>;
   addCustom(server: CustomServer): void | Promise<void>;
@@ -68,11 +76,18 @@ export interface Gateway {
   figures(): Promise<Figures>;
 }
 
+/** What identifies a tunnel's WireGuard interface and its server. */
+interface Labels {
+  interface: string;
+  publicKey: string;
+  via: string | undefined;
+}
+
 /** The figures that `/metrics` shows. */
 export interface Figures {
   status: Status;
   /** Each with what identifies its WireGuard interface and its server if it has a session. */
-  tunnels: readonly { row: TunnelRow; labels: { interface: string; publicKey: string } | null }[];
+  tunnels: readonly { row: TunnelRow; labels: Labels | null }[];
   /** The number of security alerts since the service started. */
   alerts: number;
   /** How long each successful connect took, in seconds. */

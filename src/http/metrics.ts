@@ -37,7 +37,12 @@ function tunnelFamilies({ tunnels }: Figures): Family[] {
         ? []
         : [
             {
-              labels: { interface: labels.interface, public_key: labels.publicKey, tunnel: row.name },
+              labels: {
+                interface: labels.interface,
+                public_key: labels.publicKey,
+                tunnel: row.name,
+                ...(labels.via !== undefined && { via: labels.via }),
+              },
               value: read(row),
             },
           ],

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { Managed, Provider, ServerTree } from "../servers/schema.ts";
+import { Managed, Provider, ServerTree, VIA } from "../servers/schema.ts";
 import { TunnelRow } from "../tunnel/schema.ts";
 import { standardSchema } from "./standard-schema.ts";
 
@@ -129,6 +129,18 @@ export const Network = Type.Object(
     ),
     uplink: Type.Union([Type.String(), Type.Null()], { description: "its interface; null if unknown" }),
     online: Type.Boolean({ description: "whether the uplink has a carrier and a default route" }),
+    other_routers: Type.Array(
+      Type.Object(
+        {
+          interface: Type.String(),
+          address: Type.String({ description: "of the IPv6 router, or of the DHCP server" }),
+          mac: Type.String(),
+          found: Type.String({ description: "what it tells devices, for people" }),
+        },
+        { additionalProperties: false },
+      ),
+      { description: "machines of the LAN that lead devices past the gateway" },
+    ),
   },
   { additionalProperties: false },
 );
@@ -142,6 +154,7 @@ export const RoundTripList = Type.Object(
         {
           provider: Provider,
           server: Type.String(),
+          via: Type.Optional(VIA),
           ms: Type.Number({ minimum: 0 }),
           measured_at: Type.String({ description: "ISO 8601" }),
         },

@@ -12,9 +12,20 @@ const DESCRIPTION =
   "`City, Country`: the round trips of a few servers there are measured with WireGuard handshakes, and the nearest " +
   "is used. Measurements are valid for ten minutes. If the tunnel already leads to the place, nothing changes.";
 
+/** As in the body of the requests that connect a tunnel. */
+export const ViaChoice = Type.Optional(
+  Type.String({
+    minLength: 1,
+    description:
+      "Two hops: the server through which `server` is reached, or a country or a city whose nearest server is used for " +
+      "it. Both are of the same provider, and the list has to say `multihop` of `server`. Without it, `server` is " +
+      "reached directly.",
+  }),
+);
+
 const Choice = standardSchema(
   Type.Object(
-    { server: Type.String({ minLength: 1, description: DESCRIPTION }) },
+    { server: Type.String({ minLength: 1, description: DESCRIPTION }), via: ViaChoice },
     { additionalProperties: false, examples: [CONNECT_EXAMPLE] },
   ),
 );
@@ -24,7 +35,7 @@ export function tunnelRoutes(gateway: Gateway) {
     .post(
       "/api/connect",
       async ({ body }) => {
-        await gateway.connect(body.server);
+        await gateway.connect(body);
         return { success: true as const };
       },
       {

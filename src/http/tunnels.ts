@@ -7,6 +7,7 @@ import { TUNNEL_EXAMPLE } from "./examples.ts";
 import type { Gateway } from "./gateway.ts";
 import { namePath, TunnelRows } from "./schema.ts";
 import { standardSchema } from "./standard-schema.ts";
+import { ViaChoice } from "./tunnel.ts";
 
 const Wanted = standardSchema(
   Type.Object(
@@ -16,6 +17,7 @@ const Wanted = standardSchema(
         minLength: 1,
         description: "as in /api/connect, but of `provider` if one is given",
       }),
+      via: ViaChoice,
     },
     { additionalProperties: false, examples: [TUNNEL_EXAMPLE] },
   ),
@@ -32,7 +34,7 @@ export function tunnelsRoutes(gateway: Gateway) {
     .put(
       "/api/tunnels/:name",
       async ({ params, body }) => {
-        await gateway.leadTunnel(params.name, body.server, body.provider);
+        await gateway.leadTunnel(params.name, body);
         return { success: true as const };
       },
       {

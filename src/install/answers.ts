@@ -5,7 +5,7 @@ import type { Given } from "./environment.ts";
 import { PATHS } from "./paths.ts";
 
 /** The settings that a first installation asks for, unless a flag gives them. */
-const ASKED = ["lan", "uplink", "port"] as const;
+const ASKED = ["lan", "uplink", "port", "dhcp"] as const;
 
 export function assertSomebody(): void {
   if (!process.stdin.isTTY)
@@ -21,6 +21,7 @@ export function answered(given: Given, { lans, uplink }: HostNetwork, ask: Ask):
     lan: lans.map((lan) => lan.interface).join(", ") || "none yet",
     uplink: uplink ?? "none yet",
     port: FLAGS.port.fallback,
+    dhcp: FLAGS.dhcp.fallback,
   };
   const all = { ...given };
   for (const key of ASKED) {

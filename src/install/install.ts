@@ -1,7 +1,11 @@
+import type { ServedLan } from "../dhcp/config.ts";
+import { servedLans } from "../dhcp/lans.ts";
+import { assertAlone, assertPortFree } from "../dhcp/rivals.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { type Inspection, inspect } from "../killswitch/report.ts";
 import { rulesFor } from "../killswitch/routing-rules.ts";
 import { type HostNetwork, hostNetworkOf, lanText } from "../network/host-network.ts";
+import { randomUla } from "../network/ula.ts";
 import { FLAGS, type Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { LinuxHost, SELF_COMMAND } from "../system/linux.ts";
@@ -36,11 +40,17 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
   assertFit(found, settings, given);
   if (!choices.dryRun) {
     if (!choices.yes) assertNotCutOff(found);
-    await ensurePrograms(host, agreement(choices));
+    await ensurePrograms(host, settings, agreement(choices));
   }
+  if (settings.dhcp !== null) await assertAloneOn(host, found, settings);
   // The programs may reveal more: other firewalls, and WireGuard.
   const machine = await machineOf(host, settings);
-  const plan = installPlan({ machine, given, program: ownProgram(), packages: await packagesLine(host) });
+  const plan = installPlan({
+    machine,
+    given: withUla(given, settings),
+    program: ownProgram(),
+    packages: await packagesLine(host, settings),
+  });
   say(`${summaryOf(machine, settings)}\n${sshLine(machine)}`);
   for (const warning of warningsFor(machine, settings)) say(`Warning: ${warning}`);
   if (choices.dryRun) {
@@ -57,8 +67,27 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
     closingWords(
       await inspect(host, { network, rules: rulesFor(network), isAsLoaded: null, fault: null }),
       settings,
-    ),
+    ) + dhcpWords(servedLans(network, machine.ground, settings)),
   );
+}
+
+/** An upgrade goes on: the DHCP server itself waits until no other one answers. */
+async function assertAloneOn(
+  host: Host,
+  { network, ground, dhcp }: Machine,
+  settings: Settings,
+): Promise<void> {
+  if (dhcp.unit !== null) return;
+  await assertPortFree(host);
+  const links = servedLans(network, ground, settings).map((lan) => lan.interface);
+  await assertAlone(host, links).catch((cause: unknown) => {
+    throw new GatewayError("unable", `--dhcp: ${messageOf(cause)}, then install again`, { cause });
+  });
+}
+
+/** The LAN's IPv6 prefix is made once, and stays in the settings. */
+function withUla(given: Given, { dhcp, ula }: Settings): Given {
+  return dhcp === null || ula !== null ? given : { ...given, ula: randomUla() };
 }
 
 async function survey(host: Host, given: Given, choices: Choices): Promise<Survey> {
@@ -69,7 +98,7 @@ async function survey(host: Host, given: Given, choices: Choices): Promise<Surve
   if (isAsking) assertSomebody();
   assertAdministrator();
   // Without it the machine cannot be examined.
-  if (Bun.which("ip") === null) await ensurePrograms(host, agreement(choices));
+  if (Bun.which("ip") === null) await ensurePrograms(host, settings, agreement(choices));
   const machine = await machineOf(host, settings);
   if (!isAsking) return { machine, settings, given };
   const all =
@@ -126,6 +155,15 @@ export function closingWords({ firewall, routing }: Inspection, { port }: Pick<S
     `Settings:  ${PATHS.environment}`,
     `Uninstall: sudo portcullis uninstall`,
   ].join("\n");
+}
+
+/** What the devices do now; empty without DHCP. */
+export function dhcpWords(lans: readonly ServedLan[]): string {
+  if (lans.length === 0) return "";
+  const ranges = lans
+    .map(({ interface: name, range }) => `${range.from} to ${range.to} on ${name}`)
+    .join(", ");
+  return `\nDHCP:      ${ranges}\nDevices use the gateway from their next lease on: reconnect them, or wait until they renew it. Keep DHCP in the home router off.`;
 }
 
 /** The path of the compiled program. */

@@ -1,6 +1,15 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { basename } from "node:path";
-import { contains, isIpv4, isLinkLocal, parseAddress } from "../address.ts";
+import {
+  addressOf,
+  contains,
+  isIpv4,
+  isLinkLocal,
+  type Prefix,
+  parseAddress,
+  parsePrefix,
+} from "../address.ts";
+import { type Ground, groundOf } from "../dhcp/lans.ts";
 import { foreignAmong, type Rule, readRules } from "../killswitch/routing-rules.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
 import { droppingChains, listTable } from "../killswitch/table.ts";
@@ -35,6 +44,10 @@ export interface Machine {
   sshClient: string | null;
   /** Settings below /proc/sys/net that the gateway changes, as they are now. */
   sysctls: readonly { path: string; value: string }[];
+  /** What the DHCP server must know. */
+  ground: Ground;
+  /** Contents of the DHCP server's files; null if there are none. */
+  dhcp: { config: string | null; unit: string | null };
   /** Contents of `PATHS.sysctlsBefore` and `PATHS.environment`; null if there is no such file. */
   sysctlsBefore: string | null;
   environment: string | null;
@@ -49,6 +62,8 @@ export interface Remains {
   units: readonly string[];
   /** The tunnel's interfaces. */
   network: readonly string[];
+  /** The gateway's own addresses that DHCP's devices use for IPv6. */
+  addresses: readonly { interface: string; prefix: Prefix }[];
   /** Tables of the firewall. */
   tables: readonly string[];
   rules: readonly Rule[];
@@ -76,19 +91,28 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
     foreignRules: foreignAmong(await readRules(host)).map(({ priority, text }) => `${priority} ${text}`),
     droppingChains: await droppingChains(host).catch(() => []),
     sshClient: sshClientOf(process.pid),
+    ground: await groundOf(host),
+    dhcp: { config: await host.read(PATHS.dhcpConfig), unit: await host.read(PATHS.dhcpUnit) },
     sysctls: sysctls.filter(({ value }) => value !== ""),
     sysctlsBefore: await host.read(PATHS.sysctlsBefore),
     environment: await host.read(PATHS.environment),
   };
 }
 
-export async function remainsIn(host: Host, base: string): Promise<Remains> {
+/** What identifies the gateway's interfaces and addresses. */
+export interface Traces {
+  base: string;
+  ula: Prefix | null;
+}
+
+export async function remainsIn(host: Host, { base, ula }: Traces): Promise<Remains> {
   const present = await namesOfLinks(host);
   return {
-    units: [PATHS.serviceUnit, PATHS.clockUnit, PATHS.killSwitchUnit]
+    units: [PATHS.serviceUnit, PATHS.dhcpUnit, PATHS.clockUnit, PATHS.killSwitchUnit]
       .filter(existsSync)
       .map((path) => basename(path)),
     network: await tunnelsAmong(host, present, base),
+    addresses: ula === null ? [] : await addressesWithin(host, ula),
     tables: [
       ...((await listTable(host)) === null ? [] : [TABLE]),
       ...((await readCounters(host)) === null ? [] : [COUNTERS_TABLE]),
@@ -121,6 +145,19 @@ async function tunnelsAmong(host: Host, present: readonly string[], base: string
     }
   }
   return found;
+}
+
+async function addressesWithin(host: Host, around: Prefix): Promise<{ interface: string; prefix: Prefix }[]> {
+  const links = JSON.parse((await host.run(["ip", "-j", "-6", "address", "show"])) || "[]") as {
+    ifname: string;
+    addr_info: { local?: string; prefixlen: number }[];
+  }[];
+  return links.flatMap(({ ifname, addr_info }) =>
+    addr_info
+      .flatMap(({ local, prefixlen }) => parsePrefix(`${local}/${prefixlen}`) ?? [])
+      .filter((prefix) => contains(around, addressOf(prefix)))
+      .map((prefix) => ({ interface: ifname, prefix })),
+  );
 }
 
 async function namesOfLinks(host: Host): Promise<string[]> {

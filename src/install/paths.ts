@@ -14,7 +14,14 @@ export const PATHS = {
   killSwitchUnit: "/etc/systemd/system/portcullis-killswitch.service",
   clockUnit: "/etc/systemd/system/portcullis-clock.service",
   serviceUnit: "/etc/systemd/system/portcullis.service",
+  /** The DHCP server may not read the folders of the others. */
+  dhcpConfig: "/etc/portcullis-dhcp.conf",
+  dhcpUnit: "/etc/systemd/system/portcullis-dhcp.service",
   state: "/var/lib/portcullis",
+  /** What is made again from the state; the DHCP server may read it. */
+  cache: "/var/cache/portcullis",
+  /** A link to a folder that belongs to the DHCP server's user. */
+  dhcpState: "/var/lib/portcullis-dhcp",
 } as const;
 
 export const KILL_SWITCH_UNIT = "portcullis-killswitch.service";

@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "../killswitch/boot-files.ts";
 import { allLinks } from "../network/slot.ts";
+import { settingsFrom } from "../settings.ts";
+import { dhcpPlan } from "./dhcp.ts";
 import { environmentWith, type Given, givenIn, interfaceIn } from "./environment.ts";
 import type { Machine } from "./machine.ts";
 import { FIREWALL_MODULES } from "./modules.ts";
@@ -26,6 +28,7 @@ export function installPlan({ machine, given, program, packages }: Installation)
   const write = (path: string, text: string, mode = PUBLIC): Step => ({ do: "write", path, mode, text });
   const { kept, copies } = keptFiles({ ...foundOn(machine, given), ...given });
   const environment = environmentWith(machine.environment, kept);
+  const dhcp = dhcpPlan(machine, settingsFrom(givenIn(environment)));
   return [
     ...(packages.length === 0 ? [] : [{ do: "run", argv: packages } as const]),
     { do: "copy", from: program, path: PATHS.program, mode: 0o755 },
@@ -44,17 +47,19 @@ export function installPlan({ machine, given, program, packages }: Installation)
     write(PATHS.killSwitchUnit, killSwitchUnit()),
     write(PATHS.clockUnit, clockUnit()),
     write(PATHS.serviceUnit, serviceUnit()),
+    ...dhcp.files,
     // So that they are loaded now; otherwise the kernel loads them on first use.
     { do: "run", argv: ["systemctl", "restart", "systemd-modules-load.service"], mayFail: true },
     ...[
       // Find out whether the kernel refuses the rules before enabling anything.
       ["nft", "-c", "-f", join(PATHS.state, BOOT_FOLDER, BOOT_FILES.firewall)],
       ["systemctl", "daemon-reload"],
-      ["systemctl", "enable", KILL_SWITCH_UNIT, CLOCK_UNIT, SERVICE_UNIT],
+      ["systemctl", "enable", KILL_SWITCH_UNIT, CLOCK_UNIT, SERVICE_UNIT, ...dhcp.units],
       // No effect if it has run: running again would remove the rules that accept the tunnel's packets.
       ["systemctl", "start", KILL_SWITCH_UNIT],
       ["systemctl", "restart", SERVICE_UNIT],
     ].map((argv): Step => ({ do: "run", argv })),
+    ...dhcp.start,
   ];
 }
 

@@ -1,3 +1,4 @@
+import { servedLans } from "../dhcp/lans.ts";
 import { GatewayError } from "../errors.ts";
 import { isComplete } from "../killswitch/boot-files.ts";
 import { OWN_NUMBERS } from "../killswitch/routing-rules.ts";
@@ -11,7 +12,7 @@ const OWN_ARCHITECTURE = process.arch === "x64" ? "amd64" : process.arch;
 
 /** Throws if this machine cannot be a gateway, and says what to do about it; `given` are the flags. */
 export function assertFit(machine: Machine, settings: Settings, given: Given): void {
-  const { architecture, systemd, network, forgetful, foreignRules, withoutModules } = machine;
+  const { architecture, systemd, network, forgetful, foreignRules, withoutModules, ground } = machine;
   if (architecture !== null && architecture !== OWN_ARCHITECTURE) {
     throw unable(
       `this program is built for ${OWN_ARCHITECTURE}, but this system is ${architecture}; use a 64-bit system and the program that ./scripts/build makes for it`,
@@ -39,6 +40,7 @@ export function assertFit(machine: Machine, settings: Settings, given: Given): v
       "no network yet: the kill switch must know the LAN and the uplink at boot; connect the cable, or name them with --lan and --uplink",
     );
   }
+  servedLans(network, ground, settings);
 }
 
 /** Problems that do not prevent an installation. */

@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { BOOT_FOLDER } from "../killswitch/boot-files.ts";
 import { ruleChanges } from "../killswitch/routing-rules.ts";
 import type { Machine, Remains } from "./machine.ts";
@@ -14,6 +14,8 @@ export interface Removal {
   keepState: boolean;
 }
 
+/** The link to the folder of a user that systemd makes (systemd.exec(5), DynamicUser), then the folder. */
+const DHCP_STATE = [PATHS.dhcpState, join(dirname(PATHS.dhcpState), "private", basename(PATHS.dhcpState))];
 /** The sysctls that turn forwarding on. */
 const FORWARDING = ["ipv4/ip_forward", "ipv6/conf/all/forwarding"];
 
@@ -45,7 +47,7 @@ export function stopPlan(units: Remains["units"]): Plan {
 }
 
 /** It is not a failure if something is already gone. */
-export function networkPlan({ network, rules, tables }: Remains): Plan {
+export function networkPlan({ network, addresses, rules, tables }: Remains): Plan {
   const unrule = ([4, 6] as const).flatMap((family) => {
     const lines = ruleChanges(
       rules.filter((rule) => rule.family === family),
@@ -56,6 +58,9 @@ export function networkPlan({ network, rules, tables }: Remains): Plan {
   });
   return [
     ...network.map((link) => tried(["ip", "link", "del", "dev", link])),
+    ...addresses.map(({ interface: link, prefix }) =>
+      tried(["ip", "-6", "address", "del", prefix, "dev", link]),
+    ),
     ...unrule,
     ...tables.map((table) => tried(["nft", "delete", "table", ...table.split(" ")])),
   ];
@@ -70,6 +75,8 @@ export function filesPlan({ machine, forwarders, keepState }: Omit<Removal, "rem
       PATHS.killSwitchUnit,
       PATHS.clockUnit,
       PATHS.serviceUnit,
+      PATHS.dhcpUnit,
+      PATHS.dhcpConfig,
       PATHS.udev,
       PATHS.networkd,
       PATHS.nftables,
@@ -77,7 +84,10 @@ export function filesPlan({ machine, forwarders, keepState }: Omit<Removal, "rem
       PATHS.sysctls,
       PATHS.sysctlsBefore,
       join(PATHS.state, BOOT_FOLDER),
-      ...(keepState ? [] : [PATHS.environment, PATHS.managedList, PATHS.managedKey, PATHS.state]),
+      PATHS.cache,
+      ...(keepState
+        ? []
+        : [PATHS.environment, PATHS.managedList, PATHS.managedKey, PATHS.state, ...DHCP_STATE]),
     ].map((path): Step => ({ do: "remove", path })),
     // Folders that the installation may have created.
     ...[PATHS.environment, PATHS.networkd, PATHS.nftables].map(

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { AlertCode } from "../alert.ts";
+import { VIA } from "../servers/schema.ts";
 import { StateName } from "../tunnel/schema.ts";
 
 const AT = Type.String({ description: "ISO 8601" });
@@ -26,6 +27,7 @@ export const JournalEntry = Type.Union([
       state: StateName,
       server: Type.String({ description: "empty without one" }),
       location: Type.String(),
+      via: Type.Optional(VIA),
       error: Type.Union([Type.String(), Type.Null()], { description: "why it is so, if something failed" }),
     },
     { additionalProperties: false },

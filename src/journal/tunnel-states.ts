@@ -22,6 +22,7 @@ function happeningOf(
 ): TunnelState {
   const server =
     state.name === "disconnected" ? null : state.name === "connected" ? state.session.server : state.server;
-  const { name = "", location = "" } = server ?? {};
-  return { type: "tunnel_state", tunnel, state: state.name, server: name, location, error };
+  const { name = "", location = "", via } = server ?? {};
+  const through = via === undefined ? {} : { via: via.name };
+  return { type: "tunnel_state", tunnel, state: state.name, server: name, location, ...through, error };
 }

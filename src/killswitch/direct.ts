@@ -77,6 +77,21 @@ export function intoUplink(policy: Policy, rules: readonly string[]): string[] {
   ];
 }
 
+/**
+ * Behind NAT, so that nothing of a device leaves with the device's own address, even while another program's rule accepts
+ * all that is forwarded: a FIN of a connection that conntrack does not know, or one from a time without our NAT.
+ */
+export function keepTranslated(policy: Policy): string[] {
+  if (directDevices(policy).length === 0) return [];
+  const match = `oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)}`;
+  return [
+    chain("keep_translated", "type filter hook postrouting priority srcnat + 10; policy accept;", [
+      `${match} ct state invalid,untracked drop comment "NAT does not translate it"`,
+      `${match} ct direction original ct status ! snat drop comment "NAT has not translated it"`,
+    ]),
+  ];
+}
+
 /** Rejected by the output chain if the gateway itself sets the mark. */
 export function masqueradeDirect(policy: Policy): string[] {
   if (directDevices(policy).length === 0) return [];

@@ -1,4 +1,5 @@
 import { familyOf } from "../address.ts";
+import type { Mac } from "../mac.ts";
 import { exitMarkOf } from "../network/slot.ts";
 import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
 import { TO_RESOLVER } from "./dns.ts";
@@ -20,13 +21,14 @@ const NO_TUNNEL = 'comment "the exit is blocked or down"';
  * chains for about a millisecond more, and finds nothing in their maps, but everything in such sets (Linux 6.18).
  */
 export function deviceSets(policy: Policy): string[] {
-  const { devices, lans } = policy;
-  if (lans.length === 0) return [];
-  const on = (name: string) => devices.filter(({ exit }) => nameOf(exit, policy) === name);
+  if (policy.lans.length === 0) return [];
+  const open = openExits(policy);
+  const devices = policy.devices.map(({ id, exit }) => ({ id, name: nameOf(exit, open) }));
+  const on = (exit: string) => devices.filter(({ name }) => name === exit);
   return [
     setOf(ASSIGNED, devices),
-    ...openExits(policy).map((name) => setOf(setFor(name), on(name))),
-    exitMap(policy),
+    ...open.map((exit) => setOf(setFor(exit), on(exit))),
+    exitMap(devices),
     ...directZones(policy),
   ];
 }
@@ -44,17 +46,18 @@ export function exits(policy: Policy, blocks: boolean): string[] {
 /** Rules that lead each packet of the LAN to the chain of its device's exit. */
 export function byDevice(policy: Policy, match: string): string[] {
   const assigned = `${match} ether saddr @${ASSIGNED} goto ${OWN_EXIT} comment "devices with an exit of their own"`;
-  const others = `${match} goto ${chainFor(nameOf(policy.defaultExit, policy))} comment "the default exit"`;
+  const others = `${match} goto ${chainFor(nameOf(policy.defaultExit, openExits(policy)))} comment "the default exit"`;
   return [assigned, others];
 }
 
 /** The same by address: what a router of the LAN forwards has the router's MAC address. The most specific first. */
 export function byPrefix(policy: Policy, families: readonly (4 | 6)[], match = ""): string[] {
+  const open = openExits(policy);
   return policy.routed
     .filter(({ prefix }) => families.includes(familyOf(prefix)))
     .map(({ prefix, exit }) => {
       const from = `${match}${headerOf(familyOf(prefix))} saddr ${prefix}`;
-      return `${from} goto ${chainFor(nameOf(exit, policy))} comment "a network behind another router"`;
+      return `${from} goto ${chainFor(nameOf(exit, open))} comment "a network behind another router"`;
     });
 }
 
@@ -78,14 +81,15 @@ function wayOut(name: string, policy: Policy, blocks: boolean): string[] {
   return tunnels.length > 0 ? intoTunnel(tunnels, blocks) : noWay(name, blocks);
 }
 
-function exitMap(policy: Policy): string {
-  const entries = policy.devices
-    .map(({ id, exit }) => `${id} : goto ${chainFor(nameOf(exit, policy))}`)
-    .sort();
+/** A device and the name of its exit in chains and sets. */
+type NamedExit = { id: Mac; name: string };
+
+function exitMap(devices: readonly NamedExit[]): string {
+  const entries = devices.map(({ id, name }) => `${id} : goto ${chainFor(name)}`).sort();
   return `  map ${EXIT_OF} {\n    type ether_addr : verdict\n${elementsOf(entries)}  }\n`;
 }
 
-function setOf(name: string, devices: Policy["devices"]): string {
+function setOf(name: string, devices: readonly NamedExit[]): string {
   const ids = devices.map(({ id }) => id).sort();
   return `  set ${name} {\n    type ether_addr\n${elementsOf(ids)}  }\n`;
 }
@@ -102,9 +106,9 @@ function openExits(policy: Policy): string[] {
 }
 
 /** A tunnel that is down or does not exist, or an uplink that is down, is as good as blocked. */
-function nameOf(exit: Exit, policy: Policy): string {
+function nameOf(exit: Exit, open: readonly string[]): string {
   const name = exit.to === "tunnel" ? exit.name : exit.to;
-  return openExits(policy).includes(name) ? name : BLOCKED;
+  return open.includes(name) ? name : BLOCKED;
 }
 
 function chainFor(name: string): string {

@@ -104,8 +104,8 @@ export class KillSwitch {
   private own: HostNetwork | null = null;
   private readonly parts = new Map<string, PolicyPart>();
   private wanted: Wanted | null = null;
-  /** What the kernel has, as far as is known; cleared before any change. */
-  private loaded: { ruleset: string; chains: Chains } | null = null;
+  /** What the kernel has, as far as is known, as it was given and as nft spells it; cleared before any change. */
+  private loaded: { ruleset: string; given: Chains; chains: Chains } | null = null;
   private ruled: readonly Rule[] | null = null;
   /** The table has none before the first is needed, except those that an earlier process has left. */
   private routes: readonly TableRoute[] | null = [];
@@ -113,6 +113,8 @@ export class KillSwitch {
   private compared = false;
   /** Our changes to the table that the kernel has not reported yet. */
   private readonly unreported = new Set<symbol>();
+  /** What to call when the kernel reports the commit of one of our programs, by process id. */
+  private readonly commits = new Map<number, () => void>();
   private readonly queue = new Queue();
   private readonly table: Reading<Found["table"]>;
   private readonly rules: Reading<Found["rules"]>;
@@ -187,6 +189,11 @@ export class KillSwitch {
     return false;
   }
 
+  /** To be called when the kernel reports that a program has committed a change to a table. */
+  committed(pid: number): void {
+    this.commits.get(pid)?.();
+  }
+
   /** To be called when the kernel reports a change of either layer, ours included: what was read before is not used again. */
   changed(): void {
     this.table.forget();
@@ -259,10 +266,20 @@ export class KillSwitch {
     return listing === null ? chains.size === 0 : sameChains(chainsListed(listing), chains);
   }
 
-  private load(network: HostNetwork): Promise<void> {
+  private async load(network: HostNetwork): Promise<void> {
     this.wanted = this.wantedOn(network);
+    // What changes nothing waits for changes only, and not for readings.
+    if (await this.queue.addReading(async () => this.isApplied())) return;
     // By then another owner may have changed its part: one load is enough for both.
     return this.queue.add(() => this.apply());
+  }
+
+  private isApplied(): boolean {
+    return (
+      this.fault === null &&
+      this.wanted?.ruleset === this.loaded?.ruleset &&
+      Bun.deepEquals([this.wanted?.rules, this.wanted?.routes], [this.ruled, this.routes])
+    );
   }
 
   private wantedOn(network: HostNetwork): Wanted {
@@ -323,7 +340,7 @@ export class KillSwitch {
     const given = chainsListed(ruleset);
     const whole = sameShape(echoed, given);
     // If the echo is incomplete, the expected spelling comes from a listing.
-    this.loaded = { ruleset, chains: whole ? echoed : given };
+    this.loaded = { ruleset, given, chains: whole ? echoed : given };
     this.compared &&= whole;
     // At once: an alteration of another program must not be taken for the spelling.
     if (!this.compared) void this.queue.addReading(() => this.readTable()).catch(() => {});
@@ -333,18 +350,31 @@ export class KillSwitch {
   private async moveDevices(ruleset: string, loaded: NonNullable<typeof this.loaded>): Promise<boolean> {
     if (ruleset === loaded.ruleset) return true;
     const given = chainsListed(ruleset);
-    const changes = elementChanges(chainsListed(loaded.ruleset), given);
+    const changes = elementChanges(loaded.given, given);
     if (changes === null) return false;
     this.loaded = null;
     try {
-      if (changes.length > 0) await this.asOwnChange(() => changeElements(this.host, changes));
+      if (changes.length > 0) await this.asOwnChange(() => this.changeElements(changes));
     } catch {
       // Another program has altered the sets, or nft was killed: the whole table is loaded.
       return false;
     }
     const sets = [...given].filter(([key]) => isSet(key));
-    this.loaded = { ruleset, chains: new Map([...loaded.chains, ...sets]) };
+    this.loaded = { ruleset, given, chains: new Map([...loaded.chains, ...sets]) };
     return true;
+  }
+
+  private async changeElements(changes: readonly string[]): Promise<void> {
+    let own: number | null = null;
+    const committed = (pid: number) => {
+      own = pid;
+      return new Promise<void>((resolve) => this.commits.set(pid, resolve));
+    };
+    try {
+      await changeElements(this.host, changes, committed);
+    } finally {
+      if (own !== null) this.commits.delete(own);
+    }
   }
 
   /** Marks the change as ours, so that the kernel's report of it is ignored. */

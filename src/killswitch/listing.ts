@@ -86,12 +86,12 @@ function keyOf(set: string): string {
 
 /**
  * The commands that make the sets of one table those of another, in one transaction; null if the tables differ in
- * anything but the elements of sets.
+ * anything but the elements of sets. Both are as loaded: nft's spelling of the same table differs.
  */
 export function elementChanges(from: Chains, to: Chains): string[] | null {
   const withoutElements = (chains: Chains) =>
-    new Map([...chains].map(([key, lines]) => [key, isSet(key) ? lines.slice(0, 1) : lines]));
-  if (!sameChains(withoutElements(from), withoutElements(to))) return null;
+    [...chains].map(([key, lines]) => [key, isSet(key) ? lines.slice(0, 1) : lines]);
+  if (!Bun.deepEquals(withoutElements(from), withoutElements(to))) return null;
   const changes = (verb: string, one: Chains, other: Chains) =>
     [...one].flatMap(([key, lines]) => {
       const others = new Set(other.get(key));

@@ -4,7 +4,15 @@ import { TO_RESOLVER } from "./dns.ts";
 import { byDevice, byPrefix, exits } from "./exits.ts";
 import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
-import { dropForwarded, dropOtherAddressees, dropStrangers, keepMark, markPublic } from "./strangers.ts";
+import {
+  dropForwarded,
+  dropOtherAddressees,
+  dropStrangers,
+  fromPublicNeighbours,
+  keepMark,
+  markPublic,
+  refusePublic,
+} from "./strangers.ts";
 import { markReplies } from "./uplink.ts";
 import { inOwnZone } from "./zones.ts";
 
@@ -44,13 +52,16 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
       ...fromOutside(endpoints, blocks),
     ]),
     ...chains.map(([link, rules]) => chain(`from_${link}`, null, rules)),
-    ...(lans.length === 0 ? [] : [toGateway(policy), ...exits(policy, blocks)]),
+    ...(lans.length === 0
+      ? []
+      : [...(blocks ? [refusePublic()] : []), toGateway(policy), ...exits(policy, blocks)]),
   ];
 }
 
 function fromLan(policy: Policy, lan: Lan, blocks: boolean): string[] {
   const { uplink, endpoints } = policy;
   return ([4, 6] as const).flatMap((family) => [
+    ...(blocks && family === 6 ? [fromPublicNeighbours()] : []),
     ...(blocks ? dropStrangers(lan, family) : []),
     ...(blocks && family === 6 ? markPublic() : []),
     ...(lan.interface === uplink ? markReplies(policy, family) : []),

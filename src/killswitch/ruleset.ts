@@ -1,4 +1,4 @@
-import { markDirectReplies } from "./direct.ts";
+import { keepTranslated, markDirectReplies } from "./direct.ts";
 import { dnsChains } from "./dns.ts";
 import { deviceSets } from "./exits.ts";
 import { forward, input, output } from "./filter.ts";
@@ -49,6 +49,7 @@ function exitChains(policy: Policy): string[] {
     ...markDirectReplies(policy),
     ...dnsChains(policy),
     sourceNat(policy),
+    ...keepTranslated(policy),
   ];
 }
 

@@ -22,6 +22,24 @@ export function dropStrangers(lan: Lan, family: 4 | 6): string[] {
   return [`${stranger} ${ELSEWHERE} drop comment "packets from addresses outside the LAN are not forwarded"`];
 }
 
+const REFUSE_PUBLIC = "refuse_public";
+
+/**
+ * A device may have a public address from another router of the cable, and this gateway as its router. What it sends with
+ * that address is refused, so that it uses IPv4 at once instead of waiting for an answer.
+ */
+export function fromPublicNeighbours(): string {
+  return `${PUBLIC} ${ELSEWHERE} goto ${REFUSE_PUBLIC} comment "a public address is not a LAN address"`;
+}
+
+/** Only neighbours get an answer. The mark routes it back on the link that the packet came from. */
+export function refusePublic(): string {
+  return chain(REFUSE_PUBLIC, null, [
+    `${setMark(REFUSAL_MARK)} fib saddr . mark . iif oif missing drop comment "the sender is not a neighbour on this link"`,
+    ...refuse('comment "public addresses are not forwarded"'),
+  ]);
+}
+
 export function dropOtherAddressees(tunnel: FirewallTunnel): string[] {
   return ([4, 6] as const).map((family) => {
     const other = outsideOf("daddr", family, tunnel.addresses);

@@ -8,9 +8,14 @@ import { TABLE } from "./ruleset.ts";
  */
 const SPELLING = ["-s", "-n"];
 
-/** The firewall's table as the kernel has it, or null without one. */
+/**
+ * The firewall's table as the kernel has it, or null without one. The end of any `nft` waits for the end of others that
+ * have changed a table, which takes some 10 ms (see `COMMITTED`).
+ */
 export function listTable(host: Host): Promise<string | null> {
-  return host.run(["nft", ...SPELLING, "list", "table", ...TABLE.split(" ")]).catch(() => null);
+  return host
+    .run(["nft", ...SPELLING, "list", "table", ...TABLE.split(" ")], { until: "\n}\n", failure: "Error: " })
+    .catch(() => null);
 }
 
 /**
@@ -29,10 +34,16 @@ export function loadTable(host: Host, ruleset: string): Promise<string> {
     });
 }
 
-/** Changes elements of the table's sets in one transaction, which fails if there is no table. */
-export async function changeElements(host: Host, commands: readonly string[]): Promise<void> {
-  const stdin = [`add table ${TABLE}`, ...commands, ""].join("\n");
-  await host.run(["nft", "-e", "-f", "-"], { stdin, until: COMMITTED });
+/**
+ * Changes elements of the table's sets in one transaction, which fails if there is no table. `committed` resolves when
+ * the kernel reports the commit of a process, to whoever watches it: for an echo, nft would read all tables first.
+ */
+export async function changeElements(
+  host: Host,
+  commands: readonly string[],
+  committed: (pid: number) => Promise<void>,
+): Promise<void> {
+  await host.run(["nft", "-f", "-"], { stdin: `${commands.join("\n")}\n`, done: committed });
 }
 
 interface Listed {

@@ -143,7 +143,7 @@ export async function ipv6Of(host: Pick<Host, "read">): Promise<Ipv6> {
   return disabled.trim() === "1" ? "off" : "on";
 }
 
-function hasCarrier(link: ShownLink | undefined): boolean {
+export function hasCarrier(link: Pick<ShownLink, "flags"> | undefined): boolean {
   return link?.flags.includes("UP") === true && !link.flags.includes("NO-CARRIER");
 }
 

@@ -36,13 +36,15 @@ export interface KernelListener {
   onWatching: (watching: boolean) => void;
   /** A change of the neighbour table; null if some may have been missed. */
   onNeighbour?: (neighbour: Neighbour | null) => void;
+  /** A process has committed a change to any table of the firewall. */
+  onCommit?: (pid: number) => void;
 }
 
 /** Reports the kernel's changes until `signal` aborts. */
 export function watchKernel(
   host: Host,
   watched: Watched,
-  { onEvent, onWatching, onNeighbour }: KernelListener,
+  { onEvent, onWatching, onNeighbour, onCommit }: KernelListener,
   signal: AbortSignal,
 ): void {
   // The text form, unlike JSON, shows where a transaction ends.
@@ -51,6 +53,8 @@ export function watchKernel(
     {
       argv: ["nft", "monitor"],
       onLine: (line) => {
+        const [, pid] = COMMIT.exec(line) ?? [];
+        if (pid !== undefined) onCommit?.(Number(pid));
         for (const of of touchedBy(line)) onEvent({ of, missed: false });
       },
       onGap: () => {
@@ -95,6 +99,9 @@ interface Monitor {
 
 /** What `nft` and `ip` print when the kernel has dropped events for them (ENOBUFS); both go on. */
 const LOST_EVENTS = /^(# ERROR: |netlink receive error )/;
+
+/** Ends a transaction. In a container the process may have another number there. */
+const COMMIT = /^# new generation \d+ by process (\d+) /;
 
 /** What a transaction has changed, on the line of `nft monitor` that ends it; nothing on other lines. */
 function transactions(table: string): (line: string) => ("firewall" | "other firewalls")[] {

@@ -34,6 +34,7 @@ export function writeFiles(
     ipv4: server.ipv4,
     ipv6: server.ipv6,
     port: server.port,
+    multihop_port: server.multihopPort,
     public_key: server.publicKey,
     provider: "Box",
   }));

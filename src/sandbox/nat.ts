@@ -13,16 +13,21 @@ export function routerRules(arms: Arms): string {
   );
 }
 
-/** A VPN server: masquerades its customers, and answers DNS on its tunnel address. */
-export function vpnRules(link: string): string {
+/**
+ * A VPN server: masquerades its customers, answers DNS on its tunnel address, and forwards what comes in at the other
+ * server's multi-hop port.
+ */
+export function vpnRules(link: string, exit: { ipv4: string; port: number; multihopPort: number }): string {
   return natTable(
     [
+      `iifname "wan0" udp dport ${exit.multihopPort} dnat ip to ${exit.ipv4}:${exit.port}`,
       `iifname "${link}" ip daddr ${TUNNEL.server4} meta l4proto { tcp, udp } th dport 53 dnat ip to ${INTERNET.dns4}`,
       `iifname "${link}" ip6 daddr ${TUNNEL.server6} meta l4proto { tcp, udp } th dport 53 dnat ip6 to ${INTERNET.dns6}`,
     ],
     [
       `oifname "wan0" ip saddr ${TUNNEL.prefix4} masquerade`,
       `oifname "wan0" ip6 saddr ${TUNNEL.prefix6} masquerade`,
+      `oifname "wan0" ip daddr ${exit.ipv4} udp dport ${exit.port} masquerade`,
     ],
   );
 }

@@ -108,8 +108,8 @@ export class Sandbox {
     ]);
     await Promise.all([
       ...[...linksOf(this)].map(([name, links]) => this.awaitCarriers(name, links)),
-      this.startServer(ns.vpn1, this.serverInterfaces.vpn1, this.servers[0]),
-      this.startServer(ns.vpn2, this.serverInterfaces.vpn2, this.servers[1]),
+      this.startServer(ns.vpn1, this.serverInterfaces.vpn1, ...this.servers),
+      this.startServer(ns.vpn2, this.serverInterfaces.vpn2, this.servers[1], this.servers[0]),
       internet,
     ]);
     if (computers.length > 1) await this.introduce();
@@ -138,14 +138,19 @@ export class Sandbox {
     }
   }
 
-  private async startServer(namespace: string, link: string, server: VpnServer): Promise<void> {
+  private async startServer(
+    namespace: string,
+    link: string,
+    server: VpnServer,
+    other: VpnServer,
+  ): Promise<void> {
     // If the kernel has no WireGuard, use wireguard-go.
     await this.host
       .run(["ip", "-n", namespace, "link", "add", link, "type", "wireguard"])
       .catch(() => this.inside(namespace, ["wireguard-go", link]));
     await Promise.all([
       this.inside(namespace, ["wg", "setconf", link, "/dev/stdin"], serverConfig(server)),
-      this.inside(namespace, ["nft", "-f", "-"], vpnRules(link)),
+      this.inside(namespace, ["nft", "-f", "-"], vpnRules(link, other)),
       this.batch(vpnTunnel(link), namespace),
     ]);
   }

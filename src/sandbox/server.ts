@@ -1,6 +1,6 @@
 import type { CustomServer, ImportedConfig } from "../servers/schema.ts";
 import { generateKeyPair, type KeyPair } from "../wireguard/key.ts";
-import { TUNNEL, VPN, VPN_PORT } from "./topology.ts";
+import { MULTIHOP_PORTS, TUNNEL, VPN, VPN_PORT } from "./topology.ts";
 
 /** One customer's configuration at one VPN server. */
 export interface Customer extends KeyPair {
@@ -20,6 +20,8 @@ export interface VpnServer {
   ipv4: string;
   ipv6: string;
   port: number;
+  /** The port at which the other server forwards packets to this one. */
+  multihopPort: number;
   privateKey: string;
   publicKey: string;
   managed: Customer;
@@ -69,6 +71,7 @@ function makeServer(role: "vpn1" | "vpn2", number: 1 | 2, account: KeyPair): Vpn
     ipv4: v4,
     ipv6: v6,
     port: VPN_PORT,
+    multihopPort: MULTIHOP_PORTS[role],
     ...own,
     managed: customer(2, account),
     custom,

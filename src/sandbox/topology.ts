@@ -80,6 +80,9 @@ export const TUNNEL = {
 /** The port of WireGuard's own examples. */
 export const VPN_PORT = 51820;
 
+/** As Mullvad's, one for each server: the others forward to it what comes in there. */
+export const MULTIHOP_PORTS = { vpn1: 3001, vpn2: 3002 } as const;
+
 export const HOST_NAMES: Readonly<Record<string, { v4: string; v6: string }>> = {
   "internet.test": { v4: INTERNET.host4, v6: INTERNET.host6 },
   "vpn1.test": VPN.vpn1,

@@ -51,6 +51,8 @@ function settingsFor(sandbox: Sandbox, port: number): TrySettings {
     interface: sandbox.interface,
     lan: [sandbox.lan],
     uplink: sandbox.uplink,
+    dhcp: null,
+    ula: null,
     netns: sandbox.namespaces.gateway,
     managedList: sandbox.files.managedList,
     managedKeyFile: sandbox.files.managedKey,

@@ -1,8 +1,33 @@
+import { pairOf } from "./hops.ts";
 import type { Server } from "./schema.ts";
 import { UNKNOWN } from "./tree.ts";
 
-/** Servers that may replace one: those of its city, then those of its country, both by name, starting after its own. */
+/**
+ * Servers that may replace one: those of its city, then those of its country, both by name, starting after its own. If
+ * it is reached through an entry, nobody can tell which of the two is dead: in turn another exit through the same entry,
+ * and the same exit through another entry.
+ */
 export function alternativesTo(server: Server, servers: readonly Server[]): Server[] {
+  if (server.via === undefined) return othersNear(server, servers);
+  const named = (name: string) =>
+    servers.find((each) => each.provider === server.provider && each.name === name);
+  const [exit, entry] = [named(server.name), named(server.via.name)];
+  const exits = entry && othersNear(server, servers).flatMap((each) => pairOf(each, entry) ?? []);
+  const near = { ...server, ...server.via };
+  const entries = exit && othersNear(near, servers).flatMap((each) => pairOf(exit, each) ?? []);
+  return inTurn(exits ?? [], entries ?? []);
+}
+
+/** The first of each, then the second of each, and so on. */
+function inTurn<T>(some: readonly T[], others: readonly T[]): T[] {
+  const turns = Array.from({ length: Math.max(some.length, others.length) }, (_, turn) => turn);
+  return turns.flatMap((turn) => [...some.slice(turn, turn + 1), ...others.slice(turn, turn + 1)]);
+}
+
+function othersNear(
+  server: Pick<Server, "provider" | "name" | "country" | "city">,
+  servers: readonly Server[],
+): Server[] {
   const others = servers
     .filter((other) => other.provider === server.provider && other.name !== server.name)
     .filter((other) => other.country === server.country && server.country !== UNKNOWN)

@@ -1,9 +1,11 @@
 import { Value } from "typebox/value";
+import type { Endpoint } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import { nameIn } from "../name.ts";
 import { parseConfig } from "../wireguard/config.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { customServer } from "./custom.ts";
+import { areFit, exitFault, type Hops, pairOf, reachedVia } from "./hops.ts";
 import type { List } from "./lists/list.ts";
 import type { ManagedList, OwnEnd } from "./managed.ts";
 import { isIn, MOST_OFFERED, type Place, spotNamed, spread } from "./place.ts";
@@ -21,6 +23,14 @@ import { type Listed, listed, placeOf, treeOf } from "./tree.ts";
 
 /** Throws if a configuration conflicts with the machine's current network. */
 export type Refusal = (config: Config) => void;
+
+/** Whether the round trip to a server is known, through another one if `via` is given. */
+export type IsMeasured = (provider: Provider, name: string, via?: string) => boolean;
+
+/** A country or city as a client named it. */
+type NamedSpot = Omit<Place, "servers">;
+
+type Test = (server: Listed) => boolean;
 
 /** The setting in which the current provider is kept. */
 const CURRENT = "provider";
@@ -85,30 +95,47 @@ export class Catalogue {
    * A provider's server of that name, or else the country or city of that name with a few of its servers: all whose
    * round trip is known, and a random selection of the others.
    */
-  find(
-    name: string,
-    isMeasured: (provider: Provider, name: string) => boolean = () => false,
-    provider = this.provider,
-  ): Server | Place {
-    const key = nameIn("server", name);
-    const named = (each: string) =>
-      provider === "managed" ? this.managed.find(each) : this.server(provider, each);
-    const server = named(key);
-    if (server !== null) return server;
-    const listed = this.listed(provider);
-    const spot = spotNamed(key, listed) ?? notFound("server", provider, "server, country or city");
-    const all = Map.groupBy(
-      listed.filter((each) => isIn(spot, each)),
-      (each) => isMeasured(provider, each.name),
-    );
-    const some = [...(all.get(true) ?? []), ...spread(all.get(false) ?? [], MOST_OFFERED)];
-    const servers = some.map((each) => named(each.name)).filter((each) => each !== null);
-    return { ...spot, name, provider, servers };
+  find(name: string, isMeasured: IsMeasured = () => false, provider = this.provider): Server | Place {
+    const found = this.named("server", name, provider);
+    if (isServer(found)) return found;
+    return this.placeAt(found, { isMeasured: (each) => isMeasured(provider, each.name) });
   }
 
-  /** Null if there is no such server, or no account for it. */
-  server(provider: Provider, name: string): Server | null {
-    return provider === "managed" ? this.managed.server(name) : (this.stored[provider].get(name) ?? null);
+  /**
+   * The same, reached through another server of the provider, or through the nearest one of a country or city. Throws
+   * `bad_request` if the two cannot be combined.
+   */
+  findVia(
+    name: string,
+    via: string,
+    isMeasured: IsMeasured = () => false,
+    provider = this.provider,
+  ): Server | Hops {
+    const [exit, entry] = [this.named("server", name, provider), this.named("via", via, provider)];
+    if (isServer(exit) && isServer(entry)) return reachedVia(exit, entry);
+    const exits = isServer(exit) ? exit : this.exitsIn(exit, entry, isMeasured);
+    const entries = isServer(entry) ? entry : this.entriesIn(entry, exits, isMeasured);
+    return { name, provider, exit: exits, entry: entries };
+  }
+
+  /** Null if there is no such server, no account for it, or it cannot be reached through `via`. */
+  server(provider: Provider, name: string, via?: string): Server | null {
+    const server =
+      provider === "managed" ? this.managed.server(name) : (this.stored[provider].get(name) ?? null);
+    if (via === undefined || server === null) return server;
+    const entry = this.server(provider, via);
+    return entry && pairOf(server, entry);
+  }
+
+  /** The server, with the entry through which it is reached if a session with it has this endpoint. */
+  reachedAt(server: Server, { address, port }: Endpoint): Server {
+    if (server.registers) return server;
+    const isThere = ({ config: { peer } }: Server) =>
+      peer.endpoint.host === address && peer.endpoint.port === port;
+    const direct = this.server(server.provider, server.name) ?? server;
+    const ways = () => this.servers(server.provider).flatMap((entry) => pairOf(direct, entry) ?? []);
+    // If the list has changed since, no endpoint may match.
+    return [server, direct].find(isThere) ?? ways().find(isThere) ?? server;
   }
 
   /** Whether clients see a server of that name; a managed one may need an account before it can be used. */
@@ -170,6 +197,59 @@ export class Catalogue {
     this.notify("managed");
   }
 
+  /** Messages call the name `field`. */
+  private named(field: "server" | "via", name: string, provider: Provider): Server | NamedSpot {
+    const key = nameIn(field, name);
+    const server = this.lookUp(provider, key);
+    if (server !== null) return server;
+    const spot = spotNamed(key, this.listed(provider), field);
+    return spot === null ? notFound(field, provider, "server, country or city") : { ...spot, name, provider };
+  }
+
+  private exitsIn(spot: NamedSpot, entry: Server | NamedSpot, isMeasured: IsMeasured): Place {
+    const via = isServer(entry) ? entry.name : undefined;
+    const exits = this.placeAt(spot, {
+      isMeasured: (each) => isMeasured(spot.provider, each.name, via),
+      fits: (each) => (isServer(entry) ? areFit(each, entry) : exitFault(each) === null),
+    });
+    if (exits.servers.length > 0) return exits;
+    return refuse(
+      `server: no server in ${spot.name} can be reached through another server; leave out via or choose another place`,
+    );
+  }
+
+  private entriesIn(spot: NamedSpot, exit: Server | Place, isMeasured: IsMeasured): Place {
+    const exits = "servers" in exit ? exit.servers : [exit];
+    const entries = this.placeAt(spot, {
+      isMeasured: (each) => isMeasured(spot.provider, each.name),
+      fits: (each) => exits.some((one) => areFit(one, each)),
+    });
+    if (entries.servers.length > 0) return entries;
+    const fault = "servers" in exit ? null : exitFault(exit);
+    return refuse(
+      fault ?? `via: no server in ${spot.name} can be the entry for ${exit.name}; choose another place`,
+    );
+  }
+
+  /** Those of its servers that fit: all whose round trip is known, and a random selection of the others. */
+  private placeAt(
+    spot: NamedSpot,
+    { isMeasured, fits = () => true }: Record<"isMeasured", Test> & { fits?: Test },
+  ): Place {
+    const { provider } = spot;
+    const all = Map.groupBy(
+      this.listed(provider).filter((each) => isIn(spot, each) && fits(each)),
+      isMeasured,
+    );
+    const some = [...(all.get(true) ?? []), ...spread(all.get(false) ?? [], MOST_OFFERED)];
+    return { ...spot, servers: some.flatMap((each) => this.lookUp(provider, each.name) ?? []) };
+  }
+
+  /** Null if there is no such server. Throws `bad_request` without an account for it. */
+  private lookUp(provider: Provider, name: string): Server | null {
+    return provider === "managed" ? this.managed.find(name) : this.server(provider, name);
+  }
+
   private add(provider: Stored, server: Server): void {
     const servers = this.stored[provider];
     if (servers.has(server.name)) refuse("name: is taken; remove that server first or choose another name");
@@ -210,10 +290,16 @@ export class Catalogue {
   }
 }
 
+function isServer(found: Server | NamedSpot): found is Server {
+  return "config" in found;
+}
+
 function refuse(message: string): never {
   throw new GatewayError("bad_request", message);
 }
 
+/** 404 is for what the request is about; a wrong `via` is a bad request. */
 function notFound(field: string, provider: Provider, what = "server"): never {
-  throw new GatewayError("not_found", `${field}: the provider ${provider} has no ${what} of this name`);
+  const code = field === "via" ? "bad_request" : "not_found";
+  throw new GatewayError(code, `${field}: the provider ${provider} has no ${what} of this name`);
 }

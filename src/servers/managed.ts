@@ -175,7 +175,7 @@ const UNASSIGNED: Config["interface"] = { privateKey: "", addresses: [], dns: []
 
 /** Null without an own end that fits the server. */
 function serverOf(server: ListedServer, ownEnd: Own | null): Server | null {
-  const { name, label, country, city, ipv4, port, publicKey } = server;
+  const { name, label, country, city, ipv4, port, publicKey, multihopPort } = server;
   if (ownEnd === null || (publicKey === null) !== (ownEnd.registers === true)) return null;
   const { registers, ...own } = ownEnd;
   return {
@@ -190,5 +190,6 @@ function serverOf(server: ListedServer, ownEnd: Own | null): Server | null {
       peer: { publicKey: publicKey ?? "", endpoint: { host: ipv4, port }, allowedIps: [...EVERYTHING] },
     },
     ...(registers && { registers }),
+    ...(multihopPort !== undefined && { multihopPort }),
   };
 }

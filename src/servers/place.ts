@@ -25,9 +25,9 @@ export const MOST_OFFERED = MOST_ASKED + 7;
 
 /**
  * The country or city of that name, spelled as in the tree or as `City, Country`. A country takes precedence over a
- * city; a city's name that exists in several countries is refused as ambiguous.
+ * city; a city's name that exists in several countries is refused as ambiguous. Messages call it `field`.
  */
-export function spotNamed(name: string, servers: readonly Listed[]): Spot | null {
+export function spotNamed(name: string, servers: readonly Listed[], field = "server"): Spot | null {
   if (name === UNKNOWN) return null;
   if (servers.some(({ country }) => country === name)) return { country: name, city: null };
   const inCity = servers.find((server) => isCity(name, server));
@@ -37,7 +37,7 @@ export function spotNamed(name: string, servers: readonly Listed[]): Spot | null
   if (elsewhere === undefined) return { country, city };
   throw new GatewayError(
     "bad_request",
-    `server: there is a ${city} in ${country} and in ${elsewhere.country}: give the country too, as in "${city}, ${country}"`,
+    `${field}: there is a ${city} in ${country} and in ${elsewhere.country}: give the country too, as in "${city}, ${country}"`,
   );
 }
 

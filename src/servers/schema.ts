@@ -32,6 +32,9 @@ export const ServerRecord = Type.Object(
     ipv4: Type.String({ description: "IPv4 address; empty if the endpoint is not one" }),
     type: Type.Literal("WireGuard"),
     provider: Type.String({ description: "Managed, Custom, Imported or the list's own label" }),
+    multihop: Type.Optional(
+      Type.Literal(true, { description: "present if it can be reached through another server of its list" }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -57,7 +60,17 @@ export interface Server {
    * `config` has placeholders for them.
    */
   registers?: true;
+  /** The port at which other servers of its list forward packets to it. */
+  multihopPort?: number;
+  /** The server through which it is reached; the endpoint is there. Missing if it is reached directly. */
+  via?: { name: string; country: string; city: string };
 }
+
+/** Optional, so that answers about a server that is reached directly do not mention it. */
+export const VIA = Type.String({
+  minLength: 1,
+  description: "the server through which it is reached; missing if it is reached directly",
+});
 
 /** A server that people have marked. */
 export const Favourite = Type.Object(
@@ -75,6 +88,7 @@ export const FavouriteList = Type.Object(
         {
           provider: Provider,
           server: Type.String(),
+          via: Type.Optional(VIA),
           at: Type.String({ description: "ISO 8601: since when it was connected, the last time" }),
         },
         { additionalProperties: false },

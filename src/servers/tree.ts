@@ -2,7 +2,7 @@ import { isIpv4 } from "../address.ts";
 import type { Server, ServerRecord, ServerTree } from "./schema.ts";
 
 /** What the tree needs of a server. A managed one is listed even without an account, and so without a config. */
-export type Listed = Pick<Server, "name" | "label" | "country" | "city"> & { ipv4: string };
+export type Listed = Pick<Server, "name" | "label" | "country" | "city" | "multihopPort"> & { ipv4: string };
 
 /** Country → city → records, each level sorted. */
 export function treeOf(servers: readonly Listed[]): ServerTree {
@@ -38,7 +38,9 @@ export function placeOf(location: string): { country: string; city: string } {
 export const UNKNOWN = "Unknown";
 
 function recordOf(server: Listed): ServerRecord {
-  return { hostname: server.name, ipv4: server.ipv4, type: "WireGuard", provider: server.label };
+  const { name, ipv4, label, multihopPort } = server;
+  const multihop = multihopPort === undefined ? {} : { multihop: true as const };
+  return { hostname: name, ipv4, type: "WireGuard", provider: label, ...multihop };
 }
 
 function byPlace(a: Listed, b: Listed): number {

@@ -37,6 +37,11 @@ export interface Host {
    */
   probePath(path: Path, sizes: readonly number[], signal?: AbortSignal): Promise<number | null>;
   /**
+   * Listens to other machines of a link. Throws `GatewayError("unable")` if there is no such link or the kernel
+   * does not permit it.
+   */
+  listenOn(link: string, heard: Heard): Promise<LinkSocket>;
+  /**
    * Sends one request over HTTPS, to the given addresses and no others. Throws `GatewayError("unable")` if there is no
    * answer. An abort throws the signal's reason, and nothing more is sent.
    */
@@ -55,6 +60,27 @@ export interface Path {
   link: string;
 }
 
+/** What can be listened to. The packets have a valid header, and anything in the rest. */
+export type Heard = "dhcp replies" | "router advertisements" | "router solicitations";
+
+/** Sends and receives packets on one link, past the firewall and routing. */
+export interface LinkSocket {
+  /** The link's own MAC address. */
+  readonly mac: string;
+  /** Sends a packet, from its IP header on, to a MAC address. */
+  send(to: string, packet: Uint8Array): void;
+  /** What has come in since the last call, or the first part of it; null if the link no longer exists. */
+  received(): Received[] | null;
+  close(): void;
+}
+
+export interface Received {
+  /** The sender's MAC address. */
+  from: string;
+  /** From the IP header on. */
+  packet: Uint8Array;
+}
+
 export interface RunOptions {
   /** Text for standard input; key material travels this way only. */
   stdin?: string;
@@ -63,6 +89,10 @@ export interface RunOptions {
   timeoutMs?: number;
   /** Once this has been printed, the program has done its work: its end is not waited for. */
   until?: string;
+  /** Once this is on its standard error, the program has failed: its end is not waited for either. */
+  failure?: string;
+  /** Given the process id, resolves if something else shows that the program has done its work. */
+  done?: (pid: number) => Promise<void>;
   /** Kills the program when aborted. */
   signal?: AbortSignal;
 }

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
-import type { Host, HttpsAnswer, Path, PinnedRequest, RunOptions, Watch } from "./host.ts";
+import type { Heard, Host, HttpsAnswer, LinkSocket, Path, PinnedRequest, RunOptions, Watch } from "./host.ts";
 import { reasonIn } from "./reason.ts";
 
 /**
@@ -17,6 +17,7 @@ const EXCHANGE_TIMEOUT_MS = 1_000;
 const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
 // Not needed at a start.
 const loadHttps = () => import("./https.ts");
+const loadLinkSocket = () => import("./link-socket.ts");
 const loadLookup = () => import("./lookup.ts");
 const loadMdns = () => import("./mdns.ts");
 const loadPathProbe = () => import("./path-probe.ts");
@@ -67,7 +68,7 @@ export class LinuxHost implements Host {
         ...(options.signal && { signal: options.signal }),
       }),
     );
-    const outcome = await outcomeOf(child, timeoutMs, options.until);
+    const outcome = await outcomeOf(child, timeoutMs, options);
     if (outcome?.code === 0) return outcome.stdout;
     options.signal?.throwIfAborted();
     if (outcome === null)
@@ -200,6 +201,10 @@ export class LinuxHost implements Host {
     return JSON.parse(await this.run(argv, signal && { signal }));
   }
 
+  async listenOn(link: string, heard: Heard): Promise<LinkSocket> {
+    return (await loadLinkSocket()).listenOn(this.netns, link, heard);
+  }
+
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
     const { ask, LONGEST_MS } = await loadHttps();
     if (this.netns === null) return ask(request, signal);
@@ -279,11 +284,14 @@ interface Outcome {
   stderr: string;
 }
 
-/** The result of a program, or what it has printed up to `until`; null if it took too long and was killed. */
+/**
+ * The result of a program, or what it has printed up to `until` or `failure`, or nothing once it is known to be done; null
+ * if it took too long and was killed.
+ */
 async function outcomeOf(
   child: Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">,
   timeoutMs: number,
-  until?: string,
+  { until, failure, done: isDone }: Pick<RunOptions, "until" | "failure" | "done">,
 ): Promise<Outcome | null> {
   const late = Promise.withResolvers<null>();
   let isLate = false;
@@ -293,11 +301,10 @@ async function outcomeOf(
     timer = setTimeout(() => late.resolve(null), KILLED_WITHIN_MS);
   }, timeoutMs);
   const done = Promise.withResolvers<Outcome>();
-  const output =
-    until === undefined
-      ? child.stdout.text()
-      : textOf(child.stdout, until, (stdout) => done.resolve({ code: 0, stdout, stderr: "" }));
-  const work = Promise.all([child.exited, output, child.stderr.text()]);
+  const output = textOf(child.stdout, until, (stdout) => done.resolve({ code: 0, stdout, stderr: "" }));
+  const errors = textOf(child.stderr, failure, (stderr) => done.resolve({ code: 1, stdout: "", stderr }));
+  void isDone?.(child.pid).then(() => done.resolve({ code: 0, stdout: "", stderr: "" }));
+  const work = Promise.all([child.exited, output, errors]);
   const ended = Promise.race([work, late.promise])
     .finally(() => clearTimeout(timer))
     .then((end) => (end === null || isLate ? null : { code: end[0], stdout: end[1], stderr: end[2] }));
@@ -306,10 +313,11 @@ async function outcomeOf(
 
 /** Reads to the end, so that the program can print the rest; `onSeen` gets the text up to `until`. */
 async function textOf(
-  stream: AsyncIterable<Uint8Array>,
-  until: string,
+  stream: ReadableStream<Uint8Array>,
+  until: string | undefined,
   onSeen: (text: string) => void,
 ): Promise<string> {
+  if (until === undefined) return stream.text();
   const decoder = new TextDecoder();
   const parts: string[] = [];
   let tail = "";

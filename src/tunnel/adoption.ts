@@ -15,7 +15,7 @@ import { sessionOn, usableOn } from "./session.ts";
 import type { State } from "./state.ts";
 
 /** The servers, which are looked up only if a tunnel is found or was up before: a provider may have thousands. */
-export type Known = Pick<Catalogue, "all" | "server">;
+export type Known = Pick<Catalogue, "all" | "server" | "reachedAt">;
 
 interface Deps {
   host: Host;
@@ -45,11 +45,12 @@ export async function adopted(
   for (const link of present.filter((each) => routed.includes(each))) {
     const device = await kernel.device(link);
     const isServer = (server: Server) => device !== null && isServerOf(device, server, slot);
-    const last = remembered === null ? null : rememberedServer(remembered, known);
-    const server = last !== null && isServer(last) ? last : known.all().find(isServer);
-    if (server === undefined || device?.peer?.endpoint == null) continue;
-    const began =
-      remembered?.name === server.name ? remembered.since : device.peer.latestHandshake || host.now();
+    const last = remembered && rememberedServer(remembered, known);
+    const found = last !== null && isServer(last) ? last : known.all().find(isServer);
+    if (found === undefined || device?.peer?.endpoint == null) continue;
+    const server = known.reachedAt(found, device.peer.endpoint);
+    const isLast = remembered?.name === server.name && remembered.via === server.via?.name;
+    const began = isLast ? remembered.since : device.peer.latestHandshake || host.now();
     const since = host.monotonic() - Math.max(0, host.now() - began);
     const usable = usableNow(network, server, log);
     if (usable === null) continue;
@@ -62,9 +63,9 @@ export async function adopted(
 }
 
 /** The server of a connection. One that assigned it is as it was then: each list of its provider may name others. */
-export function rememberedServer({ provider, name, assigned }: Connection, known: Known): Server | null {
+export function rememberedServer({ provider, name, via, assigned }: Connection, known: Known): Server | null {
   const config = assigned && configIn(assigned.config);
-  if (!assigned || !config || provider !== "managed") return known.server(provider, name);
+  if (!assigned || !config || provider !== "managed") return known.server(provider, name, via);
   return { ...assigned, provider, name, config, registers: true };
 }
 

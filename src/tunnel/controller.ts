@@ -8,6 +8,8 @@ import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
 import { Queue } from "../queue.ts";
+import { type Hops, placeVia, reachedVia, titleOf } from "../servers/hops.ts";
+import type { Place } from "../servers/place.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { adopted, type Known, rememberedServer } from "./adoption.ts";
@@ -20,7 +22,21 @@ import type { TunnelRow } from "./schema.ts";
 import { clashOf, partOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, type Event, type State, transition } from "./state.ts";
 import { rowOf, statusOf, type TunnelStatus } from "./status.ts";
-import { candidatesOf, isPlace, leadsTo, sameTarget, type Target } from "./target.ts";
+import {
+  candidatesOf,
+  connectionTo,
+  exitOf,
+  isHops,
+  isPlace,
+  isTo,
+  leadsTo,
+  type Places,
+  placesIn,
+  sameTarget,
+  type Target,
+  type Words,
+  wordsOf,
+} from "./target.ts";
 
 /** How long the old tunnel stays after a switch, for answers still in flight; by satellite they take 0.7 s. */
 const FORMER_STAYS_MS = 1_000;
@@ -124,10 +140,7 @@ export class Controller {
     const server = carriedBy(this.current)?.server;
     const { saved } = this;
     if (server !== undefined)
-      this.aim =
-        saved?.name === server.name && saved.provider === server.provider
-          ? saved
-          : { provider: server.provider, name: server.name, since: this.deps.host.now() };
+      this.aim = saved !== null && isTo(saved, server) ? saved : connectionTo(server, this.deps.host.now());
     await this.updateKillSwitch();
   }
 
@@ -142,13 +155,13 @@ export class Controller {
       // A connect or a disconnect was interrupted: what is in the kernel counts, also after the next start.
       if (!Bun.deepEquals(this.aim, saved))
         this.deps.savedState.saveConnection(this.aim, this.deps.name, this.deps.slot.number);
-      return log.info(`the tunnel to ${kept.server.name} is up already: adopting it`);
+      return log.info(`the tunnel to ${titleOf(kept.server)} is up already: adopting it`);
     }
     const server = autoconnect && saved !== null ? rememberedServer(saved, known) : null;
     if (server === null) return;
     const rival = this.deps.rivalOf(server);
-    if (rival !== null) return log.warn(`not reconnecting to ${server.name}: ${rivalText(rival)}`);
-    log.info(`reconnecting to ${server.name}, as before the restart`);
+    if (rival !== null) return log.warn(`not reconnecting to ${titleOf(server)}: ${rivalText(rival)}`);
+    log.info(`reconnecting to ${titleOf(server)}, as before the restart`);
     this.aim = saved;
     this.enter({ type: "resume", server, since: host.monotonic() });
   }
@@ -293,10 +306,12 @@ export class Controller {
       mtu: this.mtuIn(state),
       now: host.monotonic(),
     });
+    const { wanted } = this;
     return rowOf(status, {
       name,
-      provider: this.wanted?.provider ?? null,
-      wanted: this.wanted?.name ?? null,
+      provider: wanted?.provider ?? null,
+      wanted: wanted?.server ?? null,
+      ...(wanted?.via !== undefined && { wanted_via: wanted.via }),
     });
   }
 
@@ -307,14 +322,17 @@ export class Controller {
   }
 
   /** Where the tunnel should lead, in the words of the client. */
-  private get wanted(): { provider: Provider; name: string } | null {
-    if (this.pending !== null) return this.pending.wanted;
-    return this.aim && { provider: this.aim.provider, name: this.aim.wanted ?? this.aim.name };
+  private get wanted(): (Words & { provider: Provider }) | null {
+    if (this.pending !== null)
+      return { provider: this.pending.wanted.provider, ...wordsOf(this.pending.wanted) };
+    if (this.aim === null) return null;
+    const { provider, name, wanted = name, via, wanted_via = via } = this.aim;
+    return { provider, server: wanted, ...(wanted_via !== undefined && { via: wanted_via }) };
   }
 
   /** Of a server that could not be reached nothing is left that would need it. */
   uses(provider: Provider, name: string): boolean {
-    const wanted = this.pending === null ? [] : candidatesOf(this.pending.wanted);
+    const wanted = this.pending === null ? [] : candidatesOf(exitOf(this.pending.wanted));
     return [...wanted, ...this.servers].some(
       (server) => server.provider === provider && server.name === name,
     );
@@ -353,7 +371,7 @@ export class Controller {
       try {
         const former = session === null ? null : { session, alive: false };
         const arrived = await this.dial(server, former, signal);
-        this.arrive(arrived, this.aim?.wanted, same ? since : undefined);
+        this.arrive(arrived, this.aim ?? {}, same ? since : undefined);
       } catch (error) {
         this.dialled = null;
         // While the uplink is down, that it is down says more than why an attempt failed.
@@ -393,7 +411,7 @@ export class Controller {
       const server = carriedBy(this.current)?.server;
       const clash = server === undefined ? null : clashOf(this.network, server.config);
       if (server === undefined || clash === null) return;
-      this.error = `the tunnel to ${server.name} had to be dropped: ${clash}`;
+      this.error = `the tunnel to ${titleOf(server)} had to be dropped: ${clash}`;
       this.deps.log.warn(this.error);
       this.enter({ type: "drop" });
       await this.settle();
@@ -423,10 +441,10 @@ export class Controller {
     if (state.name === "connected" && leadsTo(wanted, state.session.server)) return answer();
     const session = carriedBy(state);
     const former: Former | null = session && { session, alive: state.name === "connected" };
-    const [first] = candidatesOf(this.withoutRivals(wanted));
+    const [first] = candidatesOf(this.withoutRivals(exitOf(wanted)));
     if (first !== undefined) this.enter({ type: "dial", server: first });
     try {
-      this.arrive(await this.reach(wanted, former, signal), isPlace(wanted) ? wanted.name : undefined);
+      this.arrive(await this.reach(wanted, former, signal), placesIn(wanted));
     } catch (error) {
       this.dialled = null;
       this.error = messageOf(error);
@@ -441,9 +459,9 @@ export class Controller {
   /** Finds a place's nearest server first; listeners are not told of that choice. */
   private async reach(wanted: Target, former: Former | null, signal: AbortSignal): Promise<Session> {
     const { probe } = this.deps;
-    if (!isPlace(wanted)) return this.dial(wanted, former, signal);
+    if (!isHops(wanted) && !isPlace(wanted)) return this.dial(wanted, former, signal);
     const server = await probe.roundTrips.inTurn(async () => {
-      this.dialled = await probe.nearest(this.withoutRivals(wanted), former, signal);
+      this.dialled = await this.choose(wanted, former, signal);
       return this.dialled;
     }, signal);
     this.current = transition(this.current, { type: "dial", server });
@@ -451,6 +469,16 @@ export class Controller {
       if (!signal.aborted) probe.roundTrips.forget(server);
       throw error;
     });
+  }
+
+  /** Chooses the entry first, by its own round trip; that of an exit is measured through it. */
+  private async choose(wanted: Place | Hops, former: Former | null, signal: AbortSignal): Promise<Server> {
+    const { probe } = this.deps;
+    if (isPlace(wanted)) return probe.nearest(this.withoutRivals(wanted), former, signal);
+    const { exit, entry } = wanted;
+    const nearest = isPlace(entry) ? await probe.nearest(entry, former, signal) : entry;
+    if (!isPlace(exit)) return reachedVia(exit, nearest);
+    return probe.nearest(this.withoutRivals(placeVia(exit, nearest)), former, signal);
   }
 
   private async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
@@ -461,7 +489,7 @@ export class Controller {
   }
 
   /** The target without the servers that another tunnel uses with the same key; throws if nothing is left. */
-  private withoutRivals<T extends Target>(wanted: T): T {
+  private withoutRivals<T extends Server | Place>(wanted: T): T {
     const { rivalOf } = this.deps;
     const servers = candidatesOf(wanted).filter((server) => rivalOf(server) === null);
     if (servers.length === 0) assertNoRival(candidatesOf(wanted).map(rivalOf)[0] ?? null);
@@ -476,14 +504,10 @@ export class Controller {
     await this.deps.kernel.close(former.link);
   }
 
-  /** `place` is the country or city that was asked for, if it was one. */
-  private arrive(session: Session, place: string | undefined, since = this.deps.host.monotonic()): void {
-    const { provider, name, registers, ...server } = session.server;
+  /** With the countries and cities that were asked for, if any. */
+  private arrive(session: Session, places: Places, since = this.deps.host.monotonic()): void {
     const { savedState, host, slot } = this.deps;
-    const wanted = place === undefined ? {} : { wanted: place };
-    // A new process could not know what was assigned to this connection.
-    const assigned = registers ? { assigned: server } : {};
-    this.aim = { provider, name, ...wanted, ...assigned, since: host.now() - (host.monotonic() - since) };
+    this.aim = connectionTo(session.server, host.now() - (host.monotonic() - since), places);
     savedState.saveConnection(this.aim, this.deps.name, slot.number);
     this.dialled = null;
     this.error = null;

@@ -2,6 +2,7 @@ import { GatewayError } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
+import { titleOf } from "../servers/hops.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Config } from "../wireguard/schema.ts";
@@ -92,7 +93,7 @@ export class Dialer {
     signal.throwIfAborted();
     throw new GatewayError(
       "no_answer",
-      `${session.server.name} did not answer the WireGuard handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?${clockHint(host.now(), savedState.handshake())}`,
+      `${titleOf(session.server)} did not answer the WireGuard handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?${clockHint(host.now(), savedState.handshake())}`,
     );
   }
 }

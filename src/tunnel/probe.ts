@@ -2,6 +2,7 @@ import { GatewayError } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Log } from "../log.ts";
 import type { Slot } from "../network/slot.ts";
+import { titleOf, viaText } from "../servers/hops.ts";
 import { MOST_ASKED, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
@@ -10,7 +11,7 @@ import { assertUplink, carriedSince, type Former, together, wayOf } from "./dial
 import type { Kernel } from "./kernel.ts";
 import type { Resolver } from "./resolver.ts";
 import { type Round, roundsOf, withoutRoutes } from "./round.ts";
-import { endOf, type RoundTrips } from "./roundtrips.ts";
+import type { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
 import { partOf, type Session, sessionFor } from "./session.ts";
 
@@ -71,12 +72,13 @@ export class Probe {
       });
     }
     roundTrips.noteAsked(place);
-    const nearest = roundTrips.nearest(servers);
-    if (nearest !== null) return nearest;
+    // One that cannot be asked because a tunnel uses it is no worse than one that does not answer.
+    const nearest = roundTrips.nearest(servers) ?? servers.find((server) => this.isUsed(server, former));
+    if (nearest !== undefined) return nearest;
     const hint = clockHint(this.deps.host.now(), this.deps.savedState.handshake());
     throw new GatewayError(
       "no_answer",
-      `none of the ${unknown.length} servers tried in ${place.name} answered the WireGuard handshake${hint === "" ? "" : `.${hint}`}`,
+      `none of the ${unknown.length} servers tried in ${viaText(place.name, only?.via?.name)} answered the WireGuard handshake${hint === "" ? "" : `.${hint}`}`,
     );
   }
 
@@ -102,13 +104,11 @@ export class Probe {
     former: Former | null,
     signal: AbortSignal,
   ): Promise<Session[]> {
-    const { resolver, name, slot, looksUpInside, rivalOf } = this.deps;
+    const { resolver, name, slot, looksUpInside } = this.deps;
     const sessions: Session[] = [];
     let failure: unknown = null;
     for (const server of servers) {
-      // A second session by the same key with a server that carries traffic would end the first.
-      if (former?.alive && isSameTunnel(former.session.server, server)) continue;
-      if (rivalOf(server) !== null) continue;
+      if (this.isUsed(server, former)) continue;
       const { host, port } = server.config.peer.endpoint;
       try {
         const [address] = await resolver.resolve(host, wayOf(name, former, looksUpInside(former)), signal);
@@ -120,6 +120,12 @@ export class Probe {
     }
     if (sessions.length === 0 && failure !== null) throw failure;
     return sessions;
+  }
+
+  /** Whether a tunnel has a session with it: a second one by the same key would end the first. */
+  private isUsed(server: Server, former: Former | null): boolean {
+    const isFormer = former?.alive === true && isSameTunnel(former.session.server, server);
+    return isFormer || this.deps.rivalOf(server) !== null;
   }
 
   /** Shakes hands with all servers of a round at once, from one interface that is removed afterwards. */
@@ -172,13 +178,14 @@ export class Probe {
   private report(servers: readonly Server[]): void {
     const answers = servers.map((server) => {
       const ms = this.roundTrips.of(server);
-      return `${server.name} ${ms === null ? "no answer" : `${ms.toFixed(1)} ms`}`;
+      return `${titleOf(server)} ${ms === null ? "no answer" : `${ms.toFixed(1)} ms`}`;
     });
     this.deps.log.info(`round trips: ${answers.join(", ")}`);
   }
 }
 
+/** WireGuard servers know a client by its key, whatever way its packets take. */
 function isSameTunnel(one: Server, other: Server): boolean {
-  const own = ({ config }: Server) => config.interface.privateKey;
-  return endOf(one) === endOf(other) && own(one) === own(other);
+  const keysOf = ({ config }: Server) => [config.interface.privateKey, config.peer.publicKey];
+  return Bun.deepEquals(keysOf(one), keysOf(other));
 }

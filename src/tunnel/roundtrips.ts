@@ -6,7 +6,7 @@ import type { Host } from "../system/host.ts";
 /** How long a measured round trip counts: routes on the internet change by the hour. */
 const FRESH_MS = 600_000;
 
-interface Measurement extends Pick<Server, "provider" | "name"> {
+interface Measurement extends Pick<Server, "provider" | "name" | "via"> {
   ms: number;
   /** On the monotone clock. */
   at: number;
@@ -40,30 +40,30 @@ export class RoundTrips {
     return chosen;
   }
 
-  /** Whether a fresh one is known by this name; the server behind the name may have changed. */
-  has(provider: Provider, name: string): boolean {
-    return this.isFresh(this.measured.get(keyOf(provider, name))?.at);
+  /** Whether a fresh one is known by this name, through `via` if given; the server behind the name may have changed. */
+  has(provider: Provider, name: string, via?: string): boolean {
+    return this.isFresh(this.measured.get(keyOf(provider, name, via))?.at);
   }
 
   /** Whether a fresh one of any server of the provider is known. */
   hasAny(provider: Provider): boolean {
     return [...this.measured].some(
-      ([key, { at }]) => key.startsWith(keyOf(provider, "")) && this.isFresh(at),
+      ([, measurement]) => measurement.provider === provider && this.isFresh(measurement.at),
     );
   }
 
   /** In milliseconds; null if not known. */
   of(server: Server): number | null {
-    const known = this.measured.get(keyOf(server.provider, server.name));
+    const known = this.measured.get(keyFor(server));
     return known?.end === endOf(server) && this.isFresh(known.at) ? known.ms : null;
   }
 
   /** All that are known, the shortest first; `find` gives the server that has the name now. */
   all(
-    find: (provider: Provider, name: string) => Server | null,
+    find: (provider: Provider, name: string, via?: string) => Server | null,
   ): { server: Server; ms: number; ageMs: number }[] {
-    const known = [...this.measured.values()].flatMap(({ provider, name, at }) => {
-      const server = find(provider, name);
+    const known = [...this.measured.values()].flatMap(({ provider, name, via, at }) => {
+      const server = find(provider, name, via?.name);
       const ms = server && this.of(server);
       return server === null || ms === null ? [] : [{ server, ms, ageMs: this.clock.monotonic() - at }];
     });
@@ -82,12 +82,13 @@ export class RoundTrips {
   save(server: Server, ms: number): void {
     for (const [key, { at }] of this.measured) if (!this.isFresh(at)) this.measured.delete(key);
     const at = this.clock.monotonic();
-    const { provider, name } = server;
-    this.measured.set(keyOf(provider, name), { provider, name, ms, at, end: endOf(server) });
+    const { provider, name, via } = server;
+    const through = via === undefined ? {} : { via };
+    this.measured.set(keyFor(server), { provider, name, ...through, ms, at, end: endOf(server) });
   }
 
-  forget({ provider, name }: Server): void {
-    this.measured.delete(keyOf(provider, name));
+  forget(server: Server): void {
+    this.measured.delete(keyFor(server));
   }
 
   wasAsked(place: Place): boolean {
@@ -109,10 +110,15 @@ export function endOf({ config: { peer } }: Server): string {
   return `${peer.publicKey} ${peer.endpoint.host} ${peer.endpoint.port}`;
 }
 
-function keyOf(provider: Provider, name: string): string {
-  return `${provider} ${name}`;
+function keyFor({ provider, name, via }: Server): string {
+  return keyOf(provider, name, via?.name);
 }
 
-function spotOf({ provider, country, city }: Place): string {
-  return JSON.stringify([provider, country, city]);
+function keyOf(provider: Provider, name: string, via?: string): string {
+  return JSON.stringify([provider, name, via]);
+}
+
+/** The servers of a place are all reached through the same one, or all directly. */
+function spotOf({ provider, country, city, servers }: Place): string {
+  return JSON.stringify([provider, country, city, servers[0]?.via?.name]);
 }

@@ -27,8 +27,12 @@ const Assigned = Type.Object({
 export const Connection = Type.Object({
   provider: Provider,
   name: Type.String(),
+  /** The server through which it is reached, if any. */
+  via: Type.Optional(Type.String()),
   /** What was asked for if it was a country or a city. */
   wanted: Type.Optional(Type.String()),
+  /** The same for `via`. */
+  wanted_via: Type.Optional(Type.String()),
   /** The server, if it assigned the configuration for this connection only. */
   assigned: Type.Optional(Assigned),
   /** Milliseconds since 1970. */
@@ -42,6 +46,7 @@ const LATEST_MS = 8.64e15;
 const Recent = Type.Object({
   provider: Provider,
   name: Type.String(),
+  via: Type.Optional(Type.String()),
   since: Type.Number({ minimum: 0, maximum: LATEST_MS }),
 });
 type Recent = Static<typeof Recent>;
@@ -136,9 +141,12 @@ export class SavedState {
   }
 
   /** Saved by the write of the connection, so that it costs no other. */
-  private addRecent({ provider, name, since }: Connection): void {
-    const others = this.recent().filter((each) => each.provider !== provider || each.name !== name);
-    const recent = [{ provider, name, since }, ...others].slice(0, MOST_RECENT);
+  private addRecent({ provider, name, via, since }: Connection): void {
+    const others = this.recent().filter(
+      (each) => each.provider !== provider || each.name !== name || each.via !== via,
+    );
+    const latest = { provider, name, ...(via !== undefined && { via }), since };
+    const recent = [latest, ...others].slice(0, MOST_RECENT);
     this.values.recent = JSON.stringify(recent);
     this.unsaved.add("recent");
   }

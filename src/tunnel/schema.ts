@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { Provider } from "../servers/schema.ts";
+import { Provider, VIA } from "../servers/schema.ts";
 
 export const StateName = Type.Union([
   Type.Literal("disconnected"),
@@ -37,6 +37,7 @@ export const Status = Type.Object(
       minimum: 0,
       description: "how many devices the operator lets leave outside the tunnel",
     }),
+    via: Type.Optional(VIA),
   },
   { additionalProperties: false },
 );
@@ -61,6 +62,13 @@ export const TunnelRow = Type.Object(
     error: Type.Union([Type.String(), Type.Null()]),
     mtu: Mtu,
     devices: Type.Integer({ minimum: 0, description: "how many devices leave by it" }),
+    via: Type.Optional(VIA),
+    wanted_via: Type.Optional(
+      Type.String({
+        description:
+          "the server, country or city through which `wanted` should be reached; missing if directly",
+      }),
+    ),
   },
   { additionalProperties: false },
 );

@@ -34,7 +34,7 @@ export function keepaliveOf({ config }: Server): number {
 }
 
 export function sameServer(a: Server, b: Server): boolean {
-  return a.provider === b.provider && a.name === b.name;
+  return a.provider === b.provider && a.name === b.name && a.via?.name === b.via?.name;
 }
 
 /**

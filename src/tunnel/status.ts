@@ -41,16 +41,29 @@ export function statusOf(
     tx_bytes: peer?.txBytes ?? 0,
     error,
     mtu,
+    ...(session?.server.via !== undefined && { via: session.server.via.name }),
   };
 }
 
 /** The row of one tunnel; what else a status has concerns the whole gateway. */
 export function rowOf(
   status: TunnelStatus,
-  { name, provider, wanted }: Pick<TunnelRow, "name" | "provider" | "wanted">,
+  { name, provider, wanted, wanted_via }: Pick<TunnelRow, "name" | "provider" | "wanted" | "wanted_via">,
 ): Omit<TunnelRow, "devices"> {
-  const { server, state, location, ip, uptime_seconds, latest_handshake, rx_bytes, tx_bytes, error, mtu } =
-    status;
+  const {
+    server,
+    state,
+    location,
+    ip,
+    uptime_seconds,
+    latest_handshake,
+    rx_bytes,
+    tx_bytes,
+    error,
+    mtu,
+    via,
+  } = status;
   const figures = { uptime_seconds, latest_handshake, rx_bytes, tx_bytes };
-  return { name, provider, server, wanted, state, location, ip, ...figures, error, mtu };
+  const hops = { ...(via !== undefined && { via }), ...(wanted_via !== undefined && { wanted_via }) };
+  return { name, provider, server, wanted, state, location, ip, ...figures, error, mtu, ...hops };
 }

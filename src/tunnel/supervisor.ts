@@ -4,6 +4,7 @@ import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { KernelEvent } from "../network/kernel-events.ts";
+import { titleOf } from "../servers/hops.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { pauseAfter } from "./backoff.ts";
@@ -188,7 +189,7 @@ export class Supervisor {
         : weigh(before.evidence, before.sample, sample, keepaliveMs);
     this.known = { session, sample, evidence };
     this.busy = evidence.askedAt !== null || (before !== null && askedIn(before.sample, sample, keepaliveMs));
-    if (isDead(evidence, sample.at)) controller.lost(`${session.server.name} no longer answers`);
+    if (isDead(evidence, sample.at)) controller.lost(`${titleOf(session.server)} no longer answers`);
     else if (before !== null && heardIn(before.sample, sample)) controller.recovered();
     if (controller.state.name === "connected") this.deps.savedState.saveClock(this.deps.host.now());
     if (sample.latestHandshake > 0 && sample.latestHandshake !== before?.sample.latestHandshake)
@@ -225,7 +226,7 @@ export class Supervisor {
     const server = this.candidate(this.deps.latest(state.server) ?? state.server, effort);
     await controller
       .redial(server, this.attempt.signal)
-      .catch((error) => log.warn(`${server.name}: ${messageOf(error)}`));
+      .catch((error) => log.warn(`${titleOf(server)}: ${messageOf(error)}`));
     effort.notBefore = host.monotonic() + pause(effort.attempts);
     effort.attempts += 1;
   }

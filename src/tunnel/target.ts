@@ -1,25 +1,99 @@
+import type { Hops } from "../servers/hops.ts";
 import { isIn, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
+import type { Connection } from "./saved-state.ts";
 import { sameServer } from "./session.ts";
 
-/** What a client connects to: a server, or the nearest one of a place. */
-export type Target = Server | Place;
+/** What a client connects to: a server, the nearest one of a place, or two hops of which one is to be chosen. */
+export type Target = Server | Place | Hops;
 
 export function isPlace(wanted: Target): wanted is Place {
   return "servers" in wanted;
 }
 
-export function candidatesOf(wanted: Target): readonly Server[] {
+export function isHops(wanted: Target): wanted is Hops {
+  return "entry" in wanted;
+}
+
+/** The servers of a place; a server alone is the only one. */
+export function candidatesOf(wanted: Server | Place): readonly Server[] {
   return isPlace(wanted) ? wanted.servers : [wanted];
 }
 
 export function leadsTo(wanted: Target, server: Server): boolean {
-  return isPlace(wanted)
-    ? wanted.provider === server.provider && isIn(wanted, server)
-    : sameServer(wanted, server);
+  if (wanted.provider !== server.provider) return false;
+  const { via } = server;
+  if (isHops(wanted)) return via !== undefined && isMeant(wanted.exit, server) && isMeant(wanted.entry, via);
+  return isPlace(wanted) ? via === undefined && isIn(wanted, server) : sameServer(wanted, server);
 }
 
 export function sameTarget(one: Target, other: Target): boolean {
-  if (one.provider !== other.provider || isPlace(one) !== isPlace(other)) return false;
-  return isPlace(one) ? one.country === other.country && one.city === other.city : one.name === other.name;
+  if (isHops(one) || isHops(other))
+    return (
+      isHops(one) && isHops(other) && sameTarget(one.exit, other.exit) && sameTarget(one.entry, other.entry)
+    );
+  if (!isPlace(one) && !isPlace(other)) return sameServer(one, other);
+  return (
+    isPlace(one) &&
+    isPlace(other) &&
+    one.provider === other.provider &&
+    one.country === other.country &&
+    one.city === other.city
+  );
+}
+
+/** Where a tunnel should lead, in the words of the client. */
+export interface Words {
+  server: string;
+  via?: string;
+}
+
+export function wordsOf(wanted: Target): Words {
+  const via = isHops(wanted) ? wanted.entry.name : isPlace(wanted) ? undefined : wanted.via?.name;
+  return { server: wanted.name, ...(via !== undefined && { via }) };
+}
+
+/** Where it leads in the end. */
+export function exitOf(wanted: Target): Server | Place {
+  return isHops(wanted) ? wanted.exit : wanted;
+}
+
+/** The countries and cities that were asked for; they are saved with the servers that were chosen for them. */
+export type Places = Pick<Connection, "wanted" | "wanted_via">;
+
+export function placesIn(wanted: Target): Places {
+  const { exit, entry } = isHops(wanted) ? wanted : { exit: wanted, entry: null };
+  return {
+    ...(isPlace(exit) && { wanted: exit.name }),
+    ...(entry !== null && isPlace(entry) && { wanted_via: entry.name }),
+  };
+}
+
+/** A connection to the server, as it is saved. */
+export function connectionTo(
+  { provider, name, via, registers, ...server }: Server,
+  since: number,
+  places: Places = {},
+): Connection {
+  const { wanted, wanted_via } = places;
+  return {
+    provider,
+    name,
+    ...(via !== undefined && { via: via.name }),
+    ...(wanted !== undefined && { wanted }),
+    ...(wanted_via !== undefined && { wanted_via }),
+    // A new process could not know what was assigned to this connection.
+    ...(registers && { assigned: server }),
+    since,
+  };
+}
+
+/** Whether a saved connection is to this server. */
+export function isTo(saved: Connection, { provider, name, via }: Server): boolean {
+  return saved.provider === provider && saved.name === name && saved.via === via?.name;
+}
+
+/** Whether a server, whatever it is reached through, is the one that is wanted, or in the place that is. */
+function isMeant(wanted: Server | Place, found: Pick<Server, "name" | "country" | "city">): boolean {
+  return isPlace(wanted) ? isIn(wanted, found) : wanted.name === found.name;
 }

@@ -59,6 +59,7 @@ export class MachineSupervisor {
       onEvent: (event: KernelEvent) => void this.saw(event, signal),
       onWatching: (watching: boolean) => killSwitch.setWatched(watching),
       onNeighbour,
+      onCommit: (pid: number) => killSwitch.committed(pid),
     };
     watchKernel(host, watched, listener, signal);
     // For what happened before the programs that report events were listening.

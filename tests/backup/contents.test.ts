@@ -21,6 +21,7 @@ const SETTINGS = {
   connection: CONNECTION,
   default_exit: "blocked",
   favourites: '[{"provider":"custom","server":"home"},{"provider":"managed","server":"se-1"}]',
+  fixed_addresses: "02:00:00:00:00:20 192.168.7.50,02:00:00:00:00:30 192.168.7.40",
   killswitch: "off",
   provider: "custom",
 };
@@ -94,6 +95,16 @@ describe("invalid contents are refused, and the message says what is wrong:", ()
     ["an odd provider", setting("provider", "__proto__"), 'the setting "provider" is invalid'],
     ["an odd connection", setting("connection", "{}"), 'the setting "connection" is invalid'],
     ["an odd account", setting("account", "{}"), 'the setting "account" is invalid'],
+    [
+      "an odd address",
+      setting("fixed_addresses", `${TV.id} fd00::1`),
+      'the setting "fixed_addresses" is invalid',
+    ],
+    [
+      "an address twice",
+      setting("fixed_addresses", `${TV.id} 192.168.7.5,02:00:00:00:00:30 192.168.7.5`),
+      'the setting "fixed_addresses" is invalid',
+    ],
     ["odd favourites", setting("favourites", "[1]"), 'the setting "favourites" is invalid'],
     [
       "a favourite of an odd name",

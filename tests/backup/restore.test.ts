@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { changesOf } from "../../src/backup/changes.ts";
 import { type Contents, checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { liveBackup } from "../../src/backup/live.ts";
 import { type Permissions, restoreInto } from "../../src/backup/restore.ts";
@@ -104,6 +105,22 @@ describe("a restore", () => {
       );
       restoreInto(store, other, { ...CAREFUL, replace: true });
       expect(store.read("account ivpn")).toBe(account("two"));
+    });
+  });
+
+  test("adds its devices' addresses to those that are here, and takes an address from another device", () => {
+    withStore((store) => {
+      const [tv, phone] = ["02:00:00:00:00:20", "02:00:00:00:00:30"];
+      store.write("fixed_addresses", `${tv} 192.168.7.50,${phone} 192.168.7.40`);
+      restoreInto(store, contents({}), CAREFUL);
+      expect(store.read("fixed_addresses")).toBe(`${tv} 192.168.7.50,${phone} 192.168.7.40`);
+      const other = "02:00:00:00:00:40";
+      restoreInto(
+        store,
+        contents({ fixed_addresses: `${tv} 192.168.7.51,${other} 192.168.7.40` }, []),
+        CAREFUL,
+      );
+      expect(store.read("fixed_addresses")).toBe(`${tv} 192.168.7.51,${other} 192.168.7.40`);
     });
   });
 
@@ -316,6 +333,30 @@ describe("the tunnels of a backup", () => {
       );
       restoreInto(store, backup, { ...CAREFUL, replace: true });
       expect(rows(store)[0]).toEqual(["tv", 3, "home"]);
+    });
+  });
+
+  test("are the same only by the same two hops, and a restore tells of both", () => {
+    withStore((store) => {
+      const twoHops = {
+        provider: "managed" as const,
+        name: "se-1",
+        via: "nl-1",
+        wanted_via: "Netherlands",
+        since: 1,
+      };
+      const backup = { ...contents({}, []), tunnels: [{ name: "tv", connection: twoHops }] };
+      const { via: _, wanted_via: __, ...direct } = twoHops;
+      store.write("tunnel tv", JSON.stringify({ slot: 3, connection: direct }));
+      expect(() => restoreInto(store, backup, CAREFUL)).toThrow('already present: the tunnel "tv"');
+      const present = { settings: store.settings(), devices: [] };
+      expect(changesOf(present, backup).tunnels).toContainEqual({
+        ...{ name: "tv", isNew: false, before: "se-1 (managed)" },
+        after: "se-1 via nl-1 (managed, for se-1 via Netherlands)",
+      });
+      restoreInto(store, backup, { ...CAREFUL, replace: true });
+      expect(contentsOf(store, NOW).tunnels).toEqual(backup.tunnels);
+      restoreInto(store, backup, CAREFUL);
     });
   });
 

@@ -225,7 +225,7 @@ test("a silent server, and a clock that is behind, are told apart", async () => 
   home.host.silent.add("192.0.2.1:51820");
   // The dialer gives up after ten seconds.
   home.host.patient = false;
-  await home.gateway.connect("se-1").catch(() => {});
+  await home.gateway.connect({ server: "se-1" }).catch(() => {});
   home.host.patient = true;
   expect((await notOk())["tunnel:main"]).toBe(
     "fault: se-1 did not answer the WireGuard handshake within 10 s: is it up, and are the keys right? (no other server has accepted the key lately)",

@@ -7,6 +7,7 @@ import {
   uplinkFinding,
 } from "../../src/checks/network.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
+import type { OtherRouter } from "../../src/network/other-routers.ts";
 import { cidrs, ip } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
 
@@ -109,7 +110,8 @@ test("a LAN is there, doubtful or missing", () => {
 });
 
 test("routers and DHCP servers of the LAN are known from what the kernel has heard", async () => {
-  const found = (shown: Shown) => otherRoutersFinding(machine(shown), NETWORK);
+  const found = (shown: Shown) =>
+    otherRoutersFinding(machine(shown), NETWORK, { current: [], isListening: false });
   expect(await found({})).toEqual({ result: "ok", found: "none were heard", advice: null });
   const addresses = [
     { ifname: "lan0", addr_info: [{ family: "inet", local: "192.168.7.1", dynamic: true }] },
@@ -134,6 +136,26 @@ test("routers and DHCP servers of the LAN are known from what the kernel has hea
   expect(await found({ neighbours: [{ ...neighbour, dev: "lan0", router: null }] })).toEqual(passing);
   expect((await found({ neighbours: [{ ...neighbour, dev: "lan0" }] })).result).toBe("ok");
   expect((await found({ neighbours: [{ ...neighbour, dev: "up0", router: null }] })).result).toBe("ok");
+});
+
+test("while the service listens, those that lead devices past the gateway are named, with what to do", async () => {
+  const found = (current: readonly OtherRouter[]) =>
+    otherRoutersFinding(machine({}), NETWORK, { current, isListening: true });
+  expect(await found([])).toEqual({
+    result: "ok",
+    found: "none leads devices past the gateway",
+    advice: null,
+  });
+  const six = { interface: "lan0", address: ip("fe80::99"), mac: "02:00:00:00:00:99", resolvers: [] };
+  const router = { ...six, routers: [ip("fe80::99")] };
+  const server = { ...six, address: ip("192.168.7.254"), routers: [ip("192.168.7.254")] };
+  expect(await found([router, server])).toEqual({
+    result: "warning",
+    found:
+      "fe80::99 on lan0 advertises itself as an IPv6 router; the DHCP server 192.168.7.254 on lan0 gives devices the router 192.168.7.254: devices that use it leave outside the tunnel",
+    advice:
+      "Turn off IPv6, or its router advertisements, in the settings of the other router. Turn off the other DHCP server, or let it give devices the gateway as router and as DNS server. docs/other-routers.md has the steps for common routers.",
+  });
 });
 
 test("a system without a resolver can still use servers with an address", async () => {

@@ -29,6 +29,19 @@ test("a tunnel that shakes hands is fine, whether or not data was sent through i
   expect(tunnelFinding({ ...FACTS, data: null })).toEqual(fine);
 });
 
+test("of two hops both are named, and neither is blamed alone", () => {
+  const via = { via: "nl-1", wanted_via: "Netherlands" };
+  expect(tunnelFinding({ ...FACTS, row: { ...ROW, ...via } }).found).toBe(
+    "connected to se-1 via nl-1; last handshake 40 s ago",
+  );
+  expect(tunnelFinding({ ...FACTS, row: { ...ROW, ...via, state: "connecting", server: "" } }).found).toBe(
+    "connecting to Sweden via Netherlands",
+  );
+  expect(failed({ othersAnswer: true }, via).advice).toBe(
+    "The key is good and the uplink works, so one of the two servers is down. Try another one: portcullis connect, with a country or a city.",
+  );
+});
+
 test("a handshake that is overdue, a connect under way and no tunnel are warnings", () => {
   const latest_handshake = new Date(NOW - 181_000).toISOString();
   expect(tunnelFinding({ ...FACTS, row: { ...ROW, latest_handshake } })).toEqual({

@@ -77,6 +77,11 @@ test("bash completes each operand of a tunnel's command", () => {
   ]);
 });
 
+test("bash completes the server that another one is reached through", () => {
+  expect(bash("connect", "x", "--via", "se")).toEqual(["se-1"]);
+  expect(bash("tunnel", "tv", "connect", "x", "--via", "my\\ w")).toEqual(["my\\ wörk"]);
+});
+
 test("bash completes servers by name, quoted, except names that look like options", () => {
   expect(bash("connect", "se")).toEqual(["se-1"]);
   expect(bash("connect", "")).toEqual(["se-1", "my\\ wörk", "it\\'s\\ \\$\\(touch\\ pwned\\)\\ \\`x\\`"]);
@@ -85,7 +90,7 @@ test("bash completes servers by name, quoted, except names that look like option
 
 test("bash completes each place of a command by itself, whatever options come before it", () => {
   expect(bash("device", "liv")).toEqual(["living\\ room"]);
-  expect(bash("device", "living\\ room", "")).toEqual(["exit", "name", "forget"]);
+  expect(bash("device", "living\\ room", "")).toEqual(["exit", "name", "address", "forget"]);
   expect(bash("device", "--url", "name", "tv", "na")).toEqual(["name"]);
   expect(bash("device", "--json", "tv", "exit", "")).toEqual(["main", "blocked"]);
   expect(bash("default-exit", "b")).toEqual(["blocked"]);
@@ -109,6 +114,7 @@ describe.each(SHELLS)("at a terminal with %s", (shell) => {
     ["portcullis device 02:00:00:00:00:20 exi\tbl\t", "device|02:00:00:00:00:20|exit|blocked|"],
     ["portcullis device liv\tfor\t", "device|living room|forget|"],
     ["portcullis tunnel t\tconn\tse\t--pro\tcus\t", "tunnel|tv|connect|se-1|--provider|custom|"],
+    ["portcullis connect x --vi\tse\t", "connect|x|--via|se-1|"],
     ["portcullis default-exit --url http://a:1 bl\t", "default-exit|--url|http://a:1|blocked|"],
   ])("%j runs what it completes", async (keys, ran) => {
     rmSync(join(folder, "ran"), { force: true });
@@ -176,10 +182,11 @@ test.skipIf(Bun.which("fish") === null)("fish completes as bash does", () => {
   expect(complete("portcullis conn")).toEqual(["connect"]);
   expect(complete("portcullis killswitch status --j")).toEqual(["--json"]);
   expect(complete("portcullis remove --provider ").toSorted()).toEqual(["custom", "imported"]);
+  expect(complete("portcullis connect x --via ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
   expect(complete("portcullis tunnel ").toSorted()).toEqual(["main", "tv"]);
   expect(complete("portcullis tunnel tv ").toSorted()).toEqual(["connect", "disconnect", "remove"]);
   expect(complete("portcullis tunnel tv connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
-  expect(complete("portcullis device --url x tv ").toSorted()).toEqual(["exit", "forget", "name"]);
+  expect(complete("portcullis device --url x tv ").toSorted()).toEqual(["address", "exit", "forget", "name"]);
   expect(complete("portcullis device tv exit ").toSorted()).toEqual(["blocked", "main"]);
   expect(complete("portcullis device liv")).toEqual(["living room"]);
   expect(complete("portcullis connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());

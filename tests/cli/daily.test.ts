@@ -19,7 +19,7 @@ test("status prints a few aligned lines for people and the gateway's answer for 
   expect(await portcullis("status")).toEqual(
     ok("State        disconnected\nKill switch  active\nProvider     managed\n"),
   );
-  await home.gateway.connect("se-1");
+  await home.gateway.connect({ server: "se-1" });
   await home.graph.controller.setKillSwitch(false);
   const connected = await portcullis("status");
   const ago = /^Handshake {4}(\d+ (?:s|min) ago)$/m.exec(connected.stdout)?.[1];
@@ -68,6 +68,29 @@ test("servers are listed by country and city in any letter case, or only by name
   expect(JSON.parse((await portcullis("servers", "Sweden", "--json")).stdout)).toEqual(
     home.gateway.servers(),
   );
+});
+
+test("connect --via names both hops, and so does the status", async () => {
+  const [entry, exit] = ["nl-1", "se-2"].map((hostname, index) => ({
+    ...{ hostname, country: "Sweden", city: "Malmö", ipv4: `192.0.2.${index + 2}`, port: 51820 },
+    ...{ public_key: publicKeyOf(new Uint8Array(32).fill(index + 1).toBase64()), multihop_port: 3001 },
+  }));
+  home.host.files.set("/etc/servers.json", JSON.stringify({ servers: [entry, exit] }));
+  await home.graph.catalogue.reloadManaged(home.host, "/etc/servers.json", home.graph.store);
+  expect(await portcullis("connect", "se-2", "--via", "nl-1")).toEqual(
+    ok("Connected to se-2 (Malmö, Sweden) via nl-1.\n"),
+  );
+  const { stdout } = await portcullis("status");
+  expect(stdout).toContain("\nServer       se-2 (Malmö, Sweden) via nl-1\nAddress      192.0.2.2\n");
+  expect(await portcullis("tunnel", "main", "connect", "nl-1", "--via", "se-2")).toEqual(
+    ok("The tunnel main is connected to nl-1 (Malmö, Sweden) via se-2.\n"),
+  );
+  expect((await portcullis("tunnels")).stdout).toMatch(/^main +connected +nl-1 \(Malmö, Sweden\) via se-2 /m);
+  expect(await portcullis("connect", "se-2", "--via", "se-2")).toMatchObject({
+    code: 1,
+    stderr: "portcullis: via: se-2 cannot be entry and exit at once; choose another entry\n",
+  });
+  expect((await portcullis("tunnel", "main", "disconnect", "--via", "se-2")).code).toBe(2);
 });
 
 test("connect to a place says which server it chose", async () => {

@@ -94,10 +94,23 @@ test("a name that several devices have, or none, is refused with what to do", as
   });
 });
 
+test("an address is refused while the gateway serves no DHCP, and an action needs what it gives", async () => {
+  expect(await cli("device", "living room", "address", "192.168.7.50")).toMatchObject({
+    code: 1,
+    stderr:
+      "portcullis: address: the gateway does not serve DHCP; to let it: sudo portcullis install --dhcp\n",
+  });
+  expect(await cli("device", "living room", "address", "auto")).toMatchObject({
+    code: 0,
+    stdout: `living room (${TV}) gets any address with its next lease: reconnect it, or wait until it renews.\n`,
+  });
+  expect((await cli("device", TV, "address")).stderr).toContain("missing argument: which address?");
+});
+
 test("forget gives a device the default exit and its own name again", async () => {
   expect(await cli("device", "living room", "forget")).toMatchObject({
     code: 0,
-    stdout: `living room (${TV}) has the default exit now, and no name of its own.\n`,
+    stdout: `living room (${TV}) has the default exit now, and no name or address of its own.\n`,
   });
   expect((await home.graph.devices.list()).devices[0]).toMatchObject({ id: TV, name: "", assigned: false });
   expect((await cli("device", TV, "forget", "now")).code).toBe(2);

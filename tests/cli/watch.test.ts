@@ -37,7 +37,7 @@ test("status --watch prints a line for each change into a pipe, and exits 3 when
   const { child, next } = watching();
   const stamp = "\\d{4}-\\d\\d-\\d\\dT[0-9:.]+Z  ";
   expect(await next()).toMatch(new RegExp(`^${stamp}disconnected  kill switch active$`));
-  await home.gateway.connect("se-1");
+  await home.gateway.connect({ server: "se-1" });
   expect(await next()).toMatch(new RegExp(`^${stamp}connecting  kill switch active$`));
   expect(await next()).toMatch(
     new RegExp(`^${stamp}connected  se-1 \\(Stockholm, Sweden\\)  kill switch active$`),
@@ -79,7 +79,7 @@ test("it ends quietly when its reader closes the pipe", async () => {
 test("at a terminal it draws over itself, in colours and no wider than the screen", async () => {
   home.graph.catalogue.addCustom({ ...BODY, name: "x".repeat(64) });
   home.graph.catalogue.use("custom");
-  await home.gateway.connect("x".repeat(64));
+  await home.gateway.connect({ server: "x".repeat(64) });
   const terminal = atTerminal(home.port, ["status", "--watch"]);
   await terminal.shows("Provider\x1b[22m     custom\r\n");
   expect(terminal.screen()).toContain("\x1b[32mconnected\x1b[39m");
@@ -94,7 +94,7 @@ test("at a terminal it draws over itself, in colours and no wider than the scree
 test("at a terminal the last changes of other tunnels and of devices are below the status", async () => {
   const terminal = atTerminal(home.port, ["status", "--watch"], { NO_COLOR: "1" });
   await terminal.shows("Provider     managed\r\n");
-  await home.gateway.leadTunnel("tv", "se-1");
+  await home.gateway.leadTunnel("tv", { server: "se-1" });
   await terminal.shows("Z  tunnel tv: connected  se-1\r\n");
   await home.gateway.assignDevice("02:00:00:00:00:20", { name: "TV", exit: "tv" });
   await terminal.shows("Z  TV (02:00:00:00:00:20) is offl");

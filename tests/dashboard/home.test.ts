@@ -2,12 +2,17 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inject } from "../lab/injector.ts";
+import { until } from "../lab/until.ts";
+import { advertisementPacket } from "../network/advertisement.ts";
 import type { Tab } from "./browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 /** The page must say so long after the last answer at most that the gateway is lost. */
 const TOLD_WITHIN_MS = 3_000;
+/** Alerts of other routers come once a minute at most. */
+const GONE_MS = 90_000;
 const STATE = ".state h1";
 const SENTENCE = ".state .sentence";
 
@@ -81,6 +86,35 @@ test(
     await tab.shows(".facts", /Received [1-9][0-9.]* kB Sent [1-9][0-9.]* kB/);
     await traffic.stop();
     await tab.shows(".rates .received", /^[0-9.]+ bit\/s received$/);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "another router that devices may use is named as long as it advertises itself",
+  async () => {
+    const router = (lifetime: number) => {
+      const header = Buffer.from("3333000000010200000000aa86dd", "hex");
+      const frame = Buffer.concat([header, advertisementPacket({ lifetime })]);
+      return inject(rig.lab.namespaces.client, "lan0", [frame]);
+    };
+    const row =
+      "Some devices may leave past the gateway fe80::99 on lan0 advertises itself as an IPv6 router. What to do";
+    // The service listens some seconds after its start.
+    const isShown = async () => {
+      await router(1_800);
+      return (await tab.text(".home"))?.includes(row) === true;
+    };
+    await until(isShown, GONE_MS, 1_000);
+    await tab.shows(".home section:last-child", /leave outside the tunnel/);
+    expect(await tab.barriers()).toEqual([]);
+    await router(0);
+    await tab.shows(
+      ".home section:last-child",
+      /No other router leads devices outside the tunnel now/,
+      GONE_MS,
+    );
+    await tab.shows(".home", /^(?!.*past the gateway)/s);
   },
   TIMEOUT_MS,
 );

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { rmSync } from "node:fs";
-import { mustParsePrefix } from "../../src/address.ts";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { mustParseAddress, mustParsePrefix } from "../../src/address.ts";
 import { MOST_ASSIGNED, MOST_PREFIXES } from "../../src/devices/assignments.ts";
 import { Devices } from "../../src/devices/devices.ts";
+import type { DhcpHosts } from "../../src/devices/fixed.ts";
 import { MOST_STRANGERS, SILENT_MS } from "../../src/devices/neighbourhood.ts";
 import type { DeviceUpdate } from "../../src/devices/schema.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -10,6 +12,7 @@ import type { PolicyPart } from "../../src/killswitch/policy.ts";
 import type { Mac } from "../../src/mac.ts";
 import { type KernelListener, watchKernel } from "../../src/network/kernel-events.ts";
 import type { Lan } from "../../src/network/lan.ts";
+import { nextTurn } from "../../src/queue.ts";
 import { Store } from "../../src/store/store.ts";
 import { isTunnelName } from "../../src/tunnel/name.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -41,6 +44,8 @@ class World {
   readonly stopping = new AbortController();
   devices: Devices;
 
+  dhcp: DhcpHosts | null = null;
+
   constructor(
     readonly directory: string,
     public store = Store.open(directory, 0),
@@ -63,6 +68,7 @@ class World {
         wayTo: (prefix) => this.ways[prefix] ?? { interfaces: [], rival: null },
       },
       tunnelNames: () => this.tunnels,
+      dhcp: this.dhcp,
       publish: (update) => told.push(update),
       publishRemoved: (id) => removed.push(id),
       alarm: (code, message) => alerts.push(`${code}: ${message}`),
@@ -114,6 +120,7 @@ test("a device appears with its first packet, and listeners are told once", asyn
     seen_at: "2026-01-01T00:00:01.000Z",
     rx_bytes: 0,
     tx_bytes: 0,
+    fixed_address: null,
   });
   await world.host.pass(1_000);
   for (const state of ["REACHABLE", "PROBE", "REACHABLE"] as const)
@@ -291,7 +298,7 @@ test("a device is assigned before it was ever seen, and keeps name and exit acro
 
 const UNSEEN = {
   ...{ addresses: [], interface: null, assigned: true, online: false, seen_at: null },
-  ...{ rx_bytes: 0, tx_bytes: 0 },
+  ...{ rx_bytes: 0, tx_bytes: 0, fixed_address: null },
 };
 
 test("name and exit change each alone; without either the device has the default exit again", async () => {
@@ -363,8 +370,9 @@ test("if the kernel refuses, nothing has changed, and the kill switch has the fo
   expect(world.parts.at(-1)?.devices).toEqual([{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }]);
 });
 
-test("if it cannot be saved, nothing has changed", async () => {
-  const parts = world.parts.length;
+test("if it cannot be saved, nothing has changed, and the kill switch has the former exits", async () => {
+  await world.devices.assign(TV, { exit: "amsterdam" });
+  const before = await world.devices.list();
   const write = world.store.saveDevice;
   world.store.saveDevice = () => {
     throw new GatewayError("storage_full", "The database could not be written: the disk is full.");
@@ -372,8 +380,33 @@ test("if it cannot be saved, nothing has changed", async () => {
   await expect(world.devices.assign(TV, { exit: "blocked" })).rejects.toThrow("the disk is full");
   await world.host.pass(0);
   world.store.saveDevice = write;
-  expect(await world.row(TV)).toBeUndefined();
-  expect(world.parts).toHaveLength(parts);
+  expect(await world.devices.list()).toEqual(before);
+  expect(world.parts.at(-1)?.devices).toEqual([{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }]);
+});
+
+test("a change is saved while the kernel's tools work on it", async () => {
+  const held = Promise.withResolvers<void>();
+  const loaded = Promise.withResolvers<void>();
+  world.load = () => {
+    expect(world.store.devices()).toEqual([]);
+    loaded.resolve();
+    return held.promise;
+  };
+  const assigned = world.devices.assign(TV, { exit: "blocked" });
+  await loaded.promise;
+  while (world.store.devices().length === 0) await nextTurn();
+  held.resolve();
+  await assigned;
+});
+
+test("if the kernel refuses before it is saved, nothing has changed", async () => {
+  let failures = 1;
+  world.load = async () => {
+    if (failures-- > 0) throw new GatewayError("kernel_refused", "nft failed");
+  };
+  await expect(world.devices.assign(TV, { exit: "blocked" })).rejects.toThrow("nft failed");
+  expect([await world.row(TV), world.store.devices()]).toEqual([undefined, []]);
+  expect(world.parts.at(-1)?.devices).toEqual([]);
 });
 
 test("changes at once are made one after another", async () => {
@@ -400,7 +433,7 @@ const NOT_DIRECT =
   "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on";
 
 test.each([
-  [TV, {}, refusal("bad_request", "name or exit is required")],
+  [TV, {}, refusal("bad_request", "name, exit or address is required")],
   [TV, { exit: "oslo" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "Main" }, refusal("not_found", NO_TUNNEL)],
@@ -671,3 +704,87 @@ test("however many devices someone invents, listeners soon hear of one that come
   expect(world.told.at(-1)).toEqual({ id: TV, name: "", exit: "main", online: true });
   expect(world.told.length).toBeLessThanOrEqual(MOST_STRANGERS);
 });
+
+describe("a gateway that serves DHCP", () => {
+  const file = () => join(world.directory, "dhcp-hosts");
+  const lines = () => readFileSync(file(), "utf8").split("\n").slice(1, -1);
+  const assign = (id: string, address: string | null) => world.devices.assign(id, { address });
+  beforeEach(async () => {
+    world.dhcp = { file: file(), unit: null };
+    world.devices = world.fresh();
+    await world.devices.load();
+    world.devices.lanIs([LAN0], "up0", [mustParseAddress("192.168.7.1")]);
+  });
+
+  test("gives a device the address that a person has chosen, also after a restart", async () => {
+    expect(lines()).toEqual([]);
+    await assign(TV, "192.168.7.50");
+    await world.devices.assign(PHONE, { name: "phone", address: "192.168.7.40" });
+    const expected = [`${TV},192.168.7.50`, `${PHONE},192.168.7.40`];
+    expect(lines()).toEqual(expected);
+    rmSync(file());
+    world.devices = world.fresh();
+    await world.devices.load();
+    expect(lines()).toEqual(expected);
+    expect(await world.row(TV)).toMatchObject({
+      fixed_address: "192.168.7.50",
+      named: false,
+      assigned: false,
+    });
+    await assign(TV, null);
+    await world.devices.forget(PHONE);
+    expect(lines()).toEqual([]);
+    expect(await world.devices.list()).toMatchObject({ devices: [] });
+  });
+
+  test.each([
+    ["192.168.8.50", "192.168.8.50 is outside the LAN; choose one from 192.168.7.0/24"],
+    ["fd00:7::50", "must be an IPv4 address"],
+    ["192.168.7", "must be an IPv4 address"],
+    ["192.168.7.0", "192.168.7.0 is the first or the last of 192.168.7.0/24, which no device can have"],
+    ["192.168.7.255", "192.168.7.255 is the first or the last of 192.168.7.0/24, which no device can have"],
+    ["192.168.7.1", "192.168.7.1 is the gateway's own"],
+    ["192.168.7.40", `${PHONE} has 192.168.7.40; choose another one`],
+    ["192.168.7.41", `${PHONE} has 192.168.7.41; choose another one`],
+  ])("refuses %s, and says why", async (address, message) => {
+    await assign(PHONE, "192.168.7.40");
+    world.devices.saw(neighbour(PHONE, "192.168.7.41"));
+    expect(assign(TV, address)).rejects.toThrow(refusal("bad_request", `address: ${message}`));
+    expect(lines()).toEqual([`${PHONE},192.168.7.40`]);
+  });
+
+  test("takes back no address by a change of name or exit, and none for a prefix", async () => {
+    await assign(TV, "192.168.7.50");
+    await world.devices.assign(TV, { name: "TV", exit: "blocked" });
+    expect(await world.row(TV)).toMatchObject({ fixed_address: "192.168.7.50" });
+    expect(assign("10.8.0.0/24", "192.168.7.60")).rejects.toThrow(
+      "address: only a single device, by MAC address, has one",
+    );
+  });
+
+  test("has a unit that is told of changes, and a failure is logged", async () => {
+    world.dhcp = { file: file(), unit: "portcullis-dhcp.service" };
+    world.devices = world.fresh();
+    const said: string[] = [];
+    world.host.run = async (argv) => {
+      said.push(argv.join(" "));
+      throw new Error("no systemd here");
+    };
+    world.devices.lanIs([LAN0], "up0");
+    await assign(TV, "192.168.7.50");
+    expect(said).toEqual(["systemctl try-reload-or-restart portcullis-dhcp.service"]);
+    expect(world.warnings).toEqual([
+      "the DHCP server does not have the devices' addresses yet: no systemd here",
+    ]);
+  });
+});
+
+test("without DHCP no address can be chosen, and the message says how to serve it", async () => {
+  expect(world.devices.assign(TV, { address: "192.168.7.50" })).rejects.toThrow(
+    "address: the gateway does not serve DHCP; to let it: sudo portcullis install --dhcp",
+  );
+});
+
+function neighbour(mac: Mac, address: string) {
+  return { interface: "lan0", address: mustParseAddress(address), mac, heardMsAgo: 0, isLost: false };
+}

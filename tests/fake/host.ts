@@ -1,7 +1,17 @@
 import { GatewayError } from "../../src/errors.ts";
-import type { Host, HttpsAnswer, Path, PinnedRequest, RunOptions, Watch } from "../../src/system/host.ts";
+import type {
+  Heard,
+  Host,
+  HttpsAnswer,
+  LinkSocket,
+  Path,
+  PinnedRequest,
+  RunOptions,
+  Watch,
+} from "../../src/system/host.ts";
 import { Clock } from "./clock.ts";
 import { type Family, Iproute2, type NeighbourState } from "./iproute2.ts";
+import { Listening } from "./listening.ts";
 import { Nftables } from "./nftables.ts";
 import type { Internet } from "./peer.ts";
 import { unknown } from "./refusal.ts";
@@ -68,6 +78,9 @@ export class FakeHost implements Host, Internet {
   readonly neighbours = this.iproute2.neighbours;
   readonly tables = this.nftables.tables;
   private readonly wireguard = new Wireguard(this.links, this);
+
+  /** What is heard of other machines on a link. */
+  readonly listening = new Listening();
 
   private readonly clock: Clock;
   private readonly watchers = new Set<{
@@ -149,6 +162,10 @@ export class FakeHost implements Host, Internet {
     const longest = this.echoing.get(address) ?? -1;
     const answered = sizes.filter((size) => size <= longest);
     return answered.length === 0 ? null : Math.max(...answered);
+  }
+
+  async listenOn(link: string, heard: Heard): Promise<LinkSocket> {
+    return this.listening.open(link, heard);
   }
 
   async https({ url, addresses, sourcePort }: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {

@@ -164,7 +164,8 @@ export class Iproute2 {
   private defaultRoutes(): unknown[] {
     const dev = this.machine.defaultRoute;
     if (dev === null) return [];
-    return [{ dst: "default", dev, flags: this.links.get(dev)?.carrier ? [] : ["linkdown"] }];
+    const flags = this.links.get(dev)?.carrier ? [] : ["linkdown"];
+    return [{ dst: "default", gateway: "192.0.2.254", dev, flags }];
   }
 
   /** It ends at its first bad line; what came before has had its effect. */

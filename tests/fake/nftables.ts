@@ -31,8 +31,7 @@ export class Nftables {
     if (command === "nft -f -" && stdin.startsWith(`add table ${COUNTERS_TABLE}\n`))
       return this.loadCounters(stdin);
     if (command === `nft -j list table ${COUNTERS_TABLE}`) return this.countersJson();
-    if (command === "nft -e -f -" && stdin.startsWith(ADD_TABLE))
-      return this.changeElements(stdin.slice(ADD_TABLE.length));
+    if (command === "nft -f -") return this.changeElements(stdin);
     if (command === "nft -s -n list table inet portcullis") return this.table ?? missing();
     if (command === "nft -j list chains") {
       const own: [string, string][] = this.table === null ? [] : [["inet portcullis", this.table]];

@@ -50,6 +50,7 @@ test("GET /api/devices answers the devices of the LAN", async () => {
       seen_at: "2023-11-14T22:13:21.250Z",
       rx_bytes: 0,
       tx_bytes: 0,
+      fixed_address: null,
     },
   ]);
 });
@@ -115,7 +116,7 @@ test("an exit of null is the default exit again, and the name stays", async () =
 });
 
 test.each([
-  [{}, 400, "name or exit is required"],
+  [{}, 400, "name, exit or address is required"],
   [{ name: "" }, 400, "name must be a non-empty string"],
   [{ name: null }, 400, "name must be a non-empty string"],
   [{ name: "x".repeat(65) }, 400, "name: must have 1 to 64 characters"],

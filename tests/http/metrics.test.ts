@@ -29,7 +29,7 @@ test("the whole text, as a gateway with a tunnel has it", async () => {
   for (const takes of [100, 400, 9_000]) {
     await gateway.disconnect();
     host.roundTrips.set(ENDPOINT, takes);
-    const connecting = gateway.connect("se-1");
+    const connecting = gateway.connect({ server: "se-1" });
     await host.pass(takes + 100);
     await connecting;
   }
@@ -132,7 +132,7 @@ test("connected and kill switch are 1 or 0, and exactly one state is 1", async (
   };
   await expectFigures("disconnected", 1);
   const held = home.hold("wg setconf wg0 /dev/stdin");
-  const connecting = gateway.connect("se-1");
+  const connecting = gateway.connect({ server: "se-1" });
   await held.begun;
   await expectFigures("connecting", 1);
   held.release();
@@ -142,7 +142,7 @@ test("connected and kill switch are 1 or 0, and exactly one state is 1", async (
   await expectFigures("reconnecting", 1);
   await gateway.disconnect();
   host.silent.add(ENDPOINT);
-  const failing = gateway.connect("se-1").catch(() => {});
+  const failing = gateway.connect({ server: "se-1" }).catch(() => {});
   await host.pass(11_000);
   await failing;
   await expectFigures("failed", 1);

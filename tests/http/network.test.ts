@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { advertisementPacket } from "../network/advertisement.ts";
 import { Home } from "./home.ts";
 
 let home: Home;
@@ -26,6 +27,7 @@ test("GET /api/network answers the gateway's own addresses on the LAN, IPv4 firs
     ],
     uplink: home.graph.controller.network.uplink,
     online: true,
+    other_routers: [],
   });
   expect(network.uplink).toBeString();
 });
@@ -35,4 +37,27 @@ test("a LAN without an address and an uplink that is down are told as they are",
   home.host.plug(false);
   await home.graph.tunnels.machine.checkNetwork();
   expect(await read()).toMatchObject({ lan: [], online: false });
+});
+
+test("another router of the LAN is named, with what it tells devices", async () => {
+  const stopping = new AbortController();
+  void home.graph.otherRouters.watch(stopping.signal);
+  await home.pass(11_000);
+  const router = { from: "3c:a6:2f:00:00:01", packet: advertisementPacket() };
+  home.host.listening.hear("lan0", "router advertisements", router);
+  await home.pass(5_000);
+  expect((await read()).other_routers).toEqual([
+    {
+      interface: "lan0",
+      address: "fe80::99",
+      mac: "3c:a6:2f:00:00:01",
+      found: "fe80::99 on lan0 advertises itself as an IPv6 router",
+    },
+  ]);
+  expect((await home.gateway.checks()).checks.find(({ id }) => id === "other_routers")).toMatchObject({
+    result: "warning",
+    found:
+      "fe80::99 on lan0 advertises itself as an IPv6 router: devices that use it leave outside the tunnel",
+  });
+  stopping.abort();
 });

@@ -30,6 +30,14 @@ export const ONE_CABLE: Machine = {
     { path: "ipv6/conf/eth0/accept_ra", value: "1" },
     { path: "ipv4/ip_forward", value: "0" },
   ],
+  ground: {
+    addresses: [
+      { interface: "lo", prefix: cidr("127.0.0.1/8"), isLeased: false },
+      { interface: "eth0", prefix: cidr("192.168.7.2/24"), isLeased: false },
+    ],
+    routers: [ip("192.168.7.1")],
+  },
+  dhcp: { config: null, unit: null },
   sysctlsBefore: null,
   environment: null,
 };
@@ -48,6 +56,14 @@ export const TWO_CABLES: Machine = {
     ],
   },
   wireguard: "userspace",
+  ground: {
+    addresses: [
+      { interface: "eth0", prefix: cidr("192.168.8.2/24"), isLeased: true },
+      { interface: "eth1", prefix: cidr("192.168.7.120/24"), isLeased: false },
+      { interface: "br-lan.5", prefix: cidr("10.5.0.1/16"), isLeased: false },
+    ],
+    routers: [ip("192.168.8.1")],
+  },
   sysctls: [
     { path: "ipv4/conf/br-lan.5/send_redirects", value: "1" },
     { path: "ipv6/conf/eth0/accept_ra", value: "0" },

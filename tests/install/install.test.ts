@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
-import { closingWords } from "../../src/install/install.ts";
+import { servedLans } from "../../src/dhcp/lans.ts";
+import { closingWords, dhcpWords } from "../../src/install/install.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { ONE_CABLE } from "./example.ts";
 
 const STANDS = { stands: true, firewall: true, routing: true, direct: 0, parts: [] };
 const OFF = { stands: false, firewall: false, routing: false, direct: 0, parts: [] };
@@ -16,4 +19,13 @@ test("the closing words say that the kill switch is in place only if it is", () 
 test("if the port is not the default, the closing words say how the commands find it", () => {
   expect(closingWords(STANDS, { port: 5000 })).not.toContain("PORTCULLIS_URL");
   expect(closingWords(STANDS, { port: 8080 })).toContain("export PORTCULLIS_URL=http://127.0.0.1:8080\n");
+});
+
+test("with DHCP, the closing words say which addresses it leases, and what the devices need", () => {
+  const { network, ground } = ONE_CABLE;
+  const words = (dhcp: string) => dhcpWords(servedLans(network, ground, settingsFrom({ dhcp })));
+  expect(words("off")).toBe("");
+  expect(words("on")).toBe(`
+DHCP:      192.168.7.100 to 192.168.7.249 on eth0
+Devices use the gateway from their next lease on: reconnect them, or wait until they renew it. Keep DHCP in the home router off.`);
 });

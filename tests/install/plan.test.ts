@@ -5,10 +5,11 @@ import type { Machine } from "../../src/install/machine.ts";
 import { FIREWALL_MODULES } from "../../src/install/modules.ts";
 import { installPlan } from "../../src/install/plan.ts";
 import { staysText, uninstallPlan } from "../../src/install/removal.ts";
-import { textOf } from "../../src/install/step.ts";
+import { headOf, textOf } from "../../src/install/step.ts";
 import { rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { countersFor } from "../../src/network/counters.ts";
+import { cidr } from "../fake/address.ts";
 import { needsRoot } from "../fast.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
@@ -17,6 +18,8 @@ import { ONE_CABLE, TWO_CABLES } from "./example.ts";
 function plan(machine: Machine, given: Given) {
   return installPlan({ machine, given, program: "/home/pi/portcullis", packages: [] });
 }
+
+const ULA = "fd12:3456:789a::/48";
 
 function golden(name: string): Promise<string> {
   return Bun.file(join(import.meta.dir, name)).text();
@@ -33,6 +36,39 @@ test("an upgrade with new settings keeps earlier notes and settings, and copies 
     managedAddress: "10.0.0.2/32, fd00::2/128",
   };
   expect(textOf(plan(TWO_CABLES, given))).toBe(await golden("two-cables.plan"));
+});
+
+test("with DHCP, the steps for its server come too: every file and command, word for word", async () => {
+  const plain = plan(ONE_CABLE, {});
+  const steps = plan(ONE_CABLE, { dhcp: "on", ula: ULA });
+  expect(textOf(steps.filter((step) => !plain.some((other) => Bun.deepEquals(step, other))))).toBe(
+    await golden("dhcp.plan"),
+  );
+});
+
+test("an upgrade starts the DHCP server again only if its files change, and without DHCP it is removed", () => {
+  const given = { dhcp: "on", ula: ULA };
+  const textAt = (path: string) => {
+    const step = plan(ONE_CABLE, given).find((each) => each.do === "write" && each.path === path);
+    return step?.do === "write" ? step.text : null;
+  };
+  const dhcp = {
+    config: textAt("/etc/portcullis-dhcp.conf"),
+    unit: textAt("/etc/systemd/system/portcullis-dhcp.service"),
+  };
+  const heads = (present: Machine["dhcp"], settings: Given) =>
+    plan({ ...ONE_CABLE, dhcp: present, environment: "PORTCULLIS_DHCP=on\n" }, settings)
+      .map(headOf)
+      .filter((head) => head.includes("portcullis-dhcp"));
+  expect(heads(dhcp, given).at(-1)).toBe("run systemctl start portcullis-dhcp.service");
+  expect(heads({ ...dhcp, config: "other\n" }, {}).at(-1)).toBe(
+    "run systemctl restart portcullis-dhcp.service",
+  );
+  expect(heads(dhcp, { dhcp: "off" })).toEqual([
+    "run systemctl disable --now portcullis-dhcp.service",
+    "remove /etc/systemd/system/portcullis-dhcp.service",
+    "remove /etc/portcullis-dhcp.conf",
+  ]);
 });
 
 test("the rule for network managers names the tunnels' interfaces, whatever their base name is", () => {
@@ -81,6 +117,7 @@ test("an uninstallation undoes everything, the tunnel first and then the kill sw
     remains: {
       units: ["portcullis.service", "portcullis-killswitch.service"],
       network: ["portcullis0"],
+      addresses: [{ interface: "eth0", prefix: cidr("fd12:3456:789a:b5f5::1/64") }],
       tables: ["inet portcullis", "inet portcullis_traffic"],
       rules: rulesFor(ONE_CABLE.network),
     },
@@ -93,7 +130,7 @@ test("an uninstallation undoes everything, the tunnel first and then the kill sw
 test("forwarding stays on if another program needs it, and the message says how to turn it off", () => {
   const sysctlsBefore =
     "net/ipv4/conf/eth0/send_redirects = 1\nnet/ipv4/ip_forward = 0\nnet/ipv6/conf/all/forwarding = 0\n";
-  const remains = { units: [], network: [], tables: [], rules: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [] };
   const removal = (forwarders: string[], before = sysctlsBefore) => ({
     machine: { sysctlsBefore: before },
     remains,
@@ -113,7 +150,7 @@ test("forwarding stays on if another program needs it, and the message says how 
 });
 
 test("an uninstallation that keeps the state removes no file with servers, keys or settings", () => {
-  const remains = { units: [], network: [], tables: [], rules: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [] };
   const kept = textOf(
     uninstallPlan({ machine: { sysctlsBefore: null }, remains, forwarders: [], keepState: true }),
   );
@@ -125,7 +162,7 @@ test("an uninstallation that keeps the state removes no file with servers, keys 
 test("an uninstallation removes every file that an installation creates", () => {
   const given: Given = { managedKeyFile: "/home/pi/key", managedList: "/home/pi/list" };
   const made = plan(ONE_CABLE, given).flatMap((step) => ("path" in step ? [step.path] : []));
-  const remains = { units: [], network: [], tables: [], rules: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [] };
   const removed = uninstallPlan({
     machine: { sysctlsBefore: null },
     remains,

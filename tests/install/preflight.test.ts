@@ -48,6 +48,15 @@ test("an overlay file system and conflicting rules are refused, and the message 
   );
 });
 
+test("DHCP on an address that another server has leased is refused before anything is done", () => {
+  const addresses = ONE_CABLE.ground.addresses.map((each) => ({ ...each, isLeased: true }));
+  const machine = { ...ONE_CABLE, ground: { ...ONE_CABLE.ground, addresses } };
+  expect(refusal(() => assertFit(machine, settingsFrom({ dhcp: "on" }), {}))).toContain(
+    "unable: --dhcp: eth0 has 192.168.7.2 from another DHCP server",
+  );
+  expect(refusal(() => assertFit(machine, DEFAULTS, {}))).toBe("");
+});
+
 test("another firewall only causes a warning", () => {
   expect(warningsFor(ONE_CABLE, DEFAULTS)).toEqual([]);
   const warned = warningsFor({ ...ONE_CABLE, droppingChains: ["ip filter FORWARD"] }, DEFAULTS);
@@ -83,15 +92,16 @@ test("an SSH session from outside the LAN is refused, because it would be cut of
 
 test("settings without a flag are asked for, with what was found; Enter leaves them to the gateway", () => {
   const asked: string[] = [];
-  const answers = ["", " 8080 "];
+  const answers = ["", " 8080 ", "on"];
   const given = answered({ lan: "eth0" }, ONE_CABLE.network, (question) => {
     asked.push(question);
     return answers[asked.length - 1] ?? null;
   });
-  expect(given).toEqual({ lan: "eth0", port: "8080" });
+  expect(given).toEqual({ lan: "eth0", port: "8080", dhcp: "on" });
   expect(asked).toEqual([
     "interface towards the internet (Enter for eth0):",
     "port of the HTTP interface (Enter for 5000):",
+    "serve DHCP and IPv6 router advertisements on the LAN: on, off, or the addresses to lease, such as 192.168.1.100-192.168.1.199, a range for each LAN interface, comma-separated (Enter for off):",
   ]);
 });
 

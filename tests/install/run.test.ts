@@ -93,7 +93,7 @@ test("an uninstallation leaves no file behind, and restores the sysctls that sti
   const { root, program } = rootWithProgram("removal");
   await doneIn(root, planFor(program));
   const sysctlsBefore = readFileSync(join(root, "/etc/portcullis/sysctls-before"), "utf8");
-  const remains = { units: [], network: [], tables: [], rules: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [] };
   const host = new Machine();
   for (const { path } of ONE_CABLE.sysctls) host.files.set(`/proc/sys/net/${path}`, "9\n");
   host.files.delete("/proc/sys/net/ipv6/conf/eth0/accept_ra");

@@ -32,11 +32,12 @@ function takenBack(machine: Machine): Promise<void> {
   const remains = {
     units: ["portcullis.service"],
     network: ["portcullis0"],
+    addresses: [],
     tables: ["inet portcullis"],
     rules: [],
   };
   const removal = { machine: { sysctlsBefore: null }, remains, forwarders: [], keepState: true };
-  return takeBack(removal, "portcullis", { host: machine, root, say: () => {} });
+  return takeBack(removal, { base: "portcullis", ula: null }, { host: machine, root, say: () => {} });
 }
 
 test("what to remove is determined after the service has ended, because it removes some of it", async () => {

@@ -2,7 +2,13 @@ import { afterAll, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { clockUnit, killSwitchUnit, NFTABLES_DROP_IN, serviceUnit } from "../../src/install/units.ts";
+import {
+  clockUnit,
+  dhcpUnit,
+  killSwitchUnit,
+  NFTABLES_DROP_IN,
+  serviceUnit,
+} from "../../src/install/units.ts";
 
 /** Of 10; the rest is network administration, which the service needs, and running as root. */
 const MOST_EXPOSURE = 3;
@@ -26,13 +32,29 @@ function rootWithUnits(): string {
     writeFileSync(file, text, { mode });
     chmodSync(file, mode);
   };
-  for (const program of ["/usr/sbin/nft", "/usr/sbin/ip", "/usr/local/bin/portcullis"])
+  for (const program of [
+    "/usr/sbin/nft",
+    "/usr/sbin/ip",
+    "/usr/local/bin/portcullis",
+    "/usr/sbin/dnsmasq",
+    "/bin/kill",
+  ])
     put(program, "", 0o755);
-  for (const name of ["sysinit", "basic", "shutdown", "local-fs", "network-pre", "multi-user", "time-set"])
+  for (const name of [
+    "sysinit",
+    "basic",
+    "shutdown",
+    "local-fs",
+    "network-pre",
+    "network",
+    "multi-user",
+    "time-set",
+  ])
     put(`/usr/lib/systemd/system/${name}.target`, "[Unit]\n");
   put("/etc/systemd/system/portcullis-killswitch.service", killSwitchUnit());
   put("/etc/systemd/system/portcullis-clock.service", clockUnit());
   put("/etc/systemd/system/portcullis.service", serviceUnit());
+  put("/etc/systemd/system/portcullis-dhcp.service", dhcpUnit());
   put("/usr/lib/systemd/system/nftables.service", DEBIANS_NFTABLES);
   put("/etc/systemd/system/nftables.service.d/portcullis.conf", NFTABLES_DROP_IN);
   return folder;
@@ -47,13 +69,13 @@ function analyze(...args: string[]) {
 
 test("systemd understands every line of the units and of the drop-in that keeps the tables at shutdown", () => {
   const root = rootWithUnits();
-  const names = ["portcullis-killswitch", "portcullis-clock", "portcullis", "nftables"];
+  const names = ["portcullis-killswitch", "portcullis-clock", "portcullis", "portcullis-dhcp", "nftables"];
   for (const name of names) {
     expect(analyze("verify", `--root=${root}`, `${name}.service`)).toEqual({ exitCode: 0, text: "" });
   }
 });
 
-test.each(["portcullis.service", "portcullis-clock.service"])(
+test.each(["portcullis.service", "portcullis-clock.service", "portcullis-dhcp.service"])(
   "%s is confined: systemd-analyze gives it a low exposure",
   (unit) => {
     const { text } = analyze("security", "--offline=yes", `--root=${rootWithUnits()}`, "--no-pager", unit);
@@ -75,7 +97,7 @@ test("the check of the units finds a line that systemd does not understand", () 
 });
 
 test("a port below 1024 that is set later works after a restart", () => {
-  expect(serviceUnit()).toContain("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE\n");
+  expect(serviceUnit()).toContain("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE CAP_NET_RAW\n");
 });
 
 test("routing blocks at boot even if the firewall fails: its lines come first, and their failure stops nothing", () => {

@@ -4,6 +4,7 @@ import { chainsListed } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { Repairs } from "../../src/killswitch/repairs.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { nextTurn } from "../../src/queue.ts";
 import { FakeHost } from "../fake/host.ts";
 import { slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
@@ -363,6 +364,32 @@ describe("several owners", () => {
     expect(host.tables).toEqual([loaded(POLICIES["two-tunnels"])]);
   });
 
+  test("that change nothing wait for changes under way, and not for a listing", async () => {
+    const [killSwitch, host] = await raised();
+    const run = host.run.bind(host);
+    const listed = Promise.withResolvers<void>();
+    const loaded = Promise.withResolvers<void>();
+    host.run = async (argv, options) => {
+      await (argv.includes("list") ? listed : loaded).promise;
+      return run(argv, options);
+    };
+    const question = killSwitch.stands();
+    await killSwitch.updateNetwork(NETWORK);
+    listed.resolve();
+    expect(await question).toBe(true);
+    const order: string[] = [];
+    const note = (what: string) => () => void order.push(what);
+    const change = killSwitch.update("main", first).then(note("the change"));
+    await nextTurn();
+    const nothing = killSwitch.update("main", first).then(note("the same"));
+    for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+    expect(order).toEqual([]);
+    loaded.resolve();
+    await Promise.all([change, nothing]);
+    expect(order).toEqual(["the change", "the same"]);
+    expect(host.tables).toHaveLength(2);
+  });
+
   describe("of which one is the devices", () => {
     const { devices } = POLICIES;
     const moved = [...devices.devices.slice(1), assigned("02:00:00:00:00:03", "amsterdam")];
@@ -385,6 +412,39 @@ describe("several owners", () => {
       expect(await killSwitch.stands()).toBe(true);
       await killSwitch.mend();
       expect(loadsOf(host)).toBe(before);
+    });
+
+    test("that move are done once the kernel reports the commit of their own program", async () => {
+      const [killSwitch, host] = await withDevices();
+      const run = host.run.bind(host);
+      const [own, other] = [7, 8];
+      const ended = Promise.withResolvers<void>();
+      host.run = async (argv, options = {}) => {
+        const output = await run(argv, options);
+        if (options.done !== undefined) await Promise.race([options.done(own), ended.promise]);
+        return output;
+      };
+      let isDone = false;
+      const move = async (to: typeof moved) => {
+        isDone = false;
+        await killSwitch.update("devices", { devices: to });
+        isDone = true;
+      };
+      const turns = async () => {
+        for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+      };
+      const first = move(moved);
+      await turns();
+      killSwitch.committed(other);
+      await turns();
+      expect(isDone).toBe(false);
+      killSwitch.committed(own);
+      await first;
+      const second = move(devices.devices);
+      await turns();
+      expect(isDone).toBe(false);
+      ended.resolve();
+      await second;
     });
 
     test("that move load the whole table if another program has altered the sets", async () => {

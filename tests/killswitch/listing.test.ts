@@ -8,8 +8,9 @@ import {
   sameShape,
 } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
-import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { openRulesetOf, rulesetOf, TABLE } from "../../src/killswitch/ruleset.ts";
 import { changeElements, listTable, loadTable } from "../../src/killswitch/table.ts";
+import { watchKernel } from "../../src/network/kernel-events.ts";
 import type { Host } from "../../src/system/host.ts";
 import { needsRoot } from "../fast.ts";
 import { assigned, POLICIES } from "./example.ts";
@@ -22,6 +23,37 @@ needsRoot.describe("the final rules are in place", () => {
       expect(finalRulesStand((await listTable(host)) ?? "")).toBe(true);
     }),
   );
+});
+
+needsRoot.describe("a listing is whole where its end is seen", () => {
+  const tables = Object.entries(POLICIES).map(([name, policy]) => [name, rulesetOf(policy)] as const);
+  const empty = "table inet portcullis {\n}\n";
+  test.each([...tables, ["empty", empty] as const])("of a table that is %s", (_, ruleset) =>
+    inNamespace(async (host) => {
+      await host.run(["nft", "-f", "-"], { stdin: ruleset });
+      const { argv, until } = await listingBy(host);
+      const whole = await host.run(argv);
+      expect(whole.indexOf(until) + until.length).toBe(whole.length);
+    }),
+  );
+
+  test("and without a table, the error is seen", () =>
+    inNamespace(async (host) => {
+      const { argv, failure } = await listingBy(host);
+      await expect(host.run(argv)).rejects.toThrow(failure);
+      expect(await listTable(host)).toBe(null);
+    }));
+
+  /** How the table is listed. */
+  async function listingBy(host: Host) {
+    const given = { argv: [] as readonly string[], until: "", failure: "" };
+    const run: Host["run"] = (argv, options) => {
+      Object.assign(given, { argv, ...options });
+      return host.run(argv, options);
+    };
+    await listTable({ run } as Host);
+    return given;
+  }
 });
 
 needsRoot.describe("nft's echo of a table that it loads equals its listing", () => {
@@ -96,23 +128,32 @@ describe("the commands from one table to another", () => {
     expect(changes({ ...devices, devices: [] }, first)).toHaveLength(3);
   });
 
-  needsRoot.test("are done when nft reports their commit, whether they add or remove", () =>
+  needsRoot.test("are done when the kernel reports their commit, whether they add or remove", () =>
     inNamespace(async (host) => {
       await loadTable(host, rulesetOf(POLICIES["two-tunnels"]));
       const element = "element inet portcullis assigned { 02:00:00:00:00:09 }";
+      const reports = new Reports(host);
+      await reports.begin();
       for (const verb of ["add", "delete"]) {
-        const echoes: string[] = [];
-        const run: Host["run"] = async (argv, options) => {
-          const echo = await host.run(argv, options);
-          echoes.push(options?.until ?? "no end", echo);
-          return echo;
-        };
-        await changeElements({ run } as Host, [`${verb} ${element}`]);
-        const [end = "", echo] = echoes;
-        expect(echo).toContain(end);
+        await changeElements(host, [`${verb} ${element}`], (pid) => reports.committed(pid));
+        const listing = (await listTable(host)) ?? "";
+        expect(listing.includes("02:00:00:00:00:09")).toBe(verb === "add");
+        expect(await reports.reported()).toBe(true);
       }
-      const again = changeElements(host, [`delete ${element}`]);
-      expect(await again.catch(() => "refused")).toBe("refused");
+      reports.stop();
+    }),
+  );
+
+  needsRoot.test("are done when nft ends if nobody reports it, and fail if the kernel refuses them", () =>
+    inNamespace(async (host) => {
+      await loadTable(host, rulesetOf(POLICIES["two-tunnels"]));
+      const element = "element inet portcullis assigned { 02:00:00:00:00:09 }";
+      const change = (verb: string) =>
+        changeElements(host, [`${verb} ${element}`], () => Promise.withResolvers<void>().promise);
+      await change("add");
+      expect(await listTable(host)).toContain("02:00:00:00:00:09");
+      await change("delete");
+      expect(await change("delete").catch(() => "refused")).toBe("refused");
     }),
   );
 
@@ -203,3 +244,41 @@ describe("the final rules are not in place", () => {
     }),
   );
 });
+
+/** The commits that the kernel reports, by the process that has made them. */
+class Reports {
+  private readonly seen = new Set<number>();
+  private readonly stopping = new AbortController();
+  private asked = 0;
+
+  constructor(private readonly host: Host) {}
+
+  /** Returns once commits are reported. */
+  async begin(): Promise<void> {
+    const watched = { links: [], routingTables: [], firewallTable: TABLE };
+    const listener = {
+      onEvent: () => {},
+      onWatching: () => {},
+      onCommit: (pid: number) => void this.seen.add(pid),
+    };
+    watchKernel(this.host, watched, listener, this.stopping.signal);
+    for (let number = 0; this.seen.size === 0; number += 1) {
+      await this.host.run(["nft", "add", "table", "inet", `mark${number}`]);
+      await Bun.sleep(20);
+    }
+  }
+
+  async committed(pid: number): Promise<void> {
+    this.asked = pid;
+    while (!this.seen.has(pid)) await Bun.sleep(1);
+  }
+
+  async reported(): Promise<boolean> {
+    await this.committed(this.asked);
+    return true;
+  }
+
+  stop(): void {
+    this.stopping.abort();
+  }
+}

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { appendFileSync } from "node:fs";
+import { TABLE } from "../../src/killswitch/ruleset.ts";
 import { type Arms, INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { commandIn } from "../../src/system/linux.ts";
+import { inject } from "./injector.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { LanDevice } from "./lan-device.ts";
 import { TokenBucket } from "./leaks/pace.ts";
 import { type Mark, Marker, markIn } from "./marker.ts";
+import { packetFrame, TCP, tcpBytes } from "./packet.ts";
 import type { Traffic } from "./traffic.ts";
 import { until } from "./until.ts";
 import { Wiretap } from "./wiretap.ts";
@@ -25,6 +28,9 @@ const REFUSED_WITHIN_MS = 10_000;
 const STREAM_PORT = 9_123;
 /** Nobody else uses it. */
 const ODD_PORT = 9_321;
+const STRAY_PORT = 57_166;
+/** RFC 9293, section 3.1. */
+const FIN_ACK = 0x11;
 const DEVICES = [1, 2] as const;
 type Device = (typeof DEVICES)[number];
 type Place = "main" | "clear";
@@ -108,6 +114,23 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   const NOWHERE: typeof BY_MAIN = { main: [], clear: [] };
   const table = (seen: Record<Place, readonly Mark[]>) =>
     DEVICES.map((device) => ({ main: kinds(seen.main, device), clear: kinds(seen.clear, device) }));
+
+  /** The end of a connection that the gateway does not know, over both families. */
+  async function strayFrames(device: Device): Promise<Uint8Array[]> {
+    const { stdout } = await inside("cat", "/sys/class/net/lan0/address");
+    const { mac, v4, v6 } = devices[device - 1] as LanDevice;
+    return [
+      [v4, INTERNET.host4],
+      [v6, INTERNET.host6],
+    ].map(([from = "", to = ""]) => {
+      const ends = { from, to, sourcePort: STRAY_PORT, targetPort: 7, payload: "" };
+      const [fromMac, toMac] = [mac, stdout.trim()].map((each) => each.replaceAll(":", ""));
+      return packetFrame(
+        { from, to, fromMac: fromMac ?? "", toMac: toMac ?? "" },
+        { protocol: TCP, bytes: tcpBytes(ends, FIN_ACK) },
+      );
+    });
+  }
 
   /** The client, which nobody has assigned, loses nothing, and no connection of its own is reset. */
   async function undisturbed<T>(work: (traffic: Traffic) => Promise<T>): Promise<T> {
@@ -286,6 +309,31 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
       await Promise.all([stream, listener]);
       await allow("on");
       await assign(1, "direct");
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "while another program's rule accepts all that is forwarded, nothing leaves with a device's own address",
+    async () => {
+      await assign(1, "direct");
+      const frames = await strayFrames(1);
+      const seen = async (...nft: string[]) => {
+        expect((await inside("nft", ...nft)).code).toBe(0);
+        const sniffer = await lab.sniff();
+        await inject(namespaceOf(1), "lan0", frames);
+        await Bun.sleep(MOMENT_MS);
+        return (await sniffer.stop()).leaks.filter((line) => line.includes(` ${STRAY_PORT} > `));
+      };
+      process.kill(gateway.pid, "SIGSTOP");
+      try {
+        expect(await seen("insert", "rule", ...TABLE.split(" "), "forward", "accept")).toEqual([]);
+        // Positive control.
+        const open = await seen("flush", "chain", ...TABLE.split(" "), "keep_translated");
+        expect(open.length).toBeGreaterThanOrEqual(frames.length);
+      } finally {
+        process.kill(gateway.pid, "SIGCONT");
+      }
     },
     TIMEOUT_MS,
   );

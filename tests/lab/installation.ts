@@ -41,13 +41,13 @@ export class Installation extends LinuxHost {
   }
 
   async uninstall(): Promise<void> {
-    const base = this.settings.interface;
+    const traces = { base: this.settings.interface, ula: null };
     const sysctlsBefore = readFileSync(join(this.root, PATHS.sysctlsBefore), "utf8");
     const units = ["portcullis.service", KILL_SWITCH_UNIT];
-    const remains = { ...(await remainsIn(this, base)), units };
+    const remains = { ...(await remainsIn(this, traces)), units };
     await takeBack(
       { machine: { sysctlsBefore }, remains, forwarders: [], keepState: false },
-      base,
+      traces,
       this.surroundings,
     );
   }

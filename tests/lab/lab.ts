@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { MEMORY } from "../../src/install/units.ts";
 import { Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
 import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { commandIn } from "../../src/system/linux.ts";
@@ -161,7 +162,7 @@ export class Gateway {
     const inside = ["ip", "netns", "exec", this.namespace];
     const starter = [...(this.options.inNamespace ? inside : []), ...(this.options.starter ?? [])];
     this.child = Bun.spawn([...starter, ...this.command()], {
-      env: { ...process.env, ...this.options.environment },
+      env: { ...process.env, [MEMORY[0]]: MEMORY[1], ...this.options.environment },
       stdin: "ignore",
       stdout: log,
       stderr: log,

@@ -52,7 +52,7 @@ function known(change: Partial<Known> & { exits?: string[]; standard?: string })
     tunnels: [tunnel("main", "Stockholm, Sweden")],
     devices,
     killswitch: killswitch(true, true),
-    network: { hostname: "pi", lan: [], uplink: "eth0", online: true },
+    network: { hostname: "pi", lan: [], uplink: "eth0", online: true, other_routers: [] },
     ...rest,
   };
 }
@@ -68,6 +68,19 @@ function killswitch(firewall: boolean, routing: boolean, wanted = true): NonNull
 const said = ({ word, text }: Sentence) => `${word}. ${text}`;
 
 const CASES: [name: string, known: Known, said: string][] = [
+  [
+    "two hops",
+    known({ tunnels: [tunnel("main", "Stockholm, Sweden", { via: "nl-1", wanted_via: "nl-1" })] }),
+    "Protected. Everything at home leaves by Stockholm, Sweden, via nl-1.",
+  ],
+  [
+    "two hops that do not answer",
+    known({
+      status: { ...STATUS, ...NOTHING, state: "reconnecting" },
+      tunnels: [tunnel("main", "", { state: "reconnecting", wanted: "Sweden", wanted_via: "nl-1" })],
+    }),
+    "Blocked. Nothing leaves: Sweden via nl-1 does not answer. The gateway keeps trying.",
+  ],
   ["everything by one tunnel", known({}), "Protected. Everything at home leaves by Stockholm, Sweden."],
   [
     "two tunnels",
@@ -237,7 +250,7 @@ test("a tunnel that is an exit and is not connected is named, with what it means
 
 test("an uplink that is down comes before what it makes fail", () => {
   const status = { ...STATUS, ...NOTHING, state: "failed", error: "se-1 did not answer" } as const;
-  const network = { hostname: "pi", lan: [], uplink: "eth0", online: false };
+  const network = { hostname: "pi", lan: [], uplink: "eth0", online: false, other_routers: [] };
   expect(sentenceOf(known({ status, network })).why).toBe(
     "The uplink is down: look at its cable and at the home router.",
   );

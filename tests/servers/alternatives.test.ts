@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { alternativesTo } from "../../src/servers/alternatives.ts";
+import { reachedVia, titleOf } from "../../src/servers/hops.ts";
 import { PROVIDERS, type Server } from "../../src/servers/schema.ts";
 import { SERVER } from "./example.ts";
 
@@ -36,6 +37,40 @@ describe("the alternatives to a server", () => {
       "Sweden/Stockholm/se-sto-2",
       "Sweden/Stockholm/se-sto-3",
       "Sweden/Gothenburg/se-got-1",
+    ]);
+  });
+
+  test("to two hops are in turn another exit by the same entry, and the same exit by another entry", () => {
+    const hop = (place: string, port?: number) => {
+      const server = at(place, { config: { ...SERVER.config, interface: SERVER.config.interface } });
+      return port === undefined ? server : { ...server, multihopPort: port };
+    };
+    const list = [
+      hop("Sweden/Stockholm/se-1", 3001),
+      hop("Sweden/Stockholm/se-2", 3002),
+      hop("Sweden/Stockholm/se-3"),
+      hop("Sweden/Malmö/se-4", 3004),
+      hop("Norway/Oslo/no-1", 3011),
+      hop("Norway/Oslo/no-2"),
+      hop("Norway/Bergen/no-3"),
+    ];
+    const [exit = SERVER, , , , entry = SERVER] = list;
+    const ways = alternativesTo(reachedVia(exit, entry), list).map((each) => [
+      titleOf(each),
+      each.config.peer.endpoint.port,
+    ]);
+    expect(ways).toEqual([
+      ["se-2 via no-1", 3002],
+      ["se-1 via no-2", 3001],
+      ["se-4 via no-1", 3004],
+      ["se-1 via no-3", 3001],
+    ]);
+    // Both in one country: neither is its own entry.
+    const [first = SERVER, second = SERVER] = list;
+    expect(alternativesTo(reachedVia(first, second), list).map(titleOf)).toEqual([
+      "se-4 via se-2",
+      "se-1 via se-3",
+      "se-1 via se-4",
     ]);
   });
 

@@ -54,6 +54,32 @@ describe("a program", () => {
     expect(host.monotonic() - began).toBeLessThan(10_000);
   });
 
+  test("is not waited for once its work is known to be done, and is judged by its end until then", async () => {
+    const host = new LinuxHost();
+    const pids: number[] = [];
+    const run = (script: string, ms: number) => {
+      const done = async (pid: number) => {
+        pids.push(pid);
+        await host.sleep(ms);
+      };
+      return host.run(["sh", "-c", script], { done, timeoutMs: 10_000 });
+    };
+    const began = host.monotonic();
+    expect(await run("exec sleep 12", 1)).toBe("");
+    expect(host.monotonic() - began).toBeLessThan(10_000);
+    expect(await run("echo $$", 20_000)).toBe(`${pids.at(-1)}\n`);
+    await expect(run("exit 3", 20_000)).rejects.toThrow("sh -c failed (exit 3)");
+  });
+
+  test("is not waited for once it has printed that it has failed", async () => {
+    const host = new LinuxHost();
+    const began = host.monotonic();
+    const script = 'echo "Error: no such table" >&2; exec sleep 12';
+    const run = host.run(["sh", "-c", script], { failure: "Error: ", timeoutMs: 10_000 });
+    await expect(run).rejects.toThrow("sh -c failed: Error: no such table");
+    expect(host.monotonic() - began).toBeLessThan(10_000);
+  });
+
   test("that ends before it has printed that is judged by its end", async () => {
     const run = (script: string) => new LinuxHost().run(["sh", "-c", script], { until: "\n# done" });
     expect(await run("echo whole")).toBe("whole\n");

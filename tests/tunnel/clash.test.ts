@@ -154,17 +154,10 @@ test("such a server is neither added nor imported", () =>
     const checkup = { results: () => Promise.reject(new Error("nobody asks")) };
     const accounts = { managed: () => ({ current: "list" as const, choices: [] }), choose: async () => {} };
     const favourites = new Favourites(store, catalogue, () => {});
+    const otherRouters = { current: [] };
     const parts = {
-      tunnels,
-      devices,
-      accounts,
-      catalogue,
-      favourites,
-      savedState,
-      events,
-      journal,
-      checkup,
-      log,
+      ...{ tunnels, devices, accounts, catalogue, favourites, savedState, events, journal },
+      ...{ checkup, otherRouters, log },
     };
     const gateway = gatewayOf({ ...parts, clock: host, hostname: "gateway" });
     const config = formatConfig({

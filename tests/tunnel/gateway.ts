@@ -56,6 +56,7 @@ export const SERVERS = [ONE, TWO, THREE];
 const KNOWN: Known = {
   all: () => SERVERS,
   server: (provider, name) => SERVERS.find((one) => one.provider === provider && one.name === name) ?? null,
+  reachedAt: (server) => server,
 };
 
 /** A place with these servers, of the first one's country. */
@@ -171,6 +172,7 @@ export class Gateway {
     this.devices = new Devices({
       ...{ host, store: this.store, killSwitch, log: { warn: note } },
       tunnelNames: () => this.tunnels.all().map(({ name }) => name),
+      dhcp: null,
       publish: () => {},
       publishRemoved: () => {},
       alarm,

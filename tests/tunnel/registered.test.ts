@@ -168,7 +168,7 @@ describe("a server that registers keys", () => {
     gateway.reborn();
     gateway.register = () => Promise.reject(new Error("nobody asks"));
     // Each list of the provider has other servers.
-    await gateway.tunnels.start({ all: () => [PARIS], server: () => null });
+    await gateway.tunnels.start({ all: () => [PARIS], server: () => null, reachedAt: (found) => found });
     expect([mine(), kernelState(gateway.host)]).toEqual([assigned[0], before]);
     // With the tunnel, its key is forgotten.
     await gateway.controller.disconnect();
@@ -179,7 +179,7 @@ describe("a server that registers keys", () => {
     await gateway.controller.connect(BERLIN);
     gateway.host.links.delete("wg0");
     gateway.reborn();
-    await gateway.tunnels.start({ all: () => [PARIS], server: () => null });
+    await gateway.tunnels.start({ all: () => [PARIS], server: () => null, reachedAt: (found) => found });
     expect(gateway.controller.state.name).toBe("reconnecting");
     await gateway.look();
     expect([asked.length, mine()]).toEqual([2, assigned[1]]);

@@ -4,6 +4,7 @@ import { choicesOf, patternsOf, placesOf, takersOf, valuePatternsOf } from "./pa
 export function bashScript(nodes: readonly Node[]): string {
   const files = valuePatternsOf(nodes, "files");
   const anything = valuePatternsOf(nodes, "anything");
+  const servers = valuePatternsOf(nodes, "servers");
   return `# Completion of portcullis for bash. For this shell: source <(portcullis completion bash)
 # For every shell of the machine: portcullis completion bash >/etc/bash_completion.d/portcullis
 _portcullis() {
@@ -22,6 +23,7 @@ _portcullis() {
   case "$command \${typed[-2]}" in
   ${files}) compopt -o default; return ;;
   ${anything}) return ;;
+  ${servers}) ${effectOf("servers")}; return ;;
 ${choicesOf(nodes)
   .map(({ pattern, words }) => `  ${pattern}) COMPREPLY=($(compgen -W "${words}" -- "$current")); return ;;`)
   .join("\n")}

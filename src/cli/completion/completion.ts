@@ -46,7 +46,9 @@ function optionOf(option: Option): Node["options"][number] {
 function takenBy({ argChoices, flags }: Option): Candidates | null {
   if (argChoices !== undefined) return argChoices;
   const value = /[<[](.+)[\]>]/.exec(flags)?.[1];
-  return value === undefined ? null : /^(file|folder)$/.test(value) ? "files" : "anything";
+  if (value === undefined) return null;
+  if (value === "server") return "servers";
+  return /^(file|folder)$/.test(value) ? "files" : "anything";
 }
 
 function candidatesFor(argument: Argument): Candidates {

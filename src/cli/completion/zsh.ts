@@ -4,6 +4,7 @@ import { choicesOf, patternsOf, placesOf, quoted, takersOf, valuePatternsOf } fr
 export function zshScript(nodes: readonly Node[]): string {
   const files = valuePatternsOf(nodes, "files");
   const anything = valuePatternsOf(nodes, "anything");
+  const servers = valuePatternsOf(nodes, "servers");
   return `#compdef portcullis
 # Completion of portcullis for zsh. For this shell, after compinit: source <(portcullis completion zsh)
 # For every shell: portcullis completion zsh >/usr/local/share/zsh/site-functions/_portcullis
@@ -22,6 +23,7 @@ _portcullis() {
   case "$command $words[CURRENT-1]" in
     (${files}) _files; return ;;
     (${anything}) return ;;
+    (${servers}) ${effectOf("servers")}; return ;;
 ${choicesOf(nodes)
   .map(({ pattern, words }) => `    (${pattern}) compadd -- ${words}; return ;;`)
   .join("\n")}

@@ -13,6 +13,8 @@ export interface ListedServer {
   port: number;
   /** Null if the server tells its key only when the gateway registers with it. */
   publicKey: string | null;
+  /** The port at which every other server of its label forwards packets to this one. */
+  multihopPort?: number;
 }
 
 /** The same as the list has it. */
@@ -48,12 +50,17 @@ export function readingOf<Entry>(entries: readonly Entry[], outcomeOf: (entry: E
 
 /** Checks the entries of every format: the author of a list chooses these texts, and clients print them. */
 export function checked(server: UncheckedServer): ListedServer | "malformed" {
-  const { name, ipv4, port, publicKey } = server;
+  const { name, ipv4, port, publicKey, multihopPort = 0 } = server;
   const places = { label: tidied(server.label), country: tidied(server.country), city: tidied(server.city) };
   const named = [name, ...Object.values(places)].every((text) => isName(text) && isVisible(text));
-  const reachable =
-    isServerAddress(ipv4) && port >= 1 && port <= 65535 && (publicKey === null || isKey(publicKey));
-  return named && reachable ? { name, ...places, ipv4, port, publicKey } : "malformed";
+  const keyed = publicKey === null || isKey(publicKey);
+  if (!named || !isServerAddress(ipv4) || !isPort(port) || !keyed) return "malformed";
+  // Without a usable one the server can still be reached directly.
+  return { name, ...places, ipv4, port, publicKey, ...(isPort(multihopPort) && { multihopPort }) };
+}
+
+function isPort(port: number): boolean {
+  return Number.isInteger(port) && port >= 1 && port <= 65535;
 }
 
 /** Some lists are sloppy here: Windscribe's has cities that end in a space. */

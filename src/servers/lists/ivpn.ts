@@ -23,6 +23,7 @@ const Host = Type.Object({
   public_key: Type.String(),
   /** The server's own address in the tunnel, where its resolver listens: `172.16.0.1/12`. */
   local_ip: Type.Optional(Type.String()),
+  multihop_port: Type.Optional(Type.Unknown()),
 });
 const host = checkerOf(Host);
 
@@ -58,9 +59,18 @@ export function readIvpn(document: unknown): Reading | null {
 
 function outcomeOf(entry: Entry | null, port: number): Outcome {
   if (entry === null || !host.Check(entry.host)) return "malformed";
-  const { hostname, host: ipv4, public_key } = entry.host;
+  const { hostname, host: ipv4, public_key, multihop_port } = entry.host;
   const { country, city } = entry;
-  return checked({ name: hostname, label: "IVPN", country, city, ipv4, port, publicKey: public_key });
+  return checked({
+    name: hostname,
+    label: "IVPN",
+    country,
+    city,
+    ipv4,
+    port,
+    publicKey: public_key,
+    ...(typeof multihop_port === "number" && { multihopPort: multihop_port }),
+  });
 }
 
 function portIn(value: unknown): number {

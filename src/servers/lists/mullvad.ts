@@ -13,6 +13,7 @@ const wireguard = checkerOf(
     active: Type.Boolean(),
     ipv4_addr_in: Type.String(),
     pubkey: Type.String(),
+    multihop_port: Type.Optional(Type.Unknown()),
   }),
 );
 
@@ -20,7 +21,7 @@ const otherKind = checkerOf(
   Type.Object({ type: Type.Union([Type.Literal("openvpn"), Type.Literal("bridge")]) }),
 );
 
-/** Every relay listens there; `multihop_port` is for packets from another relay. */
+/** Every relay listens there. */
 const PORT = 51820;
 
 /** Mullvad's flat list: api.mullvad.net/www/relays/wireguard/, and /all/, which has relays of other kinds too. */
@@ -42,5 +43,6 @@ function outcomeOf(entry: unknown): Outcome {
     ipv4: entry.ipv4_addr_in,
     port: PORT,
     publicKey: entry.pubkey,
+    ...(typeof entry.multihop_port === "number" && { multihopPort: entry.multihop_port }),
   });
 }

@@ -14,6 +14,7 @@ const server = checkerOf(
     ipv6: Type.Optional(Type.String()),
     port: Type.Integer(),
     public_key: Type.String(),
+    multihop_port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65535 })),
     /** The label of its public record. */
     provider: Type.Optional(Type.String()),
   }),
@@ -26,6 +27,16 @@ export function readOwn(document: unknown): Reading | null {
 
 function outcomeOf(entry: unknown): Outcome {
   if (!server.Check(entry) || (entry.ipv6 !== undefined && !isIpv6(entry.ipv6))) return "malformed";
-  const { hostname, country, city, ipv4, port, public_key, provider = "Managed" } = entry;
-  return checked({ name: hostname, label: provider, country, city, ipv4, port, publicKey: public_key });
+  const { hostname, country, city, ipv4, port, public_key, multihop_port, provider = "Managed" } = entry;
+  const multihop = multihop_port === undefined ? {} : { multihopPort: multihop_port };
+  const place = { country, city };
+  return checked({
+    name: hostname,
+    label: provider,
+    ...place,
+    ipv4,
+    port,
+    publicKey: public_key,
+    ...multihop,
+  });
 }

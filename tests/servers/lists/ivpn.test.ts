@@ -45,6 +45,12 @@ test("IVPN's list: each host is a server", () => {
   ]);
 });
 
+test("the port by which other servers forward packets to a server is read; 0 means that there is none", () => {
+  const hosts = [HOST, { ...SECOND, multihop_port: 0 }];
+  const reading = readIvpn({ ...LIST, wireguard: [{ ...PLACE, hosts }] });
+  expect(reading?.servers.map((server) => server.multihopPort)).toEqual([20801, undefined]);
+});
+
 test.each([
   [2049, undefined],
   [2049, { wireguard: [] }],

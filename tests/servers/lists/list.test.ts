@@ -44,6 +44,17 @@ test("a byte order mark and the order of the keys do not matter", () => {
   expect(readList(`\uFEFF${JSON.stringify({ version: 7, servers: [backwards] })}`).servers).toHaveLength(1);
 });
 
+test("an own list may give the port for two hops, and a wrong one makes the entry malformed", () => {
+  const portOf = (multihop_port: unknown) => {
+    const { servers, skipped } = readList(
+      JSON.stringify({ servers: [OWN, { ...OWN, hostname: "se-2", multihop_port }] }),
+    );
+    return skipped > 0 ? "malformed" : servers[1]?.multihopPort;
+  };
+  expect([3001, undefined].map(portOf)).toEqual([3001, undefined]);
+  expect([0, 65536, "3001", 1.5, null].map(portOf)).toEqual(Array(5).fill("malformed"));
+});
+
 describe("what is refused", () => {
   const refusal = (text: string) => {
     try {

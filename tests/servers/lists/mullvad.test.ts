@@ -19,8 +19,17 @@ test("Mullvad's flat list: inactive relays and bridges are left out, one without
 
 test("the label is Mullvad, not the owner of the machine, and the port is not the one for multihop", () => {
   const reading = readMullvad([{ ...RELAY, provider: "M247", multihop_port: 3001 }]);
-  expect(reading?.servers[0]).toMatchObject({ label: "Mullvad", port: 51820 });
+  expect(reading?.servers[0]).toMatchObject({ label: "Mullvad", port: 51820, multihopPort: 3001 });
 });
+
+test.each([undefined, null, 0, 65536, 3001.5, "3001"])(
+  "a server with the multihop port %p has none",
+  (port) => {
+    const [server] = readMullvad([{ ...RELAY, multihop_port: port }])?.servers ?? [];
+    expect(server?.name).toBe("se-got-wg-001");
+    expect(server).not.toHaveProperty("multihopPort");
+  },
+);
 
 test.each([
   ["not an object", null],

@@ -61,10 +61,11 @@ function whatForgettingDoes(device: Device): string {
 }
 
 function DeviceFacts({ device }: { device: Device }) {
-  const { id, addresses, seen_at, rx_bytes, tx_bytes } = device;
+  const { id, addresses, fixed_address, seen_at, rx_bytes, tx_bytes } = device;
   const facts: Fact[] = [
     [isNetwork(device) ? "Prefix" : "MAC address", id],
     ["Addresses", addresses.join(", ") || "none known"],
+    ...(fixed_address === null ? [] : [["Address from DHCP", fixed_address] satisfies Fact]),
     ["Interface of the gateway", device.interface ?? "none"],
     ["Last heard", seen_at === null ? "not since the gateway started" : timeOf(seen_at)],
     ["Received and sent", `${bytesOf(rx_bytes)} and ${bytesOf(tx_bytes)}`],

@@ -1,6 +1,7 @@
 import type { DeviceList } from "../../../devices/schema.ts";
+import type { Network } from "../../../http/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { countOf, listOf } from "../../format.ts";
+import { countOf, listOf, sentenceFrom } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
@@ -11,8 +12,12 @@ import type { Loaded } from "../../store.ts";
 const MOST_NAMES = 6;
 
 /** Who leaves by which exit. */
-export function ByExit(props: { devices: Loaded<DeviceList>; tunnels: readonly TunnelRow[] }) {
-  const { devices, tunnels } = props;
+export function ByExit(props: {
+  devices: Loaded<DeviceList>;
+  tunnels: readonly TunnelRow[];
+  others: Network["other_routers"];
+}) {
+  const { devices, tunnels, others } = props;
   return (
     <section class="card">
       <h2>Devices by exit</h2>
@@ -21,6 +26,7 @@ export function ByExit(props: { devices: Loaded<DeviceList>; tunnels: readonly T
       ) : (
         <Pending of={devices} />
       )}
+      {others.length > 0 && <Past others={others} />}
       <ViewLink to="devices">All devices</ViewLink>
     </section>
   );
@@ -54,6 +60,27 @@ function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRo
           </li>
         );
       })}
+    </ul>
+  );
+}
+
+/** The gateway does not see what leaves by another router. */
+function Past({ others }: { others: Network["other_routers"] }) {
+  const [first] = others;
+  const more = others.length - 1;
+  return (
+    <ul class="rows">
+      <li class="row tone-partly">
+        <Icon name="warning" />
+        <div>
+          <strong>Some devices may leave past the gateway</strong>
+          <p class="quiet">
+            {sentenceFrom(first?.found ?? "")}
+            {more > 0 && ` So ${more === 1 ? "does" : "do"} ${countOf(more, "other")}.`}
+          </p>
+          <ViewLink to="checks">What to do</ViewLink>
+        </div>
+      </li>
     </ul>
   );
 }

@@ -4,6 +4,7 @@ import { connectedSince, refresh } from "../../answers.ts";
 import { agoOf, bytesOf, timeOf } from "../../format.ts";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Pending } from "../../parts/pending.tsx";
+import { targetOf } from "../../sentence.ts";
 import type { Answers, Loaded } from "../../store.ts";
 import { useCarried, useNow } from "../../traffic.ts";
 
@@ -21,7 +22,9 @@ export function MainTunnel({ tunnels }: { tunnels: Loaded<Answers["tunnels"]> })
       {tunnels.state !== "ready" && <Pending of={tunnels} />}
       {main?.state === "connected" && <Session row={main} />}
       {main !== undefined && main.state !== "connected" && (
-        <p class="quiet">{main.wanted === null ? "Not connected." : `Not connected to ${main.wanted}.`}</p>
+        <p class="quiet">
+          {targetOf(main) === null ? "Not connected." : `Not connected to ${targetOf(main)}.`}
+        </p>
       )}
     </section>
   );
@@ -33,6 +36,7 @@ function Session({ row }: { row: TunnelRow }) {
   useRenewal(row.latest_handshake, now);
   const facts: Fact[] = [
     ["Server", row.server],
+    ...(row.via === undefined ? [] : [["Via", row.via] satisfies Fact]),
     ["Place", row.location || "not known"],
     ["Address", row.ip || "IPv6, or not known"],
     ["Connected since", timeOf(connectedSince(row))],

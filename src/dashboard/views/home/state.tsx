@@ -7,7 +7,7 @@ import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { TONE_ICONS } from "../../parts/tone.ts";
-import { type Known, type Sentence, sentenceOf } from "../../sentence.ts";
+import { type Known, type Sentence, sentenceOf, viaText } from "../../sentence.ts";
 
 type Recent = FavouriteList["recent"];
 
@@ -128,10 +128,11 @@ function targetOf({ tunnels }: Known, events: JournalPage | null, [latest]: Rece
   const isAgain = main?.wanted != null;
   const server = main?.wanted ?? latest?.server;
   const provider = isAgain ? main.provider : latest?.provider;
+  const via = isAgain ? main.wanted_via : latest?.via;
   if (server === undefined) return null;
-  const body = { server, ...(provider != null && { provider }) };
+  const body = { server, ...(via !== undefined && { via }), ...(provider != null && { provider }) };
   return {
-    shown: placeOf(server, events),
+    shown: viaText(placeOf(server, events), via),
     isAgain,
     connect: async () => void (await change("PUT", "tunnels/main", body)),
   };

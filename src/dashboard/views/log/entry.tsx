@@ -2,7 +2,7 @@ import type { JournalEntry } from "../../../journal/schema.ts";
 import { GOOD } from "../../alert.ts";
 import { sentenceFrom } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
-import type { Tone } from "../../sentence.ts";
+import { type Tone, viaText } from "../../sentence.ts";
 
 const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
@@ -68,7 +68,7 @@ function changeIn(entry: Extract<JournalEntry, { type: "tunnel_state" }>): Told 
   }
 }
 
-function whereOf({ location, server }: { location: string; server: string }): string {
+function whereOf({ location, server, via }: Extract<JournalEntry, { type: "tunnel_state" }>): string {
   if (server === "") return "its server";
-  return location === "" ? server : `${location} (${server})`;
+  return viaText(location === "" ? server : `${location} (${server})`, via);
 }

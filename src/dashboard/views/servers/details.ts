@@ -17,7 +17,9 @@ export function useDetails(): Details {
     const key = (provider: Provider, server: string) => `${provider}/${server}`;
     const marked = new Set(favourites?.favourites.map((each) => key(each.provider, each.server)));
     const measured = new Map(
-      roundTrips?.round_trips.map((each) => [key(each.provider, each.server), each.ms]),
+      roundTrips?.round_trips
+        .filter(({ via }) => via === undefined)
+        .map((each) => [key(each.provider, each.server), each.ms]),
     );
     return {
       isFavourite: (provider, server) => marked.has(key(provider, server)),

@@ -1,7 +1,6 @@
-import type { Provider } from "../../../servers/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { agoOf } from "../../format.ts";
-import { type Connecting, isConnected } from "./connecting.ts";
+import { type Connecting, isConnected, type Way } from "./connecting.ts";
 import type { Details } from "./details.ts";
 import { PROVIDER_NAMES } from "./provider-choice.tsx";
 import { ServerRow } from "./row.tsx";
@@ -15,17 +14,21 @@ export function Marked({ details, connecting }: { details: Details; connecting: 
   const now = Date.now();
   if (known === null) return null;
   const recent = known.recent
-    .filter(({ provider, server }) => !details.isFavourite(provider, server))
+    .filter(({ provider, server, via }) => via !== undefined || !details.isFavourite(provider, server))
     .slice(0, RECENT);
-  const rowOf = (list: string, provider: Provider, server: string, more: string | null = null) => (
+  const rowOf = (list: string, { provider, server, via }: Way, more: string | null = null) => (
     <ServerRow
-      key={`${provider}/${server}`}
+      key={`${provider}/${server}/${via ?? ""}`}
       list={list}
       provider={provider}
       name={server}
-      facts={[PROVIDER_NAMES[provider], details.roundTrip(provider, server), more].filter(
-        (fact) => fact != null,
-      )}
+      {...(via !== undefined && { via })}
+      facts={[
+        via === undefined ? null : `via ${via}`,
+        PROVIDER_NAMES[provider],
+        via === undefined ? details.roundTrip(provider, server) : null,
+        more,
+      ].filter((fact) => fact != null)}
       isFavourite={details.isFavourite(provider, server)}
       connecting={connecting}
     />
@@ -35,21 +38,18 @@ export function Marked({ details, connecting }: { details: Details; connecting: 
       {known.favourites.length > 0 && (
         <section class="card">
           <h2>Favourites</h2>
-          <ul class="servers">
-            {known.favourites.map(({ provider, server }) => rowOf("favourites", provider, server))}
-          </ul>
+          <ul class="servers">{known.favourites.map((each) => rowOf("favourites", each))}</ul>
         </section>
       )}
       {recent.length > 0 && (
         <section class="card">
           <h2>Recent</h2>
           <ul class="servers">
-            {recent.map(({ provider, server, at }) =>
+            {recent.map((each) =>
               rowOf(
                 "recent",
-                provider,
-                server,
-                isConnected(connecting, provider, server) ? null : agoOf(at, now),
+                each,
+                isConnected(connecting, each.provider, each.server, each.via) ? null : agoOf(each.at, now),
               ),
             )}
           </ul>

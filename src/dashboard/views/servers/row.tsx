@@ -5,11 +5,13 @@ import { change } from "../../api.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { getState, setAnswer } from "../../store.ts";
-import { type Connecting, isConnected, plainly } from "./connecting.ts";
+import { type Connecting, isConnected, plainly, type Way } from "./connecting.ts";
 
 interface ServerRowProps {
   provider: Provider;
   name: string;
+  /** The server through which it is reached, if any. */
+  via?: string;
   /** What else is known about it: its place, its round trip, its provider. */
   facts: readonly string[];
   isFavourite: boolean;
@@ -21,9 +23,10 @@ interface ServerRowProps {
 
 /** A server: a star, its name and what is known about it, and what can be done with it. */
 export function ServerRow(props: ServerRowProps) {
-  const { provider, name, facts, isFavourite, connecting, list, canRemove } = props;
+  const { provider, name, via, facts, isFavourite, connecting, list, canRemove } = props;
   const star = useAction();
-  const isHere = isConnected(connecting, provider, name);
+  const isHere = isConnected(connecting, provider, name, via);
+  const at = `${list}/${provider}/${name}/${via ?? ""}`;
   return (
     <li class="server">
       <button
@@ -45,10 +48,10 @@ export function ServerRow(props: ServerRowProps) {
         {isHere ? (
           <ConnectedTag />
         ) : (
-          <Connect provider={provider} server={name} list={list} connecting={connecting} />
+          <Connect at={at} connecting={connecting} to={{ provider, server: name, ...(via && { via }) }} />
         )}
       </div>
-      <RowOutcome connecting={connecting} at={`${list}/${provider}/${name}`} />
+      <RowOutcome connecting={connecting} at={at} />
       {star.outcome !== null && <Outcome of={star} />}
     </li>
   );
@@ -64,13 +67,14 @@ export function PlaceRow(props: {
   children: ComponentChildren;
 }) {
   const { provider, place, list, connecting, children } = props;
+  const at = `${list}/${provider}/${place}`;
   return (
     <div class="server">
       {children}
       <div class="server-buttons">
-        <Connect provider={provider} server={place} list={list} connecting={connecting} />
+        <Connect at={at} connecting={connecting} to={{ provider, server: place }} />
       </div>
-      <RowOutcome connecting={connecting} at={`${list}/${provider}/${place}`} />
+      <RowOutcome connecting={connecting} at={at} />
     </div>
   );
 }
@@ -83,14 +87,14 @@ export function ConnectedTag() {
   );
 }
 
-function Connect(props: { provider: Provider; server: string; list: string; connecting: Connecting }) {
-  const { provider, server, list, connecting } = props;
+function Connect({ at, connecting, to }: { at: string; connecting: Connecting; to: Way }) {
+  const via = to.via === undefined ? "" : ` via ${to.via}`;
   return (
     <Button
       action={connecting.action}
       doing="Connecting…"
-      label={`Connect to ${server}`}
-      work={() => connecting.connect(`${list}/${provider}/${server}`, provider, server)}
+      label={`Connect to ${to.server}${via}`}
+      work={() => connecting.connect(at, to)}
     >
       Connect
     </Button>

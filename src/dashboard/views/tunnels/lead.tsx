@@ -63,9 +63,11 @@ export function Lead({ row, action, onClose }: LeadProps) {
   );
 }
 
-function whatMovingDoes({ state, wanted }: TunnelRow): string {
+function whatMovingDoes({ state, wanted, wanted_via }: TunnelRow): string {
+  const direct =
+    wanted_via === undefined ? "" : ` The new server is reached directly, not via ${wanted_via}.`;
   if (state === "connected" || state === "reconnecting")
-    return "Its devices stay connected until the new server answers. If it does not, the tunnel keeps its server.";
+    return `Its devices stay connected until the new server answers. If it does not, the tunnel keeps its server.${direct}`;
   return wanted === null ? "Its devices have internet once the server answers." : "It is tried at once.";
 }
 

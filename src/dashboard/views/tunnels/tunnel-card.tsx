@@ -9,7 +9,7 @@ import { agoOf, bytesOf, countOf, listOf, rateOf, sentenceFrom, timeOf } from ".
 import { Button, Outcome } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon, type IconName } from "../../parts/icon.tsx";
-import { placeOf, type Tone } from "../../sentence.ts";
+import { placeOf, type Tone, targetOf, viaText } from "../../sentence.ts";
 import { useNow, useTunnelRate } from "../../traffic.ts";
 import { Lead } from "./lead.tsx";
 
@@ -52,11 +52,11 @@ const STATES: Readonly<Record<StateName, { icon: IconName; tone: Tone; word: str
 };
 
 function sentenceAbout(row: TunnelRow): string {
-  const { state, wanted, server } = row;
-  const target = wanted ?? "its server";
+  const { state, wanted, server, via } = row;
+  const target = targetOf(row) ?? "its server";
   switch (state) {
     case "connected":
-      return ` to ${placeOf(row)}${wanted === server ? "" : `, the nearest found in ${wanted}`}`;
+      return ` to ${viaText(placeOf(row), via)}${wanted === server ? "" : `, the nearest found in ${wanted}`}`;
     case "connecting":
       return ` to ${target}…`;
     case "reconnecting":
@@ -73,6 +73,7 @@ function Figures({ row }: { row: TunnelRow }) {
   const rate = useTunnelRate(row.name);
   const facts: Fact[] = [
     ["Server", row.server],
+    ...(row.via === undefined ? [] : [["Via", row.via] satisfies Fact]),
     ["Address", row.ip || "IPv6, or not known"],
     ["Connected since", timeOf(connectedSince(row))],
     ["Last handshake", row.latest_handshake === null ? "none yet" : agoOf(row.latest_handshake, now)],
@@ -123,6 +124,7 @@ function Actions({ row, devices }: TunnelCardProps) {
   const again = async () => {
     await change("PUT", path, {
       server: row.wanted,
+      ...(row.wanted_via !== undefined && { via: row.wanted_via }),
       ...(row.provider !== null && { provider: row.provider }),
     });
   };
@@ -134,7 +136,7 @@ function Actions({ row, devices }: TunnelCardProps) {
         {canTry && (
           <Button
             action={action}
-            doing={`Connecting to ${row.wanted}…`}
+            doing={`Connecting to ${targetOf(row)}…`}
             work={again}
             label={`Try again: ${row.name}`}
           >

@@ -1,0 +1,157 @@
+import {
+  type Address,
+  addressOf,
+  contains,
+  familyOf,
+  lengthOf,
+  networkOf,
+  type Prefix,
+  parseAddress,
+} from "../address.ts";
+import { GatewayError, messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { type Mac, parseMac } from "../mac.ts";
+import { placeText } from "../system/files.ts";
+import type { Host } from "../system/host.ts";
+import type { DeviceStorage } from "./assignments.ts";
+
+/** Where the addresses go. */
+export interface DhcpHosts {
+  /** The file that the DHCP server reads. */
+  file: string;
+  /** The server's unit, which is told of changes; null if systemd does not run it. */
+  unit: string | null;
+}
+
+interface Deps {
+  host: Pick<Host, "run">;
+  store: Pick<DeviceStorage, "read" | "write">;
+  /** Null if the gateway does not serve DHCP. */
+  dhcp: DhcpHosts | null;
+  log: Pick<Log, "warn">;
+}
+
+/** The setting that keeps the addresses: MAC and IPv4 address of each. */
+const KEY = "fixed_addresses";
+/** Anyone on the LAN may give them. */
+export const MOST_FIXED = 1_000;
+
+/** The addresses that people have chosen for devices, which the gateway's DHCP server gives to them. */
+export class FixedAddresses {
+  private all: ReadonlyMap<Mac, Address>;
+
+  constructor(private readonly deps: Deps) {
+    this.all = fixedIn(deps.store.read(KEY));
+  }
+
+  get ids(): Mac[] {
+    return [...this.all.keys()];
+  }
+
+  of(id: string): Address | null {
+    return this.all.get(id as Mac) ?? null;
+  }
+
+  holderOf(address: Address): Mac | null {
+    return this.ids.find((id) => this.all.get(id) === address) ?? null;
+  }
+
+  /** Reads them again, and hands them to the DHCP server. */
+  async load(): Promise<void> {
+    this.all = fixedIn(this.deps.store.read(KEY));
+    await this.apply();
+  }
+
+  /** Null gives the device any address again. */
+  async set(id: Mac, address: Address | null): Promise<void> {
+    if (this.of(id) === address) return;
+    const all = new Map(this.all);
+    if (address === null) all.delete(id);
+    else all.set(id, address);
+    if (all.size > MOST_FIXED)
+      throw new GatewayError(
+        "bad_request",
+        `address: ${MOST_FIXED} devices have one already, which is the most; remove one first`,
+      );
+    this.deps.store.write(KEY, textOf(all));
+    this.all = all;
+    await this.apply();
+  }
+
+  /** The address that was typed; throws `GatewayError` if the DHCP server could not give it to a device. */
+  parse(text: string, prefixes: readonly Prefix[], own: readonly Address[]): Address {
+    if (this.deps.dhcp === null)
+      throw refusal("the gateway does not serve DHCP; to let it: sudo portcullis install --dhcp");
+    const address = parseAddress(text);
+    const networks = prefixes.filter((prefix) => familyOf(prefix) === 4 && !prefix.startsWith("169.254."));
+    if (address === null || familyOf(address) === 6) throw refusal("must be an IPv4 address");
+    const network = networks.find((prefix) => contains(prefix, address));
+    if (network === undefined)
+      throw refusal(`${address} is outside the LAN; choose one from ${networks.join(" or ")}`);
+    if (isEdge(address, network))
+      throw refusal(`${address} is the first or the last of ${network}, which no device can have`);
+    if (own.includes(address)) throw refusal(`${address} is the gateway's own`);
+    return address;
+  }
+
+  private async apply(): Promise<void> {
+    const { dhcp, host, log } = this.deps;
+    if (dhcp === null) return;
+    try {
+      if (placeText(dhcp.file, hostsText(this.all), 0o644) === "unchanged" || dhcp.unit === null) return;
+      await host.run(["systemctl", "try-reload-or-restart", dhcp.unit]);
+    } catch (error) {
+      log.warn(`the DHCP server does not have the devices' addresses yet: ${messageOf(error)}`);
+    }
+  }
+}
+
+/** Whether it is a value that the gateway could have saved. */
+export function areFixedAddresses(text: string): boolean {
+  return textOf(fixedIn(text)) === text;
+}
+
+/** The value of the setting that has those of both values; the other's come first. */
+export function unitedAddresses(one: string | null, other: string): string {
+  const given = fixedIn(other);
+  const taken = new Set(given.values());
+  const kept = [...fixedIn(one)].filter(([id, address]) => !given.has(id) && !taken.has(address));
+  return textOf(new Map([...kept, ...given].slice(-MOST_FIXED)));
+}
+
+/** What cannot be read is left out, and so is an address that another device has. */
+function fixedIn(text: string | null): Map<Mac, Address> {
+  const all = new Map<Mac, Address>();
+  for (const [id = "", address = ""] of (text ?? "").split(",").map((pair) => pair.split(" "))) {
+    const [mac, parsed] = [parseMac(id), parseAddress(address)];
+    const isUsable = mac !== null && parsed !== null && familyOf(parsed) === 4;
+    if (isUsable && all.size < MOST_FIXED && ![...all.values()].includes(parsed)) all.set(mac, parsed);
+  }
+  return all;
+}
+
+function textOf(all: ReadonlyMap<Mac, Address>): string {
+  return [...all]
+    .map(([id, address]) => `${id} ${address}`)
+    .sort()
+    .join(",");
+}
+
+function hostsText(all: ReadonlyMap<Mac, Address>): string {
+  const lines = [...all].map(([id, address]) => `${id},${address}\n`).sort();
+  return `# Generated by Portcullis: the addresses that people have chosen for devices.\n${lines.join("")}`;
+}
+
+function isEdge(address: Address, network: Prefix): boolean {
+  return address === addressOf(networkOf(network)) || address === lastOf(networkOf(network));
+}
+
+function lastOf(network: Prefix): string {
+  const length = lengthOf(network);
+  const bytes = addressOf(network).split(".").map(Number);
+  return bytes.map((byte, index) => byte | (0xff >> Math.min(8, Math.max(0, length - 8 * index)))).join(".");
+}
+
+function refusal(what: string): GatewayError {
+  return new GatewayError("bad_request", `address: ${what}`);
+}

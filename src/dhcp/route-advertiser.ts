@@ -1,0 +1,102 @@
+import { isLinkLocal, parseAddress } from "../address.ts";
+import { messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { HostNetwork } from "../network/host-network.ts";
+import { servedAmong } from "../network/ula.ts";
+import type { Settings } from "../settings.ts";
+import type { Host, LinkSocket } from "../system/host.ts";
+import { ADVERTISED_EACH_S, ROUTER_LIFETIME_S } from "./config.ts";
+import { routeAdvertisement } from "./route-advertisement.ts";
+
+interface Deps {
+  host: Pick<Host, "listenOn" | "run" | "sleep" | "monotonic">;
+  settings: Pick<Settings, "dhcp" | "ula">;
+  network: () => Pick<HostNetwork, "lans" | "ipv6">;
+  log: Pick<Log, "warn">;
+}
+
+/** How often is read what devices ask; until a device has its routes, it may use another router. */
+const READ_EVERY_MS = 500;
+/** MIN_DELAY_BETWEEN_RAS of RFC 4861, section 10. */
+const SHORTEST_PAUSE_MS = 3_000;
+const ALL_NODES_MAC = "33:33:00:00:00:01";
+
+/** Advertises routes to everything on the LAN that it serves, next to dnsmasq, which cannot advertise routes. */
+export class RouteAdvertiser {
+  private readonly links = new Map<string, { socket: LinkSocket; sentAt: number; isAsked: boolean }>();
+  private trouble: string | null = null;
+
+  constructor(private readonly deps: Deps) {}
+
+  /** Answers devices, and repeats itself, until `signal` aborts. */
+  async watch(signal: AbortSignal): Promise<void> {
+    if (this.deps.settings.dhcp === null || this.deps.settings.ula === null) return;
+    while (!signal.aborted) {
+      await this.look().then(
+        () => this.failed(null),
+        (error: unknown) => this.failed(messageOf(error)),
+      );
+      await this.deps.host.sleep(READ_EVERY_MS, signal);
+    }
+    for (const name of this.links.keys()) this.close(name);
+  }
+
+  private async look(): Promise<void> {
+    const { network, settings } = this.deps;
+    const { lans, ipv6 } = network();
+    const served = ipv6 === "on" ? servedAmong(lans, settings).map((lan) => lan.interface) : [];
+    for (const name of this.links.keys()) if (!served.includes(name)) this.close(name);
+    const results = await Promise.allSettled(served.map((name) => this.serve(name)));
+    const failure = results.find((result) => result.status === "rejected");
+    if (failure !== undefined) throw failure.reason;
+  }
+
+  private async serve(name: string): Promise<void> {
+    const { host } = this.deps;
+    const link = this.links.get(name) ?? (await this.open(name));
+    const received = link.socket.received();
+    // The interface was removed; it may come back.
+    if (received === null) return this.close(name);
+    link.isAsked ||= received.length > 0;
+    const pause = host.monotonic() - link.sentAt;
+    const isDue = pause >= (link.isAsked ? SHORTEST_PAUSE_MS : ADVERTISED_EACH_S * 1_000);
+    if (isDue && (await this.advertise(name, link.socket)))
+      Object.assign(link, { sentAt: host.monotonic(), isAsked: false });
+  }
+
+  private async open(name: string) {
+    const socket = await this.deps.host.listenOn(name, "router solicitations");
+    const link = { socket, sentAt: Number.NEGATIVE_INFINITY, isAsked: true };
+    this.links.set(name, link);
+    return link;
+  }
+
+  private close(name: string): void {
+    this.links.get(name)?.socket.close();
+    this.links.delete(name);
+  }
+
+  /** From the address that dnsmasq advertises from, so that it is the same router to devices. */
+  private async advertise(name: string, socket: LinkSocket): Promise<boolean> {
+    const argv = ["ip", "-j", "-6", "address", "show", "dev", name, "scope", "link"];
+    const [shown] = JSON.parse((await this.deps.host.run(argv)) || "[]") as { addr_info?: Shown[] }[];
+    const own = (shown?.addr_info ?? []).filter(({ tentative }) => tentative !== true);
+    const address = own
+      .map(({ local = "" }) => parseAddress(local))
+      .find((each) => each !== null && isLinkLocal(each));
+    if (address == null) return false;
+    socket.send(ALL_NODES_MAC, routeAdvertisement({ mac: socket.mac, address }, ROUTER_LIFETIME_S));
+    return true;
+  }
+
+  private failed(trouble: string | null): void {
+    if (trouble !== null && trouble !== this.trouble)
+      this.deps.log.warn(`devices are not told to prefer this router for IPv6: ${trouble}`);
+    this.trouble = trouble;
+  }
+}
+
+interface Shown {
+  local?: string;
+  tentative?: boolean;
+}

@@ -1,0 +1,47 @@
+import { join } from "node:path";
+import { dnsmasqConfig } from "../dhcp/config.ts";
+import { DHCP_UNIT, HOSTS_FILE } from "../dhcp/files.ts";
+import { servedLans } from "../dhcp/lans.ts";
+import type { Settings } from "../settings.ts";
+import type { Machine } from "./machine.ts";
+import { PATHS } from "./paths.ts";
+import type { Step } from "./step.ts";
+import { dhcpUnit } from "./units.ts";
+
+interface DhcpPlan {
+  files: Step[];
+  /** To enable. */
+  units: string[];
+  /** When everything else runs. */
+  start: Step[];
+}
+
+/** The DHCP server, or its removal if the settings no longer ask for one. */
+export function dhcpPlan({ network, ground, dhcp: present }: Machine, settings: Settings): DhcpPlan {
+  const lans = servedLans(network, ground, settings);
+  if (lans.length === 0) return { files: present.unit === null ? [] : removal(), units: [], start: [] };
+  const config = dnsmasqConfig(lans, {
+    leases: join(PATHS.dhcpState, "leases"),
+    hosts: join(PATHS.cache, HOSTS_FILE),
+  });
+  const unit = dhcpUnit();
+  const isChanged = present.config !== config || present.unit !== unit;
+  return {
+    files: [
+      { do: "write", path: PATHS.dhcpConfig, mode: 0o644, text: config },
+      { do: "write", path: PATHS.dhcpUnit, mode: 0o644, text: unit },
+      { do: "run", argv: ["dnsmasq", "--test", `--conf-file=${PATHS.dhcpConfig}`] },
+    ],
+    units: [DHCP_UNIT],
+    // An upgrade does not interrupt it.
+    start: [{ do: "run", argv: ["systemctl", isChanged ? "restart" : "start", DHCP_UNIT] }],
+  };
+}
+
+function removal(): Step[] {
+  return [
+    { do: "run", argv: ["systemctl", "disable", "--now", DHCP_UNIT], mayFail: true },
+    { do: "remove", path: PATHS.dhcpUnit },
+    { do: "remove", path: PATHS.dhcpConfig },
+  ];
+}

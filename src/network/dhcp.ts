@@ -1,0 +1,184 @@
+import { type Address, isPrivatePrefix, parseAddress, parsePrefix } from "../address.ts";
+import type { Host } from "../system/host.ts";
+
+/** What a DHCP server would give a device. */
+export interface Offer {
+  interface: string;
+  /** The server's own address, as it says. */
+  server: Address;
+  /** The server's MAC address, or that of a relay. */
+  mac: string;
+  /** Routers that the device would use, also those of classless routes (RFC 3442); none for a network without a way out. */
+  routers: Address[];
+  /** Resolvers that the device would use. */
+  resolvers: Address[];
+  /** The address that the device would get. */
+  address: Address;
+}
+
+const BROADCAST_MAC = "ff:ff:ff:ff:ff:ff";
+const POLL_MS = 100;
+/** A DISCOVER may get lost, and is repeated if nobody has answered. */
+const SENT_AT_MS = [0, 2_000];
+/** Servers see whether an address is free before they offer it, dnsmasq for 3 s. */
+const OFFERED_WITHIN_MS = 5_000;
+/** One link may have several servers, and a hostile host can be as many as it likes. */
+const MOST_OFFERS = 16;
+/** Replies that are read, those to others included. */
+const MOST_REPLIES = 256;
+const MOST_ROUTES = 16;
+
+/** Of RFC 2131, section 2, and RFC 2132. */
+const [FIXED_BYTES, COOKIE] = [236, 0x63825363];
+const [DISCOVER, OFFER, ACK] = [1, 2, 5];
+const OPTION = { pad: 0, routers: 3, resolvers: 6, type: 53, server: 54, wanted: 55, routes: 121, end: 255 };
+/** What Windows sent for classless routes before RFC 3442; many servers send both. */
+const MICROSOFT_ROUTES = 249;
+
+/**
+ * Asks the DHCP servers of a link what they would give this machine, and waits 5 s for the answers. Only a DISCOVER is
+ * sent, so nothing is leased. A server on this machine does not hear it. Throws `GatewayError("unable")`.
+ */
+export async function offersOn(
+  host: Pick<Host, "listenOn" | "sleep" | "monotonic">,
+  link: string,
+  signal?: AbortSignal,
+): Promise<Offer[]> {
+  const socket = await host.listenOn(link, "dhcp replies");
+  const id = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+  const packet = discoverFrom(socket.mac, id);
+  const due = [...SENT_AT_MS];
+  const found = new Map<string, Offer>();
+  let replies = 0;
+  try {
+    for (const start = host.monotonic(); !signal?.aborted; ) {
+      const passed = host.monotonic() - start;
+      if (passed >= OFFERED_WITHIN_MS) break;
+      if (found.size === 0 && passed >= (due[0] ?? Number.POSITIVE_INFINITY)) {
+        due.shift();
+        socket.send(BROADCAST_MAC, packet);
+      }
+      await host.sleep(POLL_MS, signal);
+      for (const { from, packet } of socket.received() ?? []) {
+        replies += 1;
+        const reply = replies > MOST_REPLIES || found.size >= MOST_OFFERS ? null : replyIn(packet);
+        if (reply === null || reply.id !== id) continue;
+        const { server, routers, resolvers, address } = reply;
+        found.set(`${from} ${server}`, { interface: link, server, mac: from, routers, resolvers, address });
+      }
+    }
+  } finally {
+    socket.close();
+  }
+  return [...found.values()];
+}
+
+/** An IPv4 packet with a DHCPDISCOVER, to all hosts of the link. */
+export function discoverFrom(mac: string, id: number): Uint8Array {
+  const message = Buffer.alloc(FIXED_BYTES + 4);
+  // A request, from Ethernet with addresses of 6 bytes.
+  message.set([1, 1, 6, 0]);
+  message.writeUInt32BE(id, 4);
+  // The answer is to be broadcast: nobody here has the address that is offered.
+  message.writeUInt16BE(0x8000, 10);
+  message.write(mac.replaceAll(":", ""), 28, "hex");
+  message.writeUInt32BE(COOKIE, FIXED_BYTES);
+  const wanted = [1, OPTION.routers, OPTION.resolvers, OPTION.routes, MICROSOFT_ROUTES];
+  const options = [OPTION.type, 1, DISCOVER, OPTION.wanted, wanted.length, ...wanted, OPTION.end];
+  return toAllHosts(Buffer.concat([message, Buffer.from(options), Buffer.alloc(60 - options.length)]));
+}
+
+/** What an OFFER or ACK says; null if the packet is neither, or if it makes no sense. */
+export function replyIn(packet: Uint8Array): (Omit<Offer, "interface" | "mac"> & { id: number }) | null {
+  const view = Buffer.from(packet.buffer, packet.byteOffset, packet.byteLength);
+  const header = ((view[0] ?? 0) & 0x0f) * 4;
+  const message = view.subarray(header + 8);
+  if (header < 20 || message.length < FIXED_BYTES + 4 || message[0] !== 2) return null;
+  if (message.readUInt32BE(FIXED_BYTES) !== COOKIE) return null;
+  const options = optionsIn(message.subarray(FIXED_BYTES + 4));
+  const [type] = options.get(OPTION.type) ?? [];
+  const [server] = addressesIn(options.get(OPTION.server));
+  const [address] = addressesIn(message.subarray(16, 20));
+  if ((type !== OFFER && type !== ACK) || server === undefined || address === undefined) return null;
+  const routes = options.get(OPTION.routes) ?? options.get(MICROSOFT_ROUTES);
+  return {
+    id: message.readUInt32BE(4),
+    server,
+    // A client that understands classless routes ignores the routers (RFC 3442); others know nothing else.
+    routers: [...new Set([...addressesIn(options.get(OPTION.routers)), ...routersIn(routes)])],
+    resolvers: addressesIn(options.get(OPTION.resolvers)),
+    address,
+  };
+}
+
+/** By number. One that comes several times is one in parts (RFC 3396); one that is cut off ends the list. */
+function optionsIn(bytes: Buffer): Map<number, Buffer> {
+  const options = new Map<number, Buffer>();
+  for (let at = 0; at < bytes.length; ) {
+    const code = bytes[at] ?? OPTION.end;
+    if (code === OPTION.end) break;
+    const length = code === OPTION.pad ? -1 : bytes[at + 1];
+    if (length === undefined || at + 2 + length > bytes.length) break;
+    if (length > 0)
+      options.set(
+        code,
+        Buffer.concat([options.get(code) ?? Buffer.alloc(0), bytes.subarray(at + 2, at + 2 + length)]),
+      );
+    at += 2 + length;
+  }
+  return options;
+}
+
+/** The addresses in a row of them, without those that no host can have. */
+function addressesIn(bytes: Uint8Array = new Uint8Array()): Address[] {
+  const all: Address[] = [];
+  for (let at = 0; at + 4 <= bytes.length; at += 4) {
+    const [first = 0] = bytes.subarray(at);
+    const address = parseAddress(bytes.subarray(at, at + 4).join("."));
+    if (address !== null && first !== 0 && first !== 127 && first < 224) all.push(address);
+  }
+  return all;
+}
+
+/**
+ * The routers of classless routes, except to private networks: for each route the length of its prefix, the bytes of it
+ * that count, and a router (RFC 3442).
+ */
+function routersIn(bytes: Buffer = Buffer.alloc(0)): Address[] {
+  const all: Address[] = [];
+  for (let at = 0, count = 0; at < bytes.length && count < MOST_ROUTES; count += 1) {
+    const length = bytes[at] ?? 0;
+    const significant = Math.ceil(length / 8);
+    const router = bytes.subarray(at + 1 + significant, at + 5 + significant);
+    if (significant > 4 || router.length < 4) break;
+    const network = Uint8Array.from({ length: 4 }, (_, index) =>
+      index < significant ? (bytes[at + 1 + index] ?? 0) : 0,
+    );
+    const prefix = parsePrefix(`${network.join(".")}/${length}`);
+    if (prefix === null || !isPrivatePrefix(prefix)) all.push(...addressesIn(router));
+    at += 5 + significant;
+  }
+  return all;
+}
+
+/** UDP from port 68 to port 67, without a checksum, which IPv4 permits (RFC 768). */
+function toAllHosts(message: Uint8Array): Uint8Array {
+  const headers = Buffer.alloc(28);
+  headers.set([0x45, 0x10]);
+  headers.writeUInt16BE(headers.length + message.length, 2);
+  headers.set([64, 17], 8);
+  headers.writeUInt32BE(0xffffffff, 16);
+  headers.writeUInt16BE(checksumOf(headers.subarray(0, 20)), 10);
+  headers.writeUInt16BE(68, 20);
+  headers.writeUInt16BE(67, 22);
+  headers.writeUInt16BE(8 + message.length, 24);
+  return Buffer.concat([headers, message]);
+}
+
+/** RFC 1071, for an even number of bytes. */
+function checksumOf(bytes: Buffer): number {
+  let sum = 0;
+  for (let at = 0; at < bytes.length; at += 2) sum += bytes.readUInt16BE(at);
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
+  return ~sum & 0xffff;
+}

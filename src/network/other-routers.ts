@@ -1,0 +1,254 @@
+import { type Address, familyOf } from "../address.ts";
+import type { AlertCode } from "../alert.ts";
+import { messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Host, LinkSocket } from "../system/host.ts";
+import { type Offer, offersOn } from "./dhcp.ts";
+import type { HostNetwork } from "./host-network.ts";
+import { ALL_ROUTERS_MAC, routerAdvertisementIn, routerSolicitation } from "./router-advertisement.ts";
+
+/** A machine that tells devices of the LAN to use another router or resolver than the gateway. */
+export interface OtherRouter {
+  interface: string;
+  /** Of the IPv6 router, or of the DHCP server. */
+  address: Address;
+  mac: string;
+  /** What it tells devices to use. */
+  routers: readonly Address[];
+  resolvers: readonly Address[];
+}
+
+interface Deps {
+  host: Pick<Host, "listenOn" | "run" | "sleep" | "monotonic">;
+  alarm: (code: AlertCode, message: string) => void;
+  log: Pick<Log, "warn">;
+}
+
+/** How often is read what has come in; the kernel keeps it until then. */
+const READ_EVERY_MS = 5_000;
+/** How often DHCP servers are asked; sooner if the network has changed or a server has not answered. */
+const ASK_EVERY_MS = 300_000;
+const ASK_AGAIN_MS = 30_000;
+/** A DHCP server that leaves so many questions in a row without an answer is gone. */
+const MOST_MISSED = 2;
+/** IPv6 routers advertise themselves every half an hour at least (RFC 4861, section 6.2.1). One that does not is gone. */
+const SILENT_MS = 2_100_000;
+/** A hostile host can be any number of routers; so many on each link are enough to tell. */
+const MOST_ON_LINK = 16;
+/** They may also come and go all the time; the first is told at once. */
+const TOLD_EVERY_MS = 60_000;
+const MOST_NAMED = 3;
+
+/** An IPv6 router with the end of its advertisement, or a DHCP server with the questions that it has missed. */
+interface Heard extends OtherRouter {
+  endsAt: number;
+  missed: number;
+}
+
+/**
+ * Listens to what other machines of the LAN tell devices by router advertisements and DHCP, and sends an alert if one
+ * leads them past the gateway, and another one when that is over.
+ */
+export class OtherRouters {
+  private network: HostNetwork | null = null;
+  private readonly sockets = new Map<string, LinkSocket>();
+  private readonly heard = new Map<string, Heard>();
+  private askedAt = Number.NEGATIVE_INFINITY;
+  private askAt = Number.NEGATIVE_INFINITY;
+  /** Whether there may be IPv6 routers that have not been heard. Their answers wake every phone, so they are asked once. */
+  private isNew = true;
+  private trouble: string | null = null;
+  private told: readonly string[] = [];
+  private toldAt = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly deps: Deps) {}
+
+  /** Those that lead devices past the gateway now, in the order in which they were heard. */
+  get current(): readonly OtherRouter[] {
+    return [...this.heard.values()];
+  }
+
+  /** Whether all links of the LAN are listened to. */
+  get isListening(): boolean {
+    return this.sockets.size > 0 && this.trouble === null;
+  }
+
+  /** The machine's network as found last. */
+  networkIs(network: HostNetwork): void {
+    // An answer of a router causes events without changing anything.
+    if (Bun.deepEquals(network, this.network)) return;
+    this.network = network;
+    this.isNew = true;
+    this.askAgain();
+  }
+
+  /** Listens until `signal` aborts. */
+  async watch(signal: AbortSignal): Promise<void> {
+    const { host } = this.deps;
+    while (!signal.aborted) {
+      await host.sleep(READ_EVERY_MS, signal);
+      if (signal.aborted) break;
+      await this.look(signal).then(
+        () => this.failed(null),
+        (error: unknown) => this.failed(messageOf(error)),
+      );
+    }
+    for (const link of this.sockets.keys()) this.close(link);
+  }
+
+  private async look(signal: AbortSignal): Promise<void> {
+    this.read();
+    await this.listen();
+    if (this.deps.host.monotonic() >= this.askAt) await this.ask(signal);
+    this.read();
+    this.tell();
+  }
+
+  private failed(trouble: string | null): void {
+    if (trouble !== null && trouble !== this.trouble)
+      this.deps.log.warn(`what other routers tell the LAN cannot be heard: ${trouble}`);
+    this.trouble = trouble;
+  }
+
+  /** Opens sockets on new links, and forgets what is no longer LAN. Throws if the kernel refuses one. */
+  private async listen(): Promise<void> {
+    const lans = this.network?.lans.map((lan) => lan.interface) ?? [];
+    for (const link of this.sockets.keys()) if (!lans.includes(link)) this.close(link);
+    for (const [key, { interface: link }] of this.heard) if (!lans.includes(link)) this.heard.delete(key);
+    for (const link of lans.filter((each) => !this.sockets.has(each))) {
+      this.sockets.set(link, await this.deps.host.listenOn(link, "router advertisements"));
+      this.isNew = true;
+      this.askAgain();
+    }
+  }
+
+  private close(link: string): void {
+    this.sockets.get(link)?.close();
+    this.sockets.delete(link);
+  }
+
+  private askAgain(): void {
+    this.askAt = Math.min(this.askAt, this.askedAt + ASK_AGAIN_MS);
+  }
+
+  /** Asks others what they tell devices. The answers of IPv6 routers are read with their other messages. */
+  private async ask(signal: AbortSignal): Promise<void> {
+    const { host } = this.deps;
+    this.askedAt = host.monotonic();
+    this.askAt = this.askedAt + ASK_EVERY_MS;
+    const solicitation = routerSolicitation();
+    if (this.isNew) for (const socket of this.sockets.values()) socket.send(ALL_ROUTERS_MAC, solicitation);
+    this.isNew = false;
+    const homeRouters = await homeRoutersOf(host);
+    const links = [...this.sockets.keys()];
+    const all = await Promise.all(links.map((link) => offersOn(host, link, signal).catch(() => null)));
+    for (const [at, link] of links.entries()) {
+      const offers = all[at] ?? null;
+      if (offers !== null && !signal.aborted) this.takeOffers(link, offers, homeRouters);
+    }
+  }
+
+  private takeOffers(link: string, offers: readonly Offer[], homeRouters: readonly Address[]): void {
+    const found = offers.flatMap((offer) => this.past(offer, homeRouters));
+    for (const each of found) this.keep({ ...each, endsAt: Number.POSITIVE_INFINITY, missed: 0 });
+    for (const heard of this.heard.values()) {
+      const { interface: where, address } = heard;
+      const isAsked = where === link && familyOf(address) === 4;
+      if (!isAsked || found.some((each) => each.address === address)) continue;
+      heard.missed += 1;
+      if (heard.missed >= MOST_MISSED) this.heard.delete(keyOf(heard));
+      else this.askAgain();
+    }
+  }
+
+  /** What leads past the gateway in an offer of another machine, if anything does. */
+  private past(offer: Offer, homeRouters: readonly Address[]): OtherRouter[] {
+    const { addresses = [], uplink = null } = this.network ?? {};
+    const { server, mac, interface: link } = offer;
+    const routers = offer.routers.filter((router) => !addresses.includes(router));
+    // With two cables, devices reach the home router through the gateway only.
+    const resolvers = link === uplink ? offer.resolvers.filter((each) => homeRouters.includes(each)) : [];
+    const isOwn = addresses.includes(server) || this.isOwn(mac);
+    if (isOwn || routers.length + resolvers.length === 0) return [];
+    return [{ interface: link, address: server, mac, routers, resolvers }];
+  }
+
+  private read(): void {
+    const now = this.deps.host.monotonic();
+    for (const [link, socket] of this.sockets) {
+      const received = socket.received();
+      // The interface was removed; it may come back.
+      if (received === null) this.close(link);
+      for (const { from, packet } of received ?? [])
+        if (!this.isOwn(from)) this.takeAdvertisement(link, from, packet);
+    }
+    for (const [key, { endsAt }] of this.heard) if (endsAt <= now) this.heard.delete(key);
+  }
+
+  private takeAdvertisement(link: string, mac: string, packet: Uint8Array): void {
+    const advertisement = routerAdvertisementIn(packet);
+    if (advertisement === null) return;
+    const { router: address, lifetime } = advertisement;
+    const { addresses = [], uplink = null } = this.network ?? {};
+    // With two cables, a resolver of the LAN has its own answers by way of the gateway.
+    const all = link === uplink ? advertisement.resolvers : [];
+    const resolvers = all.filter((each) => !addresses.includes(each));
+    const routers = lifetime > 0 ? [address] : [];
+    const lastsMs = resolvers.length > 0 ? SILENT_MS : Math.min(1_000 * lifetime, SILENT_MS);
+    const heard = { interface: link, address, mac, routers, resolvers, missed: 0 };
+    if (lastsMs === 0) this.heard.delete(keyOf(heard));
+    else this.keep({ ...heard, endsAt: this.deps.host.monotonic() + lastsMs });
+  }
+
+  private keep(heard: Heard): void {
+    const key = keyOf(heard);
+    const count = this.current.filter((each) => each.interface === heard.interface).length;
+    if (this.heard.has(key) || count < MOST_ON_LINK) this.heard.set(key, heard);
+  }
+
+  /** Of a link that is connected to another one of this machine. */
+  private isOwn(mac: string): boolean {
+    return [...this.sockets.values()].some((socket) => socket.mac === mac);
+  }
+
+  private tell(): void {
+    const now = this.deps.host.monotonic();
+    const { current, told } = this;
+    const keys = current.map(keyOf);
+    const isNew = keys.some((key) => !told.includes(key));
+    const isOver = keys.length === 0 && told.length > 0;
+    if ((!isNew && !isOver) || now - this.toldAt < TOLD_EVERY_MS) return;
+    this.told = keys;
+    this.toldAt = now;
+    if (isOver) this.deps.alarm("other_router_gone", "No other router leads devices outside the tunnel now.");
+    else this.deps.alarm("other_router", `Devices may leave outside the tunnel: ${sentencesOf(current)}.`);
+  }
+}
+
+/** What some of them tell devices, for people, and how many others there are. */
+export function sentencesOf(routers: readonly OtherRouter[]): string {
+  const more = routers.length - MOST_NAMED;
+  const named = routers.slice(0, MOST_NAMED).map(sentenceOf);
+  return `${named.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+}
+
+/** What one of them tells devices. */
+export function sentenceOf({ interface: link, address, routers, resolvers }: OtherRouter): string {
+  const [names, what] = routers.length > 0 ? [routers, "router"] : [resolvers, "resolver"];
+  const listed = names.slice(0, MOST_NAMED).join(", ");
+  if (familyOf(address) === 4)
+    return `the DHCP server ${address} on ${link} gives devices the ${what} ${listed}`;
+  if (routers.length > 0) return `${address} on ${link} advertises itself as an IPv6 router`;
+  return `${address} on ${link} advertises the IPv6 ${what} ${listed}`;
+}
+
+function keyOf({ interface: link, address }: Pick<OtherRouter, "interface" | "address">): string {
+  return `${link} ${address}`;
+}
+
+/** The routers of the machine's own default routes. */
+async function homeRoutersOf(host: Pick<Host, "run">): Promise<Address[]> {
+  const text = await host.run(["ip", "-j", "-4", "route", "show", "default"]).catch(() => "");
+  const routes = JSON.parse(text || "[]") as { gateway?: Address }[];
+  return routes.flatMap(({ gateway = [] }) => gateway);
+}

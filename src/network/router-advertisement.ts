@@ -1,0 +1,103 @@
+import ipaddr from "ipaddr.js";
+import { type Address, isLinkLocal, parseAddress } from "../address.ts";
+
+/** What an IPv6 router tells the devices of its link. */
+export interface RouterAdvertisement {
+  /** The router's link-local address. */
+  router: Address;
+  /** How long devices use it as a way to the internet, in seconds; 0 if they should not, or no longer. */
+  lifetime: number;
+  /** Resolvers that devices should use. */
+  resolvers: Address[];
+}
+
+/** RFC 8200, section 3. */
+const [HEADER_BYTES, ICMPV6, HOP_LIMIT] = [40, 58, 255];
+/** RFC 4861, sections 4.1 and 4.2; RFC 4191, section 2.3; RFC 8106, section 5.1. */
+const [SOLICITATION, ADVERTISEMENT, FIXED_BYTES] = [133, 134, 16];
+const OPTION = { route: 24, resolvers: 25 };
+const [ALL_ROUTERS, UNSPECIFIED] = ["ff020000000000000000000000000002", "00".repeat(16)];
+
+/** Devices use three. */
+const MOST_RESOLVERS = 4;
+
+/** Where router solicitations go (RFC 2464, section 7). */
+export const ALL_ROUTERS_MAC = "33:33:00:00:00:02";
+
+/** From no address, so that the answer goes to all hosts of the link (RFC 4861, section 6.2.6). */
+export function routerSolicitation(): Uint8Array {
+  const addresses = Buffer.from(UNSPECIFIED + ALL_ROUTERS, "hex");
+  const message = Buffer.from([SOLICITATION, 0, 0, 0, 0, 0, 0, 0]);
+  message.writeUInt16BE(checksumOf(addresses, message), 2);
+  return Buffer.concat([
+    Buffer.from([0x60, 0, 0, 0, 0, message.length, ICMPV6, HOP_LIMIT]),
+    addresses,
+    message,
+  ]);
+}
+
+/** Null if the packet is not a valid advertisement, which devices ignore (RFC 4861, section 6.1.2). */
+export function routerAdvertisementIn(packet: Uint8Array): RouterAdvertisement | null {
+  const view = Buffer.from(packet.buffer, packet.byteOffset, packet.byteLength);
+  if (view.length < HEADER_BYTES + FIXED_BYTES || view[6] !== ICMPV6 || view[7] !== HOP_LIMIT) return null;
+  const length = view.readUInt16BE(4);
+  const message = view.subarray(HEADER_BYTES, HEADER_BYTES + length);
+  const router = addressIn(view.subarray(8, 24));
+  if (length < FIXED_BYTES || message.length < length || router === null || !isLinkLocal(router)) return null;
+  if (message[0] !== ADVERTISEMENT || message[1] !== 0) return null;
+  if (checksumOf(view.subarray(8, HEADER_BYTES), message) !== 0) return null;
+  const options = optionsIn(message.subarray(FIXED_BYTES));
+  if (options === null) return null;
+  return {
+    router,
+    lifetime: Math.max(message.readUInt16BE(6), ...options.map(routeLifetimeOf)),
+    resolvers: resolversIn(options.find(([type]) => type === OPTION.resolvers)),
+  };
+}
+
+/** Null if one has no length, or the last one is cut off: then devices ignore all of them. */
+function optionsIn(bytes: Buffer): Buffer[] | null {
+  const options: Buffer[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const length = 8 * (bytes[at + 1] ?? 0);
+    if (length === 0 || at + length > bytes.length) return null;
+    options.push(bytes.subarray(at, at + length));
+    at += length;
+  }
+  return options;
+}
+
+/** Of a route that leads to the internet. Those of Thread and other networks at home lead to private addresses. */
+function routeLifetimeOf(option: Buffer): number {
+  if (option[0] !== OPTION.route || option.length > 24) return 0;
+  const length = option[2] ?? 0;
+  const [first = 0, second = 0] = option.subarray(8);
+  const isUniqueLocal = length >= 7 && (first & 0xfe) === 0xfc;
+  const isLinkLocalOrMulticast =
+    (length >= 10 && first === 0xfe && (second & 0xc0) === 0x80) || (length >= 8 && first === 0xff);
+  if (length > 128 || length > 8 * (option.length - 8) || isUniqueLocal || isLinkLocalOrMulticast) return 0;
+  return option.readUInt32BE(4);
+}
+
+function resolversIn(option: Buffer = Buffer.alloc(0)): Address[] {
+  if (option.length < 24 || option.readUInt32BE(4) === 0) return [];
+  const all: Address[] = [];
+  for (let at = 8; at + 16 <= option.length && all.length < MOST_RESOLVERS; at += 16) {
+    const address = addressIn(option.subarray(at, at + 16));
+    if (address !== null) all.push(address);
+  }
+  return all;
+}
+
+function addressIn(bytes: Uint8Array): Address | null {
+  return parseAddress(ipaddr.fromByteArray([...bytes]).toString());
+}
+
+/** RFC 8200, section 8.1: 0 if the message has the right one in its place. */
+function checksumOf(addresses: Buffer, message: Buffer): number {
+  let sum = message.length + ICMPV6;
+  for (const bytes of [addresses, message])
+    for (let at = 0; at < bytes.length; at += 1) sum += (bytes[at] ?? 0) << (at % 2 === 0 ? 8 : 0);
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
+  return ~sum & 0xffff;
+}

@@ -1,0 +1,54 @@
+import { createHash } from "node:crypto";
+import ipaddr from "ipaddr.js";
+import { addressOf, contains, mustParsePrefix, type Prefix, parseAddress } from "../address.ts";
+import type { Settings } from "../settings.ts";
+import type { Host } from "../system/host.ts";
+import type { HostNetwork } from "./host-network.ts";
+import type { Lan } from "./lan.ts";
+
+/** A unique local prefix (RFC 4193, section 3.2.1): 40 random bits. */
+export function randomUla(): string {
+  const random = crypto.getRandomValues(new Uint8Array(5));
+  return mustParsePrefix(`${ipaddr.fromByteArray([0xfd, ...random, ...Array(10).fill(0)])}/48`);
+}
+
+/**
+ * The gateway's address on an interface of the LAN, with its length. The subnet is a hash of the interface's name, so
+ * that each keeps its own when others come and go.
+ */
+export function ulaOn(ula: string, name: string): Prefix {
+  const bytes = ipaddr.parse(addressOf(mustParsePrefix(ula))).toByteArray();
+  bytes.splice(6, 2, ...createHash("sha256").update(name).digest().subarray(0, 2));
+  bytes[15] = 1;
+  return mustParsePrefix(`${ipaddr.fromByteArray(bytes)}/64`);
+}
+
+/**
+ * Gives the gateway its missing addresses on the LAN's interfaces that it serves; returns whether there were any. A
+ * network manager may remove addresses that are not its own, and without them no router is advertised.
+ */
+export async function keepUla(
+  host: Pick<Host, "run">,
+  { lans, addresses, ipv6 }: Pick<HostNetwork, "lans" | "addresses" | "ipv6">,
+  { dhcp, ula }: Pick<Settings, "dhcp" | "ula">,
+): Promise<boolean> {
+  if (ula === null || ipv6 !== "on") return false;
+  const missing = servedAmong(lans, { dhcp })
+    .map((lan) => ({ link: lan.interface, address: ulaOn(ula, lan.interface) }))
+    .filter(({ address }) => !addresses.includes(addressOf(address)));
+  for (const { link, address } of missing)
+    await host.run(["ip", "-6", "address", "replace", address, "dev", link, "nodad"]);
+  return missing.length > 0;
+}
+
+/** The LAN's interfaces on which the gateway serves DHCP. */
+export function servedAmong<Served extends Lan>(
+  lans: readonly Served[],
+  { dhcp }: Pick<Settings, "dhcp">,
+): readonly Served[] {
+  if (dhcp === null || dhcp.length === 0) return dhcp === null ? [] : lans;
+  const starts = dhcp.flatMap((range) => parseAddress(range.split("-")[0] ?? "") ?? []);
+  return lans.filter(({ prefixes }) =>
+    starts.some((start) => prefixes.some((each) => contains(each, start))),
+  );
+}

@@ -1,0 +1,259 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, chownSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { dnsmasqConfig } from "../../src/dhcp/config.ts";
+import { HOSTS_FILE } from "../../src/dhcp/files.ts";
+import { groundOf, servedLans } from "../../src/dhcp/lans.ts";
+import { prepareDhcp } from "../../src/dhcp/rivals.ts";
+import { hostNetworkOf } from "../../src/network/host-network.ts";
+import { ulaOn } from "../../src/network/ula.ts";
+import { type Arms, INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
+import { settingsFrom } from "../../src/settings.ts";
+import { LinuxHost } from "../../src/system/linux.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { until } from "./until.ts";
+
+const ULA = "fd12:3456:789a::/48";
+const OWN6 = ulaOn(ULA, "lan0").replace("/64", "");
+const PHONE = { mac: "02:00:00:00:30:01", name: "phone" };
+/** What the internet provider has delegated to the home. */
+const HOME6 = "2001:db8:77";
+/** As the unit gives them to dnsmasq, with a user of no rights. */
+const RIGHTS = "+net_admin,+net_bind_service,+net_raw";
+const NOBODY = 65_534;
+const UNPRIVILEGED = [
+  ...["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", "--no-new-privs"],
+  ...[`--inh-caps=-all,${RIGHTS}`, `--ambient-caps=${RIGHTS}`, `--bounding-set=-all,${RIGHTS}`],
+];
+const TIMEOUT_MS = 180_000;
+
+/** What udhcpc calls with each lease; the lease is kept in a file. */
+const SCRIPT = `#!/bin/sh
+case $1 in
+  deconfig) ip -4 address flush dev $interface ;;
+  bound|renew)
+    ip address replace $ip/$mask dev $interface
+    ip route replace default via $router dev $interface
+    echo "$ip/$mask router $router dns $dns domain $domain lease $lease" >$LEASE ;;
+esac
+`;
+
+describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: Arms) => {
+  let lab: Lab;
+  let gateway: Gateway;
+  let device: string;
+  let server: Bun.Subprocess;
+  const children: Bun.Subprocess[] = [];
+
+  const cache = () => file("cache");
+  const file = (name: string) => join(lab.sandbox.directory, name);
+  const textOf = (name: string) =>
+    Bun.file(file(name)).size > 0 ? readFileSync(file(name), "utf8").trim() : "";
+  const inGateway = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
+  const inDevice = (...argv: string[]) => lab.exec(device, argv);
+  const settings = () => {
+    const { interface: base, lan, uplink, namespaces } = lab.sandbox;
+    return settingsFrom({ interface: base, lan, uplink, netns: namespaces.gateway, dhcp: "on", ula: ULA });
+  };
+  function start(log: string, namespace: string, ...argv: string[]): Bun.Subprocess {
+    const output = openSync(file(log), "a", 0o600);
+    const options = { env: { ...process.env, LEASE: file("lease") }, stdin: "ignore" as const };
+    const child = Bun.spawn(["ip", "netns", "exec", namespace, ...argv], {
+      ...options,
+      stdout: output,
+      stderr: output,
+    });
+    closeSync(output);
+    children.push(child);
+    return child;
+  }
+
+  /** As the unit starts it, with the configuration that an installation writes. */
+  async function startServer(): Promise<Bun.Subprocess> {
+    const host = new LinuxHost(lab.namespaces.gateway);
+    await prepareDhcp(host, settings());
+    const network = await hostNetworkOf(host, settings());
+    // One of the files in which the service looks for names; systemd's own is the machine's.
+    const folder = `/etc/netns/${lab.namespaces.gateway}/pihole`;
+    mkdirSync(folder, { recursive: true });
+    chownSync(folder, NOBODY, NOBODY);
+    const files = { leases: join(folder, "dhcp.leases"), hosts: join(cache(), HOSTS_FILE) };
+    const lans = servedLans(network, await groundOf(host), settings());
+    writeFileSync(file("dhcp.conf"), dnsmasqConfig(lans, files));
+    for (const path of [file("."), file("dhcp.conf")]) chmodSync(path, 0o755);
+    const words = [
+      "--keep-in-foreground",
+      `--conf-file=${file("dhcp.conf")}`,
+      "--pid-file",
+      "--log-facility=-",
+    ];
+    return start("server.log", lab.namespaces.gateway, ...UNPRIVILEGED, "dnsmasq", ...words);
+  }
+
+  async function connectDevice(): Promise<void> {
+    device = `${lab.sandbox.id}-phone`;
+    await lab.outside(["ip", "netns", "add", device]);
+    const cable = `link add link lan0 name dev1 address ${PHONE.mac} netns ${device} type macvlan mode private`;
+    await lab.exec(lab.namespaces.client, ["ip", ...cable.split(" ")]);
+    // A namespace may have inherited a router's settings.
+    await inDevice("sysctl", "-qw", "net.ipv6.conf.all.forwarding=0");
+    for (const words of ["link set lo up", "link set dev1 name lan0", "link set lan0 up"])
+      await inDevice("ip", ...words.split(" "));
+    writeFileSync(file("script"), SCRIPT, { mode: 0o755 });
+    mkdirSync(`/etc/netns/${device}`, { recursive: true });
+    writeFileSync(`/etc/netns/${device}/resolv.conf`, `nameserver ${LAN.gateway4}\n`);
+    const own = ["-x", `hostname:${PHONE.name}`, "-s", file("script")];
+    start("client.log", device, "udhcpc", "-f", "-i", "lan0", "-t", "20", "-T", "1", ...own);
+  }
+
+  const page = (host: string) => lab.fetchFrom(device, `http://${host}/`);
+  const addresses6 = async () =>
+    (await inDevice("ip", "-6", "-o", "address", "show", "scope", "global")).stdout;
+
+  beforeAll(async () => {
+    lab = await createLab({ arms });
+    mkdirSync(cache(), { mode: 0o755 });
+    // As systemd names the folder that both can use.
+    const environment = { CACHE_DIRECTORY: cache() };
+    gateway = await lab.startGateway({ flags: ["--dhcp", "on", "--ula", ULA], environment });
+    server = await startServer();
+    await connectDevice();
+  }, TIMEOUT_MS);
+  afterAll(async () => {
+    for (const child of children) child.kill("SIGKILL");
+    await lab.exec(lab.namespaces.client, ["true"]);
+    await lab.close();
+  }, TIMEOUT_MS);
+
+  test(
+    "a device gets an address, and the gateway as router and resolver",
+    async () => {
+      await until(() => textOf("lease") !== "");
+      expect(textOf("lease")).toMatch(
+        new RegExp(
+          `^192\\.168\\.77\\.(1\\d\\d|2[0-4]\\d)/24 router ${LAN.gateway4} dns ${LAN.gateway4} domain home.arpa lease 43200$`,
+        ),
+      );
+      await until(async () => (await addresses6()).includes(ULA.replace("::/48", "")));
+      const { stdout: routes } = await inDevice("ip", "-6", "route", "show", "default");
+      expect(routes).toMatch(/^default via fe80::\S+ dev lan0 proto ra .* pref high\s*$/);
+      expect((await inGateway("ip", "-6", "address", "show", "dev", "lan0")).stdout).toContain(`${OWN6}/64`);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "it reaches pages through the tunnel, by IPv4 and IPv6, by name, and nothing leaves outside it",
+    async () => {
+      const sniffer = await lab.sniff();
+      await until(
+        async () => (await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status === 200,
+      );
+      await until(async () => (await page(INTERNET.host4))?.includes(VPN.vpn1.v4) === true);
+      await until(async () => (await page(`[${INTERNET.host6}]`))?.includes(VPN.vpn1.v6) === true);
+      expect(await page("internet.test")).not.toBeNull();
+      const { stdout } = await inDevice("getent", "ahosts", "internet.test");
+      expect(stdout).toContain(INTERNET.host4);
+      expect((await sniffer.stop()).leaks).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "its name is the device's name",
+    async () => {
+      const named = async () => {
+        const { body } = await gateway.api("GET", "/api/devices");
+        return body.devices.find(({ id }: { id: string }) => id === PHONE.mac)?.name;
+      };
+      await until(async () => (await named()) === PHONE.name);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "while the service is down the server goes on, and the gateway's IPv6 address comes back with the service",
+    async () => {
+      await gateway.kill("SIGKILL");
+      await inGateway("ip", "-6", "address", "del", `${OWN6}/64`, "dev", "lan0");
+      const before = textOf("server.log").split("DHCPACK").length;
+      udhcpc().kill("SIGUSR1");
+      await until(() => textOf("server.log").split("DHCPACK").length > before);
+      await gateway.start();
+      const own = async () => (await inGateway("ip", "-6", "address", "show", "dev", "lan0")).stdout;
+      await until(async () => (await own()).includes(`${OWN6}/64`));
+      await inGateway("ip", "-6", "address", "del", `${OWN6}/64`, "dev", "lan0");
+      await until(async () => (await own()).includes(`${OWN6}/64`));
+      await until(async () => (await page(INTERNET.host4))?.includes(VPN.vpn1.v4) === true);
+      await until(async () => (await page(`[${INTERNET.host6}]`))?.includes(VPN.vpn1.v6) === true);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "it gets the address that a person has chosen for it",
+    async () => {
+      const path = `/api/devices/${PHONE.mac}`;
+      expect((await gateway.api("PUT", path, { address: "192.168.77.60" })).status).toBe(200);
+      // As the unit's reload does.
+      server.kill("SIGHUP");
+      udhcpc().kill("SIGUSR1");
+      await until(() => textOf("lease").startsWith("192.168.77.60/24 "));
+      await until(async () => (await page(INTERNET.host4))?.includes(VPN.vpn1.v4) === true);
+    },
+    TIMEOUT_MS,
+  );
+
+  const udhcpc = () => children.at(-1) as Bun.Subprocess;
+
+  test(
+    "what it sends with a public address is refused at once, and never leaves",
+    async () => {
+      await inGateway("ip", "address", "add", `${HOME6}::2/64`, "dev", "lan0", "nodad");
+      await inDevice("ip", "address", "add", `${HOME6}::9/64`, "dev", "lan0", "nodad");
+      const sniffer = await lab.sniff();
+      const url = `http://[${INTERNET.host6}]/`;
+      const ask = (source: string) => inDevice("curl", "-gsf", "-m", "20", "--interface", source, url);
+      const start = performance.now();
+      for (let count = 0; count < 20; count += 1) expect((await ask(`${HOME6}::9`)).code).toBe(7);
+      expect(performance.now() - start).toBeLessThan(15_000);
+      const { stdout } = await inDevice("ping", "-c1", "-W3", "-I", `${HOME6}::9`, INTERNET.host6);
+      expect(stdout).toContain("Administratively prohibited");
+      expect((await sniffer.stop()).leaks).toEqual([]);
+      await inDevice("ip", "address", "del", `${HOME6}::9/64`, "dev", "lan0");
+      await inGateway("ip", "address", "del", `${HOME6}::2/64`, "dev", "lan0");
+      await until(async () => (await page(`[${INTERNET.host6}]`))?.includes(VPN.vpn1.v6) === true);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "beside another server on the LAN it is not ready to start",
+    async () => {
+      const { client } = lab.namespaces;
+      const range = "--dhcp-range=192.168.77.70,192.168.77.79,255.255.255.0,1h";
+      const words = [
+        "--keep-in-foreground",
+        "--user=root",
+        "--port=0",
+        "--log-facility=-",
+        "--pid-file",
+        "--conf-file=/dev/null",
+      ];
+      const other = start(
+        "other.log",
+        client,
+        "dnsmasq",
+        ...words,
+        range,
+        `--dhcp-leasefile=${file("other")}`,
+      );
+      await until(() => textOf("other.log").includes("DHCP, IP range"));
+      await expect(prepareDhcp(new LinuxHost(lab.namespaces.gateway), settings())).rejects.toThrow(
+        `another DHCP server answers: ${LAN.client4} on lan0; devices that ask it would not use the gateway. Switch DHCP off there, usually in the settings of the home router`,
+      );
+      other.kill("SIGKILL");
+    },
+    TIMEOUT_MS,
+  );
+});
