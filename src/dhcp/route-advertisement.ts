@@ -1,5 +1,5 @@
-import ipaddr from "ipaddr.js";
 import type { Address } from "../address.ts";
+import { icmpv6Packet } from "../network/icmpv6.ts";
 
 /** Of the link that an advertisement is sent on. */
 interface Sender {
@@ -8,8 +8,8 @@ interface Sender {
   address: Address;
 }
 
-/** RFC 8200, section 3; RFC 4861, sections 4.2 and 4.6.1; RFC 4191, sections 2.2 and 2.3. */
-const [ICMPV6, HOP_LIMIT, ADVERTISEMENT] = [58, 255, 134];
+/** RFC 4861, sections 4.2 and 4.6.1; RFC 4191, sections 2.2 and 2.3. */
+const ADVERTISEMENT = 134;
 const [SOURCE_OPTION, ROUTE_OPTION, HIGH_PREFERENCE] = [1, 24, 0x08];
 const ALL_NODES = "ff02::1";
 /** As dnsmasq's: routers of a link agree on it (RFC 4861, section 6.2.7). */
@@ -30,7 +30,7 @@ export function routeAdvertisement({ mac, address }: Sender, lifetimeS: number):
     "hex",
   );
   const routes = HALVES.map((half) => routeTo(half, lifetimeS));
-  return packetOf(address, Buffer.concat([message, source, ...routes]));
+  return icmpv6Packet(address, ALL_NODES, Buffer.concat([message, source, ...routes]));
 }
 
 function routeTo(half: number, lifetimeS: number): Buffer {
@@ -39,19 +39,4 @@ function routeTo(half: number, lifetimeS: number): Buffer {
   option.writeUInt32BE(lifetimeS, 4);
   option.writeUInt8(half, 8);
   return option;
-}
-
-function packetOf(from: Address, message: Buffer): Uint8Array {
-  const header = Buffer.from([0x60, 0, 0, 0, 0, message.length, ICMPV6, HOP_LIMIT]);
-  const addresses = Buffer.from([from, ALL_NODES].flatMap((each) => ipaddr.parse(each).toByteArray()));
-  message.writeUInt16BE(checksumOf(Buffer.concat([addresses, message]), message.length), 2);
-  return Buffer.concat([header, addresses, message]);
-}
-
-/** RFC 8200, section 8.1, of an even number of bytes. */
-function checksumOf(bytes: Buffer, length: number): number {
-  let sum = length + ICMPV6;
-  for (let at = 0; at < bytes.length; at += 2) sum += bytes.readUInt16BE(at);
-  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
-  return ~sum & 0xffff;
 }

@@ -1,5 +1,6 @@
 import ipaddr from "ipaddr.js";
 import { type Address, isLinkLocal, parseAddress } from "../address.ts";
+import { checksumOf, HEADER_BYTES, HOP_LIMIT, ICMPV6, icmpv6Packet } from "./icmpv6.ts";
 
 /** What an IPv6 router tells the devices of its link. */
 export interface RouterAdvertisement {
@@ -11,12 +12,10 @@ export interface RouterAdvertisement {
   resolvers: Address[];
 }
 
-/** RFC 8200, section 3. */
-const [HEADER_BYTES, ICMPV6, HOP_LIMIT] = [40, 58, 255];
 /** RFC 4861, sections 4.1 and 4.2; RFC 4191, section 2.3; RFC 8106, section 5.1. */
 const [SOLICITATION, ADVERTISEMENT, FIXED_BYTES] = [133, 134, 16];
 const OPTION = { route: 24, resolvers: 25 };
-const [ALL_ROUTERS, UNSPECIFIED] = ["ff020000000000000000000000000002", "00".repeat(16)];
+const [UNSPECIFIED, ALL_ROUTERS] = ["::", "ff02::2"];
 
 /** Devices use three. */
 const MOST_RESOLVERS = 4;
@@ -26,14 +25,7 @@ export const ALL_ROUTERS_MAC = "33:33:00:00:00:02";
 
 /** From no address, so that the answer goes to all hosts of the link (RFC 4861, section 6.2.6). */
 export function routerSolicitation(): Uint8Array {
-  const addresses = Buffer.from(UNSPECIFIED + ALL_ROUTERS, "hex");
-  const message = Buffer.from([SOLICITATION, 0, 0, 0, 0, 0, 0, 0]);
-  message.writeUInt16BE(checksumOf(addresses, message), 2);
-  return Buffer.concat([
-    Buffer.from([0x60, 0, 0, 0, 0, message.length, ICMPV6, HOP_LIMIT]),
-    addresses,
-    message,
-  ]);
+  return icmpv6Packet(UNSPECIFIED, ALL_ROUTERS, Uint8Array.from([SOLICITATION, 0, 0, 0, 0, 0, 0, 0]));
 }
 
 /** Null if the packet is not a valid advertisement, which devices ignore (RFC 4861, section 6.1.2). */
@@ -91,13 +83,4 @@ function resolversIn(option: Buffer = Buffer.alloc(0)): Address[] {
 
 function addressIn(bytes: Uint8Array): Address | null {
   return parseAddress(ipaddr.fromByteArray([...bytes]).toString());
-}
-
-/** RFC 8200, section 8.1: 0 if the message has the right one in its place. */
-function checksumOf(addresses: Buffer, message: Buffer): number {
-  let sum = message.length + ICMPV6;
-  for (const bytes of [addresses, message])
-    for (let at = 0; at < bytes.length; at += 1) sum += (bytes[at] ?? 0) << (at % 2 === 0 ? 8 : 0);
-  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
-  return ~sum & 0xffff;
 }

@@ -208,7 +208,9 @@ test(
   async () => {
     const sniffer = await lab.sniff();
     const look = ["getent", "ahostsv4", "internet.test"];
-    expect(await guest.shell(look.join(" "))).toContain(INTERNET.host4);
+    const finds = async () => (await guest.ssh(look.join(" "))).stdout.includes(INTERNET.host4);
+    // systemd-resolved gives up a query after 20 s, which a slow machine may need for the first.
+    await guest.until("an address for a name", finds);
     expect((await lab.exec(lab.namespaces.client, look)).stdout).toContain(INTERNET.host4);
     expect(await clean(sniffer)).toEqual([]);
   },
