@@ -7,6 +7,7 @@ import { MOST_STORED_BYTES, sizeOfAll } from "../../src/servers/room.ts";
 import type { Provider } from "../../src/servers/schema.ts";
 import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
+import { ip } from "../fake/address.ts";
 import { slow } from "../fast.ts";
 import { BODY, CONFIG, inDirectory, NOW, SERVER } from "./example.ts";
 
@@ -28,6 +29,16 @@ function withCatalogue(
     store.close();
   });
 }
+
+test("a server that assigned its configuration keeps it, wherever its session has its endpoint", () => {
+  withCatalogue((catalogue) => {
+    const listed = { name: "one", label: "PIA", country: "Germany", city: "Berlin", ipv4: ip("192.0.2.1") };
+    catalogue.relist({ format: "", skipped: 0, servers: [{ ...listed, port: 1337, publicKey: null }] });
+    catalogue.useOwnEnd({ assigned: { dns: [] } });
+    const assigned = { ...SERVER, name: "one", provider: "managed" as const, registers: true as const };
+    expect(catalogue.reachedAt(assigned, { address: ip("192.0.2.1"), port: 1337 })).toEqual(assigned);
+  });
+});
 
 test("the current provider is managed at first, and then the one chosen last", () => {
   withCatalogue((catalogue, again) => {
