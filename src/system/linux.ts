@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Heard, Host, HttpsAnswer, LinkSocket, Path, PinnedRequest, RunOptions, Watch } from "./host.ts";
 import { reasonIn } from "./reason.ts";
@@ -254,7 +254,8 @@ export class LinuxHost implements Host {
 }
 
 function beginningOf(path: string, bytes: number): string {
-  const file = openSync(path, "r");
+  // Some of these files belong to other users. The service would wait forever for the writer of a pipe in their place.
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const buffer = Buffer.alloc(bytes);
     return buffer.toString("utf8", 0, readSync(file, buffer, 0, bytes, 0));

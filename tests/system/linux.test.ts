@@ -1,7 +1,21 @@
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { GatewayError } from "../../src/errors.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
+
+test("a pipe in the place of a file does not hold up the service", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "portcullis-"));
+  const pipe = join(folder, "leases");
+  try {
+    expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
+    expect(await new LinuxHost().read(pipe, 100)).toBeNull();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
 
 test("a sleep that is over leaves no listener on its signal, which may exist as long as the service", async () => {
   const host = new LinuxHost();
