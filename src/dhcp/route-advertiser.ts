@@ -23,7 +23,7 @@ const ALL_NODES_MAC = "33:33:00:00:00:01";
 
 /** Advertises routes to everything on the LAN that it serves, next to dnsmasq, which cannot advertise routes. */
 export class RouteAdvertiser {
-  private readonly links = new Map<string, { socket: LinkSocket; sentAt: number; isAsked: boolean }>();
+  private readonly links = new Map<string, { socket: LinkSocket; triedAt: number; isAsked: boolean }>();
   private trouble: string | null = null;
 
   constructor(private readonly deps: Deps) {}
@@ -58,15 +58,17 @@ export class RouteAdvertiser {
     // The interface was removed; it may come back.
     if (received === null) return this.close(name);
     link.isAsked ||= received.length > 0;
-    const pause = host.monotonic() - link.sentAt;
+    const pause = host.monotonic() - link.triedAt;
     const isDue = pause >= (link.isAsked ? SHORTEST_PAUSE_MS : ADVERTISED_EACH_S * 1_000);
-    if (isDue && (await this.advertise(name, link.socket)))
-      Object.assign(link, { sentAt: host.monotonic(), isAsked: false });
+    if (!isDue) return;
+    // Without a usable address it is tried again, after the pause: each time starts a program.
+    Object.assign(link, { triedAt: host.monotonic(), isAsked: true });
+    link.isAsked = !(await this.advertise(name, link.socket));
   }
 
   private async open(name: string) {
     const socket = await this.deps.host.listenOn(name, "router solicitations");
-    const link = { socket, sentAt: Number.NEGATIVE_INFINITY, isAsked: true };
+    const link = { socket, triedAt: Number.NEGATIVE_INFINITY, isAsked: true };
     this.links.set(name, link);
     return link;
   }

@@ -31,17 +31,23 @@ interface Story {
   each?: (now: number, listening: Listening) => void;
 }
 
-/** When which link was sent the advertisement, in seconds, and the warnings. */
+const ONE_LINK = "192.168.7.100-192.168.7.199";
+
+/** When which link was sent the advertisement and when an address was looked up, in seconds, and the warnings. */
 async function played({ dhcp = "on", ipv6 = "on", tentativeUntil = 0, endsAt, each = () => {} }: Story) {
   const listening = new Listening();
   const stopping = new AbortController();
   const warnings: string[] = [];
   const sent: string[] = [];
+  const looks: number[] = [];
   let now = 0;
   listening.onSent = (link) => sent.push(`${now / 1_000} ${link}`);
   const host = {
     listenOn: async (link: string, heard: Heard) => listening.open(link, heard),
-    run: async () => JSON.stringify([{ addr_info: [{ local: "fe80::1", tentative: now < tentativeUntil }] }]),
+    run: async () => {
+      looks.push(now / 1_000);
+      return JSON.stringify([{ addr_info: [{ local: "fe80::1", tentative: now < tentativeUntil }] }]);
+    },
     monotonic: () => now,
     sleep: async (ms: number) => {
       now += ms;
@@ -61,7 +67,7 @@ async function played({ dhcp = "on", ipv6 = "on", tentativeUntil = 0, endsAt, ea
     expect(packet.toHex()).toBe(ADVERTISEMENT.toHex());
   }
   expect(listening.count).toBe(0);
-  return { sent, warnings };
+  return { sent, looks, warnings };
 }
 
 const solicit = (listening: Listening, link: string) =>
@@ -73,7 +79,7 @@ test("the advertisement has a route of high preference to each half of the addre
 });
 
 test("it is sent at once, and then every ten minutes", async () => {
-  const { sent } = await played({ dhcp: "192.168.7.100-192.168.7.199", endsAt: 1_250_000 });
+  const { sent } = await played({ dhcp: ONE_LINK, endsAt: 1_250_000 });
   expect(sent).toEqual(["0 lan0", "600 lan0", "1200 lan0"]);
 });
 
@@ -89,7 +95,12 @@ test("without DHCP or IPv6 nothing is sent, and before the address is usable nei
   expect((await played({ dhcp: "off", endsAt: 5_000 })).sent).toEqual([]);
   expect((await played({ ipv6: "off", endsAt: 5_000 })).sent).toEqual([]);
   const { sent } = await played({ tentativeUntil: 1_200, endsAt: 5_000 });
-  expect(sent).toEqual(["1.5 lan0", "1.5 wlan0"]);
+  expect(sent).toEqual(["3 lan0", "3 wlan0"]);
+});
+
+test("while an interface has no usable address, it is looked up every 3 s and not all the time", async () => {
+  const { sent, looks } = await played({ tentativeUntil: 60_000, endsAt: 11_000, dhcp: ONE_LINK });
+  expect([sent, looks]).toEqual([[], [0, 3, 6, 9]]);
 });
 
 test("an interface that is gone is told once, the other is served, and it goes on when that is back", async () => {
