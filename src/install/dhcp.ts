@@ -27,14 +27,14 @@ export function dhcpPlan({ network, ground, dhcp: present }: Machine, settings: 
   const unit = dhcpUnit();
   const isChanged = present.config !== config || present.unit !== unit;
   return {
-    files: [
-      { do: "write", path: PATHS.dhcpConfig, mode: 0o644, text: config },
-      { do: "write", path: PATHS.dhcpUnit, mode: 0o644, text: unit },
-      { do: "run", argv: ["dnsmasq", "--test", `--conf-file=${PATHS.dhcpConfig}`] },
-    ],
+    files: [{ do: "write", path: PATHS.dhcpUnit, mode: 0o644, text: unit }],
     units: [DHCP_UNIT],
-    // An upgrade does not interrupt it.
-    start: [{ do: "run", argv: ["systemctl", isChanged ? "restart" : "start", DHCP_UNIT] }],
+    // An upgrade does not interrupt it. If a step before fails, the next installation must still see the change.
+    start: [
+      { do: "write", path: PATHS.dhcpConfig, mode: 0o644, text: config },
+      { do: "run", argv: ["dnsmasq", "--test", `--conf-file=${PATHS.dhcpConfig}`] },
+      { do: "run", argv: ["systemctl", isChanged ? "restart" : "start", DHCP_UNIT] },
+    ],
   };
 }
 

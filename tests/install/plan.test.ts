@@ -71,6 +71,16 @@ test("an upgrade starts the DHCP server again only if its files change, and with
   ]);
 });
 
+test("the DHCP server's configuration changes right before it starts again, so a failed installation hides no change", () => {
+  const heads = plan(ONE_CABLE, { dhcp: "on", ula: ULA }).map(headOf);
+  expect(heads.slice(-4)).toEqual([
+    "run systemctl restart portcullis.service",
+    "write /etc/portcullis-dhcp.conf (mode 644)",
+    "run dnsmasq --test --conf-file=/etc/portcullis-dhcp.conf",
+    "run systemctl restart portcullis-dhcp.service",
+  ]);
+});
+
 test("the rule for network managers names the tunnels' interfaces, whatever their base name is", () => {
   const rule = plan(ONE_CABLE, { interface: "vpn" }).find(
     (step) => step.do === "write" && step.path === "/etc/udev/rules.d/90-portcullis.rules",
