@@ -25,7 +25,7 @@ export const Settings = Type.Object(
     /** Whether the LAN gets addresses from the gateway, and which: null for not, an empty list for a range of its choice. */
     dhcp: Type.Union([Type.Array(Type.String({ pattern: "^[0-9.]+-[0-9.]+$" })), Type.Null()]),
     /** The LAN's IPv6 prefix if the gateway serves DHCP: a unique local one (RFC 4193). */
-    ula: Type.Union([Type.String({ pattern: "^fd[0-9a-f:]+::/48$" }), Type.Null()]),
+    ula: Type.Union([Type.String({ pattern: "^fd[0-9a-f]{2}(:[0-9a-f]{1,4}){0,2}::/48$" }), Type.Null()]),
     /** Network namespace to serve instead of the machine's own. */
     netns: Type.Union([Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$" }), Type.Null()]),
     /** File or https address of the managed provider's server list. */

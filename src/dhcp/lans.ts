@@ -59,10 +59,12 @@ interface Shown {
 export function servedLans(
   network: HostNetwork,
   ground: Ground,
-  { dhcp, ula }: Pick<Settings, "dhcp" | "ula">,
+  { dhcp, ula, lan: named }: Pick<Settings, "dhcp" | "ula" | "lan">,
 ): ServedLan[] {
   if (dhcp === null) return [];
   const ranges = dhcp.map(rangeIn);
+  const absent = named.find((name) => network.lans.every((lan) => lan.interface !== name));
+  if (ranges.length === 0 && absent !== undefined) throw withoutAddress(absent);
   const own = ownOnLan(network, ground);
   const chosen =
     ranges.length === 0
@@ -100,8 +102,7 @@ function ownOnLan({ lans }: HostNetwork, { addresses }: Ground): Own[] {
     ),
   );
   const without = lans.find((_, index) => own[index]?.length === 0);
-  if (without !== undefined)
-    throw refusal(`${without.interface} has no private IPv4 address; give it a fixed one first`);
+  if (without !== undefined) throw withoutAddress(without.interface);
   return own.flatMap(([first]) => first ?? []).concat(own.flatMap(([, ...others]) => others));
 }
 
@@ -190,6 +191,10 @@ function numberOf(address: Address): number {
 function addressAt(number: number): Address {
   const bytes = [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256);
   return bytes.join(".") as Address;
+}
+
+function withoutAddress(name: string): GatewayError {
+  return refusal(`${name} has no private IPv4 address; connect its cable, or give it a fixed address first`);
 }
 
 function refusal(what: string): GatewayError {

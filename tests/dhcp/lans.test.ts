@@ -8,8 +8,12 @@ import { ONE_CABLE, TWO_CABLES } from "../install/example.ts";
 
 const ULA = "fd12:3456:789a::/48";
 
-function served(dhcp: string, { network, ground }: { network: HostNetwork; ground: Ground } = ONE_CABLE) {
-  return servedLans(network, ground, settingsFrom({ dhcp, ula: ULA }));
+function served(
+  dhcp: string,
+  { network, ground }: { network: HostNetwork; ground: Ground } = ONE_CABLE,
+  lan = "",
+) {
+  return servedLans(network, ground, settingsFrom({ dhcp, ula: ULA, lan }));
 }
 
 /** A machine with one address. */
@@ -141,9 +145,24 @@ test("a network that two interfaces have is refused", () => {
 test("a LAN interface without an IPv4 address is refused", () => {
   const { network } = ONE_CABLE;
   expect(refusal("on", { network, ground: { addresses: [], routers: [] } })).toBe(
-    "--dhcp: eth0 has no private IPv4 address; give it a fixed one first",
+    "--dhcp: eth0 has no private IPv4 address; connect its cable, or give it a fixed address first",
   );
 });
+
+test("a LAN interface that the settings name and that has no address now is not left out without a word", () => {
+  const named = "eth1,br-lan.5,wlan0";
+  expect(() => served("on", TWO_CABLES, named)).toThrow(
+    "--dhcp: wlan0 has no private IPv4 address; connect its cable, or give it a fixed address first",
+  );
+  expect(served("10.5.9.0-10.5.9.255", TWO_CABLES, named).map((lan) => lan.interface)).toEqual(["br-lan.5"]);
+});
+
+test.each(["fd1::/48", "fd12:3456:789a:1::/48", "fd:1:::/48", "fd12:3456:789a::/64", "2001:db8::/48"])(
+  "the IPv6 prefix %s is a usage error: it is not a unique local one of 48 bits",
+  (ula) => {
+    expect(() => settingsFrom({ ula })).toThrow(/^--ula \(PORTCULLIS_ULA\): /);
+  },
+);
 
 test.each(["yes", "192.168.7.10", "fd00::1-fd00::9", "on,off"])("the setting %s is a usage error", (dhcp) => {
   expect(() => settingsFrom({ dhcp })).toThrow(/^--dhcp \(PORTCULLIS_DHCP\): /);
