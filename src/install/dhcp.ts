@@ -19,7 +19,8 @@ interface DhcpPlan {
 /** The DHCP server, or its removal if the settings no longer ask for one. */
 export function dhcpPlan({ network, ground, dhcp: present }: Machine, settings: Settings): DhcpPlan {
   const lans = servedLans(network, ground, settings);
-  if (lans.length === 0) return { files: present.unit === null ? [] : removal(), units: [], start: [] };
+  const isPresent = present.unit !== null || present.config !== null;
+  if (lans.length === 0) return { files: isPresent ? removal() : [], units: [], start: [] };
   const config = dnsmasqConfig(lans, {
     leases: join(PATHS.dhcpState, "leases"),
     hosts: join(PATHS.cache, HOSTS_FILE),

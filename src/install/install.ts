@@ -71,13 +71,13 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
   );
 }
 
-/** An upgrade goes on: the DHCP server itself waits until no other one answers. */
+/** An upgrade goes on: the DHCP server itself waits until no other one answers. Half an installation is not an upgrade. */
 async function assertAloneOn(
   host: Host,
   { network, ground, dhcp }: Machine,
   settings: Settings,
 ): Promise<void> {
-  if (dhcp.unit !== null) return;
+  if (dhcp.unit !== null && dhcp.config !== null) return;
   await assertPortFree(host);
   const links = servedLans(network, ground, settings).map((lan) => lan.interface);
   await assertAlone(host, links).catch((cause: unknown) => {

@@ -69,6 +69,8 @@ test("an upgrade starts the DHCP server again only if its files change, and with
     "remove /etc/systemd/system/portcullis-dhcp.service",
     "remove /etc/portcullis-dhcp.conf",
   ]);
+  expect(heads({ ...dhcp, unit: null }, { dhcp: "off" }).at(-1)).toBe("remove /etc/portcullis-dhcp.conf");
+  expect(heads({ config: null, unit: null }, { dhcp: "off" })).toEqual([]);
 });
 
 test("the DHCP server's configuration changes right before it starts again, so a failed installation hides no change", () => {
