@@ -65,6 +65,9 @@ export class FixedAddresses {
   /** Null gives the device any address again. */
   async set(id: Mac, address: Address | null): Promise<void> {
     if (this.of(id) === address) return;
+    // Of two requests at once, both may have found it free.
+    if (address !== null && this.holderOf(address) !== null)
+      throw refusal(`another device has ${address}; choose another one`);
     const all = new Map(this.all);
     if (address === null) all.delete(id);
     else all.set(id, address);

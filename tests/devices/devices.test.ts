@@ -753,6 +753,12 @@ describe("a gateway that serves DHCP", () => {
     expect(lines()).toEqual([`${PHONE},192.168.7.40`]);
   });
 
+  test("gives an address that two devices are given at once to one of them only", async () => {
+    const given = [TV, PHONE].map((id) => world.devices.assign(id, { name: "new", address: "192.168.7.50" }));
+    expect((await Promise.allSettled(given)).map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+    expect(lines()).toEqual([`${TV},192.168.7.50`]);
+  });
+
   test("takes back no address by a change of name or exit, and none for a prefix", async () => {
     await assign(TV, "192.168.7.50");
     await world.devices.assign(TV, { name: "TV", exit: "blocked" });
