@@ -1,3 +1,4 @@
+import { type Prefix, parsePrefix } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { FLAGS, type Settings, settingsFrom } from "../settings.ts";
 import { PATHS } from "./paths.ts";
@@ -47,11 +48,21 @@ export function settingsWith(file: Given, flags: Given): Settings {
 
 /** The base name of the tunnel's interfaces, for uninstalling: errors in the file must not prevent that. */
 export function interfaceIn(text: string): string {
-  const { interface: base } = givenIn(text);
+  return settingIn(text, "interface")?.interface ?? FLAGS.interface.fallback;
+}
+
+/** The LAN's own IPv6 prefix, in the same way. Uninstalling removes the addresses in it, so it is never any other. */
+export function ulaIn(text: string): Prefix | null {
+  return parsePrefix(settingIn(text, "ula")?.ula ?? "");
+}
+
+/** The settings that follow from this one alone; null if it is wrong. */
+function settingIn(text: string, key: keyof Settings): Settings | null {
+  const value = givenIn(text)[key];
   try {
-    return settingsFrom(base === undefined ? {} : { interface: base }).interface;
+    return settingsFrom(value === undefined ? {} : { [key]: value });
   } catch {
-    return FLAGS.interface.fallback;
+    return null;
   }
 }
 

@@ -1,10 +1,9 @@
-import { parsePrefix } from "../address.ts";
 import { DHCP_UNIT } from "../dhcp/files.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
 import { assertSomebody } from "./answers.ts";
-import { givenIn, interfaceIn } from "./environment.ts";
+import { interfaceIn, ulaIn } from "./environment.ts";
 import { forwardersOn } from "./forwarders.ts";
 import { type Remains, remainsIn, type Traces } from "./machine.ts";
 import { PATHS } from "./paths.ts";
@@ -28,15 +27,14 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
     host.read(PATHS.environment),
     host.read(PATHS.sysctlsBefore),
   ]);
-  const base = interfaceIn(environment ?? "");
-  const traces = { base, ula: parsePrefix(givenIn(environment ?? "").ula ?? "") };
+  const traces = { base: interfaceIn(environment ?? ""), ula: ulaIn(environment ?? "") };
   const remains = await remainsIn(host, traces);
   const servesDhcp = remains.units.includes(DHCP_UNIT);
   if (!dryRun && !yes)
     agree("Without the kill switch, this machine and its LAN reach the internet unprotected. Continue?");
   const goes =
     removeState ?? (!dryRun && !yes && agreesTo(`Remove servers, keys and settings (${PATHS.state}) too?`));
-  const forwarders = await forwardersOn(host, base);
+  const forwarders = await forwardersOn(host, traces.base);
   const removal: Removal = { machine: { sysctlsBefore }, remains, forwarders, keepState: !goes };
   const stays = staysText(removal);
   if (stays !== "") say(stays);
