@@ -43,7 +43,7 @@ export function providerRoutes(gateway: Gateway) {
       },
       {
         parse: jsonBody,
-        body: standardSchema({ ...ManagedChoice, examples: [{ name: "mullvad" }] }),
+        body: standardSchema({ ...ManagedChoice, examples: [{ name: "list" }] }),
         response: answers(Success, "the servers of managed are now those; no managed tunnel may be up"),
         detail: { summary: "Choose whose servers managed has", tags: ["Servers"] },
       },

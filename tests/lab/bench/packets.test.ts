@@ -31,9 +31,11 @@ test.skipIf(!ROOT)(
   async () => {
     const measurements = await measurePackets(1, [SIZE]);
     expect(measurements).toHaveLength(13);
-    for (const { portcullis, wgQuick } of measurements) {
-      expect(portcullis).toBeGreaterThan(0);
-      expect(wgQuick).toBeGreaterThan(0);
+    for (const { name, portcullis, wgQuick } of measurements) {
+      // A difference of two measurements may have any sign on a busy machine.
+      const least = name.includes("more than forwarding alone") ? Number.NEGATIVE_INFINITY : 0;
+      expect(portcullis).toBeGreaterThan(least);
+      expect(wgQuick).toBeGreaterThan(least);
     }
   },
   60_000,
