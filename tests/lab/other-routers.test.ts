@@ -153,7 +153,8 @@ describe("with two cables, and IPv6 turned off on the gateway", () => {
       const config = `port=0\ninterface=lan0\ndhcp-range=${range}\ndhcp-range=fd77::,ra-stateless,64\n${ADVERTISES}`;
       const router = new Dnsmasq(lab, client, config);
       router.start();
-      await alerted(/^other_router: Devices may leave outside the tunnel: fe80::/);
+      // Whether its DHCP server is heard of as soon depends on the machine.
+      await alerted(/^other_router: Devices may leave outside the tunnel: .*fe80::/);
       await run(lab.namespaces.gateway, "ip", "link", "set", "dev", "lan0", "down");
       await run(lab.namespaces.gateway, "ip", "link", "set", "dev", "lan0", "up");
       await addAddress(90);
