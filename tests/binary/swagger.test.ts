@@ -109,7 +109,7 @@ test(
         await Bun.sleep(250);
       }
     }
-    expect(bodies).toBe(6);
+    expect(bodies).toBe(7);
   },
   TIMEOUT_MS,
 );
