@@ -47,8 +47,15 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   checks: ["system", "network", "killswitch", "servers/hops.ts", "store", "tunnel", "tunnels"],
   "providers/provider.ts": ["system/host.ts", "wireguard/schema.ts"],
   "providers/answers.ts": ["system/host.ts"],
+  "providers/keyed-registration.ts": ["wireguard"],
   // Each provider's folder.
-  "providers/*": ["system/host.ts", "wireguard", "providers/provider.ts", "providers/answers.ts"],
+  "providers/*": [
+    "system/host.ts",
+    "wireguard",
+    "providers/provider.ts",
+    "providers/answers.ts",
+    "providers/keyed-registration.ts",
+  ],
   providers: [
     "system/host.ts",
     "wireguard",
