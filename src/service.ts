@@ -12,6 +12,7 @@ import { answerOperator, type OperatorAnswers } from "./operator/operator.ts";
 import { privateNames } from "./private-names.ts";
 import type { Settings } from "./settings.ts";
 import { LinuxHost } from "./system/linux.ts";
+import { carriedBy } from "./tunnel/state.ts";
 
 /** Work in progress ends within milliseconds; systemd waits for 90 s. */
 const STOP_WITHIN_MS = 5_000;
@@ -64,6 +65,7 @@ export function answer(graph: Graph, app: App): Service {
   void graph.store.keepScrubbed(graph.host, stopping.signal);
   void graph.otherRouters.watch(stopping.signal);
   void new RouteAdvertiser({ ...graph, network: () => controller.network }).watch(stopping.signal);
+  const bridge = showToHomeAssistant(graph, app, stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
   controller.onChange(keepFresh);
   keepFresh();
@@ -71,7 +73,7 @@ export function answer(graph: Graph, app: App): Service {
     port: http.port,
     stop: async () => {
       stopping.abort();
-      await Promise.race([tunnels.stop(), graph.host.sleep(STOP_WITHIN_MS)]);
+      await Promise.race([Promise.all([tunnels.stop(), bridge]), graph.host.sleep(STOP_WITHIN_MS)]);
       graph.journal.write();
       operator.stop();
       await http.stop();
@@ -85,6 +87,22 @@ async function beginWatching({ tunnels, devices, host }: Graph, signal: AbortSig
   if (signal.aborted) return;
   tunnels.watch(signal);
   void devices.watch(signal);
+}
+
+/** Loads what that needs only if there is a broker. */
+async function showToHomeAssistant(graph: Graph, { gateway }: App, signal: AbortSignal): Promise<void> {
+  const { settings, controller, killSwitch, host, log } = graph;
+  const { mqtt } = settings;
+  if (mqtt === null) return;
+  await host.sleep(WATCH_AFTER_MS, signal);
+  const { runBridge } = await import("./mqtt/start.ts");
+  const deps = {
+    ...graph,
+    ...{ gateway, settings: { ...settings, mqtt }, hostname: hostname() },
+    lans: () => killSwitch.lans.flatMap((lan) => lan.prefixes),
+    isTunnelUp: () => carriedBy(controller.state) !== null,
+  };
+  await runBridge(deps, signal).catch((error: unknown) => log.error(`MQTT: ${messageOf(error)}`));
 }
 
 /** Reads the managed provider's list, unless that was needed before, and says what is wrong with it. */

@@ -45,6 +45,18 @@ export const Settings = Type.Object(
     autoconnect: Type.Boolean(),
     /** Whether a server that stays dead is replaced by another of its city or country. */
     failover: Type.Boolean(),
+    /** Address of the MQTT broker that Home Assistant uses. */
+    mqtt: Type.Union([
+      Type.String({
+        pattern: "^mqtts?://([^/@:\\s]+@)?(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+)(:[1-9][0-9]{0,4})?/?$",
+      }),
+      Type.Null(),
+    ]),
+    mqttPasswordFile: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
+    /** File with the only certificate authority that counts for the broker. */
+    mqttCaFile: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
+    /** Whether Home Assistant may move tunnels and devices. */
+    mqttCommands: Type.Boolean(),
     logLevel: Type.Union([
       Type.Literal("debug"),
       Type.Literal("info"),
@@ -122,6 +134,25 @@ export const FLAGS = {
     "off",
     "replace a server that is dead for a minute by another of its city or country: on or off",
   ),
+  mqtt: flag(
+    "mqtt",
+    "<address>",
+    "",
+    "MQTT broker of Home Assistant, on the LAN or reached through the tunnel: mqtt://user@192.168.1.10, with TLS mqtts://",
+  ),
+  mqttPasswordFile: flag("mqtt-password-file", "<file>", "", "file with your password at the MQTT broker"),
+  mqttCaFile: flag(
+    "mqtt-ca-file",
+    "<file>",
+    "",
+    "file with the certificate authority of the MQTT broker, in PEM (default: the well-known ones)",
+  ),
+  mqttCommands: flag(
+    "mqtt-commands",
+    "<on|off>",
+    "off",
+    "let everyone who may publish at the MQTT broker connect the tunnel and choose exits: on or off",
+  ),
   logLevel: flag("log-level", "<level>", "info", "debug, info, warn or error"),
 } satisfies Record<keyof Settings, unknown>;
 
@@ -169,8 +200,13 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     managedDns: text("managedDns"),
     autoconnect: switchIn(text("autoconnect")),
     failover: switchIn(text("failover")),
+    mqtt: text("mqtt") || null,
+    mqttPasswordFile: text("mqttPasswordFile") || null,
+    mqttCaFile: text("mqttCaFile") || null,
+    mqttCommands: switchIn(text("mqttCommands")),
     logLevel: text("logLevel"),
   };
+  refusePassword(settings.mqtt);
   // Not compiled: for a single check that takes longer, and a start waits for it.
   if (!Value.Check(Settings, settings)) {
     const [fault] = Value.Errors(Settings, settings);
@@ -181,7 +217,15 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
   if (isIP(settings.host) === 0 && settings.host !== "localhost")
     refuse("host", "must be an IP address or localhost");
   refuseTunnels(settings);
+  if (settings.mqtt !== null && settings.netns !== null)
+    refuse("mqtt", "cannot be used with --netns: the connection would leave outside that namespace");
   return settings;
+}
+
+/** Other programs can read a command line. The message must not quote it. */
+function refusePassword(address: string | null): void {
+  if (/^mqtts?:\/\/[^/]*:[^/]*@/.test(address ?? ""))
+    refuse("mqtt", "must not hold a password; put it into a file and name that with --mqtt-password-file");
 }
 
 function refuseTunnels({ lan, uplink, interface: base }: Settings): void {

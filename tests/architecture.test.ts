@@ -79,6 +79,16 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "http/swagger",
     "http/dashboard",
   ],
+  mqtt: [
+    "system/host.ts",
+    "killswitch/policy.ts",
+    "servers",
+    "tunnel/schema.ts",
+    "tunnel/backoff.ts",
+    "devices/schema.ts",
+    "http/gateway.ts",
+    "http/limits.ts",
+  ],
   // The page in the browser: of the rooms above it has only types.
   dashboard: [
     "tunnel/schema.ts",
@@ -208,8 +218,10 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "system",
     "network",
     "dhcp/route-advertiser.ts",
+    "tunnel/state.ts",
     "http/app.ts",
     "http/peers.ts",
+    "mqtt/start.ts",
     "backup",
     "operator",
     "gateway.ts",

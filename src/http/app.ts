@@ -50,7 +50,7 @@ export function createApp(gateway: Gateway, options: Options) {
   // Otherwise the first request would wait for it. `listen` would do it again.
   app.compile();
   app.compile = () => app;
-  return { app, eventSockets };
+  return { app, eventSockets, gateway: shared };
 }
 
 const IDLE_SECONDS = 60;

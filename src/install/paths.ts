@@ -4,6 +4,8 @@ export const PATHS = {
   environment: "/etc/portcullis/portcullis.env",
   managedList: "/etc/portcullis/managed.json",
   managedKey: "/etc/portcullis/managed.key",
+  mqttPassword: "/etc/portcullis/mqtt.password",
+  mqttCa: "/etc/portcullis/mqtt-ca.pem",
   /** The sysctls before the installation. */
   sysctlsBefore: "/etc/portcullis/sysctls-before",
   sysctls: "/etc/sysctl.d/90-portcullis.conf",

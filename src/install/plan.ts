@@ -82,6 +82,8 @@ function keptFiles(given: Given): { kept: Given; copies: Step[] } {
   for (const [key, path] of [
     ["managedList", PATHS.managedList],
     ["managedKeyFile", PATHS.managedKey],
+    ["mqttPasswordFile", PATHS.mqttPassword],
+    ["mqttCaFile", PATHS.mqttCa],
   ] as const) {
     const from = given[key];
     // An https address is not copied.

@@ -61,6 +61,10 @@ function settingsFor(sandbox: Sandbox, port: number): TrySettings {
     managedDns: sandbox.managedDns,
     autoconnect: true,
     failover: false,
+    mqtt: null,
+    mqttPasswordFile: null,
+    mqttCaFile: null,
+    mqttCommands: false,
   };
 }
 

@@ -1,0 +1,200 @@
+import type { SecurityAlert } from "../alert.ts";
+import { GatewayError, messageOf } from "../errors.ts";
+import type { Gateway } from "../http/gateway.ts";
+import { Limiter } from "../http/limits.ts";
+import type { Log } from "../log.ts";
+import type { Storage } from "../servers/storage.ts";
+import type { Host } from "../system/host.ts";
+import { pauseAfter } from "../tunnel/backoff.ts";
+import { type Commanded, carryOut } from "./commands.ts";
+import type { Connection, Message } from "./connection.ts";
+import { messagesOf, type Site } from "./discovery.ts";
+import { lastAlert, type Read, readHome, thingsOf } from "./home.ts";
+import { type Entry, Published } from "./published.ts";
+import { RATES_EVERY_MS, Rates } from "./rates.ts";
+import {
+  availabilityTopic,
+  commandIn,
+  commandTopics,
+  deviceKey,
+  type Key,
+  STATUS_TOPIC,
+  stateTopic,
+  topicsOf,
+} from "./topics.ts";
+
+/** No entity's state is sent more often. */
+const LEAST_MS = 1_000;
+/** Home Assistant may start again and again; it gets everything no more often. */
+const EVERYTHING_EVERY_MS = 10_000;
+/** A connection that lasted so long was no failed attempt. */
+const STEADY_MS = 60_000;
+/** The client that all commands are counted for, as those of one HTTP client are. */
+const CLIENT = "mqtt";
+/** More than any name has; a longer payload is not looked at. */
+const MOST_PAYLOAD = 512;
+
+export interface Deps {
+  gateway: Read & Commanded & Pick<Gateway, "subscribe">;
+  clock: Pick<Host, "sleep" | "monotonic">;
+  store: Pick<Storage, "read" | "write">;
+  log: Pick<Log, "warn">;
+  site: Site;
+  /** Whether Home Assistant may command. */
+  commands: boolean;
+  /** Throws `GatewayError` if there is no session to be had. */
+  open: (signal: AbortSignal) => Promise<Connection>;
+  /** Why the connection must not be used any more; null if it may. */
+  fault: () => string | null;
+}
+
+/** Shows the gateway to Home Assistant through a broker, and carries out commands from there. */
+export class Bridge {
+  private readonly published: Published;
+  private readonly limiter = new Limiter();
+  private readonly rates = new Rates();
+  /** What the broker was sent in this session, by topic. */
+  private readonly sent = new Map<string, string>();
+  /** The things of the round before in this session; null before the first. */
+  private last: readonly Entry[] | null = null;
+  /** The ids of the devices that Home Assistant knows. */
+  private devices = new Map<Key, string>();
+  private alert: SecurityAlert | null;
+  private wake = () => {};
+  private isDue = false;
+  private everythingAt = Number.NEGATIVE_INFINITY;
+  /** The last trouble that was logged; null if all was well since. */
+  private trouble: string | null = null;
+
+  constructor(private readonly deps: Deps) {
+    this.published = new Published(deps.store);
+    this.alert = lastAlert(deps.gateway);
+  }
+
+  /** Until `signal` aborts; connects again for as long. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { gateway, clock } = this.deps;
+    const stopListening = gateway.subscribe((event) => {
+      if (event.type === "security_alert") this.alert = event.payload;
+      this.due();
+    });
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      const start = clock.monotonic();
+      await this.session(signal).catch((error: unknown) => this.report(messageOf(error)));
+      if (clock.monotonic() - start > STEADY_MS) attempt = 0;
+      await clock.sleep(pauseAfter(attempt, Math.random(), true), signal);
+    }
+    stopListening();
+  }
+
+  /** One connection, until it is lost; throws the reason. */
+  private async session(signal: AbortSignal): Promise<void> {
+    const { site, commands } = this.deps;
+    const connection = await this.deps.open(signal);
+    const ended = new AbortController();
+    const end = () => {
+      ended.abort();
+      this.wake();
+    };
+    void connection.closed.then(end);
+    signal.addEventListener("abort", end, { once: true });
+    this.report(null);
+    this.sent.clear();
+    this.last = null;
+    connection.publish(availabilityTopic(site.id), "online");
+    connection.subscribe([STATUS_TOPIC, ...(commands ? commandTopics(site.id) : [])], (message) =>
+      this.take(message),
+    );
+    while (!ended.signal.aborted) await this.round(connection, ended.signal);
+    signal.removeEventListener("abort", end);
+    if (!signal.aborted) throw new GatewayError("unable", connection.fault);
+    connection.publish(availabilityTopic(site.id), "offline");
+    await connection.end();
+  }
+
+  /** Sends what has changed; returns when the next round is due. */
+  private async round(connection: Connection, ended: AbortSignal): Promise<void> {
+    const { clock } = this.deps;
+    this.isDue = false;
+    const fault = this.deps.fault();
+    if (fault !== null) return connection.close(fault);
+    // A slow broker gets less often what it has not taken yet.
+    if (!connection.isBusy)
+      await this.send(connection).catch((error: unknown) =>
+        this.report(`no state is sent: ${messageOf(error)}`),
+      );
+    await clock.sleep(LEAST_MS, ended);
+    if (this.isDue || ended.aborted) return;
+    const woken = new AbortController();
+    this.wake = () => woken.abort();
+    await clock.sleep(RATES_EVERY_MS - LEAST_MS, woken.signal);
+    this.wake = () => {};
+  }
+
+  private async send(connection: Connection): Promise<void> {
+    const { gateway, clock, site, commands } = this.deps;
+    const home = await readHome(gateway, this.alert);
+    this.rates.take(home.tunnels, clock.monotonic());
+    const things = thingsOf(home, gateway, this.rates, commands);
+    this.devices = new Map(home.known.map(({ id }) => [deviceKey(id), id]));
+    const wanted = things.map(({ key }) => ({ id: site.id, key }));
+    // What was sent a round ago has reached the broker.
+    if (this.last !== null) this.published.settle(this.last);
+    this.published.add(wanted);
+    for (const { id, key } of this.published.stale(wanted))
+      for (const topic of topicsOf(id, key)) this.put(connection, topic, "");
+    for (const thing of things)
+      for (const [topic, payload] of messagesOf(thing, site)) this.put(connection, topic, payload);
+    this.last = wanted;
+  }
+
+  private put(connection: Connection, topic: string, payload: string): void {
+    if (this.sent.get(topic) === payload) return;
+    connection.publish(topic, payload);
+    this.sent.set(topic, payload);
+  }
+
+  private take({ topic, payload, retained }: Message): void {
+    // What is retained was said before: a command would be carried out again after each connection.
+    if (retained || payload === "") return;
+    if (topic === STATUS_TOPIC && payload === "online") this.greet();
+    const command = this.deps.commands ? commandIn(this.deps.site.id, topic) : null;
+    if (command !== null) void this.command({ ...command, payload });
+  }
+
+  /** Home Assistant has started and wants everything again. */
+  private greet(): void {
+    const now = this.deps.clock.monotonic();
+    if (now - this.everythingAt < EVERYTHING_EVERY_MS) return;
+    this.everythingAt = now;
+    this.sent.clear();
+    this.due();
+  }
+
+  /** The answer is the state, sent again even if the command has changed nothing. */
+  private async command(given: Parameters<typeof carryOut>[2]): Promise<void> {
+    const { gateway, clock, log, site } = this.deps;
+    if (!this.limiter.take(CLIENT, "connection", clock.monotonic()).allowed) return;
+    const deviceOf = (key: string) => this.devices.get(key) ?? null;
+    try {
+      if (given.payload.length > MOST_PAYLOAD)
+        throw new GatewayError("bad_request", "the payload is too long");
+      await carryOut(gateway, deviceOf, given);
+    } catch (error) {
+      log.warn(`MQTT: a command was not carried out: ${messageOf(error)}`);
+    }
+    this.sent.delete(stateTopic(site.id, given.key, "state"));
+    this.due();
+  }
+
+  private due(): void {
+    this.isDue = true;
+    this.wake();
+  }
+
+  /** Logs a trouble once; null if all is well. */
+  private report(trouble: string | null): void {
+    if (trouble !== null && trouble !== this.trouble) this.deps.log.warn(`MQTT: ${trouble}`);
+    this.trouble = trouble;
+  }
+}

@@ -1,0 +1,211 @@
+import { connect, isIP, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { generate, type Packet, parser } from "mqtt-packet";
+import { GatewayError } from "../errors.ts";
+import type { Host } from "../system/host.ts";
+import { Frames } from "./frames.ts";
+
+/** From the first connection attempt to the broker's answer. */
+const ANSWER_TIMEOUT_MS = 10_000;
+/** A broker that was silent for so long after a ping is gone. */
+const KEEP_ALIVE_MS = 30_000;
+/** How long the last message may take to leave. */
+const GOODBYE_MS = 500;
+
+export interface Dialled {
+  /** What is connected to. */
+  address: string;
+  port: number;
+  /** The name or address in the broker's certificate; null without TLS. */
+  certified: string | null;
+  /** The only authority whose certificates count, in PEM; null for the well-known ones. */
+  authority: string | null;
+  clientId: string;
+  user: string | null;
+  password: string | null;
+  /** What the broker publishes when the connection is lost. */
+  will: { topic: string; payload: string };
+}
+
+export interface Message {
+  topic: string;
+  payload: string;
+  /** Whether it was published before the subscription. */
+  retained: boolean;
+}
+
+/** A session with a broker (MQTT 3.1.1). Messages are sent at most once, and retained: a new session sends all again. */
+export class Connection {
+  private readonly frames = new Frames();
+  private readonly ended = new AbortController();
+  private readonly accepted = Promise.withResolvers<void>();
+  private heard = true;
+  private onMessage: (message: Message) => void = () => {};
+  /** Resolves once the connection is closed. */
+  readonly closed: Promise<void>;
+  private reason: string | null = null;
+
+  private constructor(
+    private readonly socket: Socket,
+    private readonly clock: Pick<Host, "sleep">,
+  ) {
+    this.closed = new Promise((resolve) => socket.once("close", () => resolve()));
+    void this.closed.then(() => this.ended.abort());
+    socket.on("error", (error) => this.close(reasonOf(error)));
+    socket.on("data", (chunk: Buffer) => this.receive(chunk));
+  }
+
+  /** Throws `GatewayError("unable")` that says why there is no session. */
+  static async open(dialled: Dialled, clock: Pick<Host, "sleep">, signal: AbortSignal): Promise<Connection> {
+    const socket = socketTo(dialled);
+    const connection = new Connection(socket, clock);
+    const over = new AbortController();
+    void clock.sleep(ANSWER_TIMEOUT_MS, AbortSignal.any([signal, over.signal])).then(() => {
+      if (!over.signal.aborted) connection.close("the broker does not answer");
+    });
+    socket.once(dialled.certified === null ? "connect" : "secureConnect", () =>
+      connection.send(hello(dialled)),
+    );
+    const refused = connection.closed.then(() => {
+      throw new GatewayError("unable", connection.fault);
+    });
+    try {
+      await Promise.race([connection.accepted.promise, refused]);
+    } finally {
+      over.abort();
+      refused.catch(() => {});
+    }
+    void connection.keepAlive();
+    return connection;
+  }
+
+  /** Why it was closed. */
+  get fault(): string {
+    return this.reason ?? "the broker closed the connection";
+  }
+
+  /** Whether the broker has not taken all yet. */
+  get isBusy(): boolean {
+    return this.socket.writableLength > 0;
+  }
+
+  /** An empty payload removes what is retained. */
+  publish(topic: string, payload: string): void {
+    this.send({ cmd: "publish", topic, payload, qos: 0, retain: true, dup: false });
+  }
+
+  subscribe(topics: readonly string[], onMessage: (message: Message) => void): void {
+    this.onMessage = onMessage;
+    const subscriptions = topics.map((topic) => ({ topic, qos: 0 as const }));
+    this.send({ cmd: "subscribe", messageId: 1, subscriptions });
+  }
+
+  /** Ends the session; the broker does not publish the will. */
+  async end(): Promise<void> {
+    this.send({ cmd: "disconnect" });
+    this.socket.end();
+    await Promise.race([this.closed, this.clock.sleep(GOODBYE_MS)]);
+    this.close("the service stops");
+  }
+
+  /** Drops the connection. The first reason counts. */
+  close(fault: string): void {
+    this.reason ??= fault;
+    this.socket.destroy();
+  }
+
+  private send(packet: Packet): void {
+    if (!this.socket.destroyed) this.socket.write(generate(packet));
+  }
+
+  private receive(chunk: Buffer): void {
+    this.heard = true;
+    try {
+      for (const frame of this.frames.take(chunk)) this.handle(packetIn(frame));
+    } catch {
+      this.close("it does not speak MQTT");
+    }
+  }
+
+  private handle(packet: Packet | null): void {
+    if (packet?.cmd === "publish") {
+      const { topic, payload, retain } = packet;
+      this.onMessage({ topic, payload: payload.toString(), retained: retain });
+    } else if (packet?.cmd === "connack") {
+      if (packet.returnCode === 0) this.accepted.resolve();
+      else this.close(REFUSALS[packet.returnCode ?? 0] ?? "the broker refuses the connection");
+    }
+  }
+
+  private async keepAlive(): Promise<void> {
+    while (!this.ended.signal.aborted) {
+      if (!this.heard) return this.close("the broker does not answer any more");
+      this.heard = false;
+      this.send({ cmd: "pingreq" });
+      await this.clock.sleep(KEEP_ALIVE_MS, this.ended.signal);
+    }
+  }
+}
+
+/** MQTT 3.1.1, section 3.2.2.3. */
+const REFUSALS: Record<number, string> = {
+  1: "the broker does not speak MQTT 3.1.1",
+  2: "the broker refuses the client's name",
+  3: "the broker is not available",
+  4: "the broker refuses the user or the password: see --mqtt and --mqtt-password-file",
+  5: "the broker refuses the user or the password: see --mqtt and --mqtt-password-file",
+};
+
+function socketTo({ address, port, certified, authority }: Dialled): Socket {
+  if (certified === null) return connect({ host: address, port });
+  // No server name for an address (RFC 6066, 3).
+  const names = isIP(certified) === 0 ? { servername: certified } : {};
+  return connectTls({ host: address, port, ...names, ...(authority !== null && { ca: authority }) });
+}
+
+function hello({ clientId, user, password, will }: Dialled): Packet {
+  return {
+    cmd: "connect",
+    protocolId: "MQTT",
+    protocolVersion: 4,
+    clientId,
+    clean: true,
+    keepalive: (2 * KEEP_ALIVE_MS) / 1000,
+    will: { ...will, qos: 0, retain: true },
+    ...(user !== null && { username: user }),
+    ...(user !== null && password !== null && { password: Buffer.from(password) }),
+  };
+}
+
+/** Null if it is none that the gateway knows. Throws if it is malformed. */
+function packetIn(frame: Uint8Array): Packet | null {
+  let found: Packet | null = null;
+  const reader = parser({ protocolVersion: 4 });
+  reader.on("packet", (packet: Packet) => {
+    found = packet;
+  });
+  reader.on("error", (error: unknown) => {
+    throw error;
+  });
+  reader.parse(Buffer.from(frame));
+  return found;
+}
+
+/** The messages of libraries may quote what was sent: only codes and those of TLS, about the broker's certificate, are shown. */
+function reasonOf(error: Error): string {
+  const { code } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case "ECONNREFUSED":
+      return "connection refused";
+    case "ETIMEDOUT":
+    case "EHOSTUNREACH":
+    case "ENETUNREACH":
+    case "EPERM":
+    case "EACCES":
+      return "the broker cannot be reached";
+    case "ERR_TLS_CERT_ALTNAME_INVALID":
+      return "its certificate is for another name";
+    default:
+      return error.message;
+  }
+}

@@ -1,0 +1,47 @@
+import type { Favourite, Provider, ServerTree } from "../servers/schema.ts";
+
+/** A list for people, and a message of some kilobytes. */
+const MOST_OPTIONS = 200;
+/** If a provider has no more servers, all of them are offered. */
+const FEW_SERVERS = 50;
+
+interface Choices {
+  servers: ServerTree;
+  provider: Provider;
+  favourites: readonly Favourite[];
+  /** What the tunnel leads to now. */
+  wanted: string | null;
+}
+
+/**
+ * What `main` can be connected to, as `POST /api/connect` takes it: favourites of the current provider, its countries, and
+ * as many servers, or else cities, as there is room for.
+ */
+export function destinationsOf({ servers, provider, favourites, wanted }: Choices): string[] {
+  const places = Object.entries(servers).filter(([country]) => country !== UNKNOWN);
+  const names = few(servers);
+  const cities = places.flatMap(([country, inCountry]) =>
+    Object.keys(inCountry).flatMap((city) => (city === UNKNOWN ? [] : [`${city}, ${country}`])),
+  );
+  const all = [
+    ...(wanted === null ? [] : [wanted]),
+    ...favourites.flatMap((each) => (each.provider === provider ? [each.server] : [])),
+    ...places.map(([country]) => country),
+    ...(names ?? cities),
+  ];
+  return [...new Set(all)].slice(0, MOST_OPTIONS).sort();
+}
+
+/** As in `servers/tree.ts`. */
+const UNKNOWN = "Unknown";
+
+/** The names of all servers; null if they are many. */
+function few(servers: ServerTree): string[] | null {
+  const names: string[] = [];
+  for (const cities of Object.values(servers))
+    for (const records of Object.values(cities)) {
+      if (names.length + records.length > FEW_SERVERS) return null;
+      names.push(...records.map(({ hostname }) => hostname));
+    }
+  return names;
+}

@@ -1,0 +1,67 @@
+import type { SecurityAlert } from "../alert.ts";
+import type { DeviceList } from "../devices/schema.ts";
+import type { Status } from "../tunnel/schema.ts";
+import type { Component, Thing } from "./discovery.ts";
+import { exitComponents } from "./exit.ts";
+import { GATEWAY } from "./topics.ts";
+
+const COMPONENTS: Record<string, Component> = {
+  kill_switch: {
+    platform: "binary_sensor",
+    name: "Kill switch",
+    value_template: "{{ 'ON' if value_json.kill_switch else 'OFF' }}",
+    icon: "mdi:shield-lock",
+  },
+  problem: {
+    platform: "binary_sensor",
+    name: "Protection",
+    device_class: "problem",
+    value_template: "{{ 'ON' if value_json.problem else 'OFF' }}",
+    attributes: true,
+  },
+  alert: {
+    platform: "sensor",
+    from: "alert",
+    name: "Last alert",
+    value_template: "{{ value_json.code }}",
+    attributes: true,
+    icon: "mdi:shield-alert",
+  },
+  direct_devices: {
+    platform: "sensor",
+    name: "Devices outside the tunnel",
+    state_class: "measurement",
+    value_template: "{{ value_json.direct_devices }}",
+    icon: "mdi:shield-off",
+  },
+};
+
+/** What concerns the whole gateway. */
+export interface Whole {
+  status: Pick<Status, "killswitch_active" | "direct_devices">;
+  /** Why the protection does not work as promised; null if it does. */
+  problem: string | null;
+  alert: SecurityAlert | null;
+  devices: Pick<DeviceList, "default_exit" | "exits">;
+}
+
+export function gatewayThing({ status, problem, alert, devices }: Whole, commands: boolean): Thing {
+  const { default_exit, exits } = devices;
+  // The exit direct cannot be the default.
+  const options = exits.filter((exit) => exit !== "direct");
+  return {
+    key: GATEWAY,
+    name: "Portcullis",
+    model: "WireGuard VPN gateway",
+    components: { ...COMPONENTS, ...exitComponents("Default exit", commands ? options : null) },
+    states: {
+      state: {
+        kill_switch: status.killswitch_active,
+        problem,
+        direct_devices: status.direct_devices,
+        exit: default_exit,
+      },
+      alert: alert ?? { code: null },
+    },
+  };
+}

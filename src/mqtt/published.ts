@@ -1,0 +1,56 @@
+import { type Static, Type } from "typebox";
+import { checkerOf } from "../checker.ts";
+import type { Storage } from "../servers/storage.ts";
+
+/** The setting that survives a restart. */
+const KEY = "mqtt_published";
+
+const Entries = Type.Array(
+  Type.Object({ id: Type.String(), key: Type.String() }, { additionalProperties: false }),
+);
+/** A thing, and the name that the gateway had in its topics. */
+export type Entry = Static<typeof Entries>[number];
+const entriesSchema = checkerOf(Entries);
+
+/** What the broker keeps for this gateway, so that what vanishes while the two are apart is removed there too. */
+export class Published {
+  private saved: readonly Entry[];
+
+  constructor(private readonly store: Pick<Storage, "read" | "write">) {
+    this.saved = entriesIn(store.read(KEY));
+  }
+
+  /** What the broker may have and should not. */
+  stale(wanted: readonly Entry[]): Entry[] {
+    return this.saved.filter((each) => !has(wanted, each));
+  }
+
+  /** The broker is about to be sent these too. Throws if the disk refuses it. */
+  add(wanted: readonly Entry[]): void {
+    this.save([...this.saved, ...wanted.filter((each) => !has(this.saved, each))]);
+  }
+
+  /** The broker has these and no others. Throws if the disk refuses it. */
+  settle(wanted: readonly Entry[]): void {
+    this.save(this.saved.filter((each) => has(wanted, each)));
+  }
+
+  private save(entries: readonly Entry[]): void {
+    if (entries.length === this.saved.length) return;
+    this.store.write(KEY, JSON.stringify(entries));
+    this.saved = entries;
+  }
+}
+
+function has(entries: readonly Entry[], { id, key }: Entry): boolean {
+  return entries.some((each) => each.id === id && each.key === key);
+}
+
+function entriesIn(text: string | null): Entry[] {
+  try {
+    const value: unknown = JSON.parse(text ?? "[]");
+    return entriesSchema.Check(value) ? value : [];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,81 @@
+import type { Prefix } from "../address.ts";
+import { GatewayError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Settings } from "../settings.ts";
+import type { Host } from "../system/host.ts";
+import { Bridge, type Deps as BridgeDeps } from "./bridge.ts";
+import { addressesOf, type Broker, brokerIn, wayTo } from "./broker.ts";
+import { Connection } from "./connection.ts";
+import { availabilityTopic, idOf } from "./topics.ts";
+
+type MqttSettings = Pick<Settings, "mqttPasswordFile" | "mqttCaFile" | "mqttCommands" | "port">;
+
+interface Deps extends Pick<BridgeDeps, "gateway" | "store"> {
+  settings: MqttSettings & { mqtt: string };
+  host: Pick<Host, "read" | "sleep" | "monotonic">;
+  log: Pick<Log, "info" | "warn">;
+  /** The machine's name. */
+  hostname: string;
+  lans: () => readonly Prefix[];
+  isTunnelUp: () => boolean;
+}
+
+/** A certificate authority's certificates; a password is shorter. */
+const MOST_FILE_BYTES = 64 * 1024;
+
+/** Shows the gateway to Home Assistant until `signal` aborts. */
+export function runBridge(deps: Deps, signal: AbortSignal): Promise<void> {
+  const { settings, host, hostname } = deps;
+  const id = idOf(hostname);
+  const broker = brokerIn(settings.mqtt);
+  let address: Awaited<ReturnType<typeof reachable>> | null = null;
+  const open = async (ending: AbortSignal) => {
+    address = await reachable(broker, deps);
+    const connection = await Connection.open(await dialled(broker, address, id, deps), host, ending);
+    const way = wayTo(address, deps.lans(), deps.isTunnelUp());
+    deps.log.info(
+      `MQTT: connected to ${broker.host}, ${way === "LAN" ? "which is on the LAN" : "through the tunnel"}`,
+    );
+    return connection;
+  };
+  const fault = () =>
+    address === null || wayTo(address, deps.lans(), deps.isTunnelUp()) !== null
+      ? null
+      : "there is no tunnel to the broker any more";
+  const site = { id, page: `http://${hostname}.local:${settings.port}/` };
+  const bridge = new Bridge({ ...deps, clock: host, site, commands: settings.mqttCommands, open, fault });
+  return bridge.run(signal);
+}
+
+/** The broker's first address to which a way leads. */
+async function reachable({ host }: Broker, { lans, isTunnelUp }: Deps) {
+  const addresses = await addressesOf(host).catch(() => {
+    throw new GatewayError("unable", `the name ${host} does not resolve; without a tunnel, give the address`);
+  });
+  const address = addresses.find((each) => wayTo(each, lans(), isTunnelUp()) !== null);
+  if (address !== undefined) return address;
+  throw new GatewayError("unable", `${host} is not on the LAN, and there is no tunnel to reach it through`);
+}
+
+/** The files are read again for each connection, so that a new password needs no restart. */
+async function dialled({ tls, host, port, user }: Broker, address: string, id: string, deps: Deps) {
+  const { mqttPasswordFile, mqttCaFile } = deps.settings;
+  const password = await textIn(deps.host, mqttPasswordFile, "--mqtt-password-file");
+  return {
+    address,
+    port,
+    certified: tls ? host : null,
+    authority: tls ? await textIn(deps.host, mqttCaFile, "--mqtt-ca-file") : null,
+    clientId: `portcullis-${id}`,
+    user,
+    password: password?.replace(/\r?\n$/, "") ?? null,
+    will: { topic: availabilityTopic(id), payload: "offline" },
+  };
+}
+
+async function textIn(host: Deps["host"], path: string | null, flag: string): Promise<string | null> {
+  if (path === null) return null;
+  const text = await host.read(path, MOST_FILE_BYTES);
+  if (text === null) throw new GatewayError("unable", `the file ${path} (${flag}) cannot be read`);
+  return text;
+}

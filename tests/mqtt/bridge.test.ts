@@ -1,0 +1,318 @@
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { mustParseAddress } from "../../src/address.ts";
+import type { Mac } from "../../src/mac.ts";
+import { FakeBroker } from "./broker.ts";
+import { PASSWORD, Shown } from "./shown.ts";
+
+setDefaultTimeout(60_000);
+
+const TV = "02:00:00:00:00:20" as Mac;
+const GATEWAY = "homeassistant/device/portcullis_pi_gateway/config";
+const MAIN = "portcullis/pi/tunnel/main/state";
+const TV_EXIT = "portcullis/pi/device/02-00-00-00-00-20";
+
+let shown: Shown;
+afterEach(() => shown.stop());
+
+const has = (topic: string) => () => shown.broker.retained.has(topic);
+const main = () => shown.broker.json(MAIN);
+const named = async () => {
+  await shown.home.gateway.assignDevice(TV, { name: "TV" });
+};
+
+test("everything is retained: discovery, states and that the gateway is there", async () => {
+  shown = await Shown.start();
+  await named();
+  await shown.until(has(`${TV_EXIT}/state`));
+  expect([...shown.broker.retained.keys()].sort()).toEqual([
+    "homeassistant/device/portcullis_pi_device_02-00-00-00-00-20/config",
+    GATEWAY,
+    "homeassistant/device/portcullis_pi_tunnel_main/config",
+    "portcullis/pi/availability",
+    `${TV_EXIT}/state`,
+    "portcullis/pi/gateway/alert",
+    "portcullis/pi/gateway/state",
+    MAIN,
+    "portcullis/pi/tunnel/main/traffic",
+  ]);
+  expect(shown.broker.retained.get("portcullis/pi/availability")).toBe("online");
+  expect(shown.broker.json("portcullis/pi/gateway/state")).toEqual({
+    kill_switch: true,
+    problem: null,
+    direct_devices: 0,
+    exit: "main",
+  });
+  expect(main()).toEqual({
+    state: "disconnected",
+    server: null,
+    location: null,
+    endpoint: null,
+    provider: null,
+    via: null,
+    wanted: null,
+    error: null,
+    devices: 1,
+  });
+  expect(shown.broker.json(`${TV_EXIT}/state`)).toEqual({ exit: "main" });
+});
+
+test("the hello has user, password and last will; a stop says offline itself", async () => {
+  shown = await Shown.start();
+  await shown.until(has(MAIN));
+  const [hello] = shown.broker.hellos;
+  expect(hello).toMatchObject({ clientId: "portcullis-pi", username: "ha", clean: true });
+  expect(String(hello?.password)).toBe(PASSWORD);
+  expect(hello?.will).toMatchObject({ topic: "portcullis/pi/availability", qos: 0, retain: true });
+  expect(String(hello?.will?.payload)).toBe("offline");
+  await shown.end();
+  expect(shown.broker.retained.get("portcullis/pi/availability")).toBe("offline");
+});
+
+test("without --mqtt-commands only Home Assistant's status is subscribed to, and commands have no effect", async () => {
+  shown = await Shown.start();
+  await shown.until(has(MAIN));
+  expect(shown.broker.subscriptions).toEqual(["homeassistant/status"]);
+  shown.broker.publish("portcullis/pi/tunnel/main/server/set", "se-1");
+  await shown.pass(3_000);
+  expect(main().state).toBe("disconnected");
+  expect(shown.lines).toEqual(["MQTT: connected to 127.0.0.1, which is on the LAN"]);
+});
+
+const COMMANDS = { mqttCommands: "on" };
+
+test("a select connects the tunnel, the switch disconnects it and connects it again", async () => {
+  shown = await Shown.start(COMMANDS);
+  await shown.until(has(MAIN));
+  expect(shown.broker.subscriptions).toEqual([
+    "homeassistant/status",
+    "portcullis/pi/gateway/+/set",
+    "portcullis/pi/tunnel/+/+/set",
+    "portcullis/pi/device/+/+/set",
+  ]);
+  shown.broker.publish("portcullis/pi/tunnel/main/server/set", "Sweden");
+  await shown.until(() => main().state === "connected");
+  expect(main()).toMatchObject({ on: true, server: "se-1", endpoint: "192.0.2.1", destination: "Sweden" });
+  shown.broker.publish("portcullis/pi/tunnel/main/connection/set", "OFF");
+  await shown.until(() => main().state === "disconnected");
+  expect(main()).toMatchObject({ on: false, server: null, destination: null });
+  shown.broker.publish("portcullis/pi/tunnel/main/connection/set", "ON");
+  await shown.until(() => main().state === "connected");
+  expect(main()).toMatchObject({ on: true, server: "se-1", destination: "se-1" });
+});
+
+test("selects move a device and the default exit", async () => {
+  shown = await Shown.start(COMMANDS);
+  await named();
+  await shown.until(has(`${TV_EXIT}/state`));
+  shown.broker.publish(`${TV_EXIT}/exit/set`, "blocked");
+  await shown.until(() => shown.broker.json(`${TV_EXIT}/state`).exit === "blocked");
+  shown.broker.publish("portcullis/pi/gateway/exit/set", "blocked");
+  await shown.until(() => shown.broker.json("portcullis/pi/gateway/state").exit === "blocked");
+});
+
+test("a command that cannot be carried out is logged, changes nothing, and is answered by the state", async () => {
+  shown = await Shown.start(COMMANDS);
+  await named();
+  await shown.until(has(`${TV_EXIT}/state`));
+  const states = () => shown.broker.messages.filter(({ topic }) => topic.endsWith("/state")).length;
+  const cases: [string, string, string][] = [
+    ["tunnel/main/server", "nowhere", "server: the provider managed has no server, country or city of this name"],
+    ["tunnel/main/connection", "toggle", "the payload must be ON or OFF"],
+    ["tunnel/main/connection", "ON", "the tunnel was never connected: choose a server first"],
+    ["gateway/exit", "direct", "exit: direct cannot be the default exit, because every new device would leave outside the tunnel; give it to single devices"],
+    ["device/02-00-00-00-00-20/exit", "direct", "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on"],
+    ["device/02-00-00-00-00-99/exit", "main", "there is no such command"],
+    ["tunnel/other/server", "se-1", "there is no such command"],
+    ["tunnel/main/server", "x".repeat(600), "the payload is too long"],
+  ];
+  for (const [topic, payload, reason] of cases) {
+    const before = states();
+    shown.lines.length = 0;
+    shown.broker.publish(`portcullis/pi/${topic}/set`, payload);
+    await shown.until(() => shown.lines.length > 0);
+    await shown.pass(2_000);
+    expect(shown.lines).toEqual([`MQTT: a command was not carried out: ${reason}`]);
+    const isKnown = !topic.includes("99") && !topic.includes("other");
+    expect(states() - before).toBe(isKnown ? 1 : 0);
+  }
+  expect(main()).toMatchObject({ state: "disconnected", on: false });
+});
+
+test("a retained command is not carried out: it would be, again and again, after each connection", async () => {
+  shown = await Shown.start(COMMANDS);
+  await shown.until(has(MAIN));
+  shown.broker.publish("portcullis/pi/tunnel/main/server/set", "se-1", true);
+  await shown.pass(3_000);
+  expect(main().state).toBe("disconnected");
+});
+
+test("no more than five commands a second are carried out", async () => {
+  shown = await Shown.start(COMMANDS);
+  await shown.until(has(MAIN));
+  shown.lines.length = 0;
+  for (let count = 0; count < 50; count++)
+    shown.broker.publish("portcullis/pi/tunnel/main/server/set", "nowhere");
+  await shown.pass(500);
+  expect(shown.lines).toHaveLength(5);
+});
+
+test("while nothing changes nothing is sent, and rates are sent every 30 s", async () => {
+  shown = await Shown.start();
+  await shown.until(has(MAIN));
+  await shown.home.connect();
+  await shown.until(() => main()?.state === "connected");
+  await shown.pass(65_000);
+  shown.broker.messages.length = 0;
+  const peer = [...shown.home.host.links.values()].flatMap(({ device }) => device?.peer ?? [])[0];
+  if (peer === undefined) throw new Error("no peer");
+  await shown.pass(65_000);
+  const topics = new Set(shown.broker.messages.map(({ topic }) => topic));
+  expect([...topics].filter((topic) => topic !== "portcullis/pi/tunnel/main/traffic")).toEqual([]);
+  expect(shown.broker.messages.length).toBeLessThanOrEqual(3);
+});
+
+test("a state that changes all the time is sent once a second", async () => {
+  shown = await Shown.start();
+  await named();
+  await shown.until(has(`${TV_EXIT}/state`));
+  await shown.pass(2_000);
+  shown.broker.messages.length = 0;
+  for (let turn = 0; turn < 17; turn++) {
+    await shown.home.gateway.assignDevice(TV, { exit: turn % 2 === 0 ? "blocked" : "main" });
+    await shown.pass(300);
+  }
+  const sent = shown.broker.messages.filter(({ topic }) => topic === `${TV_EXIT}/state`).length;
+  expect(sent).toBeGreaterThan(0);
+  expect(sent).toBeLessThanOrEqual(6);
+});
+
+test("Home Assistant's start gets everything again, but not more often than every ten seconds", async () => {
+  shown = await Shown.start();
+  await shown.until(has(MAIN));
+  await shown.pass(2_000);
+  const discoveries = () => shown.broker.messages.filter(({ topic }) => topic === GATEWAY).length;
+  const before = discoveries();
+  for (let count = 0; count < 20; count++) shown.broker.publish("homeassistant/status", "online");
+  await shown.pass(5_000);
+  expect(discoveries()).toBe(before + 1);
+  shown.broker.publish("homeassistant/status", "offline");
+  await shown.pass(10_000);
+  expect(discoveries()).toBe(before + 1);
+  shown.broker.publish("homeassistant/status", "online");
+  await shown.pass(2_000);
+  expect(discoveries()).toBe(before + 2);
+});
+
+test("a device that is forgotten vanishes from the broker, and so does a tunnel", async () => {
+  shown = await Shown.start();
+  await named();
+  await shown.home.gateway.leadTunnel("tv", { server: "se-1" });
+  await shown.until(has("portcullis/pi/tunnel/tv/state"));
+  await shown.home.gateway.forgetDevice(TV);
+  await shown.home.gateway.disconnectTunnel("tv");
+  await shown.home.gateway.removeTunnel("tv");
+  await shown.until(() => ![...shown.broker.retained.keys()].some((topic) => /tv|device.02/.test(topic)));
+  expect(shown.broker.retained.has(MAIN)).toBe(true);
+});
+
+test("what vanishes while the gateway and the broker are apart is removed later", async () => {
+  shown = await Shown.start();
+  await named();
+  await shown.until(has(`${TV_EXIT}/state`));
+  await shown.end();
+  await shown.home.gateway.forgetDevice(TV);
+  const { home, broker } = shown;
+  shown = await Shown.start({}, home, broker);
+  await shown.until(() => !broker.retained.has(`${TV_EXIT}/state`));
+  expect([...broker.retained.keys()].filter((topic) => topic.includes("02-00"))).toEqual([]);
+});
+
+test("a broker that goes and comes back gets everything again; the log says each once", async () => {
+  shown = await Shown.start();
+  await shown.until(has(MAIN));
+  const { port } = shown.broker;
+  await shown.broker.stop();
+  await shown.pass(90_000);
+  const broker = await FakeBroker.start(port);
+  Object.assign(shown, { broker });
+  await shown.until(has(MAIN));
+  expect(broker.retained.get("portcullis/pi/availability")).toBe("online");
+  expect(shown.lines).toEqual([
+    "MQTT: connected to 127.0.0.1, which is on the LAN",
+    "MQTT: the broker closed the connection",
+    "MQTT: connection refused",
+    "MQTT: connected to 127.0.0.1, which is on the LAN",
+  ]);
+});
+
+test.each([
+  [4, "the broker refuses the user or the password: see --mqtt and --mqtt-password-file"],
+  [5, "the broker refuses the user or the password: see --mqtt and --mqtt-password-file"],
+  [3, "the broker is not available"],
+  [77, "the broker refuses the connection"],
+  [null, "the broker does not answer"],
+] as const)("a broker that answers %p is asked again ever more seldom, and the log says once why", async (code, reason) => {
+  const broker = await FakeBroker.start();
+  broker.answer = code;
+  shown = await Shown.start({}, undefined, broker);
+  await shown.pass(300_000);
+  expect(shown.lines).toEqual([`MQTT: ${reason}`]);
+  expect(broker.hellos.length).toBeGreaterThan(3);
+  expect(broker.hellos.length).toBeLessThan(20);
+  broker.answer = 0;
+  await shown.until(has(MAIN));
+});
+
+test("a missing password file is said, and the new password is used without a restart", async () => {
+  const broker = await FakeBroker.start();
+  shown = await Shown.start({ mqttPasswordFile: "/etc/none" }, undefined, broker);
+  await shown.until(() => shown.lines.length > 0);
+  expect(shown.lines).toEqual(["MQTT: the file /etc/none (--mqtt-password-file) cannot be read"]);
+  shown.home.host.files.set("/etc/none", "new");
+  await shown.until(has(MAIN));
+  expect(broker.hellos.map(({ password }) => String(password))).toEqual(["new"]);
+});
+
+test("a broker outside the LAN is not contacted without a tunnel", async () => {
+  shown = await Shown.start({ mqtt: "mqtt://192.0.2.77" });
+  await shown.until(() => shown.lines.length > 0);
+  expect(shown.lines).toEqual([
+    "MQTT: 192.0.2.77 is not on the LAN, and there is no tunnel to reach it through",
+  ]);
+});
+
+test("an alert is shown with its text, also after a restart", async () => {
+  shown = await Shown.start();
+  await shown.until(has("portcullis/pi/gateway/alert"));
+  const alert = () => shown.broker.json("portcullis/pi/gateway/alert");
+  expect(alert()).toEqual({ code: null });
+  shown.home.graph.events.alarm("foreign_rule", "Another program's rule precedes.");
+  await shown.until(() => alert().code !== null);
+  const expected = { code: "foreign_rule", message: "Another program's rule precedes.", at: expect.any(String) };
+  expect(alert()).toEqual(expected);
+  await shown.end();
+  shown.broker.retained.clear();
+  const { home, broker } = shown;
+  shown = await Shown.start({}, home, broker);
+  await shown.until(has("portcullis/pi/gateway/alert"));
+  expect(alert()).toEqual(expected);
+});
+
+test("keys, the password and addresses of devices are in no message", async () => {
+  shown = await Shown.start(COMMANDS);
+  await named();
+  shown.home.graph.devices.saw({
+    interface: "lan0",
+    address: mustParseAddress("192.168.7.20"),
+    mac: TV,
+    heardMsAgo: 0,
+    isLost: false,
+  });
+  await shown.home.connect();
+  await shown.until(() => main()?.state === "connected");
+  const all = JSON.stringify(shown.broker.messages);
+  expect(all).not.toMatch(/[A-Za-z0-9+/]{43}=/);
+  expect(all).not.toContain(PASSWORD);
+  expect(all).not.toContain("192.168.7.20");
+  expect(shown.lines.join()).not.toContain(PASSWORD);
+});

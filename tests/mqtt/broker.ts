@@ -1,0 +1,86 @@
+import { createServer, type Server, type Socket } from "node:net";
+import { generate, type IConnectPacket, type Packet, parser } from "mqtt-packet";
+
+/** A broker for one client, in the test's own process: it keeps what is retained, and does what a test says. */
+export class FakeBroker {
+  /** What is retained now, by topic. */
+  readonly retained = new Map<string, string>();
+  /** All that came, in order. */
+  readonly messages: { topic: string; payload: string }[] = [];
+  readonly subscriptions: string[] = [];
+  readonly hellos: IConnectPacket[] = [];
+  /** The return code that clients get; null for none. */
+  answer: number | null = 0;
+  private client: Socket | null = null;
+
+  private constructor(private readonly server: Server) {
+    server.on("connection", (socket) => this.greet(socket));
+  }
+
+  static async start(port = 0): Promise<FakeBroker> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+    return new FakeBroker(server);
+  }
+
+  get port(): number {
+    return (this.server.address() as { port: number }).port;
+  }
+
+  /** The JSON that is retained in a topic. */
+  // biome-ignore lint/suspicious/noExplicitAny: what was published is for the test to judge
+  json(topic: string): any {
+    return JSON.parse(this.retained.get(topic) ?? "null");
+  }
+
+  publish(topic: string, payload: string | Buffer, retain = false): void {
+    this.raw(generate({ cmd: "publish", topic, payload, retain, qos: 0, dup: false }));
+  }
+
+  raw(bytes: Uint8Array): void {
+    this.client?.write(bytes);
+  }
+
+  /** Loses the connection, as a broker that is killed does. */
+  drop(): void {
+    this.client?.destroy();
+  }
+
+  async stop(): Promise<void> {
+    this.drop();
+    await new Promise<void>((resolve) => this.server.close(() => resolve()));
+  }
+
+  private greet(socket: Socket): void {
+    this.client = socket;
+    const reader = parser();
+    reader.on("packet", (packet) => this.handle(socket, packet));
+    socket.on("data", (chunk) => reader.parse(chunk));
+    socket.on("error", () => {});
+  }
+
+  private handle(socket: Socket, packet: Packet): void {
+    switch (packet.cmd) {
+      case "connect":
+        this.hellos.push(packet);
+        if (this.answer !== null)
+          socket.write(generate({ cmd: "connack", returnCode: this.answer, sessionPresent: false }));
+        break;
+      case "subscribe":
+        this.subscriptions.push(...packet.subscriptions.map(({ topic }) => topic));
+        socket.write(generate({ cmd: "suback", messageId: packet.messageId ?? 1, granted: [0] }));
+        break;
+      case "publish": {
+        const { topic, payload } = packet;
+        this.messages.push({ topic, payload: payload.toString() });
+        if (payload.length === 0) this.retained.delete(topic);
+        else this.retained.set(topic, payload.toString());
+        break;
+      }
+      case "pingreq":
+        socket.write(generate({ cmd: "pingresp" }));
+        break;
+      default:
+    }
+  }
+}
