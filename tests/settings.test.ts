@@ -67,3 +67,46 @@ test("--dhcp alone turns DHCP on; with a value it is that", () => {
     "10.5.0.9-10.5.0.99",
   ]);
 });
+
+test.each([
+  "mqtt://192.168.1.10",
+  "mqtt://ha@192.168.1.10:1884/",
+  "mqtts://ha%40home@broker.example",
+  "mqtts://[fd00::10]:8883",
+])("%s is the address of a broker", (mqtt) => {
+  expect(settingsFrom({ mqtt }).mqtt).toBe(mqtt);
+});
+
+test.each([
+  "192.168.1.10",
+  "http://192.168.1.10",
+  "mqtt://",
+  "mqtt://a b",
+  "mqtt://host/topic",
+  "mqtt://host:0",
+])("%s is not the address of a broker", (mqtt) => {
+  expect(() => settingsFrom({ mqtt })).toThrow("--mqtt (PORTCULLIS_MQTT): must match pattern");
+});
+
+test("a password in a broker's address is refused, and not quoted", () => {
+  const refusal = (mqtt: string) => {
+    try {
+      return settingsFrom({ mqtt });
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  for (const secret of ["secret", "sec@ret", "sec:ret", ""]) {
+    const message = refusal(`mqtt://ha:${secret}@192.168.1.10`);
+    expect(message).toStartWith(
+      "--mqtt (PORTCULLIS_MQTT): must not hold a password; put it into a file and name that with --mqtt-password-file",
+    );
+    if (secret !== "") expect(message).not.toContain(secret);
+  }
+});
+
+test("a broker and --netns exclude each other", () => {
+  expect(() => settingsFrom({ mqtt: "mqtt://192.168.1.10", netns: "vpn" })).toThrow(
+    "--mqtt (PORTCULLIS_MQTT): cannot be used with --netns: the connection would leave outside that namespace",
+  );
+});

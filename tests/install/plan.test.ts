@@ -96,6 +96,20 @@ test("the plan never shows a key: files with keys are copied, not written", () =
   expect(text).toContain("PORTCULLIS_MANAGED_KEY_FILE=/etc/portcullis/managed.key");
 });
 
+test("the password and the authority of a broker are copied too", () => {
+  const files = {
+    mqtt: "mqtts://ha@192.168.1.10",
+    mqttPasswordFile: "/home/pi/pw",
+    mqttCaFile: "/home/pi/ca.pem",
+  };
+  const text = textOf(plan(ONE_CABLE, files));
+  expect(text).toContain("copy /home/pi/pw to /etc/portcullis/mqtt.password (mode 600)");
+  expect(text).toContain("copy /home/pi/ca.pem to /etc/portcullis/mqtt-ca.pem (mode 600)");
+  expect(text).toContain("PORTCULLIS_MQTT=mqtts://ha@192.168.1.10\n");
+  expect(text).toContain("PORTCULLIS_MQTT_PASSWORD_FILE=/etc/portcullis/mqtt.password");
+  expect(text).toContain("PORTCULLIS_MQTT_CA_FILE=/etc/portcullis/mqtt-ca.pem");
+});
+
 test("if programs are missing, the plan starts with the command that installs them", () => {
   const packages = ["apt-get", "install", "nftables"];
   const [first] = installPlan({ machine: ONE_CABLE, given: {}, program: "/home/pi/portcullis", packages });
@@ -168,11 +182,17 @@ test("an uninstallation that keeps the state removes no file with servers, keys 
   );
   expect(kept).not.toContain("portcullis.env");
   expect(kept).not.toContain("managed");
+  expect(kept).not.toContain("mqtt");
   expect(kept).not.toMatch(/remove \/var\/lib\/portcullis$/m);
 });
 
 test("an uninstallation removes every file that an installation creates", () => {
-  const given: Given = { managedKeyFile: "/home/pi/key", managedList: "/home/pi/list" };
+  const given: Given = {
+    managedKeyFile: "/home/pi/key",
+    managedList: "/home/pi/list",
+    mqttPasswordFile: "/home/pi/pw",
+    mqttCaFile: "/home/pi/ca.pem",
+  };
   const made = plan(ONE_CABLE, given).flatMap((step) => ("path" in step ? [step.path] : []));
   const remains = { units: [], network: [], addresses: [], tables: [], rules: [] };
   const removed = uninstallPlan({

@@ -116,11 +116,23 @@ test("a command that cannot be carried out is logged, changes nothing, and is an
   await shown.until(has(`${TV_EXIT}/state`));
   const states = () => shown.broker.messages.filter(({ topic }) => topic.endsWith("/state")).length;
   const cases: [string, string, string][] = [
-    ["tunnel/main/server", "nowhere", "server: the provider managed has no server, country or city of this name"],
+    [
+      "tunnel/main/server",
+      "nowhere",
+      "server: the provider managed has no server, country or city of this name",
+    ],
     ["tunnel/main/connection", "toggle", "the payload must be ON or OFF"],
     ["tunnel/main/connection", "ON", "the tunnel was never connected: choose a server first"],
-    ["gateway/exit", "direct", "exit: direct cannot be the default exit, because every new device would leave outside the tunnel; give it to single devices"],
-    ["device/02-00-00-00-00-20/exit", "direct", "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on"],
+    [
+      "gateway/exit",
+      "direct",
+      "exit: direct cannot be the default exit, because every new device would leave outside the tunnel; give it to single devices",
+    ],
+    [
+      "device/02-00-00-00-00-20/exit",
+      "direct",
+      "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on",
+    ],
     ["device/02-00-00-00-00-99/exit", "main", "there is no such command"],
     ["tunnel/other/server", "se-1", "there is no such command"],
     ["tunnel/main/server", "x".repeat(600), "the payload is too long"],
@@ -251,17 +263,20 @@ test.each([
   [3, "the broker is not available"],
   [77, "the broker refuses the connection"],
   [null, "the broker does not answer"],
-] as const)("a broker that answers %p is asked again ever more seldom, and the log says once why", async (code, reason) => {
-  const broker = await FakeBroker.start();
-  broker.answer = code;
-  shown = await Shown.start({}, undefined, broker);
-  await shown.pass(300_000);
-  expect(shown.lines).toEqual([`MQTT: ${reason}`]);
-  expect(broker.hellos.length).toBeGreaterThan(3);
-  expect(broker.hellos.length).toBeLessThan(20);
-  broker.answer = 0;
-  await shown.until(has(MAIN));
-});
+] as const)(
+  "a broker that answers %p is asked again ever more seldom, and the log says once why",
+  async (code, reason) => {
+    const broker = await FakeBroker.start();
+    broker.answer = code;
+    shown = await Shown.start({}, undefined, broker);
+    await shown.pass(300_000);
+    expect(shown.lines).toEqual([`MQTT: ${reason}`]);
+    expect(broker.hellos.length).toBeGreaterThan(3);
+    expect(broker.hellos.length).toBeLessThan(20);
+    broker.answer = 0;
+    await shown.until(has(MAIN));
+  },
+);
 
 test("a missing password file is said, and the new password is used without a restart", async () => {
   const broker = await FakeBroker.start();
@@ -288,7 +303,11 @@ test("an alert is shown with its text, also after a restart", async () => {
   expect(alert()).toEqual({ code: null });
   shown.home.graph.events.alarm("foreign_rule", "Another program's rule precedes.");
   await shown.until(() => alert().code !== null);
-  const expected = { code: "foreign_rule", message: "Another program's rule precedes.", at: expect.any(String) };
+  const expected = {
+    code: "foreign_rule",
+    message: "Another program's rule precedes.",
+    at: expect.any(String),
+  };
   expect(alert()).toEqual(expected);
   await shown.end();
   shown.broker.retained.clear();

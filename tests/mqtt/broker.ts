@@ -11,7 +11,7 @@ export class FakeBroker {
   readonly hellos: IConnectPacket[] = [];
   /** The return code that clients get; null for none. */
   answer: number | null = 0;
-  private client: Socket | null = null;
+  private readonly clients: Socket[] = [];
 
   private constructor(private readonly server: Server) {
     server.on("connection", (socket) => this.greet(socket));
@@ -38,24 +38,29 @@ export class FakeBroker {
   }
 
   raw(bytes: Uint8Array): void {
-    this.client?.write(bytes);
+    this.clients.at(-1)?.write(bytes);
   }
 
   /** Loses the connection, as a broker that is killed does. */
   drop(): void {
-    this.client?.destroy();
+    this.clients.at(-1)?.destroy();
+  }
+
+  /** Neither reads nor answers. */
+  pause(): void {
+    this.clients.at(-1)?.pause();
   }
 
   async stop(): Promise<void> {
-    this.drop();
+    for (const client of this.clients) client.destroy();
     await new Promise<void>((resolve) => this.server.close(() => resolve()));
   }
 
   private greet(socket: Socket): void {
-    this.client = socket;
+    this.clients.push(socket);
     const reader = parser();
     reader.on("packet", (packet) => this.handle(socket, packet));
-    socket.on("data", (chunk) => reader.parse(chunk));
+    socket.on("data", (chunk) => reader.parse(Buffer.from(chunk)));
     socket.on("error", () => {});
   }
 

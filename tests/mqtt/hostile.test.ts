@@ -1,0 +1,101 @@
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import fc from "fast-check";
+import { generate } from "mqtt-packet";
+import { Shown } from "./shown.ts";
+
+setDefaultTimeout(60_000);
+
+const MAIN = "portcullis/pi/tunnel/main/state";
+const COMMANDS = { mqttCommands: "on" };
+
+let shown: Shown;
+afterEach(() => shown.stop());
+
+const isShown = () => shown.broker.retained.has(MAIN);
+
+test("garbage ends the connection, and the next one works", async () => {
+  shown = await Shown.start(COMMANDS);
+  await shown.until(isShown);
+  const garbage = fc.sample(fc.uint8Array({ minLength: 1, maxLength: 40 }), { numRuns: 8, seed: 7 });
+  for (const bytes of [
+    Uint8Array.of(0x30, 0xff, 0xff, 0xff, 0xff),
+    Buffer.from("HTTP/1.1 400\r\n\r\n"),
+    ...garbage,
+  ]) {
+    const { length } = shown.broker.hellos;
+    shown.broker.raw(bytes);
+    await shown.pass(200);
+    // Some of it is the beginning of a packet, or a packet that means nothing.
+    if (shown.lines.at(-1) === "MQTT: it does not speak MQTT")
+      await shown.until(() => shown.broker.hellos.length > length);
+    else shown.broker.drop();
+    shown.lines.length = 0;
+    shown.broker.retained.clear();
+    await shown.until(isShown);
+  }
+});
+
+test("huge messages, foreign topics and packets that no client expects change nothing", async () => {
+  shown = await Shown.start(COMMANDS);
+  await shown.until(isShown);
+  shown.broker.publish("homeassistant/status", Buffer.alloc(5_000_000, "x"));
+  shown.broker.publish("portcullis/pi/tunnel/main/server/set", Buffer.alloc(5_000_000, "x"));
+  for (const topic of [
+    "",
+    "/",
+    "portcullis/pi/set",
+    "portcullis/other/tunnel/main/server/set",
+    "$SYS/x",
+    "a/b/set",
+  ])
+    shown.broker.raw(
+      generate({ cmd: "publish", topic: topic || "x", payload: "se-1", qos: 0, retain: false, dup: false }),
+    );
+  shown.broker.raw(
+    generate({
+      cmd: "publish",
+      topic: "portcullis/pi/x",
+      payload: "1",
+      qos: 2,
+      messageId: 7,
+      retain: false,
+      dup: true,
+    }),
+  );
+  shown.broker.raw(generate({ cmd: "connack", returnCode: 0, sessionPresent: true }));
+  shown.broker.raw(generate({ cmd: "suback", messageId: 999, granted: [128] }));
+  shown.broker.raw(generate({ cmd: "pingresp" }));
+  shown.broker.raw(generate({ cmd: "connect", clientId: "you", protocolId: "MQTT", protocolVersion: 4 }));
+  await shown.pass(3_000);
+  expect(shown.lines).toEqual(["MQTT: connected to 127.0.0.1, which is on the LAN"]);
+  expect(shown.broker.json(MAIN).state).toBe("disconnected");
+  // Still the same session.
+  shown.broker.publish("portcullis/pi/tunnel/main/server/set", "se-1");
+  await shown.until(() => shown.broker.json(MAIN).state === "connected");
+});
+
+test("names that nobody should give a server are names that there are not", async () => {
+  shown = await Shown.start(COMMANDS);
+  await shown.until(isShown);
+  for (const name of ["__proto__", "constructor", "../../etc/passwd", "\u0000", "$(reboot)", "\ud800"]) {
+    shown.lines.length = 0;
+    shown.broker.publish("portcullis/pi/tunnel/main/server/set", name);
+    await shown.until(() => shown.lines.length > 0);
+    expect(shown.lines).toEqual([expect.stringMatching(/^MQTT: a command was not carried out: server: /)]);
+    await shown.pass(500);
+  }
+  expect(shown.broker.json(MAIN).state).toBe("disconnected");
+});
+
+test("a broker that stops reading is left after a minute", async () => {
+  shown = await Shown.start();
+  await shown.until(isShown);
+  shown.broker.pause();
+  shown.broker.retained.clear();
+  await shown.until(isShown);
+  expect(shown.lines).toEqual([
+    "MQTT: connected to 127.0.0.1, which is on the LAN",
+    "MQTT: the broker does not answer any more",
+    "MQTT: connected to 127.0.0.1, which is on the LAN",
+  ]);
+});
