@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import { generate, type IConnectPacket, type Packet, parser } from "mqtt-packet";
 
 /** A broker for one client, in the test's own process: it keeps what is retained, and does what a test says. */
@@ -13,14 +14,18 @@ export class FakeBroker {
   answer: number | null = 0;
   private readonly clients: Socket[] = [];
 
-  private constructor(private readonly server: Server) {
-    server.on("connection", (socket) => this.greet(socket));
-  }
+  private constructor(private readonly server: Server) {}
 
-  static async start(port = 0): Promise<FakeBroker> {
-    const server = createServer();
+  /** With a certificate, it speaks TLS. */
+  static async start(port = 0, certificate?: { cert: Buffer; key: Buffer }): Promise<FakeBroker> {
+    const server = certificate === undefined ? createServer() : createTlsServer(certificate);
+    const broker = new FakeBroker(server);
+    server.on(certificate === undefined ? "connection" : "secureConnection", (socket) =>
+      broker.greet(socket),
+    );
+    server.on("tlsClientError", () => {});
     await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
-    return new FakeBroker(server);
+    return broker;
   }
 
   get port(): number {
@@ -59,6 +64,7 @@ export class FakeBroker {
   private greet(socket: Socket): void {
     this.clients.push(socket);
     const reader = parser();
+    reader.on("error", () => socket.destroy());
     reader.on("packet", (packet) => this.handle(socket, packet));
     socket.on("data", (chunk) => reader.parse(Buffer.from(chunk)));
     socket.on("error", () => {});

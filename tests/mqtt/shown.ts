@@ -42,8 +42,9 @@ export class Shown {
     flags: Parameters<typeof settingsFrom>[0] = {},
     home?: Home,
     broker?: FakeBroker,
+    files: Record<string, string> = {},
   ): Promise<Shown> {
-    return new Shown(home ?? (await Home.start()), broker ?? (await FakeBroker.start()), flags);
+    return new Shown(home ?? (await Home.start({}, files)), broker ?? (await FakeBroker.start()), flags);
   }
 
   /** Lets time go by, until something is true. */

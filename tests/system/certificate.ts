@@ -11,12 +11,12 @@ export async function makeCertificate(
   await openssl([
     ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
     ...["-keyout", key, "-out", certificate, "-days", "2"],
-    ...["-subj", `/CN=${name}`, "-addext", `subjectAltName=${isIP(name) === 0 ? "DNS" : "IP"}:${name}`],
+    ...["-subj", `/CN=${name}`, "-addext", alternativeName(name)],
   ]);
   return { certificate, key };
 }
 
-/** Writes an authority, and a certificate of its making for a name. */
+/** Writes an authority, and a certificate of its making for a name or an address. */
 export async function makeSignedCertificate(
   folder: string,
   name: string,
@@ -37,10 +37,14 @@ export async function makeSignedCertificate(
   ]);
   await openssl([
     ...["req", "-x509", ...made, "-keyout", key, "-out", certificate, "-subj", `/CN=${name}`],
-    ...["-CA", authority, "-CAkey", path("ca"), "-addext", `subjectAltName=DNS:${name}`],
+    ...["-CA", authority, "-CAkey", path("ca"), "-addext", alternativeName(name)],
     ...["-addext", "basicConstraints=critical,CA:FALSE"],
   ]);
   return { authority, certificate, key };
+}
+
+function alternativeName(name: string): string {
+  return `subjectAltName=${isIP(name) === 0 ? "DNS" : "IP"}:${name}`;
 }
 
 async function openssl(argv: string[]): Promise<void> {
