@@ -117,7 +117,10 @@ export class Bridge {
     const { clock } = this.deps;
     this.isDue = false;
     const fault = this.deps.fault();
-    if (fault !== null) return connection.close(fault);
+    if (fault !== null) {
+      connection.close(fault);
+      return connection.closed;
+    }
     // A slow broker gets less often what it has not taken yet.
     if (!connection.isBusy)
       await this.send(connection).catch((error: unknown) =>

@@ -1,6 +1,8 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { mustParseAddress } from "../../src/address.ts";
 import type { Mac } from "../../src/mac.ts";
+import { Bridge } from "../../src/mqtt/bridge.ts";
+import { Connection } from "../../src/mqtt/connection.ts";
 import { FakeBroker } from "./broker.ts";
 import { PASSWORD, Shown } from "./shown.ts";
 
@@ -294,6 +296,35 @@ test("a broker outside the LAN is not contacted without a tunnel", async () => {
   expect(shown.lines).toEqual([
     "MQTT: 192.0.2.77 is not on the LAN, and there is no tunnel to reach it through",
   ]);
+});
+
+test("a connection that may not be used any more is left at once, and the service goes on", async () => {
+  shown = await Shown.start();
+  const { home, broker } = shown;
+  await shown.end();
+  let fault: string | null = null;
+  const will = { topic: "portcullis/pi/availability", payload: "offline" };
+  const dialled = { address: "127.0.0.1", port: broker.port, certified: null, authority: null, will };
+  const lines: string[] = [];
+  const ending = new AbortController();
+  const bridge = new Bridge({
+    ...{ gateway: home.gateway, clock: home.host, store: home.graph.store, commands: false },
+    log: { warn: (line) => lines.push(line) },
+    site: { id: "pi", page: "http://pi.local:5000/" },
+    open: (signal) =>
+      Connection.open({ ...dialled, clientId: "x", user: null, password: null }, home.host, signal),
+    fault: () => fault,
+  });
+  const before = broker.hellos.length;
+  const running = bridge.run(ending.signal);
+  await shown.until(() => broker.hellos.length > before);
+  fault = "there is no tunnel to the broker any more";
+  await home.connect();
+  await shown.until(() => lines.length > 0);
+  expect(lines).toEqual(["MQTT: there is no tunnel to the broker any more"]);
+  ending.abort();
+  await shown.pass(1_000);
+  await running;
 });
 
 test("an alert is shown with its text, also after a restart", async () => {
