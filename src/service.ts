@@ -102,7 +102,11 @@ async function showToHomeAssistant(graph: Graph, { gateway }: App, signal: Abort
     lans: () => killSwitch.lans.flatMap((lan) => lan.prefixes),
     isTunnelUp: () => carriedBy(controller.state) !== null,
   };
-  await runBridge(deps, signal).catch((error: unknown) => log.error(`MQTT: ${messageOf(error)}`));
+  try {
+    await runBridge(deps, signal);
+  } catch (error) {
+    log.error(`MQTT: ${messageOf(error)}`);
+  }
 }
 
 /** Reads the managed provider's list, unless that was needed before, and says what is wrong with it. */

@@ -48,7 +48,8 @@ export const Settings = Type.Object(
     /** Address of the MQTT broker that Home Assistant uses. */
     mqtt: Type.Union([
       Type.String({
-        pattern: "^mqtts?://([^/@:\\s]+@)?(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+)(:[1-9][0-9]{0,4})?/?$",
+        pattern:
+          "^mqtts?://(([^/@:%\\s]|%[2-7][0-9A-Fa-f])+@)?(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+)(:[1-9][0-9]{0,4})?/?$",
       }),
       Type.Null(),
     ]),
@@ -217,6 +218,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
   if (isIP(settings.host) === 0 && settings.host !== "localhost")
     refuse("host", "must be an IP address or localhost");
   refuseTunnels(settings);
+  if (settings.mqtt !== null && !URL.canParse(settings.mqtt)) refuse("mqtt", "is not an address");
   if (settings.mqtt !== null && settings.netns !== null)
     refuse("mqtt", "cannot be used with --netns: the connection would leave outside that namespace");
   return settings;

@@ -67,7 +67,7 @@ export class Bridge {
   private trouble: string | null = null;
 
   constructor(private readonly deps: Deps) {
-    this.published = new Published(deps.store);
+    this.published = new Published(deps.store, deps.log);
     this.alert = lastAlert(deps.gateway);
   }
 
@@ -80,7 +80,9 @@ export class Bridge {
     });
     for (let attempt = 0; !signal.aborted; attempt++) {
       const start = clock.monotonic();
-      await this.session(signal).catch((error: unknown) => this.report(messageOf(error)));
+      await this.session(signal).catch((error: unknown) => {
+        if (!signal.aborted) this.report(messageOf(error));
+      });
       if (clock.monotonic() - start > STEADY_MS) attempt = 0;
       await clock.sleep(pauseAfter(attempt, Math.random(), true), signal);
     }

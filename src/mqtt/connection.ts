@@ -60,7 +60,10 @@ export class Connection {
     const socket = socketTo(dialled);
     const connection = new Connection(socket, clock);
     const over = new AbortController();
-    void clock.sleep(ANSWER_TIMEOUT_MS, AbortSignal.any([signal, over.signal])).then(() => {
+    const cancel = () => connection.close("the service stops");
+    signal.addEventListener("abort", cancel, { once: true });
+    if (signal.aborted) cancel();
+    void clock.sleep(ANSWER_TIMEOUT_MS, over.signal).then(() => {
       if (!over.signal.aborted) connection.close("the broker does not answer");
     });
     socket.once(dialled.certified === null ? "connect" : "secureConnect", () =>
@@ -73,6 +76,7 @@ export class Connection {
       await Promise.race([connection.accepted.promise, refused]);
     } finally {
       over.abort();
+      signal.removeEventListener("abort", cancel);
       refused.catch(() => {});
     }
     void connection.keepAlive();

@@ -1,5 +1,7 @@
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../checker.ts";
+import { messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
 import type { Storage } from "../servers/storage.ts";
 
 /** The setting that survives a restart. */
@@ -16,7 +18,10 @@ const entriesSchema = checkerOf(Entries);
 export class Published {
   private saved: readonly Entry[];
 
-  constructor(private readonly store: Pick<Storage, "read" | "write">) {
+  constructor(
+    private readonly store: Pick<Storage, "read" | "write">,
+    private readonly log: Pick<Log, "warn">,
+  ) {
     this.saved = entriesIn(store.read(KEY));
   }
 
@@ -25,20 +30,25 @@ export class Published {
     return this.saved.filter((each) => !has(wanted, each));
   }
 
-  /** The broker is about to be sent these too. Throws if the disk refuses it. */
+  /** The broker is about to be sent these too. */
   add(wanted: readonly Entry[]): void {
     this.save([...this.saved, ...wanted.filter((each) => !has(this.saved, each))]);
   }
 
-  /** The broker has these and no others. Throws if the disk refuses it. */
+  /** The broker has these and no others. */
   settle(wanted: readonly Entry[]): void {
     this.save(this.saved.filter((each) => has(wanted, each)));
   }
 
   private save(entries: readonly Entry[]): void {
     if (entries.length === this.saved.length) return;
-    this.store.write(KEY, JSON.stringify(entries));
     this.saved = entries;
+    try {
+      this.store.write(KEY, JSON.stringify(entries));
+    } catch (error) {
+      // At worst Home Assistant goes on showing what was removed.
+      this.log.warn(`MQTT: what Home Assistant shows could not be saved: ${messageOf(error)}`);
+    }
   }
 }
 

@@ -42,7 +42,8 @@ export function runBridge(deps: Deps, signal: AbortSignal): Promise<void> {
     address === null || wayTo(address, deps.lans(), deps.isTunnelUp()) !== null
       ? null
       : "there is no tunnel to the broker any more";
-  const site = { id, page: `http://${hostname}.local:${settings.port}/` };
+  // The name that the machine has in multicast DNS; Home Assistant refuses a page that is not a URL.
+  const site = { id, page: `http://${idOf(hostname.replace(/\..*/, ""))}.local:${settings.port}/` };
   const bridge = new Bridge({ ...deps, clock: host, site, commands: settings.mqttCommands, open, fault });
   return bridge.run(signal);
 }

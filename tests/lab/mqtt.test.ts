@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { CLIENT_ENVIRONMENT, UNPACKED } from "./client-programs.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { Mosquitto, PASSWORD, USER } from "./mosquitto.ts";
 import { until } from "./until.ts";
@@ -10,12 +11,15 @@ setDefaultTimeout(180_000);
 
 let lab: Lab;
 let home: Mosquitto;
+/** On the internet. */
+let far: Mosquitto;
 let gateway: Gateway;
 let base: string;
 
 beforeAll(async () => {
   lab = await createLab({ arms: 2 });
   home = await Mosquitto.create(lab, lab.namespaces.client, LAN.client4);
+  far = await Mosquitto.create(lab, lab.namespaces.internet, "internet.test");
   writeFileSync(passwordFile(), `${PASSWORD}\n`, { mode: 0o600 });
   const { stdout } = await lab.outside(["hostname"]);
   base = `portcullis/${stdout
@@ -25,6 +29,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await home?.stop();
+  await far?.stop();
   await lab?.close();
 });
 
@@ -36,6 +41,27 @@ const start = (mqtt: string, ...flags: string[]) =>
   });
 const main = () => home.json(`${base}/tunnel/main/state`);
 const available = async () => (await home.retained()).get(`${base}/availability`);
+
+/** Who came to the broker on the internet, and under what name. */
+const visitors = () =>
+  [...far.log.matchAll(/New client connected from ([^ ]+):\d+ as (\S+)/g)].map(([, from, name]) => ({
+    from,
+    name,
+  }));
+
+test("positive control: without the service a client on the gateway reaches a broker on the internet outside any tunnel", async () => {
+  const sniffer = await lab.sniff();
+  const client = `${UNPACKED}/usr/bin/mosquitto_pub`;
+  const given = ["-h", INTERNET.host4, "-u", USER, "-P", PASSWORD, "-i", "control", "-t", "x", "-n"];
+  await lab.exec(lab.namespaces.gateway, [
+    "env",
+    `LD_LIBRARY_PATH=${CLIENT_ENVIRONMENT.LD_LIBRARY_PATH}`,
+    client,
+    ...given,
+  ]);
+  expect(visitors()).toContainEqual({ from: ROUTER.public4, name: "control" });
+  expect((await sniffer.stop()).leaks.length).toBeGreaterThan(0);
+});
 
 test("in a home whose tunnel is down, the broker on the LAN gets discovery and states", async () => {
   gateway = await start(`mqtt://${USER}@${LAN.client4}`);
@@ -115,9 +141,8 @@ test("with TLS the broker's certificate has to be from the home's own authority"
 });
 
 test("a broker on the internet is reached through the tunnel alone, whatever happens to the tunnel", async () => {
-  const far = await Mosquitto.create(lab, lab.namespaces.internet, "internet.test");
   const clients = () =>
-    [...far.log.matchAll(/New client connected from ([^ ]+):\d+ as portcullis-/g)].map(([, from]) => from);
+    visitors().flatMap(({ from, name }) => (name?.startsWith("portcullis-") ? [from] : []));
   const sniffer = await lab.sniff();
   gateway = await start(`mqtt://${USER}@${INTERNET.host4}`);
   // The service connects again by itself.
@@ -134,6 +159,14 @@ test("a broker on the internet is reached through the tunnel alone, whatever hap
   expect(leaks).toEqual([]);
   expect(clients()).not.toContain(ROUTER.public4);
   await gateway.api("POST", "/api/disconnect");
+  await until(() => gateway.log().includes("there is no tunnel to the broker any more"));
+  // With the kill switch off, everything else leaves outside the tunnel.
+  const after = clients().length;
+  const refusals = () => gateway.log().split("is not on the LAN").length;
+  expect((await gateway.operate("killswitch", "off")).code).toBe(0);
+  const earlier = refusals();
+  await until(() => refusals() > earlier);
+  expect(clients()).toHaveLength(after);
+  await gateway.operate("killswitch", "on");
   await gateway.kill("SIGTERM");
-  await far.stop();
 });

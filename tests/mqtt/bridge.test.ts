@@ -1,8 +1,10 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { mustParseAddress } from "../../src/address.ts";
+import { GatewayError } from "../../src/errors.ts";
 import type { Mac } from "../../src/mac.ts";
 import { Bridge } from "../../src/mqtt/bridge.ts";
 import { Connection } from "../../src/mqtt/connection.ts";
+import { Home } from "../http/home.ts";
 import { FakeBroker } from "./broker.ts";
 import { PASSWORD, Shown } from "./shown.ts";
 
@@ -325,6 +327,25 @@ test("a connection that may not be used any more is left at once, and the servic
   ending.abort();
   await shown.pass(1_000);
   await running;
+});
+
+test("a disk that takes no writes keeps no state from Home Assistant", async () => {
+  const home = await Home.start();
+  home.graph.store.write = () => {
+    throw new GatewayError("storage_full", "the disk is full");
+  };
+  shown = await Shown.start({}, home);
+  await shown.until(has(MAIN));
+  expect(shown.lines).toContain("MQTT: what Home Assistant shows could not be saved: the disk is full");
+});
+
+test("a stop while the broker does not answer is quick and says nothing", async () => {
+  const broker = await FakeBroker.start();
+  broker.answer = null;
+  shown = await Shown.start({}, undefined, broker);
+  await shown.until(() => broker.hellos.length > 0);
+  await shown.end();
+  expect(shown.lines).toEqual([]);
 });
 
 test("an alert is shown with its text, also after a restart", async () => {
