@@ -100,12 +100,15 @@ export class Bridge {
     };
     void connection.closed.then(end);
     signal.addEventListener("abort", end, { once: true });
+    if (signal.aborted) end();
     this.report(null);
     this.sent.clear();
     this.last = null;
     connection.publish(availabilityTopic(site.id), "online");
-    connection.subscribe([STATUS_TOPIC, ...(commands ? commandTopics(site.id) : [])], (message) =>
-      this.take(message),
+    connection.subscribe(
+      [STATUS_TOPIC, ...(commands ? commandTopics(site.id) : [])],
+      (message) => this.take(message),
+      (topic) => this.report(`the broker does not let the gateway subscribe to ${topic}`),
     );
     while (!ended.signal.aborted) await this.round(connection, ended.signal);
     signal.removeEventListener("abort", end);

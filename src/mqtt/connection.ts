@@ -1,31 +1,14 @@
-import { connect, isIP, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import type { Socket } from "node:net";
 import { generate, type Packet, parser } from "mqtt-packet";
 import { GatewayError } from "../errors.ts";
 import type { Host } from "../system/host.ts";
+import { type Dialled, hello, KEEP_ALIVE_MS, socketTo } from "./dialled.ts";
 import { Frames } from "./frames.ts";
 
 /** From the first connection attempt to the broker's answer. */
 const ANSWER_TIMEOUT_MS = 10_000;
-/** A broker that was silent for so long after a ping is gone. */
-const KEEP_ALIVE_MS = 30_000;
 /** How long the last message may take to leave. */
 const GOODBYE_MS = 500;
-
-export interface Dialled {
-  /** What is connected to. */
-  address: string;
-  port: number;
-  /** The name or address in the broker's certificate; null without TLS. */
-  certified: string | null;
-  /** The only authority whose certificates count, in PEM; null for the well-known ones. */
-  authority: string | null;
-  clientId: string;
-  user: string | null;
-  password: string | null;
-  /** What the broker publishes when the connection is lost. */
-  will: { topic: string; payload: string };
-}
 
 export interface Message {
   topic: string;
@@ -41,6 +24,7 @@ export class Connection {
   private readonly accepted = Promise.withResolvers<void>();
   private heard = true;
   private onMessage: (message: Message) => void = () => {};
+  private onSubscribed: (granted: readonly unknown[]) => void = () => {};
   /** Resolves once the connection is closed. */
   readonly closed: Promise<void>;
   private reason: string | null = null;
@@ -98,8 +82,16 @@ export class Connection {
     this.send({ cmd: "publish", topic, payload, qos: 0, retain: true, dup: false });
   }
 
-  subscribe(topics: readonly string[], onMessage: (message: Message) => void): void {
+  subscribe(
+    topics: readonly string[],
+    onMessage: (message: Message) => void,
+    onRefused: (topic: string) => void,
+  ): void {
     this.onMessage = onMessage;
+    this.onSubscribed = (granted) =>
+      topics.forEach((topic, index) => {
+        if (granted[index] === REFUSED) onRefused(topic);
+      });
     const subscriptions = topics.map((topic) => ({ topic, qos: 0 as const }));
     this.send({ cmd: "subscribe", messageId: 1, subscriptions });
   }
@@ -135,6 +127,8 @@ export class Connection {
     if (packet?.cmd === "publish") {
       const { topic, payload, retain } = packet;
       this.onMessage({ topic, payload: payload.toString(), retained: retain });
+    } else if (packet?.cmd === "suback") {
+      this.onSubscribed(packet.granted);
     } else if (packet?.cmd === "connack") {
       if (packet.returnCode === 0) this.accepted.resolve();
       else this.close(REFUSALS[packet.returnCode ?? 0] ?? "the broker refuses the connection");
@@ -151,6 +145,9 @@ export class Connection {
   }
 }
 
+/** In place of a granted quality of service (MQTT 3.1.1, section 3.9.3). */
+const REFUSED = 0x80;
+
 /** MQTT 3.1.1, section 3.2.2.3. */
 const REFUSALS: Record<number, string> = {
   1: "the broker does not speak MQTT 3.1.1",
@@ -159,27 +156,6 @@ const REFUSALS: Record<number, string> = {
   4: "the broker refuses the user or the password: see --mqtt and --mqtt-password-file",
   5: "the broker refuses the user or the password: see --mqtt and --mqtt-password-file",
 };
-
-function socketTo({ address, port, certified, authority }: Dialled): Socket {
-  if (certified === null) return connect({ host: address, port });
-  // No server name for an address (RFC 6066, 3).
-  const names = isIP(certified) === 0 ? { servername: certified } : {};
-  return connectTls({ host: address, port, ...names, ...(authority !== null && { ca: authority }) });
-}
-
-function hello({ clientId, user, password, will }: Dialled): Packet {
-  return {
-    cmd: "connect",
-    protocolId: "MQTT",
-    protocolVersion: 4,
-    clientId,
-    clean: true,
-    keepalive: (2 * KEEP_ALIVE_MS) / 1000,
-    will: { ...will, qos: 0, retain: true },
-    ...(user !== null && { username: user }),
-    ...(user !== null && password !== null && { password: Buffer.from(password) }),
-  };
-}
 
 /** Null if it is none that the gateway knows. Throws if it is malformed. */
 function packetIn(frame: Uint8Array): Packet | null {

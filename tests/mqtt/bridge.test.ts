@@ -348,6 +348,18 @@ test("a stop while the broker does not answer is quick and says nothing", async 
   expect(shown.lines).toEqual([]);
 });
 
+test("a subscription that the broker refuses is said once", async () => {
+  const broker = await FakeBroker.start();
+  broker.forbidden = "portcullis/pi/tunnel/+/+/set";
+  shown = await Shown.start(COMMANDS, undefined, broker);
+  await shown.until(has(MAIN));
+  await shown.pass(5_000);
+  expect(shown.lines).toEqual([
+    "MQTT: connected to 127.0.0.1, which is on the LAN",
+    "MQTT: the broker does not let the gateway subscribe to portcullis/pi/tunnel/+/+/set",
+  ]);
+});
+
 test("an alert is shown with its text, also after a restart", async () => {
   shown = await Shown.start();
   await shown.until(has("portcullis/pi/gateway/alert"));

@@ -12,6 +12,8 @@ export class FakeBroker {
   readonly hellos: IConnectPacket[] = [];
   /** The return code that clients get; null for none. */
   answer: number | null = 0;
+  /** What nobody may subscribe to. */
+  forbidden: string | null = null;
   private readonly clients: Socket[] = [];
 
   private constructor(private readonly server: Server) {}
@@ -79,7 +81,13 @@ export class FakeBroker {
         break;
       case "subscribe":
         this.subscriptions.push(...packet.subscriptions.map(({ topic }) => topic));
-        socket.write(generate({ cmd: "suback", messageId: packet.messageId ?? 1, granted: [0] }));
+        socket.write(
+          generate({
+            cmd: "suback",
+            messageId: packet.messageId ?? 1,
+            granted: packet.subscriptions.map(({ topic }) => (topic === this.forbidden ? 128 : 0)),
+          }),
+        );
         break;
       case "publish": {
         const { topic, payload } = packet;
