@@ -93,7 +93,7 @@ export class Connection {
         if (granted[index] === REFUSED) onRefused(topic);
       });
     const subscriptions = topics.map((topic) => ({ topic, qos: 0 as const }));
-    this.send({ cmd: "subscribe", messageId: 1, subscriptions });
+    this.send({ cmd: "subscribe", messageId: SUBSCRIPTION, subscriptions });
   }
 
   /** Ends the session; the broker does not publish the will. */
@@ -127,7 +127,7 @@ export class Connection {
     if (packet?.cmd === "publish") {
       const { topic, payload, retain } = packet;
       this.onMessage({ topic, payload: payload.toString(), retained: retain });
-    } else if (packet?.cmd === "suback") {
+    } else if (packet?.cmd === "suback" && packet.messageId === SUBSCRIPTION) {
       this.onSubscribed(packet.granted);
     } else if (packet?.cmd === "connack") {
       if (packet.returnCode === 0) this.accepted.resolve();
@@ -144,6 +144,9 @@ export class Connection {
     }
   }
 }
+
+/** The only packet of a session that has an id. */
+const SUBSCRIPTION = 1;
 
 /** In place of a granted quality of service (MQTT 3.1.1, section 3.9.3). */
 const REFUSED = 0x80;
