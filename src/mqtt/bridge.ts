@@ -38,12 +38,14 @@ export interface Deps {
   gateway: Read & Commanded & Pick<Gateway, "subscribe">;
   clock: Pick<Host, "sleep" | "monotonic">;
   store: Pick<Storage, "read" | "write">;
-  log: Pick<Log, "warn">;
+  log: Pick<Log, "info" | "warn">;
   site: Site;
   /** Whether Home Assistant may command. */
   commands: boolean;
   /** Throws `GatewayError` if there is no session to be had. */
   open: (signal: AbortSignal) => Promise<Connection>;
+  /** Says what the last session is with. */
+  connected: () => string;
   /** Why the connection must not be used any more; null if it may. */
   fault: () => string | null;
 }
@@ -63,8 +65,8 @@ export class Bridge {
   private wake = () => {};
   private isDue = false;
   private everythingAt = Number.NEGATIVE_INFINITY;
-  /** The last trouble that was logged; null if all was well since. */
-  private trouble: string | null = null;
+  /** What was logged since the last steady connection: a broker that comes and goes does not fill the log. */
+  private readonly told = new Set<string>();
 
   constructor(private readonly deps: Deps) {
     this.published = new Published(deps.store, deps.log);
@@ -81,9 +83,12 @@ export class Bridge {
     for (let attempt = 0; !signal.aborted; attempt++) {
       const start = clock.monotonic();
       await this.session(signal).catch((error: unknown) => {
-        if (!signal.aborted) this.report(messageOf(error));
+        if (clock.monotonic() - start > STEADY_MS) {
+          attempt = 0;
+          this.told.clear();
+        }
+        if (!signal.aborted) this.report("warn", messageOf(error));
       });
-      if (clock.monotonic() - start > STEADY_MS) attempt = 0;
       await clock.sleep(pauseAfter(attempt, Math.random(), true), signal);
     }
     stopListening();
@@ -101,14 +106,14 @@ export class Bridge {
     void connection.closed.then(end);
     signal.addEventListener("abort", end, { once: true });
     if (signal.aborted) end();
-    this.report(null);
+    this.report("info", this.deps.connected());
     this.sent.clear();
     this.last = null;
     connection.publish(availabilityTopic(site.id), "online");
     connection.subscribe(
       [STATUS_TOPIC, ...(commands ? commandTopics(site.id) : [])],
       (message) => this.take(message),
-      (topic) => this.report(`the broker does not let the gateway subscribe to ${topic}`),
+      (topic) => this.report("warn", `the broker does not let the gateway subscribe to ${topic}`),
     );
     while (!ended.signal.aborted) await this.round(connection, ended.signal);
     signal.removeEventListener("abort", end);
@@ -129,7 +134,7 @@ export class Bridge {
     // A slow broker gets less often what it has not taken yet.
     if (!connection.isBusy)
       await this.send(connection).catch((error: unknown) =>
-        this.report(`no state is sent: ${messageOf(error)}`),
+        this.report("warn", `no state is sent: ${messageOf(error)}`),
       );
     await clock.sleep(LEAST_MS, ended);
     if (this.isDue || ended.aborted) return;
@@ -200,9 +205,9 @@ export class Bridge {
     this.wake();
   }
 
-  /** Logs a trouble once; null if all is well. */
-  private report(trouble: string | null): void {
-    if (trouble !== null && trouble !== this.trouble) this.deps.log.warn(`MQTT: ${trouble}`);
-    this.trouble = trouble;
+  private report(level: "info" | "warn", line: string): void {
+    if (this.told.has(line)) return;
+    this.told.add(line);
+    this.deps.log[level](`MQTT: ${line}`);
   }
 }

@@ -10,6 +10,8 @@ const ANSWER_TIMEOUT_MS = 10_000;
 /** How long the last message may take to leave. */
 const GOODBYE_MS = 500;
 
+const CLOSED = "the broker closed the connection";
+
 export interface Message {
   topic: string;
   payload: string;
@@ -69,7 +71,7 @@ export class Connection {
 
   /** Why it was closed. */
   get fault(): string {
-    return this.reason ?? "the broker closed the connection";
+    return this.reason ?? CLOSED;
   }
 
   /** Whether the broker has not taken all yet. */
@@ -178,6 +180,9 @@ function packetIn(frame: Uint8Array): Packet | null {
 function reasonOf(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
   switch (code) {
+    case "ECONNRESET":
+    case "EPIPE":
+      return CLOSED;
     case "ECONNREFUSED":
       return "connection refused";
     case "ETIMEDOUT":

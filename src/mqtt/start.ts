@@ -29,22 +29,25 @@ export function runBridge(deps: Deps, signal: AbortSignal): Promise<void> {
   const id = idOf(hostname);
   const broker = brokerIn(settings.mqtt);
   let address: Awaited<ReturnType<typeof reachable>> | null = null;
+  const way = () => (address === null ? null : wayTo(address, deps.lans(), deps.isTunnelUp()));
   const open = async (ending: AbortSignal) => {
     address = await reachable(broker, deps);
-    const connection = await Connection.open(await dialled(broker, address, id, deps), host, ending);
-    const way = wayTo(address, deps.lans(), deps.isTunnelUp());
-    deps.log.info(
-      `MQTT: connected to ${broker.host}, ${way === "LAN" ? "which is on the LAN" : "through the tunnel"}`,
-    );
-    return connection;
+    return Connection.open(await dialled(broker, address, id, deps), host, ending);
   };
-  const fault = () =>
-    address === null || wayTo(address, deps.lans(), deps.isTunnelUp()) !== null
-      ? null
-      : "there is no tunnel to the broker any more";
+  const connected = () =>
+    `connected to ${broker.host}, ${way() === "LAN" ? "which is on the LAN" : "through the tunnel"}`;
+  const fault = () => (way() === null ? "there is no tunnel to the broker any more" : null);
   // The name that the machine has in multicast DNS; Home Assistant refuses a page that is not a URL.
   const site = { id, page: `http://${idOf(hostname.replace(/\..*/, ""))}.local:${settings.port}/` };
-  const bridge = new Bridge({ ...deps, clock: host, site, commands: settings.mqttCommands, open, fault });
+  const bridge = new Bridge({
+    ...deps,
+    clock: host,
+    site,
+    commands: settings.mqttCommands,
+    open,
+    connected,
+    fault,
+  });
   return bridge.run(signal);
 }
 

