@@ -1,3 +1,4 @@
+import { version } from "../../package.json";
 import {
   availabilityTopic,
   commandTopic,
@@ -80,7 +81,7 @@ function discoveryOf({ key, name, model, components }: Thing, { id, page }: Site
       configuration_url: page,
       ...(key !== GATEWAY && { via_device: uniqueId(id, GATEWAY) }),
     },
-    origin: { name: "Portcullis" },
+    origin: { name: "Portcullis", sw_version: version },
     availability_topic: availabilityTopic(id),
     components: Object.fromEntries(entities),
   };

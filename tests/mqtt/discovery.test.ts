@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { version } from "../../package.json";
 import { mustParsePrefix } from "../../src/address.ts";
 import { brokerIn, wayTo } from "../../src/mqtt/broker.ts";
 import { destinationsOf } from "../../src/mqtt/destinations.ts";
@@ -263,7 +264,7 @@ test("the discovery of a device, word for word", async () => {
       configuration_url: "http://pi.local:5000/",
       via_device: "portcullis_pi_gateway",
     },
-    origin: { name: "Portcullis" },
+    origin: { name: "Portcullis", sw_version: version },
     availability_topic: "portcullis/pi/availability",
     components: {
       exit: { platform: "sensor" },
