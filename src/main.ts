@@ -66,6 +66,7 @@ async function addOtherCommands(): Promise<void> {
   daily.addBackupCommands(program);
   addInstallCommands(program);
   daily.addCompletion(program);
+  daily.addLicenses(program);
   addInnerCommands();
 }
 

@@ -188,6 +188,13 @@ function withPassphrase(on: Command): Command {
 }
 
 /** Last, so that it knows all the others. */
+export function addLicenses(program: Command): void {
+  command(program, "licenses", "print the licenses of everything in this executable").action(async () => {
+    const { licensesText } = await import("../licenses/licenses.ts");
+    process.stdout.write(licensesText());
+  });
+}
+
 export function addCompletion(program: Command): void {
   program.commandsGroup("Daily use:");
   command(program, "completion", "print a completion script for a shell: commands, options and names")
