@@ -229,6 +229,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   install: ["system", "network", "killswitch", "dhcp"],
   sandbox: ["system", "wireguard", "servers/schema.ts"],
   "cli/completion": [],
+  licenses: [],
   cli: [
     "system",
     "killswitch",
@@ -250,6 +251,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "graph.ts",
     "private-names.ts",
     "install",
+    "licenses",
     "cli/completion",
   ],
   "main.ts": ["system", "dhcp/rivals.ts", "tunnel/saved-clock.ts", "sandbox", "serve.ts", "cli"],
