@@ -1,7 +1,9 @@
+import { hostname } from "node:os";
 import type { AlertCode } from "./alert.ts";
 import { Checkup } from "./checks/checkup.ts";
 import { type Ground, groundOn } from "./ground.ts";
 import { journalOf } from "./journal/tunnel-states.ts";
+import { Notifications } from "./notifications/notifications.ts";
 import { Accounts } from "./providers/accounts.ts";
 import { listSourceOf } from "./providers/given.ts";
 import { isManagedInUse } from "./providers/in-use.ts";
@@ -37,6 +39,7 @@ export interface Graph extends Ground, Pick<Tunnels, "httpsClient"> {
   /** Makes managed servers use the account in the store. */
   takeUpAccount: () => Promise<void>;
   checkup: Checkup;
+  notifications: Notifications;
   /** What was found damaged, for alerts once there are listeners. */
   damages: [AlertCode, string][];
 }
@@ -101,6 +104,11 @@ export async function graphOn(
     accountsBy,
     takeUpAccount: takeUp,
     checkup: new Checkup({ ...ground, host, settings, tunnels }),
+    notifications: new Notifications({
+      ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
+      send: tunnels.httpsClient.sendWithin,
+      isOpenTo: (request) => tunnels.httpsClient.isOpenTo(request),
+    }),
     damages,
   };
 }

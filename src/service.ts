@@ -12,6 +12,7 @@ import { answerOperator, type OperatorAnswers } from "./operator/operator.ts";
 import { privateNames } from "./private-names.ts";
 import type { Settings } from "./settings.ts";
 import { LinuxHost } from "./system/linux.ts";
+import type { StateListener } from "./tunnel/controller.ts";
 
 /** Work in progress ends within milliseconds; systemd waits for 90 s. */
 const STOP_WITHIN_MS = 5_000;
@@ -63,6 +64,7 @@ export function answer(graph: Graph, app: App): Service {
   void graph.savedState.keepSaving(graph.host, stopping.signal);
   void graph.store.keepScrubbed(graph.host, stopping.signal);
   void graph.otherRouters.watch(stopping.signal);
+  void startNotifications(graph, stopping.signal);
   void new RouteAdvertiser({ ...graph, network: () => controller.network }).watch(stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
   controller.onChange(keepFresh);
@@ -73,10 +75,25 @@ export function answer(graph: Graph, app: App): Service {
       stopping.abort();
       await Promise.race([tunnels.stop(), graph.host.sleep(STOP_WITHIN_MS)]);
       graph.journal.write();
+      graph.notifications.save();
       operator.stop();
       await http.stop();
     },
   };
+}
+
+/** The addresses may be in a file, for which the start does not wait. */
+async function startNotifications(
+  { notifications, tunnels, events }: Graph,
+  signal: AbortSignal,
+): Promise<void> {
+  await notifications.start(signal);
+  events.onAlert((payload) => notifications.tell({ type: "security_alert", payload }));
+  tunnels.onTunnel(({ name, controller }) => {
+    const see: StateListener = (state, error) => notifications.see(name, state, error);
+    controller.onChange(see);
+    see(controller.state, null);
+  });
 }
 
 /** The programs that report events take some milliseconds to start. */
@@ -127,6 +144,7 @@ function answersOf(graph: Graph): OperatorAnswers {
     "account/login": ({ provider, credentials }) => account.logIn(provider, credentials),
     "account/logout": ({ provider, forget }) => account.logOut(provider, forget),
     "account/rotate-key": ({ provider }) => account.rotateKey(provider),
+    "notify/test": () => graph.notifications.test(),
   };
 }
 

@@ -45,6 +45,8 @@ export const Settings = Type.Object(
     autoconnect: Type.Boolean(),
     /** Whether a server that stays dead is replaced by another of its city or country. */
     failover: Type.Boolean(),
+    /** Where notifications go: addresses, which are secret, or files with one a line. */
+    notify: Type.Array(Type.String({ pattern: "^(/|(ntfy|gotify|http)s?://)\\S+$" }), { maxItems: 20 }),
     logLevel: Type.Union([
       Type.Literal("debug"),
       Type.Literal("info"),
@@ -122,6 +124,15 @@ export const FLAGS = {
     "off",
     "replace a server that is dead for a minute by another of its city or country: on or off",
   ),
+  notify: {
+    ...flag(
+      "notify",
+      "<address|file>",
+      "",
+      "send notifications to this ntfy://, gotify:// or https:// address, or to each in this file, one a line; may be repeated, or a comma-separated list. Other users can see what is on a command line: keep secrets in a file, or use the environment variable",
+    ),
+    isRepeatable: true,
+  },
   logLevel: flag("log-level", "<level>", "info", "debug, info, warn or error"),
 } satisfies Record<keyof Settings, unknown>;
 
@@ -140,6 +151,13 @@ function switchIn(text: string): boolean | string {
   return text === "on" ? true : text === "off" ? false : text;
 }
 
+function listIn(text: string): string[] {
+  return text
+    .split(",")
+    .map((each) => each.trim())
+    .filter((each) => each !== "");
+}
+
 /** Null for `off`; an empty list for `on`. Any other text is left for the schema to refuse. */
 function rangesIn(text: string): string[] | null {
   if (text === "off") return null;
@@ -154,10 +172,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     host: text("host"),
     stateDir: text("stateDir"),
     interface: text("interface"),
-    lan: text("lan")
-      .split(",")
-      .map((name) => name.trim())
-      .filter((name) => name !== ""),
+    lan: listIn(text("lan")),
     uplink: text("uplink") || null,
     dhcp: rangesIn(text("dhcp")),
     ula: text("ula").toLowerCase() || null,
@@ -169,6 +184,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     managedDns: text("managedDns"),
     autoconnect: switchIn(text("autoconnect")),
     failover: switchIn(text("failover")),
+    notify: listIn(text("notify")),
     logLevel: text("logLevel"),
   };
   // Not compiled: for a single check that takes longer, and a start waits for it.

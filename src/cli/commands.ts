@@ -157,6 +157,16 @@ export function addDirectCommand(program: Command): void {
   });
 }
 
+/** The addresses are secret, so only root on the gateway learns what becomes of them. */
+export function addNotifyCommand(program: Command): void {
+  program.commandsGroup("On the gateway, as root:");
+  const notify = command(program, "notify", "notifications, for which --notify sets the addresses");
+  operatorCommand(
+    command(notify, "test", "send a message to each address; exit code 1 unless all of them took it"),
+    async (settings) => (await import("./notify.ts")).testNotifications(settings),
+  );
+}
+
 /** Backups never travel over the HTTP interface: they use the operator's socket, or the database directly. */
 export function addBackupCommands(program: Command): void {
   program.commandsGroup("On the gateway, as root:");

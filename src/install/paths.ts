@@ -4,6 +4,7 @@ export const PATHS = {
   environment: "/etc/portcullis/portcullis.env",
   managedList: "/etc/portcullis/managed.json",
   managedKey: "/etc/portcullis/managed.key",
+  notify: "/etc/portcullis/notify",
   /** The sysctls before the installation. */
   sysctlsBefore: "/etc/portcullis/sysctls-before",
   sysctls: "/etc/sysctl.d/90-portcullis.conf",

@@ -87,7 +87,7 @@ export function filesPlan({ machine, forwarders, keepState }: Omit<Removal, "rem
       PATHS.cache,
       ...(keepState
         ? []
-        : [PATHS.environment, PATHS.managedList, PATHS.managedKey, PATHS.state, ...DHCP_STATE]),
+        : [PATHS.environment, PATHS.managedList, PATHS.managedKey, PATHS.notify, PATHS.state, ...DHCP_STATE]),
     ].map((path): Step => ({ do: "remove", path })),
     // Folders that the installation may have created.
     ...[PATHS.environment, PATHS.networkd, PATHS.nftables].map(

@@ -1,3 +1,5 @@
+import { FLAGS } from "../settings.ts";
+
 /** One change to the machine; applying it twice has the same effect as once. */
 export type Step =
   | { do: "copy"; from: string; path: string; mode: number }
@@ -13,6 +15,11 @@ export type Plan = readonly Step[];
 /** The plan for people, with the whole text of each file. */
 export function textOf(plan: Plan): string {
   return plan.map((step) => `${headOf(step)}\n${bodyOf(step)}`).join("");
+}
+
+/** Addresses for notifications contain tokens, and people share what a dry run prints. */
+function withoutSecrets(text: string): string {
+  return text.replace(new RegExp(`^([ \\t]*${FLAGS.notify.variable}[ \\t]*=).+$`, "gm"), "$1(not shown)");
 }
 
 /** The step in one line. */
@@ -34,6 +41,6 @@ export function headOf(step: Step): string {
 }
 
 function bodyOf(step: Step): string {
-  const text = step.do === "write" ? step.text : step.do === "run" ? (step.stdin ?? "") : "";
+  const text = step.do === "write" ? withoutSecrets(step.text) : step.do === "run" ? (step.stdin ?? "") : "";
   return text === "" ? "" : `${text.trimEnd().replace(/^(?=.)/gm, "    ")}\n\n`;
 }

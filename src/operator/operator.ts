@@ -7,6 +7,7 @@ import type { Direct } from "../devices/direct.ts";
 import { messageOf } from "../errors.ts";
 import type { Inspection } from "../killswitch/report.ts";
 import type { Log } from "../log.ts";
+import type { TestResult } from "../notifications/notifications.ts";
 import type { LoggedOut, ShownAccount } from "../providers/provider.ts";
 import type { Updated } from "../servers/updates.ts";
 import type { Host } from "../system/host.ts";
@@ -37,6 +38,7 @@ export type OperatorRequests = {
   /** The credentials as typed. */
   "account/login": [{ provider: string | null; credentials: readonly string[] }, ShownAccount];
   "account/logout": [{ provider: string | null; forget: boolean }, LoggedOut];
+  "notify/test": [null, TestResult[]];
   "account/rotate-key": [{ provider: string | null }, ShownAccount];
 };
 
