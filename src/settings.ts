@@ -45,6 +45,8 @@ export const Settings = Type.Object(
     autoconnect: Type.Boolean(),
     /** Whether a server that stays dead is replaced by another of its city or country. */
     failover: Type.Boolean(),
+    /** Whether gluetun's routes for reading are answered. */
+    gluetunRoutes: Type.Boolean(),
     /** Where notifications go: addresses, which are secret, or files with one a line. */
     notify: Type.Array(Type.String({ pattern: "^(/|(ntfy|gotify|http)s?://)\\S+$" }), { maxItems: 20 }),
     logLevel: Type.Union([
@@ -124,12 +126,18 @@ export const FLAGS = {
     "off",
     "replace a server that is dead for a minute by another of its city or country: on or off",
   ),
+  gluetunRoutes: flag(
+    "gluetun-routes",
+    "<on|off>",
+    "off",
+    "answer the routes of gluetun's control server that widgets read, such as /v1/publicip/ip: on or off",
+  ),
   notify: {
     ...flag(
       "notify",
       "<address|file>",
       "",
-      "send notifications to this ntfy://, gotify:// or https:// address, or to each in this file, one a line; may be repeated, or a comma-separated list. Other users can see what is on a command line: keep secrets in a file, or use the environment variable",
+      "send notifications to this ntfy://, gotify:// or https:// address, or to those in this file, one a line; repeatable, or comma-separated. Addresses contain secrets, and other users can read a command line: use a file, or the environment variable",
     ),
     isRepeatable: true,
   },
@@ -184,6 +192,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     managedDns: text("managedDns"),
     autoconnect: switchIn(text("autoconnect")),
     failover: switchIn(text("failover")),
+    gluetunRoutes: switchIn(text("gluetunRoutes")),
     notify: listIn(text("notify")),
     logLevel: text("logLevel"),
   };

@@ -10,6 +10,8 @@ import { routesOf } from "./routes.ts";
 import { singleFlight } from "./single-flight.ts";
 
 export interface Options extends PipelineOptions {
+  /** Whether the routes of gluetun's control server are answered. */
+  gluetun: boolean;
   /** The interface on which a link-local peer is connected; null if it is not known. */
   interfaceOf: (address: string, port: number) => Promise<string | null>;
 }
@@ -44,9 +46,9 @@ export function createApp(gateway: Gateway, options: Options) {
       return pipeline(request, peer, next as unknown as Next);
     })
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))
-    .use(routesOf(shared, eventSockets))
+    .use(routesOf(shared, eventSockets, options.gluetun))
     .use(dashboardRoutes())
-    .use(docsRoutes(shared, eventSockets));
+    .use(docsRoutes(shared, eventSockets, options.gluetun));
   // Otherwise the first request would wait for it. `listen` would do it again.
   app.compile();
   app.compile = () => app;

@@ -1,18 +1,18 @@
 import { Elysia } from "elysia";
 import { version } from "../../package.json";
 import { EVENTS } from "./event.ts";
-import type { EventSockets } from "./event-sockets.ts";
-import type { Gateway } from "./gateway.ts";
 import { routesOf } from "./routes.ts";
 import { swaggerRoutes } from "./swagger.ts";
 
 /** `/swagger/json`, the OpenAPI document of the endpoints, and `/swagger`, the page that shows it. */
-export function docsRoutes(gateway: Gateway, eventSockets: EventSockets) {
+export function docsRoutes(...described: Parameters<typeof routesOf>) {
   let document: Promise<OpenApi> | undefined;
   return new Elysia().use(swaggerRoutes()).get(
     "/swagger/json",
     () => {
-      document ??= documentOf(gateway, eventSockets).then(corrected).then(withEvents);
+      document ??= documentOf(...described)
+        .then(corrected)
+        .then(withEvents);
       return document;
     },
     { detail: { hide: true } },
@@ -23,12 +23,10 @@ export function docsRoutes(gateway: Gateway, eventSockets: EventSockets) {
  * The plugin runs in an app of its own that does not listen, because besides the document it serves a page that
  * loads scripts from a CDN, and no page of the gateway may depend on the internet.
  */
-async function documentOf(gateway: Gateway, eventSockets: EventSockets): Promise<OpenApi> {
+async function documentOf(...routes: Parameters<typeof routesOf>): Promise<OpenApi> {
   // Few ask for it, and it takes as long to load as all other routes.
   const { swagger } = await import("@elysiajs/swagger");
-  const described = new Elysia()
-    .use(swagger({ documentation: { info: INFO } }))
-    .use(routesOf(gateway, eventSockets));
+  const described = new Elysia().use(swagger({ documentation: { info: INFO } })).use(routesOf(...routes));
   const response = await described.handle(new Request("http://localhost/swagger/json"));
   return (await response.json()) as OpenApi;
 }
@@ -67,7 +65,7 @@ function corrected(document: OpenApi): OpenApi {
       if (operation.requestBody !== undefined)
         operation.requestBody.content = contentOf(operation.requestBody);
       for (const [status, { description = "", ...response }] of Object.entries(operation.responses)) {
-        const headers = path.startsWith("/api/") ? { headers: headersOf(status) } : {};
+        const headers = /^\/(api|v1)\//.test(path) ? { headers: headersOf(status) } : {};
         operation.responses[status] = { description, ...headers, content: contentOf(response) };
       }
     }

@@ -6,6 +6,7 @@ import type { EventSockets } from "./event-sockets.ts";
 import { eventRoutes } from "./events.ts";
 import { favouriteRoutes } from "./favourites.ts";
 import type { Gateway } from "./gateway.ts";
+import { gluetunRoutes } from "./gluetun.ts";
 import { healthRoutes } from "./health.ts";
 import { importRoutes } from "./import.ts";
 import { journalRoutes } from "./journal.ts";
@@ -20,9 +21,10 @@ import { statusRoutes } from "./status.ts";
 import { tunnelRoutes } from "./tunnel.ts";
 import { tunnelsRoutes } from "./tunnels.ts";
 
-/** All routes except those of the documentation. */
-export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
+/** All routes except those of the documentation; gluetun's if the operator wants them. */
+export function routesOf(gateway: Gateway, eventSockets: EventSockets, gluetun: boolean) {
   return new Elysia()
+    .use(gluetun ? gluetunRoutes(gateway) : new Elysia())
     .use(statusRoutes(gateway))
     .use(providerRoutes(gateway))
     .use(serverRoutes(gateway))

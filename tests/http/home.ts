@@ -57,6 +57,7 @@ export class Home {
       lan: () => graph.controller.lans.flatMap((lan) => lan.prefixes),
       interfaces: () => graph.controller.lans.map((lan) => lan.interface),
       interfaceOf: async () => null,
+      gluetun: false,
       clock: host,
       log: (method, path, status) => this.lines.push(`${method} ${path} ${status}`),
       fault: (message) => this.faults.push(message),
