@@ -67,3 +67,26 @@ test("--dhcp alone turns DHCP on; with a value it is that", () => {
     "10.5.0.9-10.5.0.99",
   ]);
 });
+
+const notify = (...words: string[]) =>
+  settingsFrom(new Command().addOption(optionFor(FLAGS.notify)).parse(words, { from: "user" }).opts()).notify;
+
+test("--notify may be repeated, and the variable is a list like that of --lan", () => {
+  expect(notify()).toEqual([]);
+  expect(
+    notify("--notify", "ntfy://a/b", "--notify", "/etc/file,https://c", "--notify", "gotify://d/e"),
+  ).toEqual(["ntfy://a/b", "/etc/file", "https://c", "gotify://d/e"]);
+  expect(settingsFrom({ notify: " ntfy://a/b , , https://c " }).notify).toEqual(["ntfy://a/b", "https://c"]);
+});
+
+test("a wrong address is refused without being quoted", () => {
+  const wrong = ["SECRET", "ftp://SECRET", "ntfy://SECRET with space", "https://fine,SECRET"];
+  for (const address of wrong) {
+    const { exitCode, stderr } = Bun.spawnSync(commandLine("serve"), {
+      env: { PATH: "", PORTCULLIS_NOTIFY: address },
+    });
+    expect(exitCode).toBe(2);
+    expect(stderr.toString()).toStartWith("portcullis: --notify (PORTCULLIS_NOTIFY): must match pattern");
+    expect(stderr.toString()).not.toContain("SECRET");
+  }
+});

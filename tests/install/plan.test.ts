@@ -96,6 +96,25 @@ test("the plan never shows a key: files with keys are copied, not written", () =
   expect(text).toContain("PORTCULLIS_MANAGED_KEY_FILE=/etc/portcullis/managed.key");
 });
 
+test("the plan never shows where notifications go, and a file with the addresses is copied", () => {
+  const shown = (given: Given) => textOf(plan({ ...ONE_CABLE, environment: "PORTCULLIS_LAN=eth0\n" }, given));
+  for (const notify of [
+    "ntfy://:SECRET@ntfy.sh/topic",
+    "https://example.com/a?b=SECRET,gotify://x.example/SECRET",
+  ])
+    expect(shown({ notify })).toMatch(/^ {4}PORTCULLIS_NOTIFY=\(not shown\)$/m);
+  expect(shown({ notify: "ntfy://:SECRET@ntfy.sh/topic" })).not.toContain("SECRET");
+  const present = "PORTCULLIS_NOTIFY = 'ntfy://:SECRET@ntfy.sh/topic'\n";
+  expect(textOf(plan({ ...ONE_CABLE, environment: present }, {}))).not.toContain("SECRET");
+  const [copy] = plan(ONE_CABLE, { notify: "/home/pi/notify" }).filter(
+    (step) => step.do === "copy" && step.path === "/etc/portcullis/notify",
+  );
+  expect(copy).toEqual({
+    ...{ do: "copy", from: "/home/pi/notify", path: "/etc/portcullis/notify", mode: 0o600 },
+  });
+  expect(plan(ONE_CABLE, { notify: "/etc/portcullis/notify" })).not.toContainEqual(copy);
+});
+
 test("if programs are missing, the plan starts with the command that installs them", () => {
   const packages = ["apt-get", "install", "nftables"];
   const [first] = installPlan({ machine: ONE_CABLE, given: {}, program: "/home/pi/portcullis", packages });
