@@ -61,7 +61,7 @@ function settingsFor(sandbox: Sandbox, port: number): TrySettings {
     managedDns: sandbox.managedDns,
     autoconnect: true,
     failover: false,
-    gluetunRoutes: false,
+    gluetunRoutes: true,
     notify: [],
   };
 }
