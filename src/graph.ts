@@ -107,7 +107,7 @@ export async function graphOn(
     notifications: new Notifications({
       ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
       send: tunnels.httpsClient.sendWithin,
-      isOpenTo: (request) => tunnels.httpsClient.isOpenTo(request),
+      isOpenTo: (target) => tunnels.httpsClient.isOpenTo(target),
     }),
     damages,
   };

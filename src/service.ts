@@ -65,7 +65,7 @@ export function answer(graph: Graph, app: App): Service {
   void graph.savedState.keepSaving(graph.host, stopping.signal);
   void graph.store.keepScrubbed(graph.host, stopping.signal);
   void graph.otherRouters.watch(stopping.signal);
-  void startNotifications(graph, stopping.signal);
+  void startNotifications(graph, stopping.signal).catch((error) => log.error(messageOf(error)));
   void new RouteAdvertiser({ ...graph, network: () => controller.network }).watch(stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
   controller.onChange(keepFresh);

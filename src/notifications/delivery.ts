@@ -1,6 +1,6 @@
 import { GatewayError, messageOf as reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { Host, HttpsRequest, Send } from "../system/host.ts";
+import type { Host, Send } from "../system/host.ts";
 import type { NotifiedEvent } from "./event.ts";
 import { type Message, messageOf } from "./message.ts";
 import { type Kept, Outbox } from "./outbox.ts";
@@ -17,7 +17,7 @@ export interface DeliveryDeps {
   /** To the LAN or through the tunnel. */
   send: Send;
   /** False while `send` would fail because no tunnel is up. */
-  isOpenTo: (request: HttpsRequest) => boolean;
+  isOpenTo: (target: Pick<Target, "url">) => boolean;
   title: string;
   log: Pick<Log, "info" | "warn">;
   /** What is kept has changed. */
@@ -74,10 +74,9 @@ export class Delivery {
     const { clock, isOpenTo, title, changed } = this.deps;
     const pending = this.outbox.take(clock.now());
     if (pending.length === 0) return;
-    const message = messageOf(pending, title, clock.now());
-    if (!isOpenTo(requestFor(this.target, message))) return this.outbox.putBack();
+    if (!isOpenTo(this.target)) return this.outbox.putBack();
     try {
-      await this.post(message);
+      await this.post(messageOf(pending, title, clock.now()));
       this.outbox.confirm(clock.now());
       this.succeeded();
     } catch (error) {
