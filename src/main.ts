@@ -63,6 +63,7 @@ async function addOtherCommands(): Promise<void> {
   daily.addDailyCommands(program);
   daily.addAccountCommands(program);
   daily.addDirectCommand(program);
+  daily.addTokenCommands(program);
   daily.addBackupCommands(program);
   addInstallCommands(program);
   daily.addCompletion(program);

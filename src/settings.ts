@@ -45,6 +45,8 @@ export const Settings = Type.Object(
     autoconnect: Type.Boolean(),
     /** Whether a server that stays dead is replaced by another of its city or country. */
     failover: Type.Boolean(),
+    /** What needs a token on the HTTP interface: nothing, changes, or everything but `/health`. */
+    auth: Type.Union([Type.Literal("off"), Type.Literal("write"), Type.Literal("on")]),
     logLevel: Type.Union([
       Type.Literal("debug"),
       Type.Literal("info"),
@@ -122,6 +124,12 @@ export const FLAGS = {
     "off",
     "replace a server that is dead for a minute by another of its city or country: on or off",
   ),
+  auth: flag(
+    "auth",
+    "<off|write|on>",
+    "off",
+    "what needs a token (portcullis token): off for nothing, write for changes, on for reading too",
+  ),
   logLevel: flag("log-level", "<level>", "info", "debug, info, warn or error"),
 } satisfies Record<keyof Settings, unknown>;
 
@@ -169,6 +177,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     managedDns: text("managedDns"),
     autoconnect: switchIn(text("autoconnect")),
     failover: switchIn(text("failover")),
+    auth: text("auth"),
     logLevel: text("logLevel"),
   };
   // Not compiled: for a single check that takes longer, and a start waits for it.
@@ -182,6 +191,12 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     refuse("host", "must be an IP address or localhost");
   refuseTunnels(settings);
   return settings;
+}
+
+/** The address at which commands on this machine reach its HTTP interface. */
+export function localUrl({ host, port }: Pick<Settings, "host" | "port">): string {
+  if (["::", "0.0.0.0", "localhost"].includes(host)) return `http://127.0.0.1:${port}`;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 function refuseTunnels({ lan, uplink, interface: base }: Settings): void {

@@ -32,6 +32,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "servers/lists": ["wireguard"],
   servers: ["system/host.ts", "wireguard", "servers/lists"],
   store: ["wireguard", "servers"],
+  access: ["system/host.ts", "store"],
   tunnel: ["system", "wireguard", "network", "killswitch", "servers", "store"],
   devices: [
     "system/host.ts",
@@ -70,6 +71,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "http/dashboard": [],
   http: [
     "system/host.ts",
+    "access",
     "servers/schema.ts",
     "tunnel/schema.ts",
     "tunnel/histogram.ts",
@@ -164,6 +166,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   operator: [
     "system/host.ts",
+    "access/schema.ts",
     "killswitch/report.ts",
     "devices/direct.ts",
     "checks/schema.ts",
@@ -202,13 +205,24 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "journal",
     "http/event-bus.ts",
   ],
-  "graph.ts": ["system", "servers", "tunnel", "tunnels", "journal", "checks", "providers", "ground.ts"],
+  "graph.ts": [
+    "system",
+    "access",
+    "servers",
+    "tunnel",
+    "tunnels",
+    "journal",
+    "checks",
+    "providers",
+    "ground.ts",
+  ],
   "private-names.ts": ["graph.ts"],
   "service.ts": [
     "system",
     "network",
     "dhcp/route-advertiser.ts",
     "http/app.ts",
+    "http/gate.ts",
     "http/peers.ts",
     "backup",
     "operator",
@@ -232,6 +246,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   licenses: [],
   cli: [
     "system",
+    "access",
     "killswitch",
     "servers",
     "store",

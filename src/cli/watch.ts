@@ -43,8 +43,10 @@ async function follow(
   onEvent: (event: Shown) => void,
   onReading: (status: Status) => void = () => {},
 ): Promise<never> {
+  // If nothing listens, this error says why; the socket's does not. And it finds out whether a token is needed.
+  await readStatus(api);
   const gone = Promise.withResolvers<never>();
-  const socket = new WebSocket(`${api.origin.replace(/^http/, "ws")}/ws`);
+  const socket = new WebSocket(`${api.origin.replace(/^http/, "ws")}/ws`, { headers: api.headers });
   socket.onmessage = ({ data }) => {
     const event = eventIn(String(data));
     if (event !== null) onEvent(event);
@@ -52,8 +54,7 @@ async function follow(
   socket.onclose = ({ reason }) => gone.reject(api.unreachable(printable(reason) || "it no longer answers"));
   const reading = setInterval(() => void readStatus(api).then(onReading, gone.reject), readEveryMs);
   try {
-    // If nothing listens, this error says why; the socket's does not.
-    return await Promise.race([gone.promise, readStatus(api).then(() => gone.promise)]);
+    return await gone.promise;
   } finally {
     clearInterval(reading);
     socket.close();

@@ -20,7 +20,7 @@ export type App = ReturnType<typeof createApp>;
 export function createApp(gateway: Gateway, options: Options) {
   const pipeline = pipelineFor(options);
   const shared = singleFlight(gateway);
-  const eventSockets = new EventSockets(shared, options.fault);
+  const eventSockets = new EventSockets(shared, options.fault, options.gate.tokens);
   const app = new Elysia({
     strictPath: true,
     // A native static response would bypass the pipeline.
@@ -44,9 +44,9 @@ export function createApp(gateway: Gateway, options: Options) {
       return pipeline(request, peer, next as unknown as Next);
     })
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))
-    .use(routesOf(shared, eventSockets))
+    .use(routesOf(shared, eventSockets, options.gate))
     .use(dashboardRoutes())
-    .use(docsRoutes(shared, eventSockets));
+    .use(docsRoutes(shared, eventSockets, options.gate));
   // Otherwise the first request would wait for it. `listen` would do it again.
   app.compile();
   app.compile = () => app;

@@ -1,10 +1,12 @@
 import { Elysia } from "elysia";
+import { accessRoutes } from "./access.ts";
 import { checkRoutes } from "./checks.ts";
 import { customRoutes } from "./custom.ts";
 import { deviceRoutes } from "./devices.ts";
 import type { EventSockets } from "./event-sockets.ts";
 import { eventRoutes } from "./events.ts";
 import { favouriteRoutes } from "./favourites.ts";
+import type { Gate } from "./gate.ts";
 import type { Gateway } from "./gateway.ts";
 import { healthRoutes } from "./health.ts";
 import { importRoutes } from "./import.ts";
@@ -21,7 +23,7 @@ import { tunnelRoutes } from "./tunnel.ts";
 import { tunnelsRoutes } from "./tunnels.ts";
 
 /** All routes except those of the documentation. */
-export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
+export function routesOf(gateway: Gateway, eventSockets: EventSockets, gate: Gate) {
   return new Elysia()
     .use(statusRoutes(gateway))
     .use(providerRoutes(gateway))
@@ -39,6 +41,7 @@ export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
     .use(healthRoutes(gateway))
     .use(killSwitchRoutes(gateway))
     .use(checkRoutes(gateway))
-    .use(eventRoutes(eventSockets))
+    .use(eventRoutes(eventSockets, gate))
+    .use(accessRoutes(gate))
     .use(metricsRoutes(gateway));
 }
