@@ -84,9 +84,9 @@ export class Home {
   }
 
   /** For clients that are other programs: limits are those of the real clock, and what takes time takes none. */
-  static async withRealClock(): Promise<Home> {
+  static async withRealClock(auth: Settings["auth"] = "off"): Promise<Home> {
     const clock = { now: () => Date.now(), monotonic: () => performance.now() };
-    const home = await Home.start({ clock });
+    const home = await Home.start({ clock }, {}, auth);
     home.host.patient = false;
     home.host.setClock(Date.now());
     return home;
