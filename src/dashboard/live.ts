@@ -1,7 +1,7 @@
 import type { GatewayEvent } from "../http/event.ts";
 import { apply, endReads, refreshAll } from "./answers.ts";
 import { mayRead } from "./login.ts";
-import { getState, setConnection, setNeedsToken } from "./store.ts";
+import { getState, setConnection, setNeedsToken, subscribe } from "./store.ts";
 import { keptToken, protocolsWith } from "./token.ts";
 import { forgetRates, recordTraffic } from "./traffic.ts";
 
@@ -71,17 +71,25 @@ async function comeBack(): Promise<void> {
     const html = await page();
     if (html !== null && !isThisPage(html)) location.reload();
     const may = html === null ? null : await mayRead();
-    if (may === true) return listen();
-    if (may === false) return lock();
+    if (may === false) await unlocked();
+    if (may !== null) return listen();
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
 }
 
-/** What is shown may not be read any more. */
-function lock(): void {
+/** Asks for a token, and resolves when someone has logged in. */
+function unlocked(): Promise<void> {
+  // What is shown may not be read any more.
   if (wasLive) location.reload();
   setConnection({ name: "starting" });
   setNeedsToken(true);
+  return new Promise((resolve) => {
+    const unsubscribe = subscribe(() => {
+      if (getState().needsToken) return;
+      unsubscribe();
+      resolve();
+    });
+  });
 }
 
 async function page(): Promise<string | null> {

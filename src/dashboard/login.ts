@@ -1,4 +1,4 @@
-import { getState, setNeedsToken } from "./store.ts";
+import { setNeedsToken } from "./store.ts";
 import { bearing, forgetToken, type Keep, keepToken, keptToken } from "./token.ts";
 
 const ANSWERS_WITHIN_MS = 2_000;
@@ -14,9 +14,7 @@ export async function logIn(text: string, keep: Keep): Promise<void> {
   keepToken(token, keep);
   if (keptToken() !== token)
     throw new Error("This browser keeps nothing for this page. Allow it to store data of this address.");
-  // What is shown already goes on; a page that had nothing to show begins again.
-  if (getState().connection.name === "live") setNeedsToken(false);
-  else location.reload();
+  setNeedsToken(false);
 }
 
 const NOT_VALID = "This token is not valid, or was removed.";
