@@ -1,6 +1,10 @@
 import { expect, test } from "bun:test";
 import { Tokens } from "../../src/access/tokens.ts";
+import { checkedContents, contentsOf } from "../../src/backup/contents.ts";
+import { restoreInto } from "../../src/backup/restore.ts";
 import { redacted } from "../../src/secrets.ts";
+import { Store } from "../../src/store/store.ts";
+import { inDirectory } from "../tunnel/directory.ts";
 
 const NOW = Date.parse("2026-01-02T03:04:05.678Z");
 
@@ -111,3 +115,18 @@ test.each(["", "{", "{}", "[1]", '[{"name":"phone","hash":"","read_only":false,"
     expect(tokens.find(tokens.add("phone", false).token)).not.toBeNull();
   },
 );
+
+test("a backup has no tokens, and none can bring one back", async () => {
+  await inDirectory(async (directory) => {
+    const store = Store.open(directory, NOW);
+    new Tokens(store, { now: () => NOW }).add("phone", false);
+    const contents = contentsOf(store, NOW);
+    expect(JSON.stringify(contents)).not.toContain("phone");
+    const settings = { tokens: store.read("tokens") ?? "" };
+    const forged = checkedContents({ ...contents, settings });
+    expect(await forged.catch((error) => error.message)).toContain('the setting "tokens" is invalid');
+    restoreInto(store, contents, { replace: true, killswitchOff: false, direct: false });
+    expect(new Tokens(store, { now: () => NOW }).list()).toHaveLength(1);
+    store.close();
+  });
+});
