@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import type { Tokens } from "../../src/access/tokens.ts";
 import { createApp } from "../../src/http/app.ts";
+import { EventSockets, type SocketData } from "../../src/http/event-sockets.ts";
 import { Gate } from "../../src/http/gate.ts";
 import type { Settings } from "../../src/settings.ts";
 import { Home } from "./home.ts";
@@ -309,6 +310,19 @@ test("the sockets of a token that is removed are closed, and no others", async (
   home.graph.events.publish({ type: "server_update", payload: { provider: "custom", count: 3 } });
   expect(await other.listener.received(2)).toHaveLength(2);
   expect(await knock(home.port, bearing(phone))).toMatchObject({ status: 401 });
+});
+
+test("a token that is removed between the handshake and the opening of its socket opens nothing", () => {
+  const unused = { status: () => Promise.reject(), subscribe: () => () => {}, followTraffic: () => () => {} };
+  const tokens = { has: (id: string) => id !== "removed", onRemoved: () => {} };
+  const sockets = new EventSockets(unused, () => {}, tokens);
+  const closed: unknown[] = [];
+  const socket = {
+    data: { client: "127.0.0.1", traffic: false, token: "removed" },
+    close: (...said: unknown[]) => closed.push(said),
+  };
+  sockets.handlers.open?.(socket as unknown as Bun.ServerWebSocket<SocketData>);
+  expect(closed).toEqual([[1008, "the token was removed"]]);
 });
 
 test.each<[Auth, object[], object[]]>([
