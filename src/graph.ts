@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { Tokens } from "./access/tokens.ts";
 import type { AlertCode } from "./alert.ts";
 import { Checkup } from "./checks/checkup.ts";
 import { type Ground, groundOn } from "./ground.ts";
@@ -40,6 +41,8 @@ export interface Graph extends Ground, Pick<Tunnels, "httpsClient"> {
   takeUpAccount: () => Promise<void>;
   checkup: Checkup;
   notifications: Notifications;
+  /** For clients of the HTTP interface. */
+  tokens: Tokens;
   /** What was found damaged, for alerts once there are listeners. */
   damages: [AlertCode, string][];
 }
@@ -87,7 +90,9 @@ export async function graphOn(
   const accountsBy = (send: Send) =>
     new Accounts({ settings, store, registrations, send, clock: host, inUse, takeUp });
   const accounts = accountsBy(tunnels.httpsClient.send);
+  const tokens = new Tokens(store, host);
   const damages: [AlertCode, string][] = [];
+  if (tokens.alert !== null) damages.push(["state_damaged", tokens.alert]);
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
   if (registrations.shown()?.registration === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);
   return {
@@ -109,6 +114,7 @@ export async function graphOn(
       send: tunnels.httpsClient.sendWithin,
       isOpenTo: (target) => tunnels.httpsClient.isOpenTo(target),
     }),
+    tokens,
     damages,
   };
 }

@@ -64,6 +64,7 @@ async function addOtherCommands(): Promise<void> {
   daily.addAccountCommands(program);
   daily.addDirectCommand(program);
   daily.addNotifyCommand(program);
+  daily.addTokenCommands(program);
   daily.addBackupCommands(program);
   addInstallCommands(program);
   daily.addCompletion(program);

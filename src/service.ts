@@ -6,11 +6,12 @@ import { GatewayError, messageOf } from "./errors.ts";
 import { gatewayOf } from "./gateway.ts";
 import type { Graph } from "./graph.ts";
 import { type App, createApp, listen } from "./http/app.ts";
+import { Gate } from "./http/gate.ts";
 import { Peers } from "./http/peers.ts";
 import { type Ipv6, lanText } from "./network/host-network.ts";
 import { answerOperator, type OperatorAnswers } from "./operator/operator.ts";
 import { privateNames } from "./private-names.ts";
-import type { Settings } from "./settings.ts";
+import { localUrl, type Settings } from "./settings.ts";
 import { LinuxHost } from "./system/linux.ts";
 import type { StateListener } from "./tunnel/controller.ts";
 
@@ -41,6 +42,7 @@ export function appFor(graph: Graph): App {
     interfaces: () => (settings.netns === null ? controller.lans.map((lan) => lan.interface) : []),
     interfaceOf: (address, port) => peers.interfaceOf(address, port),
     gluetun: settings.gluetunRoutes,
+    gate: new Gate(settings.auth, graph.tokens),
     clock: host,
     log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
     fault: (message) => log.error(message),
@@ -49,12 +51,14 @@ export function appFor(graph: Graph): App {
 
 /** Answers for a gateway whose kill switch is in place. */
 export function answer(graph: Graph, app: App): Service {
-  const { settings, controller, tunnels, updates, httpsClient, log } = graph;
+  const { settings, controller, tunnels, updates, httpsClient, tokens, log } = graph;
   if (controller.lans.length === 0)
     log.warn("no LAN interface has a private address: only this machine can reach the gateway");
   else log.info(`LAN: ${lanText(graph.killSwitch.network, settings)}`);
-  const operator = answerOperator(settings.stateDir, answersOf(graph), { clock: graph.host, log });
+  const operator = answerOperator(settings.stateDir, answersOf(graph, app), { clock: graph.host, log });
   for (const [code, message] of graph.damages) graph.events.alarm(code, message);
+  if (settings.auth !== "off" && tokens.list().length === 0)
+    log.warn("there is no token yet; make one for each client: sudo portcullis token add <name>");
   graph.savedState.save();
   const stopping = new AbortController();
   const http = listenWhenThere(app, graph, stopping.signal);
@@ -122,8 +126,8 @@ async function reportList(
   Bun.gc(true);
 }
 
-function answersOf(graph: Graph): OperatorAnswers {
-  const { controller, devices, updates, httpsClient, accounts: account } = graph;
+function answersOf(graph: Graph, { app }: App): OperatorAnswers {
+  const { settings, controller, devices, updates, httpsClient, accounts: account, tokens } = graph;
   const backup = liveBackup(graph);
   const turn = async (wanted: boolean) => {
     await controller.setKillSwitch(wanted);
@@ -146,6 +150,15 @@ function answersOf(graph: Graph): OperatorAnswers {
     "account/logout": ({ provider, forget }) => account.logOut(provider, forget),
     "account/rotate-key": ({ provider }) => account.rotateKey(provider),
     "notify/test": () => graph.notifications.test(),
+    token: async () => ({ auth: settings.auth, tokens: tokens.list() }),
+    "token/add": async ({ name, readOnly }) => ({ auth: settings.auth, ...tokens.add(name, readOnly) }),
+    "token/remove": async ({ name }) => {
+      tokens.remove(name);
+      return null;
+    },
+    // While this process does not listen, another one may do so at that address.
+    "token/own": async () =>
+      settings.auth === "off" || !app.server ? null : { token: tokens.own, origin: localUrl(settings) },
   };
 }
 

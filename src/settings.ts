@@ -49,6 +49,8 @@ export const Settings = Type.Object(
     gluetunRoutes: Type.Boolean(),
     /** Where notifications go: addresses, which are secret, or files with one a line. */
     notify: Type.Array(Type.String({ pattern: "^(/|(ntfy|gotify|http)s?://)\\S+$" }), { maxItems: 20 }),
+    /** What needs a token on the HTTP interface: nothing, changes, or everything but `/health`. */
+    auth: Type.Union([Type.Literal("off"), Type.Literal("write"), Type.Literal("on")]),
     logLevel: Type.Union([
       Type.Literal("debug"),
       Type.Literal("info"),
@@ -141,6 +143,12 @@ export const FLAGS = {
     ),
     isRepeatable: true,
   },
+  auth: flag(
+    "auth",
+    "<off|write|on>",
+    "off",
+    "what needs a token (portcullis token): off for nothing, write for changes, on for reading too",
+  ),
   logLevel: flag("log-level", "<level>", "info", "debug, info, warn or error"),
 } satisfies Record<keyof Settings, unknown>;
 
@@ -194,6 +202,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     failover: switchIn(text("failover")),
     gluetunRoutes: switchIn(text("gluetunRoutes")),
     notify: listIn(text("notify")),
+    auth: text("auth"),
     logLevel: text("logLevel"),
   };
   // Not compiled: for a single check that takes longer, and a start waits for it.
@@ -207,6 +216,12 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     refuse("host", "must be an IP address or localhost");
   refuseTunnels(settings);
   return settings;
+}
+
+/** The address at which commands on this machine reach its HTTP interface. */
+export function localUrl({ host, port }: Pick<Settings, "host" | "port">): string {
+  if (["::", "0.0.0.0", "localhost"].includes(host)) return `http://127.0.0.1:${port}`;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 function refuseTunnels({ lan, uplink, interface: base }: Settings): void {

@@ -32,6 +32,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "servers/lists": ["wireguard"],
   servers: ["system/host.ts", "wireguard", "servers/lists"],
   store: ["wireguard", "servers"],
+  access: ["system/host.ts", "store"],
   tunnel: ["system", "wireguard", "network", "killswitch", "servers", "store"],
   devices: [
     "system/host.ts",
@@ -71,6 +72,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "http/dashboard": [],
   http: [
     "system/host.ts",
+    "access",
     "servers/schema.ts",
     "tunnel/schema.ts",
     "tunnel/histogram.ts",
@@ -165,6 +167,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   operator: [
     "system/host.ts",
+    "access/schema.ts",
     "killswitch/report.ts",
     "devices/direct.ts",
     "checks/schema.ts",
@@ -206,6 +209,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "graph.ts": [
     "system",
+    "access",
     "servers",
     "tunnel",
     "tunnels",
@@ -222,6 +226,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "dhcp/route-advertiser.ts",
     "tunnel/controller.ts",
     "http/app.ts",
+    "http/gate.ts",
     "http/peers.ts",
     "backup",
     "operator",
@@ -245,6 +250,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   licenses: [],
   cli: [
     "system",
+    "access",
     "killswitch",
     "servers",
     "store",

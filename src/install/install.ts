@@ -142,7 +142,10 @@ function summaryOf({ network, wireguard }: Machine, settings: Settings): string 
 }
 
 /** The result. Either layer of the kill switch is enough: the operator turns off both or none. */
-export function closingWords({ firewall, routing }: Inspection, { port }: Pick<Settings, "port">): string {
+export function closingWords(
+  { firewall, routing }: Inspection,
+  { port, auth }: Pick<Settings, "port" | "auth">,
+): string {
   return [
     firewall || routing
       ? "Portcullis is running and the kill switch is in place, now and from the start of each boot.\nNothing reaches the internet except through a tunnel."
@@ -151,6 +154,7 @@ export function closingWords({ firewall, routing }: Inspection, { port }: Pick<S
     ...(`${port}` === FLAGS.port.fallback
       ? []
       : [`Commands:  export PORTCULLIS_URL=http://127.0.0.1:${port}`]),
+    ...(auth === "off" ? [] : ["Tokens:    sudo portcullis token add <name>, for each client"]),
     `Log:       portcullis logs`,
     `Settings:  ${PATHS.environment}`,
     `Uninstall: sudo portcullis uninstall`,

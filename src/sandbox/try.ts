@@ -63,6 +63,7 @@ function settingsFor(sandbox: Sandbox, port: number): TrySettings {
     failover: false,
     gluetunRoutes: true,
     notify: [],
+    auth: "off",
   };
 }
 
