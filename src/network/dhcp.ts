@@ -1,4 +1,5 @@
 import { type Address, isPrivatePrefix, parseAddress, parsePrefix } from "../address.ts";
+import { GatewayError } from "../errors.ts";
 import type { Host } from "../system/host.ts";
 
 /** What a DHCP server would give a device. */
@@ -24,7 +25,7 @@ const SENT_AT_MS = [0, 2_000];
 const OFFERED_WITHIN_MS = 5_000;
 /** One link may have several servers, and a hostile host can be as many as it likes. */
 const MOST_OFFERS = 16;
-/** Replies that are read, those to others included. */
+/** Replies that are read, those to others included. Behind more of them, which the kernel may have dropped, an offer may hide. */
 const MOST_REPLIES = 256;
 const MOST_ROUTES = 16;
 
@@ -37,7 +38,8 @@ const MICROSOFT_ROUTES = 249;
 
 /**
  * Asks the DHCP servers of a link what they would give this machine, and waits 5 s for the answers. Only a DISCOVER is
- * sent, so nothing is leased. A server on this machine does not hear it. Throws `GatewayError("unable")`.
+ * sent, so nothing is leased. A server on this machine does not hear it. Throws `GatewayError("unable")`, also if so many
+ * replies come that an offer may be missing.
  */
 export async function offersOn(
   host: Pick<Host, "listenOn" | "sleep" | "monotonic">,
@@ -61,7 +63,7 @@ export async function offersOn(
       await host.sleep(POLL_MS, signal);
       for (const { from, packet } of socket.received() ?? []) {
         replies += 1;
-        const reply = replies > MOST_REPLIES || found.size >= MOST_OFFERS ? null : replyIn(packet);
+        const reply = found.size >= MOST_OFFERS ? null : replyIn(packet);
         if (reply === null || reply.id !== id) continue;
         const { server, routers, resolvers, address } = reply;
         found.set(`${from} ${server}`, { interface: link, server, mac: from, routers, resolvers, address });
@@ -70,6 +72,11 @@ export async function offersOn(
   } finally {
     socket.close();
   }
+  if (found.size === 0 && replies > MOST_REPLIES)
+    throw new GatewayError(
+      "unable",
+      `${link} carries too many DHCP replies to tell whether another server answers; find the machine that sends them, and unplug it`,
+    );
   return [...found.values()];
 }
 

@@ -64,6 +64,29 @@ test("of a hundred servers, sixteen are enough", async () => {
   expect(await offersOn(host, "lan0")).toHaveLength(16);
 });
 
+/** What a hostile host sends before the server answers. */
+const FLOOD = Array.from({ length: 300 }, () => offerPacket({ ...PLAIN, id: 0, options: {} }));
+
+test("an offer among hundreds of other replies is found", async () => {
+  const host = new FakeHost();
+  host.listening.onSent = (link, packet) => {
+    const id = Buffer.from(packet).readUInt32BE(28 + 4);
+    for (const each of [...FLOOD, offerPacket({ ...PLAIN, id })])
+      host.listening.hear(link, "dhcp replies", { from: ROUTER_MAC, packet: each });
+  };
+  expect((await offersOn(host, "lan0")).map(({ server }) => server as string)).toEqual(["192.168.7.254"]);
+});
+
+test("hundreds of other replies and no offer do not mean that there is no server", () => {
+  const host = new FakeHost();
+  host.listening.onSent = (link) => {
+    for (const packet of FLOOD) host.listening.hear(link, "dhcp replies", { from: ROUTER_MAC, packet });
+  };
+  expect(offersOn(host, "lan0")).rejects.toThrow(
+    "lan0 carries too many DHCP replies to tell whether another server answers; find the machine that sends them, and unplug it",
+  );
+});
+
 test("a DISCOVER asks for a broadcast answer, in a packet of its exact length", () => {
   const packet = Buffer.from(discoverFrom(OWN_MAC, 0x01020304));
   expect(packet.toString("hex", 0, 28)).toBe("45100148000000004011799600000000ffffffff0044004301340000");
