@@ -98,10 +98,15 @@ export class OtherRouters {
 
   private async look(signal: AbortSignal): Promise<void> {
     this.read();
-    await this.listen();
+    const refused = await this.listen().then(
+      () => null,
+      (error: unknown) => ({ error }),
+    );
     if (this.deps.host.monotonic() >= this.askAt) await this.ask(signal);
     this.read();
     this.tell();
+    // The other links are listened to all the same.
+    if (refused !== null) throw refused.error;
   }
 
   private failed(trouble: string | null): void {
@@ -115,11 +120,16 @@ export class OtherRouters {
     const lans = this.network?.lans.map((lan) => lan.interface) ?? [];
     for (const link of this.sockets.keys()) if (!lans.includes(link)) this.close(link);
     for (const [key, { interface: link }] of this.heard) if (!lans.includes(link)) this.heard.delete(key);
-    for (const link of lans.filter((each) => !this.sockets.has(each))) {
-      this.sockets.set(link, await this.deps.host.listenOn(link, "router advertisements"));
-      this.isNew = true;
-      this.askAgain();
-    }
+    const fresh = lans.filter((each) => !this.sockets.has(each));
+    const opened = await Promise.allSettled(fresh.map((link) => this.open(link)));
+    const refused = opened.find((each) => each.status === "rejected");
+    if (refused !== undefined) throw refused.reason;
+  }
+
+  private async open(link: string): Promise<void> {
+    this.sockets.set(link, await this.deps.host.listenOn(link, "router advertisements"));
+    this.isNew = true;
+    this.askAgain();
   }
 
   private close(link: string): void {

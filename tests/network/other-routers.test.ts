@@ -18,6 +18,7 @@ const TWO_CABLES: HostNetwork = {
   uplinkAddresses: [ip("192.168.8.2")],
   addresses: [ip("192.168.7.1"), ip("192.168.8.2"), ip("fd00:7::1")],
   uplinkPrefixes: [],
+  routers: [],
   lanRoutes: [],
   uplinkMtu: 1500,
   ipv6: "on",
@@ -212,6 +213,18 @@ test("a thousand routers of a hostile host cost one alert a minute and sixteen p
   );
   await host.pass(2 * MINUTE_MS);
   expect(alerts.at(-1)).toBe(OVER);
+});
+
+test("an interface that cannot be listened to keeps the gateway from no other one", async () => {
+  host.listening.closed.add("gone0");
+  servers = [{ link: "lan0", server: OTHER, options: { 3: hex(OTHER) } }];
+  const gone = { interface: "gone0", prefixes: cidrs("10.9.0.0/24") };
+  await started({ ...TWO_CABLES, lans: [gone, ...TWO_CABLES.lans] });
+  advertise();
+  await host.pass(2 * READ_MS);
+  expect(others.current.map(({ address }) => String(address)).sort()).toEqual([OTHER, "fe80::99"]);
+  expect(logged).toEqual(["what other routers tell the LAN cannot be heard: there is no interface gone0"]);
+  expect(others.isListening).toBe(false);
 });
 
 test("an interface that goes is listened to again when it is back, and what was heard there is kept while it is LAN", async () => {
