@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { liveBackup } from "./backup/live.ts";
+import { watchDhcpConfig } from "./dhcp/config-watch.ts";
 import { RouteAdvertiser } from "./dhcp/route-advertiser.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import { gatewayOf } from "./gateway.ts";
@@ -70,6 +71,7 @@ export function answer(graph: Graph, app: App): Service {
   void graph.store.keepScrubbed(graph.host, stopping.signal);
   void graph.otherRouters.watch(stopping.signal);
   void startNotifications(graph, stopping.signal).catch((error) => log.error(messageOf(error)));
+  void watchDhcpConfig({ ...graph, network: () => controller.network }, stopping.signal);
   void new RouteAdvertiser({ ...graph, network: () => controller.network }).watch(stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
   controller.onChange(keepFresh);

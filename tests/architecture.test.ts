@@ -28,7 +28,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   wireguard: [],
   network: ["system"],
   killswitch: ["system", "network"],
-  dhcp: ["system/host.ts", "network"],
+  dhcp: ["system/host.ts", "system/files.ts", "network"],
   "servers/lists": ["wireguard"],
   servers: ["system/host.ts", "wireguard", "servers/lists"],
   store: ["wireguard", "servers"],
@@ -46,7 +46,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   journal: ["system/host.ts", "servers/schema.ts", "store", "tunnel/schema.ts", "tunnel/state.ts"],
   notifications: ["system/host.ts", "store", "tunnel/state.ts"],
   tunnels: ["system/host.ts", "network", "killswitch", "servers", "tunnel"],
-  checks: ["system", "network", "killswitch", "servers/hops.ts", "store", "tunnel", "tunnels"],
+  checks: ["system", "network", "killswitch", "dhcp", "servers/hops.ts", "store", "tunnel", "tunnels"],
   "providers/provider.ts": ["system/host.ts", "wireguard/schema.ts"],
   "providers/answers.ts": ["system/host.ts"],
   "providers/keyed-registration.ts": ["wireguard"],
@@ -223,6 +223,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "service.ts": [
     "system",
     "network",
+    "dhcp/config-watch.ts",
     "dhcp/route-advertiser.ts",
     "tunnel/controller.ts",
     "http/app.ts",
@@ -274,7 +275,15 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "licenses",
     "cli/completion",
   ],
-  "main.ts": ["system", "dhcp/rivals.ts", "tunnel/saved-clock.ts", "sandbox", "serve.ts", "cli"],
+  "main.ts": [
+    "system",
+    "dhcp/ready.ts",
+    "dhcp/files.ts",
+    "tunnel/saved-clock.ts",
+    "sandbox",
+    "serve.ts",
+    "cli",
+  ],
 };
 
 /** All of them; a basic file is a room too. */

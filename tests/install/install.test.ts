@@ -31,9 +31,11 @@ test("if clients need a token, the closing words say how to make one", () => {
 
 test("with DHCP, the closing words say which addresses it leases, and what the devices need", () => {
   const { network, ground } = ONE_CABLE;
-  const words = (dhcp: string) => dhcpWords(servedLans(network, ground, settingsFrom({ dhcp })));
+  const words = (dhcp: string, waits: string | null = null) =>
+    dhcpWords(servedLans(network, ground, settingsFrom({ dhcp })), waits);
   expect(words("off")).toBe("");
   expect(words("on")).toBe(`
 DHCP:      192.168.7.100 to 192.168.7.249 on eth0
 Devices use the gateway from their next lease on: reconnect them, or wait until they renew it. Keep DHCP in the home router off.`);
+  expect(words("on", "no LAN interface has a carrier")).toBe("\nDHCP waits: no LAN interface has a carrier.");
 });

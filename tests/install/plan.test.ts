@@ -60,9 +60,9 @@ test("an upgrade starts the DHCP server again only if its files change, and with
     plan({ ...ONE_CABLE, dhcp: present, environment: "PORTCULLIS_DHCP=on\n" }, settings)
       .map(headOf)
       .filter((head) => head.includes("portcullis-dhcp"));
-  expect(heads(dhcp, given).at(-1)).toBe("run systemctl start portcullis-dhcp.service");
+  expect(heads(dhcp, given).at(-1)).toBe("run systemctl --no-block start portcullis-dhcp.service");
   expect(heads({ ...dhcp, config: "other\n" }, {}).at(-1)).toBe(
-    "run systemctl restart portcullis-dhcp.service",
+    "run systemctl --no-block restart portcullis-dhcp.service",
   );
   expect(heads(dhcp, { dhcp: "off" })).toEqual([
     "run systemctl disable --now portcullis-dhcp.service",
@@ -79,7 +79,7 @@ test("the DHCP server's configuration changes right before it starts again, so a
     "run systemctl restart portcullis.service",
     "write /etc/portcullis-dhcp.conf (mode 644)",
     "run dnsmasq --test --conf-file=/etc/portcullis-dhcp.conf",
-    "run systemctl restart portcullis-dhcp.service",
+    "run systemctl --no-block restart portcullis-dhcp.service",
   ]);
 });
 

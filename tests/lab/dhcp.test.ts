@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
 import { HOSTS_FILE } from "../../src/dhcp/files.ts";
 import { groundOf, servedLans } from "../../src/dhcp/lans.ts";
-import { prepareDhcp } from "../../src/dhcp/rivals.ts";
+import { prepareDhcp } from "../../src/dhcp/ready.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
 import { ulaOn } from "../../src/network/ula.ts";
 import { type Arms, INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
@@ -70,18 +70,29 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
     return child;
   }
 
+  const filesIn = (folder: string) => ({
+    config: file("dhcp.conf"),
+    leases: join(folder, "dhcp.leases"),
+    hosts: join(cache(), HOSTS_FILE),
+  });
+  const readiness = (files: ReturnType<typeof filesIn>) => ({
+    host: new LinuxHost(lab.namespaces.gateway),
+    settings: settings(),
+    files,
+    log: { warn: (message: string) => void console.warn(message) },
+  });
+
   /** As the unit starts it, with the configuration that an installation writes. */
   async function startServer(): Promise<Bun.Subprocess> {
     const host = new LinuxHost(lab.namespaces.gateway);
-    await prepareDhcp(host, settings());
     const network = await hostNetworkOf(host, settings());
     // One of the files in which the service looks for names; systemd's own is the machine's.
     const folder = `/etc/netns/${lab.namespaces.gateway}/pihole`;
     mkdirSync(folder, { recursive: true });
     chownSync(folder, NOBODY, NOBODY);
-    const files = { leases: join(folder, "dhcp.leases"), hosts: join(cache(), HOSTS_FILE) };
     const lans = servedLans(network, await groundOf(host), settings());
-    writeFileSync(file("dhcp.conf"), dnsmasqConfig(lans, files));
+    writeFileSync(file("dhcp.conf"), dnsmasqConfig(lans, filesIn(folder)));
+    await prepareDhcp(readiness(filesIn(folder)));
     for (const path of [file("."), file("dhcp.conf")]) chmodSync(path, 0o755);
     const words = [
       "--keep-in-foreground",
@@ -255,7 +266,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
         `--dhcp-leasefile=${file("other")}`,
       );
       await until(() => textOf("other.log").includes("DHCP, IP range"));
-      await expect(prepareDhcp(new LinuxHost(lab.namespaces.gateway), settings())).rejects.toThrow(
+      await expect(prepareDhcp(readiness(filesIn(cache())))).rejects.toThrow(
         `another DHCP server answers: ${LAN.client4} on lan0; devices that ask it would not use the gateway. Switch DHCP off there, usually in the settings of the home router`,
       );
       other.kill("SIGKILL");
