@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { liveBackup } from "./backup/live.ts";
 import { watchDhcpConfig } from "./dhcp/config-watch.ts";
+import { retireAddresses } from "./dhcp/farewell.ts";
 import { RouteAdvertiser } from "./dhcp/route-advertiser.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import { gatewayOf } from "./gateway.ts";
@@ -24,6 +25,9 @@ const LISTEN_AGAIN_MS = 1_000;
 const WATCH_AFTER_MS = 20;
 /** By then whoever waited for the start has had an answer: a long list takes the processor for 0.1 s. */
 const READ_LIST_AFTER_MS = 1_000;
+
+/** By then the kernel has the addresses of this start. */
+const RETIRE_AFTER_MS = 2_000;
 
 export interface Service {
   port: number;
@@ -71,6 +75,7 @@ export function answer(graph: Graph, app: App): Service {
   void graph.store.keepScrubbed(graph.host, stopping.signal);
   void graph.otherRouters.watch(stopping.signal);
   void startNotifications(graph, stopping.signal).catch((error) => log.error(messageOf(error)));
+  void retireFormer(graph, stopping.signal);
   void watchDhcpConfig({ ...graph, network: () => controller.network }, stopping.signal);
   void new RouteAdvertiser({ ...graph, network: () => controller.network }).watch(stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
@@ -109,6 +114,15 @@ async function beginWatching({ tunnels, devices, host }: Graph, signal: AbortSig
   if (signal.aborted) return;
   tunnels.watch(signal);
   void devices.watch(signal);
+}
+
+/** Settings change between two starts only. */
+async function retireFormer({ controller, settings, host, log }: Graph, signal: AbortSignal): Promise<void> {
+  await host.sleep(RETIRE_AFTER_MS, signal);
+  if (signal.aborted) return;
+  await retireAddresses(host, controller.network, settings).catch((error: unknown) =>
+    log.warn(`an IPv6 address of the LAN that is no longer used could not be removed: ${messageOf(error)}`),
+  );
 }
 
 /** Reads the managed provider's list, unless that was needed before, and says what is wrong with it. */

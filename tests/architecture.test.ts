@@ -224,6 +224,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "system",
     "network",
     "dhcp/config-watch.ts",
+    "dhcp/farewell.ts",
     "dhcp/route-advertiser.ts",
     "tunnel/controller.ts",
     "http/app.ts",

@@ -1,3 +1,5 @@
+import { addressOf } from "../address.ts";
+import type { OwnUla } from "../network/ula.ts";
 import { FLAGS } from "../settings.ts";
 
 /** One change to the machine; applying it twice has the same effect as once. */
@@ -7,6 +9,7 @@ export type Step =
   | { do: "remove"; path: string }
   | { do: "remove empty"; path: string }
   | { do: "sysctl"; path: string; value: string }
+  | { do: "farewell"; addresses: readonly OwnUla[] }
   | { do: "run"; argv: readonly string[]; stdin?: string; mayFail?: true };
 
 /** The steps in order; a value, so that it can be shown and compared before anything is done. */
@@ -35,9 +38,15 @@ export function headOf(step: Step): string {
       return `remove ${step.path} if it is empty`;
     case "sysctl":
       return `set ${step.path} to ${step.value}`;
+    case "farewell":
+      return `tell devices that ${step.addresses.map(textOfUla).join(" and ")} ends as their IPv6 router and resolver`;
     case "run":
       return `run ${step.argv.join(" ")}`;
   }
+}
+
+function textOfUla({ interface: link, prefix }: OwnUla): string {
+  return `${addressOf(prefix)} on ${link}`;
 }
 
 function bodyOf(step: Step): string {
