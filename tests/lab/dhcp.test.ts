@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
+import { sayFarewell } from "../../src/dhcp/farewell.ts";
 import { HOSTS_FILE } from "../../src/dhcp/files.ts";
 import { groundOf, servedLans } from "../../src/dhcp/lans.ts";
 import { prepareDhcp } from "../../src/dhcp/ready.ts";
@@ -240,6 +241,21 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
       await inDevice("ip", "address", "del", `${HOME6}::9/64`, "dev", "lan0");
       await inGateway("ip", "address", "del", `${HOME6}::2/64`, "dev", "lan0");
       await until(async () => (await page(`[${INTERNET.host6}]`))?.includes(VPN.vpn1.v6) === true);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "when the server ends for good, the device is told: it has no IPv6 router, and no address that it uses",
+    async () => {
+      server.kill("SIGKILL");
+      await gateway.kill("SIGKILL");
+      const routes = async () => (await inDevice("ip", "-6", "route", "show", "proto", "ra")).stdout;
+      expect(await routes()).toContain("default via ");
+      const prefix = ulaOn(ULA, "lan0");
+      await sayFarewell(new LinuxHost(lab.namespaces.gateway), [{ interface: "lan0", prefix }]);
+      expect(await routes()).not.toMatch(/default|::\/1/);
+      expect(await addresses6()).toMatch(/ deprecated .*preferred_lft 0sec/);
     },
     TIMEOUT_MS,
   );
