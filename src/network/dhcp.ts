@@ -31,7 +31,8 @@ const MOST_ROUTES = 16;
 
 /** Of RFC 2131, section 2, and RFC 2132. */
 const [FIXED_BYTES, COOKIE] = [236, 0x63825363];
-const [DISCOVER, OFFER, ACK] = [1, 2, 5];
+const [BOOTREQUEST, BOOTREPLY] = [1, 2];
+const [DISCOVER, OFFER, REQUEST, ACK] = [1, 2, 3, 5];
 const OPTION = { pad: 0, routers: 3, resolvers: 6, type: 53, server: 54, wanted: 55, routes: 121, end: 255 };
 /** What Windows sent for classless routes before RFC 3442; many servers send both. */
 const MICROSOFT_ROUTES = 249;
@@ -97,11 +98,8 @@ export function discoverFrom(mac: string, id: number): Uint8Array {
 
 /** What an OFFER or ACK says; null if the packet is neither, or if it makes no sense. */
 export function replyIn(packet: Uint8Array): (Omit<Offer, "interface" | "mac"> & { id: number }) | null {
-  const view = Buffer.from(packet.buffer, packet.byteOffset, packet.byteLength);
-  const header = ((view[0] ?? 0) & 0x0f) * 4;
-  const message = view.subarray(header + 8);
-  if (header < 20 || message.length < FIXED_BYTES + 4 || message[0] !== 2) return null;
-  if (message.readUInt32BE(FIXED_BYTES) !== COOKIE) return null;
+  const message = messageIn(packet, BOOTREPLY);
+  if (message === null) return null;
   const options = optionsIn(message.subarray(FIXED_BYTES + 4));
   const [type] = options.get(OPTION.type) ?? [];
   const [server] = addressesIn(options.get(OPTION.server));
@@ -116,6 +114,25 @@ export function replyIn(packet: Uint8Array): (Omit<Offer, "interface" | "mac"> &
     resolvers: addressesIn(options.get(OPTION.resolvers)),
     address,
   };
+}
+
+/** The server whose offer a client takes, which it tells all servers; null if the packet says nothing of the kind. */
+export function chosenServerIn(packet: Uint8Array): Address | null {
+  const message = messageIn(packet, BOOTREQUEST);
+  if (message === null) return null;
+  const options = optionsIn(message.subarray(FIXED_BYTES + 4));
+  const [type] = options.get(OPTION.type) ?? [];
+  const [server] = addressesIn(options.get(OPTION.server));
+  return type === REQUEST ? (server ?? null) : null;
+}
+
+/** The DHCP message of a kind in an IPv4 packet. */
+function messageIn(packet: Uint8Array, kind: number): Buffer | null {
+  const view = Buffer.from(packet.buffer, packet.byteOffset, packet.byteLength);
+  const header = ((view[0] ?? 0) & 0x0f) * 4;
+  const message = view.subarray(header + 8);
+  if (header < 20 || message.length < FIXED_BYTES + 4 || message[0] !== kind) return null;
+  return message.readUInt32BE(FIXED_BYTES) === COOKIE ? message : null;
 }
 
 /** By number. One that comes several times is one in parts (RFC 3396); one that is cut off ends the list. */

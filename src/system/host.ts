@@ -61,7 +61,7 @@ export interface Path {
 }
 
 /** What can be listened to. The packets have a valid header, and anything in the rest. */
-export type Heard = "dhcp replies" | "router advertisements" | "router solicitations";
+export type Heard = "dhcp replies" | "dhcp requests" | "router advertisements" | "router solicitations";
 
 /** Sends and receives packets on one link, past the firewall and routing. */
 export interface LinkSocket {

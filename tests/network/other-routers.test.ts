@@ -5,7 +5,7 @@ import { cidrs, ip } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
 import { OWN_MAC } from "../fake/listening.ts";
 import { advertisementPacket } from "./advertisement.ts";
-import { offerPacket } from "./offer.ts";
+import { offerPacket, requestPacket } from "./offer.ts";
 
 const [READ_MS, ASK_MS, MINUTE_MS] = [5_000, 300_000, 60_000];
 const MAC = "02:00:00:00:00:99";
@@ -213,6 +213,31 @@ test("a thousand routers of a hostile host cost one alert a minute and sixteen p
   );
   await host.pass(2 * MINUTE_MS);
   expect(alerts.at(-1)).toBe(OVER);
+});
+
+test("a server that a device has taken an address from is asked within half a minute, and a known one is not", async () => {
+  await started();
+  await host.pass(MINUTE_MS);
+  const take = (server: string) =>
+    host.listening.hear("lan0", "dhcp requests", { from: MAC, packet: requestPacket(server) });
+  const before = questions().length;
+  // The gateway's own.
+  take("192.168.7.1");
+  await host.pass(MINUTE_MS);
+  expect(questions()).toHaveLength(before);
+  servers = [
+    { link: "lan0", server: OTHER, options: { 3: hex(OTHER) } },
+    { link: "lan0", server: HOME_ROUTER, options: { 3: hex("192.168.7.1") } },
+  ];
+  take(OTHER);
+  await host.pass(30_000);
+  expect(questions().slice(before)).toEqual(["DISCOVER"]);
+  expect(others.current.map(({ address }) => String(address))).toEqual([OTHER]);
+  await host.pass(MINUTE_MS);
+  take(HOME_ROUTER);
+  take(OTHER);
+  await host.pass(MINUTE_MS);
+  expect(questions()).toHaveLength(before + 1);
 });
 
 test("an interface that cannot be listened to keeps the gateway from no other one", async () => {
