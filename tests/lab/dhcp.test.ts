@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, chownSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
 import { sayFarewell } from "../../src/dhcp/farewell.ts";
@@ -46,6 +55,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
   let gateway: Gateway;
   let device: string;
   let server: Bun.Subprocess;
+  let client: Bun.Subprocess;
   const children: Bun.Subprocess[] = [];
 
   const cache = () => file("cache");
@@ -92,7 +102,8 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
     mkdirSync(folder, { recursive: true });
     chownSync(folder, NOBODY, NOBODY);
     const lans = servedLans(network, await groundOf(host), settings());
-    writeFileSync(file("dhcp.conf"), dnsmasqConfig(lans, filesIn(folder)));
+    const { config } = filesIn(folder);
+    if (!existsSync(config)) writeFileSync(config, dnsmasqConfig(lans, filesIn(folder)));
     await prepareDhcp(readiness(filesIn(folder)));
     for (const path of [file("."), file("dhcp.conf")]) chmodSync(path, 0o755);
     const words = [
@@ -117,7 +128,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
     mkdirSync(`/etc/netns/${device}`, { recursive: true });
     writeFileSync(`/etc/netns/${device}/resolv.conf`, `nameserver ${LAN.gateway4}\n`);
     const own = ["-x", `hostname:${PHONE.name}`, "-s", file("script")];
-    start("client.log", device, "udhcpc", "-f", "-i", "lan0", "-t", "20", "-T", "1", ...own);
+    client = start("client.log", device, "udhcpc", "-f", "-i", "lan0", "-t", "20", "-T", "1", ...own);
   }
 
   const page = (host: string) => lab.fetchFrom(device, `http://${host}/`);
@@ -191,7 +202,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
       await gateway.kill("SIGKILL");
       await inGateway("ip", "-6", "address", "del", `${OWN6}/64`, "dev", "lan0");
       const before = textOf("server.log").split("DHCPACK").length;
-      udhcpc().kill("SIGUSR1");
+      client.kill("SIGUSR1");
       await until(() => textOf("server.log").split("DHCPACK").length > before);
       await gateway.start();
       const own = async () => (await inGateway("ip", "-6", "address", "show", "dev", "lan0")).stdout;
@@ -213,7 +224,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
       server.kill("SIGHUP");
       // What is renewed before the server has read it again stays as it was.
       const renewed = () => {
-        udhcpc().kill("SIGUSR1");
+        client.kill("SIGUSR1");
         return textOf("lease").startsWith("192.168.77.60/24 ");
       };
       await until(renewed, undefined, RENEWAL_MS);
@@ -221,8 +232,6 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
     },
     TIMEOUT_MS,
   );
-
-  const udhcpc = () => children.at(-1) as Bun.Subprocess;
 
   test(
     "what it sends with a public address is refused at once, and never leaves",
@@ -263,7 +272,6 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
   test(
     "beside another server on the LAN it is not ready to start",
     async () => {
-      const { client } = lab.namespaces;
       const range = "--dhcp-range=192.168.77.70,192.168.77.79,255.255.255.0,1h";
       const words = [
         "--keep-in-foreground",
@@ -275,7 +283,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
       ];
       const other = start(
         "other.log",
-        client,
+        lab.namespaces.client,
         "dnsmasq",
         ...words,
         range,
@@ -286,6 +294,25 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
         `another DHCP server answers: ${LAN.client4} on lan0; devices that ask it would not use the gateway. Switch DHCP off there, usually in the settings of the home router`,
       );
       other.kill("SIGKILL");
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "on a LAN that has another network it gives out addresses of that",
+    async () => {
+      // The kill switch follows the LAN, too.
+      await gateway.start();
+      await inGateway("ip", "-4", "address", "flush", "dev", "lan0");
+      await inGateway("ip", "address", "add", "192.168.99.1/24", "dev", "lan0");
+      server = await startServer();
+      // Released: it asks everyone on the LAN.
+      client.kill("SIGUSR2");
+      const renewed = () => {
+        client.kill("SIGUSR1");
+        return /^192\.168\.99\.\d+\/24 router 192\.168\.99\.1 /.test(textOf("lease"));
+      };
+      await until(renewed, undefined, RENEWAL_MS);
     },
     TIMEOUT_MS,
   );
