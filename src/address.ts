@@ -113,6 +113,15 @@ export function isPrivate(address: Address): boolean {
   return privateBlockOf(address) !== null;
 }
 
+/** Whether packets to the address stay with this machine and its neighbours: it is private or loopback. */
+export function isLocal(address: Address | null): boolean {
+  return address !== null && (isPrivate(address) || isLoopback(address));
+}
+
+export function isLoopback(address: Address): boolean {
+  return LOOPBACK.some((block) => contains(block, address));
+}
+
 /** Whether all of the prefix is private. */
 export function isPrivatePrefix(prefix: Prefix): boolean {
   const block = privateBlockOf(addressOf(prefix));
@@ -192,6 +201,8 @@ const NO_HOSTS: readonly Prefix[] = [
   "::/127",
   "ff00::/8",
 ].map(mustParsePrefix);
+
+const LOOPBACK: readonly Prefix[] = ["127.0.0.0/8", "::1/128"].map(mustParsePrefix);
 
 const PRIVATE: readonly Prefix[] = [
   "10.0.0.0/8",

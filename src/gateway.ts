@@ -195,6 +195,8 @@ export function gatewayOf(deps: Deps): Gateway {
     setDefaultExit: (exit) => devices.setDefaultExit(exit),
     deviceAt: (address) => devices.at(address),
     journal: (range) => journal.page(range),
+    // No provider forwards ports yet.
+    forwardedPorts: () => [],
     keyPair: () => {
       const { privateKey, publicKey } = generateKeyPair();
       return { private_key: privateKey, public_key: publicKey };

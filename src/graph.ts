@@ -1,7 +1,10 @@
+import { hostname } from "node:os";
+import { Tokens } from "./access/tokens.ts";
 import type { AlertCode } from "./alert.ts";
 import { Checkup } from "./checks/checkup.ts";
 import { type Ground, groundOn } from "./ground.ts";
 import { journalOf } from "./journal/tunnel-states.ts";
+import { Notifications } from "./notifications/notifications.ts";
 import { Accounts } from "./providers/accounts.ts";
 import { listSourceOf } from "./providers/given.ts";
 import { isManagedInUse } from "./providers/in-use.ts";
@@ -37,6 +40,9 @@ export interface Graph extends Ground, Pick<Tunnels, "httpsClient"> {
   /** Makes managed servers use the account in the store. */
   takeUpAccount: () => Promise<void>;
   checkup: Checkup;
+  notifications: Notifications;
+  /** For clients of the HTTP interface. */
+  tokens: Tokens;
   /** What was found damaged, for alerts once there are listeners. */
   damages: [AlertCode, string][];
 }
@@ -84,7 +90,9 @@ export async function graphOn(
   const accountsBy = (send: Send) =>
     new Accounts({ settings, store, registrations, send, clock: host, inUse, takeUp });
   const accounts = accountsBy(tunnels.httpsClient.send);
+  const tokens = new Tokens(store, host);
   const damages: [AlertCode, string][] = [];
+  if (tokens.alert !== null) damages.push(["state_damaged", tokens.alert]);
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
   if (registrations.shown()?.registration === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);
   return {
@@ -101,6 +109,12 @@ export async function graphOn(
     accountsBy,
     takeUpAccount: takeUp,
     checkup: new Checkup({ ...ground, host, settings, tunnels }),
+    notifications: new Notifications({
+      ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
+      send: tunnels.httpsClient.sendWithin,
+      isOpenTo: (target) => tunnels.httpsClient.isOpenTo(target),
+    }),
+    tokens,
     damages,
   };
 }

@@ -56,7 +56,7 @@ export function groundOn(
     const known = await find(reading);
     const network = (await keepUla(host, known, settings).catch(reportOnce)) ? await find() : known;
     note(network);
-    devices.lanIs(network.lans, network.uplink, network.addresses);
+    devices.lanIs(network.lans, network.uplink, network.addresses, network.routers);
     otherRouters.networkIs(network);
     return network;
   };

@@ -7,7 +7,7 @@ import { messageOf } from "./errors.ts";
 import type { TrySettings } from "./sandbox/try.ts";
 import { redacted } from "./secrets.ts";
 import { FLAGS, settingsFrom } from "./settings.ts";
-import { notifySystemd } from "./system/notify.ts";
+import { notifySystemd, tellStatus } from "./system/notify.ts";
 
 // Each command loads what it needs when it runs.
 const loadServe = () => import("./serve.ts");
@@ -63,9 +63,12 @@ async function addOtherCommands(): Promise<void> {
   daily.addDailyCommands(program);
   daily.addAccountCommands(program);
   daily.addDirectCommand(program);
+  daily.addNotifyCommand(program);
+  daily.addTokenCommands(program);
   daily.addBackupCommands(program);
   addInstallCommands(program);
   daily.addCompletion(program);
+  daily.addLicenses(program);
   addInnerCommands();
 }
 
@@ -153,11 +156,16 @@ function addInnerCommands(): void {
       process.stdout.write(`${await restoreClock(new LinuxHost(), stateDir)}\n`);
     });
   withInstalledSettings(command("dhcp-ready", "", program, { hidden: true }), async (settings) => {
-    const [{ prepareDhcp }, { LinuxHost }] = await Promise.all([
-      import("./dhcp/rivals.ts"),
+    const [{ awaitDhcp }, { DHCP_FILES: files }, { LinuxHost }, { Log }] = await Promise.all([
+      import("./dhcp/ready.ts"),
+      import("./dhcp/files.ts"),
       import("./system/linux.ts"),
+      import("./log.ts"),
     ]);
-    await prepareDhcp(new LinuxHost(settings.netns), settings);
+    const log = new Log(settings.logLevel);
+    await awaitDhcp({ host: new LinuxHost(settings.netns), settings, files, log }, (reason) =>
+      tellStatus(reason ?? ""),
+    );
   });
   command("sandbox-internet", "", program, { hidden: true }).action(async () => {
     const { serveInternet } = await import("./sandbox/internet.ts");

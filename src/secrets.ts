@@ -7,7 +7,14 @@ const KEY = /[A-Za-z0-9+/]{43}=/g;
 export const ACCOUNT_NUMBER =
   /\b(?:[0-9]{4}(?:[ -]?[0-9]{4}){3}|i(?:-[A-Za-z0-9]{4}){3}|ivpn[A-Za-z0-9]{7,8}|p[0-9]{7})\b/g;
 
+/** A token of the HTTP interface; `access/tokens.ts` makes them. */
+const TOKEN = /portcullis_[0-9a-z]{26}/gi;
+
 /** The text with everything that looks like a secret replaced, in case one was entered in the wrong place. */
 export function redacted(text: string): string {
-  return text.replace(KEY, "(a key)").replace(ACCOUNT_NUMBER, "(an account number)");
+  return withoutTokens(text).replace(KEY, "(a key)").replace(ACCOUNT_NUMBER, "(an account number)");
+}
+
+export function withoutTokens(text: string): string {
+  return text.replace(TOKEN, "(a token)");
 }

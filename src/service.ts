@@ -1,17 +1,21 @@
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { liveBackup } from "./backup/live.ts";
+import { watchDhcpConfig } from "./dhcp/config-watch.ts";
+import { retireAddresses } from "./dhcp/farewell.ts";
 import { RouteAdvertiser } from "./dhcp/route-advertiser.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import { gatewayOf } from "./gateway.ts";
 import type { Graph } from "./graph.ts";
 import { type App, createApp, listen } from "./http/app.ts";
+import { Gate } from "./http/gate.ts";
 import { Peers } from "./http/peers.ts";
 import { type Ipv6, lanText } from "./network/host-network.ts";
 import { answerOperator, type OperatorAnswers } from "./operator/operator.ts";
 import { privateNames } from "./private-names.ts";
-import type { Settings } from "./settings.ts";
+import { localUrl, type Settings } from "./settings.ts";
 import { LinuxHost } from "./system/linux.ts";
+import type { StateListener } from "./tunnel/controller.ts";
 import { carriedBy } from "./tunnel/state.ts";
 
 /** Work in progress ends within milliseconds; systemd waits for 90 s. */
@@ -22,6 +26,9 @@ const LISTEN_AGAIN_MS = 1_000;
 const WATCH_AFTER_MS = 20;
 /** By then whoever waited for the start has had an answer: a long list takes the processor for 0.1 s. */
 const READ_LIST_AFTER_MS = 1_000;
+
+/** By then the kernel has the addresses of this start. */
+const RETIRE_AFTER_MS = 2_000;
 
 export interface Service {
   port: number;
@@ -40,6 +47,8 @@ export function appFor(graph: Graph): App {
     // Requests never arrive on the interfaces of another namespace.
     interfaces: () => (settings.netns === null ? controller.lans.map((lan) => lan.interface) : []),
     interfaceOf: (address, port) => peers.interfaceOf(address, port),
+    gluetun: settings.gluetunRoutes,
+    gate: new Gate(settings.auth, graph.tokens),
     clock: host,
     log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
     fault: (message) => log.error(message),
@@ -48,12 +57,14 @@ export function appFor(graph: Graph): App {
 
 /** Answers for a gateway whose kill switch is in place. */
 export function answer(graph: Graph, app: App): Service {
-  const { settings, controller, tunnels, updates, httpsClient, log } = graph;
+  const { settings, controller, tunnels, updates, httpsClient, tokens, log } = graph;
   if (controller.lans.length === 0)
     log.warn("no LAN interface has a private address: only this machine can reach the gateway");
   else log.info(`LAN: ${lanText(graph.killSwitch.network, settings)}`);
-  const operator = answerOperator(settings.stateDir, answersOf(graph), { clock: graph.host, log });
+  const operator = answerOperator(settings.stateDir, answersOf(graph, app), { clock: graph.host, log });
   for (const [code, message] of graph.damages) graph.events.alarm(code, message);
+  if (settings.auth !== "off" && tokens.list().length === 0)
+    log.warn("there is no token yet; make one for each client: sudo portcullis token add <name>");
   graph.savedState.save();
   const stopping = new AbortController();
   const http = listenWhenThere(app, graph, stopping.signal);
@@ -64,6 +75,9 @@ export function answer(graph: Graph, app: App): Service {
   void graph.savedState.keepSaving(graph.host, stopping.signal);
   void graph.store.keepScrubbed(graph.host, stopping.signal);
   void graph.otherRouters.watch(stopping.signal);
+  void startNotifications(graph, stopping.signal).catch((error) => log.error(messageOf(error)));
+  void retireFormer(graph, stopping.signal);
+  void watchDhcpConfig({ ...graph, network: () => controller.network }, stopping.signal);
   void new RouteAdvertiser({ ...graph, network: () => controller.network }).watch(stopping.signal);
   const bridge = showToHomeAssistant(graph, app, stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
@@ -75,10 +89,25 @@ export function answer(graph: Graph, app: App): Service {
       stopping.abort();
       await Promise.race([Promise.all([tunnels.stop(), bridge]), graph.host.sleep(STOP_WITHIN_MS)]);
       graph.journal.write();
+      graph.notifications.save();
       operator.stop();
       await http.stop();
     },
   };
+}
+
+/** The addresses may be in a file, for which the start does not wait. */
+async function startNotifications(
+  { notifications, tunnels, events }: Graph,
+  signal: AbortSignal,
+): Promise<void> {
+  await notifications.start(signal);
+  events.onAlert((payload) => notifications.tell({ type: "security_alert", payload }));
+  tunnels.onTunnel(({ name, controller }) => {
+    const see: StateListener = (state, error) => notifications.see(name, state, error);
+    controller.onChange(see);
+    see(controller.state, null);
+  });
 }
 
 /** The programs that report events take some milliseconds to start. */
@@ -87,6 +116,15 @@ async function beginWatching({ tunnels, devices, host }: Graph, signal: AbortSig
   if (signal.aborted) return;
   tunnels.watch(signal);
   void devices.watch(signal);
+}
+
+/** Settings change between two starts only. */
+async function retireFormer({ controller, settings, host, log }: Graph, signal: AbortSignal): Promise<void> {
+  await host.sleep(RETIRE_AFTER_MS, signal);
+  if (signal.aborted) return;
+  await retireAddresses(host, controller.network, settings).catch((error: unknown) =>
+    log.warn(`an IPv6 address of the LAN that is no longer used could not be removed: ${messageOf(error)}`),
+  );
 }
 
 /** Loads what that needs only if there is a broker. */
@@ -126,8 +164,8 @@ async function reportList(
   Bun.gc(true);
 }
 
-function answersOf(graph: Graph): OperatorAnswers {
-  const { controller, devices, updates, httpsClient, accounts: account } = graph;
+function answersOf(graph: Graph, { app }: App): OperatorAnswers {
+  const { settings, controller, devices, updates, httpsClient, accounts: account, tokens } = graph;
   const backup = liveBackup(graph);
   const turn = async (wanted: boolean) => {
     await controller.setKillSwitch(wanted);
@@ -149,6 +187,16 @@ function answersOf(graph: Graph): OperatorAnswers {
     "account/login": ({ provider, credentials }) => account.logIn(provider, credentials),
     "account/logout": ({ provider, forget }) => account.logOut(provider, forget),
     "account/rotate-key": ({ provider }) => account.rotateKey(provider),
+    "notify/test": () => graph.notifications.test(),
+    token: async () => ({ auth: settings.auth, tokens: tokens.list() }),
+    "token/add": async ({ name, readOnly }) => ({ auth: settings.auth, ...tokens.add(name, readOnly) }),
+    "token/remove": async ({ name }) => {
+      tokens.remove(name);
+      return null;
+    },
+    // While this process does not listen, another one may do so at that address.
+    "token/own": async () =>
+      settings.auth === "off" || !app.server ? null : { token: tokens.own, origin: localUrl(settings) },
   };
 }
 

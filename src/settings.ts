@@ -45,6 +45,12 @@ export const Settings = Type.Object(
     autoconnect: Type.Boolean(),
     /** Whether a server that stays dead is replaced by another of its city or country. */
     failover: Type.Boolean(),
+    /** Whether gluetun's routes for reading are answered. */
+    gluetunRoutes: Type.Boolean(),
+    /** Where notifications go: addresses, which are secret, or files with one a line. */
+    notify: Type.Array(Type.String({ pattern: "^(/|(ntfy|gotify|http)s?://)\\S+$" }), { maxItems: 20 }),
+    /** What needs a token on the HTTP interface: nothing, changes, or everything but `/health`. */
+    auth: Type.Union([Type.Literal("off"), Type.Literal("write"), Type.Literal("on")]),
     /** Address of the MQTT broker that Home Assistant uses. */
     mqtt: Type.Union([
       Type.String({
@@ -135,6 +141,27 @@ export const FLAGS = {
     "off",
     "replace a server that is dead for a minute by another of its city or country: on or off",
   ),
+  gluetunRoutes: flag(
+    "gluetun-routes",
+    "<on|off>",
+    "off",
+    "answer the routes of gluetun's control server that widgets read, such as /v1/publicip/ip: on or off",
+  ),
+  notify: {
+    ...flag(
+      "notify",
+      "<address|file>",
+      "",
+      "send notifications to this ntfy://, gotify:// or https:// address, or to those in this file, one a line; repeatable, or comma-separated. Addresses contain secrets, and other users can read a command line: use a file, or the environment variable",
+    ),
+    isRepeatable: true,
+  },
+  auth: flag(
+    "auth",
+    "<off|write|on>",
+    "off",
+    "what needs a token (portcullis token): off for nothing, write for changes, on for reading too",
+  ),
   mqtt: flag(
     "mqtt",
     "<address>",
@@ -172,6 +199,13 @@ function switchIn(text: string): boolean | string {
   return text === "on" ? true : text === "off" ? false : text;
 }
 
+function listIn(text: string): string[] {
+  return text
+    .split(",")
+    .map((each) => each.trim())
+    .filter((each) => each !== "");
+}
+
 /** Null for `off`; an empty list for `on`. Any other text is left for the schema to refuse. */
 function rangesIn(text: string): string[] | null {
   if (text === "off") return null;
@@ -186,10 +220,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     host: text("host"),
     stateDir: text("stateDir"),
     interface: text("interface"),
-    lan: text("lan")
-      .split(",")
-      .map((name) => name.trim())
-      .filter((name) => name !== ""),
+    lan: listIn(text("lan")),
     uplink: text("uplink") || null,
     dhcp: rangesIn(text("dhcp")),
     ula: text("ula").toLowerCase() || null,
@@ -201,6 +232,9 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     managedDns: text("managedDns"),
     autoconnect: switchIn(text("autoconnect")),
     failover: switchIn(text("failover")),
+    gluetunRoutes: switchIn(text("gluetunRoutes")),
+    notify: listIn(text("notify")),
+    auth: text("auth"),
     mqtt: text("mqtt") || null,
     mqttPasswordFile: text("mqttPasswordFile") || null,
     mqttCaFile: text("mqttCaFile") || null,
@@ -222,6 +256,12 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
   if (settings.mqtt !== null && settings.netns !== null)
     refuse("mqtt", "cannot be used with --netns: the connection would leave outside that namespace");
   return settings;
+}
+
+/** The address at which commands on this machine reach its HTTP interface. */
+export function localUrl({ host, port }: Pick<Settings, "host" | "port">): string {
+  if (["::", "0.0.0.0", "localhost"].includes(host)) return `http://127.0.0.1:${port}`;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 /** Other programs can read a command line. The message must not quote it. */

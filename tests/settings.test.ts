@@ -68,6 +68,29 @@ test("--dhcp alone turns DHCP on; with a value it is that", () => {
   ]);
 });
 
+const notify = (...words: string[]) =>
+  settingsFrom(new Command().addOption(optionFor(FLAGS.notify)).parse(words, { from: "user" }).opts()).notify;
+
+test("--notify may be repeated, and the variable is a list like that of --lan", () => {
+  expect(notify()).toEqual([]);
+  expect(
+    notify("--notify", "ntfy://a/b", "--notify", "/etc/file,https://c", "--notify", "gotify://d/e"),
+  ).toEqual(["ntfy://a/b", "/etc/file", "https://c", "gotify://d/e"]);
+  expect(settingsFrom({ notify: " ntfy://a/b , , https://c " }).notify).toEqual(["ntfy://a/b", "https://c"]);
+});
+
+test("a wrong address is refused without being quoted", () => {
+  const wrong = ["SECRET", "ftp://SECRET", "ntfy://SECRET with space", "https://fine,SECRET"];
+  for (const address of wrong) {
+    const { exitCode, stderr } = Bun.spawnSync(commandLine("serve"), {
+      env: { PATH: "", PORTCULLIS_NOTIFY: address },
+    });
+    expect(exitCode).toBe(2);
+    expect(stderr.toString()).toStartWith("portcullis: --notify (PORTCULLIS_NOTIFY): must match pattern");
+    expect(stderr.toString()).not.toContain("SECRET");
+  }
+});
+
 test.each([
   "mqtt://192.168.1.10",
   "mqtt://ha@192.168.1.10:1884/",
@@ -84,8 +107,13 @@ test.each([
   "mqtt://a b",
   "mqtt://host/topic",
   "mqtt://host:0",
+  "mqtt://host:65536",
+  "mqtt://a%zz@host",
+  "mqtt://a%ff@host",
 ])("%s is not the address of a broker", (mqtt) => {
-  expect(() => settingsFrom({ mqtt })).toThrow("--mqtt (PORTCULLIS_MQTT): must match pattern");
+  expect(() => settingsFrom({ mqtt })).toThrow(
+    /^--mqtt \(PORTCULLIS_MQTT\): (must match pattern|is not an address)/,
+  );
 });
 
 test("a password in a broker's address is refused, and not quoted", () => {

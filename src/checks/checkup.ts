@@ -13,6 +13,7 @@ import { freeBytes, isProgramReplaced } from "../system/resources.ts";
 import { CLOCK_EVERY_MS, type SavedState } from "../tunnel/saved-state.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
 import { clockFinding } from "./clock.ts";
+import { dhcpFinding } from "./dhcp.ts";
 import { type Finding, fault } from "./finding.ts";
 import { otherFirewallsFinding } from "./firewalls.ts";
 import { dnsFinding, mtuFinding } from "./inside.ts";
@@ -129,6 +130,7 @@ export class Checkup {
         uplinkFinding(host, await network(), tunnels?.main.controller.isAlive ?? false),
       ),
       item("lan", "LAN", async () => lanFinding(await network())),
+      item("dhcp", "DHCP server", () => dhcpFinding(host, settings, network)),
       item("other_routers", "Other routers on the LAN", async () =>
         otherRoutersFinding(host, await network(), otherRouters),
       ),

@@ -3,6 +3,7 @@ import { Value } from "typebox/value";
 import { GatewayError } from "../errors.ts";
 import { Refusal } from "../http/answers.ts";
 import type { Host } from "../system/host.ts";
+import { ownToken } from "./bearer.ts";
 import { DEFAULT_URL } from "./defaults.ts";
 import { Unreachable } from "./exit.ts";
 
@@ -18,6 +19,8 @@ export class Api {
   constructor(
     url: string,
     private readonly clock: Pick<Host, "sleep">,
+    /** The token that was given. */
+    private token: string | null = null,
   ) {
     this.origin = originOf(url);
   }
@@ -48,13 +51,23 @@ export class Api {
     const response = await this.patiently(method, path, body);
     const answer: unknown = await response.json().catch(() => null);
     if (response.ok) return this.read(schema, answer);
-    throw new GatewayError("unable", this.read(Refusal, answer).error);
+    const hint = response.status === 401 && this.token === null ? WITHOUT_TOKEN : "";
+    throw new GatewayError("unable", `${this.read(Refusal, answer).error}${hint}`);
+  }
+
+  /** The headers of every request and of the WebSocket. */
+  get headers(): Record<string, string> {
+    return this.token === null ? {} : { authorization: `Bearer ${this.token}` };
   }
 
   /** Waits and tries again if there were too many requests. */
   private async patiently(method: string, path: string, body?: object): Promise<Response> {
     for (let tries = 1; ; tries += 1) {
       const response = await this.send(method, path, body);
+      if (response.status === 401 && this.token === null) {
+        this.token = await ownToken(this.origin);
+        if (this.token !== null) continue;
+      }
       if (response.status !== 429 || tries === MOST_TRIES) return response;
       await this.clock.sleep(Number(response.headers.get("retry-after") ?? 1) * 1_000);
     }
@@ -68,7 +81,8 @@ export class Api {
         // Keys are sent to the gateway, which is on the LAN: the environment's proxy must not see them.
         proxy: false,
         signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
-        ...(body && { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+        headers: { ...this.headers, ...(body && { "content-type": "application/json" }) },
+        ...(body && { body: JSON.stringify(body) }),
       });
     } catch (cause) {
       throw this.unreachable(reasonOf(cause), cause);
@@ -89,6 +103,10 @@ export class Api {
     return new Unreachable(`cannot reach the gateway at ${this.origin}: ${reason}; ${hint}`, { cause });
   }
 }
+
+/** What is different on a command line. */
+const WITHOUT_TOKEN =
+  "; pass it by --token-file, PORTCULLIS_TOKEN_FILE or PORTCULLIS_TOKEN, or use sudo on the gateway";
 
 const LOOPBACK = /^https?:\/\/(localhost|127\.[0-9.]+|\[::1\])(:|$)/;
 

@@ -32,14 +32,21 @@ export function asking<Flags extends object = object>(
 ): void {
   on.addOption(
     new Option("--url <address>", "address of the gateway").env("PORTCULLIS_URL").default(DEFAULT_URL),
-  ).option("--json", "print the gateway's answer as JSON");
+  )
+    .addOption(tokenFileOption())
+    .option("--json", "print the gateway's answer as JSON");
   on.action(async () => {
-    const flags = on.opts<Flags & { url: string; json?: true }>();
+    const flags = on.opts<Flags & { url: string; tokenFile?: string; json?: true }>();
     await say(flags.json === true, async () => {
-      const { Api } = await import("./api.ts");
-      return work(new Api(flags.url, host), on.args, flags);
+      const [{ Api }, { givenToken }] = await Promise.all([import("./api.ts"), import("./bearer.ts")]);
+      return work(new Api(flags.url, host, await givenToken(flags.tokenFile)), on.args, flags);
     });
   });
+}
+
+export function tokenFileOption(): Option {
+  const help = "file with the token on its first line, if the gateway needs one (or PORTCULLIS_TOKEN)";
+  return new Option("--token-file <file>", help).env("PORTCULLIS_TOKEN_FILE");
 }
 
 /** With --json the outcome is one JSON value on standard output, even if it is a failure. */

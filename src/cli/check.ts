@@ -3,16 +3,21 @@ import { type Check, Checks } from "../checks/schema.ts";
 import { messageOf } from "../errors.ts";
 import { groundOn } from "../ground.ts";
 import { askOperator } from "../operator/operator.ts";
-import type { Settings } from "../settings.ts";
+import { localUrl, type Settings } from "../settings.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { Api } from "./api.ts";
 import { host, type Said } from "./asking.ts";
+import { givenToken } from "./bearer.ts";
 import { EXIT, Unreachable } from "./exit.ts";
 import { printable, styled } from "./text.ts";
 
 /** Checks the gateway at `url`; the one on this machine if it is null, even if its service does not run. */
-export async function check(settings: Settings, url: string | null): Promise<Said> {
-  const api = new Api(url ?? localUrl(settings), host);
+export async function check(
+  settings: Settings,
+  url: string | null,
+  tokenFile: string | undefined,
+): Promise<Said> {
+  const api = new Api(url ?? localUrl(settings), host, await givenToken(tokenFile));
   const checks = await api.get("/api/checks", Checks).catch((error: unknown) => {
     if (url !== null || !(error instanceof Unreachable)) throw error;
     return checksHere(settings, error);
@@ -65,9 +70,4 @@ export function offlineChecks(settings: Settings): Promise<Checks> {
   process.umask(0o077);
   const machine = new LinuxHost(settings.netns);
   return new Checkup({ ...groundOn(machine, settings), host: machine, settings, tunnels: null }).results();
-}
-
-function localUrl({ host: address, port }: Settings): string {
-  if (["::", "0.0.0.0", "localhost"].includes(address)) return `http://127.0.0.1:${port}`;
-  return `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
 }

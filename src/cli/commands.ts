@@ -9,7 +9,7 @@ import {
   type Stored,
 } from "../servers/schema.ts";
 import { FLAGS, type Settings } from "../settings.ts";
-import { asking, command, host, type Said, say } from "./asking.ts";
+import { asking, command, host, type Said, say, tokenFileOption } from "./asking.ts";
 import type { ExportFlags, RestoreFlags } from "./backup.ts";
 import { SHELLS, type Shell } from "./completion/shells.ts";
 import type { AddFlags } from "./custom.ts";
@@ -25,6 +25,7 @@ const loadBackup = () => import("./backup.ts");
 const loadAccount = () => import("./account.ts");
 const loadDirect = () => import("./direct.ts");
 const loadDevices = () => import("./devices.ts");
+const loadToken = () => import("./token.ts");
 const loadCustom = () => import("./custom.ts");
 
 /** Commands for daily use, which talk to a running gateway. */
@@ -47,23 +48,24 @@ export function addDailyCommands(program: Command): void {
 
 /** For people who need help: it works without a service too. */
 function addCheckCommand(program: Command): void {
-  withInstalledSettings<{ url?: string; json?: true; report?: true }>(
+  withInstalledSettings<{ url?: string; tokenFile?: string; json?: true; report?: true }>(
     command(program, "check", "look for what is wrong, and say what to do; exit code 1 if there is a fault")
       .addOption(
         new Option("--url <address>", "address of the gateway (default: this machine's)").env(
           "PORTCULLIS_URL",
         ),
       )
+      .addOption(tokenFileOption())
       .option("--json", "print JSON")
       .option(
         "--report",
         "print a text to share, without secrets, addresses and names (on the gateway, as root)",
       ),
-    (settings, { url, json, report }) =>
+    (settings, { url, tokenFile, json, report }) =>
       say(json === true, async () =>
         report
           ? (await import("./report.ts")).report(settings)
-          : (await import("./check.ts")).check(settings, url ?? null),
+          : (await import("./check.ts")).check(settings, url ?? null, tokenFile),
       ),
   );
 }
@@ -157,6 +159,35 @@ export function addDirectCommand(program: Command): void {
   });
 }
 
+/** The addresses are secret, so only root on the gateway learns what becomes of them. */
+export function addNotifyCommand(program: Command): void {
+  program.commandsGroup("On the gateway, as root:");
+  const notify = command(program, "notify", "notifications, for which --notify sets the addresses");
+  operatorCommand(
+    command(notify, "test", "send a message to each address; exit code 1 unless all of them took it"),
+    async (settings) => (await import("./notify.ts")).testNotifications(settings),
+  );
+}
+
+/** Tokens are made here and nowhere else: none can be used to make another. */
+export function addTokenCommands(program: Command): void {
+  program.commandsGroup("On the gateway, as root:");
+  const token = command(program, "token", "manage the tokens that clients need with --auth");
+  const add = command(token, "add", "make a token for a client, and print it once")
+    .argument("<name>", "the client's, such as phone")
+    .option("--read-only", "let it read, and change nothing");
+  operatorCommand<{ readOnly?: true }>(add, async (settings, { readOnly }) =>
+    (await loadToken()).addToken(settings, add.args[0] ?? "", readOnly === true),
+  );
+  operatorCommand(command(token, "list", "list the tokens, and say what needs one"), async (settings) =>
+    (await loadToken()).listTokens(settings),
+  );
+  const remove = command(token, "remove", "remove a token: whoever has it is refused").argument("<name>");
+  operatorCommand(remove, async (settings) =>
+    (await loadToken()).removeToken(settings, remove.args[0] ?? ""),
+  );
+}
+
 /** Backups never travel over the HTTP interface: they use the operator's socket, or the database directly. */
 export function addBackupCommands(program: Command): void {
   program.commandsGroup("On the gateway, as root:");
@@ -188,6 +219,13 @@ function withPassphrase(on: Command): Command {
 }
 
 /** Last, so that it knows all the others. */
+export function addLicenses(program: Command): void {
+  command(program, "licenses", "print the licenses of everything in this executable").action(async () => {
+    const { licensesText } = await import("../licenses/licenses.ts");
+    process.stdout.write(licensesText());
+  });
+}
+
 export function addCompletion(program: Command): void {
   program.commandsGroup("Daily use:");
   command(program, "completion", "print a completion script for a shell: commands, options and names")

@@ -36,9 +36,14 @@ export function withInstalledSettings<Options extends object = object>(
   });
 }
 
-/** Without its value, a flag whose value is optional turns its setting on. */
-export function optionFor({ name, argument, help }: (typeof FLAGS)[keyof Settings]): Option {
+/** Without its value, a flag whose value is optional turns its setting on; one that may be repeated makes a list. */
+export function optionFor(flag: (typeof FLAGS)[keyof Settings]): Option {
+  const { name, argument, help } = flag;
   const option = new Option(`--${name} ${argument}`, help);
+  if ("isRepeatable" in flag)
+    option.argParser((value: string, before?: string) =>
+      before === undefined ? value : `${before},${value}`,
+    );
   return argument.startsWith("[") ? option.preset("on") : option;
 }
 

@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { Value } from "typebox/value";
 import type { SecurityAlert } from "../alert.ts";
 import type { DeviceUpdate } from "../devices/schema.ts";
+import { GatewayError } from "../errors.ts";
 import { EVENTS, type GatewayEvent } from "../http/event.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { viaText } from "../servers/hops.ts";
@@ -20,6 +21,9 @@ const OfAll = Type.Union(Object.values(OF_ALL));
 
 /** Between two readings of the status: on a screen they update the counters; elsewhere they only detect a lost gateway. */
 const READ_EVERY_MS = { screen: 2_000, lines: 15_000 };
+
+/** The close code of a gateway that does not want this client any more (RFC 6455, section 7.4.1). */
+const REFUSED = 1008;
 
 /** Shows the status and each change of it; throws `Unreachable` once the gateway is gone. */
 export function watchStatus(api: Api, clock: Clock, json: boolean): Promise<never> {
@@ -43,17 +47,23 @@ async function follow(
   onEvent: (event: Shown) => void,
   onReading: (status: Status) => void = () => {},
 ): Promise<never> {
+  // If nothing listens, this error says why; the socket's does not. And it finds out whether a token is needed.
+  await readStatus(api);
   const gone = Promise.withResolvers<never>();
-  const socket = new WebSocket(`${api.origin.replace(/^http/, "ws")}/ws`);
+  const socket = new WebSocket(`${api.origin.replace(/^http/, "ws")}/ws`, { headers: api.headers });
   socket.onmessage = ({ data }) => {
     const event = eventIn(String(data));
     if (event !== null) onEvent(event);
   };
-  socket.onclose = ({ reason }) => gone.reject(api.unreachable(printable(reason) || "it no longer answers"));
+  socket.onclose = ({ code, reason }) =>
+    gone.reject(
+      code === REFUSED
+        ? new GatewayError("unable", printable(reason))
+        : api.unreachable(printable(reason) || "it no longer answers"),
+    );
   const reading = setInterval(() => void readStatus(api).then(onReading, gone.reject), readEveryMs);
   try {
-    // If nothing listens, this error says why; the socket's does not.
-    return await Promise.race([gone.promise, readStatus(api).then(() => gone.promise)]);
+    return await gone.promise;
   } finally {
     clearInterval(reading);
     socket.close();

@@ -1,5 +1,6 @@
 import { sentenceFrom } from "./format.ts";
-import { getState } from "./store.ts";
+import { getState, setNeedsToken } from "./store.ts";
+import { bearing, forgetToken, keptToken } from "./token.ts";
 
 /** Why a request failed, as a sentence for people. */
 export class ApiError extends Error {
@@ -40,9 +41,17 @@ const UNSENT = "The gateway does not answer, so nothing was changed. Try again w
 /** A request over the limit was not carried out, so it is sent again: two pages of one machine share the limit. */
 async function request(path: string, init: RequestInit, silence: string): Promise<Response> {
   for (;;) {
-    const response = await fetch(`/api/${path}`, { ...init, cache: "no-cache" }).catch(() => {
+    const token = keptToken();
+    const headers = { ...init.headers, ...bearing(token) };
+    const response = await fetch(`/api/${path}`, { ...init, headers, cache: "no-cache" }).catch(() => {
       throw new ApiError(silence, null);
     });
+    if (response.status === 401) {
+      // Another one may have been entered meanwhile.
+      if (keptToken() === token) forgetToken();
+      setNeedsToken(true);
+      throw new ApiError("This needs a token. Log in, then try again.", 401);
+    }
     if (response.status !== 429) return response;
     // An answer that is not read keeps its connection, and a browser has six.
     await response.body?.cancel();

@@ -1,6 +1,8 @@
 import type { GatewayEvent } from "../http/event.ts";
 import { apply, endReads, refreshAll } from "./answers.ts";
-import { getState, setConnection } from "./store.ts";
+import { mayRead } from "./login.ts";
+import { getState, setConnection, setNeedsToken, subscribe } from "./store.ts";
+import { keptToken, protocolsWith } from "./token.ts";
 import { forgetRates, recordTraffic } from "./traffic.ts";
 
 /**
@@ -13,10 +15,14 @@ const ANSWERS_WITHIN_MS = 2_000;
 
 /** When the last message came, in milliseconds since 1970; or when the page was opened. */
 let heard = Date.now();
+let wasLive = false;
 
 /** Listens to the gateway's events for as long as the page is open. */
 export function listen(): void {
-  const socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}/ws?traffic`);
+  const socket = new WebSocket(
+    `${location.origin.replace(/^http/, "ws")}/ws?traffic`,
+    protocolsWith(keptToken()),
+  );
   let watch = setTimeout(() => end(), SILENCE_MS);
   const end = () => {
     clearTimeout(watch);
@@ -44,7 +50,9 @@ async function arrive(socket: WebSocket): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     if (socket.onmessage === null) return;
   }
-  if (socket.onmessage !== null) setConnection({ name: "live" });
+  if (socket.onmessage === null) return;
+  wasLive = true;
+  setConnection({ name: "live" });
 }
 
 function lose(): void {
@@ -54,14 +62,34 @@ function lose(): void {
   void comeBack();
 }
 
-/** Waits until the gateway answers again, and listens again or, if its page is another one now, loads that. */
+/**
+ * Waits until the gateway answers again, and listens again or, if its page is another one now, loads that. A browser
+ * does not say why a socket could not be opened: for want of a token, the page asks for one.
+ */
 async function comeBack(): Promise<void> {
   for (;;) {
     const html = await page();
     if (html !== null && !isThisPage(html)) location.reload();
-    if (html !== null) return listen();
+    const may = html === null ? null : await mayRead();
+    if (may === false) await unlocked();
+    if (may !== null) return listen();
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
+}
+
+/** Asks for a token, and resolves when someone has logged in. */
+function unlocked(): Promise<void> {
+  // What is shown may not be read any more.
+  if (wasLive) location.reload();
+  setConnection({ name: "starting" });
+  setNeedsToken(true);
+  return new Promise((resolve) => {
+    const unsubscribe = subscribe(() => {
+      if (getState().needsToken) return;
+      unsubscribe();
+      resolve();
+    });
+  });
 }
 
 async function page(): Promise<string | null> {

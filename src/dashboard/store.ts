@@ -42,10 +42,12 @@ export type Loaded<T> =
 /** All that the page knows. It is never changed, only replaced. */
 export interface State {
   readonly connection: Connection;
+  /** Whether the gateway has refused something for want of a token. */
+  readonly needsToken: boolean;
   readonly answers: { readonly [Name in Resource]?: Loaded<Answers[Name]> };
 }
 
-let state: State = { connection: { name: "starting" }, answers: {} };
+let state: State = { connection: { name: "starting" }, needsToken: false, answers: {} };
 const listeners = new Set<() => void>();
 
 export function getState(): State {
@@ -54,6 +56,10 @@ export function getState(): State {
 
 export function setConnection(connection: Connection): void {
   replace({ ...state, connection });
+}
+
+export function setNeedsToken(needsToken: boolean): void {
+  replace({ ...state, needsToken });
 }
 
 export function setAnswer<Name extends Resource>(

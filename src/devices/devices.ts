@@ -55,8 +55,6 @@ export class Devices {
   private readonly announced: Announced;
   /** Neighbours on other interfaces are not devices. */
   private lans: readonly Lan[] | null = null;
-  /** The gateway's own addresses. */
-  private own: readonly Address[] = [];
   /** What changes while the table is read, for each reading. */
   private readonly looks = new Set<Neighbour[]>();
   private isLooking = false;
@@ -216,10 +214,15 @@ export class Devices {
   }
 
   /** To be called when the interfaces of the LAN are first known, and when they change. */
-  lanIs(lans: readonly Lan[], uplink: string | null, own: readonly Address[] = []): void {
+  lanIs(
+    lans: readonly Lan[],
+    uplink: string | null,
+    own: readonly Address[] = [],
+    routers: readonly Address[] = [],
+  ): void {
     const before = this.lans;
     this.lans = lans;
-    this.own = own;
+    void this.fixed.takenAre({ own, routers });
     this.traffic.linksAre({ lans: linksOf(lans), uplink });
     // The table is first read once its changes are watched.
     if (before !== null && !Bun.deepEquals(lans, before)) void this.look();
@@ -373,7 +376,6 @@ export class Devices {
     const address = this.fixed.parse(
       text,
       (this.lans ?? []).flatMap((lan) => lan.prefixes),
-      this.own,
     );
     const holder = this.fixed.holderOf(address) ?? this.neighbourhood.holderOf(address);
     if (holder === null || holder === id) return address;

@@ -31,6 +31,12 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
+/** Addresses on the network that no device may have. */
+interface Taken {
+  own: readonly Address[];
+  routers: readonly Address[];
+}
+
 /** The setting that keeps the addresses: MAC and IPv4 address of each. */
 const KEY = "fixed_addresses";
 /** Anyone on the LAN may give them. */
@@ -39,6 +45,9 @@ export const MOST_FIXED = 1_000;
 /** The addresses that people have chosen for devices, which the gateway's DHCP server gives to them. */
 export class FixedAddresses {
   private all: ReadonlyMap<Mac, Address>;
+  /** Null before the machine's network is known: until then the DHCP server keeps the file that it has. */
+  private taken: Taken | null = null;
+  private readonly reported = new Set<string>();
 
   constructor(private readonly deps: Deps) {
     this.all = fixedIn(deps.store.read(KEY));
@@ -54,6 +63,17 @@ export class FixedAddresses {
 
   holderOf(address: Address): Mac | null {
     return this.ids.find((id) => this.all.get(id) === address) ?? null;
+  }
+
+  /**
+   * To be called when the machine's network is first known, and when it changes. A home router whose cable is out for a
+   * while keeps its addresses.
+   */
+  async takenAre({ own, routers }: Taken): Promise<void> {
+    const taken = { own, routers: routers.length > 0 ? routers : (this.taken?.routers ?? []) };
+    if (Bun.deepEquals(taken, this.taken)) return;
+    this.taken = taken;
+    await this.apply();
   }
 
   /** Reads them again, and hands them to the DHCP server. */
@@ -82,7 +102,7 @@ export class FixedAddresses {
   }
 
   /** The address that was typed; throws `GatewayError` if the DHCP server could not give it to a device. */
-  parse(text: string, prefixes: readonly Prefix[], own: readonly Address[]): Address {
+  parse(text: string, prefixes: readonly Prefix[]): Address {
     if (this.deps.dhcp === null)
       throw refusal("the gateway does not serve DHCP; to let it: sudo portcullis install --dhcp");
     const address = parseAddress(text);
@@ -93,16 +113,36 @@ export class FixedAddresses {
       throw refusal(`${address} is outside the LAN; choose one from ${networks.join(" or ")}`);
     if (isEdge(address, network))
       throw refusal(`${address} is the first or the last of ${network}, which no device can have`);
-    if (own.includes(address)) throw refusal(`${address} is the gateway's own`);
+    const taker = this.takerOf(address);
+    if (taker !== null) throw refusal(`${address} is ${taker}`);
     return address;
+  }
+
+  /** What has the address already, of what is no device. */
+  private takerOf(address: Address): string | null {
+    const { own = [], routers = [] } = this.taken ?? {};
+    if (own.includes(address)) return "the gateway's own";
+    return routers.includes(address) ? "the home router's" : null;
+  }
+
+  /** Those that no machine of the network needs itself. A backup may bring others, from another LAN. */
+  private usable(): Map<Mac, Address> {
+    const usable = [...this.all].filter(([id, address]) => {
+      const taker = this.takerOf(address);
+      const message = `${id} does not get its fixed address ${address}: it is ${taker}; choose another one`;
+      if (taker !== null && !this.reported.has(message)) this.deps.log.warn(message);
+      if (taker !== null) this.reported.add(message);
+      return taker === null;
+    });
+    return new Map(usable);
   }
 
   private async apply(): Promise<void> {
     const { dhcp, host, log } = this.deps;
-    if (dhcp === null) return;
+    if (dhcp === null || this.taken === null) return;
     try {
-      if (placeText(dhcp.file, hostsText(this.all), 0o644) === "unchanged" || dhcp.unit === null) return;
-      await host.run(["systemctl", "try-reload-or-restart", dhcp.unit]);
+      if (placeText(dhcp.file, hostsText(this.usable()), 0o644) === "unchanged" || dhcp.unit === null) return;
+      await host.run(["systemctl", "--no-block", "try-reload-or-restart", dhcp.unit]);
     } catch (error) {
       log.warn(`the DHCP server does not have the devices' addresses yet: ${messageOf(error)}`);
     }

@@ -1,12 +1,11 @@
-import { isLinkLocal, parseAddress } from "../address.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { servedAmong } from "../network/ula.ts";
 import type { Settings } from "../settings.ts";
 import type { Host, LinkSocket } from "../system/host.ts";
+import { advertise } from "./advertise.ts";
 import { ADVERTISED_EACH_S, ROUTER_LIFETIME_S } from "./config.ts";
-import { routeAdvertisement } from "./route-advertisement.ts";
 
 interface Deps {
   host: Pick<Host, "listenOn" | "run" | "sleep" | "monotonic">;
@@ -19,7 +18,6 @@ interface Deps {
 const READ_EVERY_MS = 500;
 /** MIN_DELAY_BETWEEN_RAS of RFC 4861, section 10. */
 const SHORTEST_PAUSE_MS = 3_000;
-const ALL_NODES_MAC = "33:33:00:00:00:01";
 
 /** Advertises routes to everything on the LAN that it serves, next to dnsmasq, which cannot advertise routes. */
 export class RouteAdvertiser {
@@ -63,7 +61,7 @@ export class RouteAdvertiser {
     if (!isDue) return;
     // Without a usable address it is tried again, after the pause: each time starts a program.
     Object.assign(link, { triedAt: host.monotonic(), isAsked: true });
-    link.isAsked = !(await this.advertise(name, link.socket));
+    link.isAsked = !(await advertise(host, { link: name, socket: link.socket }, ROUTER_LIFETIME_S));
   }
 
   private async open(name: string) {
@@ -78,27 +76,9 @@ export class RouteAdvertiser {
     this.links.delete(name);
   }
 
-  /** From the address that dnsmasq advertises from, so that it is the same router to devices. */
-  private async advertise(name: string, socket: LinkSocket): Promise<boolean> {
-    const argv = ["ip", "-j", "-6", "address", "show", "dev", name, "scope", "link"];
-    const [shown] = JSON.parse((await this.deps.host.run(argv)) || "[]") as { addr_info?: Shown[] }[];
-    const own = (shown?.addr_info ?? []).filter(({ tentative }) => tentative !== true);
-    const address = own
-      .map(({ local = "" }) => parseAddress(local))
-      .find((each) => each !== null && isLinkLocal(each));
-    if (address == null) return false;
-    socket.send(ALL_NODES_MAC, routeAdvertisement({ mac: socket.mac, address }, ROUTER_LIFETIME_S));
-    return true;
-  }
-
   private failed(trouble: string | null): void {
     if (trouble !== null && trouble !== this.trouble)
       this.deps.log.warn(`devices are not told to prefer this router for IPv6: ${trouble}`);
     this.trouble = trouble;
   }
-}
-
-interface Shown {
-  local?: string;
-  tentative?: boolean;
 }

@@ -12,12 +12,18 @@ export const Refusal = Type.Object(
 
 export const Success = Type.Object({ success: Type.Literal(true) }, { additionalProperties: false });
 
+export const UNAUTHORIZED = "a token is needed, or the one that was sent is not valid";
+
 /** The answers of an endpoint under `/api` by status code. */
 export function answers<Schema extends TSchema>(ok: Schema, description: string) {
   return {
     200: answer(ok, description),
     400: answer(Refusal, "bad request: path parameter, content type, size, body or field"),
-    403: answer(Refusal, "from outside the local network, or sent by a page of another site"),
+    401: answer(Refusal, UNAUTHORIZED),
+    403: answer(
+      Refusal,
+      "from outside the local network, sent by a page of another site, or read-only token",
+    ),
     404: answer(Refusal, "no such path, method or name"),
     429: answer(Refusal, "over the limit of requests per second"),
     500: answer(Refusal, "the gateway could not do it"),

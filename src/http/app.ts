@@ -6,10 +6,10 @@ import { answerTo } from "./errors.ts";
 import { EventSockets } from "./event-sockets.ts";
 import type { Gateway } from "./gateway.ts";
 import { type Next, type PipelineOptions, pipelineFor } from "./pipeline.ts";
-import { routesOf } from "./routes.ts";
+import { type Offer, routesOf } from "./routes.ts";
 import { singleFlight } from "./single-flight.ts";
 
-export interface Options extends PipelineOptions {
+export interface Options extends PipelineOptions, Offer {
   /** The interface on which a link-local peer is connected; null if it is not known. */
   interfaceOf: (address: string, port: number) => Promise<string | null>;
 }
@@ -20,7 +20,7 @@ export type App = ReturnType<typeof createApp>;
 export function createApp(gateway: Gateway, options: Options) {
   const pipeline = pipelineFor(options);
   const shared = singleFlight(gateway);
-  const eventSockets = new EventSockets(shared, options.fault);
+  const eventSockets = new EventSockets(shared, options.fault, options.gate.tokens);
   const app = new Elysia({
     strictPath: true,
     // A native static response would bypass the pipeline.
@@ -44,9 +44,9 @@ export function createApp(gateway: Gateway, options: Options) {
       return pipeline(request, peer, next as unknown as Next);
     })
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))
-    .use(routesOf(shared, eventSockets))
+    .use(routesOf(shared, eventSockets, options))
     .use(dashboardRoutes())
-    .use(docsRoutes(shared, eventSockets));
+    .use(docsRoutes(shared, eventSockets, options));
   // Otherwise the first request would wait for it. `listen` would do it again.
   app.compile();
   app.compile = () => app;

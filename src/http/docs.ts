@@ -2,17 +2,21 @@ import { Elysia } from "elysia";
 import { version } from "../../package.json";
 import { EVENTS } from "./event.ts";
 import type { EventSockets } from "./event-sockets.ts";
+import { type Gate, PROTOCOL, PROTOCOL_TOKEN } from "./gate.ts";
 import type { Gateway } from "./gateway.ts";
-import { routesOf } from "./routes.ts";
+import { type Offer, routesOf } from "./routes.ts";
 import { swaggerRoutes } from "./swagger.ts";
 
 /** `/swagger/json`, the OpenAPI document of the endpoints, and `/swagger`, the page that shows it. */
-export function docsRoutes(gateway: Gateway, eventSockets: EventSockets) {
+export function docsRoutes(gateway: Gateway, eventSockets: EventSockets, offer: Offer) {
   let document: Promise<OpenApi> | undefined;
   return new Elysia().use(swaggerRoutes()).get(
     "/swagger/json",
     () => {
-      document ??= documentOf(gateway, eventSockets).then(corrected).then(withEvents);
+      document ??= documentOf(gateway, eventSockets, offer)
+        .then(corrected)
+        .then(withEvents)
+        .then((made) => withSecurity(made, offer.gate.auth));
       return document;
     },
     { detail: { hide: true } },
@@ -23,12 +27,12 @@ export function docsRoutes(gateway: Gateway, eventSockets: EventSockets) {
  * The plugin runs in an app of its own that does not listen, because besides the document it serves a page that
  * loads scripts from a CDN, and no page of the gateway may depend on the internet.
  */
-async function documentOf(gateway: Gateway, eventSockets: EventSockets): Promise<OpenApi> {
+async function documentOf(gateway: Gateway, eventSockets: EventSockets, offer: Offer): Promise<OpenApi> {
   // Few ask for it, and it takes as long to load as all other routes.
   const { swagger } = await import("@elysiajs/swagger");
   const described = new Elysia()
     .use(swagger({ documentation: { info: INFO } }))
-    .use(routesOf(gateway, eventSockets));
+    .use(routesOf(gateway, eventSockets, offer));
   const response = await described.handle(new Request("http://localhost/swagger/json"));
   return (await response.json()) as OpenApi;
 }
@@ -36,7 +40,8 @@ async function documentOf(gateway: Gateway, eventSockets: EventSockets): Promise
 const INFO = {
   title: "Portcullis",
   description:
-    "A WireGuard VPN gateway with a kill switch. There are no credentials: the local network is served. Malformed " +
+    "A WireGuard VPN gateway with a kill switch. The local network is served; whether it needs a token is the " +
+    "operator's choice, and /api/access tells. Malformed " +
     "HTTP is answered before it reaches an endpoint, without a body: 431 if the head is larger than 16 KiB or has " +
     "too many fields, 505 for a version other than HTTP/1.0 and 1.1, 400 otherwise.",
   version,
@@ -46,10 +51,11 @@ const INFO = {
 interface OpenApi {
   openapi: string;
   paths: Record<string, Record<string, Operation>>;
-  components?: { schemas: Record<string, unknown> };
+  components?: Record<string, Record<string, unknown>>;
 }
 interface Operation {
   requestBody?: Body;
+  security?: Record<string, string[]>[];
   responses: Record<string, Body>;
 }
 interface Body {
@@ -67,7 +73,7 @@ function corrected(document: OpenApi): OpenApi {
       if (operation.requestBody !== undefined)
         operation.requestBody.content = contentOf(operation.requestBody);
       for (const [status, { description = "", ...response }] of Object.entries(operation.responses)) {
-        const headers = path.startsWith("/api/") ? { headers: headersOf(status) } : {};
+        const headers = /^\/(api|v1)\//.test(path) ? { headers: headersOf(status) } : {};
         operation.responses[status] = { description, ...headers, content: contentOf(response) };
       }
     }
@@ -87,6 +93,27 @@ function withEvents(document: OpenApi): OpenApi {
   const oneOf = Object.keys(EVENTS).map((name) => ({ $ref: `#/components/schemas/${name}` }));
   const event = { oneOf, discriminator: { propertyName: "type" } };
   return { ...document, components: { schemas: { ...EVENTS, event } } };
+}
+
+/** Which operations need a token, as this gateway is set. */
+function withSecurity(document: OpenApi, auth: Gate["auth"]): OpenApi {
+  const token = {
+    type: "http",
+    scheme: "bearer",
+    description:
+      "made on the gateway with: sudo portcullis token add <name>; a WebSocket can send it as the subprotocol " +
+      `${PROTOCOL_TOKEN}<token>, beside the subprotocol ${PROTOCOL}`,
+  };
+  for (const [path, operations] of Object.entries(document.paths))
+    for (const [method, operation] of Object.entries(operations))
+      operation.security = requirementsOf(auth, method, path);
+  return { ...document, components: { ...document.components, securitySchemes: { token } } };
+}
+
+/** Any one of them is enough; the empty one is none. */
+function requirementsOf(auth: Gate["auth"], method: string, path: string): Record<string, string[]>[] {
+  if (auth === "off" || path === "/health") return [];
+  return auth === "write" && method === "get" ? [{}, { token: [] }] : [{ token: [] }];
 }
 
 /** Only `/health` and `/metrics` answer in plain text, and only their bodies are strings. */

@@ -1,6 +1,6 @@
 import { NotFoundError, ParseError, ValidationError } from "elysia";
 import { type Code, GatewayError } from "../errors.ts";
-import { redacted } from "../secrets.ts";
+import { redacted, withoutTokens } from "../secrets.ts";
 
 /** Logs a fault whose details are not shown to the client. */
 export type Fault = (message: string) => void;
@@ -39,9 +39,9 @@ export function pathOf(request: Request): string {
   return request.url.replace(/^https?:\/\/[^/]*/, "").replace(/[?#].*$/s, "");
 }
 
-/** The path, shortened for the log and for answers. */
+/** The path for the log and for answers: shortened, and without a token that someone has put there. */
 export function shownPathOf(request: Request): string {
-  const path = pathOf(request);
+  const path = withoutTokens(pathOf(request));
   return path.length > MAX_SHOWN ? `${path.slice(0, MAX_SHOWN)}…` : path;
 }
 

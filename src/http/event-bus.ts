@@ -1,8 +1,11 @@
-import type { AlertCode } from "../alert.ts";
+import type { AlertCode, SecurityAlert } from "../alert.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Log } from "../log.ts";
 import type { Host } from "../system/host.ts";
 import type { GatewayEvent } from "./event.ts";
+
+/** Alerts that are kept for a listener that comes later; a start raises a few. */
+const MOST_EARLY = 100;
 
 /** Passes each event to all listeners, and counts the alerts. */
 export class EventBus {
@@ -10,6 +13,8 @@ export class EventBus {
   /** The latest alert about a damaged state or list; kept until the service restarts. */
   damage: string | null = null;
   private readonly listeners = new Set<(event: GatewayEvent) => void>();
+  private readonly early: SecurityAlert[] = [];
+  private alertListener: ((alert: SecurityAlert) => void) | null = null;
 
   constructor(
     private readonly clock: Pick<Host, "now">,
@@ -21,6 +26,12 @@ export class EventBus {
   subscribe(listener: (event: GatewayEvent) => void): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
+  }
+
+  /** Calls the only listener of this kind for each alert, those before it included. Other events cost nothing. */
+  onAlert(listener: (alert: SecurityAlert) => void): void {
+    this.alertListener = listener;
+    for (const alert of this.early.splice(0)) listener(alert);
   }
 
   get hasListeners(): boolean {
@@ -37,6 +48,9 @@ export class EventBus {
     this.log.warn(`security_alert ${code}: ${message}`);
     this.journal.add({ type: "security_alert", code, message });
     const at = new Date(this.clock.now()).toISOString();
-    this.publish({ type: "security_alert", payload: { code, message, at } });
+    const alert = { code, message, at };
+    this.publish({ type: "security_alert", payload: alert });
+    if (this.alertListener !== null) this.alertListener(alert);
+    else if (this.early.length < MOST_EARLY) this.early.push(alert);
   }
 }

@@ -1,3 +1,4 @@
+import type { Tokens } from "../access/tokens.ts";
 import { checkerOf } from "../checker.ts";
 import { describe, type Fault } from "./errors.ts";
 import { GatewayEvent } from "./event.ts";
@@ -28,6 +29,8 @@ export interface SocketData {
   client: string;
   /** Whether it gets the event `traffic`. */
   traffic: boolean;
+  /** The id of the token that it was opened with; null if none was needed. */
+  token: string | null;
 }
 type Socket = Bun.ServerWebSocket<SocketData>;
 
@@ -49,7 +52,12 @@ export class EventSockets {
   constructor(
     private readonly gateway: Pick<Gateway, "status" | "subscribe" | "followTraffic">,
     private readonly fault: Fault,
-  ) {}
+    private readonly tokens: Pick<Tokens, "has" | "onRemoved">,
+  ) {
+    tokens.onRemoved((id) => {
+      for (const socket of this.sockets) if (socket.data.token === id) closeRemoved(socket);
+    });
+  }
 
   /** For `Bun.serve`; the limits hold for every socket of the server. */
   readonly handlers: Bun.WebSocketHandler<SocketData> = {
@@ -110,7 +118,12 @@ export class EventSockets {
   }
 
   private opened(socket: Socket): void {
-    const { client, traffic } = socket.data;
+    const { client, traffic, token } = socket.data;
+    // Removed since it was looked at.
+    if (token !== null && !this.tokens.has(token)) {
+      closeRemoved(socket);
+      return;
+    }
     if (this.sockets.size === 0) this.listen();
     this.sockets.add(socket);
     this.perClient.set(client, (this.perClient.get(client) ?? 0) + 1);
@@ -159,6 +172,10 @@ export class EventSockets {
       throw error;
     }
   }
+}
+
+function closeRemoved(socket: Socket): void {
+  socket.close(CLOSE.policyViolation, "the token was removed");
 }
 
 /** Like an answer, a message is validated before it is sent. */

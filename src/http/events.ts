@@ -1,8 +1,9 @@
 import { Elysia } from "elysia";
 import { Type } from "typebox";
-import { answer, Refusal } from "./answers.ts";
+import { answer, Refusal, UNAUTHORIZED } from "./answers.ts";
 import { refusal } from "./errors.ts";
 import type { EventSockets, SocketData } from "./event-sockets.ts";
+import { carriesToken, type Gate, PROTOCOL, protocolsOf } from "./gate.ts";
 import { clientOf } from "./limits.ts";
 import { standardSchema } from "./standard-schema.ts";
 
@@ -10,22 +11,29 @@ import { standardSchema } from "./standard-schema.ts";
  * `/ws` is a GET like any other up to the upgrade, so that the pipeline and the error handling apply to it too.
  * (Elysia's own `.ws` hides the upgrade from both.)
  */
-export function eventRoutes(eventSockets: EventSockets) {
+export function eventRoutes(eventSockets: EventSockets, gate: Gate) {
   return new Elysia().get(
     "/ws",
     ({ request, server, query }) => {
       if (server === null || !isHandshake(request.headers)) return NOT_A_HANDSHAKE();
+      const protocols = protocolsOf(request.headers);
+      if (protocols.some(carriesToken) && !protocols.includes(PROTOCOL)) return WITHOUT_PROTOCOL();
       const client = clientOf(server.requestIP(request)?.address ?? "");
       const full = eventSockets.refusalFor(client);
       if (full !== null) return FULL[full]();
-      const data: SocketData = { client, traffic: query.traffic !== undefined };
-      if (!server.upgrade(request, { data })) return NOT_A_HANDSHAKE();
+      const token = gate.holderOf(request)?.id ?? null;
+      const data: SocketData = { client, traffic: query.traffic !== undefined, token };
+      // Otherwise Bun chooses the first one, which may have the token in it.
+      const headers = protocols.includes(PROTOCOL) ? { "Sec-WebSocket-Protocol": PROTOCOL } : {};
+      if (!server.upgrade(request, { data, headers })) return NOT_A_HANDSHAKE();
       // Bun has already sent a 101 of its own; this one is only for the log.
       return new Response(null, { status: 101 });
     },
     {
       query: Options,
       response: {
+        400: answer(Refusal, "the subprotocol portcullis is not offered beside that of the token"),
+        401: answer(Refusal, UNAUTHORIZED),
         403: answer(Refusal, "from outside the local network, or opened by a page of another site"),
         426: answer(Refusal, "not a WebSocket handshake"),
         429: answer(Refusal, "this client has too many sockets open"),
@@ -61,6 +69,9 @@ const NOT_A_HANDSHAKE = () =>
     Upgrade: "websocket",
     "Sec-WebSocket-Version": "13",
   });
+
+const WITHOUT_PROTOCOL = () =>
+  refusal(400, `a token in a subprotocol needs a second one beside it: offer ${PROTOCOL} too`);
 
 const FULL = {
   client: () => refusal(429, "this client has too many sockets at /ws: close some first"),

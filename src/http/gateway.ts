@@ -62,6 +62,8 @@ export interface Gateway {
   deviceAt(address: string): Promise<Device | null>;
   /** What has happened; the ids are exclusive bounds. */
   journal(range: { after: number; before: number; most: number }): JournalPage;
+  /** The ports that the provider forwards to `main`, the first one first. */
+  forwardedPorts(): number[];
   keyPair(): { private_key: string; public_key: string };
   network(): Network;
   killSwitch(): Promise<KillSwitchLayers>;

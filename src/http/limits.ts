@@ -16,8 +16,8 @@ const LIMITED_PATHS: readonly (readonly [path: RegExp, endpoint: Endpoint])[] = 
   [/^\/api\/devices\/self$/, "general"],
   [/^\/api\/devices\//, "connection"],
   [/^\/api\/default-exit$/, "connection"],
-  // Unknown paths under /api too.
-  [/^\/api(\/|$)/, "general"],
+  // Unknown paths under /api too, and gluetun's.
+  [/^\/(api|v1)(\/|$)/, "general"],
 ];
 
 /** The kind of endpoint that a path is limited as; null if it is not limited. */

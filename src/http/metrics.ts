@@ -3,7 +3,7 @@ import { Type } from "typebox";
 import { version } from "../../package.json";
 import type { Histogram } from "../tunnel/histogram.ts";
 import { StateName, type TunnelRow } from "../tunnel/schema.ts";
-import { answer, Refusal } from "./answers.ts";
+import { answer, Refusal, UNAUTHORIZED } from "./answers.ts";
 import { expositionOf, type Family, numeral, type Sample } from "./exposition.ts";
 import type { Figures, Gateway } from "./gateway.ts";
 
@@ -17,7 +17,9 @@ export function metricsRoutes(gateway: Gateway) {
     {
       response: {
         200: answer(Type.String(), "text format 0.0.4 of Prometheus"),
+        401: answer(Refusal, UNAUTHORIZED),
         403: answer(Refusal, "from outside the local network, or sent by a page of another site"),
+        429: answer(Refusal, "too many requests with a wrong token"),
         500: answer(Refusal, "the metrics cannot be read"),
       },
       detail: { summary: "Read the metrics for Prometheus", tags: ["Health"] },

@@ -1,6 +1,7 @@
 import { GatewayError } from "../errors.ts";
 import type { Host } from "../system/host.ts";
 import { answerTo, type Fault, NOT_FOUND, pathOf, shownPathOf } from "./errors.ts";
+import type { Gate } from "./gate.ts";
 import { IpRestriction, type LocalNetwork } from "./ip-restriction.ts";
 import { type Budget, endpointOf, Limiter } from "./limits.ts";
 import { refuseOtherSites } from "./origin.ts";
@@ -9,6 +10,8 @@ import { setSecureHeaders } from "./secure-headers.ts";
 export interface PipelineOptions extends LocalNetwork {
   /** The machine's own name and those that the operator configured; each is also known as `<name>.local`. */
   names: readonly string[];
+  /** Decides by the token of a request. */
+  gate: Gate;
   clock: Pick<Host, "now" | "monotonic">;
   /** Called once for every answer. */
   log: (method: string, path: string, status: number, ms: number) => void;
@@ -36,9 +39,7 @@ export function pipelineFor(options: PipelineOptions) {
       refuseOtherSites(request, options.names);
       budget = endpoint && limiter.take(peer ?? "", endpoint, start);
       refuseTooMany(budget);
-      refuseOddPath(pathOf(request));
-      if (request.method === "HEAD") throw NOT_FOUND;
-      response = await next(request);
+      response = options.gate.refusalFor(request, peer ?? "", start) ?? (await pass(request, next));
     } catch (error) {
       response = answerTo(error, request, fault);
     }
@@ -54,6 +55,13 @@ export function pipelineFor(options: PipelineOptions) {
     setSecureHeaders(response.headers);
     return response;
   };
+}
+
+/** Whoever lacks a token learns nothing more about the request than that. */
+function pass(request: Request, next: Next): ReturnType<Next> {
+  refuseOddPath(pathOf(request));
+  if (request.method === "HEAD") throw NOT_FOUND;
+  return next(request);
 }
 
 function refuseTooMany(budget: Budget | null): void {

@@ -1,11 +1,14 @@
 import { Elysia } from "elysia";
+import { accessRoutes } from "./access.ts";
 import { checkRoutes } from "./checks.ts";
 import { customRoutes } from "./custom.ts";
 import { deviceRoutes } from "./devices.ts";
 import type { EventSockets } from "./event-sockets.ts";
 import { eventRoutes } from "./events.ts";
 import { favouriteRoutes } from "./favourites.ts";
+import type { Gate } from "./gate.ts";
 import type { Gateway } from "./gateway.ts";
+import { gluetunRoutes } from "./gluetun.ts";
 import { healthRoutes } from "./health.ts";
 import { importRoutes } from "./import.ts";
 import { journalRoutes } from "./journal.ts";
@@ -20,9 +23,17 @@ import { statusRoutes } from "./status.ts";
 import { tunnelRoutes } from "./tunnel.ts";
 import { tunnelsRoutes } from "./tunnels.ts";
 
+/** What the operator has chosen of the interface. */
+export interface Offer {
+  /** Whether the routes of gluetun's control server are answered. */
+  gluetun: boolean;
+  gate: Gate;
+}
+
 /** All routes except those of the documentation. */
-export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
+export function routesOf(gateway: Gateway, eventSockets: EventSockets, { gluetun, gate }: Offer) {
   return new Elysia()
+    .use(gluetun ? gluetunRoutes(gateway) : new Elysia())
     .use(statusRoutes(gateway))
     .use(providerRoutes(gateway))
     .use(serverRoutes(gateway))
@@ -39,6 +50,7 @@ export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
     .use(healthRoutes(gateway))
     .use(killSwitchRoutes(gateway))
     .use(checkRoutes(gateway))
-    .use(eventRoutes(eventSockets))
+    .use(eventRoutes(eventSockets, gate))
+    .use(accessRoutes(gate))
     .use(metricsRoutes(gateway));
 }

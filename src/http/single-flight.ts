@@ -28,6 +28,7 @@ export function singleFlight(gateway: Gateway): Gateway {
     providers: () => gateway.providers(),
     serverCounts: () => gateway.serverCounts(),
     servers: () => gateway.servers(),
+    forwardedPorts: () => gateway.forwardedPorts(),
     keyPair: () => gateway.keyPair(),
     subscribe: (listener) => gateway.subscribe(listener),
     devices: shared(() => gateway.devices()),

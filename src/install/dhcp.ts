@@ -1,6 +1,5 @@
-import { join } from "node:path";
 import { dnsmasqConfig } from "../dhcp/config.ts";
-import { DHCP_UNIT, HOSTS_FILE } from "../dhcp/files.ts";
+import { DHCP_FILES, DHCP_UNIT } from "../dhcp/files.ts";
 import { servedLans } from "../dhcp/lans.ts";
 import type { Settings } from "../settings.ts";
 import type { Machine } from "./machine.ts";
@@ -21,10 +20,7 @@ export function dhcpPlan({ network, ground, dhcp: present }: Machine, settings: 
   const lans = servedLans(network, ground, settings);
   const isPresent = present.unit !== null || present.config !== null;
   if (lans.length === 0) return { files: isPresent ? removal() : [], units: [], start: [] };
-  const config = dnsmasqConfig(lans, {
-    leases: join(PATHS.dhcpState, "leases"),
-    hosts: join(PATHS.cache, HOSTS_FILE),
-  });
+  const config = dnsmasqConfig(lans, DHCP_FILES);
   const unit = dhcpUnit();
   const isChanged = present.config !== config || present.unit !== unit;
   return {
@@ -34,7 +30,8 @@ export function dhcpPlan({ network, ground, dhcp: present }: Machine, settings: 
     start: [
       { do: "write", path: PATHS.dhcpConfig, mode: 0o644, text: config },
       { do: "run", argv: ["dnsmasq", "--test", `--conf-file=${PATHS.dhcpConfig}`] },
-      { do: "run", argv: ["systemctl", isChanged ? "restart" : "start", DHCP_UNIT] },
+      // It may wait for a cable, or for another server to end.
+      { do: "run", argv: ["systemctl", "--no-block", isChanged ? "restart" : "start", DHCP_UNIT] },
     ],
   };
 }

@@ -1,4 +1,3 @@
-import { type Prefix, parsePrefix } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { FLAGS, type Settings, settingsFrom } from "../settings.ts";
 import { PATHS } from "./paths.ts";
@@ -49,11 +48,6 @@ export function settingsWith(file: Given, flags: Given): Settings {
 /** The base name of the tunnel's interfaces, for uninstalling: errors in the file must not prevent that. */
 export function interfaceIn(text: string): string {
   return settingIn(text, "interface")?.interface ?? FLAGS.interface.fallback;
-}
-
-/** The LAN's own IPv6 prefix, in the same way. Uninstalling removes the addresses in it, so it is never any other. */
-export function ulaIn(text: string): Prefix | null {
-  return parsePrefix(settingIn(text, "ula")?.ula ?? "");
 }
 
 /** The settings that follow from this one alone; null if it is wrong. */

@@ -1,6 +1,7 @@
 import type { ServedLan } from "../dhcp/config.ts";
 import { servedLans } from "../dhcp/lans.ts";
 import { assertAlone, assertPortFree } from "../dhcp/rivals.ts";
+import { dhcpWait } from "../dhcp/unit.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { type Inspection, inspect } from "../killswitch/report.ts";
 import { rulesFor } from "../killswitch/routing-rules.ts";
@@ -63,11 +64,12 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
     throw new GatewayError("unable", `${messageOf(cause)}; ${ways}`, { cause });
   });
   const { network } = machine;
+  const lans = servedLans(network, machine.ground, settings);
   say(
     closingWords(
       await inspect(host, { network, rules: rulesFor(network), isAsLoaded: null, fault: null }),
       settings,
-    ) + dhcpWords(servedLans(network, machine.ground, settings)),
+    ) + dhcpWords(lans, lans.length === 0 ? null : await dhcpWait(host).catch(messageOf)),
   );
 }
 
@@ -142,7 +144,10 @@ function summaryOf({ network, wireguard }: Machine, settings: Settings): string 
 }
 
 /** The result. Either layer of the kill switch is enough: the operator turns off both or none. */
-export function closingWords({ firewall, routing }: Inspection, { port }: Pick<Settings, "port">): string {
+export function closingWords(
+  { firewall, routing }: Inspection,
+  { port, auth }: Pick<Settings, "port" | "auth">,
+): string {
   return [
     firewall || routing
       ? "Portcullis is running and the kill switch is in place, now and from the start of each boot.\nNothing reaches the internet except through a tunnel."
@@ -151,18 +156,20 @@ export function closingWords({ firewall, routing }: Inspection, { port }: Pick<S
     ...(`${port}` === FLAGS.port.fallback
       ? []
       : [`Commands:  export PORTCULLIS_URL=http://127.0.0.1:${port}`]),
+    ...(auth === "off" ? [] : ["Tokens:    sudo portcullis token add <name>, for each client"]),
     `Log:       portcullis logs`,
     `Settings:  ${PATHS.environment}`,
     `Uninstall: sudo portcullis uninstall`,
   ].join("\n");
 }
 
-/** What the devices do now; empty without DHCP. */
-export function dhcpWords(lans: readonly ServedLan[]): string {
+/** What the devices do now, or why not yet; empty without DHCP. */
+export function dhcpWords(lans: readonly ServedLan[], waits: string | null): string {
   if (lans.length === 0) return "";
   const ranges = lans
     .map(({ interface: name, range }) => `${range.from} to ${range.to} on ${name}`)
     .join(", ");
+  if (waits !== null) return `\nDHCP waits: ${waits}.`;
   return `\nDHCP:      ${ranges}\nDevices use the gateway from their next lease on: reconnect them, or wait until they renew it. Keep DHCP in the home router off.`;
 }
 

@@ -1,14 +1,6 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { basename } from "node:path";
-import {
-  addressOf,
-  contains,
-  isIpv4,
-  isLinkLocal,
-  type Prefix,
-  parseAddress,
-  parsePrefix,
-} from "../address.ts";
+import { contains, isIpv4, isLinkLocal, parseAddress } from "../address.ts";
 import { type Ground, groundOf } from "../dhcp/lans.ts";
 import { foreignAmong, type Rule, readRules } from "../killswitch/routing-rules.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
@@ -17,6 +9,7 @@ import { COUNTERS_TABLE, readCounters } from "../network/counters.ts";
 import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
 import { allSlots, MAIN_SLOT, MARK_MASK } from "../network/slot.ts";
 import { sysctlsFor } from "../network/sysctls.ts";
+import { type OwnUla, ulasOf } from "../network/ula.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { releaseWithoutModules } from "./modules.ts";
@@ -63,7 +56,7 @@ export interface Remains {
   /** The tunnel's interfaces. */
   network: readonly string[];
   /** The gateway's own addresses that DHCP's devices use for IPv6. */
-  addresses: readonly { interface: string; prefix: Prefix }[];
+  addresses: readonly OwnUla[];
   /** Tables of the firewall. */
   tables: readonly string[];
   rules: readonly Rule[];
@@ -99,20 +92,15 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
   };
 }
 
-/** What identifies the gateway's interfaces and addresses. */
-export interface Traces {
-  base: string;
-  ula: Prefix | null;
-}
-
-export async function remainsIn(host: Host, { base, ula }: Traces): Promise<Remains> {
+/** The tunnels' interfaces have names that begin with `base`. */
+export async function remainsIn(host: Host, base: string): Promise<Remains> {
   const present = await namesOfLinks(host);
   return {
     units: [PATHS.serviceUnit, PATHS.dhcpUnit, PATHS.clockUnit, PATHS.killSwitchUnit]
       .filter(existsSync)
       .map((path) => basename(path)),
     network: await tunnelsAmong(host, present, base),
-    addresses: ula === null ? [] : await addressesWithin(host, ula),
+    addresses: await ulasOf(host),
     tables: [
       ...((await listTable(host)) === null ? [] : [TABLE]),
       ...((await readCounters(host)) === null ? [] : [COUNTERS_TABLE]),
@@ -145,19 +133,6 @@ async function tunnelsAmong(host: Host, present: readonly string[], base: string
     }
   }
   return found;
-}
-
-async function addressesWithin(host: Host, around: Prefix): Promise<{ interface: string; prefix: Prefix }[]> {
-  const links = JSON.parse((await host.run(["ip", "-j", "-6", "address", "show"])) || "[]") as {
-    ifname: string;
-    addr_info: { local?: string; prefixlen: number }[];
-  }[];
-  return links.flatMap(({ ifname, addr_info }) =>
-    addr_info
-      .flatMap(({ local, prefixlen }) => parsePrefix(`${local}/${prefixlen}`) ?? [])
-      .filter((prefix) => contains(around, addressOf(prefix)))
-      .map((prefix) => ({ interface: ifname, prefix })),
-  );
 }
 
 async function namesOfLinks(host: Host): Promise<string[]> {

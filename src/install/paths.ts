@@ -1,9 +1,13 @@
+import { dirname } from "node:path";
+import { DHCP_FILES } from "../dhcp/files.ts";
+
 /** The files of an installation. */
 export const PATHS = {
   program: "/usr/local/bin/portcullis",
   environment: "/etc/portcullis/portcullis.env",
   managedList: "/etc/portcullis/managed.json",
   managedKey: "/etc/portcullis/managed.key",
+  notify: "/etc/portcullis/notify",
   mqttPassword: "/etc/portcullis/mqtt.password",
   mqttCa: "/etc/portcullis/mqtt-ca.pem",
   /** The sysctls before the installation. */
@@ -16,14 +20,13 @@ export const PATHS = {
   killSwitchUnit: "/etc/systemd/system/portcullis-killswitch.service",
   clockUnit: "/etc/systemd/system/portcullis-clock.service",
   serviceUnit: "/etc/systemd/system/portcullis.service",
-  /** The DHCP server may not read the folders of the others. */
-  dhcpConfig: "/etc/portcullis-dhcp.conf",
+  dhcpConfig: DHCP_FILES.config,
   dhcpUnit: "/etc/systemd/system/portcullis-dhcp.service",
   state: "/var/lib/portcullis",
   /** What is made again from the state; the DHCP server may read it. */
-  cache: "/var/cache/portcullis",
+  cache: dirname(DHCP_FILES.hosts),
   /** A link to a folder that belongs to the DHCP server's user. */
-  dhcpState: "/var/lib/portcullis-dhcp",
+  dhcpState: dirname(DHCP_FILES.leases),
 } as const;
 
 export const KILL_SWITCH_UNIT = "portcullis-killswitch.service";

@@ -82,12 +82,13 @@ function keptFiles(given: Given): { kept: Given; copies: Step[] } {
   for (const [key, path] of [
     ["managedList", PATHS.managedList],
     ["managedKeyFile", PATHS.managedKey],
+    ["notify", PATHS.notify],
     ["mqttPasswordFile", PATHS.mqttPassword],
     ["mqttCaFile", PATHS.mqttCa],
   ] as const) {
     const from = given[key];
-    // An https address is not copied.
-    if (!from?.startsWith("/")) continue;
+    // An https address is not copied; nor is a list of files and addresses.
+    if (!from?.startsWith("/") || (key === "notify" && from.includes(","))) continue;
     kept[key] = path;
     if (from !== path) copies.push({ do: "copy", from, path, mode: SECRET });
   }

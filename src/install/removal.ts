@@ -58,6 +58,7 @@ export function networkPlan({ network, addresses, rules, tables }: Remains): Pla
   });
   return [
     ...network.map((link) => tried(["ip", "link", "del", "dev", link])),
+    ...(addresses.length === 0 ? [] : [{ do: "farewell", addresses } as const]),
     ...addresses.map(({ interface: link, prefix }) =>
       tried(["ip", "-6", "address", "del", prefix, "dev", link]),
     ),
@@ -91,6 +92,7 @@ export function filesPlan({ machine, forwarders, keepState }: Omit<Removal, "rem
             PATHS.environment,
             PATHS.managedList,
             PATHS.managedKey,
+            PATHS.notify,
             PATHS.mqttPassword,
             PATHS.mqttCa,
             PATHS.state,

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { sayFarewell } from "../dhcp/farewell.ts";
 import { placeCopy, placeText, remove, removeEmpty } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { explained } from "../system/modules.ts";
@@ -39,6 +40,9 @@ async function doStep(step: Step, { host, root }: Surroundings): Promise<string>
       await host.writeSysctl(path, step.value);
       return "set";
     }
+    case "farewell":
+      await sayFarewell(host, step.addresses);
+      return "told";
     case "run":
       return host
         .run(step.argv, {

@@ -3,9 +3,9 @@ import { GatewayError, messageOf } from "../errors.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
 import { assertSomebody } from "./answers.ts";
-import { interfaceIn, ulaIn } from "./environment.ts";
+import { interfaceIn } from "./environment.ts";
 import { forwardersOn } from "./forwarders.ts";
-import { type Remains, remainsIn, type Traces } from "./machine.ts";
+import { type Remains, remainsIn } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 import { filesPlan, networkPlan, type Removal, staysText, stopPlan, uninstallPlan } from "./removal.ts";
 import { carryOut, type Surroundings } from "./run.ts";
@@ -27,14 +27,14 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
     host.read(PATHS.environment),
     host.read(PATHS.sysctlsBefore),
   ]);
-  const traces = { base: interfaceIn(environment ?? ""), ula: ulaIn(environment ?? "") };
-  const remains = await remainsIn(host, traces);
+  const base = interfaceIn(environment ?? "");
+  const remains = await remainsIn(host, base);
   const servesDhcp = remains.units.includes(DHCP_UNIT);
   if (!dryRun && !yes)
     agree("Without the kill switch, this machine and its LAN reach the internet unprotected. Continue?");
   const goes =
     removeState ?? (!dryRun && !yes && agreesTo(`Remove servers, keys and settings (${PATHS.state}) too?`));
-  const forwarders = await forwardersOn(host, traces.base);
+  const forwarders = await forwardersOn(host, base);
   const removal: Removal = { machine: { sysctlsBefore }, remains, forwarders, keepState: !goes };
   const stays = staysText(removal);
   if (stays !== "") say(stays);
@@ -42,7 +42,7 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
     say(`Dry run: nothing is changed. This would be done:\n\n${textOf(uninstallPlan(removal))}`);
     return;
   }
-  await takeBack(removal, traces, { host, root: "", say });
+  await takeBack(removal, base, { host, root: "", say });
   if (servesDhcp)
     say(
       "This machine serves DHCP no longer: switch it on again in the home router, then reconnect the devices. Until then they keep using this machine, or have no address.",
@@ -55,12 +55,12 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
 }
 
 /** Carries out what `uninstallPlan` shows, on what remains once the service has ended. */
-export async function takeBack(removal: Removal, traces: Traces, surroundings: Surroundings): Promise<void> {
+export async function takeBack(removal: Removal, base: string, surroundings: Surroundings): Promise<void> {
   const { host } = surroundings;
   try {
     await carryOut(stopPlan(removal.remains.units), surroundings);
-    await carryOut(networkPlan(await remainsIn(host, traces)), surroundings);
-    assertGone(await remainsIn(host, traces));
+    await carryOut(networkPlan(await remainsIn(host, base)), surroundings);
+    assertGone(await remainsIn(host, base));
     await carryOut(filesPlan(removal), surroundings);
   } catch (cause) {
     const way = "completed steps stay; run it again: sudo portcullis uninstall";

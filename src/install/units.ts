@@ -179,8 +179,8 @@ WantedBy=multi-user.target
 }
 
 /**
- * The LAN's DHCP server: a unit of its own, so that it goes on while the service is down or upgraded. It starts only if no
- * other server answers on the LAN, and tries again until then.
+ * The LAN's DHCP server: a unit of its own, so that it goes on while the service is down or upgraded. It starts only when no
+ * other server answers on the LAN; systemd starts it again until then.
  */
 export function dhcpUnit(): string {
   return `[Unit]
@@ -192,10 +192,14 @@ StartLimitIntervalSec=0
 
 [Service]
 Type=exec
-# As root: it looks for other DHCP servers, and gives the LAN's interfaces their IPv6 addresses.
+# As root: it looks for other DHCP servers, gives the LAN's interfaces their IPv6 addresses, and writes a new configuration
+# if the LAN has changed. It fails when a person or the boot starts it too early, and waits when systemd starts it again.
 ExecStartPre=+${PATHS.program} dhcp-ready
 ExecStart=/usr/sbin/dnsmasq --keep-in-foreground --conf-file=${PATHS.dhcpConfig} --pid-file --log-facility=-
 ExecReload=/bin/kill -HUP $MAINPID
+TimeoutStartSec=infinity
+# The status comes from systemd-notify, a process of its own.
+NotifyAccess=all
 Restart=always
 RestartSec=20
 DynamicUser=yes

@@ -79,6 +79,7 @@ const NO_NETWORK: HostNetwork = {
   uplinkAddresses: [],
   addresses: [],
   uplinkPrefixes: [],
+  routers: [],
   lanRoutes: [],
   uplinkMtu: 1500,
   ipv6: "on",

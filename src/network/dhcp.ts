@@ -1,4 +1,5 @@
 import { type Address, isPrivatePrefix, parseAddress, parsePrefix } from "../address.ts";
+import { GatewayError } from "../errors.ts";
 import type { Host } from "../system/host.ts";
 
 /** What a DHCP server would give a device. */
@@ -24,20 +25,22 @@ const SENT_AT_MS = [0, 2_000];
 const OFFERED_WITHIN_MS = 5_000;
 /** One link may have several servers, and a hostile host can be as many as it likes. */
 const MOST_OFFERS = 16;
-/** Replies that are read, those to others included. */
+/** Replies that are read, those to others included. Behind more of them, which the kernel may have dropped, an offer may hide. */
 const MOST_REPLIES = 256;
 const MOST_ROUTES = 16;
 
 /** Of RFC 2131, section 2, and RFC 2132. */
 const [FIXED_BYTES, COOKIE] = [236, 0x63825363];
-const [DISCOVER, OFFER, ACK] = [1, 2, 5];
+const [BOOTREQUEST, BOOTREPLY] = [1, 2];
+const [DISCOVER, OFFER, REQUEST, ACK] = [1, 2, 3, 5];
 const OPTION = { pad: 0, routers: 3, resolvers: 6, type: 53, server: 54, wanted: 55, routes: 121, end: 255 };
 /** What Windows sent for classless routes before RFC 3442; many servers send both. */
 const MICROSOFT_ROUTES = 249;
 
 /**
  * Asks the DHCP servers of a link what they would give this machine, and waits 5 s for the answers. Only a DISCOVER is
- * sent, so nothing is leased. A server on this machine does not hear it. Throws `GatewayError("unable")`.
+ * sent, so nothing is leased. A server on this machine does not hear it. Throws `GatewayError("unable")`, also if so many
+ * replies come that an offer may be missing.
  */
 export async function offersOn(
   host: Pick<Host, "listenOn" | "sleep" | "monotonic">,
@@ -61,7 +64,7 @@ export async function offersOn(
       await host.sleep(POLL_MS, signal);
       for (const { from, packet } of socket.received() ?? []) {
         replies += 1;
-        const reply = replies > MOST_REPLIES || found.size >= MOST_OFFERS ? null : replyIn(packet);
+        const reply = found.size >= MOST_OFFERS ? null : replyIn(packet);
         if (reply === null || reply.id !== id) continue;
         const { server, routers, resolvers, address } = reply;
         found.set(`${from} ${server}`, { interface: link, server, mac: from, routers, resolvers, address });
@@ -70,6 +73,11 @@ export async function offersOn(
   } finally {
     socket.close();
   }
+  if (found.size === 0 && replies > MOST_REPLIES)
+    throw new GatewayError(
+      "unable",
+      `${link} carries too many DHCP replies to tell whether another server answers; find the machine that sends them, and unplug it`,
+    );
   return [...found.values()];
 }
 
@@ -90,11 +98,8 @@ export function discoverFrom(mac: string, id: number): Uint8Array {
 
 /** What an OFFER or ACK says; null if the packet is neither, or if it makes no sense. */
 export function replyIn(packet: Uint8Array): (Omit<Offer, "interface" | "mac"> & { id: number }) | null {
-  const view = Buffer.from(packet.buffer, packet.byteOffset, packet.byteLength);
-  const header = ((view[0] ?? 0) & 0x0f) * 4;
-  const message = view.subarray(header + 8);
-  if (header < 20 || message.length < FIXED_BYTES + 4 || message[0] !== 2) return null;
-  if (message.readUInt32BE(FIXED_BYTES) !== COOKIE) return null;
+  const message = messageIn(packet, BOOTREPLY);
+  if (message === null) return null;
   const options = optionsIn(message.subarray(FIXED_BYTES + 4));
   const [type] = options.get(OPTION.type) ?? [];
   const [server] = addressesIn(options.get(OPTION.server));
@@ -109,6 +114,25 @@ export function replyIn(packet: Uint8Array): (Omit<Offer, "interface" | "mac"> &
     resolvers: addressesIn(options.get(OPTION.resolvers)),
     address,
   };
+}
+
+/** The server whose offer a client takes, which it tells all servers; null if the packet says nothing of the kind. */
+export function chosenServerIn(packet: Uint8Array): Address | null {
+  const message = messageIn(packet, BOOTREQUEST);
+  if (message === null) return null;
+  const options = optionsIn(message.subarray(FIXED_BYTES + 4));
+  const [type] = options.get(OPTION.type) ?? [];
+  const [server] = addressesIn(options.get(OPTION.server));
+  return type === REQUEST ? (server ?? null) : null;
+}
+
+/** The DHCP message of a kind in an IPv4 packet. */
+function messageIn(packet: Uint8Array, kind: number): Buffer | null {
+  const view = Buffer.from(packet.buffer, packet.byteOffset, packet.byteLength);
+  const header = ((view[0] ?? 0) & 0x0f) * 4;
+  const message = view.subarray(header + 8);
+  if (header < 20 || message.length < FIXED_BYTES + 4 || message[0] !== kind) return null;
+  return message.readUInt32BE(FIXED_BYTES) === COOKIE ? message : null;
 }
 
 /** By number. One that comes several times is one in parts (RFC 3396); one that is cut off ends the list. */

@@ -17,6 +17,8 @@ export interface HostNetwork {
   addresses: Address[];
   /** The private prefixes of the uplink. */
   uplinkPrefixes: Prefix[];
+  /** The routers of its own default routes, of both families. */
+  routers: readonly Address[];
   /** The operator's routes to networks behind other routers of the LAN. */
   lanRoutes: readonly LanRoute[];
   /** In bytes. */
@@ -107,6 +109,7 @@ export function networkIn(
       lans.map((lan) => lan.interface),
     ),
     uplink,
+    routers: routersIn(shown, own),
     uplinkAddresses: found === undefined ? [] : localsOf(found).sort(),
     addresses: addressesOf(addresses.filter((link) => !tunnels.includes(link.ifname))),
     uplinkPrefixes: found === undefined ? [] : prefixesOf(cableOf(found)),
@@ -164,6 +167,15 @@ function defaultRoutesIn(shown: readonly ShownRoute[]): DefaultRoute[] {
       dev === undefined ? [] : [{ dev, isLive: !flags.includes("dead") && !flags.includes("linkdown") }],
     )
     .sort((a, b) => Number(b.isLive) - Number(a.isLive));
+}
+
+/** Of routes outside our tunnels. */
+function routersIn(shown: readonly ShownRoute[], own: ReadonlySet<string>): Address[] {
+  const hops = shown.filter(({ dst }) => dst === "default").flatMap((route) => route.nexthops ?? [route]);
+  const routers = hops
+    .filter(({ dev = "" }) => !own.has(dev))
+    .flatMap(({ gateway = "" }) => parseAddress(gateway) ?? []);
+  return [...new Set(routers)].sort();
 }
 
 /** Of IPv4 before IPv6, each by metric. */

@@ -29,7 +29,7 @@ export interface ShownRoute {
   /** Of a route of IPv4 by a router of IPv6. */
   via?: unknown;
   /** Of a route with several routers. */
-  nexthops?: { dev?: string; flags?: string[] }[];
+  nexthops?: { dev?: string; gateway?: string; flags?: string[] }[];
 }
 
 /** Those of the kernel, and those that the network itself has told, which may be an attacker. */

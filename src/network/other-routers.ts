@@ -3,7 +3,7 @@ import type { AlertCode } from "../alert.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Host, LinkSocket } from "../system/host.ts";
-import { type Offer, offersOn } from "./dhcp.ts";
+import { chosenServerIn, type Offer, offersOn } from "./dhcp.ts";
 import type { HostNetwork } from "./host-network.ts";
 import { ALL_ROUTERS_MAC, routerAdvertisementIn, routerSolicitation } from "./router-advertisement.ts";
 
@@ -39,6 +39,13 @@ const MOST_ON_LINK = 16;
 const TOLD_EVERY_MS = 60_000;
 const MOST_NAMED = 3;
 
+/** What listens on one link. */
+interface Ears {
+  routers: LinkSocket;
+  /** Of devices to DHCP servers: unlike the answers, they go to the whole LAN. */
+  requests: LinkSocket;
+}
+
 /** An IPv6 router with the end of its advertisement, or a DHCP server with the questions that it has missed. */
 interface Heard extends OtherRouter {
   endsAt: number;
@@ -51,7 +58,9 @@ interface Heard extends OtherRouter {
  */
 export class OtherRouters {
   private network: HostNetwork | null = null;
-  private readonly sockets = new Map<string, LinkSocket>();
+  private readonly sockets = new Map<string, Ears>();
+  /** DHCP servers that have answered on each link, whatever they offered. */
+  private readonly answered = new Map<string, readonly Address[]>();
   private readonly heard = new Map<string, Heard>();
   private askedAt = Number.NEGATIVE_INFINITY;
   private askAt = Number.NEGATIVE_INFINITY;
@@ -98,10 +107,15 @@ export class OtherRouters {
 
   private async look(signal: AbortSignal): Promise<void> {
     this.read();
-    await this.listen();
+    const refused = await this.listen().then(
+      () => null,
+      (error: unknown) => ({ error }),
+    );
     if (this.deps.host.monotonic() >= this.askAt) await this.ask(signal);
     this.read();
     this.tell();
+    // The other links are listened to all the same.
+    if (refused !== null) throw refused.error;
   }
 
   private failed(trouble: string | null): void {
@@ -115,16 +129,28 @@ export class OtherRouters {
     const lans = this.network?.lans.map((lan) => lan.interface) ?? [];
     for (const link of this.sockets.keys()) if (!lans.includes(link)) this.close(link);
     for (const [key, { interface: link }] of this.heard) if (!lans.includes(link)) this.heard.delete(key);
-    for (const link of lans.filter((each) => !this.sockets.has(each))) {
-      this.sockets.set(link, await this.deps.host.listenOn(link, "router advertisements"));
-      this.isNew = true;
-      this.askAgain();
-    }
+    const fresh = lans.filter((each) => !this.sockets.has(each));
+    const opened = await Promise.allSettled(fresh.map((link) => this.open(link)));
+    const refused = opened.find((each) => each.status === "rejected");
+    if (refused !== undefined) throw refused.reason;
+  }
+
+  private async open(link: string): Promise<void> {
+    const { host } = this.deps;
+    const routers = await host.listenOn(link, "router advertisements");
+    const requests = await host.listenOn(link, "dhcp requests").catch((error: unknown) => {
+      routers.close();
+      throw error;
+    });
+    this.sockets.set(link, { routers, requests });
+    this.isNew = true;
+    this.askAgain();
   }
 
   private close(link: string): void {
-    this.sockets.get(link)?.close();
+    for (const socket of Object.values(this.sockets.get(link) ?? {})) socket.close();
     this.sockets.delete(link);
+    this.answered.delete(link);
   }
 
   private askAgain(): void {
@@ -137,7 +163,8 @@ export class OtherRouters {
     this.askedAt = host.monotonic();
     this.askAt = this.askedAt + ASK_EVERY_MS;
     const solicitation = routerSolicitation();
-    if (this.isNew) for (const socket of this.sockets.values()) socket.send(ALL_ROUTERS_MAC, solicitation);
+    if (this.isNew)
+      for (const { routers } of this.sockets.values()) routers.send(ALL_ROUTERS_MAC, solicitation);
     this.isNew = false;
     const homeRouters = await homeRoutersOf(host);
     const links = [...this.sockets.keys()];
@@ -149,6 +176,10 @@ export class OtherRouters {
   }
 
   private takeOffers(link: string, offers: readonly Offer[], homeRouters: readonly Address[]): void {
+    this.answered.set(
+      link,
+      offers.map(({ server }) => server),
+    );
     const found = offers.flatMap((offer) => this.past(offer, homeRouters));
     for (const each of found) this.keep({ ...each, endsAt: Number.POSITIVE_INFINITY, missed: 0 });
     for (const heard of this.heard.values()) {
@@ -175,12 +206,13 @@ export class OtherRouters {
 
   private read(): void {
     const now = this.deps.host.monotonic();
-    for (const [link, socket] of this.sockets) {
-      const received = socket.received();
-      // The interface was removed; it may come back.
-      if (received === null) this.close(link);
+    for (const [link, { routers, requests }] of this.sockets) {
+      const received = routers.received();
       for (const { from, packet } of received ?? [])
         if (!this.isOwn(from)) this.takeAdvertisement(link, from, packet);
+      for (const { packet } of requests.received() ?? []) this.takeRequest(link, packet);
+      // The interface was removed; it may come back.
+      if (received === null) this.close(link);
     }
     for (const [key, { endsAt }] of this.heard) if (endsAt <= now) this.heard.delete(key);
   }
@@ -200,6 +232,13 @@ export class OtherRouters {
     else this.keep({ ...heard, endsAt: this.deps.host.monotonic() + lastsMs });
   }
 
+  /** A device has taken an address from a server that is not known: what does it offer? */
+  private takeRequest(link: string, packet: Uint8Array): void {
+    const server = chosenServerIn(packet);
+    const known = [...(this.network?.addresses ?? []), ...(this.answered.get(link) ?? [])];
+    if (server !== null && !known.includes(server)) this.askAgain();
+  }
+
   private keep(heard: Heard): void {
     const key = keyOf(heard);
     const count = this.current.filter((each) => each.interface === heard.interface).length;
@@ -208,7 +247,7 @@ export class OtherRouters {
 
   /** Of a link that is connected to another one of this machine. */
   private isOwn(mac: string): boolean {
-    return [...this.sockets.values()].some((socket) => socket.mac === mac);
+    return [...this.sockets.values()].some(({ routers }) => routers.mac === mac);
   }
 
   private tell(): void {

@@ -1,6 +1,14 @@
 import { createHash } from "node:crypto";
 import ipaddr from "ipaddr.js";
-import { addressOf, contains, mustParsePrefix, type Prefix, parseAddress } from "../address.ts";
+import {
+  addressOf,
+  contains,
+  mustParsePrefix,
+  networkOf,
+  type Prefix,
+  parseAddress,
+  parsePrefix,
+} from "../address.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import type { HostNetwork } from "./host-network.ts";
@@ -22,6 +30,37 @@ export function ulaOn(ula: string, name: string): Prefix {
   bytes[15] = 1;
   return mustParsePrefix(`${ipaddr.fromByteArray(bytes)}/64`);
 }
+
+/** An address with its length that the gateway has given to a link. */
+export interface OwnUla {
+  interface: string;
+  prefix: Prefix;
+}
+
+/**
+ * The addresses that the gateway has given to links of this machine, with the unique local prefix of now or an earlier one.
+ * Another program's address has the hash of its link's name once in 65,536 times.
+ */
+export async function ulasOf(host: Pick<Host, "run">): Promise<OwnUla[]> {
+  const links = JSON.parse((await host.run(["ip", "-j", "address", "show"])) || "[]") as {
+    ifname: string;
+    addr_info: { local?: string; prefixlen: number }[];
+  }[];
+  return links.flatMap(({ ifname, addr_info }) =>
+    addr_info
+      .flatMap(({ local, prefixlen }) => parsePrefix(`${local}/${prefixlen}`) ?? [])
+      .filter(
+        (prefix) =>
+          contains(UNIQUE_LOCAL, addressOf(prefix)) &&
+          prefix === ulaOn(networkOf(prefix, ULA_LENGTH), ifname),
+      )
+      .map((prefix) => ({ interface: ifname, prefix })),
+  );
+}
+
+/** Those that are made by chance (RFC 4193, section 3.1). */
+const UNIQUE_LOCAL = mustParsePrefix("fd00::/8");
+const ULA_LENGTH = 48;
 
 /**
  * Gives the gateway its missing addresses on the LAN's interfaces that it serves; returns whether there were any. A

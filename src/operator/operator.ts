@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { NewToken, ShownToken } from "../access/schema.ts";
 import type { Changes } from "../backup/changes.ts";
 import type { Contents } from "../backup/contents.ts";
 import type { Permissions, Restored } from "../backup/restore.ts";
@@ -7,8 +8,10 @@ import type { Direct } from "../devices/direct.ts";
 import { messageOf } from "../errors.ts";
 import type { Inspection } from "../killswitch/report.ts";
 import type { Log } from "../log.ts";
+import type { TestResult } from "../notifications/notifications.ts";
 import type { LoggedOut, ShownAccount } from "../providers/provider.ts";
 import type { Updated } from "../servers/updates.ts";
+import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { type Answers, answerOn, askOn } from "./socket.ts";
 
@@ -37,8 +40,20 @@ export type OperatorRequests = {
   /** The credentials as typed. */
   "account/login": [{ provider: string | null; credentials: readonly string[] }, ShownAccount];
   "account/logout": [{ provider: string | null; forget: boolean }, LoggedOut];
+  "notify/test": [null, TestResult[]];
   "account/rotate-key": [{ provider: string | null }, ShownAccount];
+  token: [null, TokenList];
+  "token/add": [{ name: string; readOnly: boolean }, NewToken & Pick<TokenList, "auth">];
+  "token/remove": [{ name: string }, null];
+  /** The token of root's own commands, and the address to which alone it may be sent; null if none is needed. */
+  "token/own": [null, { token: string; origin: string } | null];
 };
+
+export interface TokenList {
+  /** What needs a token. */
+  auth: Settings["auth"];
+  tokens: ShownToken[];
+}
 
 export type OperatorAnswers = Answers<OperatorRequests>;
 

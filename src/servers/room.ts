@@ -1,6 +1,6 @@
 import type { Server } from "./schema.ts";
 
-/** Anyone on the LAN can add servers, because there are no credentials: the disk and memory they take are limited. */
+/** Unless tokens are asked for, anyone on the LAN can add servers: the disk and memory they take are limited. */
 export const MOST_SERVERS = 4096;
 
 /** All stored servers together. A usual one takes half a kilobyte, the largest possible one a hundred times that. */

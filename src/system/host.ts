@@ -42,8 +42,8 @@ export interface Host {
    */
   listenOn(link: string, heard: Heard): Promise<LinkSocket>;
   /**
-   * Sends one request over HTTPS, to the given addresses and no others. Throws `GatewayError("unable")` if there is no
-   * answer. An abort throws the signal's reason, and nothing more is sent.
+   * Sends one request over HTTPS, to the given addresses and no others; over plain HTTP only to private addresses.
+   * Throws `GatewayError("unable")` if there is no answer. An abort throws the signal's reason, and nothing more is sent.
    */
   https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer>;
   /** Milliseconds since 1970. */
@@ -61,7 +61,7 @@ export interface Path {
 }
 
 /** What can be listened to. The packets have a valid header, and anything in the rest. */
-export type Heard = "dhcp replies" | "router advertisements" | "router solicitations";
+export type Heard = "dhcp replies" | "dhcp requests" | "router advertisements" | "router solicitations";
 
 /** Sends and receives packets on one link, past the firewall and routing. */
 export interface LinkSocket {
@@ -108,6 +108,8 @@ export interface HttpsRequest {
   authority?: string;
   /** The longest time until the last byte of the answer; if absent, what the largest server list takes. */
   withinMs?: number;
+  /** Only the status matters: the body of the answer is not read, and is empty here. */
+  onlyStatus?: true;
 }
 
 /** A request and the addresses to send it to: the gateway looks up names itself. */

@@ -1,6 +1,7 @@
-import type { IncomingMessage } from "node:http";
-import { type RequestOptions, request } from "node:https";
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest, type RequestOptions } from "node:https";
 import { isIP } from "node:net";
+import { isLocal, parseAddress } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { HttpsAnswer, PinnedRequest } from "./host.ts";
 
@@ -12,6 +13,8 @@ const CONNECT_TIMEOUT_MS = 5_000;
 export const LONGEST_MS = ANSWER_TIMEOUT_MS + 10_000;
 /** The largest server list is smaller (see `servers/lists`); an answer must not fill the memory of a Pi. */
 const MOST_BYTES = 32 * 2 ** 20;
+/** Informational answers (RFC 9110, 15.2) that may precede the answer; a server could send them without end. */
+const MOST_INFORMATIONAL = 10;
 
 /**
  * Tries the addresses in turn, and no others: no system resolver, no proxy from the environment, no redirect. The
@@ -48,19 +51,30 @@ class NoConnection extends Error {}
 function askAt(address: string, pinned: PinnedRequest, over: AbortSignal): Promise<HttpsAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpsAnswer>();
   let connected = false;
-  const outgoing = request(optionsFor(address, pinned), (answer) => readAnswer(answer).then(resolve, reject));
+  let informational = 0;
+  const isPlain = new URL(pinned.url).protocol === "http:";
+  if (isPlain && !isLocal(parseAddress(address)))
+    throw new Error("plain http is for the local network only; use https");
+  const request = isPlain ? httpRequest : httpsRequest;
+  const outgoing = request(optionsFor(address, pinned), (answer) =>
+    (pinned.onlyStatus ? headOf(answer) : readAnswer(answer)).then(resolve, reject),
+  );
   const fail = (error: Error) =>
     reject(connected ? error : new NoConnection(messageOf(error), { cause: error }));
   const onOver = () => reject(over.reason);
   const connecting = setTimeout(() => fail(new Error(LATE)), CONNECT_TIMEOUT_MS);
   over.addEventListener("abort", onOver);
   outgoing.on("socket", (socket) =>
-    socket.on("secureConnect", () => {
+    socket.on(isPlain ? "connect" : "secureConnect", () => {
       connected = true;
       clearTimeout(connecting);
     }),
   );
   outgoing.on("error", fail);
+  outgoing.on("information", () => {
+    informational += 1;
+    if (informational > MOST_INFORMATIONAL) reject(new Error("it does not come to its answer"));
+  });
   outgoing.on("upgrade", () => reject(new Error("it switched to another protocol")));
   outgoing.end(pinned.body);
   return promise.finally(() => {
@@ -74,10 +88,10 @@ function optionsFor(
   address: string,
   { url, method, headers, sourcePort, authority }: PinnedRequest,
 ): RequestOptions {
-  const { hostname, host, port, pathname, search } = new URL(url);
+  const { protocol, hostname, host, port, pathname, search } = new URL(url);
   return {
     host: address,
-    port: port === "" ? 443 : Number(port),
+    port: port !== "" ? Number(port) : protocol === "http:" ? 80 : 443,
     path: pathname + search,
     method,
     headers: { Host: host, "Accept-Encoding": "identity", ...headers },
@@ -98,17 +112,19 @@ async function readAnswer(answer: IncomingMessage): Promise<HttpsAnswer> {
     chunks.push(chunk);
   }
   if (!answer.complete) throw new Error("the connection was closed too early");
+  return { ...(await headOf(answer)), body: new TextDecoder().decode(Buffer.concat(chunks)) };
+}
+
+/** The answer without its body. */
+async function headOf(answer: IncomingMessage): Promise<HttpsAnswer> {
   const headers = Object.entries(answer.headers).map(([name, value]) => [name, String(value)]);
-  return {
-    status: answer.statusCode ?? 0,
-    headers: Object.fromEntries(headers),
-    body: new TextDecoder().decode(Buffer.concat(chunks)),
-  };
+  return { status: answer.statusCode ?? 0, headers: Object.fromEntries(headers), body: "" };
 }
 
 function reasonOf(error: unknown): string {
   const { code } = ((error as Error).cause ?? error) as { code?: string };
   if (code === "ECONNREFUSED") return "connection refused";
+  if (code === "EHOSTUNREACH" || code === "ENETUNREACH") return "nothing leads there";
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "its certificate is for another name";
   return messageOf(error);
 }

@@ -24,26 +24,17 @@ const [AND, EQUAL, ANY_BIT, RETURN] = [0x54, 0x15, 0x45, 0x06];
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
 
+interface Kind {
+  protocol: number;
+  group: string | null;
+  filter: readonly Instruction[];
+}
+
 /** What the kernel lets through, from the IP header on. Everything else wakes nobody and takes no memory. */
-const KINDS: Record<Heard, { protocol: number; group: string | null; filter: readonly Instruction[] }> = {
-  /** UDP from port 67 to port 68, not a fragment. */
-  "dhcp replies": {
-    protocol: 0x0800,
-    group: null,
-    filter: [
-      [BYTE, 0, 0, 9],
-      [EQUAL, 0, 7, 17],
-      [HALF, 0, 0, 6],
-      [ANY_BIT, 5, 0, 0x3fff],
-      [HEADER_LENGTH, 0, 0, 0],
-      [HALF_AT_X, 0, 0, 0],
-      [EQUAL, 0, 2, 67],
-      [HALF_AT_X, 0, 0, 2],
-      [EQUAL, 1, 0, 68],
-      [RETURN, 0, 0, 0],
-      [RETURN, 0, 0, LONGEST_BYTES],
-    ],
-  },
+const KINDS: Record<Heard, Kind> = {
+  "dhcp replies": datagrams(67, 68),
+  /** Of clients that broadcast them. */
+  "dhcp requests": datagrams(68, 67),
   /** ICMPv6 type 134 from a link-local address, with a hop limit of 255, which no router lets through. */
   "router advertisements": {
     protocol: 0x86dd,
@@ -75,6 +66,24 @@ const KINDS: Record<Heard, { protocol: number; group: string | null; filter: rea
     ],
   },
 };
+
+/** UDP over IPv4 between two ports, not a fragment. */
+function datagrams(from: number, to: number): Kind {
+  const filter: Instruction[] = [
+    [BYTE, 0, 0, 9],
+    [EQUAL, 0, 7, 17],
+    [HALF, 0, 0, 6],
+    [ANY_BIT, 5, 0, 0x3fff],
+    [HEADER_LENGTH, 0, 0, 0],
+    [HALF_AT_X, 0, 0, 0],
+    [EQUAL, 0, 2, from],
+    [HALF_AT_X, 0, 0, 2],
+    [EQUAL, 1, 0, to],
+    [RETURN, 0, 0, 0],
+    [RETURN, 0, 0, LONGEST_BYTES],
+  ];
+  return { protocol: 0x0800, group: null, filter };
+}
 
 /**
  * A packet socket (packet(7)) on one link of a network namespace. Unlike other sockets, it hears what the kernel drops:

@@ -8,15 +8,22 @@ const MESSAGES_PER_TIMEOUT = 3;
 export function notifySystemd(): void {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: timeout } = process.env;
   if (socket === undefined) return;
-  send(socket, "READY=1");
+  void send(socket, "READY=1");
   if (timeout === undefined) return;
-  setInterval(() => send(socket, "WATCHDOG=1"), Number(timeout) / 1_000 / MESSAGES_PER_TIMEOUT);
+  setInterval(() => void send(socket, "WATCHDOG=1"), Number(timeout) / 1_000 / MESSAGES_PER_TIMEOUT);
 }
 
-function send(socket: string, message: string): void {
+/** What `systemctl status` shows of the unit from now on. */
+export async function tellStatus(status: string): Promise<void> {
+  const { NOTIFY_SOCKET: socket } = process.env;
+  if (socket !== undefined) await send(socket, `STATUS=${status}`);
+}
+
+async function send(socket: string, message: string): Promise<void> {
   const env = { PATH: "/usr/bin:/bin", NOTIFY_SOCKET: socket };
   try {
-    Bun.spawn(["systemd-notify", message], { env, stdin: "ignore", stdout: "ignore", stderr: "inherit" });
+    const io = { stdin: "ignore", stdout: "ignore", stderr: "inherit" } as const;
+    await Bun.spawn(["systemd-notify", message], { env, ...io }).exited;
   } catch (error) {
     process.stderr.write(`warn: could not send ${message} to systemd: ${String(error)}\n`);
   }

@@ -1,4 +1,4 @@
-import { type Address, contains, familyOf, type Prefix, parseAddress } from "../address.ts";
+import { type Address, contains, familyOf, isLoopback, type Prefix, parseAddress } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Log } from "../log.ts";
@@ -12,7 +12,7 @@ import { carriedBy } from "./state.ts";
 interface Deps {
   host: Host;
   controller: Controller;
-  killSwitch: Pick<KillSwitch, "update">;
+  killSwitch: Pick<KillSwitch, "update" | "lans">;
   resolver: Resolver;
   log: Pick<Log, "warn">;
 }
@@ -33,6 +33,33 @@ export class HttpsClient {
     if (this.deps.controller.state.name !== "connected") throw noTunnel();
     return this.inside(request, new AbortController().signal);
   };
+
+  /**
+   * To an address of the LAN or of this machine directly, to anything else through the tunnel; never outside. Throws
+   * `GatewayError("unable")` if neither is possible.
+   */
+  readonly sendWithin: Send = async (request) => {
+    const address = parseAddress(hostOf(request));
+    if (address !== null && this.isOnLan(address))
+      return this.deps.host.https({ ...request, addresses: [address] });
+    if (isPlain(request))
+      throw new GatewayError("unable", `${new URL(request.url).host} is not on the LAN now`);
+    return this.sendInside(request);
+  };
+
+  /** False while `sendWithin` would fail because no tunnel is up. */
+  isOpenTo(request: Pick<HttpsRequest, "url">): boolean {
+    const address = parseAddress(hostOf(request));
+    const isDirect = isPlain(request) || (address !== null && this.isOnLan(address));
+    return isDirect || this.deps.controller.state.name === "connected";
+  }
+
+  private isOnLan(address: Address): boolean {
+    const { lans } = this.deps.killSwitch;
+    return (
+      isLoopback(address) || lans.some(({ prefixes }) => prefixes.some((each) => contains(each, address)))
+    );
+  }
 
   /**
    * For a tunnel that is being dialled, which looks up names that way. Outside, its owner ends the exemption by the next
@@ -106,6 +133,10 @@ export function sendUnguarded(host: Host): Send {
   };
 }
 
-function hostOf({ url }: HttpsRequest): string {
+function isPlain({ url }: Pick<HttpsRequest, "url">): boolean {
+  return new URL(url).protocol === "http:";
+}
+
+function hostOf({ url }: Pick<HttpsRequest, "url">): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, "");
 }

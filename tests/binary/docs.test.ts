@@ -23,7 +23,7 @@ let folder: string;
 
 beforeAll(async () => {
   lab = await createLab({ arms: 2, computers: 3 });
-  gateway = await lab.startGateway({ program: [BINARY] });
+  gateway = await lab.startGateway({ program: [BINARY], flags: ["--gluetun-routes", "on"] });
   folder = join(lab.sandbox.directory, "docs");
   mkdirSync(folder);
   const { files, servers } = lab.sandbox;

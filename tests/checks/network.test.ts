@@ -21,6 +21,7 @@ const NETWORK: HostNetwork = {
   uplinkMtu: 1500,
   ipv6: "on",
   online: true,
+  routers: [],
   lanRoutes: [],
   remarks: [],
 };

@@ -713,7 +713,12 @@ describe("a gateway that serves DHCP", () => {
     world.dhcp = { file: file(), unit: null };
     world.devices = world.fresh();
     await world.devices.load();
-    world.devices.lanIs([LAN0], "up0", [mustParseAddress("192.168.7.1")]);
+    world.devices.lanIs(
+      [LAN0],
+      "up0",
+      [mustParseAddress("192.168.7.1")],
+      [mustParseAddress("192.168.7.254")],
+    );
   });
 
   test("gives a device the address that a person has chosen, also after a restart", async () => {
@@ -725,6 +730,7 @@ describe("a gateway that serves DHCP", () => {
     rmSync(file());
     world.devices = world.fresh();
     await world.devices.load();
+    world.devices.lanIs([LAN0], "up0");
     expect(lines()).toEqual(expected);
     expect(await world.row(TV)).toMatchObject({
       fixed_address: "192.168.7.50",
@@ -744,6 +750,7 @@ describe("a gateway that serves DHCP", () => {
     ["192.168.7.0", "192.168.7.0 is the first or the last of 192.168.7.0/24, which no device can have"],
     ["192.168.7.255", "192.168.7.255 is the first or the last of 192.168.7.0/24, which no device can have"],
     ["192.168.7.1", "192.168.7.1 is the gateway's own"],
+    ["192.168.7.254", "192.168.7.254 is the home router's"],
     ["192.168.7.40", `${PHONE} has 192.168.7.40; choose another one`],
     ["192.168.7.41", `${PHONE} has 192.168.7.41; choose another one`],
   ])("refuses %s, and says why", async (address, message) => {
@@ -778,10 +785,42 @@ describe("a gateway that serves DHCP", () => {
     };
     world.devices.lanIs([LAN0], "up0");
     await assign(TV, "192.168.7.50");
-    expect(said).toEqual(["systemctl try-reload-or-restart portcullis-dhcp.service"]);
+    // The service may be what systemd has to start first: it does not wait.
+    expect(said).toEqual(["systemctl --no-block try-reload-or-restart portcullis-dhcp.service"]);
     expect(world.warnings).toEqual([
       "the DHCP server does not have the devices' addresses yet: no systemd here",
     ]);
+  });
+
+  test("does not give out an address of a backup that is the home router's here, or its own", async () => {
+    world.store.write(
+      "fixed_addresses",
+      `${TV} 192.168.7.254,${PHONE} 192.168.7.1,02:00:00:00:00:31 192.168.7.60`,
+    );
+    await world.devices.load();
+    const others = ["02:00:00:00:00:31,192.168.7.60"];
+    expect(lines()).toEqual(others);
+    const complaints = [
+      `${TV} does not get its fixed address 192.168.7.254: it is the home router's; choose another one`,
+      `${PHONE} does not get its fixed address 192.168.7.1: it is the gateway's own; choose another one`,
+    ];
+    expect(world.warnings).toEqual(complaints);
+    // The home router's cable is out.
+    world.devices.lanIs([LAN0], "up0", [mustParseAddress("192.168.7.1")]);
+    expect(lines()).toEqual(others);
+    world.devices.lanIs([LAN0], "up0", [mustParseAddress("192.168.7.2")], [mustParseAddress("192.168.7.3")]);
+    expect(lines()).toEqual([...others, `${TV},192.168.7.254`, `${PHONE},192.168.7.1`].sort());
+    expect(world.warnings).toEqual(complaints);
+  });
+
+  test("keeps the file of the last run until it knows the network", async () => {
+    await assign(TV, "192.168.7.50");
+    world.devices = world.fresh();
+    world.store.write("fixed_addresses", `${TV} 192.168.7.254`);
+    await world.devices.load();
+    expect(lines()).toEqual([`${TV},192.168.7.50`]);
+    world.devices.lanIs([LAN0], "up0", [], [mustParseAddress("192.168.7.254")]);
+    expect(lines()).toEqual([]);
   });
 });
 

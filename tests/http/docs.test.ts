@@ -41,6 +41,7 @@ const ENDPOINTS = [
   "delete /api/devices/{id}",
   "put /api/default-exit",
   "get /api/keypair",
+  "get /api/access",
   "get /health",
   "get /metrics",
   "get /ws",
@@ -49,8 +50,8 @@ const ENDPOINTS = [
 /** Status codes of the routes outside `/api`, and those of them that answer with plain text. */
 const OTHERS: Record<string, { codes: string[]; plain: string[] }> = {
   "/health": { codes: ["200", "403", "500"], plain: ["200", "500"] },
-  "/metrics": { codes: ["200", "403", "500"], plain: ["200"] },
-  "/ws": { codes: ["101", "403", "426", "429", "503"], plain: [] },
+  "/metrics": { codes: ["200", "401", "403", "429", "500"], plain: ["200"] },
+  "/ws": { codes: ["101", "400", "401", "403", "426", "429", "503"], plain: [] },
 };
 
 test("the document lists the endpoints, the figures and the events, and nothing else", async () => {
@@ -73,7 +74,7 @@ test("each endpoint has a description and a schema for each status code", async 
   for (const endpoint of ENDPOINTS) {
     const [method = "", path = ""] = endpoint.split(" ");
     const { responses, summary } = paths[path][method];
-    const codes = OTHERS[path]?.codes ?? ["200", "400", "403", "404", "429", "500"];
+    const codes = OTHERS[path]?.codes ?? ["200", "400", "401", "403", "404", "429", "500"];
     expect({ endpoint, codes: Object.keys(responses) }).toEqual({ endpoint, codes });
     expect(summary).toBeString();
     for (const [code, { description, content, headers }] of Object.entries<Documented>(responses)) {
@@ -84,7 +85,8 @@ test("each endpoint has a description and a schema for each status code", async 
       if (type === "text/plain") expect(schema?.type).toBe("string");
       else if (code !== "101") expect(Object.keys(schema?.properties ?? {}).length).toBeGreaterThan(0);
       if (OTHERS[path] === undefined) expect(Object.keys(headers ?? {})).toContain("X-RateLimit-Remaining");
-      if (code === "429" && path !== "/ws") expect(Object.keys(headers ?? {})).toContain("Retry-After");
+      if (code === "429" && OTHERS[path] === undefined)
+        expect(Object.keys(headers ?? {})).toContain("Retry-After");
     }
   }
 });

@@ -2,8 +2,9 @@ import { rmSync } from "node:fs";
 import { gatewayOf } from "../../src/gateway.ts";
 import { type Graph, graphOn } from "../../src/graph.ts";
 import { createApp, listen, type Options } from "../../src/http/app.ts";
+import { Gate } from "../../src/http/gate.ts";
 import type { Gateway } from "../../src/http/gateway.ts";
-import { settingsFrom } from "../../src/settings.ts";
+import { type Settings, settingsFrom } from "../../src/settings.ts";
 import { FakeHost } from "../fake/host.ts";
 import { PRIVATE, PUBLIC } from "../servers/example.ts";
 import { newDirectory } from "../tunnel/directory.ts";
@@ -57,6 +58,8 @@ export class Home {
       lan: () => graph.controller.lans.flatMap((lan) => lan.prefixes),
       interfaces: () => graph.controller.lans.map((lan) => lan.interface),
       interfaceOf: async () => null,
+      gluetun: false,
+      gate: new Gate(graph.settings.auth, graph.tokens),
       clock: host,
       log: (method, path, status) => this.lines.push(`${method} ${path} ${status}`),
       fault: (message) => this.faults.push(message),
@@ -65,22 +68,26 @@ export class Home {
     this.listening = listen(app, "127.0.0.1", 0);
   }
 
-  static async start(options: Partial<Options> = {}, files: Record<string, string> = {}): Promise<Home> {
+  static async start(
+    options: Partial<Options> = {},
+    files: Record<string, string> = {},
+    auth: Settings["auth"] = "off",
+  ): Promise<Home> {
     const host = new FakeHost(UP_MS);
     host.patient = true;
     host.setClock(EPOCH_MS);
     host.links.get("lan0")?.addresses.push("192.168.7.1/24", "fe80::1/64");
     for (const [path, text] of Object.entries({ ...FILES, ...files })) host.files.set(path, text);
     const stateDir = newDirectory();
-    const graph = await graphOn(host, settingsFrom({ ...FLAGS, stateDir }));
+    const graph = await graphOn(host, settingsFrom({ ...FLAGS, stateDir, auth }));
     await graph.tunnels.start(graph.catalogue);
     return new Home(host, graph, stateDir, options);
   }
 
   /** For clients that are other programs: limits are those of the real clock, and what takes time takes none. */
-  static async withRealClock(): Promise<Home> {
+  static async withRealClock(auth: Settings["auth"] = "off"): Promise<Home> {
     const clock = { now: () => Date.now(), monotonic: () => performance.now() };
-    const home = await Home.start({ clock });
+    const home = await Home.start({ clock }, {}, auth);
     home.host.patient = false;
     home.host.setClock(Date.now());
     return home;

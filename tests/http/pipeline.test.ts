@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { Gate } from "../../src/http/gate.ts";
 import { type PipelineOptions, pipelineFor } from "../../src/http/pipeline.ts";
 import { cidrs } from "../fake/address.ts";
 
@@ -8,6 +9,7 @@ function doorWith(options: Partial<PipelineOptions> = {}) {
     names: [],
     lan: () => cidrs("192.168.1.0/24"),
     interfaces: () => ["eth1"],
+    gate: new Gate("off", { find: () => null, has: () => false, onRemoved: () => {} }),
     clock: { now: () => 0, monotonic: () => 0 },
     log: (method, path, status) => lines.push(`${method} ${path} ${status}`),
     fault: (message) => lines.push(message),

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Prefix } from "../../src/address.ts";
 import {
   environmentWith,
   type Given,
@@ -8,7 +7,6 @@ import {
   INSTALLABLE,
   interfaceIn,
   settingsWith,
-  ulaIn,
 } from "../../src/install/environment.ts";
 
 test("given settings are read back from the file, whatever it contained before", () => {
@@ -63,14 +61,4 @@ test("the tunnel's interfaces are found in spite of errors in the file", () => {
   expect(interfaceIn("PORTCULLIS_PORT=many\nPORTCULLIS_INTERFACE=wall\n")).toBe("wall");
   expect(interfaceIn("PORTCULLIS_INTERFACE='no name'\n")).toBe("portcullis");
   expect(interfaceIn("")).toBe("portcullis");
-});
-
-test.each([
-  ["fd12:3456:789a::/48", "fd12:3456:789a::/48"],
-  ["FD12:3456:789A::/48", "fd12:3456:789a::/48"],
-  ["::/0", null],
-  ["2001:db8::/32", null],
-  ["", null],
-])("with the IPv6 prefix %s in the file, uninstalling removes the addresses in %s only", (given, removed) => {
-  expect(ulaIn(`PORTCULLIS_PORT=many\nPORTCULLIS_ULA=${given}\n`)).toBe(removed as Prefix | null);
 });

@@ -15,6 +15,7 @@ export const ONE_CABLE: Machine = {
     ipv6: "on",
     resolvers: [],
     online: true,
+    routers: [ip("192.168.7.1")],
     lanRoutes: [],
     remarks: [],
   },

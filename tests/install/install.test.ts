@@ -8,24 +8,34 @@ const STANDS = { stands: true, firewall: true, routing: true, direct: 0, parts: 
 const OFF = { stands: false, firewall: false, routing: false, direct: 0, parts: [] };
 
 test("the closing words say that the kill switch is in place only if it is", () => {
-  expect(closingWords(STANDS, { port: 5000 })).toContain(
+  expect(closingWords(STANDS, { port: 5000, auth: "off" })).toContain(
     "the kill switch is in place, now and from the start",
   );
-  const off = closingWords(OFF, { port: 5000 });
+  const off = closingWords(OFF, { port: 5000, auth: "off" });
   expect(off).toContain("the kill switch is off");
   expect(off).not.toMatch(/in place|Nothing reaches/);
 });
 
 test("if the port is not the default, the closing words say how the commands find it", () => {
-  expect(closingWords(STANDS, { port: 5000 })).not.toContain("PORTCULLIS_URL");
-  expect(closingWords(STANDS, { port: 8080 })).toContain("export PORTCULLIS_URL=http://127.0.0.1:8080\n");
+  expect(closingWords(STANDS, { port: 5000, auth: "off" })).not.toContain("PORTCULLIS_URL");
+  expect(closingWords(STANDS, { port: 8080, auth: "off" })).toContain(
+    "export PORTCULLIS_URL=http://127.0.0.1:8080\n",
+  );
+});
+
+test("if clients need a token, the closing words say how to make one", () => {
+  const words = "Tokens:    sudo portcullis token add <name>, for each client\n";
+  expect(closingWords(STANDS, { port: 5000, auth: "write" })).toContain(words);
+  expect(closingWords(STANDS, { port: 5000, auth: "off" })).not.toContain("token");
 });
 
 test("with DHCP, the closing words say which addresses it leases, and what the devices need", () => {
   const { network, ground } = ONE_CABLE;
-  const words = (dhcp: string) => dhcpWords(servedLans(network, ground, settingsFrom({ dhcp })));
+  const words = (dhcp: string, waits: string | null = null) =>
+    dhcpWords(servedLans(network, ground, settingsFrom({ dhcp })), waits);
   expect(words("off")).toBe("");
   expect(words("on")).toBe(`
 DHCP:      192.168.7.100 to 192.168.7.249 on eth0
 Devices use the gateway from their next lease on: reconnect them, or wait until they renew it. Keep DHCP in the home router off.`);
+  expect(words("on", "no LAN interface has a carrier")).toBe("\nDHCP waits: no LAN interface has a carrier.");
 });

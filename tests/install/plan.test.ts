@@ -60,9 +60,9 @@ test("an upgrade starts the DHCP server again only if its files change, and with
     plan({ ...ONE_CABLE, dhcp: present, environment: "PORTCULLIS_DHCP=on\n" }, settings)
       .map(headOf)
       .filter((head) => head.includes("portcullis-dhcp"));
-  expect(heads(dhcp, given).at(-1)).toBe("run systemctl start portcullis-dhcp.service");
+  expect(heads(dhcp, given).at(-1)).toBe("run systemctl --no-block start portcullis-dhcp.service");
   expect(heads({ ...dhcp, config: "other\n" }, {}).at(-1)).toBe(
-    "run systemctl restart portcullis-dhcp.service",
+    "run systemctl --no-block restart portcullis-dhcp.service",
   );
   expect(heads(dhcp, { dhcp: "off" })).toEqual([
     "run systemctl disable --now portcullis-dhcp.service",
@@ -79,7 +79,7 @@ test("the DHCP server's configuration changes right before it starts again, so a
     "run systemctl restart portcullis.service",
     "write /etc/portcullis-dhcp.conf (mode 644)",
     "run dnsmasq --test --conf-file=/etc/portcullis-dhcp.conf",
-    "run systemctl restart portcullis-dhcp.service",
+    "run systemctl --no-block restart portcullis-dhcp.service",
   ]);
 });
 
@@ -94,6 +94,25 @@ test("the plan never shows a key: files with keys are copied, not written", () =
   const text = textOf(plan(ONE_CABLE, { managedKeyFile: "/home/pi/key", managedList: "/home/pi/list.json" }));
   expect(text).toContain("copy /home/pi/key to /etc/portcullis/managed.key (mode 600)");
   expect(text).toContain("PORTCULLIS_MANAGED_KEY_FILE=/etc/portcullis/managed.key");
+});
+
+test("the plan never shows where notifications go, and a file with the addresses is copied", () => {
+  const shown = (given: Given) => textOf(plan({ ...ONE_CABLE, environment: "PORTCULLIS_LAN=eth0\n" }, given));
+  for (const notify of [
+    "ntfy://:SECRET@ntfy.sh/topic",
+    "https://example.com/a?b=SECRET,gotify://x.example/SECRET",
+  ])
+    expect(shown({ notify })).toMatch(/^ {4}PORTCULLIS_NOTIFY=\(not shown\)$/m);
+  expect(shown({ notify: "ntfy://:SECRET@ntfy.sh/topic" })).not.toContain("SECRET");
+  const present = "PORTCULLIS_NOTIFY = 'ntfy://:SECRET@ntfy.sh/topic'\n";
+  expect(textOf(plan({ ...ONE_CABLE, environment: present }, {}))).not.toContain("SECRET");
+  const [copy] = plan(ONE_CABLE, { notify: "/home/pi/notify" }).filter(
+    (step) => step.do === "copy" && step.path === "/etc/portcullis/notify",
+  );
+  expect(copy).toEqual({
+    ...{ do: "copy", from: "/home/pi/notify", path: "/etc/portcullis/notify", mode: 0o600 },
+  });
+  expect(plan(ONE_CABLE, { notify: "/etc/portcullis/notify" })).not.toContainEqual(copy);
 });
 
 test("the password and the authority of a broker are copied too", () => {

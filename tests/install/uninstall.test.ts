@@ -37,7 +37,7 @@ function takenBack(machine: Machine): Promise<void> {
     rules: [],
   };
   const removal = { machine: { sysctlsBefore: null }, remains, forwarders: [], keepState: true };
-  return takeBack(removal, { base: "portcullis", ula: null }, { host: machine, root, say: () => {} });
+  return takeBack(removal, "portcullis", { host: machine, root, say: () => {} });
 }
 
 test("what to remove is determined after the service has ended, because it removes some of it", async () => {

@@ -67,6 +67,7 @@ export const NETWORK: HostNetwork = {
   ipv6: "on",
   resolvers: ips("192.168.8.1", "192.168.8.2", "192.168.7.53", "fd00:8::1", "fe80::1"),
   online: true,
+  routers: [],
   lanRoutes: [],
   remarks: [],
 };

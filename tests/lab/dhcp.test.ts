@@ -1,10 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, chownSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
+import { sayFarewell } from "../../src/dhcp/farewell.ts";
 import { HOSTS_FILE } from "../../src/dhcp/files.ts";
 import { groundOf, servedLans } from "../../src/dhcp/lans.ts";
-import { prepareDhcp } from "../../src/dhcp/rivals.ts";
+import { prepareDhcp } from "../../src/dhcp/ready.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
 import { ulaOn } from "../../src/network/ula.ts";
 import { type Arms, INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
@@ -45,6 +55,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
   let gateway: Gateway;
   let device: string;
   let server: Bun.Subprocess;
+  let client: Bun.Subprocess;
   const children: Bun.Subprocess[] = [];
 
   const cache = () => file("cache");
@@ -70,18 +81,30 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
     return child;
   }
 
+  const filesIn = (folder: string) => ({
+    config: file("dhcp.conf"),
+    leases: join(folder, "dhcp.leases"),
+    hosts: join(cache(), HOSTS_FILE),
+  });
+  const readiness = (files: ReturnType<typeof filesIn>) => ({
+    host: new LinuxHost(lab.namespaces.gateway),
+    settings: settings(),
+    files,
+    log: { warn: (message: string) => void console.warn(message) },
+  });
+
   /** As the unit starts it, with the configuration that an installation writes. */
   async function startServer(): Promise<Bun.Subprocess> {
     const host = new LinuxHost(lab.namespaces.gateway);
-    await prepareDhcp(host, settings());
     const network = await hostNetworkOf(host, settings());
     // One of the files in which the service looks for names; systemd's own is the machine's.
     const folder = `/etc/netns/${lab.namespaces.gateway}/pihole`;
     mkdirSync(folder, { recursive: true });
     chownSync(folder, NOBODY, NOBODY);
-    const files = { leases: join(folder, "dhcp.leases"), hosts: join(cache(), HOSTS_FILE) };
     const lans = servedLans(network, await groundOf(host), settings());
-    writeFileSync(file("dhcp.conf"), dnsmasqConfig(lans, files));
+    const { config } = filesIn(folder);
+    if (!existsSync(config)) writeFileSync(config, dnsmasqConfig(lans, filesIn(folder)));
+    await prepareDhcp(readiness(filesIn(folder)));
     for (const path of [file("."), file("dhcp.conf")]) chmodSync(path, 0o755);
     const words = [
       "--keep-in-foreground",
@@ -105,7 +128,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
     mkdirSync(`/etc/netns/${device}`, { recursive: true });
     writeFileSync(`/etc/netns/${device}/resolv.conf`, `nameserver ${LAN.gateway4}\n`);
     const own = ["-x", `hostname:${PHONE.name}`, "-s", file("script")];
-    start("client.log", device, "udhcpc", "-f", "-i", "lan0", "-t", "20", "-T", "1", ...own);
+    client = start("client.log", device, "udhcpc", "-f", "-i", "lan0", "-t", "20", "-T", "1", ...own);
   }
 
   const page = (host: string) => lab.fetchFrom(device, `http://${host}/`);
@@ -179,7 +202,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
       await gateway.kill("SIGKILL");
       await inGateway("ip", "-6", "address", "del", `${OWN6}/64`, "dev", "lan0");
       const before = textOf("server.log").split("DHCPACK").length;
-      udhcpc().kill("SIGUSR1");
+      client.kill("SIGUSR1");
       await until(() => textOf("server.log").split("DHCPACK").length > before);
       await gateway.start();
       const own = async () => (await inGateway("ip", "-6", "address", "show", "dev", "lan0")).stdout;
@@ -201,7 +224,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
       server.kill("SIGHUP");
       // What is renewed before the server has read it again stays as it was.
       const renewed = () => {
-        udhcpc().kill("SIGUSR1");
+        client.kill("SIGUSR1");
         return textOf("lease").startsWith("192.168.77.60/24 ");
       };
       await until(renewed, undefined, RENEWAL_MS);
@@ -209,8 +232,6 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
     },
     TIMEOUT_MS,
   );
-
-  const udhcpc = () => children.at(-1) as Bun.Subprocess;
 
   test(
     "what it sends with a public address is refused at once, and never leaves",
@@ -234,9 +255,23 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
   );
 
   test(
+    "when the server ends for good, the device is told: it has no IPv6 router, and no address that it uses",
+    async () => {
+      server.kill("SIGKILL");
+      await gateway.kill("SIGKILL");
+      const routes = async () => (await inDevice("ip", "-6", "route", "show", "proto", "ra")).stdout;
+      expect(await routes()).toContain("default via ");
+      const prefix = ulaOn(ULA, "lan0");
+      await sayFarewell(new LinuxHost(lab.namespaces.gateway), [{ interface: "lan0", prefix }]);
+      expect(await routes()).not.toMatch(/default|::\/1/);
+      expect(await addresses6()).toMatch(/ deprecated .*preferred_lft 0sec/);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "beside another server on the LAN it is not ready to start",
     async () => {
-      const { client } = lab.namespaces;
       const range = "--dhcp-range=192.168.77.70,192.168.77.79,255.255.255.0,1h";
       const words = [
         "--keep-in-foreground",
@@ -248,17 +283,36 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
       ];
       const other = start(
         "other.log",
-        client,
+        lab.namespaces.client,
         "dnsmasq",
         ...words,
         range,
         `--dhcp-leasefile=${file("other")}`,
       );
       await until(() => textOf("other.log").includes("DHCP, IP range"));
-      await expect(prepareDhcp(new LinuxHost(lab.namespaces.gateway), settings())).rejects.toThrow(
+      await expect(prepareDhcp(readiness(filesIn(cache())))).rejects.toThrow(
         `another DHCP server answers: ${LAN.client4} on lan0; devices that ask it would not use the gateway. Switch DHCP off there, usually in the settings of the home router`,
       );
       other.kill("SIGKILL");
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "on a LAN that has another network it gives out addresses of that",
+    async () => {
+      // The kill switch follows the LAN, too.
+      await gateway.start();
+      await inGateway("ip", "-4", "address", "flush", "dev", "lan0");
+      await inGateway("ip", "address", "add", "192.168.99.1/24", "dev", "lan0");
+      server = await startServer();
+      // Released: it asks everyone on the LAN.
+      client.kill("SIGUSR2");
+      const renewed = () => {
+        client.kill("SIGUSR1");
+        return /^192\.168\.99\.\d+\/24 router 192\.168\.99\.1 /.test(textOf("lease"));
+      };
+      await until(renewed, undefined, RENEWAL_MS);
     },
     TIMEOUT_MS,
   );

@@ -41,13 +41,13 @@ export class Installation extends LinuxHost {
   }
 
   async uninstall(): Promise<void> {
-    const traces = { base: this.settings.interface, ula: null };
+    const base = this.settings.interface;
     const sysctlsBefore = readFileSync(join(this.root, PATHS.sysctlsBefore), "utf8");
     const units = ["portcullis.service", KILL_SWITCH_UNIT];
-    const remains = { ...(await remainsIn(this, traces)), units };
+    const remains = { ...(await remainsIn(this, base)), units };
     await takeBack(
       { machine: { sysctlsBefore }, remains, forwarders: [], keepState: false },
-      traces,
+      base,
       this.surroundings,
     );
   }

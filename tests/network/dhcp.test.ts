@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { discoverFrom, offersOn, replyIn } from "../../src/network/dhcp.ts";
+import { chosenServerIn, discoverFrom, offersOn, replyIn } from "../../src/network/dhcp.ts";
 import { FakeHost } from "../fake/host.ts";
 import { OWN_MAC } from "../fake/listening.ts";
-import { offerPacket } from "./offer.ts";
+import { offerPacket, requestPacket } from "./offer.ts";
 
 const ROUTER_MAC = "02:00:00:00:00:fe";
 const PLAIN = {
@@ -64,6 +64,29 @@ test("of a hundred servers, sixteen are enough", async () => {
   expect(await offersOn(host, "lan0")).toHaveLength(16);
 });
 
+/** What a hostile host sends before the server answers. */
+const FLOOD = Array.from({ length: 300 }, () => offerPacket({ ...PLAIN, id: 0, options: {} }));
+
+test("an offer among hundreds of other replies is found", async () => {
+  const host = new FakeHost();
+  host.listening.onSent = (link, packet) => {
+    const id = Buffer.from(packet).readUInt32BE(28 + 4);
+    for (const each of [...FLOOD, offerPacket({ ...PLAIN, id })])
+      host.listening.hear(link, "dhcp replies", { from: ROUTER_MAC, packet: each });
+  };
+  expect((await offersOn(host, "lan0")).map(({ server }) => server as string)).toEqual(["192.168.7.254"]);
+});
+
+test("hundreds of other replies and no offer do not mean that there is no server", () => {
+  const host = new FakeHost();
+  host.listening.onSent = (link) => {
+    for (const packet of FLOOD) host.listening.hear(link, "dhcp replies", { from: ROUTER_MAC, packet });
+  };
+  expect(offersOn(host, "lan0")).rejects.toThrow(
+    "lan0 carries too many DHCP replies to tell whether another server answers; find the machine that sends them, and unplug it",
+  );
+});
+
 test("a DISCOVER asks for a broadcast answer, in a packet of its exact length", () => {
   const packet = Buffer.from(discoverFrom(OWN_MAC, 0x01020304));
   expect(packet.toString("hex", 0, 28)).toBe("45100148000000004011799600000000ffffffff0044004301340000");
@@ -99,6 +122,13 @@ test("only offers and acknowledgements of a server count", () => {
   expect(replyIn(discoverFrom(OWN_MAC, 1))).toBeNull();
 });
 
+test("a client that takes an offer names the server; nothing else does", () => {
+  expect(chosenServerIn(requestPacket("192.168.7.254")) as string).toBe("192.168.7.254");
+  expect(chosenServerIn(offerPacket({ ...PLAIN, id: 1, options: { 53: "03" } }))).toBeNull();
+  expect(chosenServerIn(discoverFrom(OWN_MAC, 1))).toBeNull();
+  expect(chosenServerIn(requestPacket("255.255.255.255"))).toBeNull();
+});
+
 test("whatever bytes arrive, the parser ends and does not throw", () => {
   const whole = offerPacket({ ...PLAIN, id: 1, options: { ...PLAIN.options, 121: "0100c0a80702" } });
   const damaged = fc.tuple(fc.nat(whole.length - 1), fc.integer({ min: 0, max: 255 })).map(([at, byte]) => {
@@ -113,6 +143,7 @@ test("whatever bytes arrive, the parser ends and does not throw", () => {
   fc.assert(
     fc.property(fc.oneof(fc.uint8Array({ maxLength: 600 }), damaged, short, options), (bytes) => {
       const reply = replyIn(bytes);
+      expect(chosenServerIn(bytes) ?? "0.0.0.0").toMatch(/^\d+\.\d+\.\d+\.\d+$/);
       for (const address of reply === null ? [] : [reply.server, reply.address, ...reply.routers])
         expect(address).toMatch(/^\d+\.\d+\.\d+\.\d+$/);
     }),

@@ -50,7 +50,7 @@ const HOME: Machine = {
     up0: { addresses: ["203.0.113.7/24"], mtu: 1492 },
     lan0: { addresses: ["192.168.7.1/24", "fd00:7::1/64", "fe80::1/64"] },
   },
-  v4: [{ dst: "default", dev: "up0" }],
+  v4: [{ dst: "default", gateway: "203.0.113.1", dev: "up0" }],
 };
 
 test.each([
@@ -91,9 +91,23 @@ describe("the uplink", () => {
       ipv6: "on",
       resolvers: [],
       online: true,
+      routers: [ip("203.0.113.1")],
       lanRoutes: [],
       remarks: [],
     });
+  });
+
+  test("knows the routers of all default routes, and not a tunnel's", async () => {
+    const v4 = [
+      { dev: "up0", gateway: "203.0.113.1" },
+      { nexthops: [{ dev: "up0", gateway: "203.0.113.2" }, { dev: "lan0" }] },
+      { dev: "wg0", gateway: "10.64.0.1" },
+      { dst: "10.9.0.0/16", dev: "lan0", gateway: "192.168.7.9" },
+    ];
+    const host = hostOf({ ...HOME, v4, v6: [{ dev: "up0", gateway: "fe80::1" }] });
+    expect((await hostNetworkOf(host, DEFAULTS)).routers).toEqual(
+      ips("203.0.113.1", "203.0.113.2", "fe80::1"),
+    );
   });
 
   test.each([

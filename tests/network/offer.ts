@@ -1,3 +1,10 @@
+/** What a client broadcasts when it takes the offer of a server. */
+export function requestPacket(server: string): Uint8Array {
+  const packet = offerPacket({ id: 1, server, address: "0.0.0.0", options: { 53: "03" } });
+  packet[28] = 1;
+  return packet;
+}
+
 /** An IPv4 packet with a DHCPOFFER; options are in hexadecimal, by number, and an empty one is left out. */
 export function offerPacket({
   id,

@@ -5,7 +5,7 @@ import { cidrs, ip } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
 import { OWN_MAC } from "../fake/listening.ts";
 import { advertisementPacket } from "./advertisement.ts";
-import { offerPacket } from "./offer.ts";
+import { offerPacket, requestPacket } from "./offer.ts";
 
 const [READ_MS, ASK_MS, MINUTE_MS] = [5_000, 300_000, 60_000];
 const MAC = "02:00:00:00:00:99";
@@ -18,6 +18,7 @@ const TWO_CABLES: HostNetwork = {
   uplinkAddresses: [ip("192.168.8.2")],
   addresses: [ip("192.168.7.1"), ip("192.168.8.2"), ip("fd00:7::1")],
   uplinkPrefixes: [],
+  routers: [],
   lanRoutes: [],
   uplinkMtu: 1500,
   ipv6: "on",
@@ -212,6 +213,43 @@ test("a thousand routers of a hostile host cost one alert a minute and sixteen p
   );
   await host.pass(2 * MINUTE_MS);
   expect(alerts.at(-1)).toBe(OVER);
+});
+
+test("a server that a device has taken an address from is asked within half a minute, and a known one is not", async () => {
+  await started();
+  await host.pass(MINUTE_MS);
+  const take = (server: string) =>
+    host.listening.hear("lan0", "dhcp requests", { from: MAC, packet: requestPacket(server) });
+  const before = questions().length;
+  // The gateway's own.
+  take("192.168.7.1");
+  await host.pass(MINUTE_MS);
+  expect(questions()).toHaveLength(before);
+  servers = [
+    { link: "lan0", server: OTHER, options: { 3: hex(OTHER) } },
+    { link: "lan0", server: HOME_ROUTER, options: { 3: hex("192.168.7.1") } },
+  ];
+  take(OTHER);
+  await host.pass(30_000);
+  expect(questions().slice(before)).toEqual(["DISCOVER"]);
+  expect(others.current.map(({ address }) => String(address))).toEqual([OTHER]);
+  await host.pass(MINUTE_MS);
+  take(HOME_ROUTER);
+  take(OTHER);
+  await host.pass(MINUTE_MS);
+  expect(questions()).toHaveLength(before + 1);
+});
+
+test("an interface that cannot be listened to keeps the gateway from no other one", async () => {
+  host.listening.closed.add("gone0");
+  servers = [{ link: "lan0", server: OTHER, options: { 3: hex(OTHER) } }];
+  const gone = { interface: "gone0", prefixes: cidrs("10.9.0.0/24") };
+  await started({ ...TWO_CABLES, lans: [gone, ...TWO_CABLES.lans] });
+  advertise();
+  await host.pass(2 * READ_MS);
+  expect(others.current.map(({ address }) => String(address)).sort()).toEqual([OTHER, "fe80::99"]);
+  expect(logged).toEqual(["what other routers tell the LAN cannot be heard: there is no interface gone0"]);
+  expect(others.isListening).toBe(false);
 });
 
 test("an interface that goes is listened to again when it is back, and what was heard there is kept while it is LAN", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { addressOf } from "../../src/address.ts";
-import { keepUla, randomUla, servedAmong, ulaOn } from "../../src/network/ula.ts";
+import { keepUla, randomUla, servedAmong, ulaOn, ulasOf } from "../../src/network/ula.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { cidr, cidrs } from "../fake/address.ts";
 
@@ -54,5 +54,29 @@ test("an interface is served if a range lies in one of its networks", () => {
     ["eth1", "wlan0"],
     ["eth1"],
     [],
+  ]);
+});
+
+test("the gateway's own addresses are known with whatever prefix, and nobody else's", async () => {
+  const shown = [
+    {
+      ifname: "eth1",
+      addr_info: [
+        { local: "192.168.7.1", prefixlen: 24 },
+        { local: "fd12:3456:789a:9808::1", prefixlen: 64 },
+        { local: "fdff:1:2:9808::1", prefixlen: 64 },
+        // Another subnet, another host, another length, not a unique local prefix.
+        { local: "fdff:1:2:9809::1", prefixlen: 64 },
+        { local: "fdff:1:2:9808::2", prefixlen: 64 },
+        { local: "fdff:1:2:9808:1::1", prefixlen: 64 },
+        { local: "fdff:1:2:9808::1", prefixlen: 128 },
+        { local: "2001:db8:2:9808::1", prefixlen: 64 },
+      ],
+    },
+    { ifname: "wlan0", addr_info: [{ local: "fdff:1:2:9808::1", prefixlen: 64 }] },
+  ];
+  expect(await ulasOf({ run: async () => JSON.stringify(shown) })).toEqual([
+    { interface: "eth1", prefix: cidr("fd12:3456:789a:9808::1/64") },
+    { interface: "eth1", prefix: cidr("fdff:1:2:9808::1/64") },
   ]);
 });

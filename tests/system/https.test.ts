@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer as createPlainServer, type Server as PlainServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createServer, type Server, type TLSSocket } from "node:tls";
+import { createServer, type Server } from "node:tls";
 import { PIA_AUTHORITY } from "../../src/providers/pia/authority.ts";
 import type { HttpsAnswer, PinnedRequest } from "../../src/system/host.ts";
 import { slow } from "../fast.ts";
@@ -14,6 +15,8 @@ const MAIN = join(import.meta.dir, "../../src/main.ts");
 let folder: string;
 let server: Server;
 let port: number;
+let plain: PlainServer;
+let plainPort: number;
 /** The requests that the server received, and their source ports. */
 let heard: { text: string; from: number | undefined }[];
 
@@ -24,20 +27,26 @@ beforeAll(async () => {
   server.on("tlsClientError", () => {});
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   port = (server.address() as { port: number }).port;
+  plain = createPlainServer(converse);
+  await new Promise<void>((resolve) => plain.listen(0, "127.0.0.1", resolve));
+  plainPort = (plain.address() as { port: number }).port;
 });
 afterAll(() => {
   server.close();
+  plain.close();
   rmSync(folder, { recursive: true });
 });
 
-function converse(socket: TLSSocket): void {
+function converse(socket: Socket): void {
   socket.on("error", () => {});
   socket.once("data", (data) => {
     heard.push({ text: String(data), from: socket.remotePort });
     const path = /^\S+ \/(\S*) /.exec(String(data))?.[1] ?? "";
     const answer = ANSWERS[path];
-    if (answer === undefined) socket.destroy();
-    else socket.end(answer);
+    const flood = FLOODS[path];
+    if (answer !== undefined) socket.end(answer);
+    else if (flood === undefined) socket.destroy();
+    else pour(socket, ...flood);
   });
 }
 
@@ -49,6 +58,23 @@ const ANSWERS: Record<string, string> = {
   garbage: "nothing of HTTP\r\n\r\n",
   long: `HTTP/1.1 200 OK\r\nContent-Length: ${2 ** 26}\r\n\r\n${" ".repeat(2 ** 26)}`,
 };
+
+/** What begins an answer, and what then follows without end. */
+const FLOODS: Record<string, [begin: string, more: string]> = {
+  body: ["HTTP/1.1 200 OK\r\n\r\n", "x".repeat(65_536)],
+  headers: ["HTTP/1.1 200 OK\r\n", `X-More: ${"x".repeat(4_000)}\r\n`],
+  header: ["HTTP/1.1 200 OK\r\nX-More: ", "x".repeat(65_536)],
+  hints: ["", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(100)],
+  reason: ["HTTP/1.1 200 ", "x".repeat(65_536)],
+};
+
+function pour(socket: Socket, begin: string, more: string): void {
+  socket.write(begin);
+  const go = () => {
+    while (!socket.destroyed) if (!socket.write(more)) return void socket.once("drain", go);
+  };
+  go();
+}
 
 /** Runs `portcullis https`, because a process reads the trusted certificates when it starts. */
 async function asked(request: Partial<PinnedRequest>): Promise<HttpsAnswer | string> {
@@ -126,4 +152,42 @@ test("a certificate from an unknown authority is a fault", async () => {
   await makeCertificate(folder, "list.test");
   expect(await asked({})).toStartWith("the request to list.test");
   await Bun.write(join(folder, "certificate.pem"), certificate);
+});
+
+const plainUrl = (path: string) => `http://127.0.0.1:${plainPort}/${path}`;
+
+test("plain http reaches a private address, and no other is tried", async () => {
+  const answer = (await asked({ url: plainUrl("list"), method: "POST", body: "{}" })) as HttpsAnswer;
+  expect(answer).toMatchObject({ status: 200, body: "[]" });
+  expect(heard[0]?.text).toStartWith("POST /list HTTP/1.1\r\n");
+  for (const address of ["203.0.113.5", "2001:db8::5", "::ffff:203.0.113.5", "8.8.8.8"])
+    expect(await asked({ url: plainUrl("list"), addresses: [address] })).toBe(
+      `the request to 127.0.0.1:${plainPort} failed: plain http is for the local network only; use https`,
+    );
+});
+
+test("if only the status matters, a body without end is not read", async () => {
+  for (const at of [plainUrl("body"), url("body")])
+    expect(await asked({ url: at, onlyStatus: true })).toEqual({ status: 200, headers: {}, body: "" });
+});
+
+test.each([
+  ["headers without end", "headers", "Parse Error: Header overflow"],
+  ["one header without end", "header", "Parse Error: Header overflow"],
+  ["a status line without end", "reason", "Parse Error: Header overflow"],
+  ["informational answers without end", "hints", "it does not come to its answer"],
+])("%s: a fault, in less than the time that an answer may take", async (_, path, why) => {
+  for (const at of [plainUrl(path), url(path)]) {
+    const fault = await asked({ url: at, onlyStatus: true, withinMs: 30_000 });
+    expect(fault).toBe(`the request to ${new URL(at).host} failed: ${why}`);
+  }
+});
+
+test("an answer that begins and does not go on is given up in time", async () => {
+  const silent = createPlainServer((socket) => void socket.on("error", () => {}).write("HTTP/1.1 200"));
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const { port: at } = silent.address() as { port: number };
+  const fault = await asked({ url: `http://127.0.0.1:${at}/`, onlyStatus: true, withinMs: 500 });
+  expect(fault).toBe(`the request to 127.0.0.1:${at} failed: no answer in time`);
+  silent.close();
 });

@@ -87,6 +87,14 @@ test("of IPv4, only what DHCP servers send to clients is heard, from any address
   socket.close();
 });
 
+test("what DHCP clients broadcast to servers is heard apart from that", async () => {
+  const socket = await host.listenOn("lan0", "dhcp requests");
+  const request = packetFrame(ipv4, datagram(68, 67, "a request"));
+  const heard = await received(socket, [packetFrame(ipv4, datagram(67, 68)), request]);
+  expect(heard.map((packet) => packet.toHex())).toEqual([request.subarray(14).toHex()]);
+  socket.close();
+});
+
 test("of IPv6, only router advertisements of this link are heard, although IPv6 is off", async () => {
   const socket = await host.listenOn("lan0", "router advertisements");
   const frame = (given: Parameters<typeof advertisementPacket>[0]) =>

@@ -154,3 +154,49 @@ claim("a request whose exemption the kernel refuses is not sent", async () => {
   await expect(gateway.tunnels.httpsClient.send(LIST)).rejects.toThrow();
   expect(asked).toEqual([]);
 });
+
+const NEAR = { url: "http://192.168.7.5:8080/message", method: "POST", headers: {}, body: "{}" } as const;
+
+claim("the LAN and this machine get a notification directly, whether or not a tunnel is up", async () => {
+  const { httpsClient } = gateway.tunnels;
+  for (const url of [NEAR.url, "https://192.168.7.5/", "http://127.0.0.1:80/x", "http://[::1]/"]) {
+    gateway.host.pages.set(url, PAGE);
+    expect(httpsClient.isOpenTo({ url })).toBe(true);
+    expect(await httpsClient.sendWithin({ ...NEAR, url })).toEqual(PAGE);
+  }
+  expect(asked.map(({ event, ...holes }) => [event, holes])).toEqual(
+    [
+      "https http://192.168.7.5:8080/message at 192.168.7.5 from any port",
+      "https https://192.168.7.5/ at 192.168.7.5 from any port",
+      "https http://127.0.0.1:80/x at 127.0.0.1 from any port",
+      "https http://[::1]/ at ::1 from any port",
+    ].map((event) => [event, { firewall: [], rules: [] }]),
+  );
+});
+
+claim("anything else gets it through the tunnel or not at all, and never in the clear", async () => {
+  const { httpsClient } = gateway.tunnels;
+  const far = { ...LIST, method: "POST", body: "{}" } as const;
+  const elsewhere = { ...NEAR, url: "http://192.168.99.5:8080/message" } as const;
+  gateway.host.pages.set(elsewhere.url, PAGE);
+  expect(httpsClient.isOpenTo(far)).toBe(false);
+  await expect(httpsClient.sendWithin(far)).rejects.toThrow("there is no tunnel to send this through");
+  await gateway.controller.connect(ONE);
+  expect(httpsClient.isOpenTo(far)).toBe(true);
+  await expect(httpsClient.sendWithin(elsewhere)).rejects.toThrow("192.168.99.5:8080 is not on the LAN now");
+  expect(asked).toEqual([]);
+  await httpsClient.sendWithin(far);
+  expect(asked.map(({ event }) => event)).toEqual([
+    "https https://list.test/servers at 198.51.100.7,2001:db8::7 from any port",
+  ]);
+});
+
+test("with the kill switch off and no tunnel, nothing leaves, not even a lookup", () =>
+  inDirectory(async (directory) => {
+    await prepare(directory);
+    await gateway.controller.setKillSwitch(false);
+    const events: string[] = [];
+    gateway.host.onEvent = (event) => void events.push(event);
+    await expect(gateway.tunnels.httpsClient.sendWithin(LIST)).rejects.toThrow("there is no tunnel");
+    expect(events.filter((event) => /^(https|lookup)/.test(event))).toEqual([]);
+  }));

@@ -9,6 +9,7 @@ import { useStore } from "../store.ts";
 import { Drop } from "./drop.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 import { Routes } from "./link.tsx";
+import { LoginDialog, LoginPage, Logout } from "./login.tsx";
 import { TONE_ICONS } from "./tone.ts";
 
 export interface View {
@@ -27,10 +28,12 @@ export function Shell({ views }: { views: readonly View[] }) {
   const route = useRoute();
   const view = views.find((each) => each.route === route) ?? views[0];
   const connection = useStore((state) => state.connection);
+  const isLocked = useStore((state) => state.needsToken && state.connection.name === "starting");
   const main = useFocusAfterChange(view?.route);
   useEffect(() => {
     document.title = view === undefined ? "Portcullis" : `${view.title} · Portcullis`;
   }, [view]);
+  if (isLocked) return <LoginPage />;
   return (
     <Routes.Provider value={views.map((each) => each.route)}>
       <div class="shell">
@@ -38,8 +41,10 @@ export function Shell({ views }: { views: readonly View[] }) {
         <main ref={main} tabIndex={-1} class={connection.name === "lost" ? "old" : ""}>
           <Notice connection={connection} />
           {view !== undefined && <view.Content />}
+          <Logout />
         </main>
         <Drop />
+        <LoginDialog />
       </div>
     </Routes.Provider>
   );

@@ -307,6 +307,7 @@ const NETWORK = {
   ipv6: "on",
   resolvers: [],
   online: true,
+  routers: [],
   lanRoutes: [],
   remarks: [],
 } as const;

@@ -1,0 +1,125 @@
+import { timingSafeEqual } from "node:crypto";
+import { Type } from "typebox";
+import { checkerOf } from "../checker.ts";
+import { GatewayError } from "../errors.ts";
+import { nameIn } from "../name.ts";
+import { redacted } from "../secrets.ts";
+import type { Store } from "../store/store.ts";
+import type { Host } from "../system/host.ts";
+import { type NewToken, type ShownToken, StoredToken } from "./schema.ts";
+
+/** Who a token was made for. */
+export interface Holder {
+  /** The same as long as the token exists, and of no other token. */
+  id: string;
+  name: string;
+  readOnly: boolean;
+}
+
+/** Each is compared at each request. */
+const MOST_TOKENS = 100;
+/** The setting of the store; it is not part of a backup, so that no restore brings back a token that was removed. */
+const KEY = "tokens";
+
+const stored = checkerOf(Type.Array(StoredToken, { maxItems: MOST_TOKENS }));
+
+/**
+ * The tokens that the operator has made. Only their hashes are kept: a token is 130 random bits, which no one can find
+ * from a hash by trying, so it needs none of the slow functions that protect passwords.
+ */
+export class Tokens {
+  /** What root's own commands on this machine use; it is not kept, and another one after each start. */
+  readonly own = newText();
+  /** One sentence if the stored tokens could not be read. None of them is valid then. */
+  readonly alert: string | null;
+  private readonly ownHash = hashOf(this.own);
+  private readonly listeners = new Set<(id: string) => void>();
+  private tokens: readonly StoredToken[];
+
+  constructor(
+    private readonly store: Pick<Store, "read" | "write">,
+    private readonly clock: Pick<Host, "now">,
+  ) {
+    const text = store.read(KEY);
+    const read = text === null ? [] : tokensIn(text);
+    this.tokens = read ?? [];
+    this.alert = read === null ? "The stored tokens could not be read, and none of them is valid." : null;
+  }
+
+  list(): ShownToken[] {
+    return this.tokens.map(({ name, read_only, created_at }) => ({ name, read_only, created_at }));
+  }
+
+  add(name: string, readOnly: boolean): NewToken {
+    nameIn("name", name);
+    if (redacted(name) !== name)
+      throw new GatewayError("bad_request", "name: looks like a secret; choose one such as phone");
+    if (this.tokens.some((each) => each.name === name))
+      throw new GatewayError("bad_request", `name: ${name} exists; remove it first, or choose another name`);
+    if (this.tokens.length >= MOST_TOKENS)
+      throw new GatewayError("bad_request", `there are ${MOST_TOKENS} tokens already; remove one first`);
+    const token = newText();
+    const shown = { name, read_only: readOnly, created_at: new Date(this.clock.now()).toISOString() };
+    this.save([...this.tokens, { ...shown, hash: hashOf(token).toString("hex") }]);
+    return { ...shown, token };
+  }
+
+  /** From now on the token is not valid, and its open sockets are closed. */
+  remove(name: string): void {
+    const removed = this.tokens.find((each) => each.name === name);
+    if (removed === undefined)
+      throw new GatewayError("not_found", `there is no token ${name}: see sudo portcullis token list`);
+    this.save(this.tokens.filter((each) => each !== removed));
+    for (const listener of this.listeners) listener(removed.hash);
+  }
+
+  /** Who the token was made for; null if it is not valid. Takes the same time whichever it is, and if it is none. */
+  find(text: string): Holder | null {
+    const hash = hashOf(text);
+    let found: Holder | null = null;
+    if (timingSafeEqual(this.ownHash, hash)) found = { id: OWN, name: "root", readOnly: false };
+    for (const { hash: known, name, read_only } of this.tokens)
+      if (timingSafeEqual(Buffer.from(known, "hex"), hash)) found = { id: known, name, readOnly: read_only };
+    return found;
+  }
+
+  /** Whether the token of this id still exists. */
+  has(id: string): boolean {
+    return id === OWN || this.tokens.some(({ hash }) => hash === id);
+  }
+
+  /** Calls the listener with the id of each token that is removed. */
+  onRemoved(listener: (id: string) => void): void {
+    this.listeners.add(listener);
+  }
+
+  private save(tokens: readonly StoredToken[]): void {
+    this.store.write(KEY, JSON.stringify(tokens));
+    this.tokens = tokens;
+  }
+}
+
+const OWN = "own";
+/** Easy to type: Crockford's base 32, which leaves out the letters that look like others. */
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+/** Of 5 bits each. */
+const CHARACTERS = 26;
+
+/** `secrets.ts` recognizes the prefix. */
+function newText(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(CHARACTERS));
+  return `portcullis_${Array.from(bytes, (byte) => ALPHABET[byte % ALPHABET.length]).join("")}`;
+}
+
+function hashOf(text: string): Buffer {
+  return new Bun.CryptoHasher("sha256").update(text).digest();
+}
+
+function tokensIn(text: string): readonly StoredToken[] | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return stored.Check(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

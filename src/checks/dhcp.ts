@@ -1,0 +1,50 @@
+import { DHCP_FILES } from "../dhcp/files.ts";
+import { fittingConfig } from "../dhcp/fit.ts";
+import { groundOf } from "../dhcp/lans.ts";
+import { dhcpState } from "../dhcp/unit.ts";
+import { messageOf } from "../errors.ts";
+import type { HostNetwork } from "../network/host-network.ts";
+import type { Settings } from "../settings.ts";
+import type { Host } from "../system/host.ts";
+import { type Finding, fault, ok, warning } from "./finding.ts";
+
+const INSTALL = "If the LAN has changed, choose addresses of it: sudo portcullis install --dhcp";
+
+/** The LAN's DHCP server; null if this machine is none. */
+export async function dhcpFinding(
+  host: Pick<Host, "run" | "read">,
+  settings: Settings,
+  network: () => Promise<HostNetwork>,
+): Promise<Finding | null> {
+  if (settings.dhcp === null || settings.netns !== null) return null;
+  const installed = await host.read(DHCP_FILES.config);
+  if (installed === null) return fault("it is not installed", "Install it: sudo portcullis install");
+  const place = { network: await network(), ground: await groundOf(host) };
+  try {
+    if (fittingConfig(installed, place, settings, DHCP_FILES) !== installed)
+      return warning(
+        "the LAN has changed, and the server still gives out addresses of the old one",
+        "It starts again by itself within half a minute. If this stays: sudo systemctl restart portcullis-dhcp",
+      );
+  } catch (error) {
+    return fault(`it serves nobody: ${messageOf(error)}`, INSTALL);
+  }
+  const state = await dhcpState(host);
+  switch (state.name) {
+    case "serving":
+      return ok(servedIn(installed));
+    case "waiting":
+      return warning(
+        state.reason === null ? "it is starting" : `it waits: ${state.reason}`,
+        "It starts by itself when nothing is in its way. Its log: journalctl -u portcullis-dhcp",
+      );
+    case "stopped":
+      return fault("it does not run", "Start it: sudo systemctl start portcullis-dhcp");
+  }
+}
+
+/** The addresses that a configuration gives out. */
+function servedIn(config: string): string {
+  const all = [...config.matchAll(/^interface=(.+)\ndhcp-range=([\d.]+),([\d.]+),/gm)];
+  return all.map(([, name, from, to]) => `${from} to ${to} on ${name}`).join("; ");
+}

@@ -1,0 +1,82 @@
+import type { NewToken, ShownToken } from "../access/schema.ts";
+import { Tokens } from "../access/tokens.ts";
+import { Log } from "../log.ts";
+import { askOperator, type TokenList } from "../operator/operator.ts";
+import type { Settings } from "../settings.ts";
+import { Store } from "../store/store.ts";
+import { claimGateway } from "../system/claim.ts";
+import { host, type Said } from "./asking.ts";
+import { asRoot } from "./root.ts";
+import { list, printable } from "./text.ts";
+
+/** Makes a token. Its text is all of standard output, so that it can be written to a file. */
+export async function addToken(settings: Settings, name: string, readOnly: boolean): Promise<Said> {
+  asRoot("token add");
+  const live = await askOperator(settings.stateDir, "token/add", { name, readOnly });
+  const { auth, ...made } = live?.answer ?? {
+    auth: settings.auth,
+    ...(await withTokens(settings, (tokens) => tokens.add(name, readOnly))),
+  };
+  process.stderr.write(`${sentenceFor(made)}\n${adviceFor(auth)}`);
+  return { json: made, text: `${made.token}\n` };
+}
+
+export async function listTokens(settings: Settings): Promise<Said> {
+  asRoot("token list");
+  const live = await askOperator(settings.stateDir, "token", null);
+  const shown = live?.answer ?? {
+    auth: settings.auth,
+    tokens: await withTokens(settings, (tokens) => tokens.list()),
+  };
+  return { json: shown, text: textOf(shown) };
+}
+
+export async function removeToken(settings: Settings, name: string): Promise<Said> {
+  asRoot(`token remove ${name}`);
+  const live = await askOperator(settings.stateDir, "token/remove", { name });
+  if (live === null) await withTokens(settings, (tokens) => tokens.remove(name));
+  const text = `The token ${printable(name)} is removed, and whoever has it is refused.\n`;
+  return { json: { success: true }, text };
+}
+
+/** While no service runs. */
+async function withTokens<T>(settings: Settings, work: (tokens: Tokens) => T): Promise<T> {
+  // A service that is starting or stopping has the tokens in memory.
+  await claimGateway(settings, new Log(settings.logLevel));
+  const store = Store.open(settings.stateDir, host.now());
+  try {
+    return work(new Tokens(store, host));
+  } finally {
+    store.close();
+  }
+}
+
+function sentenceFor({ name, read_only }: NewToken): string {
+  return `This is the token ${printable(name)}, which ${mayOf(read_only)}. It is not shown again:`;
+}
+
+function adviceFor(auth: Settings["auth"]): string {
+  return auth === "off"
+    ? "Nobody is asked for a token yet. To ask for it: sudo portcullis install --auth on (or write)\n"
+    : "";
+}
+
+function textOf({ auth, tokens }: TokenList): string {
+  const rows = tokens.map((each) => [printable(each.name), mayOf(each.read_only), dateOf(each)]);
+  const head = tokens.length === 0 ? "There are no tokens.\n" : list(["Token", "May", "Made"], rows);
+  return `${head}${NEEDED[auth]} (--auth ${auth}).\n`;
+}
+
+const NEEDED: Record<Settings["auth"], string> = {
+  off: "No request needs a token",
+  write: "Changes need a token",
+  on: "Every request but /health needs a token",
+};
+
+function mayOf(readOnly: boolean): string {
+  return readOnly ? "may only read" : "may read and change";
+}
+
+function dateOf({ created_at }: ShownToken): string {
+  return created_at.slice(0, "2026-01-02".length);
+}

@@ -1,0 +1,47 @@
+import { setNeedsToken } from "./store.ts";
+import { bearing, forgetToken, type Keep, keepToken, keptToken } from "./token.ts";
+
+const ANSWERS_WITHIN_MS = 2_000;
+
+/** Checks a token and keeps it; throws with a sentence for people if it is not valid. */
+export async function logIn(text: string, keep: Keep): Promise<void> {
+  const token = text.trim();
+  // A header can have nothing else.
+  if (!/^[!-~]+$/.test(token)) throw new Error(NOT_VALID);
+  const status = await statusWith(token);
+  if (status === 401) throw new Error(NOT_VALID);
+  if (status !== 200) throw new Error("The gateway does not answer. Try again in a moment.");
+  keepToken(token, keep);
+  if (keptToken() !== token)
+    throw new Error("This browser keeps nothing for this page. Allow it to store data of this address.");
+  setNeedsToken(false);
+}
+
+const NOT_VALID = "This token is not valid, or was removed.";
+
+export function logOut(): void {
+  forgetToken();
+  location.reload();
+}
+
+/** Whether the gateway lets this page read; null if it does not say. A token that is not valid any more is forgotten. */
+export async function mayRead(): Promise<boolean | null> {
+  const token = keptToken();
+  const status = await statusWith(token);
+  if (status === null || status === 429) return null;
+  if (status !== 401) return true;
+  if (token === null) return false;
+  forgetToken();
+  return mayRead();
+}
+
+async function statusWith(token: string | null): Promise<number | null> {
+  try {
+    const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
+    const response = await fetch("/api/access", { cache: "no-cache", headers: bearing(token), signal });
+    await response.body?.cancel();
+    return response.status;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,83 @@
+import { useId, useState } from "preact/hooks";
+import { logIn, logOut } from "../login.ts";
+import { setNeedsToken, useStore } from "../store.ts";
+import { type Keep, keptToken } from "../token.ts";
+import { Dialog } from "./dialog.tsx";
+import { Form, Labelled } from "./form.tsx";
+
+/** All that someone sees who may not read. */
+export function LoginPage() {
+  return (
+    <main class="login">
+      <section class="card">
+        <h1>Log in</h1>
+        <LoginForm />
+      </section>
+    </main>
+  );
+}
+
+/** Asks for a token if something was refused without one. */
+export function LoginDialog() {
+  if (!useStore(({ needsToken }) => needsToken)) return null;
+  return (
+    <Dialog title="Log in" onClose={() => setNeedsToken(false)}>
+      <LoginForm />
+    </Dialog>
+  );
+}
+
+function LoginForm() {
+  const id = useId();
+  const [token, setToken] = useState("");
+  const [keep, setKeep] = useState<Keep>("tab");
+  return (
+    <>
+      <p>
+        This gateway asks for a token. Its operator makes one with{" "}
+        <code>sudo portcullis token add &lt;name&gt;</code>.
+      </p>
+      <Form submit="Log in" doing="Checking…" work={() => logIn(token, keep)}>
+        <Labelled id={id} label="Token">
+          <input
+            id={id}
+            class="input"
+            type="password"
+            autocomplete="current-password"
+            autocapitalize="off"
+            spellcheck={false}
+            required
+            value={token}
+            onInput={({ currentTarget }) => setToken(currentTarget.value)}
+          />
+        </Labelled>
+        <Labelled id={`${id}-keep`} label="Keep it">
+          <select
+            id={`${id}-keep`}
+            class="input"
+            value={keep}
+            onChange={({ currentTarget }) => setKeep(currentTarget.value as Keep)}
+          >
+            <option value="tab">Until this tab is closed</option>
+            <option value="browser">In this browser</option>
+          </select>
+        </Labelled>
+      </Form>
+    </>
+  );
+}
+
+/** How to end the use of a token, while one is kept. */
+export function Logout() {
+  // It is kept or forgotten with a change of the state, or with a reload.
+  useStore(({ needsToken }) => needsToken);
+  if (keptToken() === null) return null;
+  return (
+    <p class="logout quiet small">
+      You are logged in with a token.{" "}
+      <button type="button" class="button plain" onClick={logOut}>
+        Log out
+      </button>
+    </p>
+  );
+}

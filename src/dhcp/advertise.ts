@@ -1,0 +1,31 @@
+import { isLinkLocal, type Prefix, parseAddress } from "../address.ts";
+import type { Host, LinkSocket } from "../system/host.ts";
+import { routeAdvertisement } from "./route-advertisement.ts";
+
+const ALL_NODES_MAC = "33:33:00:00:00:01";
+
+/**
+ * Sends a router advertisement from the address that dnsmasq advertises from, so that it is the same router to devices;
+ * returns whether the link has one.
+ */
+export async function advertise(
+  host: Pick<Host, "run">,
+  { link, socket }: { link: string; socket: LinkSocket },
+  lifetimeS: number,
+  ended: Prefix | null = null,
+): Promise<boolean> {
+  const argv = ["ip", "-j", "-6", "address", "show", "dev", link, "scope", "link"];
+  const [shown] = JSON.parse((await host.run(argv)) || "[]") as { addr_info?: Shown[] }[];
+  const own = (shown?.addr_info ?? []).filter(({ tentative }) => tentative !== true);
+  const address = own
+    .map(({ local = "" }) => parseAddress(local))
+    .find((each) => each !== null && isLinkLocal(each));
+  if (address == null) return false;
+  socket.send(ALL_NODES_MAC, routeAdvertisement({ mac: socket.mac, address }, lifetimeS, ended));
+  return true;
+}
+
+interface Shown {
+  local?: string;
+  tentative?: boolean;
+}

@@ -1,0 +1,48 @@
+import { messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { HostNetwork } from "../network/host-network.ts";
+import type { Settings } from "../settings.ts";
+import type { Host } from "../system/host.ts";
+import { DHCP_FILES, DHCP_UNIT } from "./files.ts";
+import { fittingConfig } from "./fit.ts";
+import { groundOf } from "./lans.ts";
+
+interface Deps {
+  host: Pick<Host, "run" | "read" | "sleep">;
+  settings: Settings;
+  network: () => HostNetwork;
+  log: Pick<Log, "warn">;
+}
+
+/** A network manager that starts again removes addresses for a moment. */
+const LOOK_EVERY_MS = 10_000;
+
+/** Lets systemd start the DHCP server again when its configuration no longer fits the LAN, until `signal` aborts. */
+export async function watchDhcpConfig(deps: Deps, signal: AbortSignal): Promise<void> {
+  const { host, settings, network, log } = deps;
+  // The units are those of the machine itself.
+  if (settings.dhcp === null || settings.netns !== null) return;
+  let before: HostNetwork | null = null;
+  let done: HostNetwork | null = null;
+  while (!signal.aborted) {
+    await host.sleep(LOOK_EVERY_MS, signal);
+    const now = network();
+    const isStable = Bun.deepEquals(now, before);
+    before = now;
+    if (signal.aborted || !isStable || Bun.deepEquals(now, done)) continue;
+    done = now;
+    await refit(deps, now).catch((error: unknown) =>
+      log.warn(`the DHCP server does not fit the LAN: ${messageOf(error)}`),
+    );
+  }
+}
+
+/** The server's start writes the new configuration. */
+async function refit({ host, settings, log }: Deps, network: HostNetwork): Promise<void> {
+  const installed = await host.read(DHCP_FILES.config);
+  if (installed === null) return;
+  const ground = await groundOf(host);
+  if (fittingConfig(installed, { network, ground }, settings, DHCP_FILES) === installed) return;
+  log.warn("the LAN has changed: the DHCP server starts again with addresses of it");
+  await host.run(["systemctl", "--no-block", "try-restart", DHCP_UNIT]);
+}

@@ -1,0 +1,43 @@
+import type { Host } from "../system/host.ts";
+import { DHCP_UNIT } from "./files.ts";
+
+/** `waiting` is for something that `reason` names; null if systemd starts it again only in a moment. */
+export type DhcpState =
+  | { name: "serving" }
+  | { name: "waiting"; reason: string | null }
+  | { name: "stopped" };
+
+const LOOK_EVERY_MS = 1_000;
+/** Looking for other servers takes 5 s, and starting the program for that takes one more on a Pi. */
+const STARTED_WITHIN_MS = 20_000;
+
+/** After a start: why the DHCP server waits, for people; null if it serves. */
+export async function dhcpWait(host: Pick<Host, "run" | "sleep" | "monotonic">): Promise<string | null> {
+  const start = host.monotonic();
+  for (;;) {
+    // Right after the command, systemd may not have begun.
+    await host.sleep(LOOK_EVERY_MS);
+    const state = await dhcpState(host);
+    if (state.name === "serving") return null;
+    if (state.name === "stopped") return "it does not run. Its log: journalctl -u portcullis-dhcp";
+    if (state.reason !== null) return `${state.reason}. It starts by itself when nothing is in its way`;
+    if (host.monotonic() - start >= STARTED_WITHIN_MS)
+      return "it is still starting. Its log: journalctl -u portcullis-dhcp";
+  }
+}
+
+/** What systemd says of the DHCP server. */
+export async function dhcpState(host: Pick<Host, "run">): Promise<DhcpState> {
+  const shown = await host.run(["systemctl", "show", "--property=ActiveState,StatusText", DHCP_UNIT]);
+  const property = (name: string) => new RegExp(`^${name}=(.*)$`, "m").exec(shown)?.[1] ?? "";
+  switch (property("ActiveState")) {
+    case "active":
+    case "reloading":
+      return { name: "serving" };
+    case "activating":
+    case "deactivating":
+      return { name: "waiting", reason: property("StatusText") || null };
+    default:
+      return { name: "stopped" };
+  }
+}

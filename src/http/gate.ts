@@ -1,0 +1,90 @@
+import type { Holder, Tokens } from "../access/tokens.ts";
+import type { Settings } from "../settings.ts";
+import { pathOf, refusal } from "./errors.ts";
+import { Limiter } from "./limits.ts";
+
+/**
+ * Paths that never need a token: health, and the files of the pages, which are the same for every gateway. Without the
+ * dashboard's, nobody could log in.
+ */
+const OPEN =
+  /^\/(|health|dashboard\/[^/]+|swagger\/?|swagger\/(init\.js|swagger-ui-bundle\.js|swagger-ui\.css|LICENSE|swagger-ui-bundle\.js\.LICENSE\.txt))$/;
+
+/** What changes nothing (RFC 9110, section 9.2.1). */
+const READING = ["GET", "HEAD", "OPTIONS"];
+
+/** The subprotocol that `/ws` chooses, and what its clients write before their token: a browser cannot send headers. */
+export const PROTOCOL = "portcullis";
+export const PROTOCOL_TOKEN = "portcullis.bearer.";
+
+/** Decides whether a request may pass by its token, as the setting `auth` has it. */
+export class Gate {
+  /** Of wrong tokens alone, on all paths. */
+  private readonly attempts = new Limiter();
+
+  constructor(
+    readonly auth: Settings["auth"],
+    readonly tokens: Pick<Tokens, "find" | "has" | "onRemoved">,
+  ) {}
+
+  /** The answer to a request that may not pass; null for one that may. `now` is in milliseconds. */
+  refusalFor(request: Request, peer: string, now: number): Response | null {
+    const isReading = READING.includes(request.method);
+    if (this.auth === "off" || (isReading && OPEN.test(pathOf(request)))) return null;
+    const token = tokenOf(request.headers);
+    if (token === null) return this.auth === "write" && isReading ? null : unauthorized(MISSING);
+    // Before the token is looked at, so that the answer says nothing about it.
+    if (!this.attempts.peek(peer, "connection", now).allowed) return tooMany();
+    const holder = this.tokens.find(token);
+    if (holder === null) {
+      this.attempts.take(peer, "connection", now);
+      return unauthorized(WRONG, ', error="invalid_token"');
+    }
+    return holder.readOnly && !isReading ? readOnly() : null;
+  }
+
+  /** Whose token the request has; null if it has none, or if tokens are not asked for. */
+  holderOf(request: Request): Holder | null {
+    const token = this.auth === "off" ? null : tokenOf(request.headers);
+    return token === null ? null : this.tokens.find(token);
+  }
+}
+
+/** The subprotocols that a WebSocket's client offers. */
+export function protocolsOf(headers: Headers): string[] {
+  return (headers.get("sec-websocket-protocol") ?? "")
+    .split(",")
+    .map((each) => each.trim())
+    .filter((each) => each !== "");
+}
+
+/** Whether a subprotocol is only there for the token in it. */
+export function carriesToken(protocol: string): boolean {
+  return protocol.startsWith(PROTOCOL_TOKEN);
+}
+
+/** Null without one; credentials of another scheme are those of a proxy. */
+function tokenOf(headers: Headers): string | null {
+  const bearer = /^bearer(?: +|$)(.*)$/i.exec(headers.get("authorization") ?? "")?.[1];
+  if (bearer !== undefined) return bearer.trim();
+  const protocol = protocolsOf(headers).find(carriesToken);
+  return protocol === undefined ? null : protocol.slice(PROTOCOL_TOKEN.length);
+}
+
+const HOW = "the operator makes one with: sudo portcullis token add <name>";
+const MISSING = `a token is needed, as Authorization: Bearer <token>; ${HOW}`;
+const WRONG = `the token is not valid, or was removed; ${HOW}`;
+
+/** RFC 6750, section 3. */
+function unauthorized(text: string, more = ""): Response {
+  return refusal(401, text, { "WWW-Authenticate": `Bearer realm="Portcullis"${more}` });
+}
+
+function readOnly(): Response {
+  const text = `this token may only read; for changes, ${HOW}`;
+  return refusal(403, text, { "WWW-Authenticate": 'Bearer realm="Portcullis", error="insufficient_scope"' });
+}
+
+function tooMany(): Response {
+  return refusal(429, "too many requests with a wrong token: try again in a second", { "Retry-After": "1" });
+}

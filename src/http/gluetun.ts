@@ -1,0 +1,111 @@
+import { Elysia } from "elysia";
+import { Type } from "typebox";
+import { OWN_LIST } from "../servers/schema.ts";
+import type { StateName, TunnelRow } from "../tunnel/schema.ts";
+import { answers } from "./answers.ts";
+import type { Gateway } from "./gateway.ts";
+import { GluetunSettings, settingsOf } from "./gluetun-settings.ts";
+
+/** As in gluetun's internal/models/publicip.go; clients such as Homarr need every field. */
+const PublicIp = Type.Object(
+  {
+    public_ip: Type.String({
+      description:
+        "IPv4 address of the server's endpoint, empty if it is not the exit's or not known; websites may see another",
+    }),
+    region: Type.String({ description: "the city: server lists have no regions" }),
+    country: Type.String(),
+    city: Type.String(),
+    hostname: Type.String({ description: "name of the server" }),
+    location: Type.String({ description: "always empty, as are the fields that follow" }),
+    organization: Type.String(),
+    postal_code: Type.String(),
+    timezone: Type.String(),
+  },
+  { additionalProperties: false },
+);
+
+/** As in gluetun's internal/server/wrappers.go; `port` is the first of `ports`, or 0. */
+const PortForward = Type.Object(
+  {
+    port: Type.Integer({ minimum: 0, maximum: 65535 }),
+    ports: Type.Array(Type.Integer({ minimum: 1, maximum: 65535 })),
+  },
+  { additionalProperties: false },
+);
+
+/** As in gluetun's internal/constants/status.go, as far as it applies. */
+const LoopStatus = Type.Object(
+  {
+    status: Type.Union([
+      Type.Literal("running"),
+      Type.Literal("starting"),
+      Type.Literal("stopped"),
+      Type.Literal("crashed"),
+    ]),
+  },
+  { additionalProperties: false },
+);
+
+const STATUSES = {
+  connected: "running",
+  connecting: "starting",
+  reconnecting: "starting",
+  disconnected: "stopped",
+  failed: "crashed",
+} as const satisfies Record<StateName, string>;
+
+const TAGS = ["gluetun"];
+
+/** The routes of gluetun's control server that widgets and port tools read, for the tunnel `main`. */
+export function gluetunRoutes(gateway: Gateway) {
+  const main = async () => {
+    const [row] = await gateway.tunnels();
+    if (row === undefined) throw new Error("there is no tunnel main");
+    return row;
+  };
+  const status = async () => ({ status: STATUSES[(await main()).state] });
+  return new Elysia()
+    .get("/v1/publicip/ip", async () => publicIpOf(await main()), {
+      response: answers(PublicIp, "what the gateway knows of the server; no one is asked for it"),
+      detail: { summary: "Read the address and place of the server", tags: TAGS },
+    })
+    .get("/v1/portforward", () => portForwardOf(gateway.forwardedPorts()), {
+      response: answers(PortForward, "the ports that the provider forwards to this gateway"),
+      detail: { summary: "Read the forwarded ports", tags: TAGS },
+    })
+    .get("/v1/vpn/status", status, {
+      response: answers(LoopStatus, "the state of the tunnel"),
+      detail: { summary: "Read the state of the tunnel", tags: TAGS },
+    })
+    .get("/v1/dns/status", status, {
+      response: answers(LoopStatus, "the state of the tunnel, through which names are looked up"),
+      detail: { summary: "Read the state of DNS", tags: TAGS },
+    })
+    .get("/v1/vpn/settings", async () => settingsOf(providerOf(await main(), gateway)), {
+      response: answers(GluetunSettings, "protocol and provider; every other field is empty"),
+      detail: { summary: "Read protocol and provider", tags: TAGS },
+    });
+}
+
+function publicIpOf({ server, ip, location, via }: TunnelRow) {
+  // A location is split as everywhere: at its last comma, and without one it is a country.
+  const comma = location.lastIndexOf(",");
+  const [city, country] = [location.slice(0, Math.max(0, comma)).trim(), location.slice(comma + 1).trim()];
+  return {
+    // Of two hops, the endpoint is the entry's.
+    public_ip: via === undefined ? ip : "",
+    ...{ region: city, country, city, hostname: server },
+    ...{ location: "", organization: "", postal_code: "", timezone: "" },
+  };
+}
+
+function portForwardOf(ports: readonly number[]) {
+  return { port: ports[0] ?? 0, ports: [...ports] };
+}
+
+/** Gluetun calls servers of one's own `custom`. */
+function providerOf({ provider }: TunnelRow, gateway: Gateway): string {
+  const { current } = gateway.managed();
+  return provider === "managed" && current !== OWN_LIST ? current : "custom";
+}

@@ -1,0 +1,103 @@
+import { GatewayError, messageOf as reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Host, Send } from "../system/host.ts";
+import type { NotifiedEvent } from "./event.ts";
+import { type Message, messageOf } from "./message.ts";
+import { type Kept, Outbox } from "./outbox.ts";
+import { requestFor, type Target } from "./target.ts";
+
+/** What belongs together, such as damage and its repair, comes within this time. */
+const LOOKS_EVERY_MS = 10_000;
+/** The pause after a failure, doubled with each further one. */
+const FIRST_PAUSE_MS = 30_000;
+const LONGEST_PAUSE_MS = 3_600_000;
+
+export interface DeliveryDeps {
+  clock: Pick<Host, "now" | "monotonic" | "sleep">;
+  /** To the LAN or through the tunnel. */
+  send: Send;
+  /** False while `send` would fail because no tunnel is up. */
+  isOpenTo: (target: Pick<Target, "url">) => boolean;
+  title: string;
+  log: Pick<Log, "info" | "warn">;
+  /** What is kept has changed. */
+  changed: () => void;
+  signal: AbortSignal;
+}
+
+/** Sends one target what it has to be told, and tries again until the target takes it. */
+export class Delivery {
+  private readonly outbox: Outbox;
+  private isRunning = false;
+  private failures = 0;
+  private pausedUntil = 0;
+
+  constructor(
+    private readonly deps: DeliveryDeps,
+    readonly target: Target,
+    kept?: Kept,
+  ) {
+    this.outbox = new Outbox(kept);
+    void this.run();
+  }
+
+  get kept(): Kept {
+    return this.outbox.kept;
+  }
+
+  add(event: NotifiedEvent): void {
+    this.outbox.add(event);
+    this.deps.changed();
+    void this.run();
+  }
+
+  /** Throws `GatewayError` unless the target has taken the message. */
+  async post(message: Message): Promise<void> {
+    const { status } = await this.deps.send(requestFor(this.target, message));
+    if (status >= 200 && status < 300) return;
+    const what = status >= 300 && status < 400 ? " and wants to redirect, which is not followed" : "";
+    throw new GatewayError("unable", `it answered ${status}${what}`);
+  }
+
+  private async run(): Promise<void> {
+    const { clock, signal } = this.deps;
+    if (this.isRunning) return;
+    this.isRunning = true;
+    while (!this.outbox.isEmpty && !signal.aborted) {
+      await clock.sleep(LOOKS_EVERY_MS, signal);
+      if (!signal.aborted && clock.monotonic() >= this.pausedUntil) await this.sendDue();
+    }
+    this.isRunning = false;
+  }
+
+  private async sendDue(): Promise<void> {
+    const { clock, isOpenTo, title, changed } = this.deps;
+    const pending = this.outbox.take(clock.now());
+    if (pending.length === 0) return;
+    if (!isOpenTo(this.target)) return this.outbox.putBack();
+    try {
+      await this.post(messageOf(pending, title, clock.now()));
+      this.outbox.confirm(clock.now());
+      this.succeeded();
+    } catch (error) {
+      this.outbox.putBack();
+      this.failed(error);
+    }
+    changed();
+  }
+
+  private succeeded(): void {
+    if (this.failures > 0) this.deps.log.info(`notifications to ${this.target.name} arrive again`);
+    this.failures = 0;
+  }
+
+  private failed(error: unknown): void {
+    const { clock, log } = this.deps;
+    if (this.failures === 0)
+      log.warn(
+        `a notification to ${this.target.name} could not be sent: ${reasonOf(error)}; it is kept and sent later`,
+      );
+    this.pausedUntil = clock.monotonic() + Math.min(FIRST_PAUSE_MS * 2 ** this.failures, LONGEST_PAUSE_MS);
+    this.failures += 1;
+  }
+}

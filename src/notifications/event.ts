@@ -1,0 +1,71 @@
+import { type Static, Type } from "typebox";
+import { type AlertCode, SecurityAlert } from "../alert.ts";
+
+/** A tunnel that should be up carried nothing for a while. */
+export const Outage = Type.Object(
+  {
+    tunnel: Type.String(),
+    /** ISO 8601. */
+    from: Type.String(),
+    /** ISO 8601; null while the tunnel is down. */
+    to: Type.Union([Type.String(), Type.Null()]),
+    /** What ended it; null while the tunnel is down. */
+    end: Type.Union([Type.Literal("connected"), Type.Literal("disconnected"), Type.Null()]),
+    reason: Type.Union([Type.String(), Type.Null()]),
+  },
+  { additionalProperties: false },
+);
+export type Outage = Static<typeof Outage>;
+
+/** Something that people are told about. */
+export const NotifiedEvent = Type.Union([
+  Type.Object(
+    { type: Type.Literal("security_alert"), payload: SecurityAlert },
+    { additionalProperties: false },
+  ),
+  Type.Object({ type: Type.Literal("outage"), payload: Outage }, { additionalProperties: false }),
+]);
+export type NotifiedEvent = Static<typeof NotifiedEvent>;
+
+/** `quiet` makes no sound; `urgent` needs somebody to do something. */
+export const LEVELS = ["quiet", "normal", "urgent"] as const;
+export type Level = (typeof LEVELS)[number];
+
+/** What each alert is about, so that damage and its repair are told together, and how loudly. */
+const ALERTS: Record<AlertCode, readonly [cause: string, level: Level]> = {
+  firewall_altered: ["firewall", "normal"],
+  firewall_restored: ["firewall", "quiet"],
+  routing_altered: ["routing", "normal"],
+  routing_restored: ["routing", "quiet"],
+  foreign_rule: ["foreign rule", "urgent"],
+  foreign_rule_gone: ["foreign rule", "quiet"],
+  forwarding_dropped: ["forwarding", "urgent"],
+  forwarding_restored: ["forwarding", "quiet"],
+  other_router: ["other router", "urgent"],
+  other_router_gone: ["other router", "quiet"],
+  protection_contested: ["contest", "urgent"],
+  protection_uncontested: ["contest", "quiet"],
+  protection_failed: ["protection", "urgent"],
+  protection_restored: ["protection", "quiet"],
+  direct_changed: ["direct", "normal"],
+  state_damaged: ["state", "normal"],
+  state_not_saved: ["saving", "normal"],
+  state_saved: ["saving", "quiet"],
+  list_damaged: ["list", "normal"],
+  list_shrunk: ["list", "quiet"],
+};
+
+/** Events of the same cause are told together. */
+export function causeOf(event: NotifiedEvent): string {
+  return event.type === "outage" ? `outage ${event.payload.tunnel}` : ALERTS[event.payload.code][0];
+}
+
+export function levelOf(event: NotifiedEvent): Level {
+  if (event.type === "outage") return event.payload.to === null ? "normal" : "quiet";
+  return ALERTS[event.payload.code][1];
+}
+
+/** Whether the event only says that what it tells of goes on. */
+export function isOpen(event: NotifiedEvent): boolean {
+  return event.type === "outage" && event.payload.to === null;
+}

@@ -1,0 +1,81 @@
+import { redacted } from "../secrets.ts";
+import { LEVELS, type Level, levelOf, type NotifiedEvent, type Outage } from "./event.ts";
+import type { Pending } from "./outbox.ts";
+
+/** What a target is sent. */
+export interface Message {
+  title: string;
+  text: string;
+  level: Level;
+  /** ISO 8601. */
+  at: string;
+  events: readonly NotifiedEvent[];
+}
+
+/** Ntfy turns texts of more than 4,096 bytes into attachments. */
+const LONGEST_BYTES = 3_500;
+/** An alert that is told later than this has its time in the text. */
+const LATE_MS = 120_000;
+
+/** All that is pending in one message; `now` is in milliseconds since 1970. */
+export function messageOf(pending: readonly Pending[], title: string, now: number): Message {
+  const events = pending.flatMap((each) => each.events);
+  const lines = pending.flatMap((each) => linesOf(each, now));
+  const highest = Math.max(...events.map((event) => LEVELS.indexOf(levelOf(event))));
+  return {
+    title,
+    text: shortened(redacted(lines.join("\n"))),
+    level: LEVELS[highest] ?? "normal",
+    at: new Date(now).toISOString(),
+    events,
+  };
+}
+
+export function testMessage(title: string, now: number): Message {
+  const text = "This is a test. Notifications from this gateway arrive here.";
+  return { title, text, level: "normal", at: new Date(now).toISOString(), events: [] };
+}
+
+function linesOf({ events, count }: Pending, now: number): string[] {
+  const lines = events.map((event) => sentenceOf(event, now));
+  const between = count - events.length;
+  if (between === 0) return lines;
+  return [...lines.slice(0, -1), `(${between} more like this)`, ...lines.slice(-1)];
+}
+
+function sentenceOf(event: NotifiedEvent, now: number): string {
+  if (event.type === "outage") return outageText(event.payload, now);
+  const { message, at } = event.payload;
+  const when = Date.parse(at);
+  return now - when > LATE_MS ? `${timeOf(when, now)}: ${message}` : message;
+}
+
+function outageText({ tunnel, from, to, end, reason }: Outage, now: number): string {
+  const which = tunnel === "main" ? "The tunnel" : `The tunnel ${tunnel}`;
+  const begin = timeOf(Date.parse(from), now);
+  const why = reason === null ? "" : ` Reason: ${reason}.`;
+  if (to === null) return `${which} has been down since ${begin}: nothing leaves by it.${why}`;
+  const until = timeOf(Date.parse(to), now);
+  return end === "disconnected"
+    ? `${which} was down from ${begin} until it was disconnected at ${until}.${why}`
+    : `${which} was down from ${begin} to ${until}.${why}`;
+}
+
+/** In the machine's time zone: `3:10`, and with the date if that is not today. */
+function timeOf(ms: number, now: number): string {
+  const [time, today] = [new Date(ms), new Date(now)];
+  const clock = `${time.getHours()}:${String(time.getMinutes()).padStart(2, "0")}`;
+  return time.toDateString() === today.toDateString() ? clock : `${clock} on ${dateOf(time)}`;
+}
+
+function dateOf(time: Date): string {
+  const two = (number: number) => String(number).padStart(2, "0");
+  return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
+}
+
+function shortened(text: string): string {
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= LONGEST_BYTES) return text;
+  // What is left of a character at the end is dropped.
+  return `${new TextDecoder().decode(bytes.slice(0, LONGEST_BYTES)).replace(/\uFFFD+$/, "")}…`;
+}

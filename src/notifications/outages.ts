@@ -1,0 +1,80 @@
+import type { Host } from "../system/host.ts";
+import type { State } from "../tunnel/state.ts";
+import type { NotifiedEvent, Outage } from "./event.ts";
+
+/** Shorter ones are not told: many a server is back at once. */
+const TOLD_AFTER_MS = 60_000;
+
+interface Open {
+  outage: Outage;
+  /** On the monotonic clock; null if it began before this service started. */
+  since: number | null;
+  isTold: boolean;
+}
+
+interface Deps {
+  clock: Pick<Host, "now" | "monotonic" | "sleep">;
+  tell: (event: NotifiedEvent) => void;
+}
+
+/** Turns the tunnels' changes of state into outages. */
+export class Outages {
+  private readonly open: Map<string, Open>;
+
+  /** `kept` are the open ones of the service before. */
+  constructor(
+    private readonly deps: Deps,
+    kept: readonly Outage[] = [],
+  ) {
+    this.open = new Map(kept.map((outage) => [outage.tunnel, { outage, since: null, isTold: true }]));
+  }
+
+  /** Those that were told and are not over. */
+  get kept(): Outage[] {
+    return [...this.open.values()].filter(({ isTold }) => isTold).map(({ outage }) => outage);
+  }
+
+  see(tunnel: string, state: State, error: string | null): void {
+    const open = this.open.get(tunnel);
+    if (isDown(state)) {
+      if (open === undefined) this.begin(tunnel, error);
+    } else if (open !== undefined) {
+      this.end(open, isUp(state) ? "connected" : "disconnected");
+    }
+  }
+
+  private begin(tunnel: string, reason: string | null): void {
+    const { clock, tell } = this.deps;
+    const from = new Date(clock.now()).toISOString();
+    const open: Open = {
+      outage: { tunnel, from, to: null, end: null, reason },
+      since: clock.monotonic(),
+      isTold: false,
+    };
+    this.open.set(tunnel, open);
+    void clock.sleep(TOLD_AFTER_MS).then(() => {
+      if (this.open.get(tunnel) !== open) return;
+      open.isTold = true;
+      tell({ type: "outage", payload: open.outage });
+    });
+  }
+
+  private end({ outage, since, isTold }: Open, end: Outage["end"]): void {
+    const { clock, tell } = this.deps;
+    this.open.delete(outage.tunnel);
+    if (!isTold) return;
+    const now = clock.now();
+    // The date may have been set meanwhile.
+    const from = since === null ? outage.from : new Date(now - (clock.monotonic() - since)).toISOString();
+    tell({ type: "outage", payload: { ...outage, from, to: new Date(now).toISOString(), end } });
+  }
+}
+
+/** While a dial is under way, what was before it counts. */
+function isDown(state: State): boolean {
+  return (state.name === "connecting" ? state.former : state)?.name === "reconnecting";
+}
+
+function isUp(state: State): boolean {
+  return (state.name === "connecting" ? state.former : state)?.name === "connected";
+}

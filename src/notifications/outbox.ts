@@ -1,0 +1,127 @@
+import { type Static, Type } from "typebox";
+import { causeOf, isOpen, levelOf, NotifiedEvent } from "./event.ts";
+
+/** Events of one cause that were not sent yet: the first and the last of them. */
+export const Pending = Type.Object(
+  {
+    cause: Type.String(),
+    events: Type.Array(NotifiedEvent, { minItems: 1, maxItems: 2 }),
+    /** How many there were. */
+    count: Type.Integer({ minimum: 1 }),
+  },
+  { additionalProperties: false },
+);
+export type Pending = Static<typeof Pending>;
+
+/** What is kept of an outbox over restarts; times in milliseconds since 1970. */
+export const Kept = Type.Object(
+  {
+    pending: Type.Array(Pending),
+    /** When a message with a cause was last sent. */
+    told: Type.Record(Type.String(), Type.Integer()),
+    /** When the latest messages were sent. */
+    sent: Type.Array(Type.Integer()),
+  },
+  { additionalProperties: false },
+);
+export type Kept = Static<typeof Kept>;
+
+/** What is told again of the same cause waits so long. */
+const CAUSE_EVERY_MS = 15 * 60_000;
+const HOUR_MS = 3_600_000;
+/** Messages in any hour; what comes then is told with the next one. */
+const MOST_MESSAGES = 5;
+/** The same if there is something urgent to tell. */
+const MOST_IF_URGENT = 10;
+/** Longer ones are cut: an alert may quote another program. */
+const LONGEST_TEXT = 500;
+
+/**
+ * What a target has not been sent yet. One entry a cause bounds it, however long the target is down. Times are those of
+ * the date, so that a service that restarts again and again sends no more; one in the future, before the date was set
+ * back, does not count.
+ */
+export class Outbox {
+  private pending: readonly Pending[];
+  /** What is being sent. */
+  private taken: readonly Pending[] = [];
+  private readonly told: Map<string, number>;
+  private sent: readonly number[];
+
+  constructor(kept: Kept = { pending: [], told: {}, sent: [] }) {
+    this.pending = kept.pending;
+    this.told = new Map(Object.entries(kept.told));
+    this.sent = kept.sent;
+  }
+
+  get isEmpty(): boolean {
+    return this.pending.length === 0;
+  }
+
+  add(event: NotifiedEvent): void {
+    this.pending = merged([...this.pending, { cause: causeOf(event), events: [cut(event)], count: 1 }]);
+  }
+
+  /** Takes what may be sent now, in the order in which it began; `confirm` or `putBack` has to follow. */
+  take(now: number): readonly Pending[] {
+    const due = this.pending.filter(({ cause }) => !isWithin(CAUSE_EVERY_MS, this.told.get(cause), now));
+    const isUrgent = due.some(({ events }) => events.some((event) => levelOf(event) === "urgent"));
+    const recent = this.sent.filter((at) => isWithin(HOUR_MS, at, now)).length;
+    this.taken = recent < (isUrgent ? MOST_IF_URGENT : MOST_MESSAGES) ? due : [];
+    this.pending = this.pending.filter((each) => !this.taken.includes(each));
+    return this.taken;
+  }
+
+  /** What was taken has been sent. */
+  confirm(now: number): void {
+    this.sent = [...this.sent.filter((at) => isWithin(HOUR_MS, at, now)), now];
+    for (const [cause, at] of this.told) if (!isWithin(CAUSE_EVERY_MS, at, now)) this.told.delete(cause);
+    // The end of something is told as soon as it comes.
+    for (const { cause, events } of this.taken) if (!events.some(isOpen)) this.told.set(cause, now);
+    this.taken = [];
+  }
+
+  putBack(): void {
+    this.pending = this.kept.pending;
+    this.taken = [];
+  }
+
+  get kept(): Kept {
+    const pending = merged([...this.taken, ...this.pending]);
+    return { pending, told: Object.fromEntries(this.told), sent: [...this.sent] };
+  }
+}
+
+function merged(all: readonly Pending[]): Pending[] {
+  const byCause = new Map<string, Pending>();
+  for (const each of all) {
+    const before = byCause.get(each.cause);
+    byCause.set(each.cause, before === undefined ? each : together(before, each));
+  }
+  return [...byCause.values()];
+}
+
+/** The first and the last event; one that only says that something goes on gives way to what comes after it. */
+function together(before: Pending, after: Pending): Pending {
+  const kept = before.events.filter((event) => !isOpen(event));
+  const events = [...kept, ...after.events];
+  return {
+    cause: after.cause,
+    events: events.length > 2 ? [...events.slice(0, 1), ...events.slice(-1)] : events,
+    count: before.count + after.count - (before.events.length - kept.length),
+  };
+}
+
+function isWithin(ms: number, at: number | undefined, now: number): boolean {
+  return at !== undefined && at <= now && now - at < ms;
+}
+
+function cut(event: NotifiedEvent): NotifiedEvent {
+  // Half a character is left out.
+  const short = (text: string) =>
+    text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT).replace(/[\uD800-\uDBFF]$/, "")}…`;
+  if (event.type === "security_alert")
+    return { ...event, payload: { ...event.payload, message: short(event.payload.message) } };
+  const { reason } = event.payload;
+  return { ...event, payload: { ...event.payload, reason: reason && short(reason) } };
+}

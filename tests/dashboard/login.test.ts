@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Tab } from "./browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+
+const CONNECT = "Connect to Gothenburg, Sweden";
+
+let rig: Rig;
+
+/** A gateway that asks for a token even of those who read. */
+beforeAll(async () => {
+  rig = await startRig();
+  // So that the page offers to connect to it again.
+  await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+  await rig.gateway.api("POST", "/api/disconnect");
+  await serve("on");
+}, TIMEOUT_MS);
+afterAll(() => rig?.close(), TIMEOUT_MS);
+
+async function serve(auth: string): Promise<void> {
+  rig.options.flags = ["--host", "::", "--auth", auth];
+  await rig.gateway.restart();
+}
+
+async function made(...words: string[]): Promise<string> {
+  const { stdout } = await rig.gateway.operate("token", "add", ...words);
+  return stdout.trim();
+}
+
+const remove = (name: string) => rig.gateway.operate("token", "remove", name);
+
+async function logIn(tab: Tab, token: string, keep = "Until this tab is closed"): Promise<void> {
+  await tab.type("Token", token);
+  await tab.choose("Keep it", keep);
+  await tab.click("Log in");
+}
+
+/** What the page may not show in its address or in a request's. */
+const isIn = (tab: Tab, token: string) => tab.urls.some((url) => url.includes(token.slice(-26)));
+
+test(
+  "without a token the page asks for one, and shows nothing of the home",
+  async () => {
+    const tab = await rig.browser.open(rig.url);
+    await tab.shows("h1", "Log in");
+    await tab.shows(".login", "sudo portcullis token add <name>");
+    expect(await tab.text("nav")).toBeNull();
+    expect(await tab.barriers()).toEqual([]);
+    await logIn(tab, `portcullis_${"0".repeat(26)}`);
+    await tab.shows(".outcome.failed", "This token is not valid, or was removed.");
+    await logIn(tab, "kein Schlüssel");
+    await tab.shows(".outcome.failed", "This token is not valid, or was removed.");
+    await tab.page.browserContext().close();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a token opens the page until the tab is closed; once it is removed the page asks again and forgets the home",
+  async () => {
+    const token = await made("phone");
+    const tab = await rig.browser.open(rig.url);
+    await tab.shows("h1", "Log in");
+    await logIn(tab, token);
+    await tab.shows(".state h1", "Blocked");
+    await tab.click("Servers");
+    await tab.shows("main", "box-vpn-2");
+    await tab.page.reload();
+    await tab.shows("main", "box-vpn-2");
+    expect(await tab.page.evaluate("localStorage.length")).toBe(0);
+    expect(isIn(tab, token)).toBe(false);
+    await remove("phone");
+    await tab.shows("h1", "Log in");
+    expect(await tab.page.evaluate("sessionStorage.length")).toBe(0);
+    await tab.page.browserContext().close();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a read-only token shows everything, and what it may not change says so; kept in the browser, it opens other tabs until one logs out",
+  async () => {
+    const token = await made("tablet", "--read-only");
+    const tab = await rig.browser.open(rig.url);
+    await tab.shows("h1", "Log in");
+    await logIn(tab, token, "In this browser");
+    await tab.shows(".state h1", "Blocked");
+    await tab.click(CONNECT);
+    await tab.shows(".outcome.failed", "This token may only read");
+    await tab.page.goto(`${rig.url}swagger`);
+    await tab.shows(".opblock-summary", "/api/");
+    await tab.page.goto(rig.url);
+    await tab.shows(".logout", "You are logged in with a token.");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.page.click(".logout button");
+    await tab.shows("h1", "Log in");
+    expect(await tab.page.evaluate("localStorage.length")).toBe(0);
+    await tab.page.browserContext().close();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the documentation page asks for a token, shows its operations, and uses it for those that are tried",
+  async () => {
+    const token = await made("laptop");
+    const tab = await rig.browser.open(`${rig.url}swagger/#/Tunnel/getApiStatus`);
+    await tab.shows("form", "This gateway asks for a token:");
+    await tab.type("This gateway asks for a token:", token);
+    await tab.click("Log in");
+    const operation = "#operations-Tunnel-getApiStatus";
+    await tab.shows(`${operation} .try-out__btn`, "Try it out");
+    await tab.page.click(`${operation} .try-out__btn`);
+    await tab.page.waitForSelector(`${operation} .execute`);
+    await tab.page.click(`${operation} .execute`);
+    await tab.shows(`${operation} .live-responses-table tbody`, /^200/);
+    expect(isIn(tab, token)).toBe(false);
+    await tab.page.browserContext().close();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "if only changes need a token, the page is shown without one and asks when something is changed",
+  async () => {
+    await serve("write");
+    const token = await made("desk");
+    const tab = await rig.browser.open(rig.url);
+    await tab.shows(".state h1", "Blocked");
+    await tab.click(CONNECT);
+    await tab.shows("dialog h2", "Log in");
+    expect(await tab.barriers()).toEqual([]);
+    await logIn(tab, token);
+    await tab.shows(".logout", "Log out");
+    expect(await tab.text("dialog")).toBeNull();
+    await tab.click(CONNECT);
+    await tab.shows(".state h1", "Protected");
+    await remove("desk");
+    await tab.shows(".state h1", "Protected");
+    await tab.page.waitForFunction("sessionStorage.length === 0");
+    await tab.page.browserContext().close();
+  },
+  TIMEOUT_MS,
+);
