@@ -47,7 +47,9 @@ test("each package is named with its version, its license and the text of it", (
   const headings = text.match(/^### .*$/gm) ?? [];
   expect(headings).toHaveLength(PACKAGES.length);
   expect(
-    headings.filter((heading) => !/^### \S+ \d+\.\d+\.\d+ \((MIT|ISC|Apache-2\.0|BSD-3-Clause)\)$/.test(heading)),
+    headings.filter(
+      (heading) => !/^### \S+ \d+\.\d+\.\d+ \((MIT|ISC|Apache-2\.0|BSD-3-Clause)\)$/.test(heading),
+    ),
   ).toEqual([]);
   // The page of the documentation has React and others inside, which its own file lists.
   expect(text).toContain("react.production.min.js");
