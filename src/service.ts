@@ -73,6 +73,7 @@ export function answer(graph: Graph, app: App): Service {
       stopping.abort();
       await Promise.race([tunnels.stop(), graph.host.sleep(STOP_WITHIN_MS)]);
       graph.journal.write();
+      graph.history.write();
       operator.stop();
       await http.stop();
     },
@@ -80,11 +81,12 @@ export function answer(graph: Graph, app: App): Service {
 }
 
 /** The programs that report events take some milliseconds to start. */
-async function beginWatching({ tunnels, devices, host }: Graph, signal: AbortSignal): Promise<void> {
+async function beginWatching({ tunnels, devices, history, host }: Graph, signal: AbortSignal): Promise<void> {
   await host.sleep(WATCH_AFTER_MS, signal);
   if (signal.aborted) return;
   tunnels.watch(signal);
   void devices.watch(signal);
+  void history.watch({ tunnels: () => tunnels.all(), devices }, signal);
 }
 
 /** Reads the managed provider's list, unless that was needed before, and says what is wrong with it. */

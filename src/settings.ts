@@ -45,6 +45,8 @@ export const Settings = Type.Object(
     autoconnect: Type.Boolean(),
     /** Whether a server that stays dead is replaced by another of its city or country. */
     failover: Type.Boolean(),
+    /** Whether what tunnels and devices have carried is kept. */
+    history: Type.Boolean(),
     logLevel: Type.Union([
       Type.Literal("debug"),
       Type.Literal("info"),
@@ -122,6 +124,12 @@ export const FLAGS = {
     "off",
     "replace a server that is dead for a minute by another of its city or country: on or off",
   ),
+  history: flag(
+    "history",
+    "<on|off>",
+    "on",
+    "keep how much each tunnel and device has carried, by minute for a day and by hour for two months: on or off",
+  ),
   logLevel: flag("log-level", "<level>", "info", "debug, info, warn or error"),
 } satisfies Record<keyof Settings, unknown>;
 
@@ -169,6 +177,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     managedDns: text("managedDns"),
     autoconnect: switchIn(text("autoconnect")),
     failover: switchIn(text("failover")),
+    history: switchIn(text("history")),
     logLevel: text("logLevel"),
   };
   // Not compiled: for a single check that takes longer, and a start waits for it.

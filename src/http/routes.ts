@@ -7,6 +7,7 @@ import { eventRoutes } from "./events.ts";
 import { favouriteRoutes } from "./favourites.ts";
 import type { Gateway } from "./gateway.ts";
 import { healthRoutes } from "./health.ts";
+import { historyRoutes } from "./history.ts";
 import { importRoutes } from "./import.ts";
 import { journalRoutes } from "./journal.ts";
 import { keyPairRoutes } from "./keypair.ts";
@@ -35,6 +36,7 @@ export function routesOf(gateway: Gateway, eventSockets: EventSockets) {
     .use(deviceRoutes(gateway))
     .use(networkRoutes(gateway))
     .use(journalRoutes(gateway))
+    .use(historyRoutes(gateway))
     .use(keyPairRoutes(gateway))
     .use(healthRoutes(gateway))
     .use(killSwitchRoutes(gateway))

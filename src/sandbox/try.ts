@@ -61,6 +61,7 @@ function settingsFor(sandbox: Sandbox, port: number): TrySettings {
     managedDns: sandbox.managedDns,
     autoconnect: true,
     failover: false,
+    history: true,
   };
 }
 
