@@ -120,6 +120,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "dashboard/parts",
   ],
   "dashboard/views/log": ["journal", "dashboard", "dashboard/parts"],
+  "dashboard/views/history": ["history/schema.ts", "dashboard", "dashboard/parts"],
   "dashboard/views/servers": [
     "servers/schema.ts",
     "tunnel/schema.ts",
@@ -139,6 +140,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "tunnel/schema.ts",
     "devices/schema.ts",
     "journal",
+    "history/schema.ts",
     "checks/schema.ts",
     "dashboard",
     "dashboard/parts",
@@ -147,6 +149,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "dashboard/views/tunnels",
     "dashboard/views/checks",
     "dashboard/views/log",
+    "dashboard/views/history",
     "dashboard/views/servers",
     "dashboard/views/setup",
   ],
