@@ -246,6 +246,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "tunnel/https-client.ts",
     "devices/schema.ts",
     "devices/direct.ts",
+    "history/schema.ts",
     "providers",
     "providers/provider.ts",
     "http/answers.ts",

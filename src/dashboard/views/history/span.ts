@@ -24,7 +24,7 @@ export const LOOKS: Readonly<Record<Span, Look>> = {
     title: "Two months",
     seconds: 61 * DAY,
     resolution: "hour",
-    stepSeconds: 6 * HOUR,
+    stepSeconds: DAY,
     rowSeconds: DAY,
   },
 };
