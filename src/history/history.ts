@@ -25,6 +25,7 @@ export interface Sources {
 }
 
 const { minute: MINUTE_MS } = LENGTHS_MS;
+const EARLY_MS = 1_000;
 /**
  * Keepalives and handshakes of an idle tunnel take some 200 bytes a minute. Less than this since the last write is
  * nothing worth a program that lists counters, and a write to the card; it counts later.
@@ -68,7 +69,9 @@ export class History {
     this.hasBegun = true;
     for (;;) {
       const { clock } = this.deps;
-      await clock.sleep(MINUTE_MS - (clock.now() % MINUTE_MS), signal);
+      const left = MINUTE_MS - (clock.now() % MINUTE_MS);
+      // A timer may be a little early.
+      await clock.sleep(left < EARLY_MS ? left + MINUTE_MS : left, signal);
       if (signal.aborted) return;
       await this.count(sources);
     }
