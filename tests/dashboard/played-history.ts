@@ -33,7 +33,7 @@ export function playHistory({ lab }: Rig): void {
         [until, "connected"],
       ] as const) {
         const where = { tunnel: "main", state, server: "box-vpn-1", location: "Gothenburg, Sweden" };
-        const error = state === "connected" ? null : "no handshake since 3 minutes";
+        const error = state === "connected" ? null : "the server has not answered for 3 minutes";
         const content = JSON.stringify({ type: "tunnel_state", ...where, error });
         event.run({ $at: (now - ago) * MINUTE_MS, $content: content });
       }
