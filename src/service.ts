@@ -71,9 +71,9 @@ export function answer(graph: Graph, app: App): Service {
     port: http.port,
     stop: async () => {
       stopping.abort();
-      await Promise.race([tunnels.stop(), graph.host.sleep(STOP_WITHIN_MS)]);
+      const ended = Promise.all([tunnels.stop(), graph.history.stop()]);
+      await Promise.race([ended, graph.host.sleep(STOP_WITHIN_MS)]);
       graph.journal.write();
-      graph.history.write();
       operator.stop();
       await http.stop();
     },

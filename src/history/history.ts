@@ -40,8 +40,8 @@ export class History {
   private readonly meter = new Meter();
   /** Readings that overtake each other would look like counters that have begun again. */
   private readonly queue = new Queue();
-  /** Whether it is known what the counters were at the start. */
-  private hasBegun = false;
+  /** Null until it is known what the counters were at the start. */
+  private sources: Sources | null = null;
   private hasFailed = false;
 
   constructor(private readonly deps: Deps) {
@@ -66,7 +66,7 @@ export class History {
   async watch(sources: Sources, signal: AbortSignal): Promise<void> {
     if (!this.isKept) return void this.attempt(() => this.ring.clear());
     await this.readTunnels(sources.tunnels());
-    this.hasBegun = true;
+    this.sources = sources;
     for (;;) {
       const { clock } = this.deps;
       const left = MINUTE_MS - (clock.now() % MINUTE_MS);
@@ -82,11 +82,16 @@ export class History {
     if (!this.isKept) return;
     const carried = await this.queue.add(() => this.meter.read(tunnel)).catch(() => null);
     // A session that an earlier process has left may have carried much.
-    if (carried !== null && this.hasBegun) this.note("tunnel", tunnel.name, carried);
+    if (carried !== null && this.sources !== null) this.note("tunnel", tunnel.name, carried);
+  }
+
+  /** Before the service ends, what it has not counted yet is counted. */
+  async stop(): Promise<void> {
+    if (this.sources !== null) await this.count(this.sources);
   }
 
   /** Writes what has been gathered, into the minute that is half a minute ago. */
-  write(): void {
+  private write(): void {
     const amounts = [...this.gathered.values()];
     if (amounts.length === 0) return;
     const minute = Math.floor((this.deps.clock.now() - MINUTE_MS / 2) / MINUTE_MS);

@@ -266,6 +266,23 @@ claim("a power cut takes a minute at most", async (world) => {
   expect(world.minutes().at(-1)).toEqual([5, 70_000, 0]);
 });
 
+claim("a service that is stopped loses nothing", async (world) => {
+  world.carry(50_000);
+  world.uncounted = [[TV.name, { rx: 40_000, tx: 1 }]];
+  await world.host.pass(10_000);
+  await world.history.stop();
+  await world.cutPower(50_000);
+  world.carry(20_000);
+  await world.host.pass(MINUTE_MS);
+  expect([world.minutes(), world.minutes(TV)]).toEqual([
+    [
+      [-1, 50_000, 0],
+      [0, 20_000, 0],
+    ],
+    [[-1, 40_000, 1]],
+  ]);
+});
+
 claim("a disk that takes no writes is logged once, and what was carried meanwhile follows", async (world) => {
   world.isFull = true;
   for (let minute = 0; minute < 3; minute++) {
