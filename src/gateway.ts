@@ -1,6 +1,8 @@
 import type { Checkup } from "./checks/checkup.ts";
 import type { Devices } from "./devices/devices.ts";
 import { GatewayError, messageOf } from "./errors.ts";
+import type { History } from "./history/history.ts";
+import { pageOf } from "./history/page.ts";
 import type { GatewayEvent } from "./http/event.ts";
 import type { EventBus } from "./http/event-bus.ts";
 import type { Choice, Figures, Gateway } from "./http/gateway.ts";
@@ -36,6 +38,7 @@ interface Deps {
   clock: Pick<Host, "now" | "monotonic" | "sleep">;
   events: EventBus;
   journal: Journal;
+  history: History;
   checkup: Pick<Checkup, "results">;
   otherRouters: Pick<OtherRouters, "current">;
   /** The machine's name. */
@@ -56,6 +59,7 @@ export function gatewayOf(deps: Deps): Gateway {
     clock,
     events,
     journal,
+    history,
     checkup,
     otherRouters,
     log,
@@ -197,6 +201,8 @@ export function gatewayOf(deps: Deps): Gateway {
     journal: (range) => journal.page(range),
     // No provider forwards ports yet.
     forwardedPorts: () => [],
+    history: (query) =>
+      pageOf(query, { history, journal, tunnels: tunnels.all().map(({ name }) => name), now: clock.now() }),
     keyPair: () => {
       const { privateKey, publicKey } = generateKeyPair();
       return { private_key: privateKey, public_key: publicKey };

@@ -83,6 +83,7 @@ export async function graphOn(
     alarm: (code, message) => events.alarm(code, message),
   });
   tunnels.onTunnel(({ name, controller }) => controller.onChange(journalOf(name, ground.journal)));
+  tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => void ground.history.read(tunnel)));
   const onShrunk = (message: string) => events.alarm("list_shrunk", message);
   const updates = new Updates({ host, store, catalogue, log, onShrunk }, source);
   const takeUp = () => takeUpAccount({ settings, host, registrations, catalogue, updates });

@@ -3,6 +3,7 @@ import { Devices } from "./devices/devices.ts";
 import type { DhcpHosts } from "./devices/fixed.ts";
 import { DHCP_UNIT, HOSTS_FILE } from "./dhcp/files.ts";
 import { messageOf } from "./errors.ts";
+import { History } from "./history/history.ts";
 import { EventBus } from "./http/event-bus.ts";
 import { Journal } from "./journal/journal.ts";
 import { KillSwitch } from "./killswitch/killswitch.ts";
@@ -23,6 +24,7 @@ export interface Ground {
   log: Log;
   store: Store;
   journal: Journal;
+  history: History;
   events: EventBus;
   savedState: SavedState;
   findNetwork: FindNetwork;
@@ -41,6 +43,7 @@ export function groundOn(
   const log = new Log(settings.logLevel);
   const store = Store.open(settings.stateDir, host.now());
   const journal = new Journal({ clock: host, store, log });
+  const history = new History({ clock: host, store, log, isKept: settings.history });
   const events = new EventBus(host, log, journal);
   const alarm: EventBus["alarm"] = (code, message) => events.alarm(code, message);
   const savedState = new SavedState(store, alarm);
@@ -67,13 +70,27 @@ export function groundOn(
     dhcp: dhcpHostsOf(settings),
     tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
     alarm,
+    forgetHistory: (id) => history.forget({ kind: "device", name: id }),
+    onCarried: (id, carried) => history.note("device", id, carried),
     publish: (payload) => events.publish({ type: "device_update", payload }),
     publishRemoved: (id) => events.publish({ type: "device_removed", payload: { id } }),
   });
   const otherRouters = new OtherRouters({ host, alarm, log });
   // The kill switch loads nothing before it knows the network: the first load has the exits.
   void devices.load();
-  return { log, store, journal, events, savedState, findNetwork, repairs, killSwitch, devices, otherRouters };
+  return {
+    log,
+    store,
+    journal,
+    history,
+    events,
+    savedState,
+    findNetwork,
+    repairs,
+    killSwitch,
+    devices,
+    otherRouters,
+  };
 }
 
 /** Under systemd, which makes a folder that the DHCP server can read. */

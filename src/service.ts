@@ -87,7 +87,8 @@ export function answer(graph: Graph, app: App): Service {
     port: http.port,
     stop: async () => {
       stopping.abort();
-      await Promise.race([Promise.all([tunnels.stop(), bridge]), graph.host.sleep(STOP_WITHIN_MS)]);
+      const ended = Promise.all([tunnels.stop(), bridge, graph.history.stop()]);
+      await Promise.race([ended, graph.host.sleep(STOP_WITHIN_MS)]);
       graph.journal.write();
       graph.notifications.save();
       operator.stop();
@@ -111,11 +112,12 @@ async function startNotifications(
 }
 
 /** The programs that report events take some milliseconds to start. */
-async function beginWatching({ tunnels, devices, host }: Graph, signal: AbortSignal): Promise<void> {
+async function beginWatching({ tunnels, devices, history, host }: Graph, signal: AbortSignal): Promise<void> {
   await host.sleep(WATCH_AFTER_MS, signal);
   if (signal.aborted) return;
   tunnels.watch(signal);
   void devices.watch(signal);
+  void history.watch({ tunnels: () => tunnels.all(), devices }, signal);
 }
 
 /** Settings change between two starts only. */

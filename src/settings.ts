@@ -64,6 +64,8 @@ export const Settings = Type.Object(
     mqttCaFile: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
     /** Whether Home Assistant may move tunnels and devices. */
     mqttCommands: Type.Boolean(),
+    /** Whether what tunnels and devices have carried is kept. */
+    history: Type.Boolean(),
     logLevel: Type.Union([
       Type.Literal("debug"),
       Type.Literal("info"),
@@ -181,6 +183,12 @@ export const FLAGS = {
     "off",
     "let everyone who may publish at the MQTT broker connect the tunnel and choose exits: on or off",
   ),
+  history: flag(
+    "history",
+    "<on|off>",
+    "on",
+    "keep how much each tunnel and device has carried, by minute for a day and by hour for two months: on or off",
+  ),
   logLevel: flag("log-level", "<level>", "info", "debug, info, warn or error"),
 } satisfies Record<keyof Settings, unknown>;
 
@@ -239,6 +247,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     mqttPasswordFile: text("mqttPasswordFile") || null,
     mqttCaFile: text("mqttCaFile") || null,
     mqttCommands: switchIn(text("mqttCommands")),
+    history: switchIn(text("history")),
     logLevel: text("logLevel"),
   };
   refusePassword(settings.mqtt);

@@ -15,6 +15,7 @@ import { SHELLS, type Shell } from "./completion/shells.ts";
 import type { AddFlags } from "./custom.ts";
 import { STANDARD_INPUT } from "./defaults.ts";
 import { EXIT } from "./exit.ts";
+import type { HistoryFlags } from "./history.ts";
 import type { LogFlags } from "./logs.ts";
 import { withInstalledSettings } from "./settings.ts";
 
@@ -34,6 +35,7 @@ export function addDailyCommands(program: Command): void {
   addTunnelCommands(program);
   addServerCommands(program);
   addDeviceCommands(program);
+  addHistoryCommand(program);
   addUpdateCommand(program);
   addCheckCommand(program);
   command(program, "logs", "show the service's log from this machine's journal")
@@ -234,6 +236,16 @@ export function addCompletion(program: Command): void {
       const { completionFor } = await import("./completion/completion.ts");
       process.stdout.write(completionFor(shell, program));
     });
+}
+
+function addHistoryCommand(program: Command): void {
+  asking<HistoryFlags>(
+    command(program, "history", "show how much tunnels and devices have carried, and outages")
+      .option("--tunnel <tunnel>", "only this tunnel")
+      .option("--device <device>", "only this device's traffic, by its id or its name")
+      .option("--hours <number>", "how far back, 1 to 1464; by minute up to 24", "24"),
+    async (api, _, flags) => (await import("./history.ts")).showHistory(api, flags, host.now()),
+  );
 }
 
 function addTunnelCommands(program: Command): void {

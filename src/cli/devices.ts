@@ -72,7 +72,7 @@ export async function setDefaultExit(api: Api, exit: string): Promise<Said> {
 }
 
 /** The device with this id, or with this name if no other has it; `title` is for people. */
-async function deviceOf(api: Api, device: string): Promise<{ id: string; title: string }> {
+export async function deviceOf(api: Api, device: string): Promise<{ id: string; title: string }> {
   const { devices } = await api.get("/api/devices", DeviceList);
   const id = parseMac(device) ?? device.toLowerCase();
   const known = devices.find((each) => each.id === id) ?? (isId(device) ? undefined : named(device, devices));

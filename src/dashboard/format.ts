@@ -3,6 +3,7 @@
 const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const DATE_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const LIST = new Intl.ListFormat("en-GB", { type: "conjunction" });
 const NUMBER = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "always" });
@@ -24,6 +25,11 @@ export function timeOf(at: number | string): string {
 /** "14:05", of seconds since 1970. */
 export function clockOf(seconds: number): string {
   return CLOCK.format(new Date(seconds * 1_000));
+}
+
+/** "3 Mar", of seconds since 1970. */
+export function dateOf(seconds: number): string {
+  return DAY.format(new Date(seconds * 1_000));
 }
 
 /** "3 minutes ago". A clock that is behind makes it "now". */

@@ -1,4 +1,4 @@
-import { useEffect, useReducer } from "preact/hooks";
+import { useEffect, useReducer, useState } from "preact/hooks";
 import type { TrafficUpdate } from "../http/traffic.ts";
 
 /** Received and sent: bytes, or bytes per second. */
@@ -77,6 +77,21 @@ export function useDeviceCarried(id: string): BothWays | null {
 export function useNow(): number {
   useEverySecond();
   return Date.now() + aheadMs;
+}
+
+/** The minute by the gateway's clock, counted from 1970. Draws again each minute. */
+export function useMinute(): number {
+  const [minute, setMinute] = useState(minuteNow());
+  useEffect(() => {
+    const listener = () => setMinute(minuteNow());
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }, []);
+  return minute;
+}
+
+function minuteNow(): number {
+  return Math.floor((Date.now() + aheadMs) / 60_000);
 }
 
 export function recordTraffic(update: TrafficUpdate): void {

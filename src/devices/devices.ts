@@ -32,6 +32,10 @@ interface Deps {
   tunnelNames: () => readonly string[];
   /** Null if the gateway does not serve DHCP. */
   dhcp: DhcpHosts | null;
+  /** Called with what a device has carried between two readings. */
+  onCarried?: (id: DeviceId, carried: Figures) => void;
+  /** Forgets what it has carried in the past; returns whether anything was known of it. */
+  forgetHistory?: (id: DeviceId) => boolean;
   publish: (update: DeviceUpdate) => void;
   publishRemoved: (id: DeviceId) => void;
   alarm: (code: AlertCode, message: string) => void;
@@ -143,9 +147,11 @@ export class Devices {
     }));
   }
 
-  /** Forgets the name, the exit and the address of a device. */
+  /** Forgets the name, the exit, the address and the history of a device. */
   async forget(idText: string): Promise<void> {
     const id = deviceIdIn(idText);
+    const wasKnown = this.deps.forgetHistory?.(id) === true;
+    if (!this.ids.includes(id) && wasKnown) return;
     if (!this.ids.includes(id)) throw new GatewayError("not_found", "id: there is no such device");
     await this.change(id, () => ({ name: null, exit: null }));
     if (!isPrefixId(id)) await this.fixed.set(id, null);

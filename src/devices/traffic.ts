@@ -26,6 +26,8 @@ interface Deps<Id> {
   ownerOf: (address: Address) => Id | null;
   /** All devices; figures of others are dropped. */
   ids: () => readonly Id[];
+  /** Called with what a device has carried between two readings of the same address. */
+  onCarried?: (id: Id, carried: Figures) => void;
   log: Pick<Log, "warn">;
 }
 
@@ -127,6 +129,10 @@ export class Traffic<Id> {
   private take({ table, counts }: Counts): void {
     const before = this.credited.table === table ? this.credited.counts : new Map<Address, Figures>();
     const after = new Map<Address, Figures>();
+    // What the table had before the first reading was carried at some other time.
+    const isFirst = this.credited.table === 0;
+    const isSame = this.credited.table === table;
+    const last = new Map(this.latest.counts.map((count) => [count.address, count]));
     for (const { address, sent: tx, received: rx } of counts) {
       const done = before.get(address) ?? NONE;
       const id = this.deps.ownerOf(address);
@@ -136,6 +142,9 @@ export class Traffic<Id> {
         after.set(address, { rx, tx });
         const { rx: rxBefore, tx: txBefore } = this.of(id);
         this.figures.set(id, { rx: rxBefore + since(done.rx, rx), tx: txBefore + since(done.tx, tx) });
+        const read = isSame ? last.get(address) : undefined;
+        if (!isFirst)
+          this.deps.onCarried?.(id, { rx: since(read?.received ?? 0, rx), tx: since(read?.sent ?? 0, tx) });
       }
     }
     this.credited = { table, counts: after };

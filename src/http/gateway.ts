@@ -1,5 +1,7 @@
 import type { Checks } from "../checks/schema.ts";
 import type { Device, DeviceChange, DeviceList } from "../devices/schema.ts";
+import type { HistoryQuery } from "../history/page.ts";
+import type { HistoryPage } from "../history/schema.ts";
 import type { JournalPage } from "../journal/schema.ts";
 import type {
   CustomServer,
@@ -64,6 +66,8 @@ export interface Gateway {
   journal(range: { after: number; before: number; most: number }): JournalPage;
   /** The ports that the provider forwards to `main`, the first one first. */
   forwardedPorts(): number[];
+  /** What was carried, and what happened, in a time. */
+  history(query: HistoryQuery): HistoryPage | Promise<HistoryPage>;
   keyPair(): { private_key: string; public_key: string };
   network(): Network;
   killSwitch(): Promise<KillSwitchLayers>;

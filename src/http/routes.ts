@@ -10,6 +10,7 @@ import type { Gate } from "./gate.ts";
 import type { Gateway } from "./gateway.ts";
 import { gluetunRoutes } from "./gluetun.ts";
 import { healthRoutes } from "./health.ts";
+import { historyRoutes } from "./history.ts";
 import { importRoutes } from "./import.ts";
 import { journalRoutes } from "./journal.ts";
 import { keyPairRoutes } from "./keypair.ts";
@@ -46,6 +47,7 @@ export function routesOf(gateway: Gateway, eventSockets: EventSockets, { gluetun
     .use(deviceRoutes(gateway))
     .use(networkRoutes(gateway))
     .use(journalRoutes(gateway))
+    .use(historyRoutes(gateway))
     .use(keyPairRoutes(gateway))
     .use(healthRoutes(gateway))
     .use(killSwitchRoutes(gateway))

@@ -43,8 +43,25 @@ export function singleFlight(gateway: Gateway): Gateway {
     network: () => gateway.network(),
     killSwitch: shared(() => gateway.killSwitch()),
     journal: (range) => gateway.journal(range),
+    history: paced((query) => gateway.history(query)),
     followTraffic: (listener) => gateway.followTraffic(listener),
     figures: shared(() => gateway.figures()),
+  };
+}
+
+/** A long read of the database blocks the whole process: after each one there is as long a time for other work. */
+function paced<Query, T>(read: (query: Query) => T | Promise<T>): (query: Query) => Promise<T> {
+  let rested: Promise<unknown> = Promise.resolve();
+  return (query) => {
+    let took = 0;
+    const answered = rested.then(async () => {
+      const start = performance.now();
+      const answer = await read(query);
+      took = performance.now() - start;
+      return answer;
+    });
+    rested = answered.catch(() => {}).then(() => Bun.sleep(took));
+    return answered;
   };
 }
 

@@ -7,7 +7,7 @@ import { type Happening, JournalEntry, type JournalPage } from "./schema.ts";
 
 interface Deps {
   clock: Pick<Host, "now" | "sleep">;
-  store: Pick<Store, "addEvents" | "events">;
+  store: Pick<Store, "addEvents" | "events" | "eventsDuring">;
   log: Pick<Log, "warn">;
 }
 
@@ -42,6 +42,19 @@ export class Journal {
     const { most } = range;
     const found = this.deps.store.events({ ...range, most: most + 1 });
     return { events: found.slice(-most).flatMap((row) => entryIn(row) ?? []), more: found.length > most };
+  }
+
+  /** The latest ones of a time, oldest first, and the last state of each tunnel before the first of them. */
+  during(range: { from: number; to: number; most: number }): {
+    events: JournalEntry[];
+    before: JournalEntry[];
+    more: boolean;
+  } {
+    this.write();
+    const { most } = range;
+    const { events, before } = this.deps.store.eventsDuring({ ...range, most });
+    const entriesIn = (rows: typeof events) => rows.flatMap((row) => entryIn(row) ?? []);
+    return { events: entriesIn(events), before: entriesIn(before), more: events.length === most };
   }
 
   /** Writes what is not written yet; a disk that takes no writes is said once. */

@@ -68,6 +68,7 @@ function settingsFor(sandbox: Sandbox, port: number): TrySettings {
     mqttPasswordFile: null,
     mqttCaFile: null,
     mqttCommands: false,
+    history: true,
   };
 }
 

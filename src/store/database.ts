@@ -33,6 +33,18 @@ const STEPS: readonly (readonly string[])[] = [
   [
     "CREATE TABLE events (id INTEGER NOT NULL PRIMARY KEY, at INTEGER NOT NULL, content TEXT NOT NULL) STRICT",
   ],
+  // `at` is in minutes and in hours since 1970; the rows of one time lie together, because they are written together.
+  [
+    `CREATE TABLE history_subjects (
+    id INTEGER NOT NULL PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (kind, name)
+  ) STRICT`,
+    `CREATE TABLE history_minutes (
+    at INTEGER NOT NULL, subject INTEGER NOT NULL, rx INTEGER NOT NULL, tx INTEGER NOT NULL, PRIMARY KEY (at, subject)
+  ) STRICT, WITHOUT ROWID`,
+    `CREATE TABLE history_hours (
+    at INTEGER NOT NULL, subject INTEGER NOT NULL, rx INTEGER NOT NULL, tx INTEGER NOT NULL, PRIMARY KEY (at, subject)
+  ) STRICT, WITHOUT ROWID`,
+  ],
 ];
 const VERSION = STEPS.length;
 

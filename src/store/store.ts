@@ -178,6 +178,29 @@ export class Store implements Storage {
     } & StoredEvent)[];
   }
 
+  /**
+   * The latest `most` whose time is in the range, oldest first, and the last state of each tunnel before the first of
+   * them. The end is exclusive.
+   */
+  eventsDuring(range: { from: number; to: number; most: number }): {
+    events: ({ id: number } & StoredEvent)[];
+    before: ({ id: number } & StoredEvent)[];
+  } {
+    const { from, to, most } = range;
+    const latest = "SELECT * FROM events WHERE at >= $from AND at < $to ORDER BY id DESC LIMIT $most";
+    const events = this.database.query(`SELECT * FROM (${latest}) ORDER BY id`).all({ from, to, most }) as ({
+      id: number;
+    } & StoredEvent)[];
+    // With max(), SQLite takes the other columns from the same row.
+    const before = this.database
+      .query(
+        `SELECT max(id) AS id, at, content FROM events
+        WHERE id < $first AND at < $to AND content ->> 'type' = 'tunnel_state' GROUP BY content ->> 'tunnel'`,
+      )
+      .all({ first: events[0]?.id ?? Number.MAX_SAFE_INTEGER, to }) as ({ id: number } & StoredEvent)[];
+    return { events, before };
+  }
+
   /** The last good list from a source; null if there is none, or if it cannot be unpacked. */
   list(source: string): StoredList | null {
     const found = this.database
@@ -241,6 +264,11 @@ export class Store implements Storage {
   /** Writes everything that `work` writes, or nothing if it throws. */
   atomically(work: (database: Database) => void): void {
     this.change((database) => database.transaction(() => work(database)).immediate());
+  }
+
+  /** What `work` reads. */
+  view<T>(work: (database: Database) => T): T {
+    return work(this.database);
   }
 
   /** Why the database cannot be relied on, as a sentence, or null. Reads all of it. */

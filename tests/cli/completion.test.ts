@@ -94,6 +94,8 @@ test("bash completes each place of a command by itself, whatever options come be
   expect(bash("device", "--url", "name", "tv", "na")).toEqual(["name"]);
   expect(bash("device", "--json", "tv", "exit", "")).toEqual(["main", "blocked"]);
   expect(bash("default-exit", "b")).toEqual(["blocked"]);
+  expect(bash("history", "--device", "liv")).toEqual(["living\\ room"]);
+  expect(bash("history", "--tunnel", "t")).toEqual(["tv"]);
   // The same places are offered again.
   expect(bash("connect", "se-1", "se")).toEqual(["se-1"]);
   expect(bash("--version", "device", "tv", "n")).toEqual(["name"]);
@@ -115,6 +117,7 @@ describe.each(SHELLS)("at a terminal with %s", (shell) => {
     ["portcullis device liv\tfor\t", "device|living room|forget|"],
     ["portcullis tunnel t\tconn\tse\t--pro\tcus\t", "tunnel|tv|connect|se-1|--provider|custom|"],
     ["portcullis connect x --vi\tse\t", "connect|x|--via|se-1|"],
+    ["portcullis history --dev\tliv\t", "history|--device|living room|"],
     ["portcullis default-exit --url http://a:1 bl\t", "default-exit|--url|http://a:1|blocked|"],
   ])("%j runs what it completes", async (keys, ran) => {
     rmSync(join(folder, "ran"), { force: true });

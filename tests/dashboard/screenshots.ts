@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Page } from "puppeteer-core";
 import type { Look, Tab } from "./browser.ts";
+import { playHistory } from "./played-history.ts";
 import { type Rig, startRig } from "./rig.ts";
 
 /** Takes the pictures of the documentation. scripts/screenshots runs it. */
@@ -48,6 +49,9 @@ const PLAYED_TRAFFIC = `(() => {
 
 const rig = await startRig();
 try {
+  await rig.gateway.kill("SIGTERM");
+  playHistory(rig);
+  await rig.gateway.start();
   await prepareHome(rig);
   await photograph(rig);
 } finally {
@@ -79,6 +83,7 @@ async function photograph({ browser, url, gateway }: Rig): Promise<void> {
   const links = `[...document.querySelectorAll("nav a")].map((each) => each.getAttribute("href"))`;
   for (const route of (await tab.page.evaluate(links)) as string[]) {
     await tab.page.evaluate(`location.hash = ${JSON.stringify(route)}`);
+    if (route === "#/history") await tab.click("Last day");
     await take(tab, route.replace("#/", "") || "home");
   }
   await tab.page.evaluate(`location.hash = "#/"`);

@@ -114,6 +114,28 @@ test(
 );
 
 test(
+  "a server is reached through another one if that was chosen, and only those that can be are listed",
+  async () => {
+    await tab.choose("Connect through", "box-vpn-2");
+    await tab.shows(".entry-choice", "Two hops: box-vpn-2 forwards what is encrypted");
+    await quiet();
+    expect(await tab.text(".places")).toContain("Sweden");
+    expect(await tab.text(".places")).not.toContain("Netherlands");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Connect to box-vpn-1 via box-vpn-2");
+    await tab.shows(".where", "Connected to box-vpn-1, Gothenburg, Sweden, via box-vpn-2.");
+    expect((await api("GET", "/api/status")).body).toMatchObject({ server: "box-vpn-1", via: "box-vpn-2" });
+    await cardShows("All servers", /box-vpn-1 .*Connected/);
+    await tab.choose("Connect through", "no other server");
+    await quiet();
+    await tab.click("Connect to box-vpn-1");
+    await tab.shows(".where", "Connected to box-vpn-1, Gothenburg, Sweden.");
+    await quiet();
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "the provider can be chosen, also by another person, and an empty list says what fills it",
   async () => {
     await tab.page.click("input[value=custom] + span");

@@ -8,11 +8,15 @@ let host: FakeHost;
 let warnings: string[];
 let owners: Record<string, string>;
 let traffic: Traffic<string>;
+/** What was carried between two readings. */
+let carried: string[];
 
 /** As after a start of the service; the kernel may have a table already. */
 async function begin(): Promise<void> {
+  carried = [];
   traffic = new Traffic({
     host,
+    onCarried: (id, { rx, tx }) => carried.push(`${id} ${rx} ${tx}`),
     ownerOf: (address) => owners[address] ?? null,
     ids: () => Object.values(owners),
     log: { warn: (message) => warnings.push(message) },
@@ -54,6 +58,31 @@ test("figures go on from the table after a restart of the service", async () => 
   host.carry("sent_4", "192.168.7.20", 100);
   await begin();
   expect(await figures("tv")).toEqual([0, 100]);
+});
+
+test("what is carried between two readings is told, and not what was there before the first, or before somebody had the address", async () => {
+  host.carry("sent_4", "192.168.7.20", 100);
+  host.carry("sent_4", "192.168.7.40", 100);
+  await begin();
+  await figures("tv");
+  expect(carried.filter((line) => !line.endsWith(" 0 0"))).toEqual([]);
+  host.carry("sent_4", "192.168.7.20", 7);
+  host.carry("received_4", "192.168.7.30", 5);
+  host.carry("sent_4", "192.168.7.40", 30);
+  await figures("tv");
+  owners["192.168.7.40"] = "camera";
+  host.carry("sent_4", "192.168.7.40", 1);
+  expect(await figures("camera")).toEqual([0, 131]);
+  host.removeCounters();
+  await figures("tv");
+  host.carry("sent_4", "192.168.7.20", 200);
+  await figures("tv");
+  expect(carried.filter((line) => !line.endsWith(" 0 0"))).toEqual([
+    "tv 0 7",
+    "phone 5 0",
+    "camera 0 1",
+    "tv 0 200",
+  ]);
 });
 
 test("figures never fall: not when an address times out, nor when another program removes the table", async () => {

@@ -37,6 +37,7 @@ const ENDPOINTS = [
   "get /api/devices",
   "get /api/devices/self",
   "get /api/events",
+  "get /api/history",
   "put /api/devices/{id}",
   "delete /api/devices/{id}",
   "put /api/default-exit",

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { found, placeOf, placesIn } from "../../src/dashboard/views/servers/places.ts";
+import { entriesIn, found, placeOf, placesIn, reachedVia } from "../../src/dashboard/views/servers/places.ts";
 
 const record = (hostname: string) => ({ hostname, ipv4: "", type: "WireGuard" as const, provider: "Box" });
 const PLACES = placesIn({
@@ -41,4 +41,24 @@ test("a search finds countries, cities and servers, without case and accents, by
 test("nobody can connect to the place of servers that have none", () => {
   expect(names("unknown")).toEqual({ countries: [], cities: [], servers: ["mine"] });
   expect(PLACES.servers.map(placeOf)).toContain("");
+});
+
+test("two hops: every place can be the entry if there is an exit, and the exits are all others with a port for it", () => {
+  const record = (hostname: string, multihop?: true) => ({
+    ...{ hostname, ipv4: "192.0.2.1", type: "WireGuard" as const, provider: "Managed" },
+    ...(multihop && { multihop }),
+  });
+  const many = Array.from({ length: 13 }, (_, index) => record(`se-${index}`, true));
+  const tree = {
+    Sweden: { Gothenburg: many, Unknown: [record("se-x")] },
+    Norway: { Oslo: [record("no-1", true)] },
+    Unknown: { Unknown: [record("mine")] },
+  };
+  expect(entriesIn(tree)).toEqual([
+    { country: "Norway", names: ["Norway", "Oslo, Norway", "no-1"] },
+    { country: "Sweden", names: ["Sweden", "Gothenburg, Sweden"] },
+  ]);
+  expect(reachedVia("no-1", tree)).toEqual({ Sweden: { Gothenburg: many } });
+  expect(Object.keys(reachedVia("Sweden", tree))).toEqual(["Sweden", "Norway"]);
+  expect(entriesIn({ Norway: { Oslo: [record("no-1")] } })).toEqual([]);
 });

@@ -66,7 +66,9 @@ test("stored data is there after opening again", () => {
 
 test("a database of the first version is upgraded with its data", () => {
   withStored((directory) => {
-    for (const table of ["lists", "devices", "events"]) change(fileOf(directory), `DROP TABLE ${table}`);
+    const history = ["history_subjects", "history_minutes", "history_hours"];
+    for (const table of ["lists", "devices", "events", ...history])
+      change(fileOf(directory), `DROP TABLE ${table}`);
     change(fileOf(directory), "PRAGMA user_version = 1");
     opened(directory, (store) => {
       expect([store.alert, store.servers(), store.read("provider")]).toEqual([null, [SERVER], "custom"]);

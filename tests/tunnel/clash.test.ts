@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { GatewayError } from "../../src/errors.ts";
 import { gatewayOf } from "../../src/gateway.ts";
+import { History } from "../../src/history/history.ts";
 import { EventBus } from "../../src/http/event-bus.ts";
 import { Journal } from "../../src/journal/journal.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
@@ -150,13 +151,14 @@ test("such a server is neither added nor imported", () =>
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
     const log = { warn: () => {} };
     const journal = new Journal({ clock: host, store, log });
+    const history = new History({ clock: host, store, log, isKept: false });
     const events = new EventBus(host, log, journal);
     const checkup = { results: () => Promise.reject(new Error("nobody asks")) };
     const accounts = { managed: () => ({ current: "list" as const, choices: [] }), choose: async () => {} };
     const favourites = new Favourites(store, catalogue, () => {});
     const otherRouters = { current: [] };
     const parts = {
-      ...{ tunnels, devices, accounts, catalogue, favourites, savedState, events, journal },
+      ...{ tunnels, devices, accounts, catalogue, favourites, savedState, events, journal, history },
       ...{ checkup, otherRouters, log },
     };
     const gateway = gatewayOf({ ...parts, clock: host, hostname: "gateway" });

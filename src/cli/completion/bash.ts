@@ -4,7 +4,9 @@ import { choicesOf, patternsOf, placesOf, takersOf, valuePatternsOf } from "./pa
 export function bashScript(nodes: readonly Node[]): string {
   const files = valuePatternsOf(nodes, "files");
   const anything = valuePatternsOf(nodes, "anything");
-  const servers = valuePatternsOf(nodes, "servers");
+  const named = (["servers", "tunnels", "devices"] as const).map(
+    (names) => `  ${valuePatternsOf(nodes, names)}) ${effectOf(names)}; return ;;`,
+  );
   return `# Completion of portcullis for bash. For this shell: source <(portcullis completion bash)
 # For every shell of the machine: portcullis completion bash >/etc/bash_completion.d/portcullis
 _portcullis() {
@@ -23,7 +25,7 @@ _portcullis() {
   case "$command \${typed[-2]}" in
   ${files}) compopt -o default; return ;;
   ${anything}) return ;;
-  ${servers}) ${effectOf("servers")}; return ;;
+${named.join("\n")}
 ${choicesOf(nodes)
   .map(({ pattern, words }) => `  ${pattern}) COMPREPLY=($(compgen -W "${words}" -- "$current")); return ;;`)
   .join("\n")}

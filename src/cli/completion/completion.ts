@@ -48,6 +48,8 @@ function takenBy({ argChoices, flags }: Option): Candidates | null {
   const value = /[<[](.+)[\]>]/.exec(flags)?.[1];
   if (value === undefined) return null;
   if (value === "server") return "servers";
+  if (value === "tunnel") return "tunnels";
+  if (value === "device") return "devices";
   return /^(file|folder)$/.test(value) ? "files" : "anything";
 }
 

@@ -65,7 +65,8 @@ function operandsOf({ operands }: Node, start: string): string[] {
 function valueFlags(value: Candidates | null): string[] {
   if (value === null) return [];
   if (value === "files") return ["-rF"];
-  if (value === "servers") return ["-x", operandOf(value) ?? ""];
+  if (value === "servers" || value === "tunnels" || value === "devices")
+    return ["-x", operandOf(value) ?? ""];
   return typeof value === "object" ? ["-x", `-a ${quoted(value.join(" "))}`] : ["-x"];
 }
 

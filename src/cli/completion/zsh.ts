@@ -4,7 +4,9 @@ import { choicesOf, patternsOf, placesOf, quoted, takersOf, valuePatternsOf } fr
 export function zshScript(nodes: readonly Node[]): string {
   const files = valuePatternsOf(nodes, "files");
   const anything = valuePatternsOf(nodes, "anything");
-  const servers = valuePatternsOf(nodes, "servers");
+  const named = (["servers", "tunnels", "devices"] as const).map(
+    (names) => `    (${valuePatternsOf(nodes, names)}) ${effectOf(names)}; return ;;`,
+  );
   return `#compdef portcullis
 # Completion of portcullis for zsh. For this shell, after compinit: source <(portcullis completion zsh)
 # For every shell: portcullis completion zsh >/usr/local/share/zsh/site-functions/_portcullis
@@ -23,7 +25,7 @@ _portcullis() {
   case "$command $words[CURRENT-1]" in
     (${files}) _files; return ;;
     (${anything}) return ;;
-    (${servers}) ${effectOf("servers")}; return ;;
+${named.join("\n")}
 ${choicesOf(nodes)
   .map(({ pattern, words }) => `    (${pattern}) compadd -- ${words}; return ;;`)
   .join("\n")}

@@ -14,6 +14,7 @@ const PATHS = {
   device: "M4 5h16v11H4zM2 19h20",
   tunnel: "M3 20V13a9 9 0 0 1 18 0v7M8 20v-7a4 4 0 0 1 8 0v7",
   check: "M9 5h10M9 12h10M9 19h10M4 5l1 1 1.5-2M4 12l1 1 1.5-2M4 19l1 1 1.5-2",
+  history: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7v5l3.5 2",
   log: "M5 3h14v18H5zM8.5 8h7M8.5 12h7M8.5 16h4",
   down: "M12 4v15M6 13l6 6 6-6",
   up: "M12 20V5M6 11l6-6 6 6",

@@ -1,6 +1,7 @@
 import type { View } from "../parts/shell.tsx";
 import { Checks } from "./checks.tsx";
 import { Devices } from "./devices.tsx";
+import { History } from "./history.tsx";
 import { Home } from "./home.tsx";
 import { Log } from "./log.tsx";
 import { Servers } from "./servers.tsx";
@@ -45,6 +46,7 @@ export const VIEWS: readonly View[] = [
   { route: "setup", title: "Set up", icon: "check", Content: Setup, isHidden: true },
   { route: "devices", title: "Devices", icon: "device", Content: Devices },
   { route: "tunnels", title: "Tunnels", icon: "tunnel", Content: Tunnels },
+  { route: "history", title: "History", icon: "history", Content: History },
   { route: "checks", title: "Checks", icon: "check", Content: Checks },
   { route: "log", title: "Log", icon: "log", Content: Log },
 ];

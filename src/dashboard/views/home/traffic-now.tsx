@@ -1,6 +1,7 @@
 import { rateOf } from "../../format.ts";
 import { Graph } from "../../parts/graph.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { ViewLink } from "../../parts/link.tsx";
 import { useTraffic } from "../../traffic.ts";
 
 /** What all tunnels carry together, now and in the last ten minutes. */
@@ -21,6 +22,7 @@ export function TrafficNow() {
         </span>
       </p>
       <Graph samples={samples} label="Graph of the rates while this page was open" />
+      <ViewLink to="history">The last hour, day and two months</ViewLink>
     </section>
   );
 }

@@ -19,6 +19,8 @@ export interface Connecting {
   /** The row that was clicked last. */
   at: string | null;
   main: TunnelRow | null;
+  /** The server or place that was chosen to reach others through; null to reach them directly. */
+  entry: string | null;
   connect: (at: string, to: Way) => Promise<void>;
 }
 
@@ -30,7 +32,7 @@ export function useConnecting(): Connecting {
     setAt(row);
     await plainly(change("PUT", "tunnels/main", to));
   };
-  return { action, at, main: tunnels?.find(({ name }) => name === "main") ?? null, connect };
+  return { action, at, main: tunnels?.find(({ name }) => name === "main") ?? null, entry: null, connect };
 }
 
 /** Whether `main` is connected to this server, through that entry or directly. */

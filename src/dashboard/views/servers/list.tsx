@@ -4,8 +4,9 @@ import { Icon } from "../../parts/icon.tsx";
 import type { Answers } from "../../store.ts";
 import type { Connecting } from "./connecting.ts";
 import type { Details } from "./details.ts";
+import { EntryChoice } from "./entry.tsx";
 import { Found } from "./found.tsx";
-import { placesIn } from "./places.ts";
+import { entriesIn, placesIn, reachedVia } from "./places.ts";
 import { Tree } from "./tree.tsx";
 
 /** From here on a search is of use. */
@@ -17,20 +18,33 @@ interface ServerListProps {
   usable: number | null;
   details: Details;
   connecting: Connecting;
+  /** Whether it is more than a first choice: servers can be removed, and reached through others. */
   canRemove?: boolean;
 }
 
 /** The current provider's servers, with a search. */
 export function ServerList({ servers, usable, details, connecting, canRemove = false }: ServerListProps) {
   const [query, setQuery] = useState("");
-  const places = useMemo(() => placesIn(servers.servers), [servers]);
+  const [wished, setEntry] = useState("");
+  const all = useMemo(() => placesIn(servers.servers), [servers]);
+  const entries = useMemo(() => entriesIn(servers.servers), [servers]);
+  // Another provider has others.
+  const entry = entries.some(({ names }) => names.includes(wished)) ? wished : null;
+  const places = useMemo(
+    () => (entry === null ? all : placesIn(reachedVia(entry, servers.servers))),
+    [servers, entry],
+  );
   const { provider } = servers;
-  const list = { places, provider, details, connecting, canRemove: canRemove && provider !== "managed" };
-  if (places.servers.length === 0) return <Nothing provider={provider} />;
+  const list = {
+    ...{ places, provider, details, connecting: { ...connecting, entry } },
+    canRemove: canRemove && provider !== "managed",
+  };
+  if (all.servers.length === 0) return <Nothing provider={provider} />;
   return (
     <>
       {usable === 0 && <NoAccount />}
-      {places.servers.length >= LONG && (
+      {canRemove && entries.length > 0 && <EntryChoice entries={entries} entry={entry} onEntry={setEntry} />}
+      {all.servers.length >= LONG && (
         <label class="server-search">
           <span class="hidden">Search for a country, a city or a server</span>
           <Icon name="search" />
@@ -44,7 +58,11 @@ export function ServerList({ servers, usable, details, connecting, canRemove = f
           />
         </label>
       )}
-      {query.trim() === "" ? <Tree key={provider} {...list} /> : <Found {...list} query={query} />}
+      {query.trim() === "" ? (
+        <Tree key={`${provider} ${entry}`} {...list} />
+      ) : (
+        <Found {...list} query={query} />
+      )}
     </>
   );
 }

@@ -50,6 +50,38 @@ export function placesIn(tree: ServerTree): Places {
   return { countries, cities, servers: countries.flatMap(({ servers }) => servers) };
 }
 
+/** More entries of a country than these are not offered one by one. */
+const MOST_ENTRIES = 12;
+
+/** What other servers can be reached through, by country; nothing if no server can be reached so. */
+export function entriesIn(tree: ServerTree): { country: string; names: readonly string[] }[] {
+  const hasExit = Object.values(tree).some((cities) => Object.values(cities).flat().some(isExit));
+  if (!hasExit) return [];
+  return placesIn(tree)
+    .countries.filter(({ name }) => isPlace(name))
+    .map(({ name: country, cities, servers }) => {
+      const places = cities.filter(({ name }) => isPlace(name)).map(({ name }) => `${name}, ${country}`);
+      const each = servers.length > MOST_ENTRIES ? [] : servers.map(({ name }) => name);
+      return { country, names: [country, ...places, ...each] };
+    });
+}
+
+/** The servers that can be reached through others, without the entry itself. */
+export function reachedVia(entry: string, tree: ServerTree): ServerTree {
+  const countries = Object.entries(tree).map(([country, cities]) => {
+    const left = Object.entries(cities).flatMap(([city, records]) => {
+      const exits = records.filter((each) => isExit(each) && each.hostname !== entry);
+      return exits.length === 0 ? [] : [[city, exits] as const];
+    });
+    return [country, Object.fromEntries(left)] as const;
+  });
+  return Object.fromEntries(countries.filter(([, cities]) => Object.keys(cities).length > 0));
+}
+
+function isExit({ multihop }: { multihop?: true }): boolean {
+  return multihop === true;
+}
+
 function countryOf(name: string, tree: ServerTree[string]): Country {
   const cities = Object.entries(tree).map(([city, records]) => {
     const text = plain(`${city} ${name}`);

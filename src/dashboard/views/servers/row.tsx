@@ -23,7 +23,8 @@ interface ServerRowProps {
 
 /** A server: a star, its name and what is known about it, and what can be done with it. */
 export function ServerRow(props: ServerRowProps) {
-  const { provider, name, via, facts, isFavourite, connecting, list, canRemove } = props;
+  const { provider, name, facts, isFavourite, connecting, list, canRemove } = props;
+  const via = props.via ?? connecting.entry ?? undefined;
   const star = useAction();
   const isHere = isConnected(connecting, provider, name, via);
   const at = `${list}/${provider}/${name}/${via ?? ""}`;
@@ -72,7 +73,11 @@ export function PlaceRow(props: {
     <div class="server">
       {children}
       <div class="server-buttons">
-        <Connect at={at} connecting={connecting} to={{ provider, server: place }} />
+        <Connect
+          at={at}
+          connecting={connecting}
+          to={{ provider, server: place, ...(connecting.entry !== null && { via: connecting.entry }) }}
+        />
       </div>
       <RowOutcome connecting={connecting} at={at} />
     </div>

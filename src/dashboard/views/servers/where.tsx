@@ -1,4 +1,4 @@
-import { placeOf } from "../../sentence.ts";
+import { placeOf, viaText } from "../../sentence.ts";
 import type { Connecting } from "./connecting.ts";
 
 /** Where the tunnel `main` leads, in a line; screen readers hear its changes. */
@@ -13,7 +13,7 @@ export function Where({ connecting: { main } }: { connecting: Connecting }) {
 function lineOf(main: NonNullable<Connecting["main"]>): string {
   switch (main.state) {
     case "connected":
-      return `Connected to ${main.server}${main.location === "" ? "" : `, ${main.location}`}.`;
+      return `Connected to ${viaText(`${main.server}${main.location === "" ? "" : `, ${main.location}`}`, main.via)}.`;
     case "connecting":
       return `Connecting to ${placeOf(main)}…`;
     case "reconnecting":

@@ -1,0 +1,94 @@
+import { type Device, DeviceList } from "../devices/schema.ts";
+import { GatewayError } from "../errors.ts";
+import { HistoryPage } from "../history/schema.ts";
+import type { Api } from "./api.ts";
+import type { Said } from "./asking.ts";
+import { deviceOf } from "./devices.ts";
+import { list, printable } from "./text.ts";
+
+export interface HistoryFlags {
+  tunnel?: string;
+  device?: string;
+  hours: string;
+}
+
+const HOUR_MS = 3_600_000;
+/** As many as are kept. */
+const MOST_HOURS = 1_464;
+/** Of the line of bars. */
+const COLUMNS = 60;
+const BARS = "▁▂▃▄▅▆▇█";
+
+/** How much was carried in the last hours, by whom, and what failed meanwhile. */
+export async function showHistory(api: Api, flags: HistoryFlags, now: number): Promise<Said> {
+  const hours = /^[1-9][0-9]{0,3}$/.test(flags.hours) ? Number(flags.hours) : 0;
+  if (hours === 0 || hours > MOST_HOURS)
+    throw new GatewayError("bad_request", `--hours: must be a number from 1 to ${MOST_HOURS}`);
+  const device = flags.device === undefined ? undefined : await deviceOf(api, flags.device);
+  const query = new URLSearchParams({
+    from: new Date(now - hours * HOUR_MS).toISOString(),
+    ...(flags.tunnel !== undefined && { tunnel: flags.tunnel }),
+    ...(device !== undefined && { device: device.id }),
+  });
+  const json = await api.get(`/api/history?${query}`, HistoryPage);
+  const { devices } = await api.get("/api/devices", DeviceList);
+  const title = device?.title ?? (flags.tunnel === undefined ? "all tunnels" : `the tunnel ${flags.tunnel}`);
+  const since = `the last ${hours === 1 ? "hour" : `${hours} hours`}`;
+  return { json, text: `${printable(title)} in ${since}:\n${textOf(json, devices)}` };
+}
+
+function textOf(page: HistoryPage, devices: readonly Device[]): string {
+  const outages = outagesIn(page);
+  const states = outages === "" ? "" : `\n${outages}`;
+  if (!page.kept) return `The gateway keeps no history (--history off).\n${states}`;
+  const names = new Map(devices.map(({ id, name }) => [id, name]));
+  const rows = [
+    ...page.tunnels.map((row) => [`tunnel ${row.name}`, ...bytesIn(row)]),
+    ...page.devices.map((row) => [printable(names.get(row.id) || row.id), ...bytesIn(row)]),
+  ];
+  const table = rows.length === 0 ? "" : `\n${list(["Who", "Received", "Sent"], rows)}`;
+  return `${barsOf(page)}\n${table}${states}`;
+}
+
+/** What was received and sent together, in equal parts of the time. */
+function barsOf({ points, from, to }: HistoryPage): string {
+  const [begin, end] = [Date.parse(from), Date.parse(to)];
+  const sums = new Array<number>(COLUMNS).fill(0);
+  for (const { at, rx_bytes, tx_bytes } of points) {
+    const column = Math.floor(((Date.parse(at) - begin) / (end - begin)) * COLUMNS);
+    sums[column] = (sums[column] ?? 0) + rx_bytes + tx_bytes;
+  }
+  const most = Math.max(...sums, 1);
+  return sums.map((sum) => BARS[Math.ceil((sum / most) * (BARS.length - 1))]).join("");
+}
+
+function outagesIn({ states }: HistoryPage): string {
+  return states
+    .filter(({ state }) => state !== "connected")
+    .map(({ tunnel, state, from, until, error }) => {
+      const why = error === null ? "" : `: ${printable(error)}`;
+      const time = until === null ? `since ${minuteOf(from)}` : `${minuteOf(from)} to ${minuteOf(until)}`;
+      return `${time}  tunnel ${tunnel} ${state}${why}\n`;
+    })
+    .join("");
+}
+
+/** "2026-03-01 18:04", by this machine's time zone. */
+function minuteOf(iso: string): string {
+  const date = new Date(iso);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000)
+    .toISOString()
+    .slice(0, 16)
+    .replace("T", " ");
+}
+
+function bytesIn({ rx_bytes, tx_bytes }: { rx_bytes: number; tx_bytes: number }): string[] {
+  return [rx_bytes, tx_bytes].map(bytesText);
+}
+
+const UNITS = ["B", "kB", "MB", "GB", "TB"];
+
+function bytesText(bytes: number): string {
+  const step = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(bytes, 1)) / 3));
+  return `${(bytes / 1_000 ** step).toFixed(step === 0 ? 0 : 1)} ${UNITS[step]}`;
+}

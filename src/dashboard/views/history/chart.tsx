@@ -1,0 +1,105 @@
+import { useMemo, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import type { HistoryPage } from "../../../history/schema.ts";
+import { bitRateOf, bitsOf, clockOf, dateOf } from "../../format.ts";
+import { colourOf, Plot } from "../../parts/plot.tsx";
+import { useMinute } from "../../traffic.ts";
+import { LOOKS, type Span, type Whose } from "./span.ts";
+
+/** A shorter outage could not be seen. */
+const LEAST_BAND_PX = 2;
+
+/** The rates of a time, with outages as bands behind them. */
+export function Chart({ page, span, whose }: { page: HistoryPage; span: Span; whose: Whose }) {
+  const now = useMinute() * 60;
+  const data = useMemo(() => dataOf(page, LOOKS[span].stepSeconds, now), [page]);
+  const bands = bandsOf(page, whose);
+  const latest = useRef(bands);
+  latest.current = bands;
+  const ends: [from: number, to: number] = [secondsOf(page.from), secondsOf(page.to)];
+  const range = useRef(ends);
+  range.current = ends;
+  const [, received, sent] = data;
+  const top = (rates: ArrayLike<number | null | undefined> = []) =>
+    bitRateOf(Array.from(rates).reduce<number>((most, rate) => Math.max(most, rate ?? 0), 0));
+  const outages = bands.length === 0 ? "" : " The times without a connection are listed below.";
+  return (
+    <>
+      <Plot
+        data={data}
+        label={`Graph of the rates: received ${top(received)} at most, sent ${top(sent)} at most.${outages}`}
+        special={(element) => {
+          const colour = colourOf(element, "outage");
+          return {
+            range: () => range.current,
+            timeText: span === "months" ? dateOf : clockOf,
+            series: { paths: (...args) => stepped?.(...args) ?? null },
+            ground: (plot) => shade(plot, latest.current, colour),
+          };
+        }}
+      />
+      {bands.length > 0 && (
+        <p class="quiet small">
+          <span class="outage-sample" /> Shaded: the tunnel {tunnelIn(whose)} was not connected.
+        </p>
+      )}
+    </>
+  );
+}
+
+const stepped = uPlot.paths.stepped?.({ align: 1 });
+
+interface Band {
+  from: number;
+  to: number;
+}
+
+/** Devices leave by `main` unless somebody has said otherwise. */
+function tunnelIn(whose: Whose): string {
+  return whose.startsWith("tunnel ") ? whose.slice("tunnel ".length) : "main";
+}
+
+function bandsOf({ states, from, to }: HistoryPage, whose: Whose): Band[] {
+  return states
+    .filter(({ tunnel, state }) => tunnel === tunnelIn(whose) && state !== "connected")
+    .map((each) => ({
+      from: Math.max(secondsOf(each.from), secondsOf(from)),
+      to: secondsOf(each.until ?? to),
+    }));
+}
+
+function shade({ ctx, bbox, valToPos }: uPlot, bands: readonly Band[], colour: string): void {
+  ctx.save();
+  ctx.fillStyle = colour;
+  for (const { from, to } of bands) {
+    const [left, right] = [valToPos(from, "x", true), valToPos(to, "x", true)];
+    ctx.fillRect(left, bbox.top, Math.max(LEAST_BAND_PX, right - left), bbox.height);
+  }
+  ctx.restore();
+}
+
+/** The mean rates of steps up to now; in a step without a point, nothing was carried. */
+function dataOf({ points, from, to }: HistoryPage, step: number, now: number): uPlot.AlignedData {
+  const first = secondsOf(from);
+  const end = Math.min(secondsOf(to), now);
+  const times = Array.from(
+    { length: Math.max(0, Math.ceil((end - first) / step)) },
+    (_, n) => first + n * step,
+  );
+  const sums = times.map(() => ({ rx: 0, tx: 0 }));
+  for (const { at, rx_bytes, tx_bytes } of points) {
+    const sum = sums[Math.floor((secondsOf(at) - first) / step)];
+    if (sum === undefined) continue;
+    sum.rx += rx_bytes;
+    sum.tx += tx_bytes;
+  }
+  const side = (name: "rx" | "tx") =>
+    sums.map((sum, n) => bitsOf(sum[name]) / Math.min(step, end - (times[n] ?? first)));
+  // A step needs the time at which the last one ends.
+  const closed = (values: number[]) => [...values, ...values.slice(-1)];
+  return [[...times, ...(times.length === 0 ? [] : [end])], closed(side("rx")), closed(side("tx"))];
+}
+
+function secondsOf(iso: string): number {
+  return Date.parse(iso) / 1_000;
+}

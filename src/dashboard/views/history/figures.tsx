@@ -1,0 +1,49 @@
+import type { HistoryPage } from "../../../history/schema.ts";
+import { bytesOf, clockOf, dateOf } from "../../format.ts";
+import { LOOKS, type Span } from "./span.ts";
+
+/** What the graph shows, as a table, the latest first. */
+export function Figures(props: {
+  page: HistoryPage;
+  span: Span;
+  isOpen: boolean;
+  onToggle: (isOpen: boolean) => void;
+}) {
+  const { page, span, isOpen, onToggle } = props;
+  const { rowSeconds } = LOOKS[span];
+  const rows = Map.groupBy(page.points, ({ at }) => beginOf(at, rowSeconds));
+  const timeText = span === "months" ? dateOf : clockOf;
+  return (
+    <details class="figures" open={isOpen} onToggle={({ currentTarget }) => onToggle(currentTarget.open)}>
+      <summary>The graph as a table</summary>
+      {rows.size === 0 && <p class="quiet">Nothing was carried.</p>}
+      {rows.size > 0 && (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{span === "months" ? "Day" : "From"}</th>
+              <th scope="col">Received</th>
+              <th scope="col">Sent</th>
+            </tr>
+          </thead>
+          <tbody>
+            {[...rows].toReversed().map(([begin, points]) => (
+              <tr key={begin}>
+                <th scope="row">{timeText(begin)}</th>
+                <td>{bytesOf(points.reduce((sum, { rx_bytes }) => sum + rx_bytes, 0))}</td>
+                <td>{bytesOf(points.reduce((sum, { tx_bytes }) => sum + tx_bytes, 0))}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </details>
+  );
+}
+
+/** When the row begins that a point belongs to, in seconds since 1970; days are the reader's. */
+function beginOf(at: string, rowSeconds: number): number {
+  const date = new Date(at);
+  if (rowSeconds >= 86_400) return date.setHours(0, 0, 0, 0) / 1_000;
+  return Math.floor(date.getTime() / 1_000 / rowSeconds) * rowSeconds;
+}

@@ -1,0 +1,32 @@
+/** How far back the view looks. */
+export type Span = "hour" | "day" | "months";
+
+/** Whose traffic is shown: `tunnel <name>` or `device <id>`. */
+export type Whose = "all" | `tunnel ${string}` | `device ${string}`;
+
+export interface Look {
+  title: string;
+  seconds: number;
+  resolution: "minute" | "hour";
+  /** Of a step of the graph: a screen has not many more. */
+  stepSeconds: number;
+  /** Of a row of the table. */
+  rowSeconds: number;
+}
+
+const HOUR = 3_600;
+const DAY = 24 * HOUR;
+
+export const LOOKS: Readonly<Record<Span, Look>> = {
+  hour: { title: "Last hour", seconds: HOUR, resolution: "minute", stepSeconds: 60, rowSeconds: HOUR / 12 },
+  day: { title: "Last day", seconds: DAY, resolution: "minute", stepSeconds: 300, rowSeconds: HOUR },
+  months: {
+    title: "Two months",
+    seconds: 61 * DAY,
+    resolution: "hour",
+    stepSeconds: DAY,
+    rowSeconds: DAY,
+  },
+};
+
+export const LENGTHS_SECONDS = { minute: 60, hour: HOUR } as const;

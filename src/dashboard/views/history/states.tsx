@@ -1,0 +1,95 @@
+import type { HistoryPage } from "../../../history/schema.ts";
+import { GOOD } from "../../alert.ts";
+import { sentenceFrom, timeOf } from "../../format.ts";
+import { Icon, type IconName } from "../../parts/icon.tsx";
+import { ViewLink } from "../../parts/link.tsx";
+import { type Tone, viaText } from "../../sentence.ts";
+
+/** More are in the log. */
+const MOST_ROWS = 40;
+
+type State = HistoryPage["states"][number];
+
+interface Row {
+  key: string;
+  at: string;
+  when: string;
+  icon: IconName;
+  tone: Tone;
+  text: string;
+  why: string | null;
+}
+
+/** Connections, outages with their cause, and alerts, the latest first. */
+export function States({ page }: { page: HistoryPage }) {
+  const rows = [...page.states.map(stateRow), ...page.alerts.map(alertRow)].toSorted((one, two) =>
+    two.at.localeCompare(one.at),
+  );
+  return (
+    <section class="card">
+      <h2>Connections, outages and alerts</h2>
+      {rows.length === 0 && <p class="quiet">None in this time.</p>}
+      <ul class="rows">
+        {rows.slice(0, MOST_ROWS).map(({ key, when, icon, tone, text, why }) => (
+          <li key={key} class={`row tone-${tone}`}>
+            <Icon name={icon} />
+            <div>
+              <p>{text}</p>
+              {why !== null && <p class="quiet">{sentenceFrom(why)}</p>}
+              <p class="quiet small">{when}</p>
+            </div>
+          </li>
+        ))}
+      </ul>
+      {(page.more || rows.length > MOST_ROWS) && <p class="quiet">There are earlier ones.</p>}
+      <ViewLink to="log">All events</ViewLink>
+    </section>
+  );
+}
+
+function stateRow(state: State): Row {
+  const { tunnel, from, until, error } = state;
+  const isUp = state.state === "connected";
+  return {
+    key: `${tunnel} ${from}`,
+    at: from,
+    when: until === null ? `Since ${timeOf(from)}` : `${timeOf(from)} to ${endOf(from, until)}`,
+    icon: isUp ? "shield" : "blocked",
+    tone: isUp ? "protected" : "blocked",
+    text: `Tunnel ${tunnel}: ${WORDS[state.state](whereOf(state))}.`,
+    why: error,
+  };
+}
+
+/** A time alone would be one of the day on which it began. */
+function endOf(from: string, until: string): string {
+  const [began, ended] = [from, until].map((each) => new Date(each).toDateString());
+  const isToday = ended === new Date().toDateString();
+  return began !== ended && isToday ? `today, ${timeOf(until)}` : timeOf(until);
+}
+
+const WORDS: Readonly<Record<State["state"], (where: string) => string>> = {
+  connected: (where) => `connected to ${where}`,
+  connecting: (where) => `connecting to ${where}`,
+  reconnecting: (where) => `no answer from ${where}`,
+  failed: (where) => `the connection to ${where} failed`,
+  disconnected: () => "disconnected",
+};
+
+function whereOf({ server, location, via }: State): string {
+  if (server === "") return "its server";
+  return viaText(location === "" ? server : `${location} (${server})`, via);
+}
+
+function alertRow({ at, code, message }: HistoryPage["alerts"][number]): Row {
+  const isGood = GOOD.test(code);
+  return {
+    key: `${at} ${message}`,
+    at,
+    when: timeOf(at),
+    icon: isGood ? "good" : "warning",
+    tone: isGood ? "protected" : "partly",
+    text: `Alert: ${sentenceFrom(message)}`,
+    why: null,
+  };
+}

@@ -1,0 +1,45 @@
+import { useId } from "preact/hooks";
+
+interface EntryChoiceProps {
+  entries: readonly { country: string; names: readonly string[] }[];
+  /** Null for none. */
+  entry: string | null;
+  onEntry: (entry: string) => void;
+}
+
+/** Two hops: through which server, or the nearest one of which place, the servers below are reached. */
+export function EntryChoice({ entries, entry, onEntry }: EntryChoiceProps) {
+  const id = useId();
+  return (
+    <div class="entry-choice">
+      <label class="quiet" for={id}>
+        Connect through
+      </label>
+      <select
+        id={id}
+        class="input"
+        value={entry ?? ""}
+        onChange={({ currentTarget }) => onEntry(currentTarget.value)}
+      >
+        <option value="" selected={entry === null}>
+          no other server
+        </option>
+        {entries.map(({ country, names }) => (
+          <optgroup key={country} label={country}>
+            {names.map((name) => (
+              <option key={name} value={name} selected={name === entry}>
+                {name}
+              </option>
+            ))}
+          </optgroup>
+        ))}
+      </select>
+      {entry !== null && (
+        <p class="quiet small">
+          Two hops: {entry} forwards what is encrypted for the server that you choose. Only servers that can
+          be reached so are listed.
+        </p>
+      )}
+    </div>
+  );
+}

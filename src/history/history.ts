@@ -1,0 +1,128 @@
+import { messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { Queue } from "../queue.ts";
+import type { Store } from "../store/store.ts";
+import type { Host } from "../system/host.ts";
+import { Meter, type Metered } from "./meter.ts";
+import { type Carried, LENGTHS_MS, Ring, type Subject } from "./ring.ts";
+
+interface Deps {
+  clock: Pick<Host, "now" | "sleep">;
+  store: Pick<Store, "atomically" | "view">;
+  log: Pick<Log, "warn">;
+  /** `--history`. */
+  isKept: boolean;
+}
+
+/** Whose counters are read. */
+export interface Sources {
+  tunnels: () => readonly Metered[];
+  devices: {
+    /** Calls `note` for each device that has carried something; never throws. */
+    count(): Promise<void>;
+    readonly direct: { devices: readonly unknown[] };
+  };
+}
+
+const { minute: MINUTE_MS } = LENGTHS_MS;
+const EARLY_MS = 1_000;
+/**
+ * Keepalives and handshakes of an idle tunnel take some 200 bytes a minute. Less than this since the last write is
+ * nothing worth a program that lists counters, and a write to the card; it counts later.
+ */
+const QUIET_BYTES = 10_000;
+
+/** What tunnels and devices have carried, gathered in memory and written once a minute, unless nothing moves. */
+export class History {
+  readonly isKept: boolean;
+  readonly ring: Ring;
+  private readonly gathered = new Map<string, Subject & Carried>();
+  private readonly meter = new Meter();
+  /** Readings that overtake each other would look like counters that have begun again. */
+  private readonly queue = new Queue();
+  /** Null until it is known what the counters were at the start. */
+  private sources: Sources | null = null;
+  private hasFailed = false;
+
+  constructor(private readonly deps: Deps) {
+    this.isKept = deps.isKept;
+    this.ring = new Ring(deps.store);
+  }
+
+  note(kind: Subject["kind"], name: string, { rx, tx }: Carried): void {
+    if (!this.isKept || rx + tx === 0) return;
+    const key = `${kind} ${name}`;
+    const { rx: rxBefore, tx: txBefore } = this.gathered.get(key) ?? { rx: 0, tx: 0 };
+    this.gathered.set(key, { kind, name, rx: rxBefore + rx, tx: txBefore + tx });
+  }
+
+  /** Whether anything was known of it. */
+  forget({ kind, name }: Subject): boolean {
+    const wasGathered = this.gathered.delete(`${kind} ${name}`);
+    return this.ring.forget({ kind, name }) || wasGathered;
+  }
+
+  /** Counts until `signal` aborts. What was kept is removed if nothing is to be kept. */
+  async watch(sources: Sources, signal: AbortSignal): Promise<void> {
+    if (!this.isKept) return void this.attempt(() => this.ring.clear());
+    await this.readTunnels(sources.tunnels());
+    this.sources = sources;
+    for (;;) {
+      const { clock } = this.deps;
+      const left = MINUTE_MS - (clock.now() % MINUTE_MS);
+      // A timer may be a little early.
+      await clock.sleep(left < EARLY_MS ? left + MINUTE_MS : left, signal);
+      if (signal.aborted) return;
+      await this.count(sources);
+    }
+  }
+
+  /** Reads what a tunnel has carried; to be called on each change of its state, before the session's interface is gone. */
+  async read(tunnel: Metered): Promise<void> {
+    if (!this.isKept) return;
+    const carried = await this.queue.add(() => this.meter.read(tunnel)).catch(() => null);
+    // A session that an earlier process has left may have carried much.
+    if (carried !== null && this.sources !== null) this.note("tunnel", tunnel.name, carried);
+  }
+
+  /** Before the service ends, what it has not counted yet is counted. */
+  async stop(): Promise<void> {
+    if (this.sources !== null) await this.count(this.sources);
+  }
+
+  /** Writes what has been gathered, into the minute that is half a minute ago. */
+  private write(): void {
+    const amounts = [...this.gathered.values()];
+    if (amounts.length === 0) return;
+    const minute = Math.floor((this.deps.clock.now() - MINUTE_MS / 2) / MINUTE_MS);
+    if (this.attempt(() => this.ring.add(minute, amounts))) this.gathered.clear();
+  }
+
+  private async count({ tunnels, devices }: Sources): Promise<void> {
+    await this.readTunnels(tunnels());
+    // What leaves outside the tunnels moves none of them.
+    if (!this.isQuiet || devices.direct.devices.length > 0) await devices.count();
+    if (!this.isQuiet) this.write();
+  }
+
+  private async readTunnels(tunnels: readonly Metered[]): Promise<void> {
+    await Promise.all(tunnels.map((tunnel) => this.read(tunnel)));
+    this.meter.forgetAllBut(new Set(tunnels.map(({ name }) => name)));
+  }
+
+  private get isQuiet(): boolean {
+    return [...this.gathered.values()].reduce((sum, { rx, tx }) => sum + rx + tx, 0) < QUIET_BYTES;
+  }
+
+  /** A disk that takes no writes is said once; what is gathered stays for the next minute. */
+  private attempt(write: () => void): boolean {
+    try {
+      write();
+      this.hasFailed = false;
+    } catch (error) {
+      if (!this.hasFailed) this.deps.log.warn(`the history could not be written: ${messageOf(error)}`);
+      this.hasFailed = true;
+    }
+    return !this.hasFailed;
+  }
+}

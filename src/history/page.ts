@@ -1,0 +1,99 @@
+import { GatewayError } from "../errors.ts";
+import type { Journal } from "../journal/journal.ts";
+import { parseMac } from "../mac.ts";
+import type { History } from "./history.ts";
+import { LENGTHS_MS, type Subject } from "./ring.ts";
+import type { HistoryPage, Resolution } from "./schema.ts";
+import { spansOf } from "./spans.ts";
+
+export interface HistoryQuery {
+  tunnel?: string;
+  device?: string;
+  /** ISO 8601. */
+  from?: string;
+  to?: string;
+  resolution?: Resolution;
+}
+
+interface Sources {
+  history: Pick<History, "isKept" | "ring">;
+  journal: Pick<Journal, "during">;
+  /** The names of the present tunnels. */
+  tunnels: readonly string[];
+  now: number;
+}
+
+const USUAL_MS = 3_600_000;
+/** By minute, a longer range would have holes. */
+const BY_MINUTE_MS = 86_400_000;
+/** Some 60 KB. */
+const MOST_EVENTS = 300;
+
+/** What was carried, and what happened, in a time. Throws `GatewayError("bad_request")` for a range that is none. */
+export function pageOf(query: HistoryQuery, { history, journal, tunnels, now }: Sources): HistoryPage {
+  const subject = subjectIn(query);
+  const { from, to, resolution } = rangeIn(query, now);
+  const length = LENGTHS_MS[resolution];
+  const range = { resolution, from: from / length, to: to / length };
+  const totals = history.ring.totals(range);
+  const events = journal.during({ from, to, most: MOST_EVENTS });
+  const spans = spansOf([...events.before, ...events.events], new Set(tunnels));
+  return {
+    kept: history.isKept,
+    resolution,
+    from: isoOf(from),
+    to: isoOf(to),
+    points: history.ring.series(subject, range).map(({ at, rx, tx }) => ({
+      at: isoOf(at * length),
+      rx_bytes: rx,
+      tx_bytes: tx,
+    })),
+    tunnels: totals.flatMap(({ kind, name, rx, tx }) =>
+      kind === "tunnel" ? [{ name, rx_bytes: rx, tx_bytes: tx }] : [],
+    ),
+    devices: totals.flatMap(({ kind, name, rx, tx }) =>
+      kind === "device" ? [{ id: name, rx_bytes: rx, tx_bytes: tx }] : [],
+    ),
+    states: spans.filter(
+      ({ tunnel, until }) =>
+        (subject?.kind !== "tunnel" || tunnel === subject.name) &&
+        (until === null || Date.parse(until) >= from),
+    ),
+    alerts: events.events.flatMap((entry) =>
+      entry.type === "security_alert" ? [{ at: entry.at, code: entry.code, message: entry.message }] : [],
+    ),
+    more: events.more,
+  };
+}
+
+function subjectIn({ tunnel, device }: HistoryQuery): Subject | null {
+  if (tunnel !== undefined && device !== undefined)
+    throw new GatewayError("bad_request", "device: give a tunnel or a device, not both");
+  if (tunnel !== undefined) return { kind: "tunnel", name: tunnel };
+  return device === undefined ? null : { kind: "device", name: parseMac(device) ?? device.toLowerCase() };
+}
+
+/** Whole minutes or hours, so that the answer stays the same until the next one begins. */
+function rangeIn(query: HistoryQuery, now: number): { from: number; to: number; resolution: Resolution } {
+  const to = timeIn("to", query.to) ?? now;
+  const from = timeIn("from", query.from) ?? to - USUAL_MS;
+  if (from >= to) throw new GatewayError("bad_request", "from: must be before the end of the range");
+  const resolution = query.resolution ?? (now - from <= BY_MINUTE_MS + LENGTHS_MS.minute ? "minute" : "hour");
+  const length = LENGTHS_MS[resolution];
+  return {
+    from: Math.floor(from / length) * length,
+    to: Math.ceil(to / length) * length,
+    resolution,
+  };
+}
+
+function timeIn(field: "from" | "to", text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const time = Date.parse(text);
+  if (Number.isNaN(time)) throw new GatewayError("bad_request", `${field}: there is no such time`);
+  return time;
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,65 @@
+import { type Static, Type } from "typebox";
+import { AlertCode } from "../alert.ts";
+import { VIA } from "../servers/schema.ts";
+import { StateName } from "../tunnel/schema.ts";
+
+const AT = Type.String({ description: "ISO 8601" });
+const TUNNEL = Type.String({ examples: ["main"] });
+const BYTES = { rx_bytes: Type.Integer({ minimum: 0 }), tx_bytes: Type.Integer({ minimum: 0 }) };
+
+/** For how long a tunnel was in a state, and why. */
+export const Span = Type.Object(
+  {
+    tunnel: TUNNEL,
+    state: StateName,
+    server: Type.String({ description: "empty without one" }),
+    location: Type.String(),
+    via: Type.Optional(VIA),
+    error: Type.Union([Type.String(), Type.Null()], { description: "why it was so, if something failed" }),
+    from: Type.String({ description: "ISO 8601; may be before the range" }),
+    until: Type.Union([AT, Type.Null()], { description: "null if it lasted to the end of the range" }),
+  },
+  { additionalProperties: false },
+);
+export type Span = Static<typeof Span>;
+
+export const Resolution = Type.Union([Type.Literal("minute"), Type.Literal("hour")]);
+export type Resolution = Static<typeof Resolution>;
+
+/** What `/api/history` answers. */
+export const HistoryPage = Type.Object(
+  {
+    kept: Type.Boolean({ description: "false with --history off: then there are no figures" }),
+    resolution: Resolution,
+    from: AT,
+    to: Type.String({ description: "ISO 8601; exclusive" }),
+    points: Type.Array(
+      Type.Object({ at: AT, ...BYTES }, { additionalProperties: false, description: "begins at `at`" }),
+      {
+        description:
+          "what all tunnels, or the given tunnel or device, have carried by minute or hour, oldest first; without those in which nothing was carried",
+      },
+    ),
+    tunnels: Type.Array(Type.Object({ name: TUNNEL, ...BYTES }, { additionalProperties: false }), {
+      description: "what each tunnel has carried in the range, the most first",
+    }),
+    devices: Type.Array(Type.Object({ id: Type.String(), ...BYTES }, { additionalProperties: false }), {
+      description: "what each device has received and sent in the range, the most first",
+    }),
+    states: Type.Array(Span, {
+      description: "the tunnels' states in the range, or those of the given tunnel, oldest first",
+    }),
+    alerts: Type.Array(
+      Type.Object(
+        { at: AT, code: AlertCode, message: Type.String({ description: "one sentence for people" }) },
+        { additionalProperties: false },
+      ),
+      { description: "oldest first" },
+    ),
+    more: Type.Boolean({
+      description: "whether states and alerts are only the latest of the range; GET /api/events has them all",
+    }),
+  },
+  { additionalProperties: false },
+);
+export type HistoryPage = Static<typeof HistoryPage>;

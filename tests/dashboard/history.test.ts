@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Tab } from "./browser.ts";
+import { playHistory } from "./played-history.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+
+let rig: Rig;
+let tab: Tab;
+
+beforeAll(async () => {
+  rig = await startRig();
+  const [laptop] = rig.lab.sandbox.computers;
+  await rig.gateway.api("PUT", `/api/devices/${laptop?.mac}`, { name: "Laptop" });
+  await rig.gateway.kill("SIGTERM");
+  playHistory(rig);
+  await rig.gateway.start();
+  tab = await rig.browser.open(`${rig.url}#/history`);
+}, TIMEOUT_MS);
+afterAll(() => rig?.close(), TIMEOUT_MS);
+
+const rows = async (selector: string) =>
+  Number(await tab.page.evaluate(`document.querySelectorAll("${selector}").length`));
+
+test(
+  "the last hour: what was carried, by whom, and the outage with its cause",
+  async () => {
+    await tab.shows(".rates .received", /^[\d.]+ [GM]B received$/);
+    await tab.shows("main", "Shaded: the tunnel main was not connected.");
+    await tab.shows("main", "Tunnel main: no answer from Gothenburg, Sweden (box-vpn-1).");
+    await tab.shows("main", "The server has not answered for 3 minutes.");
+    await tab.shows(".card:nth-of-type(2)", /^By device Device Received Sent Laptop [\d.]+ MB/);
+    await tab.shows(".card:nth-of-type(3)", /^By tunnel Tunnel Received Sent main /);
+    const label = String(await tab.page.evaluate(`document.querySelector(".graph").ariaLabel`));
+    expect(label).toMatch(
+      /^Graph of the rates: received [\d.]+ Mbit\/s at most, sent .* at most\. The times/,
+    );
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the last day and two months, and the graph as a table",
+  async () => {
+    await tab.click("Last day");
+    await tab.shows(".chip[aria-pressed=true]", "Last day");
+    await tab.shows(".rates .received", /^[\d.]+ GB received$/);
+    await tab.page.click(".figures summary");
+    await tab.shows(".figures table", /^From Received Sent \d\d:\d\d [\d.]+ [GM]B/);
+    expect(await rows("details.figures tbody tr")).toBeWithin(24, 26);
+    await tab.click("Two months");
+    await tab.shows(".figures table", /^Day Received Sent \d+ \w+ [\d.]+ GB/);
+    expect(await rows("details.figures tbody tr")).toBeWithin(61, 63);
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "one device's traffic, and none of a device that is forgotten",
+  async () => {
+    await tab.click("Last hour");
+    await tab.choose("Whose traffic", "Laptop");
+    const [laptop] = rig.lab.sandbox.computers;
+    await tab.shows(".rates .received", /^[\d.]+ [GM]B received$/);
+    await rig.gateway.api("DELETE", `/api/devices/${laptop?.mac}`);
+    await tab.page.reload();
+    await tab.shows(".card:nth-of-type(2)", /^By device Device Received Sent/);
+    expect(await tab.text(".card:nth-of-type(2)")).not.toContain("Laptop");
+    expect(await tab.text(".card:nth-of-type(2)")).not.toContain(laptop?.mac ?? "");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "it is read again once a minute at most, and by keyboard alone everything can be chosen",
+  async () => {
+    await tab.page.waitForNetworkIdle({ idleTime: 2_000 });
+    const before = tab.urls.length;
+    await new Promise((resolve) => setTimeout(resolve, 5_000));
+    expect(tab.urls.slice(before).filter((url) => url.includes("/api/history")).length).toBeLessThan(2);
+    await tab.page.focus(".chip:nth-child(2)");
+    await tab.page.keyboard.press("Enter");
+    await tab.shows(".chip[aria-pressed=true]", "Last day");
+    await tab.page.keyboard.press("Tab");
+    await tab.page.keyboard.press("Tab");
+    expect(await tab.page.evaluate("document.activeElement.ariaLabel")).toBe("Whose traffic");
+    expect(tab.complaints).toEqual([]);
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,460 @@
+import { expect, test } from "bun:test";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { History, type Sources } from "../../src/history/history.ts";
+import type { Carried, Ring, Subject } from "../../src/history/ring.ts";
+import { Store } from "../../src/store/store.ts";
+import type { State } from "../../src/tunnel/state.ts";
+import { FakeHost } from "../fake/host.ts";
+import { slow } from "../fast.ts";
+import { inDirectory } from "../tunnel/directory.ts";
+
+const MINUTE_MS = 60_000;
+/** The beginning of a day. */
+const BEGIN = Date.UTC(2026, 2, 1) / MINUTE_MS;
+const EVER = { from: 0, to: Number.MAX_SAFE_INTEGER };
+const TV: Subject = { kind: "device", name: "02:00:00:00:00:20" };
+const MAIN: Subject = { kind: "tunnel", name: "main" };
+
+/** A gateway with the tunnel `main`, whose counters a test moves. */
+class World {
+  readonly host = new FakeHost(0);
+  readonly warnings: string[] = [];
+  /** What the present session's interface has carried; null without a session. */
+  session: { link: string; rx: number; tx: number } | null = { link: "wg0", rx: 0, tx: 0 };
+  /** What devices have carried since they were counted last. */
+  uncounted: [id: string, Carried][] = [];
+  direct: string[] = [];
+  listings = 0;
+  writes = 0;
+  isFull = false;
+  history!: History;
+  private store!: Store;
+  private stopping = new AbortController();
+
+  constructor(
+    readonly directory: string,
+    private readonly isKept = true,
+  ) {
+    this.host.patient = true;
+    this.host.setClock(BEGIN * MINUTE_MS);
+    this.begin();
+  }
+
+  private begin(): void {
+    const store = Store.open(this.directory, 0);
+    this.store = store;
+    const guarded: Pick<Store, "atomically" | "view"> = {
+      view: (work) => store.view(work),
+      atomically: (work) => {
+        if (this.isFull) throw new Error("the disk is full");
+        this.writes += 1;
+        store.atomically(work);
+      },
+    };
+    const log = { warn: (message: string) => void this.warnings.push(message) };
+    this.history = new History({ clock: this.host, store: guarded, log, isKept: this.isKept });
+    void this.history.watch(this.sources, this.stopping.signal);
+  }
+
+  /** Also the tunnel is gone, unless it is said what it has carried when the service starts again. */
+  async cutPower(rx = 0): Promise<void> {
+    this.stopping.abort();
+    this.stopping = new AbortController();
+    this.store.close();
+    this.session = { link: "wg0", rx, tx: 0 };
+    this.begin();
+    await this.host.pass(0);
+  }
+
+  readonly main = {
+    name: "main",
+    controller: ((world: World) => ({
+      get state() {
+        return (
+          world.session === null
+            ? { name: "disconnected" }
+            : { name: "connected", session: { link: world.session.link }, since: 0 }
+        ) as State;
+      },
+      carried: async () => ({ rx_bytes: world.session?.rx ?? 0, tx_bytes: world.session?.tx ?? 0 }),
+    }))(this),
+  };
+
+  private readonly sources: Sources = ((world: World) => ({
+    tunnels: () => [world.main],
+    devices: {
+      count: async () => {
+        world.listings += 1;
+        for (const [id, carried] of world.uncounted.splice(0)) world.history.note("device", id, carried);
+      },
+      get direct() {
+        return { devices: world.direct };
+      },
+    },
+  }))(this);
+
+  carry(rx: number, tx = 0): void {
+    if (this.session === null) throw new Error("there is no session");
+    this.session.rx += rx;
+    this.session.tx += tx;
+  }
+
+  /** By minutes since the beginning. */
+  minutes(of: Subject | null = MAIN): [minute: number, rx: number, tx: number][] {
+    return this.series(of, "minute").map(({ at, rx, tx }) => [at - BEGIN, rx, tx]);
+  }
+
+  hours(of: Subject | null = MAIN): [hour: number, rx: number, tx: number][] {
+    return this.series(of, "hour").map(({ at, rx, tx }) => [at - BEGIN / 60, rx, tx]);
+  }
+
+  private series(of: Subject | null, resolution: "minute" | "hour") {
+    return this.history.ring.series(of, { resolution, ...EVER });
+  }
+}
+
+function claim(name: string, work: (world: World) => Promise<void>): void {
+  test(name, () =>
+    inDirectory(async (directory) => {
+      const world = new World(directory);
+      await world.host.pass(0);
+      await work(world);
+    }),
+  );
+}
+
+claim("what is carried is in its minute and its hour, of tunnels and of devices", async (world) => {
+  const { host } = world;
+  world.carry(1_000_000, 50_000);
+  world.uncounted = [[TV.name, { rx: 900_000, tx: 40_000 }]];
+  await host.pass(MINUTE_MS);
+  world.carry(20_000, 1);
+  await host.pass(MINUTE_MS);
+  await host.pass(70 * MINUTE_MS);
+  world.carry(30_000);
+  await host.pass(MINUTE_MS);
+  expect(world.minutes()).toEqual([
+    [0, 1_000_000, 50_000],
+    [1, 20_000, 1],
+    [72, 30_000, 0],
+  ]);
+  expect(world.hours()).toEqual([
+    [0, 1_020_000, 50_001],
+    [1, 30_000, 0],
+  ]);
+  expect([world.minutes(TV), world.hours(TV)]).toEqual([[[0, 900_000, 40_000]], [[0, 900_000, 40_000]]]);
+  expect(world.history.ring.totals({ resolution: "hour", ...EVER })).toEqual([
+    { ...MAIN, rx: 1_050_000, tx: 50_001 },
+    { ...TV, rx: 900_000, tx: 40_000 },
+  ]);
+});
+
+claim("an idle tunnel costs no listing and no write, and nothing of it is lost", async (world) => {
+  for (let minute = 0; minute < 30; minute++) {
+    world.carry(100, 100);
+    await world.host.pass(MINUTE_MS);
+  }
+  expect([world.listings, world.writes, world.minutes()]).toEqual([0, 0, []]);
+  world.carry(10_000);
+  await world.host.pass(MINUTE_MS);
+  expect([world.listings, world.writes, world.minutes()]).toEqual([1, 1, [[30, 13_000, 3_000]]]);
+});
+
+claim("it is written once a minute at most, however many read the counters", async (world) => {
+  const { host } = world;
+  for (let second = 0; second < 120; second++) {
+    world.carry(1_000_000);
+    await world.history.read(world.main);
+    world.history.note("device", TV.name, { rx: 1_000_000, tx: 0 });
+    await host.pass(1_000);
+  }
+  expect(world.writes).toBe(2);
+  expect([world.minutes(), world.minutes(TV)]).toEqual([
+    [
+      [0, 60_000_000, 0],
+      [1, 60_000_000, 0],
+    ],
+    [
+      [0, 60_000_000, 0],
+      [1, 60_000_000, 0],
+    ],
+  ]);
+});
+
+claim("what leaves outside the tunnels is counted too, once a minute", async (world) => {
+  world.direct = [TV.name];
+  world.uncounted = [[TV.name, { rx: 50_000, tx: 1 }]];
+  await world.host.pass(MINUTE_MS);
+  expect([world.listings, world.minutes(TV)]).toEqual([1, [[0, 50_000, 1]]]);
+});
+
+claim("a session that was there at the start counts from then on", async (world) => {
+  world.carry(5_000_000);
+  await world.host.pass(MINUTE_MS);
+  await world.cutPower(5_500_000);
+  world.carry(20_000);
+  await world.host.pass(MINUTE_MS);
+  expect(world.minutes()).toEqual([
+    [0, 5_000_000, 0],
+    [1, 20_000, 0],
+  ]);
+});
+
+claim("counters that begin again are not taken for less or more than was carried", async (world) => {
+  const { host } = world;
+  world.carry(2_000_000);
+  await host.pass(MINUTE_MS);
+  // Another server: its session is on the other interface, and has carried more within a minute.
+  await world.history.read(world.main);
+  world.session = { link: "wg1", rx: 3_000_000, tx: 0 };
+  await host.pass(MINUTE_MS);
+  // The same interface, made again.
+  world.session = { link: "wg1", rx: 40_000, tx: 0 };
+  await host.pass(MINUTE_MS);
+  // A disconnect and a connect, with more than before.
+  world.session = null;
+  await world.history.read(world.main);
+  world.session = { link: "wg1", rx: 70_000, tx: 0 };
+  await host.pass(MINUTE_MS);
+  // Counters that could not be read.
+  const session = { ...world.session };
+  world.session = { link: "wg1", rx: 0, tx: 0 };
+  await host.pass(MINUTE_MS);
+  world.session = { ...session, rx: session.rx + 11_000 };
+  await host.pass(MINUTE_MS);
+  expect(world.minutes()).toEqual([
+    [0, 2_000_000, 0],
+    [1, 3_000_000, 0],
+    [2, 40_000, 0],
+    [3, 70_000, 0],
+    [5, 11_000, 0],
+  ]);
+});
+
+claim("a clock that is moved makes no second row of a minute, and loses nothing", async (world) => {
+  const { host } = world;
+  const moves = [0, -3 * MINUTE_MS, 5 * MINUTE_MS, -90 * MINUTE_MS, 31_000, -31_000, 365 * 86_400_000];
+  for (const move of moves) {
+    world.carry(100_000, 20_000);
+    host.setClock(host.now() - host.monotonic() + move);
+    await host.pass(2 * MINUTE_MS);
+  }
+  const rows = world.minutes();
+  expect(new Set(rows.map(([minute]) => minute)).size).toBe(rows.length);
+  const sum = (of: typeof rows) =>
+    of.reduce((total, [, rx, tx]) => ({ rx: total.rx + rx, tx: total.tx + tx }), { rx: 0, tx: 0 });
+  expect([sum(rows), sum(world.hours())]).toEqual([
+    { rx: 700_000, tx: 140_000 },
+    { rx: 700_000, tx: 140_000 },
+  ]);
+  expect(rows.every(([, rx, tx]) => rx > 0 && tx > 0)).toBe(true);
+});
+
+claim("a power cut takes a minute at most", async (world) => {
+  for (let minute = 0; minute < 5; minute++) {
+    world.carry(100_000);
+    await world.host.pass(MINUTE_MS);
+  }
+  world.carry(50_000);
+  await world.host.pass(MINUTE_MS / 2);
+  await world.cutPower();
+  expect(world.minutes().map(([, rx]) => rx)).toEqual([100_000, 100_000, 100_000, 100_000, 100_000]);
+  world.carry(70_000);
+  await world.host.pass(MINUTE_MS);
+  expect(world.minutes().at(-1)).toEqual([5, 70_000, 0]);
+});
+
+claim("a service that is stopped loses nothing", async (world) => {
+  world.carry(50_000);
+  world.uncounted = [[TV.name, { rx: 40_000, tx: 1 }]];
+  await world.host.pass(10_000);
+  await world.history.stop();
+  await world.cutPower(50_000);
+  world.carry(20_000);
+  await world.host.pass(MINUTE_MS);
+  expect([world.minutes(), world.minutes(TV)]).toEqual([
+    [
+      [-1, 50_000, 0],
+      [0, 20_000, 0],
+    ],
+    [[-1, 40_000, 1]],
+  ]);
+});
+
+claim("a disk that takes no writes is logged once, and what was carried meanwhile follows", async (world) => {
+  world.isFull = true;
+  for (let minute = 0; minute < 3; minute++) {
+    world.carry(100_000);
+    await world.host.pass(MINUTE_MS);
+  }
+  expect([world.minutes(), world.warnings]).toEqual([
+    [],
+    ["the history could not be written: the disk is full"],
+  ]);
+  world.isFull = false;
+  await world.host.pass(MINUTE_MS);
+  expect(world.minutes()).toEqual([[3, 300_000, 0]]);
+});
+
+claim("a device that is forgotten leaves nothing, also not what is not written yet", async (world) => {
+  world.carry(100_000);
+  world.uncounted = [[TV.name, { rx: 90_000, tx: 0 }]];
+  await world.host.pass(MINUTE_MS);
+  world.history.note("device", TV.name, { rx: 5, tx: 5 });
+  expect(world.history.forget(TV)).toBe(true);
+  world.carry(100_000);
+  await world.host.pass(MINUTE_MS);
+  expect(world.history.ring.totals({ resolution: "minute", ...EVER }).map(({ name }) => name)).toEqual([
+    "main",
+  ]);
+  expect(world.history.forget(TV)).toBe(false);
+  expect(Buffer.from(await databaseBytes(world)).includes(TV.name)).toBe(false);
+});
+
+/** With the log written back. */
+async function databaseBytes(world: World): Promise<ArrayBuffer> {
+  await world.cutPower();
+  return Bun.file(join(world.directory, "portcullis.db")).arrayBuffer();
+}
+
+test("with --history off nothing is kept, and what was kept is removed", () =>
+  inDirectory(async (directory) => {
+    const before = new World(directory);
+    await before.host.pass(0);
+    before.carry(100_000);
+    before.uncounted = [[TV.name, { rx: 90_000, tx: 0 }]];
+    await before.host.pass(MINUTE_MS);
+    expect(before.minutes()).toHaveLength(1);
+    const world = new World(directory, false);
+    await world.host.pass(0);
+    expect([world.minutes(), world.hours(TV)]).toEqual([[], []]);
+    world.carry(100_000);
+    world.history.note("device", TV.name, { rx: 90_000, tx: 0 });
+    await world.history.read(world.main);
+    await world.host.pass(2 * MINUTE_MS);
+    expect([world.minutes(), world.listings]).toEqual([[], 0]);
+  }));
+
+test("rows are bounded, and a clock that was wrong for a while costs few of the right ones", () =>
+  inRing(async (ring) => {
+    const one = [{ ...MAIN, rx: 1, tx: 1 }];
+    const count = (resolution: "minute" | "hour") => ring.series(MAIN, { resolution, ...EVER }).length;
+    for (let minute = 0; minute < 1_800; minute++) ring.add(BEGIN + minute, one);
+    expect(count("minute")).toBeWithin(1_440, 1_501);
+    // A year ahead for an hour and a half, then right again.
+    for (let minute = 0; minute < 90; minute++) ring.add(BEGIN + 525_600 + minute, one);
+    expect(ring.series(MAIN, { resolution: "minute", from: 0, to: BEGIN + 1_800 }).length).toBeGreaterThan(
+      1_300,
+    );
+    for (let minute = 1_890; minute < 2_100; minute++) ring.add(BEGIN + minute, one);
+    const left = ring.series(MAIN, { resolution: "minute", ...EVER }).map(({ at }) => at - BEGIN);
+    expect(left.filter((minute) => minute > 2_100).length).toBeLessThan(30);
+    expect(left).toContain(2_099);
+    expect(count("minute")).toBeWithin(1_440, 1_501);
+  }));
+
+slow.test(
+  "three months of a home are a day of minutes and two months of hours, in two megabytes",
+  () =>
+    inRing(async (ring, directory) => {
+      const days = 92;
+      const devices = Array.from({ length: 12 }, (_, index) => ({
+        ...TV,
+        name: `02:00:00:00:01:${index + 10}`,
+      }));
+      // By minute at the end, and by ten minutes before.
+      const last = BEGIN + days * 1_440;
+      const amount = (minute: number, index: number) => ({
+        rx: 1_000 + (minute % 60) * (index + 1),
+        tx: 500 + index,
+      });
+      for (let minute = BEGIN; minute < last; minute += minute < last - 2 * 1_440 ? 10 : 1)
+        ring.add(
+          minute,
+          [MAIN, ...devices].map((who, index) => ({ ...who, ...amount(minute, index) })),
+        );
+      const minutes = ring.series(MAIN, { resolution: "minute", ...EVER });
+      const hours = ring.series(MAIN, { resolution: "hour", ...EVER });
+      expect(minutes.length).toBeWithin(1_440, 1_501);
+      expect(minutes.at(-1)).toEqual({ at: last - 1, ...amount(last - 1, 0) });
+      expect(minutes[0]?.at).toBe(last - minutes.length);
+      expect(hours.length).toBeWithin(1_464, 1_489);
+      expect(hours[0]?.at).toBe(Math.floor(last / 60) - hours.length);
+      // Six times an hour, and later each minute.
+      const sixTimes = [0, 10, 20, 30, 40, 50].reduce((sum, minute) => sum + amount(minute, 0).rx, 0);
+      expect(hours[0]).toEqual({ at: hours[0]?.at ?? 0, rx: sixTimes, tx: 6 * 500 });
+      const each = Array.from({ length: 60 }, (_, minute) => amount(minute, 0).rx);
+      expect(hours.at(-1)?.rx).toBe(each.reduce((sum, rx) => sum + rx, 0));
+      expect(ring.totals({ resolution: "hour", ...EVER })).toHaveLength(13);
+      expect(statSync(join(directory, "portcullis.db")).size).toBeLessThan(2_000_000);
+    }),
+  120_000,
+);
+
+test("no more than 300 are kept, so that ever new devices do not fill the disk", () =>
+  inRing(async (ring) => {
+    const many = Array.from({ length: 500 }, (_, index) => ({ ...TV, name: `${index}`, rx: 1, tx: 1 }));
+    ring.add(BEGIN, [{ ...MAIN, rx: 1, tx: 1 }, ...many]);
+    expect(ring.totals({ resolution: "minute", ...EVER })).toHaveLength(300);
+    expect(ring.series(MAIN, { resolution: "hour", ...EVER })).toHaveLength(1);
+  }));
+
+const Minutes = fc.array(
+  fc.record({
+    minute: fc.integer({ min: 0, max: 400 }),
+    amounts: fc.array(
+      fc.record({
+        kind: fc.constantFrom<Subject["kind"]>("tunnel", "device"),
+        name: fc.constantFrom("one", "two"),
+        rx: fc.maxSafeNat().map((bytes) => bytes % 2 ** 40),
+        tx: fc.nat(),
+      }),
+      { maxLength: 4 },
+    ),
+  }),
+  { maxLength: 30 },
+);
+
+slow.test(
+  "an hour is the sum of its minutes, and all of it the sum of what was added, in whatever order",
+  () =>
+    fc.assert(
+      fc.asyncProperty(Minutes, (all) =>
+        inRing(async (ring) => {
+          for (const { minute, amounts } of all) ring.add(BEGIN + minute, amounts);
+          for (const kind of ["tunnel", "device"] as const)
+            for (const name of ["one", "two"]) {
+              const who = { kind, name };
+              const hours = new Map<number, Carried>();
+              for (const { at, rx, tx } of ring.series(who, { resolution: "minute", ...EVER })) {
+                const { rx: rxBefore, tx: txBefore } = hours.get(Math.floor(at / 60)) ?? { rx: 0, tx: 0 };
+                hours.set(Math.floor(at / 60), { rx: rxBefore + rx, tx: txBefore + tx });
+              }
+              const found = ring.series(who, { resolution: "hour", ...EVER });
+              expect(found).toEqual(
+                [...hours].sort(([a], [b]) => a - b).map(([at, sum]) => ({ at, ...sum })),
+              );
+              const added = all.flatMap(({ amounts }) =>
+                amounts.filter((each) => each.kind === kind && each.name === name),
+              );
+              const total = added.reduce((sum, { rx, tx }) => sum + rx + tx, 0);
+              expect(found.reduce((sum, { rx, tx }) => sum + rx + tx, 0)).toBe(total);
+            }
+        }),
+      ),
+      { numRuns: 60 },
+    ),
+  120_000,
+);
+
+function inRing(work: (ring: Ring, directory: string) => Promise<void>): Promise<void> {
+  return inDirectory(async (directory) => {
+    const store = Store.open(directory, 0);
+    const log = { warn: () => {} };
+    const { ring } = new History({ clock: new FakeHost(), store, log, isKept: true });
+    await work(ring, directory);
+    store.close();
+  });
+}

@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { HistoryPage } from "../../src/history/schema.ts";
+import { Home } from "./home.ts";
+
+const MINUTE_MS = 60_000;
+const TV = "02:00:00:00:00:20";
+
+let home: Home;
+let stopping: AbortController;
+beforeEach(async () => {
+  home = await Home.start();
+  stopping = new AbortController();
+  const { history, tunnels, devices } = home.graph;
+  void history.watch({ tunnels: () => tunnels.all(), devices }, stopping.signal);
+  await home.pass(0);
+});
+afterEach(async () => {
+  stopping.abort();
+  await home.stop();
+});
+
+const read = async (query = ""): Promise<HistoryPage> => {
+  const { status, json, text } = await home.send("GET", `/api/history${query}`);
+  if (status !== 200) throw new Error(text);
+  return json;
+};
+const timeOf = (ms: number) => new Date(ms).toISOString();
+
+/** The tunnel is connected, and in the minute after it the TV has carried something. */
+async function carry(): Promise<number> {
+  await home.connect();
+  const { host, graph } = home;
+  await host.pass(MINUTE_MS - (host.now() % MINUTE_MS));
+  const minute = host.now();
+  graph.history.note("tunnel", "main", { rx: 2_000_000, tx: 100_000 });
+  graph.history.note("device", TV, { rx: 1_900_000, tx: 90_000 });
+  await host.pass(MINUTE_MS);
+  return minute;
+}
+
+test("what was carried, by whom, the states and the alerts of the last hour", async () => {
+  const minute = await carry();
+  home.graph.events.alarm("firewall_altered", "Another program has altered the firewall's table.");
+  const page = await read();
+  const [{ name: _, ...bytes } = { name: "", rx_bytes: 0, tx_bytes: 0 }] = page.tunnels;
+  // With the handshake.
+  expect([bytes.rx_bytes, bytes.tx_bytes]).toEqual([
+    expect.closeTo(2_000_000, -3),
+    expect.closeTo(100_000, -3),
+  ]);
+  const tv = { rx_bytes: 1_900_000, tx_bytes: 90_000 };
+  const now = home.host.now();
+  expect(page).toEqual({
+    kept: true,
+    resolution: "minute",
+    from: timeOf(Math.floor((now - 3_600_000) / MINUTE_MS) * MINUTE_MS),
+    to: timeOf(Math.ceil(now / MINUTE_MS) * MINUTE_MS),
+    points: [{ at: timeOf(minute), ...bytes }],
+    tunnels: [{ name: "main", ...bytes }],
+    devices: [{ id: TV, ...tv }],
+    states: [
+      {
+        ...{ tunnel: "main", state: "connected", server: "se-1", location: "Stockholm, Sweden" },
+        ...{ error: null, from: expect.any(String), until: null },
+      },
+    ],
+    alerts: [
+      {
+        at: expect.any(String),
+        code: "firewall_altered",
+        message: "Another program has altered the firewall's table.",
+      },
+    ],
+    more: false,
+  });
+  expect((await read(`?device=${TV.toUpperCase()}`)).points).toEqual([{ at: timeOf(minute), ...tv }]);
+  expect((await read("?tunnel=main&resolution=hour")).points).toEqual([
+    { at: timeOf(Math.floor(minute / 3_600_000) * 3_600_000), ...bytes },
+  ]);
+  expect(await read("?tunnel=other")).toMatchObject({ points: [], states: [] });
+});
+
+test("an outage is a state with its time and its cause, also one that began before the range", async () => {
+  await home.connect();
+  const journal = home.graph.journal;
+  const change = (state: "connected" | "reconnecting" | "disconnected", error: string | null = null) =>
+    journal.add({ type: "tunnel_state", tunnel: "main", state, server: "se-1", location: "", error });
+  const begin = home.host.now();
+  change("reconnecting", "the server does not answer");
+  await home.pass(2 * 3_600_000);
+  change("connected");
+  // After a restart of the service.
+  change("connected");
+  await home.pass(10 * MINUTE_MS);
+  change("disconnected");
+  const { states } = await read();
+  expect(states.map(({ state, error, from, until }) => [state, error, from, until])).toEqual([
+    ["reconnecting", "the server does not answer", timeOf(begin), timeOf(begin + 2 * 3_600_000)],
+    ["connected", null, timeOf(begin + 2 * 3_600_000), expect.any(String)],
+    ["disconnected", null, expect.any(String), null],
+  ]);
+  const wide = await read(`?from=${timeOf(begin - 86_400_000)}`);
+  expect(wide.resolution).toBe("hour");
+  expect(wide.states.map(({ state }) => state)).toEqual([
+    "connected",
+    "reconnecting",
+    "connected",
+    "disconnected",
+  ]);
+});
+
+test("the answer is not sent again to a client that has it", async () => {
+  await carry();
+  const range = "/api/history?from=2023-11-14T00:00Z&to=2023-11-15T00:00Z";
+  const first = await home.send("GET", range);
+  const etag = first.headers.get("etag") ?? "";
+  const again = await home.send("GET", range, "", { "If-None-Match": etag });
+  expect([first.status, again.status, again.text]).toEqual([200, 304, ""]);
+});
+
+test("a device that is forgotten has no history, even one that is no longer known", async () => {
+  await carry();
+  const forget = () => home.send("DELETE", `/api/devices/${TV}`);
+  expect((await forget()).status).toBe(200);
+  expect((await read()).devices).toEqual([]);
+  expect((await forget()).status).toBe(404);
+});
+
+test.each([
+  ["?from=yesterday", "from"],
+  ["?from=2026-13-01T00:00Z", "from"],
+  ["?from=2023-11-15T00:00Z&to=2023-11-14T00:00Z", "from"],
+  ["?resolution=second", "resolution"],
+  ["?tunnel=main&device=02:00:00:00:00:20", "device"],
+  ["?hours=3", "hours"],
+])("a wrong question is refused with the field's name: %s", async (query, field) => {
+  const { status, json } = await home.send("GET", `/api/history${query}`);
+  expect(status).toBe(400);
+  expect(json.error).toContain(field);
+});
