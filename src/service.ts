@@ -13,7 +13,7 @@ import { Peers } from "./http/peers.ts";
 import { type Ipv6, lanText } from "./network/host-network.ts";
 import { answerOperator, type OperatorAnswers } from "./operator/operator.ts";
 import { privateNames } from "./private-names.ts";
-import { localUrl, type Settings } from "./settings.ts";
+import { addressIn, localUrl, type Settings } from "./settings.ts";
 import { LinuxHost } from "./system/linux.ts";
 import type { StateListener } from "./tunnel/controller.ts";
 import { carriedBy } from "./tunnel/state.ts";
@@ -222,7 +222,9 @@ function listenWhenThere(app: App, { settings, host, log, killSwitch }: Graph, s
 }
 
 /** Null if this machine does not have the address. */
-function listenOn(app: App, { host, port }: Settings, ipv6: Ipv6): ReturnType<typeof listen> | null {
+function listenOn(app: App, settings: Settings, ipv6: Ipv6): ReturnType<typeof listen> | null {
+  const { port } = settings;
+  const host = addressIn(settings);
   try {
     // On a kernel without IPv6, "every address" is IPv4's.
     return listen(app, host === "::" && ipv6 === "missing" ? "0.0.0.0" : host, port);

@@ -267,10 +267,17 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
   return settings;
 }
 
-/** The address at which commands on this machine reach its HTTP interface. */
+/** The address to listen on: what `localhost` means depends on /etc/hosts, and commands send root's token to one address. */
+export function addressIn({ host }: Pick<Settings, "host">): string {
+  return host === "localhost" ? "127.0.0.1" : host;
+}
+
+/** The address at which commands on this machine reach its HTTP interface, as an origin. */
 export function localUrl({ host, port }: Pick<Settings, "host" | "port">): string {
-  if (["::", "0.0.0.0", "localhost"].includes(host)) return `http://127.0.0.1:${port}`;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const address = ["::", "0.0.0.0"].includes(host) ? "127.0.0.1" : addressIn({ host });
+  const url = `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
+  // Without the default port; an address with a zone has no origin.
+  return URL.parse(url)?.origin ?? url;
 }
 
 /** Other programs can read a command line. The message must not quote it. */

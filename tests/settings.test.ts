@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { optionFor } from "../src/cli/settings.ts";
 import { GatewayError } from "../src/errors.ts";
 import { allLinks } from "../src/network/slot.ts";
-import { FLAGS, settingsFrom } from "../src/settings.ts";
+import { addressIn, FLAGS, localUrl, settingsFrom } from "../src/settings.ts";
 import { commandLine } from "./cli/program.ts";
 
 setDefaultTimeout(60_000);
@@ -14,6 +14,24 @@ test.each(["::", "0.0.0.0", "127.0.0.1", "fd00::1", "fe80::1%eth0", "localhost"]
     expect(settingsFrom({ host }).host).toBe(host);
   },
 );
+
+test.each([
+  ["::", 5000, "http://127.0.0.1:5000"],
+  ["0.0.0.0", 5000, "http://127.0.0.1:5000"],
+  ["127.0.0.1", 80, "http://127.0.0.1"],
+  ["fd00:0::1", 5000, "http://[fd00::1]:5000"],
+  ["fe80::1%eth0", 5000, "http://[fe80::1%eth0]:5000"],
+])(
+  "at %s port %d, commands of this machine reach it at %s, which is what they call the origin",
+  (host, port, url) => {
+    expect(localUrl({ host, port })).toBe(url);
+  },
+);
+
+test("localhost is the address that root's commands send their token to, whatever /etc/hosts says", () => {
+  const localhost = { host: "localhost", port: 5000 };
+  expect([addressIn(localhost), localUrl(localhost)]).toEqual(["127.0.0.1", "http://127.0.0.1:5000"]);
+});
 
 const REFUSAL =
   "--host (PORTCULLIS_HOST): must be an IP address or localhost (address to listen on; :: is every address)";
