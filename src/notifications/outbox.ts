@@ -33,12 +33,14 @@ const HOUR_MS = 3_600_000;
 const MOST_MESSAGES = 5;
 /** The same if there is something urgent to tell. */
 const MOST_IF_URGENT = 10;
+/** Tunnels can be made, removed and made again under any name, and each is a cause; the latest are kept. */
+const MOST_OUTAGES = 20;
 /** Longer ones are cut: an alert may quote another program. */
 const LONGEST_TEXT = 500;
 
 /**
- * What a target has not been sent yet. One entry a cause bounds it, however long the target is down. Times are those of
- * the date, so that a service that restarts again and again sends no more; one in the future, before the date was set
+ * What a target has not been sent yet. One entry a cause, and few outages, bound it, however long the target is down.
+ * Times are those of the date, so that a service that restarts again and again sends no more; one in the future, before the date was set
  * back, does not count.
  */
 export class Outbox {
@@ -98,7 +100,10 @@ function merged(all: readonly Pending[]): Pending[] {
     const before = byCause.get(each.cause);
     byCause.set(each.cause, before === undefined ? each : together(before, each));
   }
-  return [...byCause.values()];
+  const united = [...byCause.values()];
+  const outages = united.filter(({ events }) => events.every(({ type }) => type === "outage"));
+  const dropped = outages.slice(0, -MOST_OUTAGES);
+  return united.filter((each) => !dropped.includes(each));
 }
 
 /** The first and the last event; one that only says that something goes on gives way to what comes after it. */

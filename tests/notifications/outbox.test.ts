@@ -157,3 +157,12 @@ test("a day that is not today is named, and a key that some program printed is n
     "The tunnel was down from 3:10 on 2026-01-01 to 3:14. Reason: bad key (a key).",
   );
 });
+
+test("tunnels that come and go under other names while the target is down take no more and more room", () => {
+  const outbox = new Outbox();
+  outbox.add(alert("state_damaged", "The database was damaged."));
+  for (let minute = 0; minute < 1_000; minute += 1)
+    outbox.add(outage(minute, minute, { tunnel: `t${minute}` }));
+  const causes = outbox.kept.pending.map(({ cause }) => cause);
+  expect(causes).toEqual(["state", ...Array.from({ length: 20 }, (_, index) => `outage t${980 + index}`)]);
+});
