@@ -117,6 +117,8 @@ export interface PinnedRequest extends Omit<HttpsRequest, "addresses"> {
   addresses: readonly string[];
   /** TCP source port of the connection; any if absent. */
   sourcePort?: number;
+  /** This machine's addresses of which it may come; any if absent. Without one of the server's family it fails. */
+  ownAddresses?: readonly string[];
 }
 
 export interface HttpsAnswer {

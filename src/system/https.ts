@@ -86,7 +86,7 @@ function askAt(address: string, pinned: PinnedRequest, over: AbortSignal): Promi
 
 function optionsFor(
   address: string,
-  { url, method, headers, sourcePort, authority }: PinnedRequest,
+  { url, method, headers, sourcePort, ownAddresses, authority }: PinnedRequest,
 ): RequestOptions {
   const { protocol, hostname, host, port, pathname, search } = new URL(url);
   return {
@@ -99,8 +99,15 @@ function optionsFor(
     // No server name for an address (RFC 6066, 3).
     ...(isIP(hostname.replace(/^\[|\]$/g, "")) === 0 && { servername: hostname }),
     ...(sourcePort !== undefined && { localPort: sourcePort }),
+    ...(ownAddresses !== undefined && { localAddress: ownFor(address, ownAddresses) }),
     ...(authority !== undefined && { ca: authority }),
   };
+}
+
+function ownFor(address: string, own: readonly string[]): string {
+  const found = own.find((each) => isIP(each) === isIP(address));
+  if (found === undefined) throw new NoConnection(`there is no address to reach ${address} from`);
+  return found;
 }
 
 async function readAnswer(answer: IncomingMessage): Promise<HttpsAnswer> {

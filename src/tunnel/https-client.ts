@@ -1,4 +1,12 @@
-import { type Address, contains, familyOf, isLoopback, type Prefix, parseAddress } from "../address.ts";
+import {
+  type Address,
+  addressOf,
+  contains,
+  familyOf,
+  isLoopback,
+  type Prefix,
+  parseAddress,
+} from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Log } from "../log.ts";
@@ -94,7 +102,9 @@ export class HttpsClient {
     if (addresses.length === 0) {
       throw new GatewayError("unable", `the tunnel does not lead to ${new URL(request.url).host}`);
     }
-    return host.https({ ...request, addresses }, signal);
+    // It ends with the tunnel: with the kill switch off, it would go on outside it.
+    const ownAddresses = session.server.config.interface.addresses.map(addressOf);
+    return host.https({ ...request, addresses, ownAddresses }, signal);
   }
 
   private async outside(request: HttpsRequest, way: Outside, signal: AbortSignal): Promise<HttpsAnswer> {

@@ -168,8 +168,11 @@ export class FakeHost implements Host, Internet {
     return this.listening.open(link, heard);
   }
 
-  async https({ url, addresses, sourcePort }: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
-    this.onEvent(`https ${url} at ${addresses} from ${sourcePort ?? "any port"}`);
+  async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
+    const { url, addresses, sourcePort, ownAddresses: own } = request;
+    this.onEvent(
+      `https ${url} at ${addresses} from ${sourcePort ?? "any port"}${own === undefined ? "" : ` of ${own}`}`,
+    );
     const page = this.pages.get(url);
     if (page !== undefined) return page;
     const { promise, reject } = Promise.withResolvers<never>();

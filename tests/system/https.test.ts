@@ -102,6 +102,17 @@ test("a request goes to the given address, with the URL's name, from the given p
   expect(heard[0]?.text).toContain('If-None-Match: "none"\r\n');
 });
 
+test("a request that has to come from this machine's addresses in a tunnel is not sent once they are gone", async () => {
+  expect(await asked({ ownAddresses: ["fd00:64::1", "127.0.0.1"] })).toMatchObject({ status: 200 });
+  expect(heard).toHaveLength(1);
+  const failed = `the request to list.test:${port} failed: `;
+  expect(await asked({ ownAddresses: ["192.0.2.9"] })).toStartWith(failed);
+  expect(await asked({ ownAddresses: ["fd00:64::1"] })).toBe(
+    `${failed}there is no address to reach 127.0.0.1 from`,
+  );
+  expect(heard).toEqual([]);
+});
+
 test("an authority in the request is the only one that counts, whatever the machine trusts", async () => {
   const authority = readFileSync(join(folder, "certificate.pem"), "utf8");
   expect(await asked({ authority })).toMatchObject({ status: 200 });

@@ -75,12 +75,13 @@ claim(
   },
 );
 
-claim("while a tunnel is up every request takes it, and nothing is opened", async () => {
+claim("while a tunnel is up every request takes it, from its addresses, and nothing is opened", async () => {
   await gateway.controller.connect(ONE);
   const before = kernelState(gateway.host);
   await gateway.tunnels.httpsClient.send(LIST);
   await gateway.tunnels.httpsClient.sendInside(LIST);
-  const event = "https https://list.test/servers at 198.51.100.7,2001:db8::7 from any port";
+  const event =
+    "https https://list.test/servers at 198.51.100.7,2001:db8::7 from any port of 10.64.0.1,fd00:64::1";
   expect(asked).toEqual([
     { event, firewall: [], rules: [] },
     { event, firewall: [], rules: [] },
@@ -111,7 +112,7 @@ claim("a tunnel that does not lead to the server carries nothing to it", async (
   await gateway.controller.connect(server("home", 5, { allowedIps: cidrs("10.0.0.0/8", "::/0") }));
   await gateway.tunnels.httpsClient.send(LIST);
   expect(asked.map(({ event }) => event)).toEqual([
-    "https https://list.test/servers at 2001:db8::7 from any port",
+    "https https://list.test/servers at 2001:db8::7 from any port of 10.64.0.5,fd00:64::5",
   ]);
   gateway.host.names.set("list.test", ["198.51.100.7"]);
   const why = "the tunnel does not lead to list.test";
@@ -187,7 +188,7 @@ claim("anything else gets it through the tunnel or not at all, and never in the 
   expect(asked).toEqual([]);
   await httpsClient.sendWithin(far);
   expect(asked.map(({ event }) => event)).toEqual([
-    "https https://list.test/servers at 198.51.100.7,2001:db8::7 from any port",
+    "https https://list.test/servers at 198.51.100.7,2001:db8::7 from any port of 10.64.0.1,fd00:64::1",
   ]);
 });
 

@@ -98,7 +98,10 @@ describe("a server that registers keys", () => {
     await gateway.controller.connect(ONE);
     await gateway.controller.connect(BERLIN);
     expect(asked).toEqual([
-      { event: "https https://berlin:1337/addKey at 192.0.2.4 from any port", firewall: [] },
+      {
+        event: "https https://berlin:1337/addKey at 192.0.2.4 from any port of 10.64.0.1,fd00:64::1",
+        firewall: [],
+      },
     ]);
     await gateway.controller.connect(PARIS);
     expect([asked.length, mine()]).toEqual([2, assigned[1]]);
