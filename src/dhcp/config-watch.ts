@@ -24,16 +24,18 @@ export async function watchDhcpConfig(deps: Deps, signal: AbortSignal): Promise<
   if (settings.dhcp === null || settings.netns !== null) return;
   let before: HostNetwork | null = null;
   let done: HostNetwork | null = null;
+  let told: string | null = null;
   while (!signal.aborted) {
     await host.sleep(LOOK_EVERY_MS, signal);
     const now = network();
     const isStable = Bun.deepEquals(now, before);
     before = now;
     if (signal.aborted || !isStable || Bun.deepEquals(now, done)) continue;
-    done = now;
-    await refit(deps, now).catch((error: unknown) =>
-      log.warn(`the DHCP server does not fit the LAN: ${messageOf(error)}`),
-    );
+    // A command that failed may succeed the next time.
+    const trouble = await refit(deps, now).then(() => null, messageOf);
+    if (trouble === null) done = now;
+    else if (trouble !== told) log.warn(`the DHCP server does not fit the LAN: ${trouble}`);
+    told = trouble;
   }
 }
 
@@ -43,6 +45,6 @@ async function refit({ host, settings, log }: Deps, network: HostNetwork): Promi
   if (installed === null) return;
   const ground = await groundOf(host);
   if (fittingConfig(installed, { network, ground }, settings, DHCP_FILES) === installed) return;
-  log.warn("the LAN has changed: the DHCP server starts again with addresses of it");
   await host.run(["systemctl", "--no-block", "try-restart", DHCP_UNIT]);
+  log.warn("the LAN has changed: the DHCP server starts again with addresses of it");
 }

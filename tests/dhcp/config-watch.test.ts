@@ -15,10 +15,12 @@ interface Story {
   /** The gateway's address at a time, in seconds. */
   own: (seconds: number) => string;
   given?: Record<string, string>;
+  /** Whether systemd refuses at that time. */
+  refuses?: (seconds: number) => boolean;
 }
 
 /** What is run, by second, and what is logged, in five minutes. The server's start is not played. */
-async function played({ own, given = {} }: Story) {
+async function played({ own, given = {}, refuses = () => false }: Story) {
   const settings = settingsFrom({ dhcp: "on", ...given });
   const { network, ground } = ONE_CABLE;
   const config = dnsmasqConfig(servedLans(network, ground, settingsFrom({ dhcp: "on" })), DHCP_FILES);
@@ -28,6 +30,7 @@ async function played({ own, given = {} }: Story) {
   const host = {
     run: async (argv: readonly string[]) => {
       if (argv[0] === "systemctl") commands.push(`${now} ${argv.join(" ")}`);
+      if (argv[0] === "systemctl" && refuses(now)) throw new Error("systemctl: no answer");
       const [local, length] = own(now).split("/");
       const shown = [{ ifname: "eth0", addr_info: [{ local, prefixlen: Number(length) }] }];
       return argv.includes("address") ? JSON.stringify(shown) : "[]";
@@ -80,6 +83,13 @@ test("a range that is outside the LAN now is logged, and nothing restarts", asyn
     warnings: [
       "the DHCP server does not fit the LAN: --dhcp: 192.168.7.50-192.168.7.99 is outside the LAN; choose addresses from 192.168.9.0/24 on eth0",
     ],
+  });
+});
+
+test("a restart that systemd does not begin is tried again, and told once", async () => {
+  expect(await played({ own: () => MOVED, refuses: (now) => now < 40 })).toEqual({
+    commands: [`20 ${RESTART}`, `30 ${RESTART}`, `40 ${RESTART}`],
+    warnings: ["the DHCP server does not fit the LAN: systemctl: no answer", CHANGED],
   });
 });
 
