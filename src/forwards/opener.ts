@@ -1,0 +1,74 @@
+import type { Address } from "../address.ts";
+import { GatewayError } from "../errors.ts";
+import type { Session } from "../tunnel/session.ts";
+
+export type Protocol = "tcp" | "udp";
+export const PROTOCOLS: readonly Protocol[] = ["tcp", "udp"];
+
+export type OpenerKind = "nat-pmp" | "pia" | "fixed";
+
+/** The end of a tunnel at which a provider opens ports. */
+export interface Way {
+  /** The tunnel's name. */
+  tunnel: string;
+  /** Its current session: interface, mark, server. A new session is another way. */
+  session: Session;
+}
+
+export interface WantedPort {
+  protocol: Protocol;
+  /** Tells the ports that are open on a way apart: no two of the same protocol have the same number. */
+  inside: number;
+  /** The port that was open before, or that the device would like; null for any. The provider may give another. */
+  external: number | null;
+}
+
+/** A port that the provider forwards to the tunnel's address. */
+export interface OpenPort {
+  protocol: Protocol;
+  /** The number on the provider's public address. */
+  external: number;
+  /** The number to which the provider sends what arrives there, if it is another: NAT-PMP's internal port. */
+  inside: number;
+  /** The provider's public address; null if it does not say. */
+  address: Address | null;
+  renewAfterMs: number;
+  /** Without a renewal the provider closes it then. */
+  expiresAfterMs: number;
+}
+
+/** What the opener sends to, inside the tunnel; the firewall permits it while the opener is used. */
+export interface Contact {
+  protocol: Protocol;
+  address: Address;
+  port: number;
+}
+
+/**
+ * One way to have ports opened by a provider. The methods of one way are called one at a time, and with a signal that
+ * aborts when the answer is no longer wanted or is late. Each throws `PortRefusal` for what the provider answers, with a
+ * message that says what to do next, and any other `GatewayError` for what may pass: that is tried again.
+ */
+export interface Opener {
+  readonly kind: OpenerKind;
+  /** Null if the opener sends nothing. */
+  contact(way: Way): Contact | null;
+  open(way: Way, wanted: WantedPort, signal: AbortSignal): Promise<OpenPort>;
+  /** Resolves with the same numbers, or with others if the provider gives another port now. */
+  renew(way: Way, port: OpenPort, signal: AbortSignal): Promise<OpenPort>;
+  /** For a port that is no longer wanted while its session is up. */
+  close(way: Way, port: OpenPort, signal: AbortSignal): Promise<void>;
+}
+
+/** `unsupported`: the provider or the server has no forwarded ports; `refused`: not for this key or account. */
+export type RefusalReason = "unsupported" | "refused" | "exhausted";
+
+/** The provider does not open a port, and asking again soon would not help. */
+export class PortRefusal extends GatewayError {
+  constructor(
+    readonly reason: RefusalReason,
+    message: string,
+  ) {
+    super("unable", message);
+  }
+}

@@ -1,0 +1,48 @@
+import { type Static, Type } from "typebox";
+
+export const ForwardProtocol = Type.Union([Type.Literal("tcp"), Type.Literal("udp")]);
+
+/** A port that is, or should be, reachable from the internet, and the device that it leads to. */
+export const Forward = Type.Object(
+  {
+    device: Type.String({ description: "MAC address in lower case" }),
+    name: Type.String({ description: "the device's name; empty without one" }),
+    protocol: ForwardProtocol,
+    port: Type.Integer({ description: "the port on the device" }),
+    external: Type.Union([Type.Integer(), Type.Null()], {
+      description: "the port that the provider opened; null while none is open",
+    }),
+    fixed: Type.Union([Type.Integer(), Type.Null()], {
+      description: "the external port that a person gave, which is set on the provider's site; null if none",
+    }),
+    address: Type.Union([Type.String(), Type.Null()], {
+      description: "the provider's public address, if it says so",
+    }),
+    tunnel: Type.Union([Type.String(), Type.Null()], {
+      description: "the tunnel by which the device leaves; null if it leaves by none",
+    }),
+    opener: Type.Union(
+      [Type.Literal("nat-pmp"), Type.Literal("pia"), Type.Literal("fixed"), Type.Null()],
+      { description: "how the port is opened; null if nothing can open it" },
+    ),
+    asked_by: Type.Union([Type.Literal("operator"), Type.Literal("device")], {
+      description: "who asked for it: a person, or the device itself by NAT-PMP",
+    }),
+    state: Type.Union([Type.Literal("open"), Type.Literal("opening"), Type.Literal("closed")]),
+    error: Type.Union([Type.String(), Type.Null()], {
+      description: "why it is not open, and what to do",
+    }),
+    expires_at: Type.Union([Type.String(), Type.Null()], {
+      description: "ISO 8601: when the device's request ends unless it asks again; null for a person's",
+    }),
+  },
+  { additionalProperties: false },
+);
+export type Forward = Static<typeof Forward>;
+
+/** What `/api/forwards` answers. */
+export const ForwardList = Type.Object(
+  { forwards: Type.Array(Forward) },
+  { additionalProperties: false },
+);
+export type ForwardList = Static<typeof ForwardList>;
