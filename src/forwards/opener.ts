@@ -28,7 +28,7 @@ export interface OpenPort {
   protocol: Protocol;
   /** The number on the provider's public address. */
   external: number;
-  /** The number to which the provider sends what arrives there, if it is another: NAT-PMP's internal port. */
+  /** The port of the tunnel's address to which the provider sends what arrives there: NAT-PMP's internal port, or the same. */
   inside: number;
   /** The provider's public address; null if it does not say. */
   address: Address | null;

@@ -21,10 +21,9 @@ export const Forward = Type.Object(
     tunnel: Type.Union([Type.String(), Type.Null()], {
       description: "the tunnel by which the device leaves; null if it leaves by none",
     }),
-    opener: Type.Union(
-      [Type.Literal("nat-pmp"), Type.Literal("pia"), Type.Literal("fixed"), Type.Null()],
-      { description: "how the port is opened; null if nothing can open it" },
-    ),
+    opener: Type.Union([Type.Literal("nat-pmp"), Type.Literal("pia"), Type.Literal("fixed"), Type.Null()], {
+      description: "how the port is opened; null if nothing can open it",
+    }),
     asked_by: Type.Union([Type.Literal("operator"), Type.Literal("device")], {
       description: "who asked for it: a person, or the device itself by NAT-PMP",
     }),
@@ -41,8 +40,5 @@ export const Forward = Type.Object(
 export type Forward = Static<typeof Forward>;
 
 /** What `/api/forwards` answers. */
-export const ForwardList = Type.Object(
-  { forwards: Type.Array(Forward) },
-  { additionalProperties: false },
-);
+export const ForwardList = Type.Object({ forwards: Type.Array(Forward) }, { additionalProperties: false });
 export type ForwardList = Static<typeof ForwardList>;

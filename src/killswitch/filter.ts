@@ -7,6 +7,7 @@ import {
   refuseOthersDns,
   refuseUnansweredDns,
 } from "./dns.ts";
+import { clampAnswers, permitContacts, permitForwards } from "./forwards.ts";
 import {
   permitDhcp,
   permitDhcpClients,
@@ -20,7 +21,7 @@ import { type FirewallTunnel, mainTunnels, type Policy, tunnelsOf } from "./poli
 import { fromPublic, permitRefusals, refuse } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
 
-const REPLIES = "replies_to_lan";
+const TO_LAN = "to_lan";
 /** TCP packets that are not the first of a connection. */
 const MID_STREAM = "ct state new tcp flags & (fin | syn | rst | ack) != syn";
 
@@ -52,7 +53,7 @@ export function forward(policy: Policy): string[] {
     links.map((link) => `oifname "${link}" ${from} jump into_${link}`),
   );
   const back = among("iifname", links).flatMap((from) =>
-    among("oifname", namesOf(lans)).map((to) => `${from} ${to} jump ${REPLIES}`),
+    among("oifname", namesOf(lans)).map((to) => `${from} ${to} jump ${TO_LAN}`),
   );
   // The most travelled first.
   const pairs = [...into.slice(0, 1), ...back, ...into.slice(1)];
@@ -64,7 +65,7 @@ export function forward(policy: Policy): string[] {
       dropForwardedRest(),
     ]),
     ...intoUplink(policy, [dropUntranslated(), clampSegments(), refuseMidStream()]),
-    ...(into.length === 0 ? [] : [...tunnels.map((tunnel) => intoTunnel(tunnel, policy)), repliesToLan()]),
+    ...(into.length === 0 ? [] : [...tunnels.map((tunnel) => intoTunnel(tunnel, policy)), toLan(policy)]),
   ];
 }
 
@@ -72,6 +73,7 @@ export function forward(policy: Policy): string[] {
 function intoTunnel(tunnel: FirewallTunnel, policy: Policy): string {
   const { lans } = policy;
   return chain(`into_${tunnel.interface}`, null, [
+    ...clampAnswers(tunnel, policy),
     `ct state established,related ct zone ${tunnel.zone} accept comment "known connections of the LAN"`,
     dropOtherExits(tunnelsOf(tunnel.tunnel, policy)),
     dropUntranslated(),
@@ -84,9 +86,11 @@ function intoTunnel(tunnel: FirewallTunnel, policy: Policy): string {
   ]);
 }
 
-function repliesToLan(): string {
-  return chain(REPLIES, null, [
-    'ct state established,related accept comment "replies from the tunnel to the LAN"',
+/** A connection that was begun outside needs its forwarded port as long as it lasts. */
+function toLan(policy: Policy): string {
+  return chain(TO_LAN, null, [
+    'ct direction reply ct state established,related accept comment "replies from the tunnel to the LAN"',
+    ...permitForwards(policy, clampSegments()),
   ]);
 }
 
@@ -121,6 +125,7 @@ export function output(policy: Policy): string {
         permitIntoTunnel(),
       ].map((rule) => `oifname "${tunnel.interface}" ${rule}`),
     ]),
+    ...permitContacts(policy),
     ...refuseRest(),
   ]);
 }

@@ -2,6 +2,14 @@ import type { Address, Endpoint, Prefix } from "../address.ts";
 import type { Mac } from "../mac.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
+import {
+  type Contact,
+  type ContactPart,
+  contactsIn,
+  type ForwardedPort,
+  type ForwardPart,
+  forwardsIn,
+} from "./forwards.ts";
 import { lansWith, routedIn } from "./routed.ts";
 
 /**
@@ -27,6 +35,9 @@ export interface Policy {
   routed: readonly RoutedPrefix[];
   /** Of the devices that are not assigned. */
   defaultExit: DefaultExit;
+  /** Ports of the internet that lead to devices. */
+  forwards: readonly ForwardedPort[];
+  contacts: readonly Contact[];
   /** Whether the uplink has a carrier and a default route. */
   online: boolean;
   /** The resolvers that the system uses outside the tunnels. */
@@ -65,6 +76,8 @@ export interface PolicyPart {
   /** Those that no route leads to have no effect. */
   routed?: readonly RoutedPrefix[];
   defaultExit?: DefaultExit;
+  forwards?: readonly ForwardPart[];
+  contacts?: readonly ContactPart[];
 }
 
 /** The tunnel for the gateway's own traffic, and for that of the LAN which has no other exit. */
@@ -88,7 +101,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
   const endpoints = tunnelsIn("endpoints");
   const declared = owned.flatMap(({ routed = [] }) => routed);
   const routed = routedIn(declared, network, endpoints);
-  return {
+  const policy = {
     lans: lansWith(routed, network),
     uplink,
     uplinkPrefixes,
@@ -101,7 +114,22 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     exemptions: owned.flatMap(({ exemption = [] }) => exemption),
     routed,
     devices: owned.flatMap(({ devices = [] }) => devices),
-    defaultExit: owned.flatMap(({ defaultExit = [] }) => defaultExit)[0] ?? { to: "tunnel", name: MAIN },
+    defaultExit: owned.flatMap(({ defaultExit = [] }) => defaultExit)[0] ?? {
+      to: "tunnel" as const,
+      name: MAIN,
+    },
+    contacts: [],
+  };
+  return {
+    ...policy,
+    contacts: contactsIn(
+      owned.flatMap(({ contacts = [] }) => contacts),
+      policy,
+    ),
+    forwards: forwardsIn(
+      owned.flatMap(({ forwards = [] }) => forwards),
+      policy,
+    ),
   };
 }
 

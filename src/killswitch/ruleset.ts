@@ -2,6 +2,7 @@ import { keepTranslated, markDirectReplies } from "./direct.ts";
 import { dnsChains } from "./dns.ts";
 import { deviceSets } from "./exits.ts";
 import { forward, input, output } from "./filter.ts";
+import { leadForwards } from "./forwards.ts";
 import { directDevices, type Policy } from "./policy.ts";
 import { openPrerouting, prerouting } from "./prerouting.ts";
 import { sourceNat } from "./source-nat.ts";
@@ -47,6 +48,7 @@ function exitChains(policy: Policy): string[] {
   return [
     ...(carrying.length === 0 ? [] : [rawOutput(policy)]),
     ...markDirectReplies(policy),
+    ...leadForwards(policy),
     ...dnsChains(policy),
     sourceNat(policy),
     ...keepTranslated(policy),

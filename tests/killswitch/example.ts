@@ -1,3 +1,4 @@
+import type { ForwardPart } from "../../src/killswitch/forwards.ts";
 import {
   type AssignedDevice,
   blocked,
@@ -155,6 +156,27 @@ export const POLICIES = {
     endpoints: [FIRST],
     carrying: [FIRST],
   },
+  /** Ports that lead to devices on two tunnels, one of them during a switch, and the service that opens them. */
+  forwards: mergedPolicy(
+    new Map<string, PolicyPart>([
+      ["main", { endpoints: [FIRST, SECOND], carrying: [FIRST, SECOND] }],
+      ["amsterdam", { endpoints: [FURTHER], carrying: [FURTHER] }],
+      ["DEVICES", { devices: [assigned("02:00:00:00:00:01", "amsterdam")] }],
+      [
+        "FORWARDS",
+        {
+          forwards: [
+            forward(FIRST, "02:00:00:00:00:02", "tcp", 6881, ["192.168.7.20", "fd00:7::20"]),
+            forward(FURTHER, "02:00:00:00:00:01", "udp", 3074, ["fe80::1", "10.5.0.9"]),
+          ],
+          contacts: [FIRST, FURTHER].map(({ tunnel, endpoint, resolvers: [address = ip("10.64.0.1")] }) => ({
+            ...{ tunnel, endpoint, address, protocol: "udp", port: 5351 },
+          })),
+        },
+      ],
+    ]),
+    NETWORK,
+  ),
   lookup: { ...BLOCKED, lookups: [LOOKUP] },
   exemption: { ...BLOCKED, exemptions: [EXEMPTION] },
   /** A machine with no network at all. */
@@ -167,6 +189,26 @@ function exitTo(name: string): Exit {
 
 function defaultExitTo(name: string): DefaultExit {
   return name === "blocked" ? { to: "blocked" } : { to: "tunnel", name };
+}
+
+/** A port that the server of the tunnel has opened, for a device with these addresses. */
+export function forward(
+  { tunnel, endpoint }: FirewallTunnel,
+  device: string,
+  protocol: "tcp" | "udp",
+  port: number,
+  addresses: readonly string[],
+): ForwardPart {
+  const id = parseMac(device) ?? fail(device);
+  return {
+    device: id,
+    tunnel,
+    endpoint,
+    protocol,
+    inside: port + 40_000,
+    addresses: ips(...addresses),
+    port,
+  };
 }
 
 export function assigned(mac: string, exit: string): AssignedDevice {

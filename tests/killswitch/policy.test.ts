@@ -39,6 +39,8 @@ describe("the policy of several owners", () => {
       devices: [{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }],
       routed: [],
       defaultExit: { to: "blocked" },
+      forwards: [],
+      contacts: [],
     });
   });
 

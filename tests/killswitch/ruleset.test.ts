@@ -106,6 +106,25 @@ const POLICY = fc.record({
       selector: ([prefix]) => prefix,
     })
     .map((all) => all.map(([prefix, to]) => ({ prefix, exit: to }))),
+  forwards: fc.array(
+    fc.record({
+      interface: fc.constantFrom("wg0", "wg1"),
+      protocol: fc.constantFrom("tcp", "udp"),
+      inside: fc.constantFrom(1, 53, 65_535),
+      to: fc.constantFrom(...ips("192.168.7.20", "fd06::20")),
+      port: fc.constantFrom(22, 6881),
+    }),
+    { maxLength: 3 },
+  ),
+  contacts: fc.array(
+    fc.record({
+      interface: fc.constantFrom("wg0", "wg1"),
+      protocol: fc.constantFrom("tcp", "udp"),
+      address: fc.constantFrom(...ips("10.64.0.1", "fd00:64::1")),
+      port: fc.constantFrom(5351),
+    }),
+    { maxLength: 2 },
+  ),
   lookups: fc.array(fc.record({ resolvers: addresses(), sourcePort: fc.constantFrom(20053, 20054) }), {
     maxLength: 2,
   }),
