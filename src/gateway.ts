@@ -3,6 +3,7 @@ import type { Devices } from "./devices/devices.ts";
 import { GatewayError, messageOf } from "./errors.ts";
 import type { History } from "./history/history.ts";
 import { pageOf } from "./history/page.ts";
+import type { Forwards } from "./forwards/forwards.ts";
 import type { GatewayEvent } from "./http/event.ts";
 import type { EventBus } from "./http/event-bus.ts";
 import type { Choice, Figures, Gateway } from "./http/gateway.ts";
@@ -33,6 +34,7 @@ interface Deps {
   catalogue: Catalogue;
   favourites: Favourites;
   devices: Devices;
+  forwards: Forwards;
   accounts: Pick<Accounts, "managed" | "choose">;
   savedState: SavedState;
   clock: Pick<Host, "now" | "monotonic" | "sleep">;
@@ -54,6 +56,7 @@ export function gatewayOf(deps: Deps): Gateway {
     hostname,
     tunnels,
     devices,
+    forwards,
     accounts,
     savedState,
     clock,
@@ -70,7 +73,13 @@ export function gatewayOf(deps: Deps): Gateway {
   const status = async (state = controller.state): Promise<Status> => {
     const read = await controller.status(catalogue.current(), state);
     const error = read.error ?? savedState.trouble ?? events.damage;
-    return { ...read, error, direct_devices: devices.direct.devices.length };
+    const ports = forwards.portsOf(tunnels.main.name);
+    return {
+      ...read,
+      error,
+      direct_devices: devices.direct.devices.length,
+      ...(ports.length > 0 && { forwarded_ports: ports }),
+    };
   };
   const rowOf = async (tunnel: Tunnel, state = tunnel.controller.state): Promise<TunnelRow> => ({
     ...(await tunnel.controller.row(state)),
@@ -198,6 +207,9 @@ export function gatewayOf(deps: Deps): Gateway {
     forgetDevice: (id) => devices.forget(id),
     setDefaultExit: (exit) => devices.setDefaultExit(exit),
     deviceAt: (address) => devices.at(address),
+    forwards: () => forwards.list(),
+    forward: (id, change) => forwards.put(id, change),
+    removeForward: (id) => forwards.remove(id),
     journal: (range) => journal.page(range),
     // No provider forwards ports yet.
     forwardedPorts: () => [],
@@ -252,6 +264,7 @@ export function gatewayOf(deps: Deps): Gateway {
         connects,
         devices: devices.counts(),
         directAllowed: devices.direct.allowed,
+        forwards: forwards.counts(),
       };
     },
   };

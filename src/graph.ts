@@ -2,12 +2,15 @@ import { hostname } from "node:os";
 import { Tokens } from "./access/tokens.ts";
 import type { AlertCode } from "./alert.ts";
 import { Checkup } from "./checks/checkup.ts";
+import { openerFor } from "./forwards/choice.ts";
+import { Forwards } from "./forwards/forwards.ts";
 import { type Ground, groundOn } from "./ground.ts";
 import { journalOf } from "./journal/tunnel-states.ts";
 import { Notifications } from "./notifications/notifications.ts";
 import { Accounts } from "./providers/accounts.ts";
 import { listSourceOf } from "./providers/given.ts";
 import { isManagedInUse } from "./providers/in-use.ts";
+import { VPN_PROVIDERS } from "./providers/list.ts";
 import { ownEndOf } from "./providers/own-end.ts";
 import { Registrations } from "./providers/registrations.ts";
 import { takeUpAccount } from "./providers/take-up.ts";
@@ -15,6 +18,7 @@ import { alternativesTo } from "./servers/alternatives.ts";
 import { Catalogue } from "./servers/catalogue.ts";
 import { Favourites } from "./servers/favourites.ts";
 import { ManagedList } from "./servers/managed.ts";
+import type { Server } from "./servers/schema.ts";
 import { Updates } from "./servers/updates.ts";
 import type { Settings } from "./settings.ts";
 import type { Host, Send } from "./system/host.ts";
@@ -31,6 +35,7 @@ export interface Graph extends Ground, Pick<Tunnels, "httpsClient"> {
   settings: Settings;
   catalogue: Catalogue;
   favourites: Favourites;
+  forwards: Forwards;
   updates: Updates;
   host: Host;
   /** The operator's accounts at providers. */
@@ -84,6 +89,14 @@ export async function graphOn(
   });
   tunnels.onTunnel(({ name, controller }) => controller.onChange(journalOf(name, ground.journal)));
   tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => void ground.history.read(tunnel)));
+  const companyOf = ({ provider, label }: Server) =>
+    VPN_PROVIDERS.find((each) => provider === "managed" && each.label === label)?.name ?? null;
+  const forwards = new Forwards({
+    ...{ ...ground, host, tunnels },
+    openerFor: (server, fixed) => openerFor(fixed, server, companyOf(server), {}),
+    publish: (payload) => events.publish({ type: "forward_update", payload }),
+    publishRemoved: (payload) => events.publish({ type: "forward_removed", payload }),
+  });
   const onShrunk = (message: string) => events.alarm("list_shrunk", message);
   const updates = new Updates({ host, store, catalogue, log, onShrunk }, source);
   const takeUp = () => takeUpAccount({ settings, host, registrations, catalogue, updates });
@@ -104,6 +117,7 @@ export async function graphOn(
     settings,
     catalogue,
     favourites,
+    forwards,
     updates,
     host,
     accounts,

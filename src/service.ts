@@ -112,12 +112,16 @@ async function startNotifications(
 }
 
 /** The programs that report events take some milliseconds to start. */
-async function beginWatching({ tunnels, devices, history, host }: Graph, signal: AbortSignal): Promise<void> {
+async function beginWatching(
+  { tunnels, devices, forwards, history, host, log }: Graph,
+  signal: AbortSignal,
+): Promise<void> {
   await host.sleep(WATCH_AFTER_MS, signal);
   if (signal.aborted) return;
   tunnels.watch(signal);
   void devices.watch(signal);
   void history.watch({ tunnels: () => tunnels.all(), devices }, signal);
+  void forwards.load().catch((error) => log.warn(`forwards: ${messageOf(error)}`));
 }
 
 /** Settings change between two starts only. */

@@ -5,6 +5,7 @@ import { checkerOf } from "../checker.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
 import { areFixedAddresses } from "../devices/fixed.ts";
 import { GatewayError, messageOf } from "../errors.ts";
+import { areForwards } from "../forwards/saved.ts";
 import { nameIn } from "../name.ts";
 import { MOST_TUNNELS } from "../network/slot.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
@@ -50,6 +51,7 @@ const SETTINGS: Record<string, (value: string) => boolean> = {
   direct: (value) => value === "on",
   favourites: areFavourites,
   fixed_addresses: areFixedAddresses,
+  forwards: areForwards,
   connection: (value) => value === "null" || connectionIn(value) !== null,
 };
 export const SETTING_NAMES = Object.keys(SETTINGS);

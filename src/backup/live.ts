@@ -1,5 +1,6 @@
 import type { Devices } from "../devices/devices.ts";
 import { GatewayError } from "../errors.ts";
+import type { Forwards } from "../forwards/forwards.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
@@ -19,6 +20,7 @@ interface Deps {
   /** Makes managed servers use the account in the store. */
   takeUpAccount: () => Promise<void>;
   devices: Pick<Devices, "load">;
+  forwards: Pick<Forwards, "load">;
 }
 
 /** Backup and restore while the service runs. */
@@ -30,7 +32,7 @@ export interface LiveBackup {
 }
 
 export function liveBackup(deps: Deps): LiveBackup {
-  const { store, catalogue, tunnels, savedState, host, takeUpAccount, devices } = deps;
+  const { store, catalogue, tunnels, savedState, host, takeUpAccount, devices, forwards } = deps;
   return {
     take: () => contentsOf(store, host.now()),
     changes: async (contents) =>
@@ -56,6 +58,7 @@ export function liveBackup(deps: Deps): LiveBackup {
       catalogue.reload();
       await takeUpAccount();
       await devices.load();
+      await forwards.load();
       if (savedState.killSwitchWanted() !== before)
         await tunnels.main.controller.setKillSwitch(savedState.killSwitchWanted());
       return restored;

@@ -1,5 +1,6 @@
 import { unitedAddresses } from "../devices/fixed.ts";
 import { GatewayError } from "../errors.ts";
+import { unitedForwards } from "../forwards/saved.ts";
 import { MAIN_SLOT, MOST_TUNNELS } from "../network/slot.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import { ACCOUNT_SETTINGS } from "../providers/registrations.ts";
@@ -57,6 +58,8 @@ export function restoreInto(
     settings.favourites = unitedFavourites(store.read("favourites"), settings.favourites);
   if (settings.fixed_addresses !== undefined)
     settings.fixed_addresses = unitedAddresses(store.read("fixed_addresses"), settings.fixed_addresses);
+  if (settings.forwards !== undefined)
+    settings.forwards = unitedForwards(store.read("forwards"), settings.forwards);
   store.atomically(() => {
     for (const { provider, name } of taken) store.remove(provider, name);
     for (const server of contents.servers) store.insert(server);
@@ -73,10 +76,10 @@ export function restoreInto(
 
 /**
  * Backups of versions without devices say nothing of the default exit. If a backup does not allow the exit direct, it
- * stays as it is here, where devices may have it. Favourites and addresses of devices are added to those that are here.
+ * stays as it is here, where devices may have it. Favourites, addresses of devices and forwards are added to those that are here.
  */
 function isKnownTo({ devices }: Contents, setting: string): boolean {
-  if (["direct", "favourites", "fixed_addresses"].includes(setting)) return false;
+  if (["direct", "favourites", "fixed_addresses", "forwards"].includes(setting)) return false;
   return setting !== "default_exit" || devices !== undefined;
 }
 

@@ -16,6 +16,7 @@ import type { AddFlags } from "./custom.ts";
 import { STANDARD_INPUT } from "./defaults.ts";
 import { EXIT } from "./exit.ts";
 import type { HistoryFlags } from "./history.ts";
+import type { ForwardFlags } from "./forwards.ts";
 import type { LogFlags } from "./logs.ts";
 import { withInstalledSettings } from "./settings.ts";
 
@@ -27,6 +28,7 @@ const loadAccount = () => import("./account.ts");
 const loadDirect = () => import("./direct.ts");
 const loadDevices = () => import("./devices.ts");
 const loadToken = () => import("./token.ts");
+const loadForwards = () => import("./forwards.ts");
 const loadCustom = () => import("./custom.ts");
 
 /** Commands for daily use, which talk to a running gateway. */
@@ -384,6 +386,23 @@ function addDeviceCommands(program: Command): void {
       "choose the exit of the devices that have none of their own: a tunnel, or blocked",
     ).argument("<exit>"),
     async (api, [exit = ""]) => (await loadDevices()).setDefaultExit(api, exit),
+  );
+  asking(
+    command(program, "forwards", "list the ports of the internet that lead to devices of the LAN"),
+    async (api) => (await loadForwards()).listForwards(api),
+  );
+  asking<ForwardFlags>(
+    command(
+      program,
+      "forward",
+      "have the VPN provider open a port that leads to a device of the LAN, or close it again",
+    )
+      .argument("<device:port>", "the device by id, name or address, and its port, such as TV:6881")
+      .addArgument(new Argument("[action]", "to close it").choices(["remove"]))
+      .option("--tcp", "TCP only (default: TCP and UDP)")
+      .option("--udp", "UDP only")
+      .option("--external <number>", "a port that is set on the provider's site; the provider is not asked"),
+    async (api, args, flags) => (await loadForwards()).changeForward(api, args, flags),
   );
 }
 

@@ -3,6 +3,7 @@ import { Value } from "typebox/value";
 import type { SecurityAlert } from "../alert.ts";
 import type { DeviceUpdate } from "../devices/schema.ts";
 import { GatewayError } from "../errors.ts";
+import type { Forward } from "../forwards/schema.ts";
 import { EVENTS, type GatewayEvent } from "../http/event.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { viaText } from "../servers/hops.ts";
@@ -103,6 +104,10 @@ function sentenceOf(event: Shown): string {
       return `${deviceOf(event.payload)} is ${event.payload.online ? "online" : "offline"}, exit ${event.payload.exit}`;
     case "device_removed":
       return `device ${printable(event.payload.id)}: removed`;
+    case "forward_update":
+      return forwardOf(event.payload);
+    case "forward_removed":
+      return `port ${event.payload.port}/${event.payload.protocol} of ${printable(event.payload.device)}: not forwarded any more`;
     case "favourites_update":
       return `${event.payload.count} favourite servers`;
     case "security_alert":
@@ -120,6 +125,12 @@ function tunnelLineOf({ name, state, server, via, error }: TunnelRow): string {
 
 function deviceOf({ id, name }: DeviceUpdate): string {
   return name === "" ? id : `${printable(name)} (${id})`;
+}
+
+function forwardOf({ name, device, port, protocol, external, state, error }: Forward): string {
+  const at = external === null ? "" : ` at port ${external}`;
+  const why = error === null ? "" : `  ${printable(error)}`;
+  return `port ${port}/${protocol} of ${printable(name) || device}: ${state}${at}${why}`;
 }
 
 function alertOf({ code, message }: SecurityAlert): string {

@@ -3,6 +3,7 @@ import type { AlertCode } from "../alert.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
+import type { Mac } from "../mac.ts";
 import { nameIn } from "../name.ts";
 import type { Lan } from "../network/lan.ts";
 import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
@@ -190,7 +191,20 @@ export class Devices {
 
   /** Calls back after devices have changed, a few times a second at most. */
   onChange(listener: () => void): void {
-    this.updates.onTold = listener;
+    this.updates.onTold.push(listener);
+  }
+
+  /** The exit of a device, in words. */
+  exitOf(id: DeviceId): string {
+    return formatExit(this.assignments.exitOf(id));
+  }
+
+  /** The addresses that a device has, or had last; if it was never seen, the one that a person chose for it. */
+  addressesOf(id: Mac): readonly Address[] {
+    const seen = (this.neighbourhood.presence(id)?.addresses ?? []).flatMap(
+      (each) => parseAddress(each) ?? [],
+    );
+    return seen.length > 0 ? seen : [this.fixed.of(id) ?? []].flat();
   }
 
   /** The number of known devices by exit, also of the exits that none has. */
@@ -298,7 +312,7 @@ export class Devices {
   }
 
   /** Without those that are neither known nor assigned. */
-  private async rowsOf(ids: readonly DeviceId[]): Promise<Device[]> {
+  async rowsOf(ids: readonly DeviceId[]): Promise<Device[]> {
     const names = await leasedNames(this.deps.host);
     const known = new Set(this.ids);
     return ids.filter((id) => known.has(id)).map((id) => this.device(id, names));
@@ -350,7 +364,7 @@ export class Devices {
   }
 
   /** The device that uses an address now. */
-  private holderOf(address: Address): DeviceId | null {
+  holderOf(address: Address): DeviceId | null {
     return this.prefixOf(address) ?? this.neighbourhood.holderOf(address);
   }
 

@@ -27,7 +27,7 @@ export class Updates {
   private readonly changed = new Set<DeviceId>();
   private isGathering = false;
   /** Called after listeners have been told. */
-  onTold = () => {};
+  readonly onTold: (() => void)[] = [];
 
   constructor(private readonly deps: Deps) {}
 
@@ -51,7 +51,7 @@ export class Updates {
     const rows = await this.deps.rowsOf(ids);
     const byId = new Map<string, Told>(rows.map((row) => [row.id, row]));
     for (const id of ids) this.tellOf(id, byId.get(id));
-    this.onTold();
+    for (const listener of this.onTold) listener();
     this.isGathering = false;
     this.touch([]);
   }

@@ -1,6 +1,9 @@
 import { type Static, Type } from "typebox";
 
 export const ForwardProtocol = Type.Union([Type.Literal("tcp"), Type.Literal("udp")]);
+export type ForwardProtocol = Static<typeof ForwardProtocol>;
+/** 0 means "any" in protocols, and is no port. */
+export const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
 
 /** A port that is, or should be, reachable from the internet, and the device that it leads to. */
 export const Forward = Type.Object(
@@ -42,3 +45,22 @@ export type Forward = Static<typeof Forward>;
 /** What `/api/forwards` answers. */
 export const ForwardList = Type.Object({ forwards: Type.Array(Forward) }, { additionalProperties: false });
 export type ForwardList = Static<typeof ForwardList>;
+
+/** Body of PUT /api/forwards/{device}/{protocol}/{port}. */
+export const ForwardChange = Type.Object(
+  {
+    external: Type.Optional(
+      Type.Union([Port, Type.Null()], {
+        description: "a port that is set on the provider's site; without it the provider is asked for one",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type ForwardChange = Static<typeof ForwardChange>;
+
+/** What identifies a forward; the payload of a `forward_removed`. */
+export const ForwardId = Type.Object(
+  { device: Type.String(), protocol: ForwardProtocol, port: Type.Integer() },
+  { additionalProperties: false },
+);

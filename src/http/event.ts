@@ -1,6 +1,7 @@
 import { type Static, type TLiteral, type TSchema, Type } from "typebox";
 import { SecurityAlert } from "../alert.ts";
 import { DeviceUpdate } from "../devices/schema.ts";
+import { Forward, ForwardId } from "../forwards/schema.ts";
 import { Provider } from "../servers/schema.ts";
 import { Status, TunnelRow } from "../tunnel/schema.ts";
 import { TrafficUpdate } from "./traffic.ts";
@@ -33,6 +34,8 @@ export const EVENTS = {
     Type.Object({ id: Type.String() }, { additionalProperties: false }),
     "a device that was forgotten, or not heard for long, is not listed any more",
   ),
+  forward_update: message("forward_update", Forward, "a port was forwarded, opened, moved or closed"),
+  forward_removed: message("forward_removed", ForwardId, "a port is not forwarded any more"),
   favourites_update: message(
     "favourites_update",
     Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),

@@ -2,6 +2,7 @@ import type { Checks } from "../checks/schema.ts";
 import type { Device, DeviceChange, DeviceList } from "../devices/schema.ts";
 import type { HistoryQuery } from "../history/page.ts";
 import type { HistoryPage } from "../history/schema.ts";
+import type { Forward, ForwardChange, ForwardProtocol } from "../forwards/schema.ts";
 import type { JournalPage } from "../journal/schema.ts";
 import type {
   CustomServer,
@@ -62,6 +63,10 @@ export interface Gateway {
   setDefaultExit(exit: string): Promise<void>;
   /** The device that has this address; null for one that is not known. */
   deviceAt(address: string): Promise<Device | null>;
+  forwards(): Promise<Forward[]>;
+  /** Opens a port of the internet that leads to a device, or says why it is not open yet. */
+  forward(id: ForwardId, change: ForwardChange): Promise<Forward>;
+  removeForward(id: ForwardId): Promise<void>;
   /** What has happened; the ids are exclusive bounds. */
   journal(range: { after: number; before: number; most: number }): JournalPage;
   /** The ports that the provider forwards to `main`, the first one first. */
@@ -80,6 +85,13 @@ export interface Gateway {
   /** Calls the listener every second with what tunnels and devices have carried, until the returned function is called. */
   followTraffic(listener: (update: TrafficUpdate) => void): () => void;
   figures(): Promise<Figures>;
+}
+
+/** What identifies a forward. */
+interface ForwardId {
+  device: string;
+  protocol: ForwardProtocol;
+  port: number;
 }
 
 /** What identifies a tunnel's WireGuard interface and its server. */
@@ -101,4 +113,6 @@ export interface Figures {
   /** The number of known devices by exit. */
   devices: Readonly<Record<string, number>>;
   directAllowed: boolean;
+  /** The number of open forwarded ports by tunnel. */
+  forwards: Readonly<Record<string, number>>;
 }

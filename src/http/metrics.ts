@@ -80,7 +80,7 @@ function tunnelFamilies({ tunnels }: Figures): Family[] {
   ];
 }
 
-function ownFamilies({ status, alerts, connects, devices, directAllowed }: Figures): Family[] {
+function ownFamilies({ status, alerts, connects, devices, directAllowed, forwards }: Figures): Family[] {
   return [
     family(
       "portcullis_connected",
@@ -124,6 +124,12 @@ function ownFamilies({ status, alerts, connects, devices, directAllowed }: Figur
       "1 while the operator lets devices leave outside the tunnel.",
       Number(directAllowed),
     ),
+    {
+      name: "portcullis_forwarded_ports",
+      type: "gauge",
+      help: "Open ports of the internet that lead to devices, by tunnel.",
+      samples: Object.entries(forwards).map(([tunnel, value]) => ({ labels: { tunnel }, value })),
+    },
     family("portcullis_build_info", "gauge", "The version that runs; always 1.", 1, {
       version,
       bun: Bun.version,

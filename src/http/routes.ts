@@ -7,6 +7,7 @@ import type { EventSockets } from "./event-sockets.ts";
 import { eventRoutes } from "./events.ts";
 import { favouriteRoutes } from "./favourites.ts";
 import type { Gate } from "./gate.ts";
+import { forwardRoutes } from "./forwards.ts";
 import type { Gateway } from "./gateway.ts";
 import { gluetunRoutes } from "./gluetun.ts";
 import { healthRoutes } from "./health.ts";
@@ -45,6 +46,7 @@ export function routesOf(gateway: Gateway, eventSockets: EventSockets, { gluetun
     .use(customRoutes(gateway))
     .use(importRoutes(gateway))
     .use(deviceRoutes(gateway))
+    .use(forwardRoutes(gateway))
     .use(networkRoutes(gateway))
     .use(journalRoutes(gateway))
     .use(historyRoutes(gateway))

@@ -36,6 +36,10 @@ export function singleFlight(gateway: Gateway): Gateway {
     forgetDevice: (id) => write(() => gateway.forgetDevice(id)),
     setDefaultExit: (exit) => write(() => gateway.setDefaultExit(exit)),
     deviceAt: (address) => gateway.deviceAt(address),
+    forwards: shared(() => gateway.forwards()),
+    // A change waits for the provider, so others do not wait for it.
+    forward: (id, change) => gateway.forward(id, change),
+    removeForward: (id) => gateway.removeForward(id),
     favourites: () => gateway.favourites(),
     addFavourite: (provider, server) => write(() => gateway.addFavourite(provider, server)),
     removeFavourite: (provider, server) => write(() => gateway.removeFavourite(provider, server)),

@@ -9,7 +9,7 @@ import {
   type ForwardedPort,
   type ForwardPart,
   forwardsIn,
-} from "./forwards.ts";
+} from "./forwarded.ts";
 import { lansWith, routedIn } from "./routed.ts";
 
 /**
@@ -101,34 +101,37 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
   const endpoints = tunnelsIn("endpoints");
   const declared = owned.flatMap(({ routed = [] }) => routed);
   const routed = routedIn(declared, network, endpoints);
-  const policy = {
-    lans: lansWith(routed, network),
+  const carrying = tunnelsIn("carrying");
+  const devices = owned.flatMap((part) => part.devices ?? []);
+  const [defaultExit = { to: "tunnel", name: MAIN } as const] = owned.flatMap(
+    (part) => part.defaultExit ?? [],
+  );
+  const leavesBy = (device: Mac, tunnel: string) => {
+    const exit = devices.find(({ id }) => id === device)?.exit ?? defaultExit;
+    return exit.to === "tunnel" && exit.name === tunnel;
+  };
+  const lans = lansWith(routed, network);
+  return {
+    lans,
     uplink,
     uplinkPrefixes,
     addresses,
     online,
     resolvers,
     endpoints,
-    carrying: tunnelsIn("carrying"),
+    carrying,
     lookups: owned.flatMap(({ lookup = [] }) => lookup),
     exemptions: owned.flatMap(({ exemption = [] }) => exemption),
     routed,
-    devices: owned.flatMap(({ devices = [] }) => devices),
-    defaultExit: owned.flatMap(({ defaultExit = [] }) => defaultExit)[0] ?? {
-      to: "tunnel" as const,
-      name: MAIN,
-    },
-    contacts: [],
-  };
-  return {
-    ...policy,
+    devices,
+    defaultExit,
     contacts: contactsIn(
-      owned.flatMap(({ contacts = [] }) => contacts),
-      policy,
+      owned.flatMap((part) => part.contacts ?? []),
+      { carrying },
     ),
     forwards: forwardsIn(
-      owned.flatMap(({ forwards = [] }) => forwards),
-      policy,
+      owned.flatMap((part) => part.forwards ?? []),
+      { carrying, lans: network.lans, addresses, leavesBy },
     ),
   };
 }

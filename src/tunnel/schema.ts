@@ -38,6 +38,11 @@ export const Status = Type.Object(
       description: "how many devices the operator lets leave outside the tunnel",
     }),
     via: Type.Optional(VIA),
+    forwarded_ports: Type.Optional(
+      Type.Array(Type.Integer(), {
+        description: "ports of the server that lead to devices; missing if there are none",
+      }),
+    ),
   },
   { additionalProperties: false },
 );

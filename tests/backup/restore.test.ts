@@ -391,6 +391,7 @@ describe("a restore while the service runs", () => {
       host,
       takeUpAccount: async () => {},
       devices: { load: async () => void loads.push(store.devices().length) },
+      forwards: { load: async () => {} },
     });
     return { gateway, catalogue, backup, loads };
   }

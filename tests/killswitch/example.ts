@@ -1,4 +1,4 @@
-import type { ForwardPart } from "../../src/killswitch/forwards.ts";
+import type { ForwardPart } from "../../src/killswitch/forwarded.ts";
 import {
   type AssignedDevice,
   blocked,

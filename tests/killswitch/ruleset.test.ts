@@ -118,6 +118,7 @@ const POLICY = fc.record({
   ),
   contacts: fc.array(
     fc.record({
+      tunnel: fc.constantFrom("main", "amsterdam"),
       interface: fc.constantFrom("wg0", "wg1"),
       protocol: fc.constantFrom("tcp", "udp"),
       address: fc.constantFrom(...ips("10.64.0.1", "fd00:64::1")),

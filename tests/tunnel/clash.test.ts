@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { GatewayError } from "../../src/errors.ts";
+import type { Forwards } from "../../src/forwards/forwards.ts";
 import { gatewayOf } from "../../src/gateway.ts";
 import { History } from "../../src/history/history.ts";
 import { EventBus } from "../../src/http/event-bus.ts";
@@ -157,9 +158,10 @@ test("such a server is neither added nor imported", () =>
     const accounts = { managed: () => ({ current: "list" as const, choices: [] }), choose: async () => {} };
     const favourites = new Favourites(store, catalogue, () => {});
     const otherRouters = { current: [] };
+    const forwards = { portsOf: () => [] } as unknown as Forwards;
     const parts = {
       ...{ tunnels, devices, accounts, catalogue, favourites, savedState, events, journal, history },
-      ...{ checkup, otherRouters, log },
+      ...{ checkup, otherRouters, forwards, log },
     };
     const gateway = gatewayOf({ ...parts, clock: host, hostname: "gateway" });
     const config = formatConfig({

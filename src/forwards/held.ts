@@ -1,0 +1,87 @@
+import { type Address, familyOf } from "../address.ts";
+import { GatewayError, messageOf } from "../errors.ts";
+import type { ContactPart, ForwardPart } from "../killswitch/forwarded.ts";
+import { parseMac } from "../mac.ts";
+import type { Keeper } from "./keeper.ts";
+import { PROTOCOLS } from "./opener.ts";
+import type { ForwardId, SavedForward } from "./saved.ts";
+import type { Forward } from "./schema.ts";
+
+/** One port of a device, and what keeps it open. */
+export interface Held extends SavedForward {
+  /** Null if a person asked for it; else until when the device wants it, on the monotonic clock. */
+  until: number | null;
+  /** The external port that the device would like. */
+  preferred: number | null;
+  keeper: Keeper;
+  /** What listeners were told last. */
+  told: Forward | null;
+}
+
+/** What a client has given. */
+export interface GivenId {
+  device: string;
+  protocol: string;
+  port: number;
+}
+
+export function idIn({ device, protocol, port }: GivenId): ForwardId {
+  const mac = parseMac(device);
+  const known = PROTOCOLS.find((each) => each === protocol);
+  if (mac === null)
+    throw new GatewayError(
+      "bad_request",
+      "device: must be a MAC address, such as 02:00:00:00:00:20; only a single device on the LAN itself can be forwarded to",
+    );
+  if (known === undefined) throw new GatewayError("bad_request", "protocol: must be tcp or udp");
+  if (!Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new GatewayError("bad_request", "port: must be a number from 1 to 65535");
+  return { device: mac, protocol: known, port };
+}
+
+/** What the firewall must lead to the device. Providers open ports of IPv4; those that a person has set may be of both. */
+export function partOf(
+  { device, protocol, port, keeper }: Held,
+  addresses: readonly Address[],
+): ForwardPart[] {
+  const { opened } = keeper;
+  if (opened === null) return [];
+  const {
+    way,
+    opener,
+    port: { inside },
+  } = opened;
+  const used = addresses.filter((each) => opener.kind === "fixed" || familyOf(each) === 4);
+  const {
+    tunnel,
+    session: { endpoint },
+  } = way;
+  return [{ device, tunnel, endpoint, protocol, inside, addresses: used, port }];
+}
+
+/** What the firewall must permit to ask the provider. */
+export function contactOf({ asked, opened }: Keeper): ContactPart[] {
+  return [asked, opened].flatMap((each) => {
+    const contact = each?.opener.contact(each.way) ?? null;
+    if (each === null || contact === null) return [];
+    return [{ tunnel: each.way.tunnel, endpoint: each.way.session.endpoint, ...contact }];
+  });
+}
+
+export function rowOf(
+  { device, protocol, port, fixed, until, keeper }: Held,
+  { name, tunnel, expires }: { name: string; tunnel: string | null; expires: string | null },
+): Forward {
+  const { opened, asked, failure, isOpen } = keeper;
+  const isTried = failure !== null;
+  return {
+    ...{ device, name, protocol, port, fixed, tunnel },
+    external: isOpen ? (opened?.port.external ?? null) : null,
+    address: isOpen ? (opened?.port.address ?? null) : null,
+    opener: (opened ?? asked)?.opener.kind ?? null,
+    asked_by: until === null ? "operator" : "device",
+    state: isOpen ? "open" : asked !== null || !isTried ? "opening" : "closed",
+    error: isOpen || !isTried ? null : messageOf(failure),
+    expires_at: expires,
+  };
+}

@@ -1,0 +1,221 @@
+import { GatewayError } from "../errors.ts";
+import type { Host } from "../system/host.ts";
+import { pauseAfter } from "../tunnel/backoff.ts";
+import { type Opener, type OpenPort, PortRefusal, type WantedPort, type Way } from "./opener.ts";
+
+/** A NAT-PMP client repeats its request for a minute, but people wait for the result of the first. */
+const ANSWER_WITHIN_MS = 15_000;
+/** A refusal holds until the account, the key or the server changes. */
+const REFUSED_PAUSE_MS = 600_000;
+/** A timer's limit is 24 days. */
+const LONGEST_PAUSE_MS = 86_400_000;
+
+/** A port that is open on a way. */
+export interface Opened {
+  way: Way;
+  opener: Opener;
+  port: OpenPort;
+  /** On the monotonic clock. */
+  renewAt: number;
+  expiresAt: number;
+}
+
+/** Where a port can be opened now; `why` is set if that has to wait, although the tunnel may still be there. */
+export interface Place {
+  way: Way | null;
+  why: string | null;
+}
+
+interface Deps {
+  host: Pick<Host, "sleep" | "monotonic">;
+  place: () => Place;
+  /** Throws `PortRefusal` if the provider opens none. */
+  openerFor: (way: Way) => Opener;
+  /** The port to ask for. Throws `PortRefusal` if another forward has it. */
+  wanted: (way: Way) => WantedPort;
+  /** Throws `PortRefusal` if another forward has the port that the provider gave. */
+  check: (way: Way, port: OpenPort) => void;
+  /** Runs work on a way after what was begun there before. */
+  inTurn: <T>(way: Way, work: () => Promise<T>) => Promise<T>;
+  /** To be called after each change; resolves once the firewall has it. */
+  changed: () => Promise<void>;
+}
+
+/** Keeps one port open at the server of a tunnel, wherever the tunnel leads. */
+export class Keeper {
+  /** The port that is open, or was open on a session that has ended. */
+  opened: Opened | null = null;
+  /** What is being asked for one. */
+  asked: { way: Way; opener: Opener } | null = null;
+  /** Why the port is not open; null if it is, and before the first attempt. */
+  failure: unknown = null;
+  private readonly end = new AbortController();
+  private attempt = new AbortController();
+  private pause = new AbortController();
+  /** What the last step saw. */
+  private seen: Place = { way: null, why: null };
+  private isDue = false;
+  private failures = 0;
+  private readonly first = Promise.withResolvers<void>();
+
+  constructor(private readonly deps: Deps) {}
+
+  /** Resolves after the first attempt. */
+  get tried(): Promise<void> {
+    return this.first.promise;
+  }
+
+  /** Whether packets reach the device, as far as is known. */
+  get isOpen(): boolean {
+    return this.failure === null && this.isOpenOn(this.deps.place().way);
+  }
+
+  /** Opens the port and renews it until `stop`. */
+  async keep(): Promise<void> {
+    while (!this.end.signal.aborted) {
+      this.isDue = false;
+      const pauseMs = await this.stepDone();
+      this.first.resolve();
+      if (this.isDue || this.end.signal.aborted) continue;
+      this.pause = new AbortController();
+      const signal = AbortSignal.any([this.end.signal, this.pause.signal]);
+      await this.deps.host.sleep(Math.min(Math.max(0, pauseMs), LONGEST_PAUSE_MS), signal);
+    }
+  }
+
+  /** To be called when the place may be another. */
+  wake(): void {
+    const { way, why } = this.deps.place();
+    const isSame = way?.session === this.seen.way?.session && way?.tunnel === this.seen.way?.tunnel;
+    if (isSame && why === this.seen.why) return;
+    this.isDue = true;
+    this.pause.abort();
+    if (!isSame) this.attempt.abort();
+  }
+
+  /** Ends the work. If the session is still up, the provider is asked to close the port. */
+  async stop(): Promise<void> {
+    this.end.abort();
+    this.first.resolve();
+    const { opened } = this;
+    this.opened = null;
+    await this.deps.changed();
+    if (opened !== null) await this.close(opened);
+  }
+
+  /** Returns after how many milliseconds the next step is due. */
+  private async stepDone(): Promise<number> {
+    const pauseMs = await this.step();
+    if (this.end.signal.aborted) return 0;
+    return this.deps.changed().then(
+      () => pauseMs,
+      (error: unknown) => this.failed(error),
+    );
+  }
+
+  private async step(): Promise<number> {
+    this.seen = this.deps.place();
+    const { way, why } = this.seen;
+    await this.leave(way);
+    if (way === null || why !== null) {
+      this.failure = new GatewayError("unable", why ?? "");
+      return Number.POSITIVE_INFINITY;
+    }
+    if (!this.isOpenOn(way) || this.remainingMs <= 0) {
+      try {
+        await this.ask(way);
+      } catch (error) {
+        return this.failed(error);
+      }
+    }
+    this.failure = null;
+    this.failures = 0;
+    return this.remainingMs;
+  }
+
+  /** What the former tunnel of the device has open is closed; a session that has ended is only left behind. */
+  private async leave(way: Way | null): Promise<void> {
+    const { opened } = this;
+    if (opened === null || opened.way.tunnel === way?.tunnel) return;
+    this.opened = null;
+    await this.deps.changed().catch(() => {});
+    await this.close(opened);
+  }
+
+  private async ask(way: Way): Promise<void> {
+    const opener = this.deps.openerFor(way);
+    this.asked = { way, opener };
+    this.attempt = new AbortController();
+    try {
+      // First, so that the firewall permits the request.
+      await this.deps.changed();
+      await this.deps.inTurn(way, async () => {
+        const port = await this.inTime((signal) => this.answer(way, opener, signal));
+        this.deps.check(way, port);
+        const now = this.deps.host.monotonic();
+        const { renewAfterMs, expiresAfterMs } = port;
+        this.opened = { way, opener, port, renewAt: now + renewAfterMs, expiresAt: now + expiresAfterMs };
+      });
+    } finally {
+      this.asked = null;
+    }
+  }
+
+  private answer(way: Way, opener: Opener, signal: AbortSignal): Promise<OpenPort> {
+    const { opened } = this;
+    return opened !== null && this.isOpenOn(way)
+      ? opener.renew(way, opened.port, signal)
+      : opener.open(way, this.deps.wanted(way), signal);
+  }
+
+  /** A port whose renewal has failed stays open until its time is over. */
+  private failed(error: unknown): number {
+    const isRefused = error instanceof PortRefusal;
+    const pauseMs = isRefused ? REFUSED_PAUSE_MS : pauseAfter(this.failures, 1, true);
+    this.failures += 1;
+    const { opened } = this;
+    const leftMs = opened === null ? 0 : opened.expiresAt - this.deps.host.monotonic();
+    const isKept = !isRefused && leftMs > 0 && this.isOpenOn(this.deps.place().way);
+    if (isKept) return Math.min(pauseMs, leftMs);
+    this.opened = null;
+    this.failure = error;
+    void this.deps.changed().catch(() => {});
+    return pauseMs;
+  }
+
+  private async close({ way, opener, port }: Opened): Promise<void> {
+    await this.deps
+      .inTurn(way, () => this.inTime((signal) => opener.close(way, port, signal), null))
+      .catch(() => {});
+  }
+
+  private async inTime<T>(
+    work: (signal: AbortSignal) => Promise<T>,
+    ends: AbortSignal | null = AbortSignal.any([this.end.signal, this.attempt.signal]),
+  ): Promise<T> {
+    const late = new AbortController();
+    const done = new AbortController();
+    const signal = ends === null ? late.signal : AbortSignal.any([ends, late.signal]);
+    void this.deps.host.sleep(ANSWER_WITHIN_MS, done.signal).then(() => {
+      if (!done.signal.aborted) late.abort(new GatewayError("timed_out", SILENT));
+    });
+    const aborted = Promise.withResolvers<never>();
+    signal.addEventListener("abort", () => aborted.reject(signal.reason), { once: true });
+    try {
+      signal.throwIfAborted();
+      return await Promise.race([work(signal), aborted.promise]);
+    } finally {
+      done.abort();
+    }
+  }
+
+  private isOpenOn(way: Way | null): boolean {
+    return this.opened !== null && this.opened.way.session === way?.session;
+  }
+
+  private get remainingMs(): number {
+    return (this.opened?.renewAt ?? 0) - this.deps.host.monotonic();
+  }
+}
+
+const SILENT = "the server does not answer requests for a port; it is asked again";

@@ -1,0 +1,34 @@
+import type { Mac } from "../mac.ts";
+import { carriedBy } from "../tunnel/state.ts";
+import type { Tunnel } from "../tunnel/tunnel.ts";
+import type { Place } from "./keeper.ts";
+
+interface Seen {
+  device: Mac;
+  /** The device's exit: the name of a tunnel, `blocked` or `direct`. */
+  exit: string;
+  /** Whether an address of the device on the LAN is known. */
+  isKnown: boolean;
+}
+
+/** Where the ports of a device are opened: at the tunnel by which it leaves, because its replies leave by that one. */
+export function placeOf({ device, exit, isKnown }: Seen, tunnels: readonly Tunnel[]): Place {
+  if (exit === "blocked" || exit === "direct")
+    return closed(
+      `the device's exit is ${exit}, and ports are opened at the server of a tunnel; to give it one: portcullis device ${device} exit main`,
+    );
+  const controller = tunnels.find(({ name }) => name === exit)?.controller;
+  if (controller === undefined) return closed(`there is no tunnel ${exit}, the device's exit`);
+  const session = carriedBy(controller.state);
+  const way = session === null ? null : { tunnel: exit, session };
+  const { name } = controller.state;
+  if (!controller.isAlive)
+    return { way, why: `the tunnel ${exit} is ${name}; the port opens once it is connected` };
+  return { way, why: isKnown ? null : UNSEEN };
+}
+
+const UNSEEN = "the device was not seen on the LAN yet; the port opens as soon as it is";
+
+function closed(why: string): Place {
+  return { way: null, why };
+}

@@ -1,0 +1,92 @@
+import { type Static, Type } from "typebox";
+import { type Address, familyOf, parseAddress } from "../address.ts";
+import { checkerOf } from "../checker.ts";
+import { type Mac, parseMac } from "../mac.ts";
+import type { Protocol } from "./opener.ts";
+import { ForwardProtocol, Port } from "./schema.ts";
+
+/** The setting that has the forwards of people. */
+export const KEY = "forwards";
+/** Each is some rules in the firewall, which the first packet of each connection passes. */
+export const MOST_FORWARDS = 64;
+
+/** One as it is saved. */
+const Saved = Type.Object(
+  {
+    device: Type.String(),
+    protocol: ForwardProtocol,
+    port: Port,
+    /** The external port that is set on the provider's site; missing if the provider is asked for one. */
+    fixed: Type.Optional(Port),
+    /** The device's IPv4 address when it was last seen: a device that only listens may not be seen for long. */
+    address: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false },
+);
+
+const savedSchema = checkerOf(Saved);
+
+/** What identifies a forward. */
+export interface ForwardId {
+  device: Mac;
+  protocol: Protocol;
+  port: number;
+}
+
+export interface SavedForward extends ForwardId {
+  fixed: number | null;
+  address: Address | null;
+}
+
+export function keyOf({ device, protocol, port }: ForwardId): string {
+  return `${device} ${protocol} ${port}`;
+}
+
+/** Those of a setting's value that are valid. */
+export function forwardsIn(text: string | null): SavedForward[] {
+  const found = new Map<string, SavedForward>();
+  for (const each of listIn(text)) {
+    const forward = savedSchema.Check(each) ? parsed(each) : null;
+    if (forward !== null && !found.has(keyOf(forward))) found.set(keyOf(forward), forward);
+  }
+  return [...found.values()].slice(0, MOST_FORWARDS);
+}
+
+export function textOf(forwards: readonly SavedForward[]): string {
+  return JSON.stringify(
+    forwards.map(({ device, protocol, port, fixed, address }) => ({
+      ...{ device, protocol, port },
+      ...(fixed !== null && { fixed }),
+      ...(address !== null && { address }),
+    })),
+  );
+}
+
+/** Whether the value of the setting is one that the gateway could have written. */
+export function areForwards(text: string): boolean {
+  return textOf(forwardsIn(text)) === text;
+}
+
+/** The value of the setting that has the forwards of both values; those of the other count if they differ. */
+export function unitedForwards(one: string | null, other: string): string {
+  const given = forwardsIn(other);
+  const keys = new Set(given.map(keyOf));
+  const kept = forwardsIn(one).filter((each) => !keys.has(keyOf(each)));
+  return textOf([...given, ...kept].slice(0, MOST_FORWARDS));
+}
+
+function parsed({ device, protocol, port, fixed, address }: Static<typeof Saved>): SavedForward | null {
+  const mac = parseMac(device);
+  const known = address === undefined ? null : parseAddress(address);
+  if (mac === null || (address !== undefined && (known === null || familyOf(known) === 6))) return null;
+  return { device: mac, protocol, port, fixed: fixed ?? null, address: known };
+}
+
+function listIn(text: string | null): unknown[] {
+  try {
+    const value: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}

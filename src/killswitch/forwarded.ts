@@ -1,0 +1,100 @@
+import { type Address, contains, type Endpoint, familyOf, isLinkLocal } from "../address.ts";
+import type { Mac } from "../mac.ts";
+import type { Lan } from "../network/lan.ts";
+
+/** A port that a provider has opened, and the device that it leads to. */
+export interface ForwardPart {
+  device: Mac;
+  /** The tunnel's name, and the endpoint of the server that opened it: at another server the port is somebody else's. */
+  tunnel: string;
+  endpoint: Endpoint;
+  protocol: "tcp" | "udp";
+  /** The port of the tunnel's address to which the server sends what arrives. */
+  inside: number;
+  /** The device's addresses: the first of each family on the LAN is used. */
+  addresses: readonly Address[];
+  port: number;
+}
+
+/** What the firewall leads from one interface to one address. */
+export interface ForwardedPort {
+  interface: string;
+  protocol: "tcp" | "udp";
+  inside: number;
+  to: Address;
+  port: number;
+}
+
+/** The service at a server that opens ports, for the gateway's own requests inside the tunnel. */
+export interface ContactPart {
+  tunnel: string;
+  endpoint: Endpoint;
+  protocol: "tcp" | "udp";
+  address: Address;
+  port: number;
+}
+
+export interface Contact extends Pick<ContactPart, "tunnel" | "protocol" | "address" | "port"> {
+  interface: string;
+}
+
+interface Carrying {
+  tunnel: string;
+  interface: string;
+  endpoint: Endpoint;
+  addresses: readonly Address[];
+}
+
+/** What decides whether a port is open now. */
+interface Ways {
+  carrying: readonly Carrying[];
+  lans: readonly Lan[];
+  /** The gateway's own addresses. */
+  addresses: readonly Address[];
+  /** Whether a device leaves by that tunnel. */
+  leavesBy: (device: Mac, tunnel: string) => boolean;
+}
+
+/**
+ * Those that are open now. A port is closed by the very change of the firewall that ends its tunnel, or that gives its
+ * device another exit: replies would leave by that one.
+ */
+export function forwardsIn(parts: readonly ForwardPart[], ways: Ways): ForwardedPort[] {
+  return parts
+    .filter(({ device, tunnel }) => ways.leavesBy(device, tunnel))
+    .flatMap((part) => carryingTo(part, ways).flatMap((tunnel) => ledFrom(tunnel, part, ways)));
+}
+
+export function contactsIn(parts: readonly ContactPart[], ways: Pick<Ways, "carrying">): Contact[] {
+  const all = parts.flatMap((part) => {
+    const { tunnel, protocol, address, port } = part;
+    return carryingTo(part, ways).map((on) => ({ tunnel, interface: on.interface, protocol, address, port }));
+  });
+  return all.filter((each, at) => all.findIndex((other) => Bun.deepEquals(each, other)) === at);
+}
+
+function ledFrom(
+  tunnel: Carrying,
+  { protocol, inside, addresses, port }: ForwardPart,
+  ways: Ways,
+): ForwardedPort[] {
+  return ([4, 6] as const).flatMap((family) => {
+    const to = addresses.find((each) => familyOf(each) === family && isOnLan(each, ways));
+    const isCarried = tunnel.addresses.some((each) => familyOf(each) === family);
+    return to === undefined || !isCarried
+      ? []
+      : [{ interface: tunnel.interface, protocol, inside, to, port }];
+  });
+}
+
+function carryingTo(
+  { tunnel, endpoint }: Pick<ForwardPart, "tunnel" | "endpoint">,
+  { carrying }: Pick<Ways, "carrying">,
+): Carrying[] {
+  return carrying.filter((each) => each.tunnel === tunnel && Bun.deepEquals(each.endpoint, endpoint));
+}
+
+function isOnLan(address: Address, { lans, addresses }: Pick<Ways, "lans" | "addresses">): boolean {
+  if (isLinkLocal(address) || addresses.includes(address)) return false;
+  return lans.some(({ prefixes }) => prefixes.some((prefix) => contains(prefix, address)));
+}
