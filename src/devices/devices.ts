@@ -358,8 +358,8 @@ export class Devices {
     };
   }
 
-  /** The device whose traffic an address carries. */
-  private ownerOf(address: Address): DeviceId | null {
+  /** The device whose traffic an address carries: that which has it, or had it last. */
+  ownerOf(address: Address): DeviceId | null {
     return this.prefixOf(address) ?? this.neighbourhood.ownerOf(address, linksOf(this.lans ?? []));
   }
 

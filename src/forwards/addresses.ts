@@ -5,7 +5,7 @@ import type { Lan } from "../network/lan.ts";
 interface Deps {
   /** The addresses that a device has, or had last. */
   seen: (device: Mac) => readonly Address[];
-  /** Whether another device has the address now. */
+  /** Whether another device has the address, or had it last. */
   isOthers: (device: Mac, address: Address) => boolean;
   lans: () => readonly Lan[];
 }

@@ -23,7 +23,7 @@ interface Deps {
   host: Pick<Host, "sleep" | "now" | "monotonic">;
   store: { read(key: string): string | null; write(key: string, value: string): void };
   killSwitch: { update(owner: string, part: PolicyPart): Promise<void>; readonly lans: readonly Lan[] };
-  devices: Pick<Devices, "exitOf" | "addressesOf" | "holderOf" | "rowsOf" | "onChange">;
+  devices: Pick<Devices, "exitOf" | "addressesOf" | "holderOf" | "ownerOf" | "rowsOf" | "onChange">;
   tunnels: Pick<Tunnels, "all" | "onTunnel" | "onRemoved">;
   /** How a port is opened at a server. Throws `PortRefusal` if its provider opens none. */
   openerFor: (server: Server, fixed: number | null) => Opener;
@@ -54,7 +54,7 @@ export class Forwards {
     const { devices, killSwitch, tunnels } = deps;
     this.addresses = new Addresses({
       seen: (device) => devices.addressesOf(device),
-      isOthers: (device, address) => ![null, device].includes(devices.holderOf(address) as Mac | null),
+      isOthers: (device, address) => ![null, device].includes(devices.ownerOf(address) as Mac | null),
       lans: () => killSwitch.lans,
     });
     const look = () => this.look();
@@ -261,7 +261,7 @@ export class Forwards {
     const taken = new Set(this.othersOn(way, held).map(({ port: { inside } }) => inside));
     let inside = port;
     while (taken.has(inside)) inside = inside === 65_535 ? 1_024 : inside + 1;
-    return { protocol, inside, external: fixed ?? held.keeper.opened?.port.external ?? preferred };
+    return { protocol, inside, external: fixed ?? preferred };
   }
 
   private refuseTaken(held: Held, way: Way, { inside }: Pick<OpenPort, "inside">): void {
@@ -290,6 +290,7 @@ export class Forwards {
   }
 
   private async changed(held: Held): Promise<void> {
+    held.preferred = held.keeper.opened?.port.external ?? held.preferred;
     await this.apply().finally(() => void this.tell(held));
   }
 

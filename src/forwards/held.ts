@@ -1,5 +1,5 @@
 import { type Address, familyOf } from "../address.ts";
-import { GatewayError, messageOf } from "../errors.ts";
+import { GatewayError } from "../errors.ts";
 import type { ContactPart, ForwardPart } from "../killswitch/forwarded.ts";
 import { parseMac } from "../mac.ts";
 import type { Keeper } from "./keeper.ts";
@@ -11,7 +11,7 @@ import type { Forward } from "./schema.ts";
 export interface Held extends SavedForward {
   /** Null if a person asked for it; else until when the device wants it, on the monotonic clock. */
   until: number | null;
-  /** The external port that the device would like. */
+  /** The external port that the device would like, or that was open before; null for any. */
   preferred: number | null;
   keeper: Keeper;
   /** What listeners were told last. */
@@ -72,16 +72,15 @@ export function rowOf(
   { device, protocol, port, fixed, until, keeper }: Held,
   { name, tunnel, expires }: { name: string; tunnel: string | null; expires: string | null },
 ): Forward {
-  const { opened, asked, failure, isOpen } = keeper;
-  const isTried = failure !== null;
+  const { opened, asked, isOpen, trouble } = keeper;
   return {
     ...{ device, name, protocol, port, fixed, tunnel },
     external: isOpen ? (opened?.port.external ?? null) : null,
     address: isOpen ? (opened?.port.address ?? null) : null,
     opener: (opened ?? asked)?.opener.kind ?? null,
     asked_by: until === null ? "operator" : "device",
-    state: isOpen ? "open" : asked !== null || !isTried ? "opening" : "closed",
-    error: isOpen || !isTried ? null : messageOf(failure),
+    state: isOpen ? "open" : trouble === null || asked !== null ? "opening" : "closed",
+    error: isOpen ? null : trouble,
     expires_at: expires,
   };
 }

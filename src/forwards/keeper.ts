@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError, messageOf } from "../errors.ts";
 import type { Host } from "../system/host.ts";
 import { pauseAfter } from "../tunnel/backoff.ts";
 import { type Opener, type OpenPort, PortRefusal, type WantedPort, type Way } from "./opener.ts";
@@ -67,7 +67,15 @@ export class Keeper {
 
   /** Whether packets reach the device, as far as is known. */
   get isOpen(): boolean {
-    return this.failure === null && this.isOpenOn(this.deps.place().way);
+    const { way, why } = this.deps.place();
+    return why === null && this.failure === null && this.isOpenOn(way);
+  }
+
+  /** Why the port is not open; null if it is, and while it is being opened for the first time. */
+  get trouble(): string | null {
+    const { why } = this.deps.place();
+    if (why !== null) return why;
+    return this.failure === null ? null : messageOf(this.failure);
   }
 
   /** Opens the port and renews it until `stop`. */

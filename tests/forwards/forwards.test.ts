@@ -1,0 +1,300 @@
+import { expect, test } from "bun:test";
+import { mustParseAddress } from "../../src/address.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { Forwards } from "../../src/forwards/forwards.ts";
+import { type Opener, type OpenPort, PortRefusal, type WantedPort } from "../../src/forwards/opener.ts";
+import type { Forward } from "../../src/forwards/schema.ts";
+import type { Mac } from "../../src/mac.ts";
+import { inDirectory } from "../tunnel/directory.ts";
+import { Gateway, ONE, TWO } from "../tunnel/gateway.ts";
+
+const PATIENCE_MS = 60_000;
+const MINUTE_MS = 60_000;
+const TV = "02:00:00:00:00:20" as Mac;
+const PHONE = "02:00:00:00:00:30" as Mac;
+const TV_ID = { device: TV, protocol: "tcp", port: 6881 } as const;
+const TV_AT = mustParseAddress("192.168.7.20");
+const PHONE_AT = mustParseAddress("192.168.7.30");
+const SILENCE = "the server does not answer requests for a port; it is asked again";
+
+/** Opens ports at every server, as NAT-PMP does: each for a minute. */
+class Provider implements Opener {
+  readonly kind = "nat-pmp";
+  /** What it was asked, by server. */
+  readonly asked: string[] = [];
+  /** What it answers instead of opening a port. */
+  fault: unknown = null;
+  isSilent = false;
+  next = 50_000;
+  contact = () => ({ protocol: "udp", address: mustParseAddress("10.64.0.1"), port: 5351 }) as const;
+
+  open: Opener["open"] = (way, { protocol, inside, external }: WantedPort) =>
+    this.answer(`open ${way.session.server.name} ${protocol} ${inside} ${external ?? "any"}`, () => ({
+      ...{ protocol, inside, external: external ?? this.next++, address: mustParseAddress("203.0.113.7") },
+      ...{ renewAfterMs: 45_000, expiresAfterMs: 60_000 },
+    }));
+
+  renew: Opener["renew"] = (way, port) =>
+    this.answer(`renew ${way.session.server.name} ${port.external}`, () => port);
+
+  close: Opener["close"] = async (way, { external }) =>
+    void this.asked.push(`close ${way.session.server.name} ${external}`);
+
+  private async answer(question: string, port: () => OpenPort): Promise<OpenPort> {
+    this.asked.push(question);
+    if (this.isSilent) await new Promise(() => {});
+    if (this.fault !== null) throw this.fault;
+    return port();
+  }
+}
+
+/** A gateway whose providers open ports, with a TV and a phone. */
+class World {
+  readonly provider = new Provider();
+  readonly told: Forward[] = [];
+  readonly removed: string[] = [];
+  readonly forwards: Forwards;
+
+  constructor(readonly gateway: Gateway) {
+    const { host, store, tunnels, devices } = gateway;
+    this.forwards = new Forwards({
+      ...{ host, store, tunnels, devices, killSwitch: tunnels.killSwitch },
+      openerFor: () => this.provider,
+      publish: (forward) => this.told.push(forward),
+      publishRemoved: ({ device, protocol, port }) => this.removed.push(`${device} ${protocol} ${port}`),
+      log: { info: () => {}, warn: () => {} },
+    });
+  }
+
+  /** Time goes by until the work is done. */
+  async settled<T>(work: Promise<T>): Promise<T> {
+    let done = false;
+    const end = work.finally(() => {
+      done = true;
+    });
+    end.catch(() => {});
+    while (!done) await this.gateway.host.pass(100);
+    return end;
+  }
+
+  async hear(mac: Mac, address: string): Promise<void> {
+    const heard = { interface: "lan0", address: mustParseAddress(address), heardMsAgo: 0, isLost: false };
+    this.gateway.devices.saw({ ...heard, mac });
+    await this.pass(1_000);
+  }
+
+  pass(ms: number): Promise<void> {
+    return this.gateway.host.pass(ms);
+  }
+
+  /** What leads from the tunnels to devices now, in the kernel. */
+  get led(): string[] {
+    const rule = /iifname "(\w+)" meta nfproto ipv4 (\w+) dport (\d+) dnat ip to (\S+)/g;
+    return [...(this.gateway.host.table ?? "").matchAll(rule)].map((found) => found.slice(1).join(" "));
+  }
+
+  /** State and reason, or external port. */
+  async shown(): Promise<(string | number | null)[][]> {
+    return (await this.forwards.list()).map(({ state, external, error }) => [state, external ?? error]);
+  }
+
+  async toTv(): Promise<void> {
+    await this.settled(this.forwards.put(TV_ID, {}));
+  }
+}
+
+/** A test with main connected to server one, and both devices heard. */
+function claim(text: string, work: (world: World) => Promise<void>): void {
+  test(
+    text,
+    () =>
+      inDirectory(async (directory) => {
+        const world = new World(await Gateway.watched(directory));
+        const { devices, controller } = world.gateway;
+        devices.lanIs(controller.lans, controller.network.uplink);
+        await world.settled(devices.load());
+        await world.settled(world.forwards.load());
+        await world.settled(world.gateway.controller.connect(ONE));
+        await world.hear(TV, TV_AT);
+        await world.hear(PHONE, PHONE_AT);
+        await work(world);
+      }),
+    PATIENCE_MS,
+  );
+}
+
+claim("a port is asked for, led to the device, and renewed in time", async (world) => {
+  const row = await world.settled(world.forwards.put(TV_ID, {}));
+  expect(row).toMatchObject({
+    ...{ state: "open", external: 50_000, address: "203.0.113.7", tunnel: "main", opener: "nat-pmp" },
+    ...{ asked_by: "operator", fixed: null, error: null, expires_at: null },
+  });
+  expect(world.led).toEqual(["wg0 tcp 6881 192.168.7.20:6881"]);
+  await world.pass(2 * MINUTE_MS);
+  expect(world.provider.asked).toEqual(["open one tcp 6881 any", "renew one 50000", "renew one 50000"]);
+  expect(world.forwards.firstPort).toBe(50_000);
+});
+
+claim("a port that a renewal changes is told", async (world) => {
+  await world.toTv();
+  world.provider.renew = async (_, port) => ({ ...port, external: 50_007, inside: 7 });
+  await world.pass(MINUTE_MS);
+  expect(world.told.map(({ external }) => external)).toEqual([null, 50_000, 50_007]);
+  expect(world.led).toEqual(["wg0 tcp 7 192.168.7.20:6881"]);
+});
+
+claim("a provider that does not answer is asked again, ever more rarely", async (world) => {
+  world.provider.isSilent = true;
+  const begun = world.gateway.host.monotonic();
+  const row = await world.settled(world.forwards.put(TV_ID, {}));
+  expect([row.state, row.error, world.led]).toEqual(["opening", null, []]);
+  expect(world.gateway.host.monotonic() - begun).toBeLessThan(11_000);
+  await world.pass(10 * MINUTE_MS);
+  expect(await world.shown()).toMatchObject([[expect.any(String), SILENCE]]);
+  expect(world.provider.asked.length).toBeWithin(8, 14);
+  world.provider.isSilent = false;
+  await world.pass(2 * MINUTE_MS);
+  expect(await world.shown()).toEqual([["open", 50_000]]);
+});
+
+claim("a refusal is shown, and another server is asked at once", async (world) => {
+  world.provider.fault = new PortRefusal("refused", "this key has no port; make another one");
+  const row = await world.settled(world.forwards.put(TV_ID, {}));
+  expect([row.state, row.error]).toEqual(["closed", "this key has no port; make another one"]);
+  await world.pass(9 * MINUTE_MS);
+  expect(world.provider.asked).toHaveLength(1);
+  world.provider.fault = null;
+  await world.settled(world.gateway.controller.connect(TWO));
+  await world.pass(1_000);
+  expect(await world.shown()).toEqual([["open", 50_000]]);
+});
+
+claim("a port whose renewal fails stays open until its time is over", async (world) => {
+  await world.toTv();
+  world.provider.fault = new GatewayError("unable", "lost");
+  await world.pass(50_000);
+  expect([await world.shown(), world.led.length]).toEqual([[["open", 50_000]], 1]);
+  await world.pass(20_000);
+  expect([await world.shown(), world.led]).toEqual([[["closed", "lost"]], []]);
+});
+
+claim("a switch opens a port at the next server, and nothing leads from there before", async (world) => {
+  await world.toTv();
+  world.provider.isSilent = true;
+  await world.settled(world.gateway.controller.connect(TWO));
+  await world.pass(2_000);
+  expect([world.led, (await world.shown())[0]?.[0]]).toEqual([[], "opening"]);
+  world.provider.isSilent = false;
+  await world.pass(MINUTE_MS);
+  expect(world.led).toEqual(["wg1 tcp 6881 192.168.7.20:6881"]);
+  // The former port is asked for.
+  expect(world.provider.asked.at(-1)).toBe("open two tcp 6881 50000");
+});
+
+claim("the port moves with the device's exit, and is closed where it was", async (world) => {
+  const { gateway } = world;
+  await world.settled(gateway.tunnels.opened("tv").then(({ controller }) => controller.connect(TWO)));
+  await world.toTv();
+  await world.settled(gateway.devices.assign(TV, { exit: "tv" }));
+  expect(world.led).toEqual([]);
+  await world.pass(2_000);
+  expect(world.led).toEqual(["wg2 tcp 6881 192.168.7.20:6881"]);
+  expect(world.provider.asked).toEqual([
+    "open one tcp 6881 any",
+    "close one 50000",
+    "open two tcp 6881 50000",
+  ]);
+  const contacts = (gateway.host.table ?? "").match(/oifname "\w+" .* udp dport 5351 .*$/gm) ?? [];
+  expect(contacts.map((rule) => rule.trim().replace(/ comment.*/, ""))).toEqual([
+    'oifname "wg2" ip daddr 10.64.0.1 udp dport 5351 ct state new,established accept',
+  ]);
+});
+
+claim("a removed port is closed at the provider too", async (world) => {
+  await world.toTv();
+  await world.settled(world.forwards.remove(TV_ID));
+  expect([world.led, world.removed]).toEqual([[], [`${TV} tcp 6881`]]);
+  expect(world.provider.asked.at(-1)).toBe("close one 50000");
+});
+
+claim("two devices with the same port have different ports inside the tunnel", async (world) => {
+  await world.toTv();
+  await world.settled(world.forwards.put({ ...TV_ID, device: PHONE }, {}));
+  expect(world.provider.asked).toEqual(["open one tcp 6881 any", "open one tcp 6882 any"]);
+  expect(world.led).toEqual(["wg0 tcp 6881 192.168.7.20:6881", "wg0 tcp 6882 192.168.7.30:6881"]);
+  expect(world.forwards.portsOf("main")).toEqual([50_000, 50_001]);
+});
+
+claim("a device asks for a port of its own, for as long as it repeats the request", async (world) => {
+  const request = {
+    address: TV_AT,
+    protocol: "udp",
+    port: 3074,
+    external: 3074,
+    lifetimeMs: 600_000,
+  } as const;
+  const granted = await world.settled(world.forwards.map(request));
+  expect(granted).toMatchObject({ external: 3074, lifetimeMs: 600_000, address: "203.0.113.7" });
+  expect(world.forwards.externalAddress(TV_AT)).toBe(mustParseAddress("203.0.113.7"));
+  expect(await world.forwards.list()).toMatchObject([{ device: TV, asked_by: "device", state: "open" }]);
+  await world.pass(8 * MINUTE_MS);
+  await world.settled(world.forwards.map(request));
+  await world.pass(8 * MINUTE_MS);
+  expect(world.led).toEqual(["wg0 udp 3074 192.168.7.20:3074"]);
+  await world.pass(3 * MINUTE_MS);
+  expect([world.led, await world.forwards.list()]).toEqual([[], []]);
+  expect(world.gateway.store.read("forwards")).toBeNull();
+});
+
+claim(
+  "a device gives back what it has asked for, and nothing of a person's or another device's",
+  async (world) => {
+    const ask = (address: typeof TV_AT, port: number) =>
+      world.settled(
+        world.forwards.map({ ...{ address, port, external: null }, protocol: "tcp", lifetimeMs: 1e6 }),
+      );
+    await world.toTv();
+    await ask(TV_AT, 80);
+    await ask(TV_AT, 81);
+    await ask(PHONE_AT, 80);
+    const of = { address: TV_AT, protocol: "tcp" } as const;
+    await world.settled(world.forwards.unmap({ ...of, port: 80 }));
+    expect(world.forwards.unmap({ ...of, port: 6881 })).rejects.toThrow("a person has forwarded this port");
+    expect(world.removed).toEqual([`${TV} tcp 80`]);
+    await world.settled(world.forwards.unmap({ ...of, port: null }));
+    expect(world.removed).toEqual([`${TV} tcp 80`, `${TV} tcp 81`]);
+    expect((await world.forwards.list()).map(({ device, port }) => [device, port])).toEqual([
+      [TV, 6881],
+      [PHONE, 80],
+    ]);
+  },
+);
+
+claim("a device asks for eight ports at most, and only with its own address", async (world) => {
+  const ask = (port: number, address = TV_AT) =>
+    world.settled(
+      world.forwards.map({ ...{ address, port, external: null }, protocol: "tcp", lifetimeMs: 1e6 }),
+    );
+  for (let port = 8001; port <= 8008; port++) await ask(port);
+  expect(ask(8009)).rejects.toMatchObject({ reason: "exhausted" });
+  await ask(8001);
+  expect(ask(80, mustParseAddress("192.168.7.99"))).rejects.toMatchObject({ reason: "refused" });
+  expect(await world.forwards.list()).toHaveLength(8);
+});
+
+claim("what a device asks for in vain is not kept", async (world) => {
+  world.provider.fault = new PortRefusal("unsupported", "no");
+  const request = { address: TV_AT, protocol: "udp", port: 3074, external: null, lifetimeMs: 1e6 } as const;
+  expect(world.settled(world.forwards.map(request))).rejects.toMatchObject({ reason: "unsupported" });
+  await world.pass(1_000);
+  expect(await world.forwards.list()).toEqual([]);
+});
+
+claim("a restored backup's forwards are opened, and others closed", async (world) => {
+  await world.toTv();
+  const saved = [{ device: PHONE, protocol: "udp", port: 9 }];
+  world.gateway.store.write("forwards", JSON.stringify(saved));
+  await world.settled(world.forwards.load());
+  await world.pass(1_000);
+  expect(world.led).toEqual(["wg0 udp 9 192.168.7.30:9"]);
+});
