@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { INTERNET, LAN, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { Doorbell } from "./doorbell.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { LanDevice } from "./lan-device.ts";
+import { TokenBucket } from "./leaks/pace.ts";
+import { until } from "./until.ts";
+
+/** Connects, switches and restarts on a busy machine. */
+const TIMEOUT_MS = 240_000;
+const PORT = 6881;
+/** Open at both servers of the provider, as a port is that a person sets on its site; and another one. */
+const [EXTERNAL, OTHER] = [51_413, 51_414];
+/** The address of the managed account inside the tunnel. */
+const [INSIDE4, INSIDE6] = ["10.64.0.2", "fd64::2"];
+
+let lab: Lab;
+let gateway: Gateway;
+let tv: LanDevice;
+let phone: LanDevice;
+let bell: Doorbell;
+let otherBell: Doorbell;
+let sniffer: Awaited<ReturnType<Lab["sniff"]>>;
+const pace = new TokenBucket();
+
+beforeAll(async () => {
+  lab = await createLab({ arms: 2 });
+  [tv, phone] = await Promise.all([LanDevice.plugIn(lab, 1), LanDevice.plugIn(lab, 2)]);
+  bell = await Doorbell.start(lab, tv.namespace, PORT);
+  otherBell = await Doorbell.start(lab, phone.namespace, PORT);
+  for (const namespace of [lab.namespaces.vpn1, lab.namespaces.vpn2]) await openPorts(namespace);
+  gateway = await lab.startGateway();
+  await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  for (const { namespace } of [tv, phone])
+    for (const address of [LAN.gateway4, LAN.gateway6])
+      await lab.exec(namespace, ["ping", "-c", "1", address]);
+  sniffer = await lab.sniff();
+}, TIMEOUT_MS);
+
+afterAll(async () => {
+  bell?.stop();
+  otherBell?.stop();
+  await lab?.close();
+}, TIMEOUT_MS);
+
+/** The provider sends what arrives at these ports of its server into the tunnel. */
+async function openPorts(namespace: string): Promise<void> {
+  const rule = (family: string, to: string) =>
+    [EXTERNAL, OTHER].map(
+      (port) => `iifname "wan0" meta nfproto ${family} meta l4proto { tcp, udp } th dport ${port} dnat ${to}`,
+    );
+  const rules = [...rule("ipv4", `ip to ${INSIDE4}`), ...rule("ipv6", `ip6 to ${INSIDE6}`)];
+  const table = `table inet ports { chain in { type nat hook prerouting priority dstnat - 1\n${rules.join("\n")}\n}\n}\n`;
+  expect(await lab.exec(namespace, ["nft", "-f", "-"], table)).toMatchObject({ code: 0, stderr: "" });
+}
+
+async function ask(method: string, path: string, body?: unknown): Promise<unknown> {
+  await pace.turn("/api/connect");
+  const answer = await gateway.api(method, path, body);
+  expect({ path, status: answer.status, body: answer.body }).toMatchObject({ path, status: 200 });
+  return answer.body;
+}
+
+const forward = (protocol: string, external = EXTERNAL) =>
+  ask("PUT", `/api/forwards/${tv.mac}/${protocol}/${PORT}`, { external });
+const unforward = (protocol: string) => ask("DELETE", `/api/forwards/${tv.mac}/${protocol}/${PORT}`);
+
+async function call(
+  namespace: string,
+  protocol: string,
+  address: string,
+  port: number,
+): Promise<string | null> {
+  const host = address.includes(":") ? `[${address}]` : address;
+  if (protocol === "tcp") return lab.fetchFrom(namespace, `http://${host}:${port}/`);
+  const script = `exec 3<>/dev/udp/${address}/${port}; echo ring >&3; timeout 2 dd bs=100 count=1 status=none <&3`;
+  const { stdout } = await lab.exec(namespace, ["bash", "-c", script]);
+  return stdout.trim() === "" ? null : stdout.trim();
+}
+
+const CALLS = ["tcp", "udp"].flatMap((protocol) => ["v4", "v6"].map((family) => [protocol, family] as const));
+
+/** What a host on the internet hears from the port of a server: by TCP and UDP, by IPv4 and IPv6. */
+async function fromInternet(server: keyof typeof VPN, port = EXTERNAL): Promise<(string | null)[]> {
+  const { internet } = lab.namespaces;
+  return Promise.all(
+    CALLS.map(([protocol, family]) =>
+      call(internet, protocol, VPN[server][family === "v4" ? "v4" : "v6"], port),
+    ),
+  );
+}
+
+const NOBODY = [null, null, null, null];
+const everyCall = () => Array<string>(4).fill(tv.namespace);
+const rings = () => [...new Set([...bell.rings(), ...otherBell.rings()])].sort();
+
+test(
+  "positive control: the server sends into the tunnel what arrives, and without a forward nothing of it reaches a device",
+  async () => {
+    const { code, stdout } = await lab.exec(lab.namespaces.gateway, ["ip", "-br", "address"]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(INSIDE4)]);
+    const before = await received();
+    expect(await fromInternet("vpn1")).toEqual(NOBODY);
+    expect((await received()) - before).toBeGreaterThan(3);
+    expect(rings()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+/** Packets that have come out of the tunnels. */
+async function received(): Promise<number> {
+  const { stdout } = await lab.exec(lab.namespaces.gateway, ["ip", "-j", "-s", "link"]);
+  const links = JSON.parse(stdout) as { ifname: string; stats64: { rx: { packets: number } } }[];
+  return links
+    .filter(({ ifname }) => ifname.startsWith(lab.sandbox.id))
+    .reduce((sum, { stats64 }) => sum + stats64.rx.packets, 0);
+}
+
+test(
+  "a host on the internet reaches the device through the server, and the device sees the host's own address",
+  async () => {
+    expect(await forward("tcp")).toMatchObject({ state: "open", external: EXTERNAL, error: null });
+    await forward("udp");
+    expect(await fromInternet("vpn1")).toEqual(everyCall());
+    // The host has two addresses of each family.
+    const callers = Object.values(INTERNET).flatMap((host) => [`tcp ${host}`, `udp ${host}`]);
+    const seen = rings();
+    expect([seen.length, seen.filter((ring) => !callers.includes(ring))]).toEqual([4, []]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "nothing else reaches it: from the uplink, from the LAN, at another port, or at the other server",
+  async () => {
+    const { router, client } = lab.namespaces;
+    await lab.exec(router, ["ip", "route", "replace", INSIDE4, "via", UPLINK.gateway4]);
+    await lab.exec(router, ["ip", "route", "replace", tv.v4, "via", UPLINK.gateway4]);
+    for (const protocol of ["tcp", "udp"])
+      for (const [from, to] of [
+        [router, UPLINK.gateway4],
+        [router, INSIDE4],
+        [router, tv.v4],
+        [client, LAN.gateway4],
+        [client, INSIDE4],
+      ] as const)
+        for (const port of [EXTERNAL, PORT])
+          expect([from, to, await call(from, protocol, to, port)]).toEqual([from, to, null]);
+    expect(await fromInternet("vpn1", OTHER)).toEqual(NOBODY);
+    expect(await fromInternet("vpn2")).toEqual(NOBODY);
+    expect(rings()).toEqual([]);
+    expect(await fromInternet("vpn1")).toEqual(everyCall());
+    rings();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the port moves with a switch, closes with the tunnel, and is open again after a restart of the service",
+  async () => {
+    await ask("POST", "/api/connect", { server: "box-vpn-2" });
+    await until(async () => (await fromInternet("vpn2")).every((answer) => answer !== null));
+    expect(await fromInternet("vpn1")).toEqual(NOBODY);
+    await ask("POST", "/api/disconnect");
+    rings();
+    expect(await fromInternet("vpn2")).toEqual(NOBODY);
+    expect(rings()).toEqual([]);
+    await ask("POST", "/api/connect", { server: "box-vpn-1" });
+    await until(async () => (await fromInternet("vpn1")).every((answer) => answer !== null));
+    await gateway.kill("SIGKILL");
+    expect(await fromInternet("vpn1")).toEqual(everyCall());
+    await gateway.start();
+    await until(async () => (await fromInternet("vpn1")).every((answer) => answer !== null));
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the port moves with the device's exit: replies leave by the same tunnel, and by no other",
+  async () => {
+    await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+    await ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
+    rings();
+    expect(await fromInternet("vpn1")).toEqual(NOBODY);
+    await until(async () => (await fromInternet("vpn2")).every((answer) => answer !== null));
+    expect(await fromInternet("vpn1")).toEqual(NOBODY);
+    await ask("PUT", `/api/devices/${tv.mac}`, { exit: "blocked" });
+    rings();
+    expect([await fromInternet("vpn1"), await fromInternet("vpn2"), rings()]).toEqual([NOBODY, NOBODY, []]);
+    await ask("PUT", `/api/devices/${tv.mac}`, { exit: null });
+    await until(async () => (await fromInternet("vpn1")).every((answer) => answer !== null));
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a connection from the internet ends with its forward, also one that has begun",
+  async () => {
+    const script = `exec 3<>/dev/tcp/${VPN.vpn1.v4}/${EXTERNAL}; for n in $(seq 100); do echo $n >&3; read -t 5 -u 3 line || exit; echo $line; sleep 0.2; done`;
+    rings();
+    const caller = lab.exec(lab.namespaces.internet, ["timeout", "30", "bash", "-c", script]);
+    await until(() => bell.rings().length > 0);
+    await Bun.sleep(1_000);
+    await unforward("tcp");
+    const echoes = (await caller).stdout.split("\n").filter((line) => line !== "");
+    expect(echoes.length).toBeWithin(2, 90);
+    rings();
+    expect(await call(lab.namespaces.internet, "tcp", VPN.vpn1.v4, EXTERNAL)).toBeNull();
+    await unforward("udp");
+    expect([await fromInternet("vpn1"), rings()]).toEqual([NOBODY, []]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "without the firewall nothing is led to the device, and without routing no reply leaves",
+  async () => {
+    await forward("tcp");
+    await forward("udp");
+    expect(await fromInternet("vpn1")).toEqual(everyCall());
+    rings();
+    await gateway.kill("SIGKILL");
+    const { gateway: own } = lab.namespaces;
+    const { stdout: table } = await lab.exec(own, ["nft", "list", "ruleset"]);
+    await lab.exec(own, ["nft", "flush", "ruleset"]);
+    expect([await fromInternet("vpn1"), rings()]).toEqual([NOBODY, []]);
+    expect((await lab.exec(own, ["nft", "-f", "-"], table)).code).toBe(0);
+    expect(await fromInternet("vpn1")).toEqual(everyCall());
+    for (const family of ["-4", "-6"])
+      for (const table of ["20556"]) await lab.exec(own, ["ip", family, "route", "flush", "table", table]);
+    expect(await fromInternet("vpn1")).toEqual(NOBODY);
+    expect((await sniffer.stop()).leaks).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
