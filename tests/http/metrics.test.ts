@@ -97,11 +97,14 @@ portcullis_devices{exit="direct"} 0
 # HELP portcullis_direct_allowed 1 while the operator lets devices leave outside the tunnel.
 # TYPE portcullis_direct_allowed gauge
 portcullis_direct_allowed 0
+# HELP portcullis_forwarded_ports Open ports of the internet that lead to devices, by tunnel.
+# TYPE portcullis_forwarded_ports gauge
+portcullis_forwarded_ports{tunnel="main"} 0
 # HELP portcullis_build_info The version that runs; always 1.
 # TYPE portcullis_build_info gauge
 portcullis_build_info{version="${version}",bun="${Bun.version}",arch="${process.arch}"} 1
 `);
-  expect(parseExposition(text).size).toBe(12);
+  expect(parseExposition(text).size).toBe(13);
 });
 
 test("without a tunnel there are no figures of WireGuard", async () => {
