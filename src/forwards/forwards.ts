@@ -194,7 +194,8 @@ export class Forwards {
   ): Promise<Held> {
     const key = keyOf(saved);
     const present = this.held.get(key);
-    if (present !== undefined && present.fixed === saved.fixed) {
+    // A person who asks again wants it to be tried again.
+    if (present !== undefined && present.fixed === saved.fixed && !present.keeper.isIdle) {
       present.until = asked?.until ?? null;
       return present;
     }
@@ -202,7 +203,7 @@ export class Forwards {
     const held: Held = {
       ...saved,
       until: asked?.until ?? null,
-      preferred: asked?.preferred ?? saved.fixed,
+      preferred: asked?.preferred ?? present?.preferred ?? null,
       told: null,
       keeper: new Keeper({
         host: this.deps.host,

@@ -47,6 +47,11 @@ export class Keeper {
   opened: Opened | null = null;
   /** What is being asked for one. */
   asked: { way: Way; opener: Opener } | null = null;
+  /** Whether it waits before it tries again. */
+  get isIdle(): boolean {
+    return this.failure !== null && this.asked === null;
+  }
+
   /** Why the port is not open; null if it is, and before the first attempt. */
   failure: unknown = null;
   private readonly end = new AbortController();

@@ -1,12 +1,17 @@
 import { familyOf } from "../address.ts";
-import { chain, headerOf } from "./match.ts";
+import { among, byFamily, chain, headerOf } from "./match.ts";
 import { type FirewallTunnel, MAIN, type Policy } from "./policy.ts";
 
 /** For the first packet of each connection from outside; the tunnel's rules have given it its mark and its zone. */
-export function leadForwards({ forwards }: Policy): string[] {
+export function leadForwards({ forwards, lans }: Policy): string[] {
   if (forwards.length === 0) return [];
+  const from = among("iifname", [...new Set(forwards.map((each) => each.interface))]);
+  const ofLan = byFamily("saddr", [...new Set(lans.flatMap(({ prefixes }) => prefixes))]);
   return [
     chain("forwarded_ports", "type nat hook prerouting priority dstnat - 5; policy accept;", [
+      ...from.flatMap((tunnels) =>
+        ofLan.map((sender) => `${tunnels} ${sender} drop comment "no host of the LAN is behind a tunnel"`),
+      ),
       ...forwards.map(({ interface: from, protocol, inside, to, port }) => {
         const family = familyOf(to);
         const match = `iifname "${from}" meta nfproto ipv${family} ${protocol} dport ${inside}`;

@@ -169,6 +169,17 @@ claim("a refusal is shown, and another server is asked at once", async (world) =
   expect(await world.shown()).toEqual([["open", 50_000]]);
 });
 
+claim("a person who asks again for a port that was refused has the provider asked again", async (world) => {
+  world.provider.fault = new PortRefusal("refused", "no");
+  await world.toTv();
+  world.provider.fault = null;
+  await world.toTv();
+  expect(await world.shown()).toEqual([["open", 50_000]]);
+  await world.toTv();
+  expect(world.provider.asked).toEqual(["open one tcp 6881 any", "open one tcp 6881 any"]);
+  expect(world.removed).toEqual([]);
+});
+
 claim("a port whose renewal fails stays open until its time is over", async (world) => {
   await world.toTv();
   world.provider.fault = new GatewayError("unable", "lost");

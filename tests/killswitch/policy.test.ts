@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { mergedPolicy, type PolicyPart } from "../../src/killswitch/policy.ts";
 import type { Mac } from "../../src/mac.ts";
 import { ips } from "../fake/address.ts";
-import { EXEMPTION, FIRST, FURTHER, LOOKUP, NETWORK, POLICIES } from "./example.ts";
+import { EXEMPTION, FIRST, FURTHER, forward, LOOKUP, NETWORK, POLICIES } from "./example.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
 const DEVICES: PolicyPart = {
@@ -74,6 +74,30 @@ describe("the policy of several owners", () => {
       endpoints: [here],
       carrying: [here],
     });
+  });
+
+  test("leads a port only to its device, and only from the tunnel that is the device's exit", () => {
+    const port = (device: string, from = FIRST) => forward(from, device, "tcp", 80, ["192.168.7.20"]);
+    const led = (part: PolicyPart, exits: PolicyPart = {}, network = NETWORK) =>
+      mergedPolicy(
+        new Map([
+          ["main", { endpoints: [FIRST], carrying: [FIRST] }],
+          ["amsterdam", { endpoints: [FURTHER], carrying: [FURTHER] }],
+          ["FORWARDS", part],
+          ["DEVICES", exits],
+        ]),
+        network,
+      ).forwards.map(({ interface: link, to }) => `${link} ${to}`);
+    const forwards = [port(TV), port(TV, FURTHER)];
+    expect(led({ forwards })).toEqual(["wg0 192.168.7.20"]);
+    expect(led({ forwards }, DEVICES)).toEqual(["wg2 192.168.7.20"]);
+    expect(led({ forwards }, { defaultExit: { to: "blocked" } })).toEqual([]);
+    expect(led({ forwards }, { devices: [{ id: TV, exit: { to: "direct" } }] })).toEqual([]);
+    // At another server the port is somebody else's.
+    expect(led({ forwards: [port(TV, { ...FIRST, endpoint: FURTHER.endpoint })] })).toEqual([]);
+    const elsewhere = ["192.168.8.20", "10.64.0.9", "fe80::20", "192.168.7.1", "203.0.113.9"];
+    for (const address of elsewhere)
+      expect(led({ forwards: [forward(FIRST, TV, "tcp", 80, [address])] })).toEqual([]);
   });
 
   test("does not depend on the order of their updates", () => {

@@ -67,7 +67,7 @@ export class Probe {
     return this.outcomes();
   }
 
-  private async count(): Promise<Outcome[]> {
+  async count(): Promise<Outcome[]> {
     this.child.stdin.write("count\n");
     await this.child.stdin.flush();
     return this.outcomes();

@@ -8,6 +8,7 @@ import { ENDINGS } from "./endings.ts";
 import { ENDPOINT_SCENARIOS } from "./endpoint.ts";
 import { DIRECT_SCENARIOS, EXIT_SCENARIOS } from "./exits.ts";
 import { FAMILY_SCENARIOS } from "./families.ts";
+import { FORWARD_SCENARIOS } from "./forwards.ts";
 import type { FreshScenario } from "./fresh.ts";
 import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
 import { RELOADS_UNDER_A_FLOOD } from "./reload.ts";
@@ -32,6 +33,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...STRANGER_SCENARIOS,
   ...EXIT_SCENARIOS,
   ...DIRECT_SCENARIOS,
+  ...FORWARD_SCENARIOS,
 ];
 
 /** Everything that needs a lab of its own. */
