@@ -211,8 +211,7 @@ export function gatewayOf(deps: Deps): Gateway {
     forward: (id, change) => forwards.put(id, change),
     removeForward: (id) => forwards.remove(id),
     journal: (range) => journal.page(range),
-    // No provider forwards ports yet.
-    forwardedPorts: () => [],
+    forwardedPorts: () => forwards.portsOf(tunnels.main.name),
     history: (query) =>
       pageOf(query, { history, journal, tunnels: tunnels.all().map(({ name }) => name), now: clock.now() }),
     keyPair: () => {

@@ -2,7 +2,7 @@ import type { Address } from "../address.ts";
 import { familyOf } from "../address.ts";
 import type { Devices } from "../devices/devices.ts";
 import { GatewayError, messageOf } from "../errors.ts";
-import { MAIN, type PolicyPart } from "../killswitch/policy.ts";
+import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
 import { type Mac, parseMac } from "../mac.ts";
 import type { Lan } from "../network/lan.ts";
@@ -162,11 +162,6 @@ export class Forwards {
   /** The external ports that are open at the server of a tunnel, each once. */
   portsOf(tunnel: string): number[] {
     return [...new Set(this.openOn(tunnel).map(({ port }) => port.external))];
-  }
-
-  /** The first forwarded port of `main`, or null. */
-  get firstPort(): number | null {
-    return this.portsOf(MAIN)[0] ?? null;
   }
 
   /** How many ports are open, by tunnel. */

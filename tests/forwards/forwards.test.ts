@@ -132,7 +132,7 @@ claim("a port is asked for, led to the device, and renewed in time", async (worl
   expect(world.led).toEqual(["wg0 tcp 6881 192.168.7.20:6881"]);
   await world.pass(2 * MINUTE_MS);
   expect(world.provider.asked).toEqual(["open one tcp 6881 any", "renew one 50000", "renew one 50000"]);
-  expect(world.forwards.firstPort).toBe(50_000);
+  expect(world.forwards.portsOf("main")).toEqual([50_000]);
 });
 
 claim("a port that a renewal changes is told", async (world) => {
