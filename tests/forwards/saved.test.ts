@@ -1,0 +1,40 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { areForwards, forwardsIn, MOST_FORWARDS, textOf, unitedForwards } from "../../src/forwards/saved.ts";
+
+const TV = { device: "02:00:00:00:00:20", protocol: "tcp", port: 6881 };
+const FIXED = { ...TV, fixed: 51_413, address: "192.168.7.20" };
+
+test("what is saved is read again as it was", () => {
+  const text = JSON.stringify([FIXED, { ...TV, protocol: "udp" }]);
+  expect(textOf(forwardsIn(text))).toBe(text);
+  expect(areForwards(text)).toBe(true);
+});
+
+test.each([
+  [{ ...TV, device: "TV" }],
+  [{ ...TV, device: "02-00-00-00-00-20" }],
+  [{ ...TV, protocol: "sctp" }],
+  [{ ...TV, port: 0 }],
+  [{ ...TV, port: 65_536 }],
+  [{ ...TV, fixed: 0 }],
+  [{ ...TV, address: "fd00:7::20" }],
+  [{ ...TV, address: "192.168.7.020" }],
+  [{ ...TV, more: 1 }],
+])("a backup with %j is not one that the gateway has written", (forward) => {
+  expect(areForwards(JSON.stringify([TV, forward]))).toBe(false);
+});
+
+test("whatever the text, what is read from it can be saved", () => {
+  const anything = fc.oneof(fc.string(), fc.json());
+  fc.assert(fc.property(anything, (text) => areForwards(textOf(forwardsIn(text)))));
+});
+
+test("forwards of a backup are added to those that are here, and replace those of the same device and port", () => {
+  const here = JSON.stringify([TV, { ...TV, port: 80 }]);
+  expect(JSON.parse(unitedForwards(here, JSON.stringify([FIXED])))).toEqual([FIXED, { ...TV, port: 80 }]);
+  expect(unitedForwards(null, "[]")).toBe("[]");
+  const many = (from: number) =>
+    JSON.stringify(Array.from({ length: MOST_FORWARDS }, (_, at) => ({ ...TV, port: from + at })));
+  expect(unitedForwards(many(1), many(1_000))).toBe(many(1_000));
+});
