@@ -11,7 +11,7 @@ import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
 import { Addresses } from "./addresses.ts";
-import { contactOf, type GivenId, type Held, idIn, partOf, rowOf } from "./held.ts";
+import { contactOf, type GivenId, type Held, idIn, partOf, rowOf, type Until } from "./held.ts";
 import { Keeper, type Opened, type Place } from "./keeper.ts";
 import { type Opener, type OpenPort, PortRefusal, type WantedPort, type Way } from "./opener.ts";
 import { placeOf } from "./place.ts";
@@ -49,6 +49,9 @@ export class Forwards {
   private readonly queues = new Map<string, Queue>();
   private readonly addresses: Addresses;
   private isLoaded = false;
+  /** What the kill switch was given last, and when it has it; null if that failed. */
+  private part: PolicyPart | null = { forwards: [], contacts: [] };
+  private applied: Promise<void> = Promise.resolve();
 
   constructor(private readonly deps: Deps) {
     const { devices, killSwitch, tunnels } = deps;
@@ -115,14 +118,15 @@ export class Forwards {
     const device = this.deviceAt(address);
     const id = { device, protocol, port };
     const granted = Math.min(lifetimeMs, LONGEST_LIFETIME_MS);
-    const until = this.deps.host.monotonic() + granted;
+    const { host } = this.deps;
+    const until = { at: host.monotonic() + granted, date: new Date(host.now() + granted).toISOString() };
     const present = this.held.get(keyOf(id));
     if (present === undefined) this.refuseMore(device);
     if (port === DNS_PORT) throw new PortRefusal("refused", "port 53 is not forwarded");
     const held =
       present ?? (await this.take({ ...id, fixed: null, address }, { until, preferred: external }));
     if (held.until !== null) held.until = until;
-    await Promise.race([held.keeper.tried, this.deps.host.sleep(RESULT_WITHIN_MS)]);
+    await Promise.race([held.keeper.tried, host.sleep(RESULT_WITHIN_MS)]);
     const { opened } = held.keeper;
     if (held.keeper.isOpen && opened !== null)
       return { external: opened.port.external, lifetimeMs: granted, address: opened.port.address };
@@ -185,7 +189,7 @@ export class Forwards {
 
   private async take(
     saved: SavedForward,
-    asked: { until: number; preferred: number | null } | null,
+    asked: { until: Until; preferred: number | null } | null,
   ): Promise<Held> {
     const key = keyOf(saved);
     const present = this.held.get(key);
@@ -222,7 +226,7 @@ export class Forwards {
   private async keepUntilOver(held: Held): Promise<void> {
     const { host } = this.deps;
     while (held.until !== null && this.held.get(keyOf(held)) === held) {
-      const leftMs = held.until - host.monotonic();
+      const leftMs = held.until.at - host.monotonic();
       if (leftMs <= 0) return this.end(held);
       await host.sleep(leftMs);
     }
@@ -282,39 +286,54 @@ export class Forwards {
     for (const { keeper } of this.held.values()) keeper.wake();
     this.saveAddresses();
     void this.apply().catch((error: unknown) => this.deps.log.warn(`forwards: ${messageOf(error)}`));
-    for (const held of this.held.values()) void this.tell(held);
+    void this.tell([...this.held.values()]);
   }
 
   private async changed(held: Held): Promise<void> {
     held.preferred = held.keeper.opened?.port.external ?? held.preferred;
-    await this.apply().finally(() => void this.tell(held));
+    await this.apply().finally(() => void this.tell([held]));
   }
 
   private apply(): Promise<void> {
     const all = [...this.held.values()];
     const forwards = all.flatMap((held) => partOf(held, this.addressesOf(held)));
     const contacts = all.flatMap(({ keeper }) => contactOf(keeper));
-    return this.deps.killSwitch.update(OWNER, { forwards, contacts });
+    const part = { forwards, contacts };
+    // Devices change all the time, and mostly not their addresses.
+    if (!Bun.deepEquals(part, this.part)) {
+      this.part = part;
+      this.applied = this.deps.killSwitch.update(OWNER, part);
+      this.applied.catch(() => {
+        this.part = null;
+      });
+    }
+    return this.applied;
   }
 
   /** Those of people: after a restart, a device that only listens may not be seen for long. */
   private saveAddresses(): void {
-    const { saved } = this;
-    const current = saved.map((each) => {
-      const held = this.held.get(keyOf(each));
-      const address = held && this.addressesOf(held).find((one) => familyOf(one) === 4);
-      return { ...each, address: address ?? each.address };
+    const moved = [...this.held.values()].filter((held) => {
+      const before = held.address;
+      held.address = this.addressesOf(held).find((each) => familyOf(each) === 4) ?? before;
+      return held.until === null && held.address !== before;
     });
-    if (textOf(current) === textOf(saved)) return;
+    if (moved.length === 0) return;
     try {
-      this.save(current);
+      this.save(
+        this.saved.map((each) => ({ ...each, address: this.held.get(keyOf(each))?.address ?? each.address })),
+      );
     } catch (error) {
       this.deps.log.warn(`the addresses of forwards could not be saved: ${messageOf(error)}`);
     }
   }
 
-  private async tell(held: Held): Promise<void> {
-    const [row] = await this.rowsOf([held]);
+  private async tell(all: readonly Held[]): Promise<void> {
+    if (all.length === 0) return;
+    const rows = await this.rowsOf(all);
+    for (const [at, held] of all.entries()) this.tellOf(held, rows[at]);
+  }
+
+  private tellOf(held: Held, row: Forward | undefined): void {
     if (row === undefined || this.held.get(keyOf(held)) !== held || Bun.deepEquals(row, held.told)) return;
     const { name, protocol, port, external, tunnel } = row;
     if (external !== null && external !== held.told?.external)
@@ -327,15 +346,12 @@ export class Forwards {
 
   private async rowsOf(all: readonly Held[]): Promise<Forward[]> {
     const devices = await this.deps.devices.rowsOf([...new Set(all.map(({ device }) => device))]);
-    const { host, tunnels } = this.deps;
-    const names = tunnels.all().map(({ name }) => name);
+    const names = this.deps.tunnels.all().map(({ name }) => name);
     return all.map((held) => {
       const exit = this.deps.devices.exitOf(held.device);
-      const untilMs = held.until === null ? null : host.now() + held.until - host.monotonic();
       return rowOf(held, {
         name: devices.find(({ id }) => id === held.device)?.name ?? "",
         tunnel: names.includes(exit) ? exit : null,
-        expires: untilMs === null ? null : new Date(untilMs).toISOString(),
       });
     });
   }

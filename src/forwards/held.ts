@@ -9,13 +9,19 @@ import type { Forward } from "./schema.ts";
 
 /** One port of a device, and what keeps it open. */
 export interface Held extends SavedForward {
-  /** Null if a person asked for it; else until when the device wants it, on the monotonic clock. */
-  until: number | null;
+  /** Null if a person asked for it; else until when the device wants it. */
+  until: Until | null;
   /** The external port that the device would like, or that was open before; null for any. */
   preferred: number | null;
   keeper: Keeper;
   /** What listeners were told last. */
   told: Forward | null;
+}
+
+/** A moment on the monotonic clock, and the same as ISO 8601. */
+export interface Until {
+  at: number;
+  date: string;
 }
 
 /** What a client has given. */
@@ -70,7 +76,7 @@ export function contactOf({ asked, opened }: Keeper): ContactPart[] {
 
 export function rowOf(
   { device, protocol, port, fixed, until, keeper }: Held,
-  { name, tunnel, expires }: { name: string; tunnel: string | null; expires: string | null },
+  { name, tunnel }: { name: string; tunnel: string | null },
 ): Forward {
   const { opened, asked, isOpen, trouble } = keeper;
   return {
@@ -81,6 +87,6 @@ export function rowOf(
     asked_by: until === null ? "operator" : "device",
     state: isOpen ? "open" : trouble === null || asked !== null ? "opening" : "closed",
     error: isOpen ? null : trouble,
-    expires_at: expires,
+    expires_at: until?.date ?? null,
   };
 }

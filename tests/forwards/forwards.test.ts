@@ -249,6 +249,8 @@ claim("a device asks for a port of its own, for as long as it repeats the reques
   expect(world.forwards.externalAddress(TV_AT)).toBe(mustParseAddress("203.0.113.7"));
   expect(await world.forwards.list()).toMatchObject([{ device: TV, asked_by: "device", state: "open" }]);
   await world.pass(8 * MINUTE_MS);
+  // Nothing but the end of the request is new.
+  expect(world.told.map(({ state }) => state)).toEqual(["opening", "open"]);
   await world.settled(world.forwards.map(request));
   await world.pass(8 * MINUTE_MS);
   expect(world.led).toEqual(["wg0 udp 3074 192.168.7.20:3074"]);
