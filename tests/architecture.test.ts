@@ -109,6 +109,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   dashboard: [
     "tunnel/schema.ts",
     "devices/schema.ts",
+    "forwards/schema.ts",
     "journal",
     "checks/schema.ts",
     "http/event.ts",
@@ -127,7 +128,13 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "dashboard",
     "dashboard/parts",
   ],
-  "dashboard/views/devices": ["tunnel/schema.ts", "devices/schema.ts", "dashboard", "dashboard/parts"],
+  "dashboard/views/devices": [
+    "tunnel/schema.ts",
+    "devices/schema.ts",
+    "forwards/schema.ts",
+    "dashboard",
+    "dashboard/parts",
+  ],
   "dashboard/views/tunnels": [
     "servers/schema.ts",
     "tunnel/schema.ts",

@@ -12,6 +12,8 @@ const STALE_AFTER: Readonly<Partial<Record<GatewayEvent["type"], readonly Resour
   server_update: ["servers", "servers/counts", "favourites"],
   device_update: ["devices", "devices/self"],
   device_removed: ["devices", "devices/self"],
+  forward_update: ["forwards"],
+  forward_removed: ["forwards"],
   favourites_update: ["favourites"],
   security_alert: ["events", "checks", "killswitch", "devices", "network"],
 };
@@ -50,7 +52,8 @@ export function connectedSince(row: TunnelRow): number {
  * have changed it; nothing is polled.
  */
 export function useAnswer<Name extends Resource>(name: Name): Loaded<Answers[Name]> {
-  const answer = useStore(({ answers }) => answers[name]) as Loaded<Answers[Name]> | undefined;
+  // The union of all answers is too large for the compiler.
+  const answer = useStore<unknown>(({ answers }) => answers[name]) as Loaded<Answers[Name]> | undefined;
   useEffect(() => show(name), [name]);
   return answer ?? { state: "loading" };
 }

@@ -2,6 +2,7 @@ import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import type { Static } from "typebox";
 import type { Checks } from "../checks/schema.ts";
 import type { DeviceList, OwnDevice } from "../devices/schema.ts";
+import type { ForwardList } from "../forwards/schema.ts";
 import type {
   KillSwitchLayers,
   Network,
@@ -21,6 +22,7 @@ export interface Answers {
   tunnels: Static<typeof TunnelRows>;
   devices: DeviceList;
   "devices/self": OwnDevice;
+  forwards: ForwardList;
   events: JournalPage;
   servers: Static<typeof Servers>;
   "servers/counts": ServerCounts;

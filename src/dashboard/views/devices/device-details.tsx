@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Device } from "../../../devices/schema.ts";
-import { refresh } from "../../answers.ts";
+import type { Forward } from "../../../forwards/schema.ts";
+import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { isNetwork, titleOf } from "../../exit.ts";
 import { bytesOf, timeOf } from "../../format.ts";
@@ -62,13 +63,23 @@ function whatForgettingDoes(device: Device): string {
 
 function DeviceFacts({ device }: { device: Device }) {
   const { id, addresses, fixed_address, seen_at, rx_bytes, tx_bytes } = device;
+  const forwards = knownOf(useAnswer("forwards"))?.forwards.filter((each) => each.device === id) ?? [];
   const facts: Fact[] = [
     [isNetwork(device) ? "Prefix" : "MAC address", id],
     ["Addresses", addresses.join(", ") || "none known"],
     ...(fixed_address === null ? [] : [["Address from DHCP", fixed_address] satisfies Fact]),
+    ...forwards.map((each): Fact => [`Port ${each.port} (${each.protocol.toUpperCase()})`, forwardOf(each)]),
     ["Interface of the gateway", device.interface ?? "none"],
     ["Last heard", seen_at === null ? "not since the gateway started" : timeOf(seen_at)],
     ["Received and sent", `${bytesOf(rx_bytes)} and ${bytesOf(tx_bytes)}`],
   ];
   return <Facts of={facts} />;
+}
+
+/** What the internet reaches the port by. */
+function forwardOf({ state, external, tunnel, asked_by, error }: Forward): string {
+  const by = asked_by === "device" ? ", which the device has asked for" : "";
+  return state === "open"
+    ? `reached from the internet at port ${external} of the tunnel ${tunnel}${by}`
+    : `forwarded, but not open${error === null ? " yet" : `: ${error}`}`;
 }
