@@ -1,9 +1,9 @@
 import type { Checkup } from "./checks/checkup.ts";
 import type { Devices } from "./devices/devices.ts";
 import { GatewayError, messageOf } from "./errors.ts";
+import type { Forwards } from "./forwards/forwards.ts";
 import type { History } from "./history/history.ts";
 import { pageOf } from "./history/page.ts";
-import type { Forwards } from "./forwards/forwards.ts";
 import type { GatewayEvent } from "./http/event.ts";
 import type { EventBus } from "./http/event-bus.ts";
 import type { Choice, Figures, Gateway } from "./http/gateway.ts";

@@ -15,8 +15,8 @@ import { SHELLS, type Shell } from "./completion/shells.ts";
 import type { AddFlags } from "./custom.ts";
 import { STANDARD_INPUT } from "./defaults.ts";
 import { EXIT } from "./exit.ts";
-import type { HistoryFlags } from "./history.ts";
 import type { ForwardFlags } from "./forwards.ts";
+import type { HistoryFlags } from "./history.ts";
 import type { LogFlags } from "./logs.ts";
 import { withInstalledSettings } from "./settings.ts";
 

@@ -1,8 +1,8 @@
 import type { Checks } from "../checks/schema.ts";
 import type { Device, DeviceChange, DeviceList } from "../devices/schema.ts";
+import type { Forward, ForwardChange, ForwardProtocol } from "../forwards/schema.ts";
 import type { HistoryQuery } from "../history/page.ts";
 import type { HistoryPage } from "../history/schema.ts";
-import type { Forward, ForwardChange, ForwardProtocol } from "../forwards/schema.ts";
 import type { JournalPage } from "../journal/schema.ts";
 import type {
   CustomServer,
