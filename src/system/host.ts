@@ -42,6 +42,11 @@ export interface Host {
    */
   listenOn(link: string, heard: Heard): Promise<LinkSocket>;
   /**
+   * Opens a UDP socket for IPv4. Throws `GatewayError("unable")` if there is no such link or address, or if the port is
+   * in use.
+   */
+  openUdp(place: UdpPlace): Promise<UdpSocket>;
+  /**
    * Sends one request over HTTPS, to the given addresses and no others; over plain HTTP only to private addresses.
    * Throws `GatewayError("unable")` if there is no answer. An abort throws the signal's reason, and nothing more is sent.
    */
@@ -79,6 +84,33 @@ export interface Received {
   from: string;
   /** From the IP header on. */
   packet: Uint8Array;
+}
+
+/** Where a UDP socket is. */
+export interface UdpPlace {
+  /** The only interface by which it sends and receives. */
+  link: string;
+  /** The firewall mark of what it sends. */
+  mark?: number;
+  /** Its own address and port; any if absent. */
+  own?: { address: string; port: number };
+  /** The only one it exchanges packets with; anyone if absent. */
+  peer?: { address: string; port: number };
+}
+
+export interface UdpSocket {
+  /** To the peer, or to anyone if it has none. */
+  send(bytes: Uint8Array, to?: { address: string; port: number }): void;
+  /** What has come in since the last call, or the first part of it; `refused` if nothing listens at the peer. */
+  received(): Datagram[] | "refused";
+  close(): void;
+}
+
+export interface Datagram {
+  /** The sender's. */
+  address: string;
+  port: number;
+  bytes: Uint8Array;
 }
 
 export interface RunOptions {

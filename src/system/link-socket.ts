@@ -159,7 +159,7 @@ class PacketSocket implements LinkSocket {
 }
 
 /** A socket stays in the namespace that the thread was in when it was opened. Nothing else runs in between. */
-function inNamespace<T>(c: Libc, netns: string | null, open: () => T): T {
+export function inNamespace<T>(c: Pick<Libc, "setns">, netns: string | null, open: () => T): T {
   if (netns === null) return open();
   const other = openSync(`/run/netns/${netns}`, "r");
   const own = openSync("/proc/thread-self/ns/net", "r");

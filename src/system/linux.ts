@@ -1,6 +1,17 @@
 import { closeSync, constants, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
-import type { Heard, Host, HttpsAnswer, LinkSocket, Path, PinnedRequest, RunOptions, Watch } from "./host.ts";
+import type {
+  Heard,
+  Host,
+  HttpsAnswer,
+  LinkSocket,
+  Path,
+  PinnedRequest,
+  RunOptions,
+  UdpPlace,
+  UdpSocket,
+  Watch,
+} from "./host.ts";
 import { reasonIn } from "./reason.ts";
 
 /**
@@ -22,6 +33,7 @@ const loadLookup = () => import("./lookup.ts");
 const loadMdns = () => import("./mdns.ts");
 const loadPathProbe = () => import("./path-probe.ts");
 const loadResolverProbe = () => import("./resolver-probe.ts");
+const loadUdpSocket = () => import("./udp-socket.ts");
 /** Children do not inherit the service's environment: no settings, no secrets, and messages in English. */
 const CHILD_ENV = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -203,6 +215,10 @@ export class LinuxHost implements Host {
 
   async listenOn(link: string, heard: Heard): Promise<LinkSocket> {
     return (await loadLinkSocket()).listenOn(this.netns, link, heard);
+  }
+
+  async openUdp(place: UdpPlace): Promise<UdpSocket> {
+    return (await loadUdpSocket()).openUdp(this.netns, place);
   }
 
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {

@@ -7,9 +7,12 @@ import type {
   Path,
   PinnedRequest,
   RunOptions,
+  UdpPlace,
+  UdpSocket,
   Watch,
 } from "../../src/system/host.ts";
 import { Clock } from "./clock.ts";
+import { Datagrams } from "./datagrams.ts";
 import { type Family, Iproute2, type NeighbourState } from "./iproute2.ts";
 import { Listening } from "./listening.ts";
 import { Nftables } from "./nftables.ts";
@@ -81,6 +84,7 @@ export class FakeHost implements Host, Internet {
 
   /** What is heard of other machines on a link. */
   readonly listening = new Listening();
+  readonly datagrams = new Datagrams();
 
   private readonly clock: Clock;
   private readonly watchers = new Set<{
@@ -166,6 +170,10 @@ export class FakeHost implements Host, Internet {
 
   async listenOn(link: string, heard: Heard): Promise<LinkSocket> {
     return this.listening.open(link, heard);
+  }
+
+  async openUdp(place: UdpPlace): Promise<UdpSocket> {
+    return this.datagrams.open(place);
   }
 
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {

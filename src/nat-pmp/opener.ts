@@ -1,0 +1,158 @@
+import { type Address, addressOf, familyOf, isPrivate, mustParseAddress } from "../address.ts";
+import { GatewayError } from "../errors.ts";
+import {
+  type Contact,
+  type Opener,
+  type OpenPort,
+  PortRefusal,
+  type WantedPort,
+  type Way,
+} from "../forwards/opener.ts";
+import { exitMarkOf } from "../network/slot.ts";
+import type { Host } from "../system/host.ts";
+import type { Session } from "../tunnel/session.ts";
+import { Epoch } from "./epoch.ts";
+import { exchange, type Outcome, type Server } from "./exchange.ts";
+import { type MappingAnswer, type MappingRequest, RESULT, SERVER_PORT } from "./message.ts";
+
+/** As providers want it: a port that is no longer used is free after a minute. */
+const LIFETIME_S = 60;
+/** Of its lifetime: after 45 s. */
+const RENEW_AFTER = 3 / 4;
+/** For a server that grants a second or two. */
+const SOONEST_MS = 5_000;
+/** The waits for an answer add up to 7.75 s. */
+const ATTEMPTS = 5;
+/** For what is not needed: the address, and the removal of a port that expires anyway. */
+const FEW_ATTEMPTS = 2;
+/** A server that did not tell its address. */
+const ASK_AGAIN_MS = 30_000;
+const UNKNOWN_ADDRESS = "0.0.0.0";
+
+/** Opens ports at providers that speak NAT-PMP (RFC 6886) inside the tunnel, such as Proton. */
+export class NatPmpOpener implements Opener {
+  readonly kind = "nat-pmp";
+  /** What is known of the server behind each session. */
+  private readonly known = new WeakMap<
+    Session,
+    { epoch: Epoch; address: Address | null; askAgainAt: number }
+  >();
+
+  constructor(
+    private readonly deps: {
+      host: Pick<Host, "openUdp" | "sleep" | "monotonic">;
+      /** The server behind a way has lost its ports: all that are open there must be renewed. */
+      onLost: (way: Way) => void;
+    },
+  ) {}
+
+  contact({ session }: Way): Contact | null {
+    const address = gatewayOf(session);
+    return address === null ? null : { protocol: "udp", address, port: SERVER_PORT };
+  }
+
+  async open(way: Way, wanted: WantedPort, signal: AbortSignal): Promise<OpenPort> {
+    const { protocol, inside: internal, external } = wanted;
+    const request = { asks: "mapping", protocol, internal, external: external ?? 0 } as const;
+    const answer = await this.mapping(way, { ...request, lifetime: LIFETIME_S }, signal);
+    if (answer.external === 0 || answer.lifetime === 0)
+      throw new GatewayError("unable", `${serverOf(way).address} opened no port, although it says so`);
+    const lifetimeMs = Math.min(answer.lifetime, LIFETIME_S) * 1000;
+    return {
+      protocol,
+      external: answer.external,
+      inside: internal,
+      address: await this.publicAddress(way, signal),
+      renewAfterMs: Math.max(lifetimeMs * RENEW_AFTER, SOONEST_MS),
+      expiresAfterMs: lifetimeMs,
+    };
+  }
+
+  renew(way: Way, port: OpenPort, signal: AbortSignal): Promise<OpenPort> {
+    return this.open(way, port, signal);
+  }
+
+  async close(way: Way, { protocol, inside: internal }: OpenPort, signal: AbortSignal): Promise<void> {
+    const request = { asks: "mapping", protocol, internal, external: 0, lifetime: 0 } as const;
+    await exchange(request, { ...this.deps, server: serverOf(way), attempts: FEW_ATTEMPTS, signal });
+  }
+
+  private async mapping(way: Way, request: MappingRequest, signal: AbortSignal): Promise<MappingAnswer> {
+    const server = serverOf(way);
+    const outcome = await exchange(request, { ...this.deps, server, attempts: ATTEMPTS, signal });
+    if (typeof outcome === "string" || outcome.answers !== "mapping") throw refusalOf(outcome, server);
+    this.take(way, outcome.epoch);
+    if (outcome.result !== RESULT.success) throw refusalOf(outcome, server);
+    return outcome;
+  }
+
+  /** Null if the server does not tell it. */
+  async publicAddress(way: Way, signal: AbortSignal): Promise<Address | null> {
+    const known = this.knownOf(way);
+    const now = this.deps.host.monotonic();
+    if (known.address !== null || now < known.askAgainAt) return known.address;
+    known.askAgainAt = now + ASK_AGAIN_MS;
+    const server = serverOf(way);
+    const outcome = await exchange(
+      { asks: "address" },
+      { ...this.deps, server, attempts: FEW_ATTEMPTS, signal },
+    );
+    if (typeof outcome === "string" || outcome.answers !== "address") return null;
+    this.take(way, outcome.epoch);
+    known.address = outcome.address === UNKNOWN_ADDRESS ? null : outcome.address;
+    return known.address;
+  }
+
+  private take(way: Way, epoch: number): void {
+    const known = this.knownOf(way);
+    if (!known.epoch.take(epoch, this.deps.host.monotonic())) return;
+    // After a restart, the address may be another one too.
+    Object.assign(known, { address: null, askAgainAt: 0 });
+    this.deps.onLost(way);
+  }
+
+  private knownOf({ session }: Way) {
+    const known = this.known.get(session) ?? { epoch: new Epoch(), address: null, askAgainAt: 0 };
+    this.known.set(session, known);
+    return known;
+  }
+}
+
+function serverOf({ session }: Way): Server {
+  const address = gatewayOf(session);
+  if (address === null)
+    throw new PortRefusal("unsupported", "NAT-PMP needs a tunnel with an IPv4 address; use another server");
+  return { address, link: session.link, mark: exitMarkOf(session.mark) };
+}
+
+/** WireGuard names no gateway: providers have it at the resolver inside the tunnel, or at the first address. */
+function gatewayOf({ server }: Session): Address | null {
+  const { addresses, dns } = server.config.interface;
+  const resolver = dns.find((address) => familyOf(address) === 4 && isPrivate(address));
+  if (resolver !== undefined) return resolver;
+  const own = addresses.find((prefix) => familyOf(prefix) === 4);
+  if (own === undefined) return null;
+  const first = mustParseAddress(addressOf(own).replace(/[0-9]+$/, "1"));
+  return first === addressOf(own) ? null : first;
+}
+
+function refusalOf(outcome: Outcome, { address }: Server): GatewayError {
+  if (outcome === "silent") return new GatewayError("unable", `${address} does not answer. ${NO_NAT_PMP}`);
+  if (outcome === "closed") return new PortRefusal("unsupported", `${address} has no NAT-PMP. ${NO_NAT_PMP}`);
+  switch (outcome.result) {
+    case RESULT.refused:
+      return new PortRefusal("refused", `${address} opens no ports for this key. ${NO_NAT_PMP}`);
+    case RESULT.network:
+      return new GatewayError("unable", `${address} opens no ports now: its own network is down`);
+    case RESULT.resources:
+      return new PortRefusal(
+        "exhausted",
+        `${address} opens no more ports for this key; remove one that you do not need`,
+      );
+    default:
+      return new PortRefusal("refused", `${address} opens no port (NAT-PMP result ${outcome.result})`);
+  }
+}
+
+const NO_NAT_PMP =
+  "With Proton, the key must be made with NAT-PMP turned on, and for a P2P server; other providers may have no forwarded ports";
