@@ -7,7 +7,14 @@ import type { Store } from "../store/store.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { apiOf, isGiven } from "./given.ts";
-import type { Account, LoggedOut, ShownAccount, VpnProvider } from "./provider.ts";
+import type {
+  Account,
+  LoggedOut,
+  PortOfProvider,
+  ServerToRegister,
+  ShownAccount,
+  VpnProvider,
+} from "./provider.ts";
 import { nameOf, type Registrations } from "./registrations.ts";
 
 interface Deps {
@@ -105,6 +112,13 @@ export class Accounts {
     const { interface: own, peer } = await account.registerWith({ name, address }, send);
     const { dns } = config.interface;
     return { interface: { ...own, ...(dns.length > 0 && { dns }) }, peer };
+  }
+
+  /** Has the current provider send one port into the tunnel to a server; null if it has no such ports. */
+  async forwardPort(server: ServerToRegister, send: Send): Promise<PortOfProvider | null> {
+    const { provider } = this.deps.registrations.current();
+    const account = provider === null ? null : this.accountAt(provider);
+    return account?.forwardPort === undefined ? null : account.forwardPort(server, send);
   }
 
   private async use(name: Managed): Promise<void> {

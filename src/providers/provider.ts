@@ -55,6 +55,16 @@ export interface Account {
    * the provider and the server.
    */
   registerWith?(server: ServerToRegister, send: Send): Promise<Config>;
+  /** Makes a server send one port into the tunnel from which `send` asks; only if the provider has such ports. */
+  forwardPort?(server: ServerToRegister, send: Send): Promise<PortOfProvider>;
+}
+
+/** A port that the provider sends into a tunnel. */
+export interface PortOfProvider {
+  port: number;
+  /** When the provider gives another one, in milliseconds since 1970. */
+  expires: number;
+  bindEachMs: number;
 }
 
 export interface ServerToRegister {

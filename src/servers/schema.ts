@@ -62,6 +62,8 @@ export interface Server {
   registers?: true;
   /** The port at which other servers of its list forward packets to it. */
   multihopPort?: number;
+  /** Its provider opens ports, but not at this server. */
+  opensPorts?: false;
   /** The server through which it is reached; the endpoint is there. Missing if it is reached directly. */
   via?: { name: string; country: string; city: string };
 }

@@ -12,6 +12,7 @@ import type { Server as VpnServer } from "../../src/servers/schema.ts";
 import type { Send } from "../../src/system/host.ts";
 import { ask } from "../../src/system/https.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
+import { ip } from "../fake/address.ts";
 import { makeSignedCertificate } from "../system/certificate.ts";
 import { failure, Home } from "./home.ts";
 import { FakeIvpn, ID } from "./ivpn/site.ts";
@@ -39,7 +40,7 @@ beforeAll(async () => {
     const answer = serveProvider((request) => {
       if (isSlow) return new Promise(() => {});
       const { pathname, search } = new URL(request.url);
-      const port = name === "berlin424" ? ":1337" : "";
+      const port = name !== "berlin424" ? "" : pathname === "/addKey" ? ":1337" : ":19999";
       return site.send({ ...request, url: `https://${name}${port}${pathname}${search}` });
     });
     const server = createServer(
@@ -156,6 +157,36 @@ test("a month with PIA: tokens expire or are withdrawn, ports change, servers fo
   // One a day, but none on the day without answers; four were withdrawn, and one was lost by the restart.
   expect(issued()).toBeGreaterThanOrEqual(30);
   expect(issued()).toBeLessThanOrEqual(36);
+  home.end();
+}, 120_000);
+
+test("a season with PIA's port: a server that fails, is slow, or no longer accepts what PIA reserved", async () => {
+  const pias = new FakePia();
+  site = pias;
+  const home = new Home(pia, send);
+  pias.now = home.now;
+  await home.logIn(USER, PASSWORD);
+  const server = { name: "berlin424", address: ip("192.0.2.24") };
+  const outcomes: string[] = [];
+  const ports = new Set<number>();
+  for (let day = 0; day < 70; day++) {
+    home.now += DAY_MS;
+    pias.now += DAY_MS;
+    if (day === 20) pias.revoke();
+    if (day === 30) pias.mishap("GET /bindPort", { status: 502 });
+    if (day === 40) pias.signatures.clear();
+    isSlow = day === 50;
+    const outcome = await home.accounts.forwardPort(server, send).catch((error: Error) => error);
+    if (outcome instanceof Error)
+      outcomes.push(`${day} ${outcome.message.replace(/ to \S+ failed/, " failed")}`);
+    else ports.add(outcome?.port ?? 0);
+  }
+  expect(outcomes).toEqual([
+    "30 the provider has an internal problem (HTTP 502); try again later",
+    "50 the request failed: no answer in time",
+  ]);
+  expect([...ports]).toEqual([47_000, 47_001]);
+  expect(pias.bound).toHaveLength(68);
   home.end();
 }, 120_000);
 

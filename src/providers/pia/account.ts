@@ -1,11 +1,21 @@
 import type { Send } from "../../system/host.ts";
 import type { Config } from "../../wireguard/schema.ts";
-import { masked, type Outcome, outcome, Refusal, unable } from "../answers.ts";
-import type { Account, AccountDeps, LoggedOut, ServerToRegister, ShownAccount } from "../provider.ts";
-import type { Paid } from "./answers.ts";
-import { PiaApi, TOKEN_REFUSED } from "./api.ts";
+import { malformed, masked, type Outcome, outcome, Refusal, unable } from "../answers.ts";
+import type {
+  Account,
+  AccountDeps,
+  LoggedOut,
+  PortOfProvider,
+  ServerToRegister,
+  ShownAccount,
+} from "../provider.ts";
+import { type Paid, type SignedPort, signedIn } from "./answers.ts";
+import { PiaApi, PORT_REFUSED, TOKEN_REFUSED } from "./api.ts";
 import { type PiaRegistration, registrationFrom } from "./registration.ts";
 
+/** As PIA's manual-connections does; a server forgets the port of a client that is gone. */
+const BIND_EACH_MS = 15 * 60_000;
+const BOUND_MS = 2 * BIND_EACH_MS;
 /** An hour before its end. */
 const TOKEN_LASTS_MS = 23 * 3_600_000;
 
@@ -57,6 +67,22 @@ export class PiaAccount implements Account {
     return this.withToken(api, (token) => api.register(server, token));
   }
 
+  /** The port of before, as long as PIA reserves it. */
+  async forwardPort(server: ServerToRegister, send: Send): Promise<PortOfProvider> {
+    const api = new PiaApi(this.deps.api, send);
+    const known = this.registration().port;
+    if (known !== undefined && isValid(known, this.deps.clock.now())) {
+      const bound = await outcome(api.bindPort(server, known));
+      if (!(bound instanceof Error)) return portOf(known);
+      if (!(bound instanceof Refusal && bound.reason === PORT_REFUSED)) throw bound;
+    }
+    const port = await this.withToken(api, (token) => api.reservePort(server, token));
+    // The operator may have logged out meanwhile.
+    this.deps.slot.save(JSON.stringify({ ...this.registration(), port }));
+    await api.bindPort(server, port);
+    return portOf(port);
+  }
+
   /** If the token is refused, tries once more with a new one. */
   private async withToken<T>(api: PiaApi, work: (token: string) => Promise<T>): Promise<T> {
     const registration = this.registration();
@@ -87,6 +113,16 @@ export class PiaAccount implements Account {
       );
     return registration;
   }
+}
+
+/** Reserved for longer than the next binding lasts. */
+function isValid(port: SignedPort, now: number): boolean {
+  return (signedIn(port)?.expires ?? 0) > now + BOUND_MS;
+}
+
+function portOf(port: SignedPort): PortOfProvider {
+  const { port: number, expires } = signedIn(port) ?? malformed("port");
+  return { port: number, expires, bindEachMs: BIND_EACH_MS };
 }
 
 /** What the operator is shown of the account. */

@@ -9,6 +9,8 @@ import { checkedJson, jsonIn, malformed } from "../answers.ts";
 
 // PIA's manual-connections and its desktop app define these shapes. More fields may come.
 
+const BASE64 = "^[A-Za-z0-9+/_-]{1,4096}={0,2}$";
+
 /** It is sent in a query and in a header. */
 const Token = Type.Object({ token: Type.String({ pattern: "^[\\x21-\\x7e]{1,4096}$" }) });
 
@@ -31,12 +33,28 @@ const Added = Type.Object({
   dns_servers: Type.Array(Type.String(), { minItems: 1, maxItems: 16 }),
 });
 
+/** `getSignature`: what was signed, and the signature, both in base64. They are sent in a query. */
+const Signed = Type.Object({
+  status: Type.Literal("OK"),
+  payload: Type.String({ pattern: BASE64 }),
+  signature: Type.String({ pattern: BASE64 }),
+});
+
+/** In the payload, next to a token that belongs to the port. */
+const Payload = Type.Object({
+  port: Type.Integer({ minimum: 1, maximum: 65535 }),
+  /** ISO 8601, with or without fractions of a second. */
+  expires_at: Type.String({ pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,24}(Z|[+-][0-9:]{4,5})$" }),
+});
+
 const Failed = Type.Object({ status: Type.String({ pattern: "^(?!OK$)" }) });
 
 const token = checkerOf(Token);
 const accountStatus = checkerOf(AccountStatus);
 const added = checkerOf(Added);
 const failed = checkerOf(Failed);
+const signed = checkerOf(Signed);
+const payload = checkerOf(Payload);
 
 export interface Paid {
   isActive: boolean;
@@ -72,6 +90,30 @@ export function configIn(answer: HttpsAnswer, privateKey: string, address: Addre
       allowedIps: [...EVERYTHING],
     },
   };
+}
+
+/** A port that PIA has reserved, and the proof of it. */
+export interface SignedPort {
+  payload: string;
+  signature: string;
+}
+
+export function signedPortIn(answer: HttpsAnswer): SignedPort {
+  const { payload: text, signature } = checkedJson(answer, signed, "port");
+  const port = { payload: text, signature };
+  return signedIn(port) === null ? malformed("port") : port;
+}
+
+/** The port that is signed, and when the signature expires, in milliseconds since 1970; null if it is unreadable. */
+export function signedIn({ payload: text }: SignedPort): { port: number; expires: number } | null {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, "base64").toString("utf8"));
+    if (!payload.Check(value)) return null;
+    const expires = Date.parse(value.expires_at);
+    return Number.isNaN(expires) ? null : { port: value.port, expires };
+  } catch {
+    return null;
+  }
 }
 
 function ownAddress(text: string): Prefix {

@@ -3,7 +3,7 @@ import { generateKeyPair } from "../../wireguard/key.ts";
 import type { Config } from "../../wireguard/schema.ts";
 import { commonRefusalIn, Refusal, unable } from "../answers.ts";
 import type { ServerToRegister } from "../provider.ts";
-import { configIn, isFailure, type Paid, paidIn, tokenIn } from "./answers.ts";
+import { configIn, isFailure, type Paid, paidIn, type SignedPort, signedPortIn, tokenIn } from "./answers.ts";
 import { PIA_AUTHORITY } from "./authority.ts";
 
 /** A connect waits for these. */
@@ -11,6 +11,12 @@ const ANSWER_WITHIN_MS = 10_000;
 
 /** The reason of a refusal that a new token may put right. */
 export const TOKEN_REFUSED = "TOKEN_REFUSED";
+
+/** The reason of a refusal that another port may put right. */
+export const PORT_REFUSED = "PORT_REFUSED";
+
+/** Where a server opens ports, inside the tunnel. */
+const FORWARDING_PORT = 19999;
 
 const ACCOUNT_PAGE = "https://www.privateinternetaccess.com/";
 
@@ -53,6 +59,32 @@ export class PiaApi {
     const refused = `${name} refused the gateway's key; see whether the account is paid: sudo portcullis account show --provider pia`;
     if (answer.status === 200 && isFailure(answer)) throw new Refusal(TOKEN_REFUSED, refused);
     return configIn(succeeded(answer, refused), privateKey, address);
+  }
+
+  /** Reserves a port, which is the same on every server. Through the tunnel to this server. */
+  async reservePort(server: ServerToRegister, token: string): Promise<SignedPort> {
+    const answer = await this.askForPort(server, `getSignature?${new URLSearchParams({ token })}`);
+    const refused = `${server.name} opens no port for this account; see whether it is paid: sudo portcullis account show --provider pia`;
+    if (answer.status === 200 && isFailure(answer)) throw new Refusal(TOKEN_REFUSED, refused);
+    return signedPortIn(succeeded(answer, refused));
+  }
+
+  /** Makes the server send what arrives at the port into the tunnel, for somewhat longer than a quarter of an hour. */
+  async bindPort(server: ServerToRegister, { payload, signature }: SignedPort): Promise<void> {
+    const answer = await this.askForPort(server, `bindPort?${new URLSearchParams({ payload, signature })}`);
+    const refused = `${server.name} no longer accepts the port that PIA reserved`;
+    if (answer.status === 200 && isFailure(answer)) throw new Refusal(PORT_REFUSED, refused);
+    succeeded(answer, refused);
+  }
+
+  private askForPort({ name, address }: ServerToRegister, request: string): Promise<HttpsAnswer> {
+    return this.ask({
+      url: `https://${name}:${FORWARDING_PORT}/${request}`,
+      method: "GET",
+      headers: {},
+      addresses: [address],
+      authority: PIA_AUTHORITY,
+    });
   }
 
   private ask(request: HttpsRequest): Promise<HttpsAnswer> {

@@ -8,6 +8,13 @@ const Stored = Type.Object(
     password: Type.String({ pattern: "^[^\\p{Cc}]{1,256}$" }),
     /** ISO 8601. */
     created: Type.String({ pattern: "^[0-9TZ:.+-]{1,40}$" }),
+    /** The port that PIA has reserved, until it expires. */
+    port: Type.Optional(
+      Type.Object(
+        { payload: Type.String({ maxLength: 4_098 }), signature: Type.String({ maxLength: 4_098 }) },
+        { additionalProperties: false },
+      ),
+    ),
   },
   { additionalProperties: false },
 );

@@ -15,6 +15,8 @@ export interface ListedServer {
   publicKey: string | null;
   /** The port at which every other server of its label forwards packets to this one. */
   multihopPort?: number;
+  /** Its provider opens ports, but not at this server. */
+  opensPorts?: false;
 }
 
 /** The same as the list has it. */

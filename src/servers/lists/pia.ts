@@ -13,12 +13,14 @@ const region = checkerOf(
     /** ISO 3166-1. */
     country: Type.String({ pattern: "^[A-Z]{2}$" }),
     offline: Type.Optional(Type.Boolean()),
+    /** Whether its servers open ports. */
+    port_forward: Type.Optional(Type.Boolean()),
     servers: Type.Object({ wg: Type.Optional(Type.Array(Type.Unknown())) }),
   }),
 );
 
 /** `cn` is the name in the server's certificate. */
-const server = checkerOf(Type.Object({ ip: Type.String(), cn: Type.String() }));
+const address = checkerOf(Type.Object({ ip: Type.String(), cn: Type.String() }));
 
 /** Where a server registers keys; it then assigns another port to WireGuard. */
 const PORT = 1337;
@@ -26,6 +28,7 @@ const PORT = 1337;
 interface Entry {
   country: string;
   city: string;
+  opensPorts: boolean;
   server: unknown;
 }
 
@@ -36,17 +39,19 @@ export function readPia(document: unknown): Reading | null {
   const entries = document.regions.flatMap((each): (Entry | null)[] => {
     if (!region.Check(each)) return [null];
     if (each.offline) return [];
-    const place = { country: names.of(each.country) ?? each.country, city: cityIn(each.name) };
+    const country = names.of(each.country) ?? each.country;
+    const place = { country, city: cityIn(each.name), opensPorts: each.port_forward !== false };
     return (each.servers.wg ?? []).map((one) => ({ ...place, server: one }));
   });
   return readingOf(entries, outcomeOf);
 }
 
 function outcomeOf(entry: Entry | null): Outcome {
-  if (entry === null || !server.Check(entry.server) || !isHostName(entry.server.cn)) return "malformed";
+  if (entry === null || !address.Check(entry.server) || !isHostName(entry.server.cn)) return "malformed";
   const { ip, cn } = entry.server;
-  const { country, city } = entry;
-  return checked({ name: cn, label: "PIA", country, city, ipv4: ip, port: PORT, publicKey: null });
+  const { country, city, opensPorts } = entry;
+  const server = checked({ name: cn, label: "PIA", country, city, ipv4: ip, port: PORT, publicKey: null });
+  return opensPorts || server === "malformed" ? server : { ...server, opensPorts: false };
 }
 
 /** `DE Berlin` and `US East`, but also `Netherlands`. */

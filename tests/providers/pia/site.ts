@@ -9,6 +9,8 @@ export const PASSWORD = 'a "b" & c=d ';
 /** 2027-01-02. */
 const UNTIL = Date.UTC(2027, 0, 2) / 1000;
 const DAY_MS = 86_400_000;
+/** "About two months". */
+const PORT_VALID_MS = 62 * DAY_MS;
 
 /** PIA in memory: its site, and its servers `berlin424` and `paris402`. */
 export class FakePia extends FakeSite {
@@ -22,6 +24,11 @@ export class FakePia extends FakeSite {
   readonly keys = new Map<string, string>();
   /** Where a server listens for WireGuard; it may change. */
   port = 1337;
+  /** The port that it reserves next. */
+  nextPort = 47_000;
+  readonly signatures = new Map<string, { text: string; port: number; until: number }>();
+  /** Each server and port for which a tunnel has asked. */
+  readonly bound: string[] = [];
 
   answer(request: HttpsRequest): HttpsAnswer {
     const { host, pathname } = new URL(request.url);
@@ -33,6 +40,12 @@ export class FakePia extends FakeSite {
       case "GET berlin424:1337/addKey":
       case "GET paris402:1337/addKey":
         return this.add(request);
+      case "GET berlin424:19999/getSignature":
+      case "GET paris402:19999/getSignature":
+        return this.reserve(request);
+      case "GET berlin424:19999/bindPort":
+      case "GET paris402:19999/bindPort":
+        return this.bind(request);
       default:
         return json(404, { message: "not found" });
     }
@@ -76,6 +89,32 @@ export class FakePia extends FakeSite {
       peer_pubkey: key,
       dns_servers: ["10.0.0.243", "10.0.0.242"],
     });
+  }
+
+  private reserve({ url, authority }: HttpsRequest): HttpsAnswer {
+    if (authority !== undefined && authority !== PIA_AUTHORITY)
+      throw new Error("another authority than PIA's");
+    if (!this.isValid(new URL(url).searchParams.get("token") ?? ""))
+      return json(200, { status: "ERROR", message: "Login failed!" });
+    const payload = {
+      token: randomBytes(16).toString("base64"),
+      port: this.nextPort++,
+      expires_at: new Date(this.now + PORT_VALID_MS).toISOString().replace("Z", "123456Z"),
+    };
+    const text = Buffer.from(JSON.stringify(payload)).toString("base64");
+    const signature = randomBytes(64).toString("base64");
+    this.signatures.set(signature, { text, port: payload.port, until: this.now + PORT_VALID_MS });
+    return json(200, { status: "OK", payload: text, signature });
+  }
+
+  private bind({ url }: HttpsRequest): HttpsAnswer {
+    const { searchParams, hostname } = new URL(url);
+    const signed = this.signatures.get(searchParams.get("signature") ?? "");
+    const isGood = signed?.text === searchParams.get("payload") && (signed?.until ?? 0) > this.now;
+    if (!isGood || signed === undefined)
+      return json(200, { status: "ERROR", message: "failed to parse payload/signature" });
+    this.bound.push(`${hostname} ${signed.port}`);
+    return json(200, { status: "OK", message: "port scheduled for add" });
   }
 
   private isValid(token: string): boolean {

@@ -1,0 +1,78 @@
+import type { Address } from "../address.ts";
+import { type Opener, type OpenPort, PortRefusal, type Way } from "../forwards/opener.ts";
+import { MAIN } from "../killswitch/policy.ts";
+import type { Send } from "../system/host.ts";
+import type { Accounts } from "./accounts.ts";
+import { Refusal } from "./answers.ts";
+import type { PortOfProvider, ServerToRegister } from "./provider.ts";
+
+interface Deps {
+  accounts: Pick<Accounts, "forwardPort">;
+  /** Sends through the tunnel `main`. */
+  send: (signal: AbortSignal) => Send;
+  now: () => number;
+}
+
+/** With a wrong clock, every reservation may seem to have expired. */
+const SOONEST_MS = 60_000;
+
+/** Opens the one port that PIA sends into a tunnel. The core of forwarded ports refuses a second one. */
+export class AccountOpener implements Opener {
+  readonly kind = "pia";
+
+  constructor(private readonly deps: Deps) {}
+
+  /** The firewall permits what the gateway sends into main. */
+  contact(): null {
+    return null;
+  }
+
+  async open(way: Way, { protocol }: Pick<OpenPort, "protocol">, signal: AbortSignal): Promise<OpenPort> {
+    const { port, expires, bindEachMs } = await this.forwarded(way, signal);
+    const validMs = expires - this.deps.now();
+    return {
+      protocol,
+      external: port,
+      inside: port,
+      address: null,
+      renewAfterMs: Math.min(bindEachMs, Math.max(validMs, SOONEST_MS)),
+      expiresAfterMs: 2 * bindEachMs,
+    };
+  }
+
+  /** PIA does not tell it: as in all that is shown of a tunnel, it is taken to be the address that is connected to. */
+  async publicAddress({ session }: Way): Promise<Address> {
+    return session.endpoint.address;
+  }
+
+  /** Another number once PIA's reservation has expired. */
+  renew(way: Way, port: OpenPort, signal: AbortSignal): Promise<OpenPort> {
+    return this.open(way, port, signal);
+  }
+
+  /** PIA has no request for that: its server forgets the port. */
+  async close(): Promise<void> {}
+
+  private async forwarded(way: Way, signal: AbortSignal): Promise<PortOfProvider> {
+    const server = serverOf(way);
+    const { accounts, send } = this.deps;
+    const forwarded = await accounts.forwardPort(server, send(signal)).catch((error: unknown) => {
+      signal.throwIfAborted();
+      if (error instanceof Refusal) throw new PortRefusal("refused", error.message);
+      throw error;
+    });
+    if (forwarded !== null) return forwarded;
+    throw new PortRefusal("unsupported", `${server.name} is not a server of the account in use`);
+  }
+}
+
+function serverOf({ tunnel, session: { server, endpoint } }: Way): ServerToRegister {
+  if (tunnel !== MAIN)
+    throw new PortRefusal("unsupported", "PIA's port can be opened on the tunnel main only; use that one");
+  if (server.opensPorts === false)
+    throw new PortRefusal(
+      "unsupported",
+      `PIA opens no ports in the region of ${server.name} (${server.location}); connect to another region, outside the United States`,
+    );
+  return { name: server.name, address: endpoint.address };
+}
