@@ -6,12 +6,15 @@ import { openerFor } from "./forwards/choice.ts";
 import { Forwards } from "./forwards/forwards.ts";
 import { type Ground, groundOn } from "./ground.ts";
 import { journalOf } from "./journal/tunnel-states.ts";
+import { NatPmpOpener } from "./nat-pmp/opener.ts";
+import { NatPmpServer } from "./nat-pmp/server.ts";
 import { Notifications } from "./notifications/notifications.ts";
 import { Accounts } from "./providers/accounts.ts";
 import { listSourceOf } from "./providers/given.ts";
 import { isManagedInUse } from "./providers/in-use.ts";
 import { VPN_PROVIDERS } from "./providers/list.ts";
 import { ownEndOf } from "./providers/own-end.ts";
+import { AccountOpener } from "./providers/ports.ts";
 import { Registrations } from "./providers/registrations.ts";
 import { takeUpAccount } from "./providers/take-up.ts";
 import { alternativesTo } from "./servers/alternatives.ts";
@@ -36,6 +39,8 @@ export interface Graph extends Ground, Pick<Tunnels, "httpsClient"> {
   catalogue: Catalogue;
   favourites: Favourites;
   forwards: Forwards;
+  /** Answers devices of the LAN that ask for ports by themselves. */
+  portMapping: NatPmpServer;
   updates: Updates;
   host: Host;
   /** The operator's accounts at providers. */
@@ -89,14 +94,33 @@ export async function graphOn(
   });
   tunnels.onTunnel(({ name, controller }) => controller.onChange(journalOf(name, ground.journal)));
   tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => void ground.history.read(tunnel)));
-  const companyOf = ({ provider, label }: Server) =>
-    VPN_PROVIDERS.find((each) => provider === "managed" && each.label === label)?.name ?? null;
+  const companyOf = ({ provider, label, registers }: Server) =>
+    // The one that registers the gateway, or the one in the record.
+    (registers && registrations.current().provider?.name) ??
+    VPN_PROVIDERS.find((each) => provider === "managed" && each.label === label)?.name ??
+    null;
+  const openers = {
+    "nat-pmp": new NatPmpOpener({ host, onLost: (way) => void forwards.renewAll(way) }),
+    pia: new AccountOpener({
+      accounts: { forwardPort: (...server) => accounts.forwardPort(...server) },
+      send: (signal) => tunnels.httpsClient.sendOn({ inside: true }, signal),
+      now: () => host.now(),
+    }),
+  };
   const forwards = new Forwards({
     ...{ ...ground, host, tunnels },
-    openerFor: (server, fixed) => openerFor(fixed, server, companyOf(server), {}),
-    publish: (payload) => events.publish({ type: "forward_update", payload }),
-    publishRemoved: (payload) => events.publish({ type: "forward_removed", payload }),
+    openerFor: (server, fixed) => openerFor(fixed, server, companyOf(server), openers),
+    publish: (payload) => {
+      portMapping.changed(payload);
+      events.publish({ type: "forward_update", payload });
+    },
+    publishRemoved: (payload) => {
+      portMapping.removed(payload);
+      events.publish({ type: "forward_removed", payload });
+    },
   });
+  const network = () => tunnels.main.controller.network;
+  const portMapping = new NatPmpServer({ ...{ ...ground, host, network }, ports: forwards });
   const onShrunk = (message: string) => events.alarm("list_shrunk", message);
   const updates = new Updates({ host, store, catalogue, log, onShrunk }, source);
   const takeUp = () => takeUpAccount({ settings, host, registrations, catalogue, updates });
@@ -118,6 +142,7 @@ export async function graphOn(
     catalogue,
     favourites,
     forwards,
+    portMapping,
     updates,
     host,
     accounts,

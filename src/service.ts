@@ -113,7 +113,7 @@ async function startNotifications(
 
 /** The programs that report events take some milliseconds to start. */
 async function beginWatching(
-  { tunnels, devices, forwards, history, host, log }: Graph,
+  { tunnels, devices, forwards, portMapping, history, settings, host, log }: Graph,
   signal: AbortSignal,
 ): Promise<void> {
   await host.sleep(WATCH_AFTER_MS, signal);
@@ -121,6 +121,7 @@ async function beginWatching(
   tunnels.watch(signal);
   void devices.watch(signal);
   void history.watch({ tunnels: () => tunnels.all(), devices }, signal);
+  if (settings.portMapping) void portMapping.watch(signal);
   void forwards.load().catch((error) => log.warn(`forwards: ${messageOf(error)}`));
 }
 

@@ -51,6 +51,8 @@ export const Settings = Type.Object(
     notify: Type.Array(Type.String({ pattern: "^(/|(ntfy|gotify|http)s?://)\\S+$" }), { maxItems: 20 }),
     /** What needs a token on the HTTP interface: nothing, changes, or everything but `/health`. */
     auth: Type.Union([Type.Literal("off"), Type.Literal("write"), Type.Literal("on")]),
+    /** Whether devices of the LAN may have ports opened by themselves. */
+    portMapping: Type.Boolean(),
     /** Address of the MQTT broker that Home Assistant uses. */
     mqtt: Type.Union([
       Type.String({
@@ -164,6 +166,12 @@ export const FLAGS = {
     "off",
     "what needs a token (portcullis token): off for nothing, write for changes, on for reading too",
   ),
+  portMapping: flag(
+    "port-mapping",
+    "<on|off>",
+    "off",
+    "let devices open ports of the tunnel's provider for themselves, by NAT-PMP: on or off",
+  ),
   mqtt: flag(
     "mqtt",
     "<address>",
@@ -243,6 +251,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     gluetunRoutes: switchIn(text("gluetunRoutes")),
     notify: listIn(text("notify")),
     auth: text("auth"),
+    portMapping: switchIn(text("portMapping")),
     mqtt: text("mqtt") || null,
     mqttPasswordFile: text("mqttPasswordFile") || null,
     mqttCaFile: text("mqttCaFile") || null,

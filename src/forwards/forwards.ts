@@ -42,12 +42,15 @@ const RESULT_WITHIN_MS = 10_000;
 const LONGEST_LIFETIME_MS = 86_400_000;
 /** A port that is led on to port 53 of a device would be dropped as DNS outside a tunnel. */
 const DNS_PORT = 53;
+const LOST_WITHIN_MS = 5_000;
 
 /** The ports of the internet that lead to devices: what people and devices ask for, and what providers open. */
 export class Forwards {
   private readonly held = new Map<string, Held>();
   private readonly queues = new Map<string, Queue>();
   private readonly addresses: Addresses;
+  /** Whose public address is being asked for. */
+  private readonly asking = new Set<Pick<Opened, "way" | "opener">>();
   private isLoaded = false;
   /** What the kill switch was given last, and when it has it; null if that failed. */
   private part: PolicyPart | null = { forwards: [], contacts: [] };
@@ -153,14 +156,37 @@ export class Forwards {
         (port ?? held.port) === held.port,
     );
     await Promise.all(all.filter(({ until }) => until !== null).map((held) => this.end(held)));
-    if (all.some(({ until }) => until === null) && port !== null)
+    if (all.some(({ until }) => until === null))
       throw new PortRefusal("refused", "a person has forwarded this port");
   }
 
-  /** The provider's public address at the tunnel of a device, if the provider has told it. */
-  externalAddress(address: Address): Address | null {
-    const tunnel = this.deps.devices.exitOf(this.deviceAt(address));
-    return this.openOn(tunnel).find(({ port }) => port.address !== null)?.port.address ?? null;
+  /** The provider's public address at the tunnel of a device; null if the provider does not say. */
+  async publicAddress(address: Address): Promise<Address | null> {
+    const device = this.deviceAt(address);
+    const exit = this.deps.devices.exitOf(device);
+    const { way, why } = placeOf({ device, exit, isKnown: true }, this.deps.tunnels.all());
+    if (way === null || why !== null) return null;
+    const known = this.openOn(exit).find(({ port }) => port.address !== null)?.port.address;
+    if (known != null) return known;
+    const opener = this.deps.openerFor(way.session.server, null);
+    if (opener.publicAddress === undefined) return null;
+    const asking = { way, opener };
+    this.asking.add(asking);
+    try {
+      await this.apply();
+      const { signal } = new AbortController();
+      return await this.queueOf(exit).add(async () => (await opener.publicAddress?.(way, signal)) ?? null);
+    } finally {
+      this.asking.delete(asking);
+      await this.apply();
+    }
+  }
+
+  /** The server of a tunnel has lost its ports: they are asked for again, after the random wait of RFC 6886, 3.7. */
+  async renewAll({ session }: Way): Promise<void> {
+    await this.deps.host.sleep(Math.random() * LOST_WITHIN_MS);
+    for (const { keeper } of this.held.values())
+      if (keeper.opened?.way.session === session) keeper.renewNow();
   }
 
   /** The external ports that are open at the server of a tunnel, each once. */
@@ -297,7 +323,8 @@ export class Forwards {
   private apply(): Promise<void> {
     const all = [...this.held.values()];
     const forwards = all.flatMap((held) => partOf(held, this.addressesOf(held)));
-    const contacts = all.flatMap(({ keeper }) => contactOf(keeper));
+    const asked = [...all.flatMap(({ keeper }) => [keeper.asked, keeper.opened]), ...this.asking];
+    const contacts = asked.flatMap((each) => (each === null ? [] : contactOf(each)));
     const part = { forwards, contacts };
     // Devices change all the time, and mostly not their addresses.
     if (!Bun.deepEquals(part, this.part)) {

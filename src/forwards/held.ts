@@ -2,7 +2,7 @@ import { type Address, familyOf } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { ContactPart, ForwardPart } from "../killswitch/forwarded.ts";
 import { parseMac } from "../mac.ts";
-import type { Keeper } from "./keeper.ts";
+import type { Keeper, Opened } from "./keeper.ts";
 import { PROTOCOLS } from "./opener.ts";
 import type { ForwardId, SavedForward } from "./saved.ts";
 import type { Forward } from "./schema.ts";
@@ -66,12 +66,9 @@ export function partOf(
 }
 
 /** What the firewall must permit to ask the provider. */
-export function contactOf({ asked, opened }: Keeper): ContactPart[] {
-  return [asked, opened].flatMap((each) => {
-    const contact = each?.opener.contact(each.way) ?? null;
-    if (each === null || contact === null) return [];
-    return [{ tunnel: each.way.tunnel, endpoint: each.way.session.endpoint, ...contact }];
-  });
+export function contactOf({ way, opener }: Pick<Opened, "way" | "opener">): ContactPart[] {
+  const contact = opener.contact(way);
+  return contact === null ? [] : [{ tunnel: way.tunnel, endpoint: way.session.endpoint, ...contact }];
 }
 
 export function rowOf(

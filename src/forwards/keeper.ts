@@ -106,6 +106,14 @@ export class Keeper {
     if (!isSame) this.attempt.abort();
   }
 
+  /** The server has lost the port: it is asked for it again. */
+  renewNow(): void {
+    if (this.opened === null) return;
+    this.opened.renewAt = this.deps.host.monotonic();
+    this.isDue = true;
+    this.pause.abort();
+  }
+
   /** Ends the work. If the session is still up, the provider is asked to close the port. */
   async stop(): Promise<void> {
     this.end.abort();

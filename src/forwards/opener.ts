@@ -56,6 +56,8 @@ export interface Opener {
   open(way: Way, wanted: WantedPort, signal: AbortSignal): Promise<OpenPort>;
   /** Resolves with the same numbers, or with others if the provider gives another port now. */
   renew(way: Way, port: OpenPort, signal: AbortSignal): Promise<OpenPort>;
+  /** The provider's public address, if it can be asked without a port; null if it does not say. */
+  publicAddress?(way: Way, signal: AbortSignal): Promise<Address | null>;
   /** For a port that is no longer wanted while its session is up. */
   close(way: Way, port: OpenPort, signal: AbortSignal): Promise<void>;
 }

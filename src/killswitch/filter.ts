@@ -9,6 +9,7 @@ import {
 } from "./dns.ts";
 import { clampAnswers, permitContacts, permitForwards } from "./forwards.ts";
 import {
+  permitAnnouncements,
   permitDhcp,
   permitDhcpClients,
   permitDhcpRenewal,
@@ -112,6 +113,7 @@ export function output(policy: Policy): string {
       permitDhcpClients("out", lan),
       permitPublicNeighbours(lan),
       permitMdns(lan),
+      ...(policy.announces ? [permitAnnouncements(lan)] : []),
     ]),
     ...permitDhcp("out", policy),
     ...permitNeighbourDiscovery("out", policy),

@@ -62,6 +62,10 @@ export function permitMdns(lan: Lan): string {
   return `oifname "${lan.interface}" ip daddr 224.0.0.251 udp dport 5353 accept comment "mDNS: the gateway's name on the LAN; routers never forward this address"`;
 }
 
+export function permitAnnouncements(lan: Lan): string {
+  return `oifname "${lan.interface}" ip daddr 224.0.0.1 udp sport 5351 udp dport 5350 accept comment "NAT-PMP: ports may have changed; routers never forward this address"`;
+}
+
 function linkNames({ lans, uplink }: Links): string[] {
   return [...new Set([...(uplink === null ? [] : [uplink]), ...namesOf(lans)])];
 }

@@ -38,6 +38,8 @@ export interface Policy {
   /** Ports of the internet that lead to devices. */
   forwards: readonly ForwardedPort[];
   contacts: readonly Contact[];
+  /** Whether the gateway announces to the LAN that ports may have changed (NAT-PMP). */
+  announces?: boolean;
   /** Whether the uplink has a carrier and a default route. */
   online: boolean;
   /** The resolvers that the system uses outside the tunnels. */
@@ -78,6 +80,7 @@ export interface PolicyPart {
   defaultExit?: DefaultExit;
   forwards?: readonly ForwardPart[];
   contacts?: readonly ContactPart[];
+  announces?: true;
 }
 
 /** The tunnel for the gateway's own traffic, and for that of the LAN which has no other exit. */
@@ -125,6 +128,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     routed,
     devices,
     defaultExit,
+    ...(owned.some(({ announces }) => announces) && { announces: true }),
     contacts: contactsIn(
       owned.flatMap((part) => part.contacts ?? []),
       { carrying },

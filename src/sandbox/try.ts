@@ -64,6 +64,7 @@ function settingsFor(sandbox: Sandbox, port: number): TrySettings {
     gluetunRoutes: true,
     notify: [],
     auth: "off",
+    portMapping: false,
     mqtt: null,
     mqttPasswordFile: null,
     mqttCaFile: null,

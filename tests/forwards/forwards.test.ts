@@ -1,8 +1,14 @@
 import { expect, test } from "bun:test";
-import { mustParseAddress } from "../../src/address.ts";
+import { type Address, mustParseAddress } from "../../src/address.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { Forwards } from "../../src/forwards/forwards.ts";
-import { type Opener, type OpenPort, PortRefusal, type WantedPort } from "../../src/forwards/opener.ts";
+import {
+  type Opener,
+  type OpenPort,
+  PortRefusal,
+  type WantedPort,
+  type Way,
+} from "../../src/forwards/opener.ts";
 import type { Forward } from "../../src/forwards/schema.ts";
 import type { Mac } from "../../src/mac.ts";
 import { inDirectory } from "../tunnel/directory.ts";
@@ -25,6 +31,7 @@ class Provider implements Opener {
   /** What it answers instead of opening a port. */
   fault: unknown = null;
   isSilent = false;
+  address: Address | null = mustParseAddress("203.0.113.9");
   next = 50_000;
   contact = () => ({ protocol: "udp", address: mustParseAddress("10.64.0.1"), port: 5351 }) as const;
 
@@ -39,6 +46,11 @@ class Provider implements Opener {
 
   close: Opener["close"] = async (way, { external }) =>
     void this.asked.push(`close ${way.session.server.name} ${external}`);
+
+  publicAddress = async ({ tunnel }: Way) => {
+    this.asked.push(`address at ${tunnel}`);
+    return this.address;
+  };
 
   private async answer(question: string, port: () => OpenPort): Promise<OpenPort> {
     this.asked.push(question);
@@ -246,7 +258,7 @@ claim("a device asks for a port of its own, for as long as it repeats the reques
   } as const;
   const granted = await world.settled(world.forwards.map(request));
   expect(granted).toMatchObject({ external: 3074, lifetimeMs: 600_000, address: "203.0.113.7" });
-  expect(world.forwards.externalAddress(TV_AT)).toBe(mustParseAddress("203.0.113.7"));
+  expect(await world.forwards.publicAddress(TV_AT)).toBe(mustParseAddress("203.0.113.7"));
   expect(await world.forwards.list()).toMatchObject([{ device: TV, asked_by: "device", state: "open" }]);
   await world.pass(8 * MINUTE_MS);
   // Nothing but the end of the request is new.
@@ -274,7 +286,10 @@ claim(
     await world.settled(world.forwards.unmap({ ...of, port: 80 }));
     expect(world.forwards.unmap({ ...of, port: 6881 })).rejects.toThrow("a person has forwarded this port");
     expect(world.removed).toEqual([`${TV} tcp 80`]);
-    await world.settled(world.forwards.unmap({ ...of, port: null }));
+    // As many as possible, and yet a refusal (RFC 6886, section 3.4).
+    await expect(world.settled(world.forwards.unmap({ ...of, port: null }))).rejects.toThrow(
+      "a person has forwarded this port",
+    );
     expect(world.removed).toEqual([`${TV} tcp 80`, `${TV} tcp 81`]);
     expect((await world.forwards.list()).map(({ device, port }) => [device, port])).toEqual([
       [TV, 6881],
@@ -310,4 +325,48 @@ claim("a restored backup's forwards are opened, and others closed", async (world
   await world.settled(world.forwards.load());
   await world.pass(1_000);
   expect(world.led).toEqual(["wg0 udp 9 192.168.7.30:9"]);
+});
+
+claim(
+  "a device learns the public address of its tunnel before it has a port, and from its ports",
+  async (world) => {
+    const address = (device: Address) => world.settled(world.forwards.publicAddress(device));
+    expect(await address(TV_AT)).toBe(mustParseAddress("203.0.113.9"));
+    world.provider.address = null;
+    expect(await address(TV_AT)).toBeNull();
+    await world.toTv();
+    expect(await address(PHONE_AT)).toBe(mustParseAddress("203.0.113.7"));
+    expect(world.provider.asked).toEqual(["address at main", "address at main", "open one tcp 6881 any"]);
+    await world.settled(world.gateway.controller.disconnect());
+    expect(await address(PHONE_AT)).toBeNull();
+  },
+);
+
+claim("only that request is permitted into another tunnel, and only while it is under way", async (world) => {
+  const { gateway, provider } = world;
+  await world.settled(gateway.tunnels.opened("second").then(({ controller }) => controller.connect(TWO)));
+  await world.settled(gateway.devices.assign(TV, { exit: "second" }));
+  const permitted = () => gateway.host.table?.includes("udp dport 5351 ct state new,established accept");
+  expect(permitted()).toBe(false);
+  const seen: unknown[] = [];
+  provider.publicAddress = async ({ tunnel }) => {
+    seen.push(tunnel, permitted());
+    return null;
+  };
+  await world.settled(world.forwards.publicAddress(TV_AT));
+  expect([seen, permitted()]).toEqual([["second", true], false]);
+});
+
+claim("the ports of a server that has lost them are renewed within five seconds", async (world) => {
+  await world.toTv();
+  await world.settled(world.forwards.put({ ...TV_ID, protocol: "udp" }, {}));
+  const { state } = world.gateway.controller;
+  if (state.name !== "connected") throw new Error("main is not connected");
+  world.provider.asked.splice(0);
+  void world.forwards.renewAll({ tunnel: "main", session: state.session });
+  await world.pass(5_500);
+  expect(world.provider.asked.toSorted()).toEqual(["renew one 50000", "renew one 50001"]);
+  void world.forwards.renewAll({ tunnel: "main", session: { ...state.session } });
+  await world.pass(5_500);
+  expect(world.provider.asked).toHaveLength(2);
 });

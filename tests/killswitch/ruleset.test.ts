@@ -63,6 +63,20 @@ test("no chain is defined twice while servers are asked that share an interface"
   expect(chains).toEqual([...new Set(chains)]);
 });
 
+test("that ports may have changed is announced to the LAN only, and only if devices can ask for ports", () => {
+  const announcement =
+    'ip daddr 224.0.0.1 udp sport 5351 udp dport 5350 accept comment "NAT-PMP: ports may have changed; routers never forward this address"';
+  const linesOf = (policy: Policy) =>
+    rulesetOf(policy)
+      .split("\n")
+      .flatMap((line) => (line.includes("224.0.0.1 ") ? [line.trim()] : []));
+  expect(linesOf({ ...POLICIES.connected, announces: true })).toEqual([
+    `oifname "lan0" ${announcement}`,
+    `oifname "br-lan.5" ${announcement}`,
+  ]);
+  expect(linesOf(POLICIES.connected)).toEqual([]);
+});
+
 test("with the kill switch off and no tunnel there is no table", () => {
   expect(openRulesetOf(POLICIES.blocked)).toBe("add table inet portcullis\ndelete table inet portcullis\n");
 });
@@ -94,7 +108,7 @@ const POLICY = fc.record({
   uplink: fc.constantFrom("up0", null),
   uplinkPrefixes: fc.subarray(cidrs("192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64")),
   addresses: addresses(),
-  ...{ online: fc.boolean(), resolvers: addresses() },
+  ...{ online: fc.boolean(), resolvers: addresses(), announces: fc.boolean() },
   ...{ endpoints: tunnels(), carrying: tunnels(), defaultExit: exit() },
   devices: fc
     .uniqueArray(fc.tuple(fc.constantFrom("02:00:00:00:00:01", "02:00:00:00:00:02"), exitName()), {

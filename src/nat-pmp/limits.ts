@@ -1,0 +1,37 @@
+import type { Address } from "../address.ts";
+
+/** A client asks one thing at a time (RFC 6886, section 3.1); a torrent client may have several to renew. */
+const MOST_OF_SENDER = 20;
+const MOST_OF_ALL = 200;
+const PERIOD_MS = 1_000;
+/** Providers take seconds to answer. */
+const MOST_AT_ONCE = 64;
+
+/** Keeps a device, or many, from occupying the gateway and the provider. */
+export class Limits {
+  private since = Number.NEGATIVE_INFINITY;
+  private all = 0;
+  private readonly bySender = new Map<Address, number>();
+  private readonly underWay = new Set<string>();
+
+  /** Whether a sender's packet is looked at, at that time of the monotonic clock. */
+  allows(sender: Address, now: number): boolean {
+    if (now - this.since >= PERIOD_MS) {
+      this.since = now;
+      this.all = 0;
+      this.bySender.clear();
+    }
+    const count = this.bySender.get(sender) ?? 0;
+    if (count >= MOST_OF_SENDER || this.all >= MOST_OF_ALL) return false;
+    this.bySender.set(sender, count + 1);
+    this.all += 1;
+    return true;
+  }
+
+  /** To be called before a request is served; returns what to call then. Null if the same request is under way, or too many. */
+  begin(request: string): (() => void) | null {
+    if (this.underWay.has(request) || this.underWay.size >= MOST_AT_ONCE) return null;
+    this.underWay.add(request);
+    return () => void this.underWay.delete(request);
+  }
+}
