@@ -5,7 +5,7 @@ import { join } from "node:path";
 export const CLIENT_KINDS = ["NetworkManager", "systemd-networkd", "dhclient"] as const;
 export type ClientKind = (typeof CLIENT_KINDS)[number];
 
-/** Programs that would configure this machine's network if they were installed; scripts/test unpacks them here. */
+/** Programs that would configure this machine's network, or run as a service, if they were installed; scripts/test unpacks them here. */
 export const UNPACKED = join(import.meta.dir, "../../.tools/debian");
 
 /** Of the programs. */

@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Forward } from "../../src/forwards/schema.ts";
+import { INTERNET, LAN, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { commandIn } from "../../src/system/linux.ts";
+import { CLIENT_ENVIRONMENT } from "./client-programs.ts";
+import { Doorbell } from "./doorbell.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { LanDevice } from "./lan-device.ts";
+import { TokenBucket } from "./leaks/pace.ts";
+import { NatPmpProvider } from "./nat-pmp-provider.ts";
+import { until } from "./until.ts";
+
+/** Connects and switches on a busy machine. */
+const TIMEOUT_MS = 240_000;
+const PORT = 6881;
+/** Transmission's own. */
+const PEER_PORT = 51_413;
+/** The first port that each server gives. */
+const FIRST = { vpn1: 50_100, vpn2: 60_100 };
+
+let lab: Lab;
+let gateway: Gateway;
+let tv: LanDevice;
+let phone: LanDevice;
+let bell: Doorbell;
+let phoneBell: Doorbell;
+let provider: NatPmpProvider;
+let other: NatPmpProvider;
+const pace = new TokenBucket();
+let sniffer: Awaited<ReturnType<Lab["sniff"]>>;
+
+beforeAll(async () => {
+  lab = await createLab({ arms: 2 });
+  [tv, phone] = await Promise.all([LanDevice.plugIn(lab, 1), LanDevice.plugIn(lab, 2)]);
+  bell = await Doorbell.start(lab, tv.namespace, PORT);
+  phoneBell = await Doorbell.start(lab, phone.namespace, PORT);
+  provider = await NatPmpProvider.start(lab, "vpn1", FIRST.vpn1);
+  other = await NatPmpProvider.start(lab, "vpn2", FIRST.vpn2);
+  gateway = await lab.startGateway({ flags: ["--port-mapping", "on"] });
+  await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  for (const { namespace } of [tv, phone]) await lab.exec(namespace, ["ping", "-c", "1", LAN.gateway4]);
+  sniffer = await lab.sniff();
+}, TIMEOUT_MS);
+
+afterAll(async () => {
+  for (const each of [bell, phoneBell, provider, other]) each?.stop();
+  await lab?.close();
+}, TIMEOUT_MS);
+
+async function ask(method: string, path: string, body?: unknown): Promise<unknown> {
+  if (method !== "GET") await pace.turn("/api/connect");
+  const answer = await gateway.api(method, path, body);
+  expect({ path, status: answer.status, body: answer.body }).toMatchObject({ path, status: 200 });
+  return answer.body;
+}
+
+/** What `natpmpc` prints, and its exit code. */
+async function natpmpc(device: LanDevice, ...words: string[]): Promise<{ code: number; text: string }> {
+  const { code, stdout, stderr } = await lab.exec(device.namespace, [
+    "natpmpc",
+    "-g",
+    LAN.gateway4,
+    ...words,
+  ]);
+  return { code, text: `${stdout}${stderr}` };
+}
+
+const map = (device: LanDevice, protocol = "tcp", port = PORT, lifetime = 3600) =>
+  natpmpc(device, "-a", "0", String(port), protocol, String(lifetime));
+
+/** The name of the device that answers at a port of a server, or null. */
+const fromInternet = (server: keyof typeof VPN, port: number) =>
+  lab.fetchFrom(lab.namespaces.internet, `http://${VPN[server].v4}:${port}/`);
+
+async function forwards(): Promise<Forward[]> {
+  return ((await ask("GET", "/api/forwards")) as { forwards: Forward[] }).forwards;
+}
+
+/** Waits until the forwards are as they should be; the interface limits how often it is asked. */
+async function eventually(are: (all: readonly Forward[]) => boolean): Promise<Forward[]> {
+  let all: Forward[] = [];
+  const met = async () => {
+    all = await forwards();
+    return are(all);
+  };
+  await until(met, TIMEOUT_MS, 500);
+  return all;
+}
+
+test(
+  "a device maps its port by itself, and a host on the internet reaches it there",
+  async () => {
+    expect(await fromInternet("vpn1", FIRST.vpn1)).toBeNull();
+    const { code, text } = await map(tv);
+    expect([code, text]).toEqual([0, expect.stringContaining(`Public IP address : ${VPN.vpn1.v4}`)]);
+    expect(text).toContain(
+      `Mapped public port ${FIRST.vpn1} protocol TCP to local port ${PORT} liftime 3600`,
+    );
+    expect(await fromInternet("vpn1", FIRST.vpn1)).toBe(tv.namespace);
+    expect(bell.rings()).toEqual([`tcp ${INTERNET.host4}`]);
+    expect(await forwards()).toMatchObject([
+      {
+        device: tv.mac,
+        protocol: "tcp",
+        port: PORT,
+        external: FIRST.vpn1,
+        asked_by: "device",
+        state: "open",
+      },
+    ]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "another device gets a port of its own for the same number, and cannot take or remove the first one's",
+  async () => {
+    expect((await map(phone)).text).toContain(`Mapped public port ${FIRST.vpn1 + 1} protocol TCP`);
+    expect(await fromInternet("vpn1", FIRST.vpn1 + 1)).toBe(phone.namespace);
+    expect(await fromInternet("vpn1", FIRST.vpn1)).toBe(tv.namespace);
+    // All of its own, which leaves the other device's alone.
+    expect((await natpmpc(phone, "-a", "0", "0", "tcp", "0")).code).toBe(0);
+    expect(await fromInternet("vpn1", FIRST.vpn1 + 1)).toBeNull();
+    expect(await fromInternet("vpn1", FIRST.vpn1)).toBe(tv.namespace);
+    expect((await forwards()).map(({ device }) => device)).toEqual([tv.mac]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "nobody but the LAN is answered, and nothing of it leaves outside the tunnel",
+  async () => {
+    const { router, internet, vpn1 } = lab.namespaces;
+    await lab.exec(router, ["ip", "route", "replace", LAN.prefix4, "via", UPLINK.gateway4]);
+    for (const [from, to] of [
+      [router, UPLINK.gateway4],
+      [router, LAN.gateway4],
+      [vpn1, "10.64.0.2"],
+      [internet, VPN.vpn1.v4],
+    ] as const) {
+      const { code, stdout } = await lab.exec(from, [
+        "timeout",
+        "3",
+        "natpmpc",
+        "-g",
+        to,
+        "-a",
+        "0",
+        "99",
+        "tcp",
+        "60",
+      ]);
+      expect([from, to, code === 0, stdout.includes("Mapped")]).toEqual([from, to, false, false]);
+    }
+    expect((await forwards()).map(({ port }) => port)).toEqual([PORT]);
+    expect(sniffer.leaks).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "Transmission on a device maps its port by itself, and its peers reach it there",
+  async () => {
+    const settings = ["--portmap", "--peerport", String(PEER_PORT), "--no-dht", "--no-lpd"];
+    const argv = [
+      "transmission-daemon",
+      "--foreground",
+      "--config-dir",
+      join(lab.sandbox.directory, "peer"),
+      ...settings,
+    ];
+    const peer = Bun.spawn(commandIn(phone.namespace, argv), {
+      env: { ...process.env, ...CLIENT_ENVIRONMENT },
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    try {
+      const isPeers = ({ port }: Forward) => port === PEER_PORT;
+      const mapped = (await eventually((all) => all.find(isPeers)?.state === "open")).find(isPeers);
+      expect(mapped).toMatchObject({ device: phone.mac, protocol: "tcp", asked_by: "device" });
+      const call = `exec 3<>/dev/tcp/${VPN.vpn1.v4}/${mapped?.external}`;
+      expect(await lab.exec(lab.namespaces.internet, ["timeout", "5", "bash", "-c", call])).toMatchObject({
+        code: 0,
+      });
+    } finally {
+      peer.kill("SIGKILL");
+    }
+    expect((await natpmpc(phone, "-a", "0", "0", "tcp", "0")).code).toBe(0);
+    expect((await forwards()).map(({ device }) => device)).toEqual([tv.mac]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a server that loses its ports gives another one, which the device is told of and maps again",
+  async () => {
+    const heard = lab.exec(tv.namespace, ["timeout", "60", process.execPath, "-e", HEARS]);
+    provider.restart();
+    // The renewal after 45 s notices it.
+    await eventually(([first]) => first?.external === FIRST.vpn1 + 100);
+    expect(await fromInternet("vpn1", FIRST.vpn1 + 100)).toBe(tv.namespace);
+    expect(await fromInternet("vpn1", FIRST.vpn1)).toBeNull();
+    expect((await heard).stdout).toContain(`${LAN.gateway4} 00800000`);
+    expect((await map(tv)).text).toContain(`Mapped public port ${FIRST.vpn1 + 100} protocol TCP`);
+  },
+  TIMEOUT_MS,
+);
+
+/** Prints the first announcement of a new epoch, and ends. */
+const HEARS = `const socket = require("node:dgram").createSocket({ type: "udp4", reuseAddr: true });
+socket.on("message", (bytes, from) => {
+  console.log(from.address, bytes.toString("hex"));
+  if (bytes.readUInt32BE(4) < 2) process.exit(0);
+});
+socket.bind(5350);`;
+
+test(
+  "the port moves with a switch to another server, and with the device to another tunnel",
+  async () => {
+    const port = FIRST.vpn1 + 100;
+    await ask("POST", "/api/connect", { server: "box-vpn-2" });
+    // The other server gives it the same number, which it asks for.
+    await until(async () => (await fromInternet("vpn2", port)) === tv.namespace);
+    expect(await fromInternet("vpn1", port)).toBeNull();
+    expect(other.asked.at(-1)).toStartWith("10.64.0.2 ");
+    await ask("POST", "/api/custom/add", lab.sandbox.servers[0].customBody);
+    await ask("PUT", "/api/tunnels/second", { provider: "custom", server: "custom-1" });
+    await ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
+    await eventually(([first]) => first?.tunnel === "second" && first.state === "open");
+    const [moved] = await forwards();
+    expect(await fromInternet("vpn1", moved?.external ?? 0)).toBe(tv.namespace);
+    expect(await fromInternet("vpn2", port)).toBeNull();
+    expect(provider.asked.at(-1)).toStartWith("10.64.0.11 ");
+    expect(sniffer.leaks).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "without a tunnel a device hears of a failure of the network, and without --port-mapping of nothing that listens",
+  async () => {
+    await ask("POST", "/api/disconnect");
+    const { code, text } = await map(phone);
+    expect([code === 0, text]).toEqual([false, expect.stringContaining("network failure")]);
+    await gateway.kill("SIGTERM");
+    gateway = await lab.startGateway();
+    expect((await map(phone)).text).toContain("does not support");
+  },
+  TIMEOUT_MS,
+);
