@@ -40,6 +40,8 @@ const MOST_OF_DEVICE = 8;
 const RESULT_WITHIN_MS = 10_000;
 /** RFC 6886, 3.3, recommends 2 h. */
 const LONGEST_LIFETIME_MS = 86_400_000;
+/** How long a port may stay open after a device's request has ended. */
+const LOOK_EACH_MS = 5_000;
 /** A port that is led on to port 53 of a device would be dropped as DNS outside a tunnel. */
 const DNS_PORT = 53;
 const LOST_WITHIN_MS = 5_000;
@@ -94,13 +96,15 @@ export class Forwards {
         "bad_request",
         "port: the kill switch keeps port 53, DNS, inside the tunnels; choose another port of the device",
       );
-    if (present === undefined && this.held.size >= MOST_FORWARDS)
+    // Devices must not use up what people may have.
+    const { saved: others } = this;
+    if (others.length >= MOST_FORWARDS && !others.some((each) => keyOf(each) === keyOf(id)))
       throw new GatewayError(
         "bad_request",
         `port: there are ${MOST_FORWARDS} forwards, which is the most there may be; remove one first`,
       );
     const saved = { ...id, fixed: external, address: present?.address ?? null };
-    this.save([...this.saved.filter((each) => keyOf(each) !== keyOf(id)), saved]);
+    this.save([...others.filter((each) => keyOf(each) !== keyOf(id)), saved]);
     const held = await this.take(saved, null);
     await Promise.race([held.keeper.tried, this.deps.host.sleep(RESULT_WITHIN_MS)]);
     const [row] = await this.rowsOf([held]);
@@ -254,7 +258,8 @@ export class Forwards {
     while (held.until !== null && this.held.get(keyOf(held)) === held) {
       const leftMs = held.until.at - host.monotonic();
       if (leftMs <= 0) return this.end(held);
-      await host.sleep(leftMs);
+      // The next request may be for a shorter time.
+      await host.sleep(Math.min(leftMs, LOOK_EACH_MS));
     }
   }
 

@@ -310,6 +310,31 @@ claim("a device asks for eight ports at most, and only with its own address", as
   expect(await world.forwards.list()).toHaveLength(8);
 });
 
+claim("a device that asks for a shorter time next has its port closed in time", async (world) => {
+  const request = { address: TV_AT, protocol: "udp", port: 3074, external: null } as const;
+  await world.settled(world.forwards.map({ ...request, lifetimeMs: 7_200_000 }));
+  await world.settled(world.forwards.map({ ...request, lifetimeMs: 30_000 }));
+  await world.pass(40_000);
+  expect([world.led, await world.forwards.list()]).toEqual([[], []]);
+});
+
+claim(
+  "devices that use up what they may ask for do not keep a person from forwarding a port",
+  async (world) => {
+    for (let device = 0; device < 8; device++) {
+      await world.hear(`02:00:00:00:01:0${device}` as Mac, `192.168.7.10${device}`);
+      for (let port = 8001; port <= 8008; port++) {
+        const address = mustParseAddress(`192.168.7.10${device}`);
+        const request = { ...{ address, port, external: null }, protocol: "tcp", lifetimeMs: 1e6 } as const;
+        await world.settled(world.forwards.map(request));
+      }
+    }
+    const request = { address: TV_AT, port: 80, external: null, protocol: "tcp", lifetimeMs: 1e6 } as const;
+    expect(world.settled(world.forwards.map(request))).rejects.toMatchObject({ reason: "exhausted" });
+    expect(await world.settled(world.forwards.put(TV_ID, {}))).toMatchObject({ state: "open" });
+  },
+);
+
 claim("what a device asks for in vain is not kept", async (world) => {
   world.provider.fault = new PortRefusal("unsupported", "no");
   const request = { address: TV_AT, protocol: "udp", port: 3074, external: null, lifetimeMs: 1e6 } as const;
