@@ -20,6 +20,8 @@ export const LENGTHS_MS: Readonly<Record<Resolution, number>> = { minute: 60_000
 const MOST_KEPT: Readonly<Record<Resolution, number>> = { minute: 1_440, hour: 1_464 };
 /** Whoever pretends to be ever new devices must not fill the disk: this many take 20 MB. */
 const MOST_SUBJECTS = 300;
+/** Nor may they take the place of tunnels, which have these on top. */
+const FOR_TUNNELS = 100;
 
 const TABLES = { minute: "history_minutes", hour: "history_hours" } as const;
 const RESOLUTIONS = ["minute", "hour"] as const;
@@ -138,7 +140,7 @@ function idOf(database: Database, subject: Subject): number | null {
       `INSERT OR IGNORE INTO history_subjects (kind, name)
       SELECT $kind, $name WHERE (SELECT count(*) FROM history_subjects) < $most`,
     )
-    .run({ kind, name, most: MOST_SUBJECTS });
+    .run({ kind, name, most: MOST_SUBJECTS + (kind === "tunnel" ? FOR_TUNNELS : 0) });
   return idIn(database, subject);
 }
 

@@ -393,12 +393,15 @@ slow.test(
   120_000,
 );
 
-test("no more than 300 are kept, so that ever new devices do not fill the disk", () =>
+test("no more than 300 are kept, so that ever new devices fill neither the disk nor the place of a tunnel", () =>
   inRing(async (ring) => {
     const many = Array.from({ length: 500 }, (_, index) => ({ ...TV, name: `${index}`, rx: 1, tx: 1 }));
     ring.add(BEGIN, [{ ...MAIN, rx: 1, tx: 1 }, ...many]);
     expect(ring.totals({ resolution: "minute", ...EVER })).toHaveLength(300);
     expect(ring.series(MAIN, { resolution: "hour", ...EVER })).toHaveLength(1);
+    const late = { ...MAIN, name: "late" };
+    ring.add(BEGIN, [{ ...late, rx: 1, tx: 1 }]);
+    expect(ring.series(late, { resolution: "hour", ...EVER })).toHaveLength(1);
   }));
 
 const Minutes = fc.array(
