@@ -7,6 +7,9 @@ import { Frames } from "./frames.ts";
 
 /** From the first connection attempt to the broker's answer. */
 const ANSWER_TIMEOUT_MS = 10_000;
+/** More than people and their automations send. To read a packet takes 10 µs, and 64 KB may be 32,000 packets. */
+const MOST_PACKETS = 100;
+const PERIOD_MS = 1_000;
 /** How long the last message may take to leave. */
 const GOODBYE_MS = 500;
 
@@ -25,6 +28,8 @@ export class Connection {
   private readonly ended = new AbortController();
   private readonly accepted = Promise.withResolvers<void>();
   private heard = true;
+  /** The packets that were read in the current second, and since when. */
+  private read = { since: Number.NEGATIVE_INFINITY, packets: 0 };
   private onMessage: (message: Message) => void = () => {};
   private onSubscribed: (granted: readonly unknown[]) => void = () => {};
   /** Resolves once the connection is closed. */
@@ -33,7 +38,7 @@ export class Connection {
 
   private constructor(
     private readonly socket: Socket,
-    private readonly clock: Pick<Host, "sleep">,
+    private readonly clock: Pick<Host, "sleep" | "monotonic">,
   ) {
     this.closed = new Promise((resolve) => socket.once("close", () => resolve()));
     void this.closed.then(() => this.ended.abort());
@@ -42,7 +47,11 @@ export class Connection {
   }
 
   /** Throws `GatewayError("unable")` that says why there is no session. */
-  static async open(dialled: Dialled, clock: Pick<Host, "sleep">, signal: AbortSignal): Promise<Connection> {
+  static async open(
+    dialled: Dialled,
+    clock: Pick<Host, "sleep" | "monotonic">,
+    signal: AbortSignal,
+  ): Promise<Connection> {
     const socket = socketTo(dialled);
     const connection = new Connection(socket, clock);
     const over = new AbortController();
@@ -119,10 +128,18 @@ export class Connection {
   private receive(chunk: Buffer): void {
     this.heard = true;
     try {
-      for (const frame of this.frames.take(chunk)) this.handle(packetIn(frame));
+      for (const frame of this.frames.take(chunk)) if (this.isRead()) this.handle(packetIn(frame));
     } catch {
       this.close("it does not speak MQTT");
     }
+  }
+
+  /** Whether another packet is read; a flood must not hold up the service. */
+  private isRead(): boolean {
+    const now = this.clock.monotonic();
+    if (now - this.read.since >= PERIOD_MS) this.read = { since: now, packets: 0 };
+    this.read.packets += 1;
+    return this.read.packets <= MOST_PACKETS;
   }
 
   private handle(packet: Packet | null): void {

@@ -75,6 +75,26 @@ test("huge messages, foreign topics and packets that no client expects change no
   await shown.until(() => shown.broker.json(MAIN).state === "connected");
 });
 
+test("of a flood, a hundred packets a second are read", async () => {
+  shown = await Shown.start();
+  await shown.until(isShown);
+  await shown.pass(3_000);
+  const start = {
+    topic: "homeassistant/status",
+    payload: "online",
+    qos: 0,
+    retain: false,
+    dup: false,
+  } as const;
+  const flood = Array.from({ length: 32_768 }, () => generate({ cmd: "pingresp" }));
+  const before = shown.broker.messages.length;
+  shown.broker.raw(Buffer.concat([...flood, generate({ cmd: "publish", ...start })]));
+  await shown.pass(3_000);
+  expect(shown.broker.messages.length).toBe(before);
+  shown.broker.publish(start.topic, start.payload);
+  await shown.until(() => shown.broker.messages.length > before);
+});
+
 test("names that nobody should give a server are names that there are not", async () => {
   shown = await Shown.start(COMMANDS);
   await shown.until(isShown);
