@@ -6,13 +6,15 @@ const MOST_OF_ALL = 200;
 const PERIOD_MS = 1_000;
 /** Providers take seconds to answer. */
 const MOST_AT_ONCE = 64;
+/** Two for each port that a device may have. */
+const MOST_AT_ONCE_OF_SENDER = 16;
 
 /** Keeps a device, or many, from occupying the gateway and the provider. */
 export class Limits {
   private since = Number.NEGATIVE_INFINITY;
   private all = 0;
   private readonly bySender = new Map<Address, number>();
-  private readonly underWay = new Set<string>();
+  private readonly underWay = new Map<Address, Set<string>>();
 
   /** Whether a sender's packet is looked at, at that time of the monotonic clock. */
   allows(sender: Address, now: number): boolean {
@@ -29,9 +31,14 @@ export class Limits {
   }
 
   /** To be called before a request is served; returns what to call then. Null if the same request is under way, or too many. */
-  begin(request: string): (() => void) | null {
-    if (this.underWay.has(request) || this.underWay.size >= MOST_AT_ONCE) return null;
-    this.underWay.add(request);
-    return () => void this.underWay.delete(request);
+  begin(sender: Address, request: string): (() => void) | null {
+    const own = this.underWay.get(sender) ?? new Set();
+    const all = [...this.underWay.values()].reduce((sum, { size }) => sum + size, 0);
+    if (own.has(request) || own.size >= MOST_AT_ONCE_OF_SENDER || all >= MOST_AT_ONCE) return null;
+    this.underWay.set(sender, own.add(request));
+    return () => {
+      own.delete(request);
+      if (own.size === 0) this.underWay.delete(sender);
+    };
   }
 }

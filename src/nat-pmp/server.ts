@@ -28,6 +28,7 @@ const REOPEN_EACH_MS = 60_000;
 /** By then a repetition that was under way when the answer left has come in. */
 const LATE_MS = 200;
 const OPEN_AGAIN_MS = 3_000;
+const LOG_EACH_MS = 60_000;
 /** The lifetime that section 3.3 recommends. */
 const LONGEST_LIFETIME_S = 7_200;
 /** The owner of the announcements in the kill switch; never a tunnel's name. */
@@ -67,8 +68,8 @@ export class NatPmpServer {
   private readonly told = new Map<string, Pick<Forward, "external" | "address">>();
   private startedAt = 0;
   private trouble: string | null = null;
-  /** The last one that was logged. */
-  private refusal: string | null = null;
+  /** The refusal that was logged last, and when. */
+  private refusal = { text: "", at: Number.NEGATIVE_INFINITY };
 
   constructor(private readonly deps: Deps) {}
 
@@ -162,7 +163,7 @@ export class NatPmpServer {
       case "address":
       case "mapping": {
         // Clients repeat themselves while the provider is asked, and take a second answer for that to their next request.
-        const done = this.limits.begin(`${from} ${port} ${JSON.stringify(request)}`);
+        const done = this.limits.begin(from, `${port} ${JSON.stringify(request)}`);
         if (done === null) return;
         reply(
           await this.answerTo(request, from).finally(() => void this.deps.host.sleep(LATE_MS).then(done)),
@@ -224,10 +225,12 @@ export class NatPmpServer {
     return own.some((prefix) => contains(prefix, address));
   }
 
-  /** Devices ask again and again. */
+  /** Devices ask again and again, a hostile one for other ports each time. */
   private noteRefusal(text: string): void {
-    if (text !== this.refusal) this.deps.log.info(text);
-    this.refusal = text;
+    const at = this.deps.host.monotonic();
+    if (text === this.refusal.text || at - this.refusal.at < LOG_EACH_MS) return;
+    this.refusal = { text, at };
+    this.deps.log.info(text);
   }
 
   private failed(trouble: string | null): void {

@@ -27,12 +27,14 @@ function begin() {
   const removed: string[] = [];
   const updates: [string, PolicyPart][] = [];
   const warnings: string[] = [];
+  const lines: string[] = [];
   const all = {
     host,
     asked,
     removed,
     updates,
     warnings,
+    lines,
     publicAddress: ip("203.0.113.7") as Address | null,
     map: async ({ lifetimeMs }: PortRequest): Promise<GrantedPort> => ({
       external: 50_326,
@@ -63,7 +65,7 @@ function begin() {
     },
     killSwitch: { update: async (owner, part) => void updates.push([owner, part ?? {}]) },
     network: () => all.network,
-    log: { info: () => {}, warn: (text) => void warnings.push(text) },
+    log: { info: (text) => void lines.push(text), warn: (text) => void warnings.push(text) },
   });
   const ending = new AbortController();
   endings.push(ending);
@@ -249,6 +251,32 @@ describe("there is no answer to", () => {
       });
     expect(await replyTo(gateway, MAP, { from: "10.5.99.1", link: "wlan0" })).toHaveLength(200);
   });
+});
+
+test("a device whose requests are all under way does not keep others from an answer", async () => {
+  const gateway = await started();
+  const { all, host } = gateway;
+  all.map = () => new Promise(() => {});
+  for (let second = 0; second < 5; second++) {
+    for (let port = 1; port <= 20; port++) await hear(gateway, MAP, { port: 100 * second + port });
+    await host.pass(1_000);
+  }
+  expect(gateway.asked).toHaveLength(16);
+  all.map = async ({ lifetimeMs }) => ({ external: 50_326, lifetimeMs, address: null });
+  expect(await replyTo(gateway, MAP, { from: "192.168.7.21" })).toHaveLength(1);
+});
+
+test("refusals are logged once a minute, whatever devices ask for", async () => {
+  const gateway = await started();
+  gateway.all.map = () => Promise.reject(new PortRefusal("refused", "no"));
+  for (let port = 10; port < 90; port++) {
+    await hear(gateway, `0002000000${port}00000000003c`);
+    await gateway.host.pass(800);
+  }
+  expect(gateway.lines).toEqual([
+    `${DEVICE} gets no port for its tcp 16: no`,
+    expect.stringMatching(/gets no port for its tcp [0-9]+: no$/),
+  ]);
 });
 
 describe("the gateway listens", () => {
