@@ -126,8 +126,8 @@ async function furnish(root: string, variant: Variant, publicKey: string): Promi
   };
   put("/etc/hostname", "gateway\n");
   put("/etc/fstab", "/dev/vda / ext4 rw 0 1\n");
-  for (const [path, text] of Object.entries(files(placeOf(variant).cards))) put(path, text, mode);
   rmSync(join(root, "/etc/resolv.conf"), { force: true });
+  for (const [path, text] of Object.entries(files(placeOf(variant).cards))) put(path, text, mode);
   if (resolvConf !== null) symlinkSync(resolvConf, join(root, "/etc/resolv.conf"));
   if (enable.length > 0) await run(["systemctl", `--root=${root}`, "enable", ...enable]);
   put("/etc/systemd/system/service.d/patient.conf", PATIENT);

@@ -18,7 +18,7 @@ export interface Card {
   name: "eth0" | "eth1";
   /** With its length; null gets one from DHCP. */
   v4: string | null;
-  /** The router that IPv4 goes to, if DHCP does not name it. */
+  /** The router and resolver for IPv4, if DHCP does not name it. */
   router4: string | null;
   v6: string;
   /** The router that IPv6 goes to, if it goes there by this card. */
