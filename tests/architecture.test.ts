@@ -268,7 +268,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "providers",
     "ground.ts",
   ],
-  "private-names.ts": ["graph.ts"],
+  "private-names.ts": ["graph.ts", "schedules/schedule.ts"],
   "service.ts": [
     "system",
     "network",

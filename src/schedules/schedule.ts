@@ -93,6 +93,8 @@ export function unitedSchedules(one: string | null, other: string): string {
   return textOf(new Map([...given, ...kept].slice(0, MOST_SCHEDULES)).values());
 }
 
+/** The setting that has them. */
+export const SCHEDULES = "schedules";
 /** Anyone on the LAN may add some; each is looked at twice a minute. */
 export const MOST_SCHEDULES = 64;
 

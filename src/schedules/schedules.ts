@@ -11,6 +11,7 @@ import {
   MOST_SCHEDULES,
   type Move,
   type Outing,
+  SCHEDULES,
   type Schedule,
   scheduleIn,
   schedulesIn,
@@ -39,8 +40,8 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** The settings that have the schedules, and what was carried out of them. */
-const [KEY, DONE_KEY] = ["schedules", "schedules_done"];
+/** The setting that has what was carried out of them. */
+const DONE_SETTING = "schedules_done";
 /** The clock may be set at any time. */
 const LOOK_EVERY_MS = 20_000;
 const HOUR_MS = 3_600_000;
@@ -77,8 +78,8 @@ export class Schedules {
   private readonly queue = new Queue();
 
   constructor(private readonly deps: Deps) {
-    this.all = schedulesIn(deps.store.read(KEY));
-    this.done = doneIn(deps.store.read(DONE_KEY));
+    this.all = schedulesIn(deps.store.read(SCHEDULES));
+    this.done = doneIn(deps.store.read(DONE_SETTING));
   }
 
   list(): ScheduleList {
@@ -117,7 +118,7 @@ export class Schedules {
 
   /** Reads them again, after another writer has changed the database. */
   async load(): Promise<void> {
-    this.all = schedulesIn(this.deps.store.read(KEY));
+    this.all = schedulesIn(this.deps.store.read(SCHEDULES));
     await this.look();
     this.tellChange();
   }
@@ -132,7 +133,7 @@ export class Schedules {
 
   private async save(all: ReadonlyMap<string, Schedule>, changed: string): Promise<void> {
     const text = textOf(all.values());
-    this.deps.store.write(KEY, text);
+    this.deps.store.write(SCHEDULES, text);
     this.all = schedulesIn(text);
     this.faults.delete(changed);
     delete this.done.moves[changed];
@@ -243,7 +244,7 @@ export class Schedules {
 
   private saveDone(): void {
     try {
-      this.deps.store.write(DONE_KEY, JSON.stringify(this.done));
+      this.deps.store.write(DONE_SETTING, JSON.stringify(this.done));
     } catch (error) {
       this.deps.log.warn(`what schedules have done could not be saved: ${messageOf(error)}`);
     }

@@ -161,7 +161,10 @@ test(
       await guest.shell("systemctl restart portcullis");
       await healthy();
       await guest.until("a report", async () => (await othersOf()).includes(LAN.client4));
-      expect(await guest.shell("portcullis check || true")).toContain(LAN.client4);
+      const waits = `it waits: another DHCP server answers: ${LAN.client4} on `;
+      await guest.until("what the check says", async () =>
+        (await guest.ssh("portcullis check")).stdout.includes(waits),
+      );
     } finally {
       await rival.stop();
     }
@@ -205,6 +208,7 @@ test(
       "This machine serves DHCP no longer: switch it on again in the home router, then reconnect the devices.",
     );
     expect(await guest.shell(SNAPSHOT)).toBe(before);
+    expect((await phone.exec("ip", "-6", "route", "show", "default")).stdout).toBe("");
     await phone.turnOn();
     await Bun.sleep(UNANSWERED_MS);
     expect(phone.lease).toBe("");

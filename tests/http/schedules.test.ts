@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { privateNames } from "../../src/private-names.ts";
 import type { ScheduleBody } from "../../src/schedules/schema.ts";
 import { PUBLIC } from "../servers/example.ts";
 import { Home } from "./home.ts";
@@ -57,6 +58,7 @@ test("a schedule whose time is now gives the device its exit, until a person or 
   expect(await exitOf(TV)).toBe("main");
   expect((await list()).schedules).toMatchObject([{ active: false }]);
   expect(await put("bedtime", body)).toEqual(SUCCESS);
+  expect(privateNames(home.graph)).toContain("bedtime");
   expect(await exitOf(TV)).toBe("main");
   expect(await put("bedtime", { ...body, at: timeIn(-2) })).toEqual(SUCCESS);
   expect(await exitOf(TV)).toBe("blocked");
