@@ -29,6 +29,8 @@ export const AlertCode = Type.Union([
   Type.Literal("state_not_saved"),
   Type.Literal("state_saved"),
   Type.Literal("list_damaged"),
+  /** A tunnel did not move, or a device did not get its exit. */
+  Type.Literal("schedule_failed"),
   /** A new list has less than half of the servers; the current one is kept. */
   Type.Literal("list_shrunk"),
 ]);

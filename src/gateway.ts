@@ -14,6 +14,7 @@ import type { Log } from "./log.ts";
 import { type OtherRouters, sentenceOf } from "./network/other-routers.ts";
 import { ownNetworkIn } from "./network/own.ts";
 import type { Accounts } from "./providers/accounts.ts";
+import type { Schedules } from "./schedules/schedules.ts";
 import type { Catalogue, IsMeasured } from "./servers/catalogue.ts";
 import type { Favourites } from "./servers/favourites.ts";
 import { type CustomServer, type ImportedConfig, PROVIDERS, type Provider } from "./servers/schema.ts";
@@ -35,6 +36,7 @@ interface Deps {
   favourites: Favourites;
   devices: Devices;
   forwards: Forwards;
+  schedules: Pick<Schedules, "list" | "put" | "remove">;
   accounts: Pick<Accounts, "managed" | "choose">;
   savedState: SavedState;
   clock: Pick<Host, "now" | "monotonic" | "sleep">;
@@ -57,6 +59,7 @@ export function gatewayOf(deps: Deps): Gateway {
     tunnels,
     devices,
     forwards,
+    schedules,
     accounts,
     savedState,
     clock,
@@ -210,6 +213,9 @@ export function gatewayOf(deps: Deps): Gateway {
     forwards: () => forwards.list(),
     forward: (id, change) => forwards.put(id, change),
     removeForward: (id) => forwards.remove(id),
+    schedules: () => schedules.list(),
+    putSchedule: (name, body) => schedules.put(name, body),
+    removeSchedule: (name) => schedules.remove(name),
     journal: (range) => journal.page(range),
     forwardedPorts: () => forwards.portsOf(tunnels.main.name),
     history: (query) =>

@@ -17,6 +17,8 @@ import { ownEndOf } from "./providers/own-end.ts";
 import { AccountOpener } from "./providers/ports.ts";
 import { Registrations } from "./providers/registrations.ts";
 import { takeUpAccount } from "./providers/take-up.ts";
+import { moveElsewhere } from "./schedules/move.ts";
+import { Schedules } from "./schedules/schedules.ts";
 import { alternativesTo } from "./servers/alternatives.ts";
 import { Catalogue } from "./servers/catalogue.ts";
 import { Favourites } from "./servers/favourites.ts";
@@ -27,6 +29,7 @@ import type { Settings } from "./settings.ts";
 import type { Host, Send } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import { assertMachine } from "./system/machine.ts";
+import { timeZone } from "./system/time-zone.ts";
 import type { Tunnel } from "./tunnel/tunnel.ts";
 import { Tunnels } from "./tunnels/tunnels.ts";
 
@@ -42,6 +45,7 @@ export interface Graph extends Ground, Pick<Tunnels, "httpsClient"> {
   /** Answers devices of the LAN that ask for ports by themselves. */
   portMapping: NatPmpServer;
   updates: Updates;
+  schedules: Schedules;
   host: Host;
   /** The operator's accounts at providers. */
   accounts: Accounts;
@@ -123,6 +127,16 @@ export async function graphOn(
   const portMapping = new NatPmpServer({ ...{ ...ground, host, network }, ports: forwards });
   const onShrunk = (message: string) => events.alarm("list_shrunk", message);
   const updates = new Updates({ host, store, catalogue, log, onShrunk }, source);
+  const schedules = new Schedules({
+    ...ground,
+    clock: host,
+    zone: timeZone,
+    assertPossible: (schedule) =>
+      schedule.do === "move" ? void tunnels.named(schedule.tunnel) : ground.devices.assertExit(schedule.exit),
+    move: async (tunnel) => moveElsewhere(tunnels.named(tunnel).controller, catalogue),
+    alarm: (code, message) => events.alarm(code, message),
+    onChange: (count) => events.publish({ type: "schedules_update", payload: { count } }),
+  });
   const takeUp = () => takeUpAccount({ settings, host, registrations, catalogue, updates });
   const inUse = () => isManagedInUse(tunnels.all(), savedState);
   const accountsBy = (send: Send) =>
@@ -144,6 +158,7 @@ export async function graphOn(
     forwards,
     portMapping,
     updates,
+    schedules,
     host,
     accounts,
     accountsBy,

@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import type { Graph } from "./graph.ts";
+import { SCHEDULES, schedulesIn } from "./schedules/schedule.ts";
 
 /** Names that say nothing about a home. */
 const COMMON = new Set([
@@ -7,7 +8,7 @@ const COMMON = new Set([
   ...["managed", "custom", "imported", "unknown"],
 ]);
 
-/** What people and providers have named: servers, places that were asked for, devices, tunnels and this machine. */
+/** What people and providers have named: servers, places that were asked for, devices, tunnels, schedules and this machine. */
 export function privateNames({
   catalogue,
   savedState,
@@ -15,6 +16,7 @@ export function privateNames({
 }: Pick<Graph, "catalogue" | "savedState" | "store">): string[] {
   const servers = catalogue.all().flatMap(({ name, city, location }) => [name, city, location]);
   const devices = store.devices().flatMap(({ name }) => name ?? []);
-  const names = [...servers, ...devices, ...savedState.tunnels().keys(), hostname()];
+  const schedules = schedulesIn(store.read(SCHEDULES)).keys();
+  const names = [...servers, ...devices, ...savedState.tunnels().keys(), ...schedules, hostname()];
   return [...new Set(names)].filter((name) => name !== "" && !COMMON.has(name.toLowerCase()));
 }

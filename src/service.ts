@@ -74,6 +74,7 @@ export function answer(graph: Graph, app: App): Service {
   void reportList(graph, stopping.signal);
   void graph.savedState.keepSaving(graph.host, stopping.signal);
   void graph.store.keepScrubbed(graph.host, stopping.signal);
+  void graph.schedules.watch(stopping.signal);
   void graph.otherRouters.watch(stopping.signal);
   void startNotifications(graph, stopping.signal).catch((error) => log.error(messageOf(error)));
   void retireFormer(graph, stopping.signal);

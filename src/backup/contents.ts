@@ -10,6 +10,7 @@ import { nameIn } from "../name.ts";
 import { MOST_TUNNELS } from "../network/slot.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import { nextTurn } from "../queue.ts";
+import { areSchedules } from "../schedules/schedule.ts";
 import { areFavourites } from "../servers/favourites.ts";
 import { Managed, Provider, type Server } from "../servers/schema.ts";
 import { type Store, StoredDevice, StoredServer } from "../store/store.ts";
@@ -52,6 +53,7 @@ const SETTINGS: Record<string, (value: string) => boolean> = {
   favourites: areFavourites,
   fixed_addresses: areFixedAddresses,
   forwards: areForwards,
+  schedules: areSchedules,
   connection: (value) => value === "null" || connectionIn(value) !== null,
 };
 export const SETTING_NAMES = Object.keys(SETTINGS);

@@ -1,6 +1,7 @@
 import type { Devices } from "../devices/devices.ts";
 import { GatewayError } from "../errors.ts";
 import type { Forwards } from "../forwards/forwards.ts";
+import type { Schedules } from "../schedules/schedules.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
@@ -21,6 +22,7 @@ interface Deps {
   takeUpAccount: () => Promise<void>;
   devices: Pick<Devices, "load">;
   forwards: Pick<Forwards, "load">;
+  schedules: Pick<Schedules, "load">;
 }
 
 /** Backup and restore while the service runs. */
@@ -32,7 +34,7 @@ export interface LiveBackup {
 }
 
 export function liveBackup(deps: Deps): LiveBackup {
-  const { store, catalogue, tunnels, savedState, host, takeUpAccount, devices, forwards } = deps;
+  const { store, catalogue, tunnels, savedState, host, takeUpAccount, devices, forwards, schedules } = deps;
   return {
     take: () => contentsOf(store, host.now()),
     changes: async (contents) =>
@@ -59,6 +61,7 @@ export function liveBackup(deps: Deps): LiveBackup {
       await takeUpAccount();
       await devices.load();
       await forwards.load();
+      await schedules.load();
       if (savedState.killSwitchWanted() !== before)
         await tunnels.main.controller.setKillSwitch(savedState.killSwitchWanted());
       return restored;

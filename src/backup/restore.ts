@@ -4,6 +4,7 @@ import { unitedForwards } from "../forwards/saved.ts";
 import { MAIN_SLOT, MOST_TUNNELS } from "../network/slot.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import { ACCOUNT_SETTINGS } from "../providers/registrations.ts";
+import { unitedSchedules } from "../schedules/schedule.ts";
 import { unitedFavourites } from "../servers/favourites.ts";
 import { MOST_SERVERS, MOST_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
@@ -60,6 +61,8 @@ export function restoreInto(
     settings.fixed_addresses = unitedAddresses(store.read("fixed_addresses"), settings.fixed_addresses);
   if (settings.forwards !== undefined)
     settings.forwards = unitedForwards(store.read("forwards"), settings.forwards);
+  if (settings.schedules !== undefined)
+    settings.schedules = unitedSchedules(store.read("schedules"), settings.schedules);
   store.atomically(() => {
     for (const { provider, name } of taken) store.remove(provider, name);
     for (const server of contents.servers) store.insert(server);
@@ -76,10 +79,11 @@ export function restoreInto(
 
 /**
  * Backups of versions without devices say nothing of the default exit. If a backup does not allow the exit direct, it
- * stays as it is here, where devices may have it. Favourites, addresses of devices and forwards are added to those that are here.
+ * stays as it is here, where devices may have it. Favourites, addresses of devices, forwards and schedules are added
+ * to those that are here.
  */
 function isKnownTo({ devices }: Contents, setting: string): boolean {
-  if (["direct", "favourites", "fixed_addresses", "forwards"].includes(setting)) return false;
+  if (["direct", "favourites", "fixed_addresses", "forwards", "schedules"].includes(setting)) return false;
   return setting !== "default_exit" || devices !== undefined;
 }
 

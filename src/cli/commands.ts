@@ -18,6 +18,7 @@ import { EXIT } from "./exit.ts";
 import type { ForwardFlags } from "./forwards.ts";
 import type { HistoryFlags } from "./history.ts";
 import type { LogFlags } from "./logs.ts";
+import type { ScheduleFlags } from "./schedules.ts";
 import { withInstalledSettings } from "./settings.ts";
 
 // Each command loads what it needs when it runs, as in main.ts.
@@ -29,6 +30,7 @@ const loadDirect = () => import("./direct.ts");
 const loadDevices = () => import("./devices.ts");
 const loadToken = () => import("./token.ts");
 const loadForwards = () => import("./forwards.ts");
+const loadSchedules = () => import("./schedules.ts");
 const loadCustom = () => import("./custom.ts");
 
 /** Commands for daily use, which talk to a running gateway. */
@@ -38,6 +40,7 @@ export function addDailyCommands(program: Command): void {
   addServerCommands(program);
   addDeviceCommands(program);
   addHistoryCommand(program);
+  addScheduleCommands(program);
   addUpdateCommand(program);
   addCheckCommand(program);
   command(program, "logs", "show the service's log from this machine's journal")
@@ -199,7 +202,7 @@ export function addBackupCommands(program: Command): void {
     command(
       program,
       "export",
-      "write servers, keys, tunnels, devices and settings to standard output, encrypted",
+      "write servers, keys, tunnels, devices, schedules and settings to standard output, encrypted",
     ),
   )
     .option("--plain", "do not encrypt: anyone who can read the file has your keys")
@@ -403,6 +406,32 @@ function addDeviceCommands(program: Command): void {
       .option("--udp", "UDP only")
       .option("--external <number>", "a port that is set on the provider's site; the provider is not asked"),
     async (api, args, flags) => (await loadForwards()).changeForward(api, args, flags),
+  );
+}
+
+function addScheduleCommands(program: Command): void {
+  asking<{ names?: true }>(
+    command(program, "schedules", "list what is done at certain times").option(
+      "--names",
+      "print only their names, one a line",
+    ),
+    async (api, _, { names }) => (await loadSchedules()).listSchedules(api, names === true),
+  );
+  asking<ScheduleFlags>(
+    command(
+      program,
+      "schedule",
+      "give a device an exit for some hours, or move a tunnel to another server of its place, at certain times",
+    )
+      .argument("<schedule>", "its name; replaces one of this name")
+      .addArgument(new Argument("<action>", "what to do").choices(["exit", "move", "remove"]))
+      .argument("[device]", "for exit: its id or its name; for move: a tunnel (default: main)")
+      .argument("[exit]", "for exit: a tunnel, or blocked")
+      .option("--at <time>", "on the gateway's clock, such as 21:00")
+      .option("--until <time>", "for exit: when it ends; the next day if it is not after --at")
+      .option("--days <days>", "the days on which --at counts, such as mon-fri,sun (default: all)")
+      .option("--every <hours>", "for move, in place of --at: such as 6h"),
+    async (api, args, flags) => (await loadSchedules()).changeSchedule(api, args, flags),
   );
 }
 

@@ -108,6 +108,8 @@ function sentenceOf(event: Shown): string {
       return forwardOf(event.payload);
     case "forward_removed":
       return `port ${event.payload.port}/${event.payload.protocol} of ${printable(event.payload.device)}: not forwarded any more`;
+    case "schedules_update":
+      return `${event.payload.count} schedules`;
     case "favourites_update":
       return `${event.payload.count} favourite servers`;
     case "security_alert":

@@ -25,6 +25,8 @@ export interface Decisions {
   defaultExit: DefaultExit;
   /** Whether the operator lets devices leave outside the tunnel. */
   directAllowed: boolean;
+  /** The exits that devices have for now, by schedules that people have made; they precede the assigned ones. */
+  scheduled: ReadonlyMap<DeviceId, Exit>;
 }
 
 /** Where decisions are kept. */
@@ -47,6 +49,8 @@ const OWNER = "DEVICES";
 
 /** The setting that allows the exit of this name; missing if it is not allowed. */
 const DIRECT = "direct";
+/** The setting that has the scheduled exits: id and exit of each device. */
+const SCHEDULED = "scheduled_exits";
 
 const NONE: Assignment = { name: null, exit: null };
 
@@ -73,7 +77,7 @@ export class Assignments {
   }
 
   exitOf(id: DeviceId): Exit {
-    return this.of(id).exit ?? this.decisions.defaultExit;
+    return this.decisions.scheduled.get(id) ?? this.of(id).exit ?? this.decisions.defaultExit;
   }
 
   /** Hands the decisions to the kill switch, after the start or after another writer has changed the database. */
@@ -134,6 +138,7 @@ export class Assignments {
       }
       if (after.defaultExit !== before.defaultExit)
         this.store.write("default_exit", formatExit(after.defaultExit));
+      if (after.scheduled !== before.scheduled) this.store.write(SCHEDULED, scheduledText(after));
       if (after.directAllowed && !before.directAllowed) this.store.write(DIRECT, "on");
       if (before.directAllowed && !after.directAllowed) this.store.forget(DIRECT);
     });
@@ -146,35 +151,55 @@ export function withAssignment(decisions: Decisions, id: DeviceId, assignment: A
   if (assignment.name === null && assignment.exit === null) assigned.delete(id);
   else {
     assigned.set(id, assignment);
-    refuseTooMany(assigned);
+    refuseTooMany({ ...decisions, assigned });
   }
   return { ...decisions, assigned };
 }
 
-/** The devices that have been given this exit. */
-export function idsOn(exit: string, { assigned }: Pick<Decisions, "assigned">): DeviceId[] {
-  return [...assigned].flatMap(([id, each]) =>
-    each.exit !== null && formatExit(each.exit) === exit ? [id] : [],
-  );
+/** The decisions with another scheduled exit of one device; null ends it. */
+export function withScheduled(decisions: Decisions, id: DeviceId, exit: Exit | null): Decisions {
+  if (exit === null && !decisions.scheduled.has(id)) return decisions;
+  const scheduled = new Map(decisions.scheduled);
+  if (exit === null) scheduled.delete(id);
+  else scheduled.set(id, exit);
+  const after = { ...decisions, scheduled };
+  if (exit !== null) refuseTooMany(after);
+  return after;
 }
 
-function refuseTooMany(assigned: Decisions["assigned"]): void {
-  if ([...assigned.keys()].filter(isPrefixId).length > MOST_PREFIXES)
+/** The devices that have been given this exit. */
+export function idsOn(exit: string, { assigned, scheduled }: Decisions): DeviceId[] {
+  const given = [...assigned].map(([id, each]) => [id, each.exit] as const);
+  return [
+    ...new Map([...given, ...scheduled].filter(([, each]) => each && formatExit(each) === exit)).keys(),
+  ];
+}
+
+/** Of all devices about which something was decided. */
+export function idsIn({ assigned, scheduled }: Decisions): DeviceId[] {
+  return [...new Set([...assigned.keys(), ...scheduled.keys()])];
+}
+
+function refuseTooMany(decisions: Decisions): void {
+  const ids = idsIn(decisions);
+  if (ids.filter(isPrefixId).length > MOST_PREFIXES)
     throw new GatewayError(
       "bad_request",
       `id: ${MOST_PREFIXES} prefixes have a name or an exit already, which is the most; remove one first`,
     );
-  if (assigned.size <= MOST_ASSIGNED) return;
+  if (ids.length <= MOST_ASSIGNED) return;
   throw new GatewayError(
     "bad_request",
     `id: ${MOST_ASSIGNED} devices have a name or an exit already, which is the most; remove one first`,
   );
 }
 
-function partOf({ assigned, defaultExit }: Decisions): PolicyPart {
+function partOf(decisions: Decisions): PolicyPart {
+  const { assigned, scheduled, defaultExit } = decisions;
   const devices: AssignedDevice[] = [];
   const routed: RoutedPrefix[] = [];
-  for (const [id, { exit }] of assigned) {
+  for (const id of idsIn(decisions)) {
+    const exit = scheduled.get(id) ?? assigned.get(id)?.exit ?? null;
     // Direct is for single devices.
     if (isPrefixId(id))
       routed.push({ prefix: id, exit: exit?.to === "direct" ? { to: "blocked" } : (exit ?? defaultExit) });
@@ -195,7 +220,22 @@ function decisionsIn(store: DeviceStorage): Decisions {
     });
   }
   const defaultExit = parseDefaultExit(store.read("default_exit") ?? MAIN) ?? { to: "blocked" };
-  return { assigned, defaultExit, directAllowed };
+  return { assigned, defaultExit, directAllowed, scheduled: scheduledIn(store.read(SCHEDULED)) };
+}
+
+function scheduledText({ scheduled }: Decisions): string {
+  return [...scheduled].map(([id, exit]) => `${id} ${formatExit(exit)}`).join(",");
+}
+
+/** What this version cannot read is left out: the schedules give it again. */
+function scheduledIn(text: string | null): Map<DeviceId, Exit> {
+  const pairs = (text ?? "").split(",").map((pair) => pair.split(" "));
+  return new Map(
+    pairs.flatMap(([id = "", exit = ""]) => {
+      const [known, parsed] = [parseDeviceId(id), parseDefaultExit(exit)];
+      return known === null || parsed === null ? [] : [[known, parsed] as const];
+    }),
+  );
 }
 
 /** An exit that this version cannot read, or that is not allowed, means blocked. */

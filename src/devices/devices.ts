@@ -9,7 +9,15 @@ import type { Lan } from "../network/lan.ts";
 import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
 import type { Host } from "../system/host.ts";
 import { Announced, type Nameless } from "./announced.ts";
-import { type Assignment, Assignments, type DeviceStorage, idsOn, withAssignment } from "./assignments.ts";
+import {
+  type Assignment,
+  Assignments,
+  type DeviceStorage,
+  idsIn,
+  idsOn,
+  withAssignment,
+  withScheduled,
+} from "./assignments.ts";
 import { type Direct, directChange, directIn, withDirect } from "./direct.ts";
 import { defaultExitIn, type Exits, exitIn, formatExit, namesOf } from "./exit.ts";
 import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
@@ -73,7 +81,10 @@ export class Devices {
     this.fixed = new FixedAddresses(deps);
     this.neighbourhood = new Neighbourhood(
       () => deps.host.monotonic(),
-      (mac) => this.assignments.current.assigned.has(mac) || this.fixed.of(mac) !== null,
+      (mac) => {
+        const { assigned, scheduled } = this.assignments.current;
+        return assigned.has(mac) || scheduled.has(mac) || this.fixed.of(mac) !== null;
+      },
     );
     this.traffic = new Traffic<DeviceId>({
       ...deps,
@@ -142,10 +153,33 @@ export class Devices {
     name: string | undefined,
     exit: string | null | undefined,
   ): Promise<void> {
-    await this.change(id, (assigned) => ({
-      name: name ?? assigned.name,
-      exit: exit === undefined ? assigned.exit : this.exitFor(id, exit),
-    }));
+    await this.change(
+      id,
+      (assigned) => ({
+        name: name ?? assigned.name,
+        exit: exit === undefined ? assigned.exit : this.exitFor(id, exit),
+      }),
+      exit !== undefined,
+    );
+  }
+
+  /** The devices that have an exit by a schedule now. */
+  get scheduled(): DeviceId[] {
+    return [...this.assignments.current.scheduled.keys()];
+  }
+
+  /** Throws `not_found` if no device could be given this exit. */
+  assertExit(exit: string): void {
+    exitIn(exit, this.exits);
+  }
+
+  /** Gives a device an exit until it is given null, or until a person gives it another one. */
+  async schedule(id: DeviceId, exit: string | null): Promise<void> {
+    if (exit !== null && isPrefixId(id)) this.refuseRival(id);
+    await this.assignments.change((decisions) =>
+      withScheduled(decisions, id, exit === null ? null : exitIn(exit, this.exits)),
+    );
+    this.updates.touch([id]);
   }
 
   /** Forgets the name, the exit, the address and the history of a device. */
@@ -154,7 +188,7 @@ export class Devices {
     const wasKnown = this.deps.forgetHistory?.(id) === true;
     if (!this.ids.includes(id) && wasKnown) return;
     if (!this.ids.includes(id)) throw new GatewayError("not_found", "id: there is no such device");
-    await this.change(id, () => ({ name: null, exit: null }));
+    await this.change(id, () => ({ name: null, exit: null }), true);
     if (!isPrefixId(id)) await this.fixed.set(id, null);
   }
 
@@ -307,8 +341,7 @@ export class Devices {
   }
 
   private get ids(): DeviceId[] {
-    const { assigned } = this.assignments.current;
-    return [...new Set([...this.neighbourhood.macs, ...assigned.keys(), ...this.fixed.ids])];
+    return [...new Set([...this.neighbourhood.macs, ...idsIn(this.assignments.current), ...this.fixed.ids])];
   }
 
   /** Without those that are neither known nor assigned. */
@@ -331,7 +364,7 @@ export class Devices {
       addresses: [...(presence?.addresses ?? [])],
       interface: presence?.interface ?? null,
       exit: formatExit(this.assignments.exitOf(id)),
-      assigned: exit !== null,
+      assigned: exit !== null || this.assignments.current.scheduled.has(id),
       online: presence?.isOnline ?? false,
       seen_at: heardAt === null ? null : new Date(host.now() - (host.monotonic() - heardAt)).toISOString(),
       rx_bytes: rx,
@@ -377,7 +410,7 @@ export class Devices {
   }
 
   private get prefixes(): Prefix[] {
-    return [...this.assignments.current.assigned.keys()].filter(isPrefixId);
+    return idsIn(this.assignments.current).filter(isPrefixId);
   }
 
   private exitFor(id: DeviceId, text: string | null): Exit | null {
@@ -426,10 +459,16 @@ export class Devices {
     });
   }
 
-  private async change(id: DeviceId, edit: (assigned: Assignment) => Assignment): Promise<void> {
-    await this.assignments.change((decisions) =>
-      withAssignment(decisions, id, edit(decisions.assigned.get(id) ?? { name: null, exit: null })),
-    );
+  /** What a person decides about the exit precedes a schedule's. */
+  private async change(
+    id: DeviceId,
+    edit: (assigned: Assignment) => Assignment,
+    endsScheduled: boolean,
+  ): Promise<void> {
+    await this.assignments.change((decisions) => {
+      const assignment = edit(decisions.assigned.get(id) ?? { name: null, exit: null });
+      return withAssignment(endsScheduled ? withScheduled(decisions, id, null) : decisions, id, assignment);
+    });
     this.updates.touch([id]);
   }
 

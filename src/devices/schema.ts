@@ -11,7 +11,9 @@ export const Device = Type.Object(
     addresses: Type.Array(Type.String()),
     interface: Type.Union([Type.String(), Type.Null()], { description: "where it was seen last" }),
     exit: Type.String({ description: "name of a tunnel, blocked, or direct" }),
-    assigned: Type.Boolean({ description: "whether a person chose the exit; else it is the default exit" }),
+    assigned: Type.Boolean({
+      description: "whether a person or a schedule chose the exit; else it is the default exit",
+    }),
     online: Type.Boolean({ description: "whether it was heard in the last five minutes" }),
     seen_at: Type.Union([Type.String(), Type.Null()], {
       description: "ISO 8601; null if it was not seen since the service started",

@@ -2,7 +2,7 @@ import type { Server } from "../servers/schema.ts";
 import { fixedPort } from "./fixed.ts";
 import { type Opener, type OpenerKind, PortRefusal } from "./opener.ts";
 
-export type Openers = Readonly<Partial<Record<Exclude<OpenerKind, "fixed">, Opener>>>;
+export type Openers = Readonly<Record<Exclude<OpenerKind, "fixed">, Opener>>;
 
 /** Providers with accounts that open no ports. */
 const CLOSED: Readonly<Record<string, string>> = { mullvad: "Mullvad", ivpn: "IVPN", nordvpn: "NordVPN" };
@@ -24,10 +24,5 @@ export function openerFor(
       "unsupported",
       `${company}, whose server ${name} is, does not open ports; connect to a server of a provider that does, such as Proton VPN, Private Internet Access or AirVPN`,
     );
-  const opener = openers[provider === "pia" ? "pia" : "nat-pmp"];
-  if (opener !== undefined) return opener;
-  throw new PortRefusal(
-    "unsupported",
-    `${name} cannot be asked for a port; set one on the provider's site, and give its number: --external`,
-  );
+  return openers[provider === "pia" ? "pia" : "nat-pmp"];
 }

@@ -41,6 +41,11 @@ export const EVENTS = {
     Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
     "a server became a favourite or is none any more; count is their number now",
   ),
+  schedules_update: message(
+    "schedules_update",
+    Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
+    "a schedule was made, changed, removed or carried out, or has failed; count is their number now",
+  ),
   security_alert: message(
     "security_alert",
     SecurityAlert,

@@ -7,6 +7,14 @@ export const TUNNEL_EXAMPLE = { provider: "managed", server: "box-vpn-2" };
 
 export const DEVICE_EXAMPLE = "02:00:00:00:00:20";
 
+export const SCHEDULE_EXAMPLE = {
+  device: DEVICE_EXAMPLE,
+  exit: "blocked",
+  at: "21:00",
+  until: "07:00",
+  days: ["sun", "mon", "tue", "wed", "thu"],
+};
+
 export const CUSTOM_EXAMPLE: CustomServer = {
   name: "home",
   endpoint: "203.0.113.11:51820",

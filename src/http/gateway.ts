@@ -4,6 +4,7 @@ import type { Forward, ForwardChange, ForwardProtocol } from "../forwards/schema
 import type { HistoryQuery } from "../history/page.ts";
 import type { HistoryPage } from "../history/schema.ts";
 import type { JournalPage } from "../journal/schema.ts";
+import type { ScheduleBody, ScheduleList } from "../schedules/schema.ts";
 import type {
   CustomServer,
   FavouriteList,
@@ -67,6 +68,10 @@ export interface Gateway {
   /** Opens a port of the internet that leads to a device, or says why it is not open yet. */
   forward(id: ForwardId, change: ForwardChange): Promise<Forward>;
   removeForward(id: ForwardId): Promise<void>;
+  schedules(): ScheduleList;
+  /** Replaces the schedule of that name; resolves once it has its effect, if its time is now. */
+  putSchedule(name: string, schedule: ScheduleBody): Promise<void>;
+  removeSchedule(name: string): Promise<void>;
   /** What has happened; the ids are exclusive bounds. */
   journal(range: { after: number; before: number; most: number }): JournalPage;
   /** The ports that the provider forwards to `main`, the first one first. */

@@ -16,6 +16,7 @@ const LIMITED_PATHS: readonly (readonly [path: RegExp, endpoint: Endpoint])[] = 
   [/^\/api\/devices\/self$/, "general"],
   [/^\/api\/devices\//, "connection"],
   [/^\/api\/forwards\//, "connection"],
+  [/^\/api\/schedules\//, "connection"],
   [/^\/api\/default-exit$/, "connection"],
   // Unknown paths under /api too, and gluetun's.
   [/^\/(api|v1)(\/|$)/, "general"],

@@ -20,6 +20,7 @@ import { metricsRoutes } from "./metrics.ts";
 import { networkRoutes } from "./network.ts";
 import { providerRoutes } from "./providers.ts";
 import { roundTripRoutes } from "./round-trips.ts";
+import { scheduleRoutes } from "./schedules.ts";
 import { serverRoutes } from "./servers.ts";
 import { statusRoutes } from "./status.ts";
 import { tunnelRoutes } from "./tunnel.ts";
@@ -47,6 +48,7 @@ export function routesOf(gateway: Gateway, eventSockets: EventSockets, { gluetun
     .use(importRoutes(gateway))
     .use(deviceRoutes(gateway))
     .use(forwardRoutes(gateway))
+    .use(scheduleRoutes(gateway))
     .use(networkRoutes(gateway))
     .use(journalRoutes(gateway))
     .use(historyRoutes(gateway))

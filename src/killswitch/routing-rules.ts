@@ -83,7 +83,7 @@ export function rulesFor({
     { family, priority: PRIORITY.noEndpoint, text: `${wireguard} unreachable` },
     ...prefixes
       .filter((prefix) => familyOf(prefix) === family)
-      .map((prefix) => ({ family, priority: PRIORITY.lan, text: `to ${prefix} lookup main` })),
+      .map((prefix) => ({ family, priority: PRIORITY.lan, text: toLan(prefix) })),
     ...Array.from({ length: MOST_TUNNELS }, (_, slot) => ({
       family,
       priority: PRIORITY.exit,
@@ -99,6 +99,14 @@ export function rulesFor({
     { family, priority: PRIORITY.nothing, text: "unreachable" },
   ]);
   return rulesOn(ipv6, [...all, REFUSALS, ...dhcpRules(uplinkPrefixes, prefixes), ...nexthopRules(uplink)]);
+}
+
+/**
+ * Never by the default route. With one card it leads to the home router by the LAN's own interface, where the firewall lets
+ * pass what is for the LAN: if the gateway has no address in the prefix, as at a boot, its answers would go there.
+ */
+function toLan(prefix: Prefix): string {
+  return `to ${prefix} suppress_prefixlength 0 lookup main`;
 }
 
 /** Only by a route to a directly connected prefix: such rejections must not leave for the internet through a router. */

@@ -51,6 +51,7 @@ const ALERTS: Record<AlertCode, readonly [cause: string, level: Level]> = {
   state_damaged: ["state", "normal"],
   state_not_saved: ["saving", "normal"],
   state_saved: ["saving", "quiet"],
+  schedule_failed: ["schedule", "normal"],
   list_damaged: ["list", "normal"],
   list_shrunk: ["list", "quiet"],
 };

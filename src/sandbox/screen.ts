@@ -46,7 +46,14 @@ ${strong("4. Every device its own way out")}: the TV by a second tunnel, the cam
   tv curl http://${INTERNET.host4}/
   camera curl http://${INTERNET.host4}/
 
-${strong("5. A server of your own")}, then one from a wg-quick file.
+${strong("5. At certain times")}: the TV is blocked until midnight.
+
+  portcullis schedule tea exit TV blocked --at 00:00 --until 23:59
+  portcullis schedules
+  tv curl http://${INTERNET.host4}/
+  portcullis schedule tea remove
+
+${strong("6. A server of your own")}, then one from a wg-quick file.
 
   cd ${sandbox.directory}
   ${post("/custom/add", `@${basename(files.custom)}`)}
@@ -57,7 +64,7 @@ ${strong("5. A server of your own")}, then one from a wg-quick file.
   curl -X POST $api/provider/imported
   ${post("/connect", `'{"server":"${two.importBody.name}"}'`)}
 
-${strong("6. Disconnect")}: the kill switch stays in place, so the laptop is refused again.
+${strong("7. Disconnect")}: the kill switch stays in place, so the laptop is refused again.
 
   curl -X POST $api/disconnect
   laptop curl http://${INTERNET.host4}/

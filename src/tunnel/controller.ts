@@ -169,9 +169,10 @@ export class Controller {
   /**
    * Connects to a server, or to the nearest one of a place, unless the tunnel leads there already. Resolves once traffic
    * can flow. If it throws, the former tunnel is in place: `no_answer` if the server is silent, `interrupted` if another
-   * connect or a disconnect came, or another code.
+   * connect or a disconnect came, or another code. With `places`, a tunnel that leads there moves too: to one of the
+   * servers that `wanted` has, which is saved as chosen for these places.
    */
-  connect(wanted: Target): Promise<void> {
+  connect(wanted: Target, places?: Places): Promise<void> {
     if (this.ending !== null)
       return Promise.reject(new GatewayError("interrupted", "the tunnel is being removed"));
     if (this.pending !== null && sameTarget(this.pending.wanted, wanted)) return this.pending.outcome;
@@ -180,7 +181,7 @@ export class Controller {
     const pending = { wanted, outcome: answer.promise };
     this.pending = pending;
     this.queue
-      .add(() => this.moveTo(wanted, signal, answer.resolve))
+      .add(() => this.moveTo(wanted, { signal, answer: answer.resolve, places }))
       .finally(() => {
         if (this.pending === pending) this.pending = null;
       })
@@ -321,6 +322,12 @@ export class Controller {
     return session === null ? { rx_bytes: 0, tx_bytes: 0 } : this.deps.kernel.carried(session.link);
   }
 
+  /** The places that were asked for, as they are saved with the server. */
+  get places(): Places {
+    const { wanted, wanted_via } = this.aim ?? {};
+    return { ...(wanted !== undefined && { wanted }), ...(wanted_via !== undefined && { wanted_via }) };
+  }
+
   /** Where the tunnel should lead, in the words of the client. */
   private get wanted(): (Words & { provider: Provider }) | null {
     if (this.pending !== null)
@@ -434,17 +441,21 @@ export class Controller {
     });
   }
 
-  private async moveTo(wanted: Target, signal: AbortSignal, answer: () => void): Promise<void> {
+  private async moveTo(
+    wanted: Target,
+    { signal, answer, places }: { signal: AbortSignal; answer: () => void; places: Places | undefined },
+  ): Promise<void> {
     signal.throwIfAborted();
     const state = this.current;
     // Asking again for the place that a live tunnel leads to does not move the tunnel.
-    if (state.name === "connected" && leadsTo(wanted, state.session.server)) return answer();
+    const isThere = state.name === "connected" && leadsTo(wanted, state.session.server);
+    if (isThere && places === undefined) return answer();
     const session = carriedBy(state);
     const former: Former | null = session && { session, alive: state.name === "connected" };
     const [first] = candidatesOf(this.withoutRivals(exitOf(wanted)));
     if (first !== undefined) this.enter({ type: "dial", server: first });
     try {
-      this.arrive(await this.reach(wanted, former, signal), placesIn(wanted));
+      this.arrive(await this.reach(wanted, former, signal), places ?? placesIn(wanted));
     } catch (error) {
       this.dialled = null;
       this.error = messageOf(error);

@@ -21,6 +21,7 @@ const SETTINGS = {
   connection: CONNECTION,
   default_exit: "blocked",
   favourites: '[{"provider":"custom","server":"home"},{"provider":"managed","server":"se-1"}]',
+  schedules: '[{"name":"nightly","tunnel":"main","at":"04:00"}]',
   fixed_addresses: "02:00:00:00:00:20 192.168.7.50,02:00:00:00:00:30 192.168.7.40",
   killswitch: "off",
   provider: "custom",
@@ -105,6 +106,7 @@ describe("invalid contents are refused, and the message says what is wrong:", ()
       setting("fixed_addresses", `${TV.id} 192.168.7.5,02:00:00:00:00:30 192.168.7.5`),
       'the setting "fixed_addresses" is invalid',
     ],
+    ["odd schedules", setting("schedules", '[{"name":"x"}]'), 'the setting "schedules" is invalid'],
     ["odd favourites", setting("favourites", "[1]"), 'the setting "favourites" is invalid'],
     [
       "a favourite of an odd name",

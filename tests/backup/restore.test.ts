@@ -124,6 +124,21 @@ describe("a restore", () => {
     });
   });
 
+  test("adds its schedules to those that are here, and what these have done stays", () => {
+    withStore((store) => {
+      const every = (hours: number) => ({ tunnel: "main", every_hours: hours });
+      const text = (schedules: object) =>
+        JSON.stringify(Object.entries(schedules).map(([name, one]) => ({ name, ...one })));
+      store.write("schedules", text({ a: every(1), b: every(1) }));
+      store.write("schedules_done", "{}");
+      restoreInto(store, contents({}), CAREFUL);
+      expect(store.read("schedules")).toBe(text({ a: every(1), b: every(1) }));
+      restoreInto(store, contents({ schedules: text({ b: every(2), c: every(2) }) }, []), CAREFUL);
+      expect(store.read("schedules")).toBe(text({ a: every(1), b: every(2), c: every(2) }));
+      expect(store.read("schedules_done")).toBe("{}");
+    });
+  });
+
   test("with too many servers changes nothing", () => {
     withStore((store) => {
       const many = Array.from({ length: MOST_SERVERS + 1 }, (_, n) => ({ ...SERVER, name: `${n}` }));
@@ -392,6 +407,7 @@ describe("a restore while the service runs", () => {
       takeUpAccount: async () => {},
       devices: { load: async () => void loads.push(store.devices().length) },
       forwards: { load: async () => {} },
+      schedules: { load: async () => {} },
     });
     return { gateway, catalogue, backup, loads };
   }

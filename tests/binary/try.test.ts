@@ -28,6 +28,7 @@ test(
         ["laptop curl http://203.0.113.80/", "You come from 203.0.113.12 (VPN server 2)\n"],
         ["tv curl http://203.0.113.80/", "You come from 203.0.113.12 (VPN server 2)\n"],
         ["camera curl http://203.0.113.80/", expect.stringContaining("curl: (7) Failed to connect")],
+        ["tv curl http://203.0.113.80/", expect.stringContaining("curl: (7) Failed to connect")],
         ["laptop curl http://203.0.113.80/", expect.stringContaining("curl: (7) Failed to connect")],
       ]);
     } finally {

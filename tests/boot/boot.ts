@@ -1,51 +1,43 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { rmSync } from "node:fs";
-import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { createLab, type Lab } from "../lab/lab.ts";
-import type { TrafficReport } from "../lab/traffic.ts";
-import { until } from "../lab/until.ts";
-import { DhcpServer } from "./dhcp.ts";
-import { Guest } from "./guest.ts";
-import { ARCHITECTURES, type Image, makeImage } from "./image.ts";
-import { NETWORK_MANAGERS } from "./network-manager.ts";
-import { PLACES, titleOf, variantToTest } from "./variant.ts";
+import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
+import {
+  addresses,
+  api,
+  bootToTunnel,
+  clean,
+  closeStage,
+  dhcp,
+  follow,
+  guest,
+  healthy,
+  kernelStart,
+  lab,
+  listenPort,
+  mainPid,
+  manager,
+  note,
+  openStage,
+  PATIENCE_MS,
+  page,
+  place,
+  reachedAt,
+  SNAPSHOT,
+  savedState,
+  seconds,
+  tunnelCarries,
+  underTraffic,
+} from "./stage.ts";
 
-/** For several boots, each of which may take as long as `Guest.until` waits. */
-const PATIENCE_MS = 3 * 3_600_000;
 const HOUR_MS = 3_600_000;
-const API_PORT = 5000;
-/** As much as an emulated machine forwards beside its other work. */
-const TRAFFIC = { intervalMs: 200 };
 
 /** How long the uplink's connection stays down. */
 const DOWN_S = 5;
 
-const variant = variantToTest();
-const place = PLACES[variant.cables];
-const manager = NETWORK_MANAGERS[variant.network];
-const startedAt = performance.now();
-const figures: [name: string, value: string][] = [];
-let lab: Lab;
-let image: Image;
-let guest: Guest;
-let dhcp: DhcpServer;
 let before: string;
 
-beforeAll(async () => {
-  image = await makeImage(variant);
-  lab = await createLab({ arms: variant.cables });
-  guest = await Guest.create(lab, variant.cables, ARCHITECTURES[variant.arch], image);
-  dhcp = new DhcpServer(lab, variant.cables, image.folder);
-  await dhcp.give(place.address);
-}, PATIENCE_MS);
+beforeAll(openStage, PATIENCE_MS);
 
-afterAll(async () => {
-  await guest?.powerOff();
-  await lab?.close();
-  if (image !== undefined) rmSync(image.folder, { recursive: true });
-  console.log(`\n${titleOf(variant)}, ${minutes(performance.now() - startedAt)}:`);
-  for (const [name, value] of figures) console.log(`  ${name.padEnd(52)} ${value}`);
-}, PATIENCE_MS);
+afterAll(closeStage, PATIENCE_MS);
 
 test(
   "a machine without Portcullis reaches the internet from its boot on: the sniffer sees it",
@@ -313,162 +305,3 @@ test(
   },
   PATIENCE_MS,
 );
-
-/** All that an installation changes, as text. */
-const SNAPSHOT = [
-  "ip -4 rule; ip -6 rule; ip -br link; nft list ruleset",
-  "sysctl -ar '^net.ipv[46].(ip_forward|conf.(all|eth.).(forwarding|(send|accept)_redirects|arp_ignore|src_valid_mark|accept_ra))'",
-  "find /etc /usr/local -type f -exec sha256sum {} + | sort -k2",
-  "find /etc /usr/local -type l -o -type d | sort",
-  "find /var/lib -mindepth 1 -maxdepth 1 | sort",
-  "systemctl list-unit-files --no-legend 'portcullis*'; systemctl --failed --no-legend",
-].join("; ");
-
-async function loggedIn(): Promise<number> {
-  return guest.until("an SSH session", async () => (await guest.ssh("true")).code === 0);
-}
-
-async function bootToTunnel(name: string, clock?: number): Promise<void> {
-  guest.powerOn(clock);
-  note(`power-on to the API, ${name}`, seconds(await healthy()));
-  note(`power-on to the internet for the LAN, ${name}`, seconds(await tunnelCarries()));
-  await loggedIn();
-}
-
-/** Returns once the LAN has a page through the tunnel; the milliseconds since power came on. */
-async function tunnelCarries(): Promise<number> {
-  let seenAs = "";
-  const age = await guest.until("the tunnel", async () => {
-    seenAs = await page();
-    return seenAs !== "";
-  });
-  expect(seenAs).toBe(VPN.vpn1.v4);
-  return age;
-}
-
-/** Of IPv4, on the card that has a lease. */
-async function addresses(): Promise<string[]> {
-  const { stdout } = await guest.ssh("ip -4 -br address show eth0");
-  return stdout.match(/\S+\/\d+/g) ?? [];
-}
-
-/** With one cable the address that DHCP gives is the gateway's on the LAN, and a person tells the devices. */
-async function follow(address: string): Promise<void> {
-  if (variant.cables === 2) return;
-  const { code, stderr } = await lab.exec(lab.namespaces.client, [
-    ...["ip", "route", "replace", "default", "via", address],
-  ]);
-  if (code !== 0) throw new Error(stderr);
-  guest.address = address;
-}
-
-/** What leaks while the LAN's client sends all the time; the traffic ends with the work, also where that fails. */
-async function underTraffic(work: () => Promise<unknown>): Promise<TrafficReport & { leaks: string[] }> {
-  const sniffer = await lab.sniff();
-  const traffic = await lab.traffic(lab.namespaces.client, TRAFFIC);
-  const failure = await work().then(
-    () => null,
-    (error: unknown) => ({ error }),
-  );
-  const report = await traffic.stop();
-  if (failure !== null) {
-    await sniffer.stop();
-    throw failure.error;
-  }
-  return { ...report, leaks: await clean(sniffer) };
-}
-
-/** Milliseconds from power-on until systemd has taken a unit to this point. */
-async function reachedAt(unit: string, moment: "ActiveEnter" | "InactiveExit"): Promise<number> {
-  const us = Number(await guest.shell(`systemctl show -P ${moment}TimestampMonotonic ${unit}`));
-  expect(us).toBeGreaterThan(0);
-  return (await kernelStart()) + us / 1_000;
-}
-
-/** Milliseconds from power-on, by the guest's clock, as exactly as an SSH session answers. */
-async function kernelStart(): Promise<number> {
-  const uptime = Number(await guest.shell("cut -d' ' -f1 /proc/uptime"));
-  return guest.age - uptime * 1_000;
-}
-
-/** It stays the same for as long as the tunnel does. */
-function listenPort(): Promise<string> {
-  return guest.shell("wg show portcullis0 listen-port");
-}
-
-function mainPid(): Promise<string> {
-  return guest.shell("systemctl show -P MainPID portcullis");
-}
-
-/**
- * With one cable the home router is a host of the LAN: the gateway tells it that no DHCP client waits any more for what
- * it sent.
- */
-const LATE_DHCP = new RegExp(`^192\\.168\\.77\\.\\d+ > ${ROUTER.lan[1].v4} ICMP type 3 code 3$`);
-
-/** What leaked; the sniffer must have seen something, or it proves nothing. */
-async function clean(sniffer: Awaited<ReturnType<Lab["sniff"]>>): Promise<string[]> {
-  await provoke();
-  // In the flow: whoever stops a sniffer misses what passes at that moment.
-  const { leaks, frames, missed } = await sniffer.count();
-  await sniffer.stop();
-  expect(missed).toBe(0);
-  expect(frames).toBeGreaterThan(0);
-  return [...new Set(leaks)].filter((leak) => variant.cables === 2 || !LATE_DHCP.test(leak));
-}
-
-/** A machine that sends nothing else still answers when a neighbour looks for its address. */
-async function provoke(): Promise<void> {
-  const { router } = lab.namespaces;
-  const neighbour = [dhcp.address, "dev", "lan0"];
-  await lab.exec(router, ["ip", "neigh", "flush", "dev", "lan0"]);
-  await until(async () => {
-    await lab.exec(router, ["ip", "neigh", "replace", ...neighbour, "use"]);
-    return (await lab.exec(router, ["ip", "neigh", "show", ...neighbour])).stdout.includes("lladdr");
-  });
-}
-
-async function savedState(): Promise<string> {
-  const kib = await guest.shell(
-    'awk "/^VmRSS/ {print \\$2}" /proc/$(systemctl show -P MainPID portcullis)/status',
-  );
-  return `${Math.round(Number(kib) / 1024)} MiB`;
-}
-
-function healthy(): Promise<number> {
-  return guest.until("the API", async () => (await health()) === "healthy");
-}
-
-async function health(): Promise<string> {
-  const { stdout } = await fromLan(["-m", "5", `http://${guest.address}:${API_PORT}/health`]);
-  return stdout;
-}
-
-/** From which address the internet sees the LAN's client; empty where it does not. */
-async function page(): Promise<string> {
-  return (await fromLan(["-f", "-m", "5", `http://${INTERNET.host4}/ip`])).stdout.trim();
-}
-
-async function api(path: string, body: unknown): Promise<unknown> {
-  const data = ["-H", "content-type: application/json", "--data-binary", JSON.stringify(body)];
-  return JSON.parse(
-    (await fromLan(["-m", "60", ...data, `http://${guest.address}:${API_PORT}${path}`])).stdout,
-  );
-}
-
-function fromLan(argv: string[]) {
-  return lab.exec(lab.namespaces.client, ["curl", "-s", ...argv]);
-}
-
-function note(name: string, value: unknown): void {
-  figures.push([name, String(value)]);
-  console.log(`${name}: ${value}`);
-}
-
-function seconds(ms: number): string {
-  return `${(ms / 1_000).toFixed(1)} s`;
-}
-
-function minutes(ms: number): string {
-  return `${(ms / 60_000).toFixed(1)} min`;
-}

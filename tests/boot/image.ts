@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { NETWORK_MANAGERS } from "./network-manager.ts";
-import { PLACES, type Variant } from "./variant.ts";
+import { placeOf, type Variant } from "./variant.ts";
 
 /** A kind of machine that Debian and QEMU both know. */
 export interface Architecture {
@@ -50,7 +50,7 @@ export const ARCHITECTURES: Record<Variant["arch"], Architecture> = {
 /** What a person would start with, and what the test needs to look inside. No program for WireGuard: the kernel's is meant. */
 const PACKAGES = [
   ...["systemd-sysv", "udev", "dbus", "kmod", "openssh-server", "procps", "curl"],
-  ...["iproute2", "nftables", "wireguard-tools"],
+  ...["iproute2", "nftables", "wireguard-tools", "dnsmasq-base"],
 ];
 
 const REPOSITORY = join(import.meta.dir, "../..");
@@ -117,8 +117,8 @@ async function debian({ release, network, arch }: Variant): Promise<string> {
   return tar;
 }
 
-async function furnish(root: string, { network, cables }: Variant, publicKey: string): Promise<void> {
-  const { files, mode, enable, resolvConf } = NETWORK_MANAGERS[network];
+async function furnish(root: string, variant: Variant, publicKey: string): Promise<void> {
+  const { files, mode, enable, resolvConf } = NETWORK_MANAGERS[variant.network];
   const put = (path: string, text: string, bits = 0o644) => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
@@ -126,8 +126,8 @@ async function furnish(root: string, { network, cables }: Variant, publicKey: st
   };
   put("/etc/hostname", "gateway\n");
   put("/etc/fstab", "/dev/vda / ext4 rw 0 1\n");
-  for (const [path, text] of Object.entries(files(PLACES[cables].cards))) put(path, text, mode);
   rmSync(join(root, "/etc/resolv.conf"), { force: true });
+  for (const [path, text] of Object.entries(files(placeOf(variant).cards))) put(path, text, mode);
   if (resolvConf !== null) symlinkSync(resolvConf, join(root, "/etc/resolv.conf"));
   if (enable.length > 0) await run(["systemctl", `--root=${root}`, "enable", ...enable]);
   put("/etc/systemd/system/service.d/patient.conf", PATIENT);

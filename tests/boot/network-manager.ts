@@ -26,6 +26,10 @@ export const NETWORK_MANAGERS: Record<Variant["network"], NetworkManager> = {
     enable: [],
     files: (cards) => ({
       "/etc/network/interfaces": `auto lo\niface lo inet loopback\n${cards.map(interfacesText).join("")}`,
+      "/etc/resolv.conf": cards
+        .flatMap(({ router4 }) => router4 ?? [])
+        .map((each) => `nameserver ${each}\n`)
+        .join(""),
     }),
     mode: 0o644,
     resolvConf: null,
@@ -68,33 +72,33 @@ export const NETWORK_MANAGERS: Record<Variant["network"], NetworkManager> = {
   },
 };
 
-function interfacesText({ name, v4, v6, router6 }: Card): string {
+function interfacesText({ name, v4, router4, v6, router6 }: Card): string {
   return `auto ${name}
-iface ${name} inet ${v4 === null ? "dhcp" : `static\n  address ${v4}`}
+iface ${name} inet ${v4 === null ? "dhcp" : `static\n  address ${v4}${router4 === null ? "" : `\n  gateway ${router4}`}`}
 iface ${name} inet6 static
   address ${v6}
 ${router6 === null ? "" : `  gateway ${router6}\n`}  dad-attempts 0
 `;
 }
 
-function keyfileText({ name, v4, v6, router6 }: Card): string {
+function keyfileText({ name, v4, router4, v6, router6 }: Card): string {
   return `[connection]
 id=${name}
 type=ethernet
 interface-name=${name}
 [ipv4]
-${v4 === null ? "method=auto" : `method=manual\naddress1=${v4}`}
+${v4 === null ? "method=auto" : `method=manual\naddress1=${v4}${router4 === null ? "" : `,${router4}\ndns=${router4}`}`}
 [ipv6]
 method=manual
 address1=${v6}${router6 === null ? "" : `,${router6}`}
 `;
 }
 
-function networkText({ name, v4, v6, router6 }: Card): string {
+function networkText({ name, v4, router4, v6, router6 }: Card): string {
   return `[Match]
 Name=${name}
 [Network]
 ${v4 === null ? "DHCP=ipv4" : `Address=${v4}`}
-Address=${v6}
+${router4 === null ? "" : `Gateway=${router4}\nDNS=${router4}\n`}Address=${v6}
 ${router6 === null ? "" : `Gateway=${router6}\n`}`;
 }

@@ -6,6 +6,8 @@ export interface Variant {
   network: "ifupdown" | "networkmanager" | "networkd";
   cables: Arms;
   arch: "amd64" | "arm64";
+  /** The gateway serves DHCP on the LAN. */
+  dhcp: boolean;
 }
 
 /** Of Debian: 12 and 13. */
@@ -16,6 +18,8 @@ export interface Card {
   name: "eth0" | "eth1";
   /** With its length; null gets one from DHCP. */
   v4: string | null;
+  /** The router and resolver for IPv4, if DHCP does not name it. */
+  router4: string | null;
   v6: string;
   /** The router that IPv6 goes to, if it goes there by this card. */
   router6: string | null;
@@ -31,9 +35,9 @@ export interface Place {
   otherAddress: string;
 }
 
-export const PLACES: Record<Arms, Place> = {
+const PLACES: Record<Arms, Place> = {
   1: {
-    cards: [{ name: "eth0", v4: null, v6: `${LAN.gateway6}/64`, router6: ROUTER.lan[1].v6 }],
+    cards: [{ name: "eth0", v4: null, router4: null, v6: `${LAN.gateway6}/64`, router6: ROUTER.lan[1].v6 }],
     // With one cable there is nothing to choose.
     flags: "",
     address: LAN.gateway4,
@@ -41,8 +45,14 @@ export const PLACES: Record<Arms, Place> = {
   },
   2: {
     cards: [
-      { name: "eth0", v4: null, v6: `${UPLINK.gateway6}/64`, router6: ROUTER.lan[2].v6 },
-      { name: "eth1", v4: `${LAN.gateway4}/24`, v6: `${LAN.gateway6}/64`, router6: null },
+      { name: "eth0", v4: null, router4: null, v6: `${UPLINK.gateway6}/64`, router6: ROUTER.lan[2].v6 },
+      {
+        name: "eth1",
+        v4: `${LAN.gateway4}/24`,
+        router4: null,
+        v6: `${LAN.gateway6}/64`,
+        router6: null,
+      },
     ],
     flags: "--lan eth1",
     address: UPLINK.gateway4,
@@ -50,12 +60,30 @@ export const PLACES: Record<Arms, Place> = {
   },
 };
 
+/** A LAN's DHCP server has a fixed address there. */
+const SERVING: Record<Arms, Place> = {
+  1: {
+    ...PLACES[1],
+    cards: PLACES[1].cards.map((card) => ({
+      ...card,
+      v4: `${LAN.gateway4}/24`,
+      router4: ROUTER.lan[1].v4,
+    })),
+    flags: "--dhcp",
+  },
+  2: { ...PLACES[2], flags: `${PLACES[2].flags} --dhcp` },
+};
+
+export function placeOf({ cables, dhcp }: Pick<Variant, "cables" | "dhcp">): Place {
+  return (dhcp ? SERVING : PLACES)[cables];
+}
+
 /** The variant that `scripts/boot-test` was told. */
 export function variantToTest(): Variant {
   const told = JSON.parse(process.env.BOOT_TEST_VARIANT ?? "{}");
-  return { release: "bookworm", network: "ifupdown", cables: 2, arch: "amd64", ...told };
+  return { release: "bookworm", network: "ifupdown", cables: 2, arch: "amd64", dhcp: false, ...told };
 }
 
-export function titleOf({ release, network, cables, arch }: Variant): string {
-  return `${release}, ${network}, ${cables === 1 ? "one cable" : "two cables"}, ${arch}`;
+export function titleOf({ release, network, cables, arch, dhcp }: Variant): string {
+  return `${release}, ${network}, ${cables === 1 ? "one cable" : "two cables"}, ${arch}${dhcp ? ", DHCP" : ""}`;
 }

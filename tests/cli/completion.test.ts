@@ -23,6 +23,7 @@ case "$*" in
 "servers --places --names") cat ${folder}/names ;;
 "tunnels --names") printf '%s\\n' main tv ;;
 "devices --names") printf '%s\\n' 02:00:00:00:00:20 'living room' ;;
+"schedules --names") printf '%s\\n' bedtime ;;
 "devices --exits") printf '%s\\n' main blocked ;;
 *) printf '%s|' "$@" >${folder}/ran.part; mv ${folder}/ran.part ${folder}/ran ;;
 esac
@@ -96,6 +97,10 @@ test("bash completes each place of a command by itself, whatever options come be
   expect(bash("default-exit", "b")).toEqual(["blocked"]);
   expect(bash("history", "--device", "liv")).toEqual(["living\\ room"]);
   expect(bash("history", "--tunnel", "t")).toEqual(["tv"]);
+  expect(bash("schedule", "b")).toEqual(["bedtime"]);
+  expect(bash("schedule", "bedtime", "")).toEqual(["exit", "move", "remove"]);
+  expect(bash("schedule", "bedtime", "exit", "liv")).toEqual(["living\\ room"]);
+  expect(bash("schedule", "bedtime", "exit", "tv", "")).toEqual(["main", "blocked"]);
   // The same places are offered again.
   expect(bash("connect", "se-1", "se")).toEqual(["se-1"]);
   expect(bash("--version", "device", "tv", "n")).toEqual(["name"]);

@@ -610,6 +610,70 @@ test("the devices are counted by exit", async () => {
   expect(world.devices.counts()).toEqual({ main: 1, amsterdam: 1, blocked: 0, direct: 0 });
 });
 
+describe("an exit by schedule", () => {
+  const exitOf = async () => (await world.row(TV))?.exit;
+
+  test("precedes the person's own, which is there again afterwards; the kernel and listeners have each", async () => {
+    await world.devices.assign(TV, { exit: "amsterdam" });
+    await world.devices.schedule(TV, "blocked");
+    expect(await world.row(TV)).toMatchObject({ exit: "blocked", assigned: true });
+    expect(world.parts.at(-1)?.devices).toEqual([{ id: TV, exit: { to: "blocked" } }]);
+    await world.devices.schedule(TV, null);
+    expect(await exitOf()).toBe("amsterdam");
+    expect(world.parts.at(-1)?.devices).toEqual([{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }]);
+    await world.host.pass(1_000);
+    expect(world.told.map(({ exit }) => exit)).toEqual(["amsterdam"]);
+  });
+
+  test("is the exit of a device that has no other, over a restart too", async () => {
+    await world.devices.schedule(TV, "blocked");
+    const again = new World(world.directory, world.store);
+    await again.start();
+    expect(again.parts[0]?.devices).toEqual([{ id: TV, exit: { to: "blocked" } }]);
+    expect(await again.row(TV)).toMatchObject({ exit: "blocked", assigned: true });
+    expect(again.devices.scheduled).toEqual([TV]);
+    await again.devices.schedule(TV, null);
+    expect(again.parts.at(-1)?.devices).toEqual([]);
+    again.stopping.abort();
+  });
+
+  test("ends as soon as a person gives the device an exit, even the default one, and not with a name", async () => {
+    await world.devices.schedule(TV, "blocked");
+    await world.devices.assign(TV, { name: "TV" });
+    expect(await exitOf()).toBe("blocked");
+    await world.devices.assign(TV, { exit: null });
+    expect(await exitOf()).toBe("main");
+    await world.devices.schedule(TV, "blocked");
+    await world.devices.forget(TV);
+    expect(world.devices.scheduled).toEqual([]);
+  });
+
+  test("if the kernel refuses it, nothing has changed", async () => {
+    world.load = () => Promise.reject(new GatewayError("kernel_refused", "no"));
+    await expect(world.devices.schedule(TV, "blocked")).rejects.toThrow("no");
+    expect(world.devices.scheduled).toEqual([]);
+    expect(world.store.read("scheduled_exits") ?? "").toBe("");
+  });
+
+  test("must be there, and keeps its tunnel from being removed", async () => {
+    await expect(world.devices.schedule(TV, "oslo")).rejects.toThrow(
+      refusal("not_found", "exit: there is no such tunnel; the exits are main, amsterdam, blocked"),
+    );
+    await world.devices.schedule(TV, "amsterdam");
+    await expect(world.devices.unlessUsed("amsterdam", async () => {})).rejects.toThrow(
+      refusal("bad_request", `name: amsterdam is the exit of ${TV}; choose another exit for them first`),
+    );
+  });
+
+  test("is for a network behind another router too", async () => {
+    await world.devices.schedule(mustParsePrefix("10.8.0.0/24"), "blocked");
+    expect(world.parts.at(-1)?.routed).toEqual([
+      { prefix: mustParsePrefix("10.8.0.0/24"), exit: { to: "blocked" } },
+    ]);
+    expect(await world.row("10.8.0.0/24")).toMatchObject({ exit: "blocked" });
+  });
+});
+
 describe("the exit direct", () => {
   const directOf = () =>
     world.parts.at(-1)?.devices?.flatMap(({ id, exit }) => (exit.to === "direct" ? [id] : []));

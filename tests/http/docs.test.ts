@@ -44,6 +44,9 @@ const ENDPOINTS = [
   "put /api/devices/{id}",
   "delete /api/devices/{id}",
   "put /api/default-exit",
+  "get /api/schedules",
+  "put /api/schedules/{name}",
+  "delete /api/schedules/{name}",
   "get /api/keypair",
   "get /api/access",
   "get /health",
@@ -110,6 +113,7 @@ test("each message of /ws is a schema of its own, named as its type", async () =
     "forward_update",
     "forward_removed",
     "favourites_update",
+    "schedules_update",
     "security_alert",
     "traffic",
   ]);

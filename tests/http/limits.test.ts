@@ -21,6 +21,8 @@ test.each([
   ["/api/disconnect", "connection"],
   ["/api/provider/custom", "connection"],
   ["/api/provider/", "connection"],
+  ["/api/schedules/nightly", "connection"],
+  ["/api/schedules", "general"],
   ["/api/providers", "general"],
   ["/api/provider", "general"],
   ["/api/connect/", "general"],

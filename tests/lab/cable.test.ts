@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import { inject } from "./injector.ts";
-import { createLab, type Lab } from "./lab.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { place } from "./leaks/intruder.ts";
 import {
   type Body,
@@ -26,10 +26,11 @@ const FLOW = { 4: 40_600, 6: 40_601 };
 const ECHO = 7;
 
 let lab: Lab;
+let service: Gateway;
 beforeAll(async () => {
   lab = await createLab({ arms: 1 });
   const { gateway, router } = lab.namespaces;
-  const service = await lab.startGateway();
+  service = await lab.startGateway();
   expect((await service.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
   await lab.exec(gateway, ["sysctl", "-qw", "net.ipv6.icmp.ratelimit=0"]);
   // The home router answers for the internet's host, so that what is meant for a neighbour reaches that host.
@@ -119,6 +120,27 @@ test(
     await probe.stop();
     expect(told.some((line) => line.includes("need to frag (mtu 1300)"))).toBe(true);
     expect(told.some((line) => line.includes("packet too big, mtu 1300"))).toBe(true);
+  },
+  TEST_MS,
+);
+
+test(
+  "without a route to the LAN's prefix, as at a boot, nothing for the LAN goes to the home router",
+  async () => {
+    const { gateway, client } = lab.namespaces;
+    const page = `http://[${INTERNET.host6}]/`;
+    expect(await lab.fetchFrom(client, page)).not.toBeNull();
+    // A running service would see the change.
+    await service.kill("SIGKILL");
+    const toLan = ["-6", "route", "del", LAN.prefix6, "dev", lab.sandbox.lan];
+    expect((await lab.exec(gateway, ["ip", ...toLan])).stderr).toBe("");
+    const tap = await Wiretap.start(lab.namespaces.router, "lan0", `ip6 dst host ${LAN.client6}`);
+    const sniffer = await lab.sniff();
+    // An answer through the tunnel, and one of the gateway's own.
+    expect(await lab.fetchFrom(client, page)).toBeNull();
+    expect(await lab.fetchFrom(client, `http://[${LAN.gateway6}]:1/`)).toBeNull();
+    expect((await sniffer.stop()).leaks).toEqual([]);
+    expect(await tap.stop()).toEqual([]);
   },
   TEST_MS,
 );

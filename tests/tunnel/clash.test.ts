@@ -154,14 +154,16 @@ test("such a server is neither added nor imported", () =>
     const journal = new Journal({ clock: host, store, log });
     const history = new History({ clock: host, store, log, isKept: false });
     const events = new EventBus(host, log, journal);
+    const never = () => Promise.reject(new Error("nobody schedules"));
     const checkup = { results: () => Promise.reject(new Error("nobody asks")) };
     const accounts = { managed: () => ({ current: "list" as const, choices: [] }), choose: async () => {} };
     const favourites = new Favourites(store, catalogue, () => {});
     const otherRouters = { current: [] };
     const forwards = { portsOf: () => [] } as unknown as Forwards;
+    const schedules = { list: () => ({ time_zone: "UTC", schedules: [] }), put: never, remove: never };
     const parts = {
       ...{ tunnels, devices, accounts, catalogue, favourites, savedState, events, journal, history },
-      ...{ checkup, otherRouters, forwards, log },
+      ...{ checkup, otherRouters, forwards, schedules, log },
     };
     const gateway = gatewayOf({ ...parts, clock: host, hostname: "gateway" });
     const config = formatConfig({

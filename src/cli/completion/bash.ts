@@ -76,6 +76,7 @@ function effectOf(candidates: Candidates): string | null {
     case "servers":
     case "devices":
     case "exits":
+    case "schedules":
     case "tunnels":
       return `_portcullis_names "$current" ${LISTS[candidates]}`;
     case "files":

@@ -58,6 +58,7 @@ function candidatesFor(argument: Argument): Candidates {
   if (argument.name() === "server") return "servers";
   if (argument.name() === "tunnel") return "tunnels";
   if (argument.name() === "device") return "devices";
+  if (argument.name() === "schedule") return "schedules";
   if (/^exit\b/.test(argument.name())) return "exits";
   return argument.name() === "file" ? "files" : "anything";
 }

@@ -75,6 +75,7 @@ function operandOf(candidates: Candidates): string | null {
     case "servers":
     case "devices":
     case "exits":
+    case "schedules":
     case "tunnels":
       return `-a '(${LISTS[candidates]} 2>/dev/null | string match -v -- "-*")'`;
     case "files":

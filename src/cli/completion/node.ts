@@ -18,4 +18,5 @@ export const LISTS = {
   tunnels: "portcullis tunnels --names",
   devices: "portcullis devices --names",
   exits: "portcullis devices --exits",
+  schedules: "portcullis schedules --names",
 } as const;

@@ -62,6 +62,7 @@ function effectOf(candidates: Candidates): string | null {
     case "servers":
     case "devices":
     case "exits":
+    case "schedules":
     case "tunnels":
       return `compadd -- "\${(@f)$(${LISTS[candidates]} 2>/dev/null | grep -v '^-')}"`;
     case "files":

@@ -1,0 +1,126 @@
+import { GatewayError } from "../errors.ts";
+import { Success } from "../http/answers.ts";
+import { MAIN } from "../killswitch/policy.ts";
+import { DAYS, type Day, type ScheduleBody, ScheduleList } from "../schedules/schema.ts";
+import type { Api } from "./api.ts";
+import type { Said } from "./asking.ts";
+import { deviceOf } from "./devices.ts";
+import { list, printable, styled } from "./text.ts";
+
+export interface ScheduleFlags {
+  at?: string;
+  until?: string;
+  days?: string;
+  every?: string;
+}
+
+type Row = ScheduleList["schedules"][number];
+
+export async function listSchedules(api: Api, namesOnly: boolean): Promise<Said> {
+  const json = await api.get("/api/schedules", ScheduleList);
+  return { json, text: namesOnly ? json.schedules.map(({ name }) => `${name}\n`).join("") : textOf(json) };
+}
+
+export async function changeSchedule(
+  api: Api,
+  [name = "", action = "", target, exit]: readonly string[],
+  flags: ScheduleFlags,
+): Promise<Said> {
+  const path = `/api/schedules/${encodeURIComponent(name)}`;
+  if (action === "remove") {
+    if (target !== undefined || Object.keys(timesIn(flags)).length > 0)
+      throw usage("too many arguments: remove takes only the schedule's name");
+    return { json: await api.delete(path, Success), text: `Removed the schedule ${printable(name)}.\n` };
+  }
+  const what = action === "move" ? moveOf(target, exit) : await exitOf(api, target, exit);
+  const json = await api.put(path, Success, { ...what, ...timesIn(flags) });
+  const { schedules, time_zone } = await api.get("/api/schedules", ScheduleList);
+  const row = schedules.find((each) => each.name === name);
+  const now = row?.active ? `It is in force now, until ${timeOf(row, time_zone)}.` : "";
+  const next = row === undefined || row.active ? now : `It is next due ${timeOf(row, time_zone)}.`;
+  return { json, text: `The schedule ${printable(name)} is saved. ${next}\n` };
+}
+
+function moveOf(tunnel = MAIN, exit?: string): ScheduleBody {
+  if (exit !== undefined) throw usage("too many arguments: move takes a tunnel");
+  return { tunnel };
+}
+
+async function exitOf(api: Api, device?: string, exit?: string): Promise<ScheduleBody> {
+  if (device === undefined || exit === undefined)
+    throw usage("missing argument: which device, and which exit?");
+  return { device: (await deviceOf(api, device)).id, exit };
+}
+
+const WORDS: readonly string[] = DAYS;
+
+/** The gateway says what is wrong with times that it does not know. */
+function timesIn({ at, until, days, every }: ScheduleFlags): ScheduleBody {
+  return {
+    ...(at !== undefined && { at }),
+    ...(until !== undefined && { until }),
+    ...(days !== undefined && { days: daysIn(days) }),
+    ...(every !== undefined && { every_hours: hoursIn(every) }),
+  };
+}
+
+/** Days and ranges of days: `mon-fri,sun`; a range may go over the end of the week. */
+function daysIn(text: string): Day[] {
+  const days = text.toLowerCase().split(",").flatMap(rangeIn);
+  return DAYS.filter((day) => days.includes(day));
+}
+
+function rangeIn(text: string): Day[] {
+  const [first, last = first, ...more] = text.split("-").map((word) => WORDS.indexOf(word));
+  if (first === undefined || last === undefined || Math.min(first, last) < 0 || more.length > 0)
+    throw usage(`--days: ${printable(text)} is not a day or a range; write them as mon-fri,sun`);
+  const count = ((last - first + DAYS.length) % DAYS.length) + 1;
+  return Array.from({ length: count }, (_, at) => DAYS[(first + at) % DAYS.length] as Day);
+}
+
+function hoursIn(text: string): number {
+  const hours = /^([1-9]\d{0,3})h$/.exec(text)?.[1];
+  if (hours === undefined) throw usage("--every: must be hours, such as 6h");
+  return Number(hours);
+}
+
+function textOf({ schedules, time_zone }: ScheduleList): string {
+  if (schedules.length === 0) return `There is no schedule.\nTime zone: ${time_zone}\n`;
+  const rows = schedules.map((row) => [
+    printable(row.name),
+    whatOf(row),
+    whenOf(row),
+    row.active ? "in force" : "",
+    timeOf(row, time_zone),
+  ]);
+  const errors = schedules.flatMap(({ name, error }) =>
+    error === null ? [] : [`${styled("red", printable(`${name}: ${error}`))}\n`],
+  );
+  return [
+    list(["Schedule", "What", "When", "Now", "Next"], rows),
+    `Time zone: ${time_zone}\n`,
+    ...errors,
+  ].join("");
+}
+
+function whatOf({ tunnel, device = "", exit = "" }: Row): string {
+  return tunnel === undefined ? `${device} to ${exit}` : `move ${tunnel}`;
+}
+
+function whenOf({ at = "", until, days, every_hours }: Row): string {
+  if (every_hours !== undefined) return `every ${every_hours} h`;
+  const time = until === undefined ? at : `${at}-${until}`;
+  return days === undefined ? `${time} daily` : `${time} ${days.join(",")}`;
+}
+
+/** On the gateway's clock: `Sun 2026-11-22 21:00`. */
+function timeOf({ next_at }: Row, zone: string): string {
+  const time = Temporal.Instant.from(next_at).toZonedDateTimeISO(zone);
+  const day = DAYS[time.dayOfWeek - 1] ?? "";
+  const weekday = day.charAt(0).toUpperCase() + day.slice(1);
+  return `${weekday} ${time.toPlainDate()} ${time.toPlainTime().toString({ smallestUnit: "minute" })}`;
+}
+
+function usage(message: string): GatewayError {
+  return new GatewayError("bad_request", message);
+}

@@ -1,0 +1,151 @@
+import { checkerOf } from "../checker.ts";
+import { parseDefaultExit } from "../devices/exit.ts";
+import { type DeviceId, deviceIdIn } from "../devices/id.ts";
+import { GatewayError } from "../errors.ts";
+import { nameIn } from "../name.ts";
+import { nameFault } from "../tunnel/name.ts";
+import { DAYS, type Day, SavedSchedule, type ScheduleBody } from "./schema.ts";
+
+/** A time of day on some days of the week. */
+export interface Daily {
+  at: string;
+  days: readonly Day[];
+}
+
+/** The time from `at` to `until`; the days are those on which it begins. */
+export interface Span extends Daily {
+  until: string;
+}
+
+/** A tunnel moves to another server of its place. */
+export interface Move {
+  name: string;
+  do: "move";
+  tunnel: string;
+  when: Daily | { everyHours: number };
+}
+
+/** A device has another exit for some time. */
+export interface Outing {
+  name: string;
+  do: "exit";
+  device: DeviceId;
+  exit: string;
+  when: Span;
+}
+
+export type Schedule = Move | Outing;
+
+const TIME = /^([01]\d|2[0-3]):[0-5]\d$/;
+
+const savedSchema = checkerOf(SavedSchedule);
+
+/** The schedule that a client has described. Throws `bad_request` if its fields do not belong together. */
+export function scheduleIn(name: string, body: ScheduleBody): Schedule {
+  nameIn("name", name);
+  for (const field of ["at", "until"] as const)
+    if (!TIME.test(body[field] ?? "00:00"))
+      throw refusal(`${field}: must be a time of 24 hours, such as 21:00 or 07:30`);
+  if (body.tunnel !== undefined && body.device === undefined) return moveIn(name, body.tunnel, body);
+  if (body.device !== undefined && body.tunnel === undefined) return outingIn(name, body.device, body);
+  throw refusal("either tunnel or device is required");
+}
+
+/** As the client described it. */
+export function bodyOf(schedule: Schedule): ScheduleBody {
+  const { when } = schedule;
+  if ("everyHours" in when) return { tunnel: targetOf(schedule), every_hours: when.everyHours };
+  const days = when.days.length === DAYS.length ? {} : { days: [...when.days] };
+  switch (schedule.do) {
+    case "move":
+      return { tunnel: schedule.tunnel, at: when.at, ...days };
+    case "exit": {
+      const { device, exit } = schedule;
+      return { device, exit, at: schedule.when.at, until: schedule.when.until, ...days };
+    }
+  }
+}
+
+/** Those of a setting's value that are valid, in its order, by name. */
+export function schedulesIn(text: string | null): Map<string, Schedule> {
+  const all = new Map<string, Schedule>();
+  for (const each of listIn(text)) {
+    const schedule = savedSchema.Check(each) ? savedIn(each) : null;
+    if (schedule !== null && all.size < MOST_SCHEDULES) all.set(schedule.name, schedule);
+  }
+  return all;
+}
+
+export function textOf(schedules: Iterable<Schedule>): string {
+  const all = [...schedules].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return JSON.stringify(all.map((schedule) => ({ name: schedule.name, ...bodyOf(schedule) })));
+}
+
+/** Whether the value of the setting is one that the gateway could have written. */
+export function areSchedules(text: string): boolean {
+  return textOf(schedulesIn(text).values()) === text;
+}
+
+/** The value of the setting that has the schedules of both values; of two with one name, the other's. */
+export function unitedSchedules(one: string | null, other: string): string {
+  const given = schedulesIn(other);
+  const kept = [...schedulesIn(one)].filter(([name]) => !given.has(name));
+  return textOf(new Map([...given, ...kept].slice(0, MOST_SCHEDULES)).values());
+}
+
+/** The setting that has them. */
+export const SCHEDULES = "schedules";
+/** Anyone on the LAN may add some; each is looked at twice a minute. */
+export const MOST_SCHEDULES = 64;
+
+function moveIn(name: string, tunnel: string, { exit, at, until, every_hours, days }: ScheduleBody): Move {
+  const fault = nameFault(tunnel);
+  if (fault !== null) throw refusal(`tunnel: ${fault}`);
+  if (exit !== undefined || until !== undefined) throw refusal("exit and until are for a device");
+  if (every_hours !== undefined && at === undefined && days === undefined)
+    return { name, do: "move", tunnel, when: { everyHours: every_hours } };
+  if (at === undefined || every_hours !== undefined)
+    throw refusal("either at, with days if you like, or every_hours is required");
+  return { name, do: "move", tunnel, when: { at, days: sorted(days) } };
+}
+
+function outingIn(name: string, device: string, body: ScheduleBody): Outing {
+  const { exit, at, until, every_hours, days } = body;
+  if (every_hours !== undefined) throw refusal("every_hours is for a tunnel");
+  if (exit === undefined || at === undefined || until === undefined)
+    throw refusal("exit, at and until are required for a device");
+  if (exit === "direct")
+    throw refusal("exit: direct cannot be scheduled, because it leads outside the tunnel; give it by hand");
+  if (parseDefaultExit(exit) === null) throw refusal("exit: must be the name of a tunnel, or blocked");
+  if (until === at) throw refusal("until: must differ from at");
+  return { name, do: "exit", device: deviceIdIn(device), exit, when: { at, until, days: sorted(days) } };
+}
+
+function sorted(days: readonly Day[] = DAYS): Day[] {
+  return DAYS.filter((day) => days.includes(day));
+}
+
+function targetOf(schedule: Schedule): string {
+  return schedule.do === "move" ? schedule.tunnel : schedule.device;
+}
+
+function savedIn({ name, ...body }: { name: string } & ScheduleBody): Schedule | null {
+  try {
+    return scheduleIn(name, body);
+  } catch {
+    return null;
+  }
+}
+
+function listIn(text: string | null): unknown[] {
+  try {
+    const value: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}
+
+function refusal(message: string): GatewayError {
+  return new GatewayError("bad_request", message);
+}

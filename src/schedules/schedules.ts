@@ -1,0 +1,267 @@
+import { type Static, Type } from "typebox";
+import type { AlertCode } from "../alert.ts";
+import { checkerOf } from "../checker.ts";
+import type { DeviceId } from "../devices/id.ts";
+import { GatewayError, messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { Queue } from "../queue.ts";
+import type { Host } from "../system/host.ts";
+import {
+  bodyOf,
+  MOST_SCHEDULES,
+  type Move,
+  type Outing,
+  SCHEDULES,
+  type Schedule,
+  scheduleIn,
+  schedulesIn,
+  textOf,
+} from "./schedule.ts";
+import type { ScheduleBody, ScheduleList } from "./schema.ts";
+import { lastOf, nextOf, spanAt } from "./times.ts";
+
+interface Deps {
+  clock: Pick<Host, "now" | "sleep">;
+  /** The machine's time zone. */
+  zone: () => string;
+  store: { read(key: string): string | null; write(key: string, value: string): void };
+  devices: {
+    /** The devices that have an exit by schedule. */
+    readonly scheduled: readonly DeviceId[];
+    /** Null ends it. */
+    schedule(id: DeviceId, exit: string | null): Promise<void>;
+  };
+  /** Throws if there is no such tunnel or exit. */
+  assertPossible: (schedule: Schedule) => void;
+  /** Moves a tunnel; false if it cannot be moved yet, because it is being connected. */
+  move: (tunnel: string) => Promise<boolean>;
+  alarm: (code: AlertCode, message: string) => void;
+  onChange: (count: number) => void;
+  log: Pick<Log, "warn">;
+}
+
+/** The setting that has what was carried out of them. */
+const DONE_SETTING = "schedules_done";
+/** The clock may be set at any time. */
+const LOOK_EVERY_MS = 20_000;
+const HOUR_MS = 3_600_000;
+
+/** The exit that a device has, or had until a person gave it another one. */
+const Given = Type.Object({
+  schedule: Type.String(),
+  exit: Type.String(),
+  /** When it began, in milliseconds since 1970. */
+  from: Type.Number(),
+});
+type Given = Static<typeof Given>;
+
+/** What was carried out: it is not done again after a restart, nor after a person has decided otherwise. */
+const Done = Type.Object({
+  /** When each move was made last, in milliseconds since 1970. */
+  moves: Type.Record(Type.String(), Type.Number()),
+  /** By device. */
+  exits: Type.Record(Type.String(), Given),
+});
+type Done = Static<typeof Done>;
+
+const doneSchema = checkerOf(Done);
+
+/**
+ * Carries out what people have scheduled, by the machine's clock as it is now: whatever it does meanwhile, a move is made
+ * once for all the times that have passed, and a device has the exit of the present time.
+ */
+export class Schedules {
+  private all: ReadonlyMap<string, Schedule>;
+  private done: Done;
+  private readonly moving = new Set<string>();
+  private readonly faults = new Map<string, string>();
+  private readonly queue = new Queue();
+
+  constructor(private readonly deps: Deps) {
+    this.all = schedulesIn(deps.store.read(SCHEDULES));
+    this.done = doneIn(deps.store.read(DONE_SETTING));
+  }
+
+  list(): ScheduleList {
+    const [now, zone] = this.clock;
+    const due = this.exitsAt(now, zone);
+    const schedules = [...this.all.values()].map((schedule) => ({
+      name: schedule.name,
+      ...bodyOf(schedule),
+      active: schedule.do === "exit" && this.isActive(schedule, due),
+      next_at: new Date(this.nextOf(schedule, now, zone)).toISOString(),
+      error: this.faults.get(schedule.name) ?? null,
+    }));
+    return { time_zone: zone, schedules };
+  }
+
+  /** Resolves once it has its effect, if its time is now. */
+  async put(name: string, body: ScheduleBody): Promise<void> {
+    const schedule = scheduleIn(name, body);
+    this.deps.assertPossible(schedule);
+    const all = new Map(this.all).set(name, schedule);
+    if (all.size > MOST_SCHEDULES)
+      throw new GatewayError(
+        "bad_request",
+        `name: there are ${MOST_SCHEDULES} schedules, which is the most there may be; remove one first`,
+      );
+    await this.save(all, name);
+  }
+
+  /** Ends the exit that a device has because of it. */
+  async remove(name: string): Promise<void> {
+    if (!this.all.has(name)) throw new GatewayError("not_found", "name: there is no schedule of this name");
+    const all = new Map(this.all);
+    all.delete(name);
+    await this.save(all, name);
+  }
+
+  /** Reads them again, after another writer has changed the database. */
+  async load(): Promise<void> {
+    this.all = schedulesIn(this.deps.store.read(SCHEDULES));
+    await this.look();
+    this.tellChange();
+  }
+
+  /** Carries them out until `signal` aborts. */
+  async watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.look();
+      await this.deps.clock.sleep(this.pauseMs, signal);
+    }
+  }
+
+  private async save(all: ReadonlyMap<string, Schedule>, changed: string): Promise<void> {
+    const text = textOf(all.values());
+    this.deps.store.write(SCHEDULES, text);
+    this.all = schedulesIn(text);
+    this.faults.delete(changed);
+    delete this.done.moves[changed];
+    await this.look();
+    this.tellChange();
+  }
+
+  /** Does what is due. */
+  private look(): Promise<void> {
+    return this.queue.add(async () => {
+      const [now, zone] = this.clock;
+      const before = structuredClone(this.done);
+      for (const name of Object.keys(this.done.moves)) if (!this.all.has(name)) delete this.done.moves[name];
+      for (const schedule of this.all.values())
+        if (schedule.do === "move" && this.isDue(schedule, now, zone)) void this.move(schedule);
+      await this.giveExits(now, zone);
+      if (!Bun.deepEquals(this.done, before)) this.saveDone();
+    });
+  }
+
+  /** A move that is new waits for its next time, and so does one after the clock has been set back. */
+  private isDue({ name, when }: Move, now: number, zone: string): boolean {
+    const done = this.done.moves[name];
+    if (done === undefined || done > now) this.done.moves[name] = now;
+    if (done === undefined || done > now || this.moving.has(name)) return false;
+    return "everyHours" in when ? now - done >= when.everyHours * HOUR_MS : lastOf(when, now, zone) > done;
+  }
+
+  private async move({ name, tunnel }: Move): Promise<void> {
+    this.moving.add(name);
+    try {
+      this.faults.delete(name);
+      if (!(await this.deps.move(tunnel))) return;
+    } catch (error) {
+      this.tellFault(name, `the tunnel ${tunnel} does not move: ${messageOf(error)}`);
+    } finally {
+      this.moving.delete(name);
+    }
+    // Whatever came of it, its next time is the next one.
+    if (this.all.has(name)) this.done.moves[name] = this.deps.clock.now();
+    this.saveDone();
+  }
+
+  private async giveExits(now: number, zone: string): Promise<void> {
+    const due = this.exitsAt(now, zone);
+    const { devices } = this.deps;
+    const ids = new Set([...due.keys(), ...devices.scheduled, ...Object.keys(this.done.exits)]);
+    for (const id of ids as Set<DeviceId>) {
+      const [given, next] = [this.done.exits[id], due.get(id)];
+      const isLeft = next === undefined && devices.scheduled.includes(id);
+      if (!isLeft && Bun.deepEquals(given, next)) continue;
+      try {
+        await devices.schedule(id, next?.exit ?? null);
+        if (next === undefined) delete this.done.exits[id];
+        else this.done.exits[id] = next;
+        this.faults.delete(next?.schedule ?? "");
+      } catch (error) {
+        this.tellFault((next ?? given)?.schedule ?? id, `${id} keeps its exit: ${messageOf(error)}`);
+      }
+    }
+  }
+
+  /** The exit that each device should have; of several, the one that began last. */
+  private exitsAt(now: number, zone: string): Map<DeviceId, Given> {
+    const due = new Map<DeviceId, Given>();
+    for (const schedule of this.all.values()) {
+      if (schedule.do !== "exit") continue;
+      const { name, device, exit, when } = schedule;
+      const span = spanAt(when, now, zone);
+      const other = due.get(device);
+      if (span !== null && (other === undefined || span.from >= other.from))
+        due.set(device, { schedule: name, exit, from: span.from });
+    }
+    return due;
+  }
+
+  /** Not if a person has given the device another exit since. */
+  private isActive({ name, device }: Outing, due: ReadonlyMap<DeviceId, Given>): boolean {
+    const given = this.done.exits[device];
+    const isGiven = given !== undefined && Bun.deepEquals(given, due.get(device));
+    return isGiven && given.schedule === name && this.deps.devices.scheduled.includes(device);
+  }
+
+  private nextOf(schedule: Schedule, now: number, zone: string): number {
+    const { when } = schedule;
+    if ("everyHours" in when) return (this.done.moves[schedule.name] ?? now) + when.everyHours * HOUR_MS;
+    const next = nextOf(when, now, zone);
+    return schedule.do === "exit" ? Math.min(next, spanAt(schedule.when, now, zone)?.to ?? next) : next;
+  }
+
+  private get pauseMs(): number {
+    const [now, zone] = this.clock;
+    const pauses = [...this.all.values()].map((schedule) => this.nextOf(schedule, now, zone) - now);
+    return Math.min(LOOK_EVERY_MS, ...pauses.filter((ms) => ms > 0));
+  }
+
+  private get clock(): [now: number, zone: string] {
+    return [Math.floor(this.deps.clock.now()), this.deps.zone()];
+  }
+
+  /** Each fault once, as long as it lasts. */
+  private tellFault(name: string, why: string): void {
+    if (this.faults.get(name) === why) return;
+    this.faults.set(name, why);
+    this.deps.alarm("schedule_failed", `The schedule ${JSON.stringify(name)} failed: ${why}.`);
+    this.tellChange();
+  }
+
+  private saveDone(): void {
+    try {
+      this.deps.store.write(DONE_SETTING, JSON.stringify(this.done));
+    } catch (error) {
+      this.deps.log.warn(`what schedules have done could not be saved: ${messageOf(error)}`);
+    }
+    this.tellChange();
+  }
+
+  private tellChange(): void {
+    this.deps.onChange(this.all.size);
+  }
+}
+
+function doneIn(text: string | null): Done {
+  try {
+    const value: unknown = JSON.parse(text ?? "null");
+    if (doneSchema.Check(value)) return value;
+  } catch {
+    // Then nothing is known of it.
+  }
+  return { moves: {}, exits: {} };
+}

@@ -1,0 +1,77 @@
+import { type Static, Type } from "typebox";
+
+const Day = Type.Union([
+  Type.Literal("mon"),
+  Type.Literal("tue"),
+  Type.Literal("wed"),
+  Type.Literal("thu"),
+  Type.Literal("fri"),
+  Type.Literal("sat"),
+  Type.Literal("sun"),
+]);
+export type Day = Static<typeof Day>;
+/** In the order of ISO 8601. */
+export const DAYS: readonly Day[] = Day.anyOf.map((day) => day.const);
+
+const time = (description: string) => Type.Optional(Type.String({ description }));
+
+/** What a schedule does, and when. Which fields belong together is checked by `scheduleIn`. */
+export const ScheduleBody = Type.Object(
+  {
+    tunnel: Type.Optional(
+      Type.String({
+        description: "this tunnel moves to another server of its place, if it is connected at that time",
+      }),
+    ),
+    device: Type.Optional(
+      Type.String({
+        description: "from `at` to `until` this device has the exit; by id, as in /api/devices",
+      }),
+    ),
+    exit: Type.Optional(Type.String({ description: "with `device`: name of a tunnel, or blocked" })),
+    at: time("24-hour time on the gateway's clock, such as 21:00"),
+    until: time("with `device`: when the exit ends; the next day if it is not after `at`"),
+    every_hours: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 720, description: "with `tunnel`, in place of `at`" }),
+    ),
+    days: Type.Optional(
+      Type.Array(Day, {
+        minItems: 1,
+        maxItems: 7,
+        uniqueItems: true,
+        description: "the days on which `at` counts; all if missing",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type ScheduleBody = Static<typeof ScheduleBody>;
+
+/** A schedule as it is saved. */
+export const SavedSchedule = Type.Object(
+  { name: Type.String(), ...ScheduleBody.properties },
+  { additionalProperties: false },
+);
+
+/** What `/api/schedules` answers. */
+export const ScheduleList = Type.Object(
+  {
+    time_zone: Type.String({ description: "of the gateway, in which times of day are meant" }),
+    schedules: Type.Array(
+      Type.Object(
+        {
+          name: Type.String(),
+          ...ScheduleBody.properties,
+          active: Type.Boolean({ description: "whether the device has this exit now because of it" }),
+          next_at: Type.String({ description: "when it begins, ends or moves next, in ISO 8601" }),
+          error: Type.Union([Type.String(), Type.Null()], {
+            description: "why it could not be carried out the last time",
+          }),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type ScheduleList = Static<typeof ScheduleList>;

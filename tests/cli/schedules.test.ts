@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { Home } from "../http/home.ts";
+import { run } from "./program.ts";
+
+setDefaultTimeout(60_000);
+
+const TV = "02:00:00:00:00:20";
+
+let home: Home;
+beforeAll(async () => {
+  home = await Home.withRealClock();
+  await home.graph.devices.assign(TV, { name: "TV" });
+});
+afterAll(() => home.stop());
+
+const cli = (...args: string[]) => run(home.port, args);
+const bodies = () =>
+  home.graph.schedules.list().schedules.map(({ active: _, next_at: __, error: ___, ...body }) => body);
+
+test("schedules says that there are none, and in which time zone they would be", async () => {
+  const { time_zone } = home.graph.schedules.list();
+  expect((await cli("schedules")).stdout).toBe(`There is no schedule.\nTime zone: ${time_zone}\n`);
+  expect((await cli("schedules", "--names")).stdout).toBe("");
+});
+
+test("schedule gives a device an exit, moves tunnels, and is shown and removed", async () => {
+  const bedtime = ["--at", "21:00", "--until", "07:00", "--days", "sun-thu"];
+  expect(await cli("schedule", "bedtime", "exit", "tv", "blocked", ...bedtime)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^The schedule bedtime is saved\. It is (next due|in force now, until) \w{3} \d{4}-\d\d-\d\d \d\d:00\.\n$/,
+    ),
+  });
+  expect((await cli("schedule", "nightly", "move", "--at", "04:00", "--days", "sat")).code).toBe(0);
+  expect((await cli("schedule", "often", "move", "main", "--every", "6h")).code).toBe(0);
+  const days = ["mon", "tue", "wed", "thu", "sun"] as const;
+  expect(bodies()).toEqual([
+    { name: "bedtime", device: TV, exit: "blocked", at: "21:00", until: "07:00", days: [...days] },
+    { name: "nightly", tunnel: "main", at: "04:00", days: ["sat"] },
+    { name: "often", tunnel: "main", every_hours: 6 },
+  ]);
+  const { stdout } = await cli("schedules");
+  const lines = stdout.split("\n").map((line) => line.replace(/ {2,}(in force +)?\w{3} \d{4}-.*/, ""));
+  expect(lines).toEqual([
+    "Schedule  What                          When                             Now       Next".replace(
+      /Now +Next/,
+      lines[0]?.match(/Now +Next/)?.[0] ?? "",
+    ),
+    `bedtime   ${TV} to blocked  21:00-07:00 mon,tue,wed,thu,sun`,
+    "nightly   move main                     04:00 sat",
+    "often     move main                     every 6 h",
+    `Time zone: ${home.graph.schedules.list().time_zone}`,
+    "",
+  ]);
+  expect((await cli("schedules", "--names")).stdout).toBe("bedtime\nnightly\noften\n");
+  expect(JSON.parse((await cli("schedules", "--json")).stdout)).toEqual(home.graph.schedules.list());
+  expect((await cli("schedule", "often", "remove")).stdout).toBe("Removed the schedule often.\n");
+  expect(bodies()).toHaveLength(2);
+});
+
+test.each([
+  [["one", "exit", "tv"], "missing argument: which device, and which exit?"],
+  [["one", "move", "main", "blocked"], "too many arguments: move takes a tunnel"],
+  [["one", "remove", "main"], "too many arguments: remove takes only the schedule's name"],
+  [["one", "remove", "--at", "04:00"], "too many arguments: remove takes only the schedule's name"],
+  [["one", "move", "--every", "6"], "--every: must be hours, such as 6h"],
+  [
+    ["one", "move", "--at", "04:00", "--days", "mon-funday"],
+    "--days: mon-funday is not a day or a range; write them as mon-fri,sun",
+  ],
+  [["one", "move", "--at", "4"], "at: must be a time of 24 hours, such as 21:00 or 07:30"],
+  [["one", "remove"], "name: there is no schedule of this name"],
+])("schedule %p is refused: %s", async (args, error) => {
+  const { code, stderr } = await cli("schedule", ...args);
+  expect(code).not.toBe(0);
+  expect(stderr).toContain(`portcullis: ${error}`);
+});

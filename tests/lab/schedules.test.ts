@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { until } from "./until.ts";
+
+/** A minute until the schedule's time, a connect, and a busy machine. */
+const TIMEOUT_MS = 240_000;
+/** The next full minute but one, and what is done then. */
+const DONE_WITHIN_MS = 180_000;
+/** So many datagrams are enough for a loss to show. */
+const ENOUGH = 100;
+const PAGE = `http://${INTERNET.host4}/ip`;
+
+let lab: Lab;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  lab = await createLab({ arms: 2 });
+  gateway = await lab.startGateway({ flags: ["--managed-list", listOf(lab)] });
+}, TIMEOUT_MS);
+afterAll(() => lab.close(), TIMEOUT_MS);
+
+const status = async () => (await gateway.api("GET", "/api/status")).body;
+const schedules = async () => (await gateway.api("GET", "/api/schedules")).body;
+
+async function put(name: string, body: object): Promise<void> {
+  const answer = await gateway.api("PUT", `/api/schedules/${name}`, body);
+  expect(answer).toEqual({ status: 200, body: { success: true } });
+}
+
+/** So many minutes from now on the gateway's clock. */
+async function timeIn(minutes: number): Promise<string> {
+  const { time_zone } = await schedules();
+  const time = Temporal.Now.zonedDateTimeISO(time_zone).add({ minutes }).toPlainTime();
+  return time.toString({ smallestUnit: "minute" });
+}
+
+test(
+  "a tunnel moves within its country at the time of a schedule: nothing is lost or leaks",
+  async () => {
+    expect((await gateway.api("POST", "/api/connect", { server: "Sweden" })).status).toBe(200);
+    const { server: before } = await status();
+    const sniffer = await lab.sniff();
+    const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp", "web", "ping"] });
+    await traffic.sends(ENOUGH);
+    await put("move", { tunnel: "main", at: await timeIn(1) });
+    await until(async () => (await status()).server !== before, DONE_WITHIN_MS);
+    await until(async () => (await status()).connected);
+    await traffic.sends(ENOUGH);
+    const { udp, web, ping } = await traffic.stop();
+    expect([udp?.lost, web?.lost, ping?.lost]).toEqual([[], [], []]);
+    expect(Object.keys(web?.seenAs ?? {}).toSorted()).toEqual([VPN.vpn1.v4, VPN.vpn2.v4]);
+    expect((await gateway.api("GET", "/api/tunnels")).body.tunnels[0].wanted).toBe("Sweden");
+    expect((await schedules()).schedules).toMatchObject([{ name: "move", error: null }]);
+    expect((await sniffer.stop()).leaks).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a device is blocked by a schedule whose time is now, over a kill of the service too, until its end",
+  async () => {
+    const { client } = lab.namespaces;
+    await until(async () => (await lab.fetchFrom(client, PAGE)) !== null);
+    const { devices } = (await gateway.api("GET", "/api/devices")).body;
+    const sniffer = await lab.sniff();
+    await put("bedtime", {
+      ...{ device: devices[0].id, exit: "blocked" },
+      ...{ at: await timeIn(-1), until: await timeIn(2) },
+    });
+    expect(await lab.isRefused(client, PAGE)).toBe(true);
+    await gateway.kill("SIGKILL");
+    expect(await lab.isRefused(client, PAGE)).toBe(true);
+    await gateway.start();
+    expect(await lab.isRefused(client, PAGE)).toBe(true);
+    expect((await schedules()).schedules).toMatchObject([{ name: "bedtime", active: true }, {}]);
+    await until(async () => (await lab.fetchFrom(client, PAGE)) !== null, DONE_WITHIN_MS);
+    expect((await sniffer.stop()).leaks).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+/** Both of the sandbox's servers in one country. */
+function listOf({ sandbox }: Lab): string {
+  const servers = sandbox.servers.map(({ hostname, ipv4, port, publicKey }, index) => ({
+    ...{ hostname, ipv4, port, public_key: publicKey },
+    ...{ country: "Sweden", city: index === 0 ? "Gothenburg" : "Stockholm" },
+  }));
+  const path = join(sandbox.directory, "sweden.json");
+  writeFileSync(path, JSON.stringify({ servers }));
+  return path;
+}

@@ -1,0 +1,97 @@
+import { expect, test } from "bun:test";
+import {
+  areSchedules,
+  bodyOf,
+  MOST_SCHEDULES,
+  scheduleIn,
+  schedulesIn,
+  unitedSchedules,
+} from "../../src/schedules/schedule.ts";
+import type { ScheduleBody } from "../../src/schedules/schema.ts";
+
+const TV = "02:00:00:00:00:20";
+const NIGHT: ScheduleBody = { device: TV, exit: "blocked", at: "21:00", until: "07:00" };
+
+test.each<[string, ScheduleBody]>([
+  ["a move at a time of day", { tunnel: "main", at: "04:00" }],
+  ["a move on some days", { tunnel: "tv", at: "04:00", days: ["mon", "sun"] }],
+  ["a move every so often", { tunnel: "main", every_hours: 6 }],
+  ["an exit", { ...NIGHT, days: ["mon"] }],
+  ["an exit of a prefix", { ...NIGHT, device: "10.8.0.0/24" }],
+])("%s is kept as it was described", (_, body) => {
+  expect(bodyOf(scheduleIn("one", body))).toEqual(body);
+});
+
+test("ids and days are kept in one spelling", () => {
+  const body: ScheduleBody = { ...NIGHT, device: "02-00-00-00-00-20", days: ["sun", "mon"] };
+  expect(bodyOf(scheduleIn("one", body))).toEqual({ ...NIGHT, days: ["mon", "sun"] });
+});
+
+test.each<[ScheduleBody, string]>([
+  [{}, "either tunnel or device is required"],
+  [{ ...NIGHT, tunnel: "main" }, "either tunnel or device is required"],
+  [{ tunnel: "Main", at: "04:00" }, "tunnel: must have 1 to 32 of the characters a-z, 0-9 and -"],
+  [{ tunnel: "main" }, "either at, with days if you like, or every_hours is required"],
+  [
+    { tunnel: "main", at: "04:00", every_hours: 6 },
+    "either at, with days if you like, or every_hours is required",
+  ],
+  [
+    { tunnel: "main", every_hours: 6, days: ["mon"] },
+    "either at, with days if you like, or every_hours is required",
+  ],
+  [{ tunnel: "main", at: "04:00", exit: "blocked" }, "exit and until are for a device"],
+  [{ tunnel: "main", at: "04:00", until: "05:00" }, "exit and until are for a device"],
+  [{ device: TV, at: "21:00", until: "07:00" }, "exit, at and until are required for a device"],
+  [{ device: TV, exit: "blocked", at: "21:00" }, "exit, at and until are required for a device"],
+  [{ ...NIGHT, every_hours: 6 }, "every_hours is for a tunnel"],
+  [
+    { ...NIGHT, exit: "direct" },
+    "exit: direct cannot be scheduled, because it leads outside the tunnel; give it by hand",
+  ],
+  [{ ...NIGHT, exit: "Main Street" }, "exit: must be the name of a tunnel, or blocked"],
+  [{ ...NIGHT, at: "24:00" }, "at: must be a time of 24 hours, such as 21:00 or 07:30"],
+  [{ ...NIGHT, until: "7:00" }, "until: must be a time of 24 hours, such as 21:00 or 07:30"],
+  [{ ...NIGHT, until: "21:00" }, "until: must differ from at"],
+  [
+    { ...NIGHT, device: "TV" },
+    "id: must be a MAC address, such as 02:00:00:00:00:20, or a prefix behind another router of the LAN, such as 10.8.0.0/24",
+  ],
+])("%j is refused: %s", (body, error) => {
+  expect(() => scheduleIn("one", body)).toThrow(error);
+});
+
+test("what is saved is read again, and what is not valid is left out", () => {
+  const saved = [
+    { name: "a", ...NIGHT },
+    { name: "b", tunnel: "main", at: "25:00" },
+    { name: "c", tunnel: "main" },
+    { name: "d/", tunnel: "main", every_hours: 6 },
+    { name: "e", tunnel: "main", every_hours: 6 },
+  ];
+  expect([...schedulesIn(JSON.stringify(saved)).keys()]).toEqual(["a", "e"]);
+  for (const text of [null, "", "{", "{}", "[null]"]) expect(schedulesIn(text).size).toBe(0);
+});
+
+test("a backup has only what the gateway could have written, and its schedules replace those of their name", () => {
+  const text = (...names: string[]) =>
+    JSON.stringify(names.map((name) => ({ name, tunnel: "main", every_hours: 6 })));
+  expect(areSchedules(text("a", "b"))).toBe(true);
+  expect(areSchedules(text("b", "a"))).toBe(false);
+  expect(areSchedules(text("a", "a"))).toBe(false);
+  expect(areSchedules("")).toBe(false);
+  const here = JSON.stringify([
+    { name: "a", tunnel: "main", every_hours: 1 },
+    { name: "c", tunnel: "main", every_hours: 1 },
+  ]);
+  expect(JSON.parse(unitedSchedules(here, text("a", "b")))).toEqual([
+    { name: "a", tunnel: "main", every_hours: 6 },
+    { name: "b", tunnel: "main", every_hours: 6 },
+    { name: "c", tunnel: "main", every_hours: 1 },
+  ]);
+  expect(unitedSchedules(null, text("a"))).toBe(text("a"));
+  const many = Array.from({ length: MOST_SCHEDULES }, (_, index) => `n${index}`);
+  const united = unitedSchedules(text(...many), text("a", "n1"));
+  expect(schedulesIn(united).size).toBe(MOST_SCHEDULES);
+  expect(schedulesIn(united).has("a")).toBe(true);
+});

@@ -1,0 +1,355 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import type { DeviceId } from "../../src/devices/id.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { MOST_SCHEDULES } from "../../src/schedules/schedule.ts";
+import { Schedules } from "../../src/schedules/schedules.ts";
+import type { ScheduleBody } from "../../src/schedules/schema.ts";
+import { Clock } from "../fake/clock.ts";
+
+const BERLIN = "Europe/Berlin";
+const TV = "02:00:00:00:00:20" as DeviceId;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const NIGHT: ScheduleBody = { device: TV, exit: "blocked", at: "21:00", until: "07:00" };
+const MOVE: ScheduleBody = { tunnel: "main", at: "04:00" };
+const at = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTime(BERLIN).epochMilliseconds;
+
+/** Schedules on a clock that a test moves, with devices and tunnels that only note what is done. */
+class World {
+  readonly settings = new Map<string, string>();
+  readonly exits = new Map<DeviceId, string>();
+  readonly done: string[] = [];
+  readonly alerts: string[] = [];
+  counts: number[] = [];
+  zone = BERLIN;
+  clock: Clock;
+  schedules!: Schedules;
+  /** What a device's change or a move does. */
+  obey: () => void | Promise<void> = () => {};
+  canMove = true;
+  private stopping = new AbortController();
+
+  constructor(now: string) {
+    this.clock = new Clock(at(now), () => {});
+    this.start();
+  }
+
+  /** A new process on the same disk and kernel. */
+  start(): void {
+    this.stopping.abort();
+    this.stopping = new AbortController();
+    const { settings, exits, clock, done, alerts } = this;
+    this.schedules = new Schedules({
+      clock,
+      zone: () => this.zone,
+      store: {
+        read: (key) => settings.get(key) ?? null,
+        write: (key, value) => void settings.set(key, value),
+      },
+      devices: {
+        get scheduled() {
+          return [...exits.keys()];
+        },
+        schedule: async (id, exit) => {
+          await this.obey();
+          done.push(`${this.time} ${id} ${exit}`);
+          if (exit === null) exits.delete(id);
+          else exits.set(id, exit);
+        },
+      },
+      assertPossible: () => {},
+      move: async (tunnel) => {
+        if (!this.canMove) return false;
+        await this.obey();
+        done.push(`${this.time} move ${tunnel}`);
+        return true;
+      },
+      alarm: (code, message) => void alerts.push(`${this.time} ${code}: ${message}`),
+      onChange: (count) => void this.counts.push(count),
+      log: { warn: (text) => void alerts.push(text) },
+    });
+    void this.schedules.watch(this.stopping.signal);
+  }
+
+  /** Time goes by until then. */
+  async until(text: string): Promise<void> {
+    await this.clock.pass(at(text) - this.clock.now());
+  }
+
+  /** The machine was off until then. */
+  async offUntil(text: string): Promise<void> {
+    this.stopping.abort();
+    this.clock.clear();
+    this.clock.elapse(at(text) - this.clock.now());
+    this.start();
+    await this.clock.pass(0);
+  }
+
+  private get time(): string {
+    const zoned = Temporal.Instant.fromEpochMilliseconds(Math.floor(this.clock.now())).toZonedDateTimeISO(
+      BERLIN,
+    );
+    return zoned.toPlainDateTime().toString({ smallestUnit: "minute" }).slice(5);
+  }
+}
+
+let world: World;
+beforeEach(() => {
+  world = new World("2026-11-22T12:00");
+});
+
+describe("an exit by time", () => {
+  test("begins and ends each day on the minute", async () => {
+    await world.schedules.put("bedtime", NIGHT);
+    expect(world.done).toEqual([]);
+    await world.until("2026-11-24T12:00");
+    expect(world.done).toEqual([
+      `11-22T21:00 ${TV} blocked`,
+      `11-23T07:00 ${TV} null`,
+      `11-23T21:00 ${TV} blocked`,
+      `11-24T07:00 ${TV} null`,
+    ]);
+  });
+
+  test("is in force at once if its time is now, and ends with its schedule", async () => {
+    await world.until("2026-11-22T22:00");
+    await world.schedules.put("bedtime", NIGHT);
+    expect(world.done).toEqual([`11-22T22:00 ${TV} blocked`]);
+    await world.schedules.put("bedtime", { ...NIGHT, exit: "main" });
+    expect(world.exits.get(TV)).toBe("main");
+    await world.schedules.put("bedtime", { ...NIGHT, at: "23:00" });
+    expect(world.exits.has(TV)).toBe(false);
+    await world.until("2026-11-22T23:30");
+    expect(world.exits.get(TV)).toBe("blocked");
+    await world.schedules.remove("bedtime");
+    expect(world.exits.has(TV)).toBe(false);
+  });
+
+  test("stays over a restart, and a person's decision too, until the next time", async () => {
+    await world.schedules.put("bedtime", NIGHT);
+    await world.until("2026-11-22T22:00");
+    await world.offUntil("2026-11-22T22:10");
+    expect(world.done).toEqual([`11-22T21:00 ${TV} blocked`]);
+    expect(world.schedules.list().schedules).toMatchObject([{ name: "bedtime", active: true }]);
+    // As the devices do when a person gives another exit.
+    world.exits.delete(TV);
+    await world.until("2026-11-22T23:00");
+    await world.offUntil("2026-11-22T23:30");
+    await world.until("2026-11-23T06:00");
+    expect(world.done).toEqual([`11-22T21:00 ${TV} blocked`]);
+    expect(world.schedules.list().schedules).toMatchObject([{ active: false }]);
+    await world.until("2026-11-23T22:00");
+    expect(world.exits.get(TV)).toBe("blocked");
+  });
+
+  test.each([
+    ["2026-11-22T23:00", "blocked", ["11-22T23:00 02:00:00:00:00:20 blocked"]],
+    ["2026-11-25T12:00", undefined, []],
+    ["2026-11-25T22:00", "blocked", ["11-25T22:00 02:00:00:00:00:20 blocked"]],
+  ])("after a machine that was off until %s is as it should be then", async (until, exit, done) => {
+    await world.schedules.put("bedtime", NIGHT);
+    await world.offUntil(until);
+    expect(world.exits.get(TV)).toBe(exit as string);
+    expect(world.done).toEqual(done);
+  });
+
+  test("follows the clock when it is set forward and back", async () => {
+    await world.schedules.put("bedtime", NIGHT);
+    world.clock.setDate(10 * HOUR_MS);
+    await world.clock.pass(MINUTE_MS);
+    expect(world.exits.get(TV)).toBe("blocked");
+    world.clock.setDate(400 * 24 * HOUR_MS);
+    await world.clock.pass(MINUTE_MS);
+    expect(world.exits.has(TV)).toBe(false);
+    world.clock.setDate(-15 * HOUR_MS);
+    await world.clock.pass(MINUTE_MS);
+    expect(world.exits.get(TV)).toBe("blocked");
+    world.clock.setDate(0);
+    await world.clock.pass(MINUTE_MS);
+    expect(world.exits.has(TV)).toBe(false);
+  });
+
+  test("follows the time zone", async () => {
+    await world.schedules.put("bedtime", NIGHT);
+    world.zone = "Asia/Tokyo";
+    await world.clock.pass(2 * HOUR_MS);
+    expect(world.exits.get(TV)).toBe("blocked");
+    world.zone = BERLIN;
+    await world.clock.pass(MINUTE_MS);
+    expect(world.exits.has(TV)).toBe(false);
+  });
+
+  test("of several for one device is that which began last", async () => {
+    await world.schedules.put("evening", { device: TV, exit: "tv", at: "18:00", until: "23:00" });
+    await world.schedules.put("bedtime", NIGHT);
+    await world.schedules.put("nap", { ...NIGHT, at: "19:00", until: "20:00" });
+    await world.until("2026-11-23T08:00");
+    expect(world.done).toEqual([
+      `11-22T18:00 ${TV} tv`,
+      `11-22T19:00 ${TV} blocked`,
+      `11-22T20:00 ${TV} tv`,
+      `11-22T21:00 ${TV} blocked`,
+      `11-23T07:00 ${TV} null`,
+    ]);
+  });
+
+  test("that fails is told once, is tried again, and is then as it should be", async () => {
+    await world.schedules.put("bedtime", NIGHT);
+    world.obey = () => Promise.reject(new GatewayError("kernel_refused", "nft failed"));
+    await world.until("2026-11-22T21:05");
+    const fault = `${TV} keeps its exit: nft failed`;
+    expect(world.alerts).toEqual([`11-22T21:00 schedule_failed: The schedule "bedtime" failed: ${fault}.`]);
+    expect(world.schedules.list().schedules).toMatchObject([{ active: false, error: fault }]);
+    world.obey = () => {};
+    await world.until("2026-11-22T21:06");
+    expect(world.exits.get(TV)).toBe("blocked");
+    expect(world.schedules.list().schedules).toMatchObject([{ active: true, error: null }]);
+    expect(world.alerts).toHaveLength(1);
+  });
+
+  test("that cannot be ended is tried again, also if its schedule has been removed", async () => {
+    await world.until("2026-11-22T22:00");
+    await world.schedules.put("bedtime", NIGHT);
+    world.obey = () => Promise.reject(new GatewayError("kernel_refused", "nft failed"));
+    await world.schedules.remove("bedtime");
+    expect(world.exits.get(TV)).toBe("blocked");
+    expect(world.alerts).toHaveLength(1);
+    world.obey = () => {};
+    await world.clock.pass(MINUTE_MS);
+    expect(world.exits.has(TV)).toBe(false);
+  });
+
+  test("that no schedule gives any more ends at the start, whatever was saved", async () => {
+    world.exits.set(TV, "blocked");
+    world.settings.set("schedules_done", "{");
+    await world.offUntil("2026-11-22T13:00");
+    expect(world.exits.has(TV)).toBe(false);
+  });
+});
+
+describe("a move", () => {
+  test("is made each day on the minute, and not when it is new", async () => {
+    await world.schedules.put("nightly", MOVE);
+    await world.until("2026-11-24T12:00");
+    expect(world.done).toEqual(["11-23T04:00 move main", "11-24T04:00 move main"]);
+  });
+
+  test("every six hours is made six hours after the last one, also over a restart", async () => {
+    await world.schedules.put("often", { tunnel: "main", every_hours: 6 });
+    await world.until("2026-11-22T19:00");
+    await world.offUntil("2026-11-22T20:00");
+    await world.until("2026-11-23T01:00");
+    expect(world.done).toEqual(["11-22T18:00 move main", "11-23T00:00 move main"]);
+  });
+
+  test.each<[string, ScheduleBody]>([
+    ["at a time", MOVE],
+    ["every hour", { tunnel: "main", every_hours: 1 }],
+  ])("%s that was missed many times is made once", async (_, body) => {
+    await world.schedules.put("one", body);
+    await world.offUntil("2026-12-22T12:30");
+    expect(world.done).toEqual(["12-22T12:30 move main"]);
+  });
+
+  test.each<[string, ScheduleBody]>([
+    ["at a time", MOVE],
+    ["every six hours", { tunnel: "main", every_hours: 6 }],
+  ])("%s is neither lost nor repeated when the clock is set", async (_, body) => {
+    await world.schedules.put("one", body);
+    world.clock.setDate(400 * 24 * HOUR_MS);
+    await world.clock.pass(MINUTE_MS);
+    expect(world.done).toHaveLength(1);
+    world.clock.setDate(0);
+    await world.clock.pass(MINUTE_MS);
+    expect(world.done).toHaveLength(1);
+    await world.clock.pass(24 * HOUR_MS);
+    expect(world.done).toHaveLength("at" in body ? 2 : 5);
+  });
+
+  test("waits while the tunnel is being connected", async () => {
+    await world.schedules.put("nightly", MOVE);
+    world.canMove = false;
+    await world.until("2026-11-23T04:10");
+    expect(world.done).toEqual([]);
+    world.canMove = true;
+    await world.until("2026-11-24T03:00");
+    expect(world.done).toEqual(["11-23T04:10 move main"]);
+  });
+
+  test("that fails is told each time, and waits for its next time", async () => {
+    await world.schedules.put("nightly", MOVE);
+    world.obey = () => Promise.reject(new GatewayError("no_answer", "two does not answer"));
+    await world.until("2026-11-24T12:00");
+    const fault = "the tunnel main does not move: two does not answer";
+    const words = `schedule_failed: The schedule "nightly" failed: ${fault}.`;
+    expect(world.alerts).toEqual([`11-23T04:00 ${words}`, `11-24T04:00 ${words}`]);
+    expect(world.schedules.list().schedules).toMatchObject([{ error: fault }]);
+    world.obey = () => {};
+    await world.until("2026-11-25T12:00");
+    expect(world.schedules.list().schedules).toMatchObject([{ error: null }]);
+  });
+
+  test("that takes long holds up neither exits nor itself", async () => {
+    await world.schedules.put("often", { tunnel: "main", every_hours: 1 });
+    await world.schedules.put("bedtime", NIGHT);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    world.obey = () => (world.clock.now() < at("2026-11-22T13:01") ? promise : undefined);
+    await world.until("2026-11-22T22:30");
+    expect(world.done).toEqual([`11-22T21:00 ${TV} blocked`]);
+    resolve();
+    await world.until("2026-11-22T22:31");
+    expect(world.done).toEqual([`11-22T21:00 ${TV} blocked`, "11-22T22:30 move main"]);
+  });
+});
+
+test("they are listed by name, with their next times", async () => {
+  await world.schedules.put("nightly", { ...MOVE, days: ["sat"] });
+  await world.schedules.put("bedtime", NIGHT);
+  await world.schedules.put("often", { tunnel: "main", every_hours: 6 });
+  await world.until("2026-11-22T22:00");
+  expect(world.schedules.list()).toEqual({
+    time_zone: BERLIN,
+    schedules: [
+      { name: "bedtime", ...NIGHT, active: true, next_at: "2026-11-23T06:00:00.000Z", error: null },
+      {
+        name: "nightly",
+        ...MOVE,
+        days: ["sat"],
+        active: false,
+        next_at: "2026-11-28T03:00:00.000Z",
+        error: null,
+      },
+      {
+        name: "often",
+        tunnel: "main",
+        every_hours: 6,
+        active: false,
+        next_at: "2026-11-22T23:00:00.000Z",
+        error: null,
+      },
+    ],
+  });
+});
+
+test("what is wrong is refused and changes nothing", async () => {
+  expect(world.schedules.put("one", { tunnel: "main" })).rejects.toThrow("every_hours is required");
+  expect(world.schedules.put("a/b", MOVE)).rejects.toThrow("name: contains a slash");
+  expect(world.schedules.remove("one")).rejects.toThrow("name: there is no schedule of this name");
+  for (let count = 0; count < MOST_SCHEDULES; count += 1) await world.schedules.put(`n${count}`, MOVE);
+  expect(world.schedules.put("one", MOVE)).rejects.toThrow(
+    "name: there are 64 schedules, which is the most there may be; remove one first",
+  );
+  await world.schedules.put("n1", NIGHT);
+  expect(world.schedules.list().schedules).toHaveLength(MOST_SCHEDULES);
+});
+
+test("a disk that takes no writes refuses a schedule, and does not keep those that are there from their work", async () => {
+  await world.schedules.put("bedtime", NIGHT);
+  world.settings.set = () => {
+    throw new GatewayError("storage_full", "the disk is full");
+  };
+  expect(world.schedules.put("two", MOVE)).rejects.toThrow("the disk is full");
+  await world.until("2026-11-23T08:00");
+  expect(world.done).toEqual([`11-22T21:00 ${TV} blocked`, `11-23T07:00 ${TV} null`]);
+  expect(world.schedules.list().schedules).toHaveLength(1);
+});
