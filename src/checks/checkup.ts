@@ -59,9 +59,11 @@ interface Item {
 export class Checkup {
   private last: { results: Promise<Checks>; endedAt: number | null } | null = null;
 
-  constructor(private readonly surroundings: Surroundings) {}
+  constructor(private readonly surroundings: Surroundings) {
+    surroundings.tunnels?.onTunnel(({ controller }) => controller.onChange(() => this.forget()));
+  }
 
-  /** The results, which are some seconds old at most. There is one run at a time, however many ask for it. */
+  /** The results, some seconds old at most, and not older than the state of a tunnel. There is one run at a time. */
   results(): Promise<Checks> {
     const { last } = this;
     const { host } = this.surroundings;
@@ -74,6 +76,11 @@ export class Checkup {
     begun.results.then(end, end);
     this.last = begun;
     return begun.results;
+  }
+
+  /** Whoever connects and then looks expects to find it. */
+  private forget(): void {
+    if (this.last !== null && this.last.endedAt !== null) this.last = null;
   }
 
   private async run(): Promise<Checks> {

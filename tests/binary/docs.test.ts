@@ -120,8 +120,8 @@ describe("each command in a block succeeds", () => {
       for (const command of commands) {
         if (CARRIED_OUT_ELSEWHERE.test(command)) continue;
         const next = Bun.sleep(PACE_MS);
-        const { code, stderr } = await typed(command);
-        expect({ command, code, stderr }).toEqual({ command, code: 0, stderr });
+        const { code, stdout, stderr } = await typed(command);
+        expect({ command, code, stdout, stderr }).toEqual({ command, code: 0, stdout, stderr });
         await next;
       }
     },

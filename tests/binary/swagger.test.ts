@@ -109,7 +109,7 @@ test(
         await Bun.sleep(250);
       }
     }
-    expect(bodies).toBe(7);
+    expect(bodies).toBe(9);
   },
   TIMEOUT_MS,
 );

@@ -264,6 +264,13 @@ test("however many ask within five seconds, there is one run", async () => {
   expect(await home.gateway.checks()).not.toBe(first as NonNullable<typeof first>);
 });
 
+test("a tunnel that has just been connected is not shown as it was before", async () => {
+  expect(await found("tunnel:main")).toMatchObject({ result: "warning" });
+  await home.connect();
+  const { checks: after } = await home.gateway.checks();
+  expect(after.find(({ id }) => id === "tunnel:main")).not.toMatchObject({ result: "warning" });
+});
+
 test("a run that takes long is joined, not repeated", async () => {
   const { begun, release } = home.hold("nft -j list chains");
   const first = home.gateway.checks();

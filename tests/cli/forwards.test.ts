@@ -7,6 +7,8 @@ import { run } from "./program.ts";
 setDefaultTimeout(60_000);
 
 const TV = "02:00:00:00:00:20" as Mac;
+const TAKEN =
+  "port 51413 of the tunnel main leads to another device or port already; remove that forward first";
 const KEPT = "The forward is kept: portcullis forwards shows when it is open.\n";
 
 let home: Home;
@@ -40,14 +42,14 @@ test("forward says which port leads to the device, for TCP and UDP unless told o
     code: 0,
     stdout: `${opened("TCP")}(tcp).\n${opened("UDP")}(udp).\n`,
   });
-  expect((await cli("forward", "192.168.7.20:80", "--tcp")).stdout).toBe(
-    `TV:80 (tcp) is not open yet: se-1 cannot be asked for a port; set one on the provider's site, and give its number: --external\n${KEPT}`,
+  expect((await cli("forward", "192.168.7.20:80", "--tcp", "--external", "51413")).stdout).toBe(
+    `TV:80 (tcp) is not open yet: ${TAKEN}\n${KEPT}`,
   );
   expect((await cli("forwards")).stdout).toBe(`Device  Port      State   External  Tunnel  By
 TV      6881/tcp  open    51413     main    you
-TV      80/tcp    closed  -         main    you
+TV      80/tcp    closed  51413     main    you
 TV      6881/udp  open    51413     main    you
-TV:80 (tcp): se-1 cannot be asked for a port; set one on the provider's site, and give its number: --external
+TV:80 (tcp): ${TAKEN}
 `);
   expect(JSON.parse((await cli("forwards", "--json")).stdout).forwards).toEqual(
     await home.graph.forwards.list(),

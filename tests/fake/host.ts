@@ -311,7 +311,7 @@ export class FakeHost implements Host, Internet {
   /** The uplink's default route comes or goes. */
   setDefaultRoute(link: string | null): void {
     this.defaultRoute = link;
-    this.tell("ip", `[ROUTE]${link === null ? "Deleted " : ""}default via 192.0.2.254 dev up0 `);
+    this.tell("ip", `[ROUTE]${link === null ? "Deleted " : ""}default via 198.51.100.1 dev up0 `);
   }
 
   /** As a kernel that was started without IPv6: it has no rules of it. */

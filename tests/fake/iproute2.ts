@@ -165,7 +165,7 @@ export class Iproute2 {
     const dev = this.machine.defaultRoute;
     if (dev === null) return [];
     const flags = this.links.get(dev)?.carrier ? [] : ["linkdown"];
-    return [{ dst: "default", gateway: "192.0.2.254", dev, flags }];
+    return [{ dst: "default", gateway: "198.51.100.1", dev, flags }];
   }
 
   /** It ends at its first bad line; what came before has had its effect. */

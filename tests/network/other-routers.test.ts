@@ -154,14 +154,14 @@ test("a DHCP server whose router is the gateway, or that is the gateway, is not 
 
 test("with one cable, the home router as resolver of devices is told, by DHCP or IPv6; with two it is not", async () => {
   host.defaultRoute = "lan0";
-  servers = [{ link: "lan0", server: OTHER, options: { 3: hex("192.168.7.1"), 6: hex("192.0.2.254") } }];
+  servers = [{ link: "lan0", server: OTHER, options: { 3: hex("192.168.7.1"), 6: hex("198.51.100.1") } }];
   await started(ONE_CABLE);
   const resolvers = (address: string) =>
     `1903000000000258${Buffer.from(address.replaceAll(":", ""), "hex").toString("hex")}`;
   advertise({ lifetime: 0, options: resolvers("fd00:0007:0000:0000:0000:0000:0000:00fe") });
   advertise({ from: "fe80::98", lifetime: 0, options: resolvers("fd00:0007:0000:0000:0000:0000:0000:0001") });
   await host.pass(2 * MINUTE_MS);
-  const begun = `other_router: Devices may leave outside the tunnel: the DHCP server ${OTHER} on lan0 gives devices the resolver 192.0.2.254`;
+  const begun = `other_router: Devices may leave outside the tunnel: the DHCP server ${OTHER} on lan0 gives devices the resolver 198.51.100.1`;
   expect(alerts).toEqual([
     `${begun}.`,
     `${begun}; fe80::99 on lan0 advertises the IPv6 resolver fd00:7::fe.`,
