@@ -9,6 +9,7 @@ import type { Lan } from "../network/lan.ts";
 import { Queue } from "../queue.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
+import type { Session } from "../tunnel/session.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
 import { Addresses } from "./addresses.ts";
 import { contactOf, type GivenId, type Held, idIn, partOf, rowOf, type Until } from "./held.ts";
@@ -45,6 +46,8 @@ const LOOK_EACH_MS = 5_000;
 /** A port that is led on to port 53 of a device would be dropped as DNS outside a tunnel. */
 const DNS_PORT = 53;
 const LOST_WITHIN_MS = 5_000;
+/** Any device may ask as often as it likes, and each question to a provider changes the firewall twice. */
+const ADDRESS_KEPT_MS = 10_000;
 
 /** The ports of the internet that lead to devices: what people and devices ask for, and what providers open. */
 export class Forwards {
@@ -53,6 +56,8 @@ export class Forwards {
   private readonly addresses: Addresses;
   /** Whose public address is being asked for. */
   private readonly asking = new Set<Pick<Opened, "way" | "opener">>();
+  /** What was answered last. */
+  private readonly answered = new WeakMap<Session, { at: number; answer: Promise<Address | null> }>();
   private isLoaded = false;
   /** What the kill switch was given last, and when it has it; null if that failed. */
   private part: PolicyPart | null = { forwards: [], contacts: [] };
@@ -174,12 +179,23 @@ export class Forwards {
     if (known != null) return known;
     const opener = this.deps.openerFor(way.session.server, null);
     if (opener.publicAddress === undefined) return null;
+    const now = this.deps.host.monotonic();
+    const last = this.answered.get(way.session);
+    if (last !== undefined && now - last.at < ADDRESS_KEPT_MS) return last.answer;
+    const answer = this.askedAddress(way, opener);
+    this.answered.set(way.session, { at: now, answer });
+    return answer;
+  }
+
+  private async askedAddress(way: Way, opener: Opener): Promise<Address | null> {
     const asking = { way, opener };
     this.asking.add(asking);
     try {
       await this.apply();
       const { signal } = new AbortController();
-      return await this.queueOf(exit).add(async () => (await opener.publicAddress?.(way, signal)) ?? null);
+      return await this.queueOf(way.tunnel).add(
+        async () => (await opener.publicAddress?.(way, signal)) ?? null,
+      );
     } finally {
       this.asking.delete(asking);
       await this.apply();

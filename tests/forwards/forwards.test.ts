@@ -358,6 +358,9 @@ claim(
     const address = (device: Address) => world.settled(world.forwards.publicAddress(device));
     expect(await address(TV_AT)).toBe(mustParseAddress("203.0.113.9"));
     world.provider.address = null;
+    // Devices may ask as often as they like.
+    expect(await address(TV_AT)).toBe(mustParseAddress("203.0.113.9"));
+    await world.pass(10_000);
     expect(await address(TV_AT)).toBeNull();
     await world.toTv();
     expect(await address(PHONE_AT)).toBe(mustParseAddress("203.0.113.7"));

@@ -461,3 +461,11 @@ function inRing(work: (ring: Ring, directory: string) => Promise<void>): Promise
     store.close();
   });
 }
+
+claim("devices that are invented while the disk is full do not fill the memory", async (world) => {
+  world.isFull = true;
+  const named = (number: number): Subject => ({ kind: "device", name: `device ${number}` });
+  for (let number = 1; number <= 1_500; number += 1)
+    world.history.note("device", named(number).name, { rx: 1, tx: 0 });
+  expect([world.history.forget(named(1)), world.history.forget(named(1_500))]).toEqual([true, false]);
+});
