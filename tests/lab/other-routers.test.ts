@@ -17,6 +17,11 @@ const STRANGE = { address: "192.168.1.1", range: "192.168.1.100,192.168.1.199" }
 /** An advertisement every 4 s that lasts 12 s. */
 const ADVERTISES = "enable-ra\nra-param=lan0,4,12\n";
 const FLOOD = 3_000;
+/**
+ * More than the gateway keeps. Each kernel of the lab keeps a neighbour for each, in a table of 1,024 that all namespaces of
+ * this machine share: once it is full, other tests lose packets.
+ */
+const ROUTERS = 100;
 
 let lab: Lab;
 let gateway: Gateway;
@@ -109,12 +114,12 @@ describe("with one cable", () => {
   );
 
   test(
-    "thousands of routers and garbage neither stop the service nor hide that devices may leave",
+    "a hundred routers and thousands of malformed packets neither stop the service nor hide that devices may leave",
     async () => {
       const before = (await alerts()).length;
       const fake = (number: number) =>
         advertisementPacket({ from: `fe80::aa:${number.toString(16)}`, lifetime: 20 });
-      const routers = Array.from({ length: FLOOD }, (_, number) => fake(number + 1));
+      const routers = Array.from({ length: ROUTERS }, (_, number) => fake(number + 1));
       const garbage = Array.from({ length: FLOOD }, (_, number) => {
         const packet = Uint8Array.from(fake(number));
         crypto.getRandomValues(packet.subarray(41));
