@@ -7,8 +7,6 @@ import { type Opener, type OpenPort, PortRefusal, type WantedPort, type Way } fr
 const ANSWER_WITHIN_MS = 15_000;
 /** A refusal holds until the account, the key or the server changes. */
 const REFUSED_PAUSE_MS = 600_000;
-/** While a port cannot be open: a device's exit may change in the moment in which nobody is told. */
-const LOOK_AGAIN_MS = 5_000;
 /** A timer's limit is 24 days. */
 const LONGEST_PAUSE_MS = 86_400_000;
 
@@ -142,7 +140,7 @@ export class Keeper {
     await this.leave(way);
     if (way === null || why !== null) {
       this.failure = new GatewayError("unable", why ?? "");
-      return LOOK_AGAIN_MS;
+      return Number.POSITIVE_INFINITY;
     }
     if (!this.isOpenOn(way) || this.remainingMs <= 0) {
       try {

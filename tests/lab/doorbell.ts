@@ -32,13 +32,15 @@ export class Doorbell {
 }
 
 async function listen(name: string, port: number, notes: string): Promise<void> {
-  const note = (protocol: string, address: string) =>
+  // A connection may be reset before it is seen.
+  const note = (protocol: string, address = "") =>
     appendFileSync(notes, `${protocol} ${address.replace("::ffff:", "")}\n`);
   Bun.listen({
     hostname: "::",
     port,
     socket: {
       open: (socket) => note("tcp", socket.remoteAddress),
+      error: () => {},
       data: (socket, bytes) => {
         const isHttp = bytes.toString().startsWith("GET ");
         socket.write(isHttp ? `HTTP/1.0 200 OK\r\nContent-Length: ${name.length}\r\n\r\n${name}` : bytes);
@@ -51,7 +53,11 @@ async function listen(name: string, port: number, notes: string): Promise<void> 
     socket: {
       data: (socket, _, from, address) => {
         note("udp", address);
-        socket.send(`${name}\n`, from, address);
+        try {
+          socket.send(`${name}\n`, from, address);
+        } catch {
+          // The device is blocked, or an earlier answer was refused.
+        }
       },
       // An ICMP error to an answer.
       error: () => {},

@@ -51,19 +51,19 @@ async function play(stage: Stage, bell: Doorbell, probe: Probe): Promise<void> {
     await succeeds(stage.request(path(protocol), { external: EXTERNAL }, "PUT"));
   const isAnswered = (server: (typeof SERVERS)[number]) => answered(stage, probe, Object.values(VPN[server]));
   await isAnswered("vpn2");
-  // Whether the port is open again soon after each move is left to `tests/lab/forwards.test.ts`.
   for (const exit of ["main", "blocked", "second"] as const) {
     await stage.devices.assign(DEVICE, exit);
     bell.rings();
     if (exit === "blocked") await isSilent(stage, bell);
     else await stage.observe();
   }
+  await isAnswered("vpn2");
   await stage.devices.disconnect();
   await isSilent(stage, bell);
   await stage.devices.lead("import-1");
-  await stage.observe();
+  await isAnswered("vpn1");
   await stage.devices.lead();
-  await stage.observe();
+  await isAnswered("vpn2");
   for (const protocol of PROTOCOLS) await succeeds(stage.request(path(protocol), undefined, "DELETE"));
   await isSilent(stage, bell);
 }
