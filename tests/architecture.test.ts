@@ -28,7 +28,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   wireguard: [],
   network: ["system"],
   killswitch: ["system", "network"],
-  dhcp: ["system/host.ts", "system/files.ts", "network"],
+  dhcp: ["system/host.ts", "system/files.ts", "system/layout.ts", "network"],
   "servers/lists": ["wireguard"],
   servers: ["system/host.ts", "wireguard", "servers/lists"],
   store: ["wireguard", "servers"],
@@ -36,6 +36,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   tunnel: ["system", "wireguard", "network", "killswitch", "servers", "store"],
   devices: [
     "system/host.ts",
+    "system/layout.ts",
     "system/reading.ts",
     "system/files.ts",
     "network",

@@ -6,9 +6,10 @@ import { messageOf } from "../errors.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
+import { setupCommand } from "../system/layout.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
-const INSTALL = "If the LAN has changed, choose addresses of it: sudo portcullis install --dhcp";
+const INSTALL = `If the LAN has changed, choose addresses of it: ${setupCommand("--dhcp")}`;
 
 /** The LAN's DHCP server; null if this machine is none. */
 export async function dhcpFinding(
@@ -18,7 +19,7 @@ export async function dhcpFinding(
 ): Promise<Finding | null> {
   if (settings.dhcp === null || settings.netns !== null) return null;
   const installed = await host.read(DHCP_FILES.config);
-  if (installed === null) return fault("it is not installed", "Install it: sudo portcullis install");
+  if (installed === null) return fault("it is not installed", `Install it: ${setupCommand()}`);
   const place = { network: await network(), ground: await groundOf(host) };
   try {
     if (fittingConfig(installed, place, settings, DHCP_FILES) !== installed)

@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { INSTALLABLE } from "../install/environment.ts";
 import { FLAGS } from "../settings.ts";
+import type { Layout } from "../system/layout.ts";
 import { command } from "./asking.ts";
 import { optionFor } from "./settings.ts";
 
@@ -14,20 +15,10 @@ interface UninstallFlags {
 /** The commands that turn a machine into a gateway and back. */
 export function addInstallCommands(program: Command): void {
   program.commandsGroup("On the gateway, as root:");
-  const installing = command(
-    program,
-    "install",
-    "make this machine a gateway from boot on, or upgrade it; settings that no flag changes are kept",
-  );
-  for (const key of INSTALLABLE) installing.addOption(optionFor(FLAGS[key]));
-  installing
-    .option("--dry-run", "show what would be done, and do nothing")
-    .option("--yes", "ask nothing, and continue even if this cuts off your SSH session")
-    .action(async ({ dryRun = false, yes = false, ...given }) => {
-      const { install } = await import("../install/install.ts");
-      await install(given, { dryRun, yes });
-    });
-  command(program, "uninstall", "restore this machine to what it was before install")
+  const kept = "settings that no flag changes are kept";
+  addInstalling(program, "install", `make this machine a gateway from boot on, or upgrade it; ${kept}`);
+  addInstalling(program, "setup", `the same if the Debian package has installed the program; ${kept}`);
+  command(program, "uninstall", "restore this machine to what it was before install or setup")
     .option("--dry-run", "show what would be done, and do nothing")
     .option("--yes", "ask nothing, and keep servers, keys and settings")
     .option("--keep-state", "keep servers, keys and settings")
@@ -35,5 +26,17 @@ export function addInstallCommands(program: Command): void {
     .action(async ({ dryRun = false, yes = false, keepState, removeState }: UninstallFlags) => {
       const { uninstall } = await import("../install/uninstall.ts");
       await uninstall({ dryRun, yes, removeState: removeState ? true : keepState ? false : null });
+    });
+}
+
+function addInstalling(program: Command, name: Layout["command"], description: string): void {
+  const installing = command(program, name, description);
+  for (const key of INSTALLABLE) installing.addOption(optionFor(FLAGS[key]));
+  installing
+    .option("--dry-run", "show what would be done, and do nothing")
+    .option("--yes", "ask nothing, and continue even if this cuts off your SSH session")
+    .action(async ({ dryRun = false, yes = false, ...given }) => {
+      const { install } = await import("../install/install.ts");
+      await install(name, given, { dryRun, yes });
     });
 }

@@ -5,6 +5,7 @@ import { askOperator, type TokenList } from "../operator/operator.ts";
 import type { Settings } from "../settings.ts";
 import { Store } from "../store/store.ts";
 import { claimGateway } from "../system/claim.ts";
+import { setupCommand } from "../system/layout.ts";
 import { host, type Said } from "./asking.ts";
 import { asRoot } from "./root.ts";
 import { list, printable } from "./text.ts";
@@ -57,7 +58,7 @@ function sentenceFor({ name, read_only }: NewToken): string {
 
 function adviceFor(auth: Settings["auth"]): string {
   return auth === "off"
-    ? "Nobody is asked for a token yet. To ask for it: sudo portcullis install --auth on (or write)\n"
+    ? `Nobody is asked for a token yet. To ask for it: ${setupCommand("--auth on")} (or write)\n`
     : "";
 }
 

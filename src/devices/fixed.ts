@@ -13,6 +13,7 @@ import type { Log } from "../log.ts";
 import { type Mac, parseMac } from "../mac.ts";
 import { placeText } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
+import { setupCommand } from "../system/layout.ts";
 import type { DeviceStorage } from "./assignments.ts";
 
 /** Where the addresses go. */
@@ -104,7 +105,7 @@ export class FixedAddresses {
   /** The address that was typed; throws `GatewayError` if the DHCP server could not give it to a device. */
   parse(text: string, prefixes: readonly Prefix[]): Address {
     if (this.deps.dhcp === null)
-      throw refusal("the gateway does not serve DHCP; to let it: sudo portcullis install --dhcp");
+      throw refusal(`the gateway does not serve DHCP; to let it: ${setupCommand("--dhcp")}`);
     const address = parseAddress(text);
     const networks = prefixes.filter((prefix) => familyOf(prefix) === 4 && !prefix.startsWith("169.254."));
     if (address === null || familyOf(address) === 6) throw refusal("must be an IPv4 address");

@@ -5,6 +5,7 @@ import { keepUla, servedAmong } from "../network/ula.ts";
 import type { Settings } from "../settings.ts";
 import { placeText } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
+import { setupCommand } from "../system/layout.ts";
 import type { DhcpFiles } from "./config.ts";
 import { DHCP_UNIT } from "./files.ts";
 import { fittingConfig } from "./fit.ts";
@@ -43,12 +44,12 @@ export async function awaitDhcp(deps: Deps, tell: (reason: string | null) => Pro
  */
 export async function prepareDhcp({ host, settings, files, log }: Deps): Promise<void> {
   if (settings.dhcp === null)
-    throw new GatewayError("unable", "--dhcp is off; to remove the DHCP server: sudo portcullis install");
+    throw new GatewayError("unable", `--dhcp is off; to remove the DHCP server: ${setupCommand()}`);
   const reading = await readNetwork(host);
   const network = networkIn(reading, settings);
   const installed = await host.read(files.config);
   if (installed === null)
-    throw new GatewayError("unable", `${files.config} is missing; write it: sudo portcullis install`);
+    throw new GatewayError("unable", `${files.config} is missing; write it: ${setupCommand()}`);
   // IPv6 may be turned off on an interface; IPv4 is served all the same.
   await keepUla(host, network, settings).catch((error: unknown) =>
     log.warn(`the LAN has no IPv6 router: ${messageOf(error)}`),

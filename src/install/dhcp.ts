@@ -1,11 +1,15 @@
+import { join } from "node:path";
 import { dnsmasqConfig } from "../dhcp/config.ts";
 import { DHCP_FILES, DHCP_UNIT } from "../dhcp/files.ts";
 import { servedLans } from "../dhcp/lans.ts";
 import type { Settings } from "../settings.ts";
+import { BY_HAND, type Layout, PACKAGED } from "../system/layout.ts";
 import type { Machine } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 import type { Step } from "./step.ts";
 import { dhcpUnit } from "./units.ts";
+
+const UNIT_BY_HAND = join(BY_HAND.units, DHCP_UNIT);
 
 interface DhcpPlan {
   files: Step[];
@@ -16,15 +20,21 @@ interface DhcpPlan {
 }
 
 /** The DHCP server, or its removal if the settings no longer ask for one. */
-export function dhcpPlan({ network, ground, dhcp: present }: Machine, settings: Settings): DhcpPlan {
+export function dhcpPlan(
+  { network, ground, dhcp: present }: Machine,
+  settings: Settings,
+  layout: Layout,
+): DhcpPlan {
   const lans = servedLans(network, ground, settings);
-  const isPresent = present.unit !== null || present.config !== null;
-  if (lans.length === 0) return { files: isPresent ? removal() : [], units: [], start: [] };
+  // The package's own unit is always there.
+  const isUnit = present.unit !== null && present.unit !== dhcpUnit(PACKAGED.program);
+  const isPresent = isUnit || present.config !== null;
+  if (lans.length === 0) return { files: isPresent ? removal(layout) : [], units: [], start: [] };
   const config = dnsmasqConfig(lans, DHCP_FILES);
-  const unit = dhcpUnit();
+  const unit = dhcpUnit(layout.program);
   const isChanged = present.config !== config || present.unit !== unit;
   return {
-    files: [{ do: "write", path: PATHS.dhcpUnit, mode: 0o644, text: unit }],
+    files: layout === BY_HAND ? [{ do: "write", path: UNIT_BY_HAND, mode: 0o644, text: unit }] : [],
     units: [DHCP_UNIT],
     // An upgrade does not interrupt it. If a step before fails, the next installation must still see the change.
     start: [
@@ -36,10 +46,10 @@ export function dhcpPlan({ network, ground, dhcp: present }: Machine, settings: 
   };
 }
 
-function removal(): Step[] {
+function removal(layout: Layout): Step[] {
   return [
     { do: "run", argv: ["systemctl", "disable", "--now", DHCP_UNIT], mayFail: true },
-    { do: "remove", path: PATHS.dhcpUnit },
+    ...(layout === BY_HAND ? [{ do: "remove", path: UNIT_BY_HAND } as const] : []),
     { do: "remove", path: PATHS.dhcpConfig },
   ];
 }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { ServedLan } from "../dhcp/config.ts";
 import { servedLans } from "../dhcp/lans.ts";
 import { assertAlone, assertPortFree } from "../dhcp/rivals.ts";
@@ -9,6 +10,7 @@ import { type HostNetwork, hostNetworkOf, lanText } from "../network/host-networ
 import { randomUla } from "../network/ula.ts";
 import { FLAGS, type Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
+import { type Layout, OWN_LAYOUT, PACKAGED } from "../system/layout.ts";
 import { LinuxHost, SELF_COMMAND } from "../system/linux.ts";
 import { assertAdministrator } from "../system/machine.ts";
 import { answered, assertSomebody, repaired } from "./answers.ts";
@@ -16,7 +18,7 @@ import { type Given, givenIn, settingsWith } from "./environment.ts";
 import { isOnLan, type Machine, machineOf } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 import { installPlan } from "./plan.ts";
-import { assertFit, assertNotCutOff, warningsFor } from "./preflight.ts";
+import { assertCommand, assertFit, assertNotCutOff, warningsFor } from "./preflight.ts";
 import { ensurePrograms, packagesLine } from "./programs.ts";
 import { carryOut } from "./run.ts";
 import { headOf, type Plan, textOf } from "./step.ts";
@@ -35,7 +37,8 @@ interface Survey {
 }
 
 /** Makes this machine a gateway that comes back at each boot; run again, upgrades it. */
-export async function install(flags: Given, choices: Choices): Promise<void> {
+export async function install(command: Layout["command"], flags: Given, choices: Choices): Promise<void> {
+  assertCommand(command, OWN_LAYOUT, existsSync(PACKAGED.program));
   const host = new LinuxHost();
   const { machine: found, settings, given } = await survey(host, flags, choices);
   assertFit(found, settings, given);
@@ -49,6 +52,7 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
   const plan = installPlan({
     machine,
     given: withUla(given, settings),
+    layout: OWN_LAYOUT,
     program: ownProgram(),
     packages: await packagesLine(host, settings),
   });
@@ -60,7 +64,7 @@ export async function install(flags: Given, choices: Choices): Promise<void> {
   }
   if (!choices.yes) agree(plan);
   await carryOut(plan, { host, root: "", say }).catch((cause: unknown) => {
-    const ways = "completed steps stay; run install again, or undo it: sudo portcullis uninstall";
+    const ways = `completed steps stay; run ${command} again, or undo it: sudo portcullis uninstall`;
     throw new GatewayError("unable", `${messageOf(cause)}; ${ways}`, { cause });
   });
   const { network } = machine;
@@ -83,7 +87,7 @@ async function assertAloneOn(
   await assertPortFree(host);
   const links = servedLans(network, ground, settings).map((lan) => lan.interface);
   await assertAlone(host, links).catch((cause: unknown) => {
-    throw new GatewayError("unable", `--dhcp: ${messageOf(cause)}, then install again`, { cause });
+    throw new GatewayError("unable", `--dhcp: ${messageOf(cause)}, then run this command again`, { cause });
   });
 }
 

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
-import { basename } from "node:path";
+import { join } from "node:path";
 import { contains, isIpv4, isLinkLocal, parseAddress } from "../address.ts";
+import { DHCP_UNIT } from "../dhcp/files.ts";
 import { type Ground, groundOf } from "../dhcp/lans.ts";
 import { foreignAmong, type Rule, readRules } from "../killswitch/routing-rules.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
@@ -12,8 +13,9 @@ import { sysctlsFor } from "../network/sysctls.ts";
 import { type OwnUla, ulasOf } from "../network/ula.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
+import { BY_HAND, PACKAGED } from "../system/layout.ts";
 import { releaseWithoutModules } from "./modules.ts";
-import { PATHS } from "./paths.ts";
+import { PATHS, UNITS } from "./paths.ts";
 
 /** What an installation needs to know about the machine. */
 export interface Machine {
@@ -44,6 +46,14 @@ export interface Machine {
   /** Contents of `PATHS.sysctlsBefore` and `PATHS.environment`; null if there is no such file. */
   sysctlsBefore: string | null;
   environment: string | null;
+  byHand: FilesByHand;
+}
+
+/** The files of an installation by hand that exist, apart from those of `PATHS`. */
+export interface FilesByHand {
+  units: readonly string[];
+  /** One at most. */
+  programs: readonly string[];
 }
 
 /** statfs(2): tmpfs, and the overlay that raspi-config puts over a read-only SD card. */
@@ -85,10 +95,11 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
     droppingChains: await droppingChains(host).catch(() => []),
     sshClient: sshClientOf(process.pid),
     ground: await groundOf(host),
-    dhcp: { config: await host.read(PATHS.dhcpConfig), unit: await host.read(PATHS.dhcpUnit) },
+    dhcp: { config: await host.read(PATHS.dhcpConfig), unit: await dhcpUnitOf(host) },
     sysctls: sysctls.filter(({ value }) => value !== ""),
     sysctlsBefore: await host.read(PATHS.sysctlsBefore),
     environment: await host.read(PATHS.environment),
+    byHand: filesByHand(),
   };
 }
 
@@ -96,9 +107,9 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
 export async function remainsIn(host: Host, base: string): Promise<Remains> {
   const present = await namesOfLinks(host);
   return {
-    units: [PATHS.serviceUnit, PATHS.dhcpUnit, PATHS.clockUnit, PATHS.killSwitchUnit]
-      .filter(existsSync)
-      .map((path) => basename(path)),
+    units: UNITS.toReversed().filter((unit) =>
+      [BY_HAND, PACKAGED].some((layout) => existsSync(join(layout.units, unit))),
+    ),
     network: await tunnelsAmong(host, present, base),
     addresses: await ulasOf(host),
     tables: [
@@ -106,6 +117,13 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
       ...((await readCounters(host)) === null ? [] : [COUNTERS_TABLE]),
     ],
     rules: await readRules(host),
+  };
+}
+
+export function filesByHand(): FilesByHand {
+  return {
+    units: UNITS.map((unit) => join(BY_HAND.units, unit)).filter(existsSync),
+    programs: [BY_HAND.program].filter(existsSync),
   };
 }
 
@@ -133,6 +151,14 @@ async function tunnelsAmong(host: Host, present: readonly string[], base: string
     }
   }
   return found;
+}
+
+/** As systemd finds it: /etc comes first. */
+async function dhcpUnitOf(host: Host): Promise<string | null> {
+  const [byHand, packaged] = await Promise.all(
+    [BY_HAND, PACKAGED].map((layout) => host.read(join(layout.units, DHCP_UNIT))),
+  );
+  return byHand ?? packaged ?? null;
 }
 
 async function namesOfLinks(host: Host): Promise<string[]> {

@@ -1,9 +1,8 @@
 import { dirname } from "node:path";
-import { DHCP_FILES } from "../dhcp/files.ts";
+import { DHCP_FILES, DHCP_UNIT } from "../dhcp/files.ts";
 
-/** The files of an installation. */
+/** The files of an installation, except the program and its units (see `Layout`). */
 export const PATHS = {
-  program: "/usr/local/bin/portcullis",
   environment: "/etc/portcullis/portcullis.env",
   managedList: "/etc/portcullis/managed.json",
   managedKey: "/etc/portcullis/managed.key",
@@ -17,11 +16,7 @@ export const PATHS = {
   udev: "/etc/udev/rules.d/90-portcullis.rules",
   networkd: "/etc/systemd/networkd.conf.d/portcullis.conf",
   nftables: "/etc/systemd/system/nftables.service.d/portcullis.conf",
-  killSwitchUnit: "/etc/systemd/system/portcullis-killswitch.service",
-  clockUnit: "/etc/systemd/system/portcullis-clock.service",
-  serviceUnit: "/etc/systemd/system/portcullis.service",
   dhcpConfig: DHCP_FILES.config,
-  dhcpUnit: "/etc/systemd/system/portcullis-dhcp.service",
   state: "/var/lib/portcullis",
   /** What is made again from the state; the DHCP server may read it. */
   cache: dirname(DHCP_FILES.hosts),
@@ -32,5 +27,5 @@ export const PATHS = {
 export const KILL_SWITCH_UNIT = "portcullis-killswitch.service";
 export const CLOCK_UNIT = "portcullis-clock.service";
 export const SERVICE_UNIT = "portcullis.service";
-/** A pattern for all of them. */
-export const UNITS = "portcullis*.service";
+export const UNITS: readonly string[] = [KILL_SWITCH_UNIT, CLOCK_UNIT, SERVICE_UNIT, DHCP_UNIT];
+export const UNITS_PATTERN = "portcullis*.service";

@@ -2,18 +2,20 @@ import { join } from "node:path";
 import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "../killswitch/boot-files.ts";
 import { allLinks } from "../network/slot.ts";
 import { settingsFrom } from "../settings.ts";
+import { BY_HAND, type Layout } from "../system/layout.ts";
 import { dhcpPlan } from "./dhcp.ts";
 import { environmentWith, type Given, givenIn, interfaceIn } from "./environment.ts";
 import type { Machine } from "./machine.ts";
 import { FIREWALL_MODULES } from "./modules.ts";
 import { CLOCK_UNIT, KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
-import type { Plan, Step } from "./step.ts";
+import { type Plan, removeStep, type Step } from "./step.ts";
 import { sysctlsBefore, sysctlsText } from "./sysctls.ts";
-import { clockUnit, killSwitchUnit, NFTABLES_DROP_IN, serviceUnit } from "./units.ts";
+import { NFTABLES_DROP_IN, unitsFor } from "./units.ts";
 
 interface Installation {
   machine: Machine;
   given: Given;
+  layout: Layout;
   /** The path of this program. */
   program: string;
   /** The command that installs missing programs; empty if none is missing. */
@@ -24,14 +26,15 @@ interface Installation {
 const PUBLIC = 0o644;
 const SECRET = 0o600;
 
-export function installPlan({ machine, given, program, packages }: Installation): Plan {
+export function installPlan({ machine, given, layout, program, packages }: Installation): Plan {
   const write = (path: string, text: string, mode = PUBLIC): Step => ({ do: "write", path, mode, text });
   const { kept, copies } = keptFiles({ ...foundOn(machine, given), ...given });
   const environment = environmentWith(machine.environment, kept);
-  const dhcp = dhcpPlan(machine, settingsFrom(givenIn(environment)));
+  const dhcp = dhcpPlan(machine, settingsFrom(givenIn(environment)), layout);
+  const isByHand = layout === BY_HAND;
   return [
     ...(packages.length === 0 ? [] : [{ do: "run", argv: packages } as const]),
-    { do: "copy", from: program, path: PATHS.program, mode: 0o755 },
+    ...(isByHand ? [{ do: "copy", from: program, path: layout.program, mode: 0o755 } as const] : []),
     ...copies,
     write(PATHS.environment, environment, SECRET),
     // Before the service's first start, which changes them.
@@ -44,15 +47,15 @@ export function installPlan({ machine, given, program, packages }: Installation)
     ...bootFilesFor(machine.network).map(({ name, text }) =>
       write(join(PATHS.state, BOOT_FOLDER, name), text, BOOT_FILE_MODE),
     ),
-    write(PATHS.killSwitchUnit, killSwitchUnit()),
-    write(PATHS.clockUnit, clockUnit()),
-    write(PATHS.serviceUnit, serviceUnit()),
+    ...(isByHand ? unitSteps(layout) : []),
     ...dhcp.files,
     // So that they are loaded now; otherwise the kernel loads them on first use.
     { do: "run", argv: ["systemctl", "restart", "systemd-modules-load.service"], mayFail: true },
+    // Find out whether the kernel refuses the rules before enabling anything.
+    { do: "run", argv: ["nft", "-c", "-f", join(PATHS.state, BOOT_FOLDER, BOOT_FILES.firewall)] },
+    // At any moment, a boot finds one of the two units of each name. `enable` replaces the links to those that are gone.
+    ...(isByHand ? [] : machine.byHand.units.map(removeStep)),
     ...[
-      // Find out whether the kernel refuses the rules before enabling anything.
-      ["nft", "-c", "-f", join(PATHS.state, BOOT_FOLDER, BOOT_FILES.firewall)],
       ["systemctl", "daemon-reload"],
       ["systemctl", "enable", KILL_SWITCH_UNIT, CLOCK_UNIT, SERVICE_UNIT, ...dhcp.units],
       // No effect if it has run: running again would remove the rules that accept the tunnel's packets.
@@ -60,7 +63,19 @@ export function installPlan({ machine, given, program, packages }: Installation)
       ["systemctl", "restart", SERVICE_UNIT],
     ].map((argv): Step => ({ do: "run", argv })),
     ...dhcp.start,
+    ...(isByHand ? [] : machine.byHand.programs.map(removeStep)),
   ];
+}
+
+/** The DHCP server's unit comes with its other files. */
+function unitSteps(layout: Layout): Step[] {
+  const texts = unitsFor(layout.program);
+  return [KILL_SWITCH_UNIT, CLOCK_UNIT, SERVICE_UNIT].map((name) => ({
+    do: "write",
+    path: join(layout.units, name),
+    mode: PUBLIC,
+    text: texts[name] ?? "",
+  }));
 }
 
 /**

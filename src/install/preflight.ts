@@ -3,12 +3,29 @@ import { GatewayError } from "../errors.ts";
 import { isComplete } from "../killswitch/boot-files.ts";
 import { OWN_NUMBERS } from "../killswitch/routing-rules.ts";
 import type { Settings } from "../settings.ts";
+import { type Layout, PACKAGED, setupCommand } from "../system/layout.ts";
 import type { Given } from "./environment.ts";
 import { isOnLan, type Machine } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 
 /** Debian's name of the architecture that this program is built for. */
 const OWN_ARCHITECTURE = process.arch === "x64" ? "amd64" : process.arch;
+
+/** Throws if `command` is not for this program, or if it would install a second one beside the package's. */
+export function assertCommand(command: Layout["command"], own: Layout, isPackaged: boolean): void {
+  if (own === PACKAGED) {
+    if (command === own.command) return;
+    throw unable(`the Debian package has installed this program already; type: ${setupCommand("", own)}`);
+  }
+  if (isPackaged) {
+    throw unable(
+      `the Debian package of Portcullis is installed; to use it: sudo ${PACKAGED.program} ${PACKAGED.command}; to install this program instead, first remove the package: sudo apt remove portcullis`,
+    );
+  }
+  if (command !== own.command) {
+    throw unable(`this program does not come from the Debian package; type: ${setupCommand("", own)}`);
+  }
+}
 
 /** Throws if this machine cannot be a gateway, and says what to do about it; `given` are the flags. */
 export function assertFit(machine: Machine, settings: Settings, given: Given): void {
@@ -21,7 +38,7 @@ export function assertFit(machine: Machine, settings: Settings, given: Given): v
   if (!systemd) throw unable("this machine does not run systemd; run the gateway with: portcullis serve");
   if (withoutModules !== null) {
     throw unable(
-      `the modules of the running kernel ${withoutModules} are gone, as after an upgrade of the kernel: restart the machine, then install again`,
+      `the modules of the running kernel ${withoutModules} are gone, as after an upgrade of the kernel: restart the machine, then run this command again`,
     );
   }
   if (forgetful.length > 0) {

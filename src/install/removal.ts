@@ -1,9 +1,9 @@
 import { basename, dirname, join } from "node:path";
 import { BOOT_FOLDER } from "../killswitch/boot-files.ts";
 import { ruleChanges } from "../killswitch/routing-rules.ts";
-import type { Machine, Remains } from "./machine.ts";
-import { PATHS, UNITS } from "./paths.ts";
-import type { Plan, Step } from "./step.ts";
+import type { FilesByHand, Machine, Remains } from "./machine.ts";
+import { PATHS, UNITS_PATTERN } from "./paths.ts";
+import { type Plan, removeStep, type Step } from "./step.ts";
 import { parseSysctls } from "./sysctls.ts";
 
 export interface Removal {
@@ -12,6 +12,8 @@ export interface Removal {
   /** Others that need forwarding, as text. */
   forwarders: readonly string[];
   keepState: boolean;
+  /** The package's program and units are removed by dpkg. */
+  byHand: FilesByHand;
 }
 
 /** The link to the folder of a user that systemd makes (systemd.exec(5), DynamicUser), then the folder. */
@@ -68,15 +70,12 @@ export function networkPlan({ network, addresses, rules, tables }: Remains): Pla
 }
 
 /** The program is removed last, so that until then it can be run again. */
-export function filesPlan({ machine, forwarders, keepState }: Omit<Removal, "remains">): Plan {
+export function filesPlan({ machine, forwarders, keepState, byHand }: Omit<Removal, "remains">): Plan {
   const before = sysctlsIn(machine).filter((one) => !isKept(one, forwarders));
   return [
     ...before.map(({ path, value }): Step => ({ do: "sysctl", path, value })),
     ...[
-      PATHS.killSwitchUnit,
-      PATHS.clockUnit,
-      PATHS.serviceUnit,
-      PATHS.dhcpUnit,
+      ...byHand.units,
       PATHS.dhcpConfig,
       PATHS.udev,
       PATHS.networkd,
@@ -98,15 +97,15 @@ export function filesPlan({ machine, forwarders, keepState }: Omit<Removal, "rem
             PATHS.state,
             ...DHCP_STATE,
           ]),
-    ].map((path): Step => ({ do: "remove", path })),
+    ].map(removeStep),
     // Folders that the installation may have created.
     ...[PATHS.environment, PATHS.networkd, PATHS.nftables].map(
       (path): Step => ({ do: "remove empty", path: dirname(path) }),
     ),
     run(["systemctl", "daemon-reload"]),
     // Systemd remembers a failed unit without its file; a pattern that matches nothing is not an error.
-    run(["systemctl", "reset-failed", UNITS]),
-    { do: "remove", path: PATHS.program },
+    run(["systemctl", "reset-failed", UNITS_PATTERN]),
+    ...byHand.programs.map(removeStep),
   ];
 }
 

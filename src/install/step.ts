@@ -15,6 +15,10 @@ export type Step =
 /** The steps in order; a value, so that it can be shown and compared before anything is done. */
 export type Plan = readonly Step[];
 
+export function removeStep(path: string): Step {
+  return { do: "remove", path };
+}
+
 /** The plan for people, with the whole text of each file. */
 export function textOf(plan: Plan): string {
   return plan.map((step) => `${headOf(step)}\n${bodyOf(step)}`).join("");

@@ -1,11 +1,12 @@
-import { DHCP_UNIT } from "../dhcp/files.ts";
+import { existsSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
+import { PACKAGED } from "../system/layout.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
 import { assertSomebody } from "./answers.ts";
 import { interfaceIn } from "./environment.ts";
 import { forwardersOn } from "./forwarders.ts";
-import { type Remains, remainsIn } from "./machine.ts";
+import { filesByHand, type Remains, remainsIn } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 import { filesPlan, networkPlan, type Removal, staysText, stopPlan, uninstallPlan } from "./removal.ts";
 import { carryOut, type Surroundings } from "./run.ts";
@@ -29,13 +30,19 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
   ]);
   const base = interfaceIn(environment ?? "");
   const remains = await remainsIn(host, base);
-  const servesDhcp = remains.units.includes(DHCP_UNIT);
+  const servesDhcp = (await host.read(PATHS.dhcpConfig)) !== null;
   if (!dryRun && !yes)
     agree("Without the kill switch, this machine and its LAN reach the internet unprotected. Continue?");
   const goes =
     removeState ?? (!dryRun && !yes && agreesTo(`Remove servers, keys and settings (${PATHS.state}) too?`));
   const forwarders = await forwardersOn(host, base);
-  const removal: Removal = { machine: { sysctlsBefore }, remains, forwarders, keepState: !goes };
+  const removal: Removal = {
+    machine: { sysctlsBefore },
+    remains,
+    forwarders,
+    keepState: !goes,
+    byHand: filesByHand(),
+  };
   const stays = staysText(removal);
   if (stays !== "") say(stays);
   if (dryRun) {
@@ -47,11 +54,17 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
     say(
       "This machine serves DHCP no longer: switch it on again in the home router, then reconnect the devices. Until then they keep using this machine, or have no address.",
     );
-  say(
-    goes
+  say(closingWords(goes, existsSync(PACKAGED.program) && process.env.DPKG_MAINTSCRIPT_NAME === undefined));
+}
+
+/** `isPackaged` unless dpkg itself is removing the package. */
+export function closingWords(removesState: boolean, isPackaged: boolean): string {
+  return [
+    removesState
       ? "Portcullis is uninstalled."
       : `Portcullis is uninstalled; servers, keys and settings are kept in ${PATHS.state} and /etc/portcullis.`,
-  );
+    ...(isPackaged ? ["The program stays; to remove it: sudo apt remove portcullis"] : []),
+  ].join("\n");
 }
 
 /** Carries out what `uninstallPlan` shows, on what remains once the service has ended. */

@@ -1,7 +1,18 @@
 import { basename, join } from "node:path";
+import { DHCP_UNIT } from "../dhcp/files.ts";
 import { BOOT_FILES, BOOT_FOLDER } from "../killswitch/boot-files.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
-import { CLOCK_UNIT, KILL_SWITCH_UNIT, PATHS } from "./paths.ts";
+import { CLOCK_UNIT, KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
+
+/** The text of each unit by its name, for a program at this path. */
+export function unitsFor(program: string): Record<string, string> {
+  return {
+    [KILL_SWITCH_UNIT]: killSwitchUnit(),
+    [CLOCK_UNIT]: clockUnit(program),
+    [SERVICE_UNIT]: serviceUnit(program),
+    [DHCP_UNIT]: dhcpUnit(program),
+  };
+}
 
 /**
  * The table for a boot whose ruleset file is missing or broken. It lets nothing out at all, because only the file says
@@ -53,7 +64,7 @@ ExecStop=
 `;
 
 /** Only this unit may set the clock; it does so before the service dials a server. */
-export function clockUnit(): string {
+export function clockUnit(program: string): string {
   return `[Unit]
 Description=Portcullis clock: not earlier than when the tunnel was last up, because servers refuse handshakes from the past
 DefaultDependencies=no
@@ -65,7 +76,7 @@ Before=time-set.target
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart=${PATHS.program} restore-clock ${PATHS.state}
+ExecStart=${program} restore-clock ${PATHS.state}
 UMask=0077
 LimitCORE=0
 
@@ -106,7 +117,7 @@ WantedBy=sysinit.target
 export const MEMORY = ["BUN_JSC_forceRAMSize", `${128 * 1024 * 1024}`] as const;
 
 /** The service, confined to the rights that it needs. */
-export function serviceUnit(): string {
+export function serviceUnit(program: string): string {
   return `[Unit]
 Description=Portcullis, a WireGuard VPN gateway with a kill switch
 Wants=${KILL_SWITCH_UNIT} ${CLOCK_UNIT}
@@ -121,7 +132,7 @@ NotifyAccess=all
 TimeoutStartSec=300
 Environment=${MEMORY.join("=")}
 EnvironmentFile=${PATHS.environment}
-ExecStart=${PATHS.program} serve
+ExecStart=${program} serve
 Restart=always
 RestartSec=1
 # Restarting does not help if the settings are wrong.
@@ -182,7 +193,7 @@ WantedBy=multi-user.target
  * The LAN's DHCP server: a unit of its own, so that it goes on while the service is down or upgraded. It starts only when no
  * other server answers on the LAN; systemd starts it again until then.
  */
-export function dhcpUnit(): string {
+export function dhcpUnit(program: string): string {
   return `[Unit]
 Description=Portcullis DHCP: the addresses of the LAN's devices, with the gateway as router and resolver
 Wants=${KILL_SWITCH_UNIT}
@@ -194,7 +205,7 @@ StartLimitIntervalSec=0
 Type=exec
 # As root: it looks for other DHCP servers, gives the LAN's interfaces their IPv6 addresses, and writes a new configuration
 # if the LAN has changed. It fails when a person or the boot starts it too early, and waits when systemd starts it again.
-ExecStartPre=+${PATHS.program} dhcp-ready
+ExecStartPre=+${program} dhcp-ready
 ExecStart=/usr/sbin/dnsmasq --keep-in-foreground --conf-file=${PATHS.dhcpConfig} --pid-file --log-facility=-
 ExecReload=/bin/kill -HUP $MAINPID
 TimeoutStartSec=infinity

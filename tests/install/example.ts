@@ -1,4 +1,7 @@
-import type { Machine } from "../../src/install/machine.ts";
+import { join } from "node:path";
+import type { FilesByHand, Machine } from "../../src/install/machine.ts";
+import { UNITS } from "../../src/install/paths.ts";
+import { BY_HAND } from "../../src/system/layout.ts";
 import { cidr, cidrs, ip } from "../fake/address.ts";
 
 /** A Pi with one cable, as it is before the first installation. */
@@ -41,6 +44,7 @@ export const ONE_CABLE: Machine = {
   dhcp: { config: null, unit: null },
   sysctlsBefore: null,
   environment: null,
+  byHand: { units: [], programs: [] },
 };
 
 /** A machine between two cables, whose DHCP program takes IPv6 routes itself, and whose kernel has no WireGuard. */
@@ -73,4 +77,10 @@ export const TWO_CABLES: Machine = {
   // From an earlier installation with one LAN.
   sysctlsBefore: "# noted\nnet/ipv4/ip_forward = 0\n",
   environment: "# mine\nPORTCULLIS_PORT=443\nOTHER=kept\n",
+};
+
+/** After a complete installation by hand. */
+export const ALL_BY_HAND: FilesByHand = {
+  units: UNITS.map((unit) => join(BY_HAND.units, unit)),
+  programs: [BY_HAND.program],
 };

@@ -1,22 +1,26 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { DHCP_UNIT } from "../../src/dhcp/files.ts";
 import type { Given } from "../../src/install/environment.ts";
 import type { Machine } from "../../src/install/machine.ts";
 import { FIREWALL_MODULES } from "../../src/install/modules.ts";
+import { UNITS } from "../../src/install/paths.ts";
 import { installPlan } from "../../src/install/plan.ts";
 import { staysText, uninstallPlan } from "../../src/install/removal.ts";
-import { headOf, textOf } from "../../src/install/step.ts";
+import { headOf, type Plan, textOf } from "../../src/install/step.ts";
+import { unitsFor } from "../../src/install/units.ts";
 import { rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { countersFor } from "../../src/network/counters.ts";
+import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
 import { cidr } from "../fake/address.ts";
 import { needsRoot } from "../fast.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
-import { ONE_CABLE, TWO_CABLES } from "./example.ts";
+import { ALL_BY_HAND, ONE_CABLE, TWO_CABLES } from "./example.ts";
 
 function plan(machine: Machine, given: Given) {
-  return installPlan({ machine, given, program: "/home/pi/portcullis", packages: [] });
+  return installPlan({ machine, given, layout: BY_HAND, program: "/home/pi/portcullis", packages: [] });
 }
 
 const ULA = "fd12:3456:789a::/48";
@@ -129,9 +133,75 @@ test("the password and the authority of a broker are copied too", () => {
   expect(text).toContain("PORTCULLIS_MQTT_CA_FILE=/etc/portcullis/mqtt-ca.pem");
 });
 
+const SETUP = { given: {}, layout: PACKAGED, program: PACKAGED.program, packages: [] };
+/** What only the first of the plans has. */
+const without = (steps: Plan, others: Plan) =>
+  steps.filter((step) => !others.some((other) => Bun.deepEquals(step, other)));
+
+test("setup of the package is an installation without the program and its units", () => {
+  const setup = installPlan({ ...SETUP, machine: ONE_CABLE });
+  const byHand = plan(ONE_CABLE, {});
+  expect(without(setup, byHand)).toEqual([]);
+  expect(without(byHand, setup).map(headOf)).toEqual([
+    "copy /home/pi/portcullis to /usr/local/bin/portcullis (mode 755)",
+    "write /etc/systemd/system/portcullis-killswitch.service (mode 644)",
+    "write /etc/systemd/system/portcullis-clock.service (mode 644)",
+    "write /etc/systemd/system/portcullis.service (mode 644)",
+  ]);
+  const dhcp = { dhcp: "on", ula: ULA };
+  const served = installPlan({ ...SETUP, given: dhcp, machine: ONE_CABLE });
+  expect(without(plan(ONE_CABLE, dhcp), served).map(headOf).slice(4)).toEqual([
+    "write /etc/systemd/system/portcullis-dhcp.service (mode 644)",
+  ]);
+});
+
+test("setup takes over an installation by hand: its units go once the package's are there, its program at the end", () => {
+  const machine = { ...ONE_CABLE, byHand: ALL_BY_HAND };
+  const heads = installPlan({ ...SETUP, machine }).map(headOf);
+  expect(heads.slice(heads.findIndex((head) => head.startsWith("run nft -c")))).toEqual([
+    "run nft -c -f /var/lib/portcullis/boot/firewall.nft",
+    "remove /etc/systemd/system/portcullis-killswitch.service",
+    "remove /etc/systemd/system/portcullis-clock.service",
+    "remove /etc/systemd/system/portcullis.service",
+    "remove /etc/systemd/system/portcullis-dhcp.service",
+    "run systemctl daemon-reload",
+    "run systemctl enable portcullis-killswitch.service portcullis-clock.service portcullis.service",
+    "run systemctl start portcullis-killswitch.service",
+    "run systemctl restart portcullis.service",
+    "remove /usr/local/bin/portcullis",
+  ]);
+});
+
+test("the package's own unit is no sign of a DHCP server, and one by hand is replaced by it", () => {
+  const packaged = unitsFor(PACKAGED.program)[DHCP_UNIT] ?? "";
+  const byHand = unitsFor(BY_HAND.program)[DHCP_UNIT] ?? "";
+  const on = { dhcp: "on", ula: ULA };
+  const config = plan(ONE_CABLE, on).flatMap((step) =>
+    step.do === "write" && step.path === "/etc/portcullis-dhcp.conf" ? [step.text] : [],
+  )[0] as string;
+  const heads = (dhcp: Machine["dhcp"], given: Given) =>
+    installPlan({ ...SETUP, given, machine: { ...ONE_CABLE, dhcp } })
+      .map(headOf)
+      .filter((head) => head.includes("portcullis-dhcp"));
+  expect(heads({ config: null, unit: packaged }, {})).toEqual([]);
+  expect(heads({ config, unit: packaged }, on).at(-1)).toBe(
+    "run systemctl --no-block start portcullis-dhcp.service",
+  );
+  expect(heads({ config, unit: byHand }, on).at(-1)).toBe(
+    "run systemctl --no-block restart portcullis-dhcp.service",
+  );
+  expect(heads({ config, unit: packaged }, {})).toEqual([
+    "run systemctl disable --now portcullis-dhcp.service",
+    "remove /etc/portcullis-dhcp.conf",
+  ]);
+});
+
 test("if programs are missing, the plan starts with the command that installs them", () => {
   const packages = ["apt-get", "install", "nftables"];
-  const [first] = installPlan({ machine: ONE_CABLE, given: {}, program: "/home/pi/portcullis", packages });
+  const [first] = installPlan({
+    ...{ machine: ONE_CABLE, given: {}, layout: BY_HAND, program: "/home/pi/portcullis" },
+    packages,
+  });
   expect(first).toEqual({ do: "run", argv: packages });
 });
 
@@ -168,8 +238,27 @@ test("an uninstallation undoes everything, the tunnel first and then the kill sw
     },
     forwarders: [],
     keepState: false,
+    byHand: ALL_BY_HAND,
   });
   expect(textOf(removal)).toBe(await golden("uninstall.plan"));
+});
+
+test("an uninstallation leaves the package's program and units to dpkg", () => {
+  const rest = {
+    machine: { sysctlsBefore: null },
+    remains: { units: UNITS, network: [], addresses: [], tables: [], rules: [] },
+    ...{ forwarders: [], keepState: true },
+  };
+  const byHand = uninstallPlan({ ...rest, byHand: ALL_BY_HAND });
+  const packaged = uninstallPlan({ ...rest, byHand: { units: [], programs: [] } });
+  expect(without(byHand, packaged).map(headOf)).toEqual([
+    "remove /etc/systemd/system/portcullis-killswitch.service",
+    "remove /etc/systemd/system/portcullis-clock.service",
+    "remove /etc/systemd/system/portcullis.service",
+    "remove /etc/systemd/system/portcullis-dhcp.service",
+    "remove /usr/local/bin/portcullis",
+  ]);
+  expect(without(packaged, byHand)).toEqual([]);
 });
 
 test("forwarding stays on if another program needs it, and the message says how to turn it off", () => {
@@ -181,6 +270,7 @@ test("forwarding stays on if another program needs it, and the message says how 
     remains,
     forwarders,
     keepState: true,
+    byHand: ALL_BY_HAND,
   });
   const set = (one: ReturnType<typeof removal>) =>
     uninstallPlan(one).flatMap((step) => (step.do === "sysctl" ? [`${step.path} = ${step.value}`] : []));
@@ -197,7 +287,10 @@ test("forwarding stays on if another program needs it, and the message says how 
 test("an uninstallation that keeps the state removes no file with servers, keys or settings", () => {
   const remains = { units: [], network: [], addresses: [], tables: [], rules: [] };
   const kept = textOf(
-    uninstallPlan({ machine: { sysctlsBefore: null }, remains, forwarders: [], keepState: true }),
+    uninstallPlan({
+      ...{ machine: { sysctlsBefore: null }, remains, forwarders: [], byHand: ALL_BY_HAND },
+      keepState: true,
+    }),
   );
   expect(kept).not.toContain("portcullis.env");
   expect(kept).not.toContain("managed");
@@ -219,6 +312,7 @@ test("an uninstallation removes every file that an installation creates", () => 
     remains,
     forwarders: [],
     keepState: false,
+    byHand: ALL_BY_HAND,
   }).flatMap((step) => (step.do === "remove" ? [step.path] : []));
   const left = made.filter((path) => !removed.some((gone) => path === gone || path.startsWith(`${gone}/`)));
   expect(left).toEqual([]);

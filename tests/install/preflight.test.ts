@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/errors.ts";
 import { answered, repaired } from "../../src/install/answers.ts";
-import { assertFit, assertNotCutOff, warningsFor } from "../../src/install/preflight.ts";
+import { assertCommand, assertFit, assertNotCutOff, warningsFor } from "../../src/install/preflight.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
 import { settingsFrom } from "../../src/settings.ts";
+import { BY_HAND, type Layout, PACKAGED, setupCommand } from "../../src/system/layout.ts";
 import { cidrs } from "../fake/address.ts";
 import { ONE_CABLE } from "./example.ts";
 
@@ -35,7 +36,7 @@ test("another architecture, no systemd and no network are refused, and the messa
 test("a kernel whose modules are gone is refused, and the message says what to do", () => {
   const machine = { ...ONE_CABLE, withoutModules: "6.6.20+rpt-rpi-v8" };
   expect(refusal(() => assertFit(machine, DEFAULTS, {}))).toBe(
-    "unable: the modules of the running kernel 6.6.20+rpt-rpi-v8 are gone, as after an upgrade of the kernel: restart the machine, then install again",
+    "unable: the modules of the running kernel 6.6.20+rpt-rpi-v8 are gone, as after an upgrade of the kernel: restart the machine, then run this command again",
   );
 });
 
@@ -140,4 +141,27 @@ describe("a settings file that names the uplink as LAN", () => {
       "the uplink eth0 is LAN because the settings name it.",
     ]);
   });
+});
+
+test("install and setup each say when the other is meant", () => {
+  const said = (command: Layout["command"], own: Layout, isPackaged: boolean) =>
+    refusal(() => assertCommand(command, own, isPackaged));
+  expect(said("install", BY_HAND, false)).toBe("");
+  expect(said("setup", PACKAGED, true)).toBe("");
+  expect(said("install", PACKAGED, true)).toBe(
+    "unable: the Debian package has installed this program already; type: sudo portcullis setup",
+  );
+  expect(said("setup", BY_HAND, false)).toBe(
+    "unable: this program does not come from the Debian package; type: sudo portcullis install",
+  );
+  for (const command of ["install", "setup"] as const)
+    expect(said(command, BY_HAND, true)).toBe(
+      "unable: the Debian package of Portcullis is installed; to use it: sudo /usr/bin/portcullis setup; to install this program instead, first remove the package: sudo apt remove portcullis",
+    );
+});
+
+test("hints name the command of this program, with its flags", () => {
+  expect(setupCommand("--auth on", BY_HAND)).toBe("sudo portcullis install --auth on");
+  expect(setupCommand("--auth on", PACKAGED)).toBe("sudo portcullis setup --auth on");
+  expect(setupCommand()).toBe("sudo portcullis install");
 });

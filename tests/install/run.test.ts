@@ -17,8 +17,9 @@ import { uninstallPlan } from "../../src/install/removal.ts";
 import { carryOut } from "../../src/install/run.ts";
 import { bootFilesFor, bootKeeper, SETTLED_AFTER_MS } from "../../src/killswitch/boot-files.ts";
 import { Log } from "../../src/log.ts";
+import { BY_HAND } from "../../src/system/layout.ts";
 import { FakeHost } from "../fake/host.ts";
-import { ONE_CABLE, TWO_CABLES } from "./example.ts";
+import { ALL_BY_HAND, ONE_CABLE, TWO_CABLES } from "./example.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "portcullis-install-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -40,7 +41,7 @@ function rootWithProgram(name: string): { root: string; program: string } {
 }
 
 function planFor(program: string, machine = ONE_CABLE) {
-  return installPlan({ machine, given: {}, program, packages: [] });
+  return installPlan({ machine, given: {}, layout: BY_HAND, program, packages: [] });
 }
 
 async function doneIn(root: string, plan: Parameters<typeof carryOut>[0], host = new Machine()) {
@@ -99,7 +100,13 @@ test("an uninstallation leaves no file behind, and restores the sysctls that sti
   host.files.delete("/proc/sys/net/ipv6/conf/eth0/accept_ra");
   await doneIn(
     root,
-    uninstallPlan({ machine: { sysctlsBefore }, remains, forwarders: [], keepState: false }),
+    uninstallPlan({
+      machine: { sysctlsBefore },
+      remains,
+      forwarders: [],
+      keepState: false,
+      byHand: ALL_BY_HAND,
+    }),
     host,
   );
   const files = readdirSync(root, { recursive: true }).filter((name) =>

@@ -2,8 +2,9 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { takeBack } from "../../src/install/uninstall.ts";
+import { closingWords, takeBack } from "../../src/install/uninstall.ts";
 import { FakeHost } from "../fake/host.ts";
+import { ALL_BY_HAND } from "./example.ts";
 
 const root = mkdtempSync(join(tmpdir(), "portcullis-uninstall-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -36,7 +37,13 @@ function takenBack(machine: Machine): Promise<void> {
     tables: ["inet portcullis"],
     rules: [],
   };
-  const removal = { machine: { sysctlsBefore: null }, remains, forwarders: [], keepState: true };
+  const removal = {
+    machine: { sysctlsBefore: null },
+    remains,
+    forwarders: [],
+    keepState: true,
+    byHand: ALL_BY_HAND,
+  };
   return takeBack(removal, "portcullis", { host: machine, root, say: () => {} });
 }
 
@@ -53,4 +60,11 @@ test("what cannot be removed is named, with what to do next, and no file is remo
     "not removed: table inet portcullis; completed steps stay; run it again: sudo portcullis uninstall",
   );
   expect(machine.said).not.toContain("systemctl daemon-reload");
+});
+
+test("after the uninstallation of a packaged gateway, the program stays until apt removes it", () => {
+  expect(closingWords(false, true)).toBe(
+    "Portcullis is uninstalled; servers, keys and settings are kept in /var/lib/portcullis and /etc/portcullis.\nThe program stays; to remove it: sudo apt remove portcullis",
+  );
+  expect(closingWords(true, false)).toBe("Portcullis is uninstalled.");
 });

@@ -2,13 +2,8 @@ import { afterAll, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import {
-  clockUnit,
-  dhcpUnit,
-  killSwitchUnit,
-  NFTABLES_DROP_IN,
-  serviceUnit,
-} from "../../src/install/units.ts";
+import { NFTABLES_DROP_IN, unitsFor } from "../../src/install/units.ts";
+import { BY_HAND, type Layout, PACKAGED } from "../../src/system/layout.ts";
 
 /** Of 10; the rest is network administration, which the service needs, and running as root. */
 const MOST_EXPOSURE = 3;
@@ -25,20 +20,15 @@ ExecStop=/usr/sbin/nft flush ruleset
 `;
 
 /** A root folder with the units and the programs that they start. */
-function rootWithUnits(): string {
+function rootWithUnits(layout = BY_HAND): string {
+  const root = join(folder, layout.command);
   const put = (path: string, text: string, mode = 0o644) => {
-    const file = join(folder, path);
+    const file = join(root, path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text, { mode });
     chmodSync(file, mode);
   };
-  for (const program of [
-    "/usr/sbin/nft",
-    "/usr/sbin/ip",
-    "/usr/local/bin/portcullis",
-    "/usr/sbin/dnsmasq",
-    "/bin/kill",
-  ])
+  for (const program of ["/usr/sbin/nft", "/usr/sbin/ip", layout.program, "/usr/sbin/dnsmasq", "/bin/kill"])
     put(program, "", 0o755);
   for (const name of [
     "sysinit",
@@ -51,13 +41,14 @@ function rootWithUnits(): string {
     "time-set",
   ])
     put(`/usr/lib/systemd/system/${name}.target`, "[Unit]\n");
-  put("/etc/systemd/system/portcullis-killswitch.service", killSwitchUnit());
-  put("/etc/systemd/system/portcullis-clock.service", clockUnit());
-  put("/etc/systemd/system/portcullis.service", serviceUnit());
-  put("/etc/systemd/system/portcullis-dhcp.service", dhcpUnit());
+  for (const [name, text] of Object.entries(unitsFor(layout.program))) put(join(layout.units, name), text);
   put("/usr/lib/systemd/system/nftables.service", DEBIANS_NFTABLES);
   put("/etc/systemd/system/nftables.service.d/portcullis.conf", NFTABLES_DROP_IN);
-  return folder;
+  return root;
+}
+
+function unitText(name: string): string {
+  return unitsFor(BY_HAND.program)[`${name}.service`] ?? "";
 }
 
 function analyze(...args: string[]) {
@@ -67,13 +58,19 @@ function analyze(...args: string[]) {
   return { exitCode, text: `${stdout}${stderr}` };
 }
 
-test("systemd understands every line of the units and of the drop-in that keeps the tables at shutdown", () => {
-  const root = rootWithUnits();
-  const names = ["portcullis-killswitch", "portcullis-clock", "portcullis", "portcullis-dhcp", "nftables"];
-  for (const name of names) {
-    expect(analyze("verify", `--root=${root}`, `${name}.service`)).toEqual({ exitCode: 0, text: "" });
-  }
-});
+test.each<[string, Layout]>([
+  ["installed by hand", BY_HAND],
+  ["of the package", PACKAGED],
+])(
+  "systemd understands every line of the units %s, and of the drop-in that keeps the tables",
+  (_, layout) => {
+    const root = rootWithUnits(layout);
+    const names = ["portcullis-killswitch", "portcullis-clock", "portcullis", "portcullis-dhcp", "nftables"];
+    for (const name of names) {
+      expect(analyze("verify", `--root=${root}`, `${name}.service`)).toEqual({ exitCode: 0, text: "" });
+    }
+  },
+);
 
 test.each(["portcullis.service", "portcullis-clock.service", "portcullis-dhcp.service"])(
   "%s is confined: systemd-analyze gives it a low exposure",
@@ -85,22 +82,24 @@ test.each(["portcullis.service", "portcullis-clock.service", "portcullis-dhcp.se
 );
 
 test("only the unit of the clock may set the clock, and it runs before the service", () => {
-  expect(clockUnit()).toContain("CapabilityBoundingSet=CAP_SYS_TIME\n");
-  expect(serviceUnit()).toContain("ProtectClock=yes\n");
-  expect(serviceUnit()).toMatch(/^After=.*portcullis-clock\.service/m);
+  expect(unitText("portcullis-clock")).toContain("CapabilityBoundingSet=CAP_SYS_TIME\n");
+  expect(unitText("portcullis")).toContain("ProtectClock=yes\n");
+  expect(unitText("portcullis")).toMatch(/^After=.*portcullis-clock\.service/m);
 });
 
 test("the check of the units finds a line that systemd does not understand", () => {
   const root = rootWithUnits();
-  writeFileSync(join(root, "/etc/systemd/system/portcullis.service"), `${serviceUnit()}Wrong=yes\n`);
+  writeFileSync(join(root, "/etc/systemd/system/portcullis.service"), `${unitText("portcullis")}Wrong=yes\n`);
   expect(analyze("verify", `--root=${root}`, "portcullis.service").text).toContain("Wrong");
 });
 
 test("a port below 1024 that is set later works after a restart", () => {
-  expect(serviceUnit()).toContain("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE CAP_NET_RAW\n");
+  expect(unitText("portcullis")).toContain(
+    "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_BIND_SERVICE CAP_NET_RAW\n",
+  );
 });
 
 test("routing blocks at boot even if the firewall fails: its lines come first, and their failure stops nothing", () => {
-  const lines = killSwitchUnit().match(/(?<=^ExecStart=)\S+/gm);
+  const lines = unitText("portcullis-killswitch").match(/(?<=^ExecStart=)\S+/gm);
   expect(lines).toEqual(["-/usr/sbin/ip", "-/usr/sbin/ip", "/usr/sbin/nft", "/usr/sbin/nft"]);
 });

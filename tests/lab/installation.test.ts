@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { PATHS } from "../../src/install/paths.ts";
 import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { BY_HAND } from "../../src/system/layout.ts";
 import { Installation } from "./installation.ts";
 import { createLab, type Lab } from "./lab.ts";
 import { Listener } from "./listener.ts";
@@ -146,7 +146,7 @@ describe.each([2, 1] as const)("an installation with %i network card(s)", (arms:
       expect((await sniffer.stop()).leaks).toEqual([]);
       expect(flow?.refused).toBe(0);
       expect(await port()).toBe(used);
-      expect(readFileSync(join(machine.root, PATHS.program), "utf8")).toBe("release 2");
+      expect(readFileSync(join(machine.root, BY_HAND.program), "utf8")).toBe("release 2");
     },
     PATIENCE_MS,
   );

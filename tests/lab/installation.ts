@@ -8,7 +8,9 @@ import { takeBack } from "../../src/install/uninstall.ts";
 import { BOOT_FILES, BOOT_FOLDER } from "../../src/killswitch/boot-files.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import type { RunOptions } from "../../src/system/host.ts";
+import { BY_HAND } from "../../src/system/layout.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
+import { ALL_BY_HAND } from "../install/example.ts";
 import type { Gateway, Lab } from "./lab.ts";
 
 /** The lab's gateway as a machine that is installed on: its files in a folder, its systemd played here. */
@@ -36,7 +38,10 @@ export class Installation extends LinuxHost {
     const machine = await machineOf(this, settings);
     const noted = join(this.root, PATHS.sysctlsBefore);
     const sysctlsBefore = (await Bun.file(noted).exists()) ? readFileSync(noted, "utf8") : null;
-    const plan = installPlan({ machine: { ...machine, sysctlsBefore }, given: {}, program, packages: [] });
+    const plan = installPlan({
+      ...{ machine: { ...machine, sysctlsBefore }, given: {} },
+      ...{ layout: BY_HAND, program, packages: [] },
+    });
     await carryOut(plan, this.surroundings);
   }
 
@@ -46,7 +51,7 @@ export class Installation extends LinuxHost {
     const units = ["portcullis.service", KILL_SWITCH_UNIT];
     const remains = { ...(await remainsIn(this, base)), units };
     await takeBack(
-      { machine: { sysctlsBefore }, remains, forwarders: [], keepState: false },
+      { machine: { sysctlsBefore }, remains, forwarders: [], keepState: false, byHand: ALL_BY_HAND },
       base,
       this.surroundings,
     );
@@ -54,7 +59,7 @@ export class Installation extends LinuxHost {
 
   /** What the unit's file says, as systemd does it when the machine boots. */
   async boot(): Promise<void> {
-    const unit = readFileSync(join(this.root, PATHS.killSwitchUnit), "utf8");
+    const unit = readFileSync(join(this.root, BY_HAND.units, KILL_SWITCH_UNIT), "utf8");
     for (const [, mayFail, line = ""] of unit.matchAll(/^ExecStart=(-?)(.+)$/gm)) {
       const argv = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(
         ([, quoted, word = ""]) => quoted ?? this.placed(word),
