@@ -5,4 +5,5 @@ import { unitsFor } from "../src/install/units.ts";
 import { PACKAGED } from "../src/system/layout.ts";
 
 const [folder = "."] = process.argv.slice(2);
-for (const [name, text] of Object.entries(unitsFor(PACKAGED.program))) writeFileSync(join(folder, name), text);
+for (const [name, text] of Object.entries(unitsFor(PACKAGED.program)))
+  writeFileSync(join(folder, name), text);
