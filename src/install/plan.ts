@@ -53,7 +53,7 @@ export function installPlan({ machine, given, layout, program, packages }: Insta
     { do: "run", argv: ["systemctl", "restart", "systemd-modules-load.service"], mayFail: true },
     // Find out whether the kernel refuses the rules before enabling anything.
     { do: "run", argv: ["nft", "-c", "-f", join(PATHS.state, BOOT_FOLDER, BOOT_FILES.firewall)] },
-    // At any moment, a boot finds one of the two units of each name. `enable` replaces the links to those that are gone.
+    // At any moment, a boot finds a unit of each name. Links that enable one count by its name (systemd, load-dropin.c).
     ...(isByHand ? [] : machine.byHand.units.map(removeStep)),
     ...[
       ["systemctl", "daemon-reload"],

@@ -87,6 +87,20 @@ test("only the unit of the clock may set the clock, and it runs before the servi
   expect(unitText("portcullis")).toMatch(/^After=.*portcullis-clock\.service/m);
 });
 
+test("when the package takes over, its units are enabled from the moment when those by hand are gone", () => {
+  const root = rootWithUnits(PACKAGED);
+  const systemctl = (...args: string[]) => {
+    const argv = ["systemctl", `--root=${root}`, "--quiet", ...args, "portcullis.service"];
+    return Bun.spawnSync(argv).exitCode;
+  };
+  const byHand = join(root, BY_HAND.units, "portcullis.service");
+  writeFileSync(byHand, unitText("portcullis"));
+  expect([systemctl("is-enabled"), systemctl("enable"), systemctl("is-enabled")]).toEqual([1, 0, 0]);
+  rmSync(byHand);
+  expect([systemctl("is-enabled"), systemctl("enable"), systemctl("is-enabled")]).toEqual([0, 0, 0]);
+  expect([systemctl("disable"), systemctl("is-enabled")]).toEqual([0, 1]);
+});
+
 test("the check of the units finds a line that systemd does not understand", () => {
   const root = rootWithUnits();
   writeFileSync(join(root, "/etc/systemd/system/portcullis.service"), `${unitText("portcullis")}Wrong=yes\n`);

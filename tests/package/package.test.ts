@@ -124,6 +124,12 @@ needsRoot.test("the package names its version, its architecture and what it need
   expect(field("Suggests")).toBe("dnsmasq-base, wireguard-go");
 });
 
+needsRoot.test("the C library that the package asks for has every function that the runtime calls", () => {
+  const versions = ran("objdump", "-T", process.execPath).match(/(?<=GLIBC_)\d+\.\d+/g) ?? [];
+  const newest = versions.toSorted((one, other) => Bun.semver.order(`${one}.0`, `${other}.0`)).at(-1);
+  expect(ran("dpkg-deb", "--field", made, "Depends")).toContain(`libc6 (>= ${newest})`);
+});
+
 needsRoot.test("the units, the program and the checksums in the package are those of this version", () => {
   const root = join(folder, "unpacked");
   ran("dpkg-deb", "--raw-extract", made, root);

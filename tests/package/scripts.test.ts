@@ -24,22 +24,20 @@ needsRoot.test("the maintainer scripts are sound POSIX shell (shellcheck)", () =
   expect(`${stdout}${stderr}`).toBe("");
 });
 
-needsRoot.test("a fresh installation starts nothing, and says in one line what to do next", () => {
-  using machine = new PackagedMachine({ systemd: true });
-  expect(machine.run("postinst", "configure", "")).toEqual({
-    code: 0,
-    said: "Portcullis is installed, but not in use yet. To make this machine a gateway: sudo portcullis setup\n",
-    told: ["systemctl daemon-reload"],
-  });
-});
-
-needsRoot.test("an upgrade of a machine that is no gateway says and starts nothing", () => {
-  using machine = new PackagedMachine({ systemd: true });
-  expect(machine.run("postinst", "configure", "0.1.0")).toEqual({
-    ...DONE,
-    told: ["systemctl daemon-reload"],
-  });
-});
+needsRoot.test(
+  "on a machine that is no gateway nothing is started, and one line says what to do next",
+  () => {
+    using machine = new PackagedMachine({ systemd: true });
+    const outcome = {
+      code: 0,
+      said: "Portcullis is installed, but not in use yet. To make this machine a gateway: sudo portcullis setup\n",
+      told: ["systemctl daemon-reload"],
+    };
+    expect(machine.run("postinst", "configure", "")).toEqual(outcome);
+    // After an upgrade, and after a removal that kept the settings.
+    expect(machine.run("postinst", "configure", "0.1.0")).toEqual(outcome);
+  },
+);
 
 needsRoot.test(
   "an upgrade of a gateway sets it up again; if that is refused, apt goes on and the way is named",
