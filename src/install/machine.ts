@@ -120,10 +120,13 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
   };
 }
 
-export function filesByHand(): FilesByHand {
+/** Without what a person has made of the package's units (`systemctl edit --full`). */
+export function filesByHand(root = ""): FilesByHand {
+  const exists = (path: string) => existsSync(root + path);
+  const units = UNITS.map((unit) => join(BY_HAND.units, unit)).filter(exists);
   return {
-    units: UNITS.map((unit) => join(BY_HAND.units, unit)).filter(existsSync),
-    programs: [BY_HAND.program].filter(existsSync),
+    units: units.filter((path) => !contentOf(root + path).includes(`${PACKAGED.program} `)),
+    programs: [BY_HAND.program].filter(exists),
   };
 }
 

@@ -1,12 +1,19 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { DHCP_UNIT } from "../../src/dhcp/files.ts";
 import { forwardersOn } from "../../src/install/forwarders.ts";
-import { isOnLan, machineOf } from "../../src/install/machine.ts";
+import { filesByHand, isOnLan, machineOf } from "../../src/install/machine.ts";
+import { CLOCK_UNIT, KILL_SWITCH_UNIT, SERVICE_UNIT } from "../../src/install/paths.ts";
+import { unitsFor } from "../../src/install/units.ts";
 import { droppingChains } from "../../src/killswitch/table.ts";
 import { loadCounters } from "../../src/network/counters.ts";
 import { settingsFrom } from "../../src/settings.ts";
+import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { needsRoot } from "../fast.ts";
-import { ONE_CABLE } from "./example.ts";
+import { ALL_BY_HAND, ONE_CABLE } from "./example.ts";
 
 test("an SSH session is kept only if it comes from the LAN or from the machine itself", () => {
   const stays = ["192.168.7.20", "fd00:7::20", "fe80::1%eth0", "127.0.0.1", "::1"];
@@ -66,4 +73,20 @@ needsRoot.describe("on a machine", () => {
     await add("80", "lookup", "20556");
     expect(await foreign()).toEqual([]);
   });
+});
+
+test("an installation by hand is known by its files, but not by units of the package that a person has edited", () => {
+  const root = mkdtempSync(join(tmpdir(), "portcullis-by-hand-"));
+  const put = (path: string, text: string) => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+  expect(filesByHand(root)).toEqual({ units: [], programs: [] });
+  for (const [name, text] of Object.entries(unitsFor(BY_HAND.program))) put(join(BY_HAND.units, name), text);
+  put(BY_HAND.program, "");
+  expect(filesByHand(root)).toEqual(ALL_BY_HAND);
+  for (const name of [SERVICE_UNIT, DHCP_UNIT, CLOCK_UNIT])
+    put(join(BY_HAND.units, name), unitsFor(PACKAGED.program)[name] ?? "");
+  expect(filesByHand(root).units).toEqual([join(BY_HAND.units, KILL_SWITCH_UNIT)]);
+  rmSync(root, { recursive: true });
 });

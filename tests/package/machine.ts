@@ -14,12 +14,12 @@ const SCRIPTS = join(import.meta.dir, "../../debian");
 /** What dpkg sets (deb-postinst(5) and dpkg(1), ENVIRONMENT); /usr/local comes first. */
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** A machine in a folder with a shell, `rm` and little else: its programs write down what they are told. */
+/** A machine in a folder with a shell, `rm`, `grep` and little else: its programs write down what they are told. */
 export class PackagedMachine implements Disposable {
   readonly root = mkdtempSync(join(tmpdir(), "portcullis-packaged-"));
 
   constructor({ systemd }: { systemd: boolean }) {
-    for (const program of ["/bin/sh", "/bin/rm"]) this.place(program);
+    for (const program of ["/bin/sh", "/bin/rm", "/bin/grep"]) this.place(program);
     for (const name of ["/usr/bin/systemctl", "/usr/bin/portcullis"]) this.answer(name, "exit 0");
     for (const name of ["postinst", "prerm", "postrm"])
       this.put(`/${name}`, readFileSync(join(SCRIPTS, name), "utf8"), 0o755);

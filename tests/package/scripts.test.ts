@@ -16,7 +16,9 @@ function arm(machine: PackagedMachine, unit = "/usr/lib/systemd/system/portculli
   machine.put(PATHS.environment);
   machine.put(join(dirname(LINK), ".keep"));
   symlinkSync(unit, join(machine.root, LINK));
-  if (unit === UNIT_BY_HAND) machine.put(unit);
+  if (unit !== UNIT_BY_HAND) return;
+  machine.put(unit, "[Service]\nExecStart=/usr/local/bin/portcullis serve\n");
+  machine.put("/usr/local/bin/portcullis");
 }
 
 needsRoot.test("the maintainer scripts are sound POSIX shell (shellcheck)", () => {
@@ -49,7 +51,7 @@ needsRoot.test(
     machine.answer("/usr/bin/portcullis", "echo 'portcullis: the modules are gone' >&2; exit 1");
     expect(machine.run("postinst", "configure", "0.1.0")).toEqual({
       code: 0,
-      said: "portcullis: the modules are gone\nportcullis: the upgrade is not complete, for the reason above; the kill switch stays in place. To complete it: sudo portcullis setup\n",
+      said: "portcullis: the modules are gone\nportcullis: the upgrade is not complete, for the reason above; the kill switch is as it was. To complete it: sudo portcullis setup\n",
       told,
     });
   },
@@ -133,5 +135,16 @@ needsRoot.test(
       said: "portcullis: this system is a gateway but does not run; start it, and remove the package then\n",
       told: [],
     });
+  },
+);
+
+needsRoot.test(
+  "a unit of the package that a person has edited is not taken for an installation by hand",
+  () => {
+    using machine = new PackagedMachine({ systemd: true });
+    arm(machine);
+    machine.put(UNIT_BY_HAND, "[Service]\nExecStart=/usr/bin/portcullis serve\n");
+    expect(machine.run("postinst", "configure", "0.1.0").told).toContain("portcullis setup --yes");
+    expect(machine.run("prerm", "remove").told).toEqual(["portcullis uninstall --yes --keep-state"]);
   },
 );
