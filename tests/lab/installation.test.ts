@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { filesByHand } from "../../src/install/machine.ts";
+import { UNITS } from "../../src/install/paths.ts";
 import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
-import { BY_HAND } from "../../src/system/layout.ts";
+import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
 import { Installation } from "./installation.ts";
 import { createLab, type Lab } from "./lab.ts";
 import { Listener } from "./listener.ts";
@@ -132,21 +134,42 @@ describe.each([2, 1] as const)("an installation with %i network card(s)", (arms:
     PATIENCE_MS,
   );
 
+  /** Plays an upgrade to `release` under traffic; nothing may leak, and no flow may end. */
+  async function upgrade(release: string, work: () => Promise<void>, program: string): Promise<void> {
+    const [used, sniffer] = [await port(), await lab.sniff()];
+    const traffic = await lab.traffic(lab.namespaces.client);
+    await work();
+    expect(await page()).toBe(VPN.vpn1.v4);
+    const { flow } = await traffic.stop();
+    expect((await sniffer.stop()).leaks).toEqual([]);
+    expect(flow?.refused).toBe(0);
+    expect(await port()).toBe(used);
+    expect(readFileSync(join(machine.root, program), "utf8")).toBe(release);
+  }
+
   test(
     "an upgrade keeps the tunnel and its flows, and leaks nothing",
     async () => {
       expect((await machine.gateway?.api("POST", "/api/connect", { server: "box-vpn-1" }))?.body).toEqual({
         success: true,
       });
-      const [used, sniffer] = [await port(), await lab.sniff()];
-      const traffic = await lab.traffic(lab.namespaces.client);
-      await machine.install("release 2");
+      await upgrade("release 2", () => machine.install("release 2"), BY_HAND.program);
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    "when the package takes over, the tunnel and its flows stay, nothing leaks, and its kill switch is for the next boot",
+    async () => {
+      await upgrade("release 3", () => machine.setUp("release 3"), PACKAGED.program);
+      expect(filesByHand(machine.root)).toEqual({ units: [], programs: [] });
+      await machine.gateway?.kill("SIGKILL");
+      await forgetAll();
+      expect(await unprotected()).not.toBeNull();
+      await machine.boot();
+      expect(await page()).toBeNull();
+      await machine.gateway?.start();
       expect(await page()).toBe(VPN.vpn1.v4);
-      const { flow } = await traffic.stop();
-      expect((await sniffer.stop()).leaks).toEqual([]);
-      expect(flow?.refused).toBe(0);
-      expect(await port()).toBe(used);
-      expect(readFileSync(join(machine.root, BY_HAND.program), "utf8")).toBe("release 2");
     },
     PATIENCE_MS,
   );
@@ -157,7 +180,10 @@ describe.each([2, 1] as const)("an installation with %i network card(s)", (arms:
       await machine.uninstall();
       expect(await network()).toBe(before);
       const files = readdirSync(machine.root, { recursive: true, encoding: "utf8" });
-      expect(files.filter((name) => statSync(join(machine.root, name)).isFile())).toEqual([]);
+      const left = files.filter((name) => statSync(join(machine.root, name)).isFile());
+      // The rest is dpkg's.
+      const packaged = [PACKAGED.program, ...UNITS.map((unit) => join(PACKAGED.units, unit))];
+      expect(left.map((name) => `/${name}`).toSorted()).toEqual(packaged.toSorted());
       expect(await unprotected()).not.toBeNull();
     },
     PATIENCE_MS,

@@ -1,16 +1,16 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { machineOf, remainsIn } from "../../src/install/machine.ts";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { filesByHand, machineOf, remainsIn } from "../../src/install/machine.ts";
 import { KILL_SWITCH_UNIT, PATHS } from "../../src/install/paths.ts";
 import { installPlan } from "../../src/install/plan.ts";
 import { carryOut } from "../../src/install/run.ts";
 import { takeBack } from "../../src/install/uninstall.ts";
+import { unitsFor } from "../../src/install/units.ts";
 import { BOOT_FILES, BOOT_FOLDER } from "../../src/killswitch/boot-files.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import type { RunOptions } from "../../src/system/host.ts";
-import { BY_HAND } from "../../src/system/layout.ts";
+import { BY_HAND, type Layout, PACKAGED } from "../../src/system/layout.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
-import { ALL_BY_HAND } from "../install/example.ts";
 import type { Gateway, Lab } from "./lab.ts";
 
 /** The lab's gateway as a machine that is installed on: its files in a folder, its systemd played here. */
@@ -34,15 +34,19 @@ export class Installation extends LinuxHost {
   /** `release` is what the program's file holds. */
   async install(release: string): Promise<void> {
     writeFileSync(this.program, release);
-    const { settings, program } = this;
-    const machine = await machineOf(this, settings);
-    const noted = join(this.root, PATHS.sysctlsBefore);
-    const sysctlsBefore = (await Bun.file(noted).exists()) ? readFileSync(noted, "utf8") : null;
-    const plan = installPlan({
-      ...{ machine: { ...machine, sysctlsBefore }, given: {} },
-      ...{ layout: BY_HAND, program, packages: [] },
-    });
-    await carryOut(plan, this.surroundings);
+    await this.carryOut(BY_HAND);
+  }
+
+  /** What dpkg places, then `setup`. */
+  async setUp(release: string): Promise<void> {
+    const put = (path: string, text: string) => {
+      mkdirSync(dirname(join(this.root, path)), { recursive: true });
+      writeFileSync(join(this.root, path), text);
+    };
+    put(PACKAGED.program, release);
+    for (const [name, text] of Object.entries(unitsFor(PACKAGED.program)))
+      put(join(PACKAGED.units, name), text);
+    await this.carryOut(PACKAGED);
   }
 
   async uninstall(): Promise<void> {
@@ -51,7 +55,13 @@ export class Installation extends LinuxHost {
     const units = ["portcullis.service", KILL_SWITCH_UNIT];
     const remains = { ...(await remainsIn(this, base)), units };
     await takeBack(
-      { machine: { sysctlsBefore }, remains, forwarders: [], keepState: false, byHand: ALL_BY_HAND },
+      {
+        machine: { sysctlsBefore },
+        remains,
+        forwarders: [],
+        keepState: false,
+        byHand: filesByHand(this.root),
+      },
       base,
       this.surroundings,
     );
@@ -59,7 +69,8 @@ export class Installation extends LinuxHost {
 
   /** What the unit's file says, as systemd does it when the machine boots. */
   async boot(): Promise<void> {
-    const unit = readFileSync(join(this.root, BY_HAND.units, KILL_SWITCH_UNIT), "utf8");
+    const units = [BY_HAND, PACKAGED].map((layout) => join(this.root, layout.units, KILL_SWITCH_UNIT));
+    const unit = readFileSync(units.find(existsSync) ?? "", "utf8");
     for (const [, mayFail, line = ""] of unit.matchAll(/^ExecStart=(-?)(.+)$/gm)) {
       const argv = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(
         ([, quoted, word = ""]) => quoted ?? this.placed(word),
@@ -92,6 +103,17 @@ export class Installation extends LinuxHost {
     if (words === "restart portcullis.service") await this.restart();
     if (words.startsWith("disable --now")) await this.gateway?.kill("SIGTERM");
     return "";
+  }
+
+  private async carryOut(layout: Layout): Promise<void> {
+    const machine = await machineOf(this, this.settings);
+    const noted = join(this.root, PATHS.sysctlsBefore);
+    const sysctlsBefore = (await Bun.file(noted).exists()) ? readFileSync(noted, "utf8") : null;
+    const plan = installPlan({
+      ...{ machine: { ...machine, sysctlsBefore, byHand: filesByHand(this.root) }, given: {} },
+      ...{ layout, program: this.program, packages: [] },
+    });
+    await carryOut(plan, this.surroundings);
   }
 
   /** A file of the installation, where it is here. */
