@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import {
   chmodSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -100,6 +101,7 @@ needsRoot.test("the package has every file where Debian has its like, and root o
     "-rw-r--r-- root/root /usr/lib/systemd/system/portcullis-dhcp.service",
     "-rw-r--r-- root/root /usr/lib/systemd/system/portcullis-killswitch.service",
     "-rw-r--r-- root/root /usr/lib/systemd/system/portcullis.service",
+    "-rw-r--r-- root/root /usr/lib/systemd/system-preset/90-portcullis.preset",
     "-rw-r--r-- root/root /usr/share/bash-completion/completions/portcullis",
     "-rw-r--r-- root/root /usr/share/doc/portcullis/CHANGELOG.md",
     "-rw-r--r-- root/root /usr/share/doc/portcullis/README.md",
@@ -136,6 +138,9 @@ needsRoot.test("the units, the program and the checksums in the package are thos
   for (const [name, text] of Object.entries(unitsFor(PACKAGED.program)))
     expect(readFileSync(join(root, PACKAGED.units, name), "utf8")).toBe(text);
   expect(readFileSync(join(root, PACKAGED.program), "utf8")).toBe("#!/bin/sh\n");
+  // As systemd does at the first boot of an image.
+  ran("systemctl", `--root=${root}`, "--quiet", "preset-all", "--preset-mode=enable-only");
+  expect(existsSync(join(root, "etc"))).toBe(false);
   expect(ran("sh", "-c", `cd ${root} && md5sum --check --quiet DEBIAN/md5sums`)).toBe("");
   const copyright = readFileSync(join(root, "usr/share/doc/portcullis/copyright"), "utf8");
   // deb822(5): a paragraph's further lines begin with a space.
