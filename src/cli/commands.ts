@@ -20,6 +20,7 @@ import type { HistoryFlags } from "./history.ts";
 import type { LogFlags } from "./logs.ts";
 import type { ScheduleFlags } from "./schedules.ts";
 import { withInstalledSettings } from "./settings.ts";
+import type { UpdateFlags } from "./update.ts";
 
 // Each command loads what it needs when it runs, as in main.ts.
 const loadTunnel = () => import("./tunnel.ts");
@@ -41,7 +42,7 @@ export function addDailyCommands(program: Command): void {
   addDeviceCommands(program);
   addHistoryCommand(program);
   addScheduleCommands(program);
-  addUpdateCommand(program);
+  addServersUpdate(program);
   addCheckCommand(program);
   command(program, "logs", "show the service's log from this machine's journal")
     .option("-f, --follow", "keep printing new lines")
@@ -78,7 +79,7 @@ function addCheckCommand(program: Command): void {
 }
 
 /** The list may have to be fetched outside the tunnel, so only root on the gateway can ask for it. */
-function addUpdateCommand(program: Command): void {
+function addServersUpdate(program: Command): void {
   const servers = program.commands.find((each) => each.name() === "servers") ?? program;
   servers.enablePositionalOptions();
   withInstalledSettings<{ force?: true; json?: true }>(
@@ -86,7 +87,28 @@ function addUpdateCommand(program: Command): void {
       .option("--force", "accept a list with less than half of the present servers")
       .option("--json", "print JSON"),
     (settings, { force, json }) =>
-      say(json === true, async () => (await import("./update.ts")).updateServers(settings, force === true)),
+      say(json === true, async () =>
+        (await import("./servers-update.ts")).updateServers(settings, force === true),
+      ),
+  );
+}
+
+/** Root, because it replaces the program. */
+export function addProgramUpdate(program: Command): void {
+  program.commandsGroup("On the gateway, as root:");
+  const update = command(program, "update", "verify a release, show what is new, and upgrade this machine");
+  update
+    .argument(
+      "<place>",
+      "its folder or one of its archives: a path, or an https address (a folder's ends with /)",
+    )
+    .option("--check", `only look; exit code ${EXIT.newer} if it is newer than what runs here`)
+    .option("--yes", "do not ask")
+    .option("--json", "with --check: print JSON");
+  withInstalledSettings<UpdateFlags>(update, (settings, flags) =>
+    say(flags.json === true, async () =>
+      (await import("./update.ts")).updateProgram(settings, update.args[0] ?? "", flags),
+    ),
   );
 }
 
