@@ -100,7 +100,7 @@ export function addProgramUpdate(program: Command): void {
   update
     .argument(
       "<place>",
-      "its folder or one of its archives: a path, or an https address (a folder's ends with /)",
+      "the release's folder or one of its archives: a path, or an https address, which ends with / for a folder",
     )
     .option("--check", `only look; exit code ${EXIT.newer} if it is newer than what runs here`)
     .option("--yes", "do not ask")

@@ -1,12 +1,12 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { version } from "../../package.json";
 import { GatewayError, messageOf } from "../errors.ts";
 import { assertSomebody } from "../install/answers.ts";
-import { PATHS } from "../install/paths.ts";
 import { listTable } from "../killswitch/table.ts";
 import { askOperator } from "../operator/operator.ts";
 import type { Settings } from "../settings.ts";
 import type { PinnedRequest } from "../system/host.ts";
+import { OWN_LAYOUT, PACKAGED, setupCommand } from "../system/layout.ts";
 import { pinUnguarded } from "../tunnel/https-client.ts";
 import type { Running } from "../update/archive.ts";
 import signers from "../update/signers.txt" with { type: "text" };
@@ -32,6 +32,7 @@ export async function updateProgram(
 ): Promise<Said> {
   asRoot("update");
   if (json && !check) throw new GatewayError("bad_request", "--json: only with --check");
+  if (!check) assertInstalled();
   if (!check && !yes) assertSomebody();
   const running = runningHere();
   const source = sourceAt(place, pinFor(settings));
@@ -42,7 +43,7 @@ export async function updateProgram(
   process.stdout.write(textOf(offer));
   if (!yes && !confirm(`Install ${offer.version}?`)) throw new GatewayError("unable", "nothing was changed");
   const progress = progressTo(process.stderr, offer.archive.name);
-  await interruptible((signal) => install({ ...deps, signal }, offer, PATHS.program, progress));
+  await interruptible((signal) => install({ ...deps, signal }, offer, OWN_LAYOUT.program, progress));
   return { json: null, text: `Portcullis was updated from ${version} to ${offer.version}.\n` };
 }
 
@@ -82,7 +83,16 @@ async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Prom
 
 function runningHere(): Running {
   const avx2 = /^flags\s*:.*\bavx2\b/m.test(readFileSync("/proc/cpuinfo", "utf8"));
-  return { version, kind: "archive", architecture: process.arch, avx2 };
+  const kind = OWN_LAYOUT === PACKAGED ? "package" : "archive";
+  return { version, kind, architecture: process.arch, avx2 };
+}
+
+function assertInstalled(): void {
+  if (existsSync(OWN_LAYOUT.program)) return;
+  throw new GatewayError(
+    "unable",
+    `Portcullis is not installed on this machine; to install it: ${setupCommand()}`,
+  );
 }
 
 function saidOf(offer: Offer): Said {
