@@ -96,20 +96,18 @@ function addServersUpdate(program: Command): void {
 /** Root, because it replaces the program. */
 export function addProgramUpdate(program: Command): void {
   program.commandsGroup("On the gateway, as root:");
-  const update = command(program, "update", "verify a release, show what is new, and upgrade this machine");
-  update
+  command(program, "update", "verify a release, show what is new, and upgrade this machine")
     .argument(
-      "<place>",
+      "<file>",
       "the release's folder or one of its archives: a path, or an https address, which ends with / for a folder",
     )
-    .option("--check", `only look; exit code ${EXIT.newer} if it is newer than what runs here`)
+    .option("--check", `only look; exit code ${EXIT.newer} if it is newer than what is here`)
     .option("--yes", "do not ask")
-    .option("--json", "with --check: print JSON");
-  withInstalledSettings<UpdateFlags>(update, (settings, flags) =>
-    say(flags.json === true, async () =>
-      (await import("./update.ts")).updateProgram(settings, update.args[0] ?? "", flags),
-    ),
-  );
+    .option("--json", "with --check: print JSON")
+    .addOption(stateDirOption())
+    .action((place: string, flags: UpdateFlags) =>
+      say(flags.json === true, async () => (await import("./update.ts")).updateProgram(place, flags)),
+    );
 }
 
 /** An account's secrets never travel over the HTTP interface. */
@@ -241,10 +239,14 @@ export function addBackupCommands(program: Command): void {
 }
 
 function withPassphrase(on: Command): Command {
-  const { name, argument, help, variable, fallback } = FLAGS.stateDir;
   return on
-    .addOption(new Option(`--${name} ${argument}`, help).env(variable).default(fallback))
+    .addOption(stateDirOption())
     .option("--passphrase-file <file>", "file with the passphrase on its first line (default: ask)");
+}
+
+function stateDirOption(): Option {
+  const { name, argument, help, variable, fallback } = FLAGS.stateDir;
+  return new Option(`--${name} ${argument}`, help).env(variable).default(fallback);
 }
 
 /** Last, so that it knows all the others. */

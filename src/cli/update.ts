@@ -4,7 +4,6 @@ import { GatewayError, messageOf } from "../errors.ts";
 import { assertSomebody } from "../install/answers.ts";
 import { listTable } from "../killswitch/table.ts";
 import { askOperator } from "../operator/operator.ts";
-import type { Settings } from "../settings.ts";
 import type { PinnedRequest } from "../system/host.ts";
 import { OWN_LAYOUT, PACKAGED, setupCommand } from "../system/layout.ts";
 import { pinUnguarded } from "../tunnel/https-client.ts";
@@ -22,20 +21,20 @@ export interface UpdateFlags {
   check?: true;
   yes?: true;
   json?: true;
+  stateDir: string;
 }
 
 /** Verifies a release, shows what is new in it, and upgrades this machine. */
 export async function updateProgram(
-  settings: Settings,
   place: string,
-  { check, yes, json }: UpdateFlags,
+  { check, yes, json, stateDir }: UpdateFlags,
 ): Promise<Said> {
   asRoot("update");
   if (json && !check) throw new GatewayError("bad_request", "--json: only with --check");
   if (!check) assertInstalled();
   if (!check && !yes) assertSomebody();
   const running = runningHere();
-  const source = sourceAt(place, pinFor(settings));
+  const source = sourceAt(place, pinFor(stateDir));
   const spawn = (argv: readonly string[]) => host.spawn(argv);
   const deps = { host, spawn, source, running, signers };
   const offer = await interruptible((signal) => lookAt({ ...deps, signal }));
@@ -51,10 +50,10 @@ export async function updateProgram(
  * With a service, as it says: through the tunnel, or directly if the kill switch is off and no tunnel is up. Without one,
  * directly, unless a kill switch is in place.
  */
-function pinFor(settings: Settings): Pin {
+function pinFor(stateDir: string): Pin {
   return async (request): Promise<PinnedRequest> => {
     try {
-      const live = await askOperator(settings.stateDir, "update/pin", request);
+      const live = await askOperator(stateDir, "update/pin", request);
       if (live !== null) return live.answer ?? (await pinUnguarded(host, request));
       if ((await listTable(host)) === null) return await pinUnguarded(host, request);
       throw new GatewayError(

@@ -133,7 +133,7 @@ async function readAnswer(answer: IncomingMessage): Promise<HttpsAnswer> {
 }
 
 export function tooLarge(mostBytes: number): Error {
-  const limit = mostBytes < 2 ** 20 ? `${mostBytes / 2 ** 10} KiB` : `${mostBytes / 2 ** 20} MiB`;
+  const limit = mostBytes < 2 ** 20 ? `${mostBytes} bytes` : `${mostBytes / 2 ** 20} MiB`;
   return new Error(`its answer is larger than ${limit}`);
 }
 

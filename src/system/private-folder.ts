@@ -8,7 +8,7 @@ const PLACE = "/var/tmp";
 
 /** Gives the work a new folder that only this user can open, and removes the folder with its contents. */
 export async function inPrivateFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(PLACE, "portcullis-"));
+  const folder = mkdtempSync(join(PLACE, `portcullis-${process.pid}-`));
   try {
     return await work(folder);
   } finally {
@@ -25,9 +25,9 @@ export async function takeCopy(
 ): Promise<void> {
   try {
     // A pipe or a device would never end.
-    const { size } = statSync(from);
-    if (!statSync(from).isFile()) throw new Error("it is not a file");
-    if (size > mostBytes) throw new Error(`it is larger than ${mostBytes} bytes`);
+    const found = statSync(from);
+    if (!found.isFile()) throw new Error("it is not a file");
+    if (found.size > mostBytes) throw new Error(`it is larger than ${mostBytes} bytes`);
     // Not more than that even if it grows.
     const source = createReadStream(from, { end: mostBytes });
     await pipeline(source, createWriteStream(to, { flags: "wx", mode: 0o600 }), { signal });

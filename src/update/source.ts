@@ -70,7 +70,7 @@ async function followed(from: URL, pin: Pin, to: string, limits: Limits): Promis
 
 function addressIn(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
-  if (url?.protocol !== "https:") throw wrong(`${text} is not an https address`);
+  if (url?.protocol !== "https:") throw wrong("the address of a release begins with https://");
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
     throw wrong("the address of a release has no user, no password, and nothing after ? or #");
   return url;
