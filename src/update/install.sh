@@ -9,7 +9,11 @@ fail() {
 }
 
 # Gets a file of the release, by https only, and not more than 256 MiB in half an hour.
-get() (
+get() {
+  download "$1" || fail "$1 could not be downloaded from $base"
+}
+
+download() (
   ulimit -f 524288
   if command -v curl >/dev/null; then
     curl -fsSL --proto =https --proto-redir =https --connect-timeout 30 --max-time 1800 -o "$1" "$base$1"
@@ -17,12 +21,12 @@ get() (
     # A redirect to http would go to a proxy that does not exist.
     http_proxy=http://127.0.0.1:9/ no_proxy='' timeout 1800 wget -q --timeout=30 --tries=2 -O "$1" "$base$1"
   fi
-) || fail "$1 could not be downloaded from $base"
+)
 
 main() {
   set -eu
   base=${1:-}
-  case $base in https://*/) ;; *) fail "name the folder of a release, as https://…/ with a slash at its end" ;; esac
+  case $base in https://*/) ;; *) fail "name the folder of a release, as https://.../ with a slash at its end" ;; esac
   [ "$(id -u)" = 0 ] || fail "this needs root: sudo sh install.sh $base"
   command -v ssh-keygen >/dev/null || fail "ssh-keygen is missing: apt-get install openssh-client"
   folder=$(mktemp -d)
@@ -32,7 +36,7 @@ main() {
   cat >signers <<'END'
 @SIGNERS@
 END
-  grep -q ssh- signers || fail "this copy has no key to verify with; use the install.sh of a release"
+  grep -q '^portcullis ' signers || fail "this copy has no key to verify with; use the install.sh of a release"
 
   get SHA256SUMS
   get SHA256SUMS.sig
