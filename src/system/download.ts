@@ -6,7 +6,7 @@ import { assertComplete, exchange, headOf, tooLarge } from "./https.ts";
 /** A whole release on a slow line. */
 const LONGEST_MS = 3_600_000;
 /** A connection that carries nothing for so long carries nothing any more. */
-const STALLED_AFTER_MS = 60_000;
+const STALLED_AFTER_MS = 30_000;
 
 export interface Destination {
   /** A file that does not exist yet. */

@@ -96,6 +96,18 @@ claim("without a tunnel nothing is sent except by the operator's exemption", asy
   expect(asked).toEqual([]);
 });
 
+claim("another program is told how to send a request inside, and nothing if no tunnel is up", async () => {
+  const { httpsClient } = gateway.tunnels;
+  await expect(httpsClient.pinInside(LIST)).rejects.toThrow("there is no tunnel to send this through");
+  await gateway.controller.connect(ONE);
+  expect(await httpsClient.pinInside(LIST)).toEqual({
+    ...LIST,
+    addresses: ["198.51.100.7", "2001:db8::7"],
+    ownAddresses: ["10.64.0.1", "fd00:64::1"],
+  });
+  expect(asked).toEqual([]);
+});
+
 claim("what is asked while a tunnel is on its way goes through it once it is up", async () => {
   const connecting = gateway.controller.connect(ONE);
   await gateway.tunnels.httpsClient.send(LIST);
