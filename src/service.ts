@@ -218,7 +218,7 @@ async function pinRelease(
   if (settings.netns !== null)
     throw new GatewayError("unable", `this gateway serves the namespace ${settings.netns}, not this machine`);
   if (controller.state.name !== "connected" && !savedState.killSwitchWanted()) return null;
-  return httpsClient.pinInside(request);
+  return httpsClient.pinWithin(request);
 }
 
 /** Waits for an address that this machine does not have yet, such as that of a LAN whose cable is out. */

@@ -35,7 +35,11 @@ export async function updateProgram(
   if (!check && !yes) assertSomebody();
   const running = runningHere();
   const source = sourceAt(place, pinFor(stateDir));
-  const spawn = (argv: readonly string[]) => host.spawn(argv);
+  const spawn = (argv: readonly string[]) => {
+    // Packages have files for everyone.
+    process.umask(0o022);
+    return host.spawn(argv);
+  };
   const deps = { host, spawn, source, running, signers };
   const offer = await interruptible((signal) => lookAt({ ...deps, signal }));
   if (check || !offer.isNewer) return saidOf(offer);

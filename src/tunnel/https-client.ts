@@ -92,11 +92,10 @@ export class HttpsClient {
     return answer ?? this.sendInside(request);
   };
 
-  /**
-   * The request as `sendInside` sends it, for another program of this machine. Throws `GatewayError("unable")` if no
-   * tunnel is up, or if it does not lead to the server.
-   */
-  async pinInside(request: HttpsRequest): Promise<PinnedRequest> {
+  /** The request as `sendWithin` sends it over https, for another program of this machine. */
+  async pinWithin(request: HttpsRequest): Promise<PinnedRequest> {
+    const address = parseAddress(hostOf(request));
+    if (address !== null && this.isOnLan(address)) return { ...request, addresses: [address] };
     if (this.deps.controller.state.name !== "connected") throw noTunnel();
     return this.pin(request, new AbortController().signal);
   }

@@ -19,7 +19,7 @@ const PLACE = "https://internet.test/";
 const PROGRAM = `#!/bin/sh
 case "$*" in
 --version) echo "portcullis %s" ;;
-"install --yes") cp "$0" /usr/local/bin/portcullis && echo "the installer has run" ;;
+"install --yes") cp "$0" /usr/local/bin/portcullis && echo "the installer has run with umask $(umask)" ;;
 esac
 exit
 `;
@@ -111,7 +111,7 @@ test(
       expect(done).toMatchObject({ code: 0, stderr: "" });
       expect(done.stdout).toContain("- Newest.");
       expect(done.stdout).toEndWith(
-        `the installer has run\nPortcullis was updated from ${version} to 9.2.0.\n`,
+        `the installer has run with umask 0022\nPortcullis was updated from ${version} to 9.2.0.\n`,
       );
     });
     expect(leaks).toEqual([]);

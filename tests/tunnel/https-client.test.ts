@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { cidrs } from "../fake/address.ts";
+import { cidrs, ip } from "../fake/address.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, server, stoodAlways } from "./gateway.ts";
 
@@ -96,15 +96,17 @@ claim("without a tunnel nothing is sent except by the operator's exemption", asy
   expect(asked).toEqual([]);
 });
 
-claim("another program is told how to send a request inside, and nothing if no tunnel is up", async () => {
+claim("another program is told how to send a request inside, or on the LAN, and never outside", async () => {
   const { httpsClient } = gateway.tunnels;
-  await expect(httpsClient.pinInside(LIST)).rejects.toThrow("there is no tunnel to send this through");
+  await expect(httpsClient.pinWithin(LIST)).rejects.toThrow("there is no tunnel to send this through");
   await gateway.controller.connect(ONE);
-  expect(await httpsClient.pinInside(LIST)).toEqual({
+  expect(await httpsClient.pinWithin(LIST)).toEqual({
     ...LIST,
     addresses: ["198.51.100.7", "2001:db8::7"],
     ownAddresses: ["10.64.0.1", "fd00:64::1"],
   });
+  const near = { ...LIST, url: "https://127.0.0.1/servers" };
+  expect(await httpsClient.pinWithin(near)).toEqual({ ...near, addresses: [ip("127.0.0.1")] });
   expect(asked).toEqual([]);
 });
 
