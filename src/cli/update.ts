@@ -52,18 +52,25 @@ export async function updateProgram(
 
 /**
  * With a service, as it says: through the tunnel, or directly if the kill switch is off and no tunnel is up. Without one,
- * directly, unless a kill switch is in place.
+ * directly, unless a kill switch is in place. What has begun in a tunnel does not go on outside, whatever happens.
  */
 function pinFor(stateDir: string): Pin {
+  let isInside = false;
   return async (request): Promise<PinnedRequest> => {
     try {
       const live = await askOperator(stateDir, "update/pin", request);
-      if (live !== null) return live.answer ?? (await pinUnguarded(host, request));
-      if ((await listTable(host)) === null) return await pinUnguarded(host, request);
-      throw new GatewayError(
-        "unable",
-        "the kill switch is in place, and the service does not run; start it: systemctl start portcullis",
-      );
+      if (isInside && !live?.answer?.ownAddresses)
+        throw new GatewayError("unable", "the tunnel has ended; connect again");
+      if (live?.answer) {
+        isInside = live.answer.ownAddresses !== undefined;
+        return live.answer;
+      }
+      if (live === null && (await listTable(host)) !== null)
+        throw new GatewayError(
+          "unable",
+          "the kill switch is in place, and the service does not run; start it: systemctl start portcullis",
+        );
+      return await pinUnguarded(host, request);
     } catch (cause) {
       const other = "or copy the release's files to this machine, and name their folder";
       throw new GatewayError("unable", `${messageOf(cause)}; ${other}`, { cause });

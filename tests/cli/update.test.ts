@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { version } from "../../package.json";
+import type { OperatorAnswers, OperatorRequests } from "../../src/operator/operator.ts";
+import { answerOn } from "../../src/operator/socket.ts";
+import type { HttpsRequest, PinnedRequest } from "../../src/system/host.ts";
+import { makeCertificate } from "../system/certificate.ts";
 import { Workshop } from "../update/made.ts";
 import { programTrusting } from "../update/signed-program.ts";
 
@@ -16,8 +20,12 @@ beforeAll(() => {
 afterAll(() => workshop.close());
 
 async function update(...args: string[]) {
-  const state = ["--state-dir", join(workshop.folder, "state")];
-  const child = Bun.spawn([...program, "update", ...args, ...state], { stdout: "pipe", stderr: "pipe" });
+  const state = ["--state-dir", workshop.folder];
+  const child = Bun.spawn([...program, "update", ...args, ...state], {
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: join(workshop.folder, "certificate.pem") },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
   const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   return { code, stdout, stderr };
 }
@@ -79,3 +87,64 @@ test.skipIf(await Bun.file("/usr/local/bin/portcullis").exists())(
     );
   },
 );
+
+describe("from an address", () => {
+  const OTHER = "; or copy the release's files to this machine, and name their folder\n";
+  let server: Bun.Server<undefined>;
+  let shown: string;
+  let asked: string[] = [];
+
+  beforeAll(async () => {
+    const { certificate, key } = await makeCertificate(workshop.folder, "files.test");
+    shown = workshop.release();
+    server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      tls: { cert: Bun.file(certificate), key: Bun.file(key) },
+      fetch: (request) => {
+        const { pathname } = new URL(request.url);
+        asked.push(pathname.slice(1));
+        return new Response(Bun.file(join(shown, pathname)));
+      },
+    });
+  });
+  afterAll(() => server.stop(true));
+
+  /** Looks at the address, while a service lets so many requests go by the tunnel and then any go directly. */
+  async function check(inside: number) {
+    asked = [];
+    let count = 0;
+    const serving = new AbortController();
+    const pin = async (request: HttpsRequest): Promise<PinnedRequest | null> => {
+      count += 1;
+      if (count > inside) return null;
+      return { ...request, addresses: ["127.0.0.1"], ownAddresses: ["127.0.0.1"] };
+    };
+    answerOn<OperatorRequests>(
+      join(workshop.folder, "operator.sock"),
+      { "update/pin": pin } as OperatorAnswers,
+      serving.signal,
+    );
+    try {
+      return await update("--check", `https://files.test:${server.port}/`);
+    } finally {
+      serving.abort();
+    }
+  }
+
+  test("each file is fetched as the service says", async () => {
+    expect(await check(3)).toMatchObject({ code: 4, stderr: "" });
+    expect(asked).toEqual(["SHA256SUMS", "SHA256SUMS.sig", "notes.md"]);
+  });
+
+  test("what has begun in a tunnel does not go on outside it, even if it may", async () => {
+    for (const inside of [1, 2]) {
+      const { code, stderr } = await check(inside);
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: `portcullis: the tunnel has ended; connect again${OTHER}`,
+      });
+      expect(asked).toHaveLength(inside);
+    }
+  });
+});
