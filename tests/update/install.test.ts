@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
 import {
   appendFileSync,
   existsSync,
@@ -16,7 +16,7 @@ import { slow } from "../fast.ts";
 import { makeCertificate } from "../system/certificate.ts";
 import { type Made, Workshop } from "./made.ts";
 
-const { test: slowTest } = slow;
+const { test } = slow;
 const TEMPLATE = readFileSync(join(import.meta.dir, "../../src/update/install.sh"), "utf8");
 const PACKAGE = "portcullis_9.2.0_arm64.deb";
 /** The only programs that the script finds, apart from those that the test plays. */
@@ -124,7 +124,7 @@ function show(made: Made = {}, change: (folder: string) => void = () => {}): voi
 }
 
 describe.each(["curl", "wget"] as const)("with %s", (by) => {
-  test.skipIf(Bun.which(by) === null)("the package for this machine is verified and installed", async () => {
+  test("the package for this machine is verified and installed", async () => {
     show();
     const { code, stdout, stderr, ran, given } = await installs({ by });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -133,7 +133,7 @@ describe.each(["curl", "wget"] as const)("with %s", (by) => {
     expect(stdout).toBe("Portcullis is installed. To make this machine a gateway: sudo portcullis setup\n");
   });
 
-  test.skipIf(Bun.which(by) === null)("a redirect to https is followed, one to http is not", async () => {
+  test("a redirect to https is followed, one to http is not", async () => {
     show();
     const at = `https://localhost:${server.port}`;
     expect(await installs({ by, words: [`${at}/moved/`] })).toMatchObject({ code: 0 });
@@ -145,7 +145,7 @@ describe.each(["curl", "wget"] as const)("with %s", (by) => {
     expect(inClear).toBe(0);
   });
 
-  test.skipIf(Bun.which(by) === null)("a server with a certificate of nobody gets nowhere", async () => {
+  test("a server with a certificate of nobody gets nowhere", async () => {
     show();
     const words = [`https://127.0.0.1:${server.port}/`];
     expect(await installs({ by, words })).toMatchObject({ code: 1, ran: null });
@@ -197,7 +197,7 @@ describe("nothing is installed, and nothing is left, if", () => {
     expect(stderr).toEndWith("; nothing was installed\n");
   });
 
-  slowTest("the package has no end", async () => {
+  test("the package has no end", async () => {
     show({}, (at) => {
       rmSync(join(at, PACKAGE));
       writeFileSync(join(at, PACKAGE), "");

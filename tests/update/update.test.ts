@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import {
   appendFileSync,
   existsSync,
@@ -14,7 +14,10 @@ import { LinuxHost } from "../../src/system/linux.ts";
 import type { Running } from "../../src/update/archive.ts";
 import { sourceAt } from "../../src/update/source.ts";
 import { install, lookAt, type UpdateDeps } from "../../src/update/update.ts";
+import { slow } from "../fast.ts";
 import { type Made, NOTES, run, Workshop } from "./made.ts";
+
+const { describe, test } = slow;
 
 const host = new LinuxHost();
 const HERE: Running = { version: "9.0.0", kind: "archive", architecture: "arm64", avx2: false };
