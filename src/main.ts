@@ -66,6 +66,7 @@ async function addOtherCommands(): Promise<void> {
   daily.addNotifyCommand(program);
   daily.addTokenCommands(program);
   daily.addBackupCommands(program);
+  daily.addProgramUpdate(program);
   addInstallCommands(program);
   daily.addCompletion(program);
   daily.addLicenses(program);

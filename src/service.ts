@@ -14,6 +14,7 @@ import { type Ipv6, lanText } from "./network/host-network.ts";
 import { answerOperator, type OperatorAnswers } from "./operator/operator.ts";
 import { privateNames } from "./private-names.ts";
 import { addressIn, localUrl, type Settings } from "./settings.ts";
+import type { HttpsRequest, PinnedRequest } from "./system/host.ts";
 import { LinuxHost } from "./system/linux.ts";
 import type { StateListener } from "./tunnel/controller.ts";
 import { carriedBy } from "./tunnel/state.ts";
@@ -196,6 +197,7 @@ function answersOf(graph: Graph, { app }: App): OperatorAnswers {
     "account/logout": ({ provider, forget }) => account.logOut(provider, forget),
     "account/rotate-key": ({ provider }) => account.rotateKey(provider),
     "notify/test": () => graph.notifications.test(),
+    "update/pin": (request) => pinRelease(graph, request),
     token: async () => ({ auth: settings.auth, tokens: tokens.list() }),
     "token/add": async ({ name, readOnly }) => ({ auth: settings.auth, ...tokens.add(name, readOnly) }),
     "token/remove": async ({ name }) => {
@@ -206,6 +208,17 @@ function answersOf(graph: Graph, { app }: App): OperatorAnswers {
     "token/own": async () =>
       settings.auth === "off" || !app.server ? null : { token: tokens.own, origin: localUrl(settings) },
   };
+}
+
+/** Never outside the tunnel while there is one, or while the kill switch is on. */
+async function pinRelease(
+  { settings, controller, savedState, httpsClient }: Graph,
+  request: HttpsRequest,
+): Promise<PinnedRequest | null> {
+  if (settings.netns !== null)
+    throw new GatewayError("unable", `this gateway serves the namespace ${settings.netns}, not this machine`);
+  if (controller.state.name !== "connected" && !savedState.killSwitchWanted()) return null;
+  return httpsClient.pinWithin(request);
 }
 
 /** Waits for an address that this machine does not have yet, such as that of a LAN whose cable is out. */

@@ -20,6 +20,7 @@ import type { HistoryFlags } from "./history.ts";
 import type { LogFlags } from "./logs.ts";
 import type { ScheduleFlags } from "./schedules.ts";
 import { withInstalledSettings } from "./settings.ts";
+import type { UpdateFlags } from "./update.ts";
 
 // Each command loads what it needs when it runs, as in main.ts.
 const loadTunnel = () => import("./tunnel.ts");
@@ -41,7 +42,7 @@ export function addDailyCommands(program: Command): void {
   addDeviceCommands(program);
   addHistoryCommand(program);
   addScheduleCommands(program);
-  addUpdateCommand(program);
+  addServersUpdate(program);
   addCheckCommand(program);
   command(program, "logs", "show the service's log from this machine's journal")
     .option("-f, --follow", "keep printing new lines")
@@ -78,7 +79,7 @@ function addCheckCommand(program: Command): void {
 }
 
 /** The list may have to be fetched outside the tunnel, so only root on the gateway can ask for it. */
-function addUpdateCommand(program: Command): void {
+function addServersUpdate(program: Command): void {
   const servers = program.commands.find((each) => each.name() === "servers") ?? program;
   servers.enablePositionalOptions();
   withInstalledSettings<{ force?: true; json?: true }>(
@@ -86,8 +87,27 @@ function addUpdateCommand(program: Command): void {
       .option("--force", "accept a list with less than half of the present servers")
       .option("--json", "print JSON"),
     (settings, { force, json }) =>
-      say(json === true, async () => (await import("./update.ts")).updateServers(settings, force === true)),
+      say(json === true, async () =>
+        (await import("./servers-update.ts")).updateServers(settings, force === true),
+      ),
   );
+}
+
+/** Root, because it replaces the program. */
+export function addProgramUpdate(program: Command): void {
+  program.commandsGroup("On the gateway, as root:");
+  command(program, "update", "verify a release, show what is new, and upgrade this machine")
+    .argument(
+      "<file>",
+      "the release's folder or one of its archives: a path, or an https address, which ends with / for a folder",
+    )
+    .option("--check", `only look; exit code ${EXIT.newer} if it is newer than what is here`)
+    .option("--yes", "do not ask")
+    .option("--json", "with --check: print JSON")
+    .addOption(stateDirOption())
+    .action((place: string, flags: UpdateFlags) =>
+      say(flags.json === true, async () => (await import("./update.ts")).updateProgram(place, flags)),
+    );
 }
 
 /** An account's secrets never travel over the HTTP interface. */
@@ -219,10 +239,14 @@ export function addBackupCommands(program: Command): void {
 }
 
 function withPassphrase(on: Command): Command {
-  const { name, argument, help, variable, fallback } = FLAGS.stateDir;
   return on
-    .addOption(new Option(`--${name} ${argument}`, help).env(variable).default(fallback))
+    .addOption(stateDirOption())
     .option("--passphrase-file <file>", "file with the passphrase on its first line (default: ask)");
+}
+
+function stateDirOption(): Option {
+  const { name, argument, help, variable, fallback } = FLAGS.stateDir;
+  return new Option(`--${name} ${argument}`, help).env(variable).default(fallback);
 }
 
 /** Last, so that it knows all the others. */

@@ -2,7 +2,7 @@ import { CommanderError } from "commander";
 import { GatewayError } from "../errors.ts";
 
 /** The exit codes of all commands; docs/command-line.md has the same list. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3 } as const;
+export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, newer: 4 } as const;
 
 /** Nothing answers, or not as a gateway does; the message says what to do about it. */
 export class Unreachable extends Error {

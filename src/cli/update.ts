@@ -1,25 +1,120 @@
+import { existsSync, readFileSync } from "node:fs";
+import { version } from "../../package.json";
+import { GatewayError, messageOf } from "../errors.ts";
+import { assertSomebody } from "../install/answers.ts";
+import { listTable } from "../killswitch/table.ts";
 import { askOperator } from "../operator/operator.ts";
-import type { Updated } from "../servers/updates.ts";
-import type { Settings } from "../settings.ts";
-import { sendUnguarded } from "../tunnel/https-client.ts";
-import type { Said } from "./asking.ts";
-import { offlineGraph } from "./offline.ts";
+import type { PinnedRequest } from "../system/host.ts";
+import { OWN_LAYOUT, PACKAGED, setupCommand } from "../system/layout.ts";
+import { pinUnguarded } from "../tunnel/https-client.ts";
+import type { Running } from "../update/archive.ts";
+import signers from "../update/signers.txt" with { type: "text" };
+import { type Pin, sourceAt } from "../update/source.ts";
+import { install, lookAt, type Offer } from "../update/update.ts";
+import { host, type Said } from "./asking.ts";
+import { EXIT } from "./exit.ts";
+import { progressTo } from "./progress.ts";
 import { asRoot } from "./root.ts";
+import { printable } from "./text.ts";
 
-/** Fetches the managed provider's list: through the running service, or directly if there is no kill switch yet. */
-export async function updateServers(settings: Settings, force: boolean): Promise<Said> {
-  asRoot("servers update");
-  const live = await askOperator(settings.stateDir, "servers/update", { force });
-  const updated = live?.answer ?? (await updateOffline(settings, force));
-  return { json: { success: true, ...updated }, text: textOf(updated) };
+export interface UpdateFlags {
+  check?: true;
+  yes?: true;
+  json?: true;
+  stateDir: string;
 }
 
-async function updateOffline(settings: Settings, force: boolean): Promise<Updated> {
-  const { host, updates } = await offlineGraph(settings);
-  return updates.update(sendUnguarded(host), { force });
+/** Verifies a release, shows what is new in it, and upgrades this machine. */
+export async function updateProgram(
+  place: string,
+  { check, yes, json, stateDir }: UpdateFlags,
+): Promise<Said> {
+  asRoot("update");
+  if (json && !check) throw new GatewayError("bad_request", "--json: only with --check");
+  if (!check) assertInstalled();
+  if (!check && !yes) assertSomebody();
+  const running = runningHere();
+  const source = sourceAt(place, pinFor(stateDir));
+  const spawn = (argv: readonly string[]) => {
+    // Packages have files for everyone.
+    process.umask(0o022);
+    return host.spawn(argv);
+  };
+  const deps = { host, spawn, source, running, signers };
+  const offer = await interruptible((signal) => lookAt({ ...deps, signal }));
+  if (check || !offer.isNewer) return saidOf(offer);
+  process.stdout.write(textOf(offer));
+  if (!yes && !confirm(`Install ${offer.version}?`)) throw new GatewayError("unable", "nothing was changed");
+  const progress = progressTo(process.stderr, offer.archive.name);
+  await interruptible((signal) => install({ ...deps, signal }, offer, OWN_LAYOUT.program, progress));
+  return { json: null, text: `Portcullis was updated from ${version} to ${offer.version}.\n` };
 }
 
-function textOf({ changed, servers, skipped }: Updated): string {
-  const left = skipped === 0 ? "" : ` ${skipped} unusable entries of the list were skipped.`;
-  return `The list of managed servers ${changed ? "is new" : "has not changed"}: ${servers} servers.${left}\n`;
+/**
+ * With a service, as it says: through the tunnel, or directly if the kill switch is off and no tunnel is up. Without one,
+ * directly, unless a kill switch is in place. What has begun in a tunnel does not go on outside, whatever happens.
+ */
+function pinFor(stateDir: string): Pin {
+  let isInside = false;
+  return async (request): Promise<PinnedRequest> => {
+    try {
+      const live = await askOperator(stateDir, "update/pin", request);
+      if (isInside && !live?.answer?.ownAddresses)
+        throw new GatewayError("unable", "the tunnel has ended; connect again");
+      if (live?.answer) {
+        isInside = live.answer.ownAddresses !== undefined;
+        return live.answer;
+      }
+      if (live === null && (await listTable(host)) !== null)
+        throw new GatewayError(
+          "unable",
+          "the kill switch is in place, and the service does not run; start it: systemctl start portcullis",
+        );
+      return await pinUnguarded(host, request);
+    } catch (cause) {
+      const other = "or copy the release's files to this machine, and name their folder";
+      throw new GatewayError("unable", `${messageOf(cause)}; ${other}`, { cause });
+    }
+  };
+}
+
+/** The work ends if a person or the system ends this program, so that it leaves nothing behind. */
+async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const interrupted = new AbortController();
+  const end = () => interrupted.abort(new GatewayError("interrupted", "interrupted; nothing was changed"));
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  for (const signal of signals) process.on(signal, end);
+  try {
+    return await work(interrupted.signal);
+  } finally {
+    for (const signal of signals) process.off(signal, end);
+  }
+}
+
+function runningHere(): Running {
+  const avx2 = /^flags\s*:.*\bavx2\b/m.test(readFileSync("/proc/cpuinfo", "utf8"));
+  const kind = OWN_LAYOUT === PACKAGED ? "package" : "archive";
+  return { version, kind, architecture: process.arch, avx2 };
+}
+
+function assertInstalled(): void {
+  if (existsSync(OWN_LAYOUT.program)) return;
+  throw new GatewayError(
+    "unable",
+    `Portcullis is not installed on this machine; to install it: ${setupCommand()}`,
+  );
+}
+
+function saidOf(offer: Offer): Said {
+  const { version: offered, isNewer, notes, archive } = offer;
+  return {
+    json: { success: true, current: version, offered, newer: isNewer, file: archive.name, notes },
+    text: isNewer ? textOf(offer) : `Portcullis ${version} is up to date.\n`,
+    code: isNewer ? EXIT.newer : EXIT.ok,
+  };
+}
+
+function textOf({ version: offered, notes, archive }: Offer): string {
+  const news = notes === "" ? "" : `\n${notes.split("\n").map(printable).join("\n")}\n\n`;
+  return `Portcullis ${offered} (${archive.name}) is signed by its release key; here is ${version}.\n${news}`;
 }

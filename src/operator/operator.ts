@@ -12,7 +12,7 @@ import type { TestResult } from "../notifications/notifications.ts";
 import type { LoggedOut, ShownAccount } from "../providers/provider.ts";
 import type { Updated } from "../servers/updates.ts";
 import type { Settings } from "../settings.ts";
-import type { Host } from "../system/host.ts";
+import type { Host, HttpsRequest, PinnedRequest } from "../system/host.ts";
 import { type Answers, answerOn, askOn } from "./socket.ts";
 
 /**
@@ -41,6 +41,8 @@ export type OperatorRequests = {
   "account/login": [{ provider: string | null; credentials: readonly string[] }, ShownAccount];
   "account/logout": [{ provider: string | null; forget: boolean }, LoggedOut];
   "notify/test": [null, TestResult[]];
+  /** How a request for a release leaves this machine; null if it may leave as any other program's does. */
+  "update/pin": [HttpsRequest, PinnedRequest | null];
   "account/rotate-key": [{ provider: string | null }, ShownAccount];
   token: [null, TokenList];
   "token/add": [{ name: string; readOnly: boolean }, NewToken & Pick<TokenList, "auth">];

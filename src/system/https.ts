@@ -20,7 +20,19 @@ const MOST_INFORMATIONAL = 10;
  * Tries the addresses in turn, and no others: no system resolver, no proxy from the environment, no redirect. The
  * server's certificate must be for the URL's host, and from the request's authority if it names one. Throws `GatewayError("unable")` if there is no answer.
  */
-export async function ask(pinned: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
+export function ask(pinned: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
+  return exchange(pinned, pinned.onlyStatus ? headOf : readAnswer, signal);
+}
+
+/** What becomes of an answer whose body has not been read yet. */
+export type Read = (answer: IncomingMessage) => Promise<HttpsAnswer>;
+
+/** Like `ask`; `read` takes the answer. */
+export async function exchange(
+  pinned: PinnedRequest,
+  read: Read,
+  signal?: AbortSignal,
+): Promise<HttpsAnswer> {
   const { host } = new URL(pinned.url);
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(new Error(LATE)), pinned.withinMs ?? ANSWER_TIMEOUT_MS);
@@ -29,7 +41,7 @@ export async function ask(pinned: PinnedRequest, signal?: AbortSignal): Promise<
   try {
     for (const address of pinned.addresses) {
       try {
-        return await askAt(address, pinned, over);
+        return await askAt(address, pinned, read, over);
       } catch (error) {
         fault = error;
         // Once a request was sent, it must not be sent again.
@@ -48,7 +60,7 @@ const LATE = "no answer in time";
 /** The connection failed before anything was sent. */
 class NoConnection extends Error {}
 
-function askAt(address: string, pinned: PinnedRequest, over: AbortSignal): Promise<HttpsAnswer> {
+function askAt(address: string, pinned: PinnedRequest, read: Read, over: AbortSignal): Promise<HttpsAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpsAnswer>();
   let connected = false;
   let informational = 0;
@@ -56,9 +68,7 @@ function askAt(address: string, pinned: PinnedRequest, over: AbortSignal): Promi
   if (isPlain && !isLocal(parseAddress(address)))
     throw new Error("plain http is for the local network only; use https");
   const request = isPlain ? httpRequest : httpsRequest;
-  const outgoing = request(optionsFor(address, pinned), (answer) =>
-    (pinned.onlyStatus ? headOf(answer) : readAnswer(answer)).then(resolve, reject),
-  );
+  const outgoing = request(optionsFor(address, pinned), (answer) => read(answer).then(resolve, reject));
   const fail = (error: Error) =>
     reject(connected ? error : new NoConnection(messageOf(error), { cause: error }));
   const onOver = () => reject(over.reason);
@@ -115,15 +125,24 @@ async function readAnswer(answer: IncomingMessage): Promise<HttpsAnswer> {
   let bytes = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > MOST_BYTES) throw new Error(`its answer is larger than ${MOST_BYTES / 2 ** 20} MiB`);
+    if (bytes > MOST_BYTES) throw tooLarge(MOST_BYTES);
     chunks.push(chunk);
   }
-  if (!answer.complete) throw new Error("the connection was closed too early");
+  assertComplete(answer);
   return { ...(await headOf(answer)), body: new TextDecoder().decode(Buffer.concat(chunks)) };
 }
 
+export function tooLarge(mostBytes: number): Error {
+  const limit = mostBytes < 2 ** 20 ? `${mostBytes} bytes` : `${mostBytes / 2 ** 20} MiB`;
+  return new Error(`its answer is larger than ${limit}`);
+}
+
+export function assertComplete(answer: IncomingMessage): void {
+  if (!answer.complete) throw new Error("the connection was closed too early");
+}
+
 /** The answer without its body. */
-async function headOf(answer: IncomingMessage): Promise<HttpsAnswer> {
+export async function headOf(answer: IncomingMessage): Promise<HttpsAnswer> {
   const headers = Object.entries(answer.headers).map(([name, value]) => [name, String(value)]);
   return { status: answer.statusCode ?? 0, headers: Object.fromEntries(headers), body: "" };
 }

@@ -10,7 +10,7 @@ import {
 import { GatewayError } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Log } from "../log.ts";
-import type { Host, HttpsAnswer, HttpsRequest, Send } from "../system/host.ts";
+import type { Host, HttpsAnswer, HttpsRequest, PinnedRequest, Send } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
 import { resolversOf } from "./nameservers.ts";
 import { ownPort, type Resolver, type Way } from "./resolver.ts";
@@ -92,8 +92,20 @@ export class HttpsClient {
     return answer ?? this.sendInside(request);
   };
 
+  /** The request as `sendWithin` sends it over https, for another program of this machine. */
+  async pinWithin(request: HttpsRequest): Promise<PinnedRequest> {
+    const address = parseAddress(hostOf(request));
+    if (address !== null && this.isOnLan(address)) return { ...request, addresses: [address] };
+    if (this.deps.controller.state.name !== "connected") throw noTunnel();
+    return this.pin(request, new AbortController().signal);
+  }
+
   private async inside(request: HttpsRequest, signal: AbortSignal): Promise<HttpsAnswer> {
-    const { host, controller, resolver } = this.deps;
+    return this.deps.host.https(await this.pin(request, signal), signal);
+  }
+
+  private async pin(request: HttpsRequest, signal: AbortSignal): Promise<PinnedRequest> {
+    const { controller, resolver } = this.deps;
     const session = carriedBy(controller.state);
     if (session === null) throw noTunnel();
     const found = request.addresses ?? (await resolver.resolve(hostOf(request), { inside: true }, signal));
@@ -104,7 +116,7 @@ export class HttpsClient {
     }
     // It ends with the tunnel: with the kill switch off, it would go on outside it.
     const ownAddresses = session.server.config.interface.addresses.map(addressOf);
-    return host.https({ ...request, addresses, ownAddresses }, signal);
+    return { ...request, addresses, ownAddresses };
   }
 
   private async outside(request: HttpsRequest, way: Outside, signal: AbortSignal): Promise<HttpsAnswer> {
@@ -135,12 +147,15 @@ function carries({ server }: Session, address: Address): boolean {
 
 /** For a machine without a kill switch, on which no service runs. */
 export function sendUnguarded(host: Host): Send {
-  return async (request) => {
-    const name = hostOf(request);
-    const addresses =
-      parseAddress(name) === null ? await host.lookup(name, await resolversOf(host), ownPort()) : [name];
-    return host.https({ ...request, addresses });
-  };
+  return async (request) => host.https(await pinUnguarded(host, request));
+}
+
+/** The request as `sendUnguarded` sends it. */
+export async function pinUnguarded(host: Host, request: HttpsRequest): Promise<PinnedRequest> {
+  const name = hostOf(request);
+  const addresses =
+    parseAddress(name) === null ? await host.lookup(name, await resolversOf(host), ownPort()) : [name];
+  return { ...request, addresses };
 }
 
 function isPlain({ url }: Pick<HttpsRequest, "url">): boolean {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { cidrs } from "../fake/address.ts";
+import { cidrs, ip } from "../fake/address.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, server, stoodAlways } from "./gateway.ts";
 
@@ -93,6 +93,20 @@ claim("without a tunnel nothing is sent except by the operator's exemption", asy
   await expect(gateway.tunnels.httpsClient.sendInside(LIST)).rejects.toThrow(
     "there is no tunnel to send this through",
   );
+  expect(asked).toEqual([]);
+});
+
+claim("another program is told how to send a request inside, or on the LAN, and never outside", async () => {
+  const { httpsClient } = gateway.tunnels;
+  await expect(httpsClient.pinWithin(LIST)).rejects.toThrow("there is no tunnel to send this through");
+  await gateway.controller.connect(ONE);
+  expect(await httpsClient.pinWithin(LIST)).toEqual({
+    ...LIST,
+    addresses: ["198.51.100.7", "2001:db8::7"],
+    ownAddresses: ["10.64.0.1", "fd00:64::1"],
+  });
+  const near = { ...LIST, url: "https://127.0.0.1/servers" };
+  expect(await httpsClient.pinWithin(near)).toEqual({ ...near, addresses: [ip("127.0.0.1")] });
   expect(asked).toEqual([]);
 });
 

@@ -1,0 +1,18 @@
+const REDRAW_AFTER_MS = 200;
+const MEGABYTE = 1_000_000;
+
+/** Draws on a terminal how much of a file has come; nothing elsewhere. */
+export function progressTo(
+  out: NodeJS.WriteStream,
+  name: string,
+): (bytes: number, total: number | null) => void {
+  if (!out.isTTY) return () => {};
+  let drawn = Number.NEGATIVE_INFINITY;
+  return (bytes, total) => {
+    const isLast = bytes === total;
+    if (!isLast && performance.now() - drawn < REDRAW_AFTER_MS) return;
+    drawn = performance.now();
+    const of = total === null ? "" : ` of ${(total / MEGABYTE).toFixed(1)}`;
+    out.write(`\r${name}: ${(bytes / MEGABYTE).toFixed(1)}${of} MB${isLast ? "\n" : ""}`);
+  };
+}

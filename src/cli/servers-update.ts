@@ -1,0 +1,25 @@
+import { askOperator } from "../operator/operator.ts";
+import type { Updated } from "../servers/updates.ts";
+import type { Settings } from "../settings.ts";
+import { sendUnguarded } from "../tunnel/https-client.ts";
+import type { Said } from "./asking.ts";
+import { offlineGraph } from "./offline.ts";
+import { asRoot } from "./root.ts";
+
+/** Fetches the managed provider's list: through the running service, or directly if there is no kill switch yet. */
+export async function updateServers(settings: Settings, force: boolean): Promise<Said> {
+  asRoot("servers update");
+  const live = await askOperator(settings.stateDir, "servers/update", { force });
+  const updated = live?.answer ?? (await updateOffline(settings, force));
+  return { json: { success: true, ...updated }, text: textOf(updated) };
+}
+
+async function updateOffline(settings: Settings, force: boolean): Promise<Updated> {
+  const { host, updates } = await offlineGraph(settings);
+  return updates.update(sendUnguarded(host), { force });
+}
+
+function textOf({ changed, servers, skipped }: Updated): string {
+  const left = skipped === 0 ? "" : ` ${skipped} unusable entries of the list were skipped.`;
+  return `The list of managed servers ${changed ? "is new" : "has not changed"}: ${servers} servers.${left}\n`;
+}

@@ -1,0 +1,41 @@
+/** A file of a release that can be installed. */
+export interface Archive {
+  name: string;
+  version: string;
+  kind: "package" | "archive";
+  /** As the name has it: Debian's name of the architecture, or the build's. */
+  target: string;
+}
+
+const NUMBER = "(?:0|[1-9][0-9]{0,5})";
+const VERSION = `${NUMBER}\\.${NUMBER}\\.${NUMBER}`;
+const PACKAGE = new RegExp(`^portcullis_(${VERSION})_(arm64|amd64)\\.deb$`);
+const ARCHIVE = new RegExp(`^portcullis-(${VERSION})-linux-(arm64|x64|x64-baseline)\\.tar\\.xz$`);
+
+/** The archive of this name; null if it is another file. */
+export function archiveOf(name: string): Archive | null {
+  for (const [kind, pattern] of [["package", PACKAGE] as const, ["archive", ARCHIVE] as const]) {
+    const [, version, target] = pattern.exec(name) ?? [];
+    if (version !== undefined && target !== undefined) return { name, version, kind, target };
+  }
+  return null;
+}
+
+/** What runs on this machine. */
+export interface Running {
+  version: string;
+  /** Whether Debian's package was installed; otherwise an archive was. */
+  kind: Archive["kind"];
+  /** As Node names it. */
+  architecture: string;
+  /** Whether the processor has AVX2. */
+  avx2: boolean;
+}
+
+/** The targets that run on this machine, the one to choose first. */
+export function targetsFor({ kind, architecture, avx2 }: Running): string[] {
+  if (kind === "package") return [architecture === "x64" ? "amd64" : architecture];
+  if (architecture !== "x64") return [architecture];
+  // The disk may be moved to another machine.
+  return ["x64-baseline", ...(avx2 ? ["x64"] : [])];
+}

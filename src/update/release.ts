@@ -1,0 +1,68 @@
+import { GatewayError } from "../errors.ts";
+import { type Archive, archiveOf, type Running, targetsFor } from "./archive.ts";
+
+/** What a signed list of checksums says. */
+export interface Release {
+  version: string;
+  archives: readonly Archive[];
+  /** SHA-256 in hexadecimal, by file. */
+  sums: ReadonlyMap<string, string>;
+}
+
+/** As `sha256sum` prints it. A name is a plain file's: no folder, and nothing that a program takes for an option. */
+const LINE = /^([0-9a-f]{64}) [ *]([A-Za-z0-9][A-Za-z0-9._~+-]{0,127})$/;
+/** A release has eight files. */
+const MOST_FILES = 100;
+
+/** Reads SHA256SUMS. Throws `GatewayError("unable")` if that is not the list of exactly one version's files. */
+export function releaseOf(text: string): Release {
+  const sums = new Map<string, string>();
+  const lines = text.replace(/\n$/, "").split("\n");
+  if (lines.length > MOST_FILES) throw malformed(`it has more than ${MOST_FILES} lines`);
+  for (const [index, line] of lines.entries()) {
+    const [, sum = "", name = ""] = LINE.exec(line) ?? [];
+    if (name === "") throw malformed(`line ${index + 1} is not a checksum and a plain file name`);
+    if (sums.has(name)) throw malformed(`it has ${name} twice`);
+    sums.set(name, sum);
+  }
+  const archives = [...sums.keys()].map(archiveOf).filter((archive) => archive !== null);
+  const versions = [...new Set(archives.map(({ version }) => version))];
+  const [version] = versions;
+  if (version === undefined) throw malformed("it has no archive of Portcullis");
+  if (versions.length > 1) throw malformed(`it has files of several versions: ${versions.join(", ")}`);
+  return { version, archives, sums };
+}
+
+/** The archive to install: `named`, or the one for what runs here. Throws if that is none of the release, or not for here. */
+export function chosenFrom(release: Release, running: Running, named: string | null): Archive {
+  const targets = targetsFor(running);
+  const fits = (archive: Archive) => archive.kind === running.kind && targets.includes(archive.target);
+  if (named === null) {
+    for (const target of targets) {
+      const found = release.archives.find((archive) => fits(archive) && archive.target === target);
+      if (found !== undefined) return found;
+    }
+    throw new GatewayError(
+      "unable",
+      `this release has no ${kindText(running.kind)} for ${targets.join(" or ")}, which this machine needs`,
+    );
+  }
+  const archive = release.archives.find(({ name }) => name === named);
+  if (archive === undefined)
+    throw new GatewayError("unable", `SHA256SUMS does not have ${named}: it is not of this release`);
+  if (fits(archive)) return archive;
+  throw new GatewayError(
+    "unable",
+    archive.kind === running.kind
+      ? `${named} is for ${archive.target}, but this machine needs ${targets.join(" or ")}`
+      : `${named} is a ${kindText(archive.kind)}, but this Portcullis was installed from a ${kindText(running.kind)}; name the release's folder, and the right file is taken`,
+  );
+}
+
+function kindText(kind: Archive["kind"]): string {
+  return kind === "package" ? ".deb package" : ".tar.xz archive";
+}
+
+function malformed(why: string): GatewayError {
+  return new GatewayError("unable", `SHA256SUMS is not the list of a release: ${why}`);
+}

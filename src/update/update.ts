@@ -1,0 +1,158 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { GatewayError } from "../errors.ts";
+import type { Host } from "../system/host.ts";
+import type { Child } from "../system/linux.ts";
+import { digestOf, inPrivateFolder } from "../system/private-folder.ts";
+import type { Archive, Running } from "./archive.ts";
+import { newerNotes } from "./notes.ts";
+import { chosenFrom, releaseOf } from "./release.ts";
+import { assertKey, verifySignature } from "./signature.ts";
+import type { Source } from "./source.ts";
+import { unpackedProgram } from "./unpacked.ts";
+
+/** A hundred lines, and the largest signature that ssh-keygen makes several times over. */
+const MOST_LIST_BYTES = 64 * 2 ** 10;
+const MOST_NOTES_BYTES = 2 ** 20;
+/** Five times what an archive has. */
+const MOST_ARCHIVE_BYTES = 256 * 2 ** 20;
+
+export interface UpdateDeps {
+  host: Pick<Host, "run">;
+  /** Starts a program whose output goes to the terminal. */
+  spawn: (argv: readonly string[]) => Pick<Child, "exited">;
+  source: Source;
+  running: Running;
+  /** The keys that may sign a release. */
+  signers: string;
+  signal: AbortSignal;
+}
+
+/** A verified release that is not older than what runs. */
+export interface Offer {
+  version: string;
+  /** Whether it is newer than what runs. */
+  isNewer: boolean;
+  /** What is new. */
+  notes: string;
+  archive: Archive;
+  /** The archive's SHA-256. */
+  sum: string;
+}
+
+/** Verifies a release and changes nothing. Throws `GatewayError` if it is not signed, is older, or is not for here. */
+export async function lookAt(deps: UpdateDeps): Promise<Offer> {
+  const { host, source, running, signers, signal } = deps;
+  assertKey(signers);
+  return inPrivateFolder(async (folder) => {
+    const [list, signature] = [join(folder, "SHA256SUMS"), join(folder, "SHA256SUMS.sig")];
+    const limits = { mostBytes: MOST_LIST_BYTES, signal };
+    await source.fetch("SHA256SUMS", list, limits);
+    await source.fetch("SHA256SUMS.sig", signature, limits);
+    const text = textIn(list);
+    await verifySignature(host, { text, signature, signers }, folder);
+    const release = releaseOf(text);
+    const { version } = release;
+    const archive = chosenFrom(release, running, source.archive);
+    const order = Bun.semver.order(version, running.version);
+    if (order < 0)
+      throw new GatewayError(
+        "unable",
+        `the release is version ${version}, older than ${running.version}, which is here; an older version is not installed, because it may have known faults`,
+      );
+    const notes = order === 0 ? "" : await notesOf(deps, release.sums, folder);
+    const sum = release.sums.get(archive.name) ?? "";
+    return { version, isNewer: order > 0, notes, archive, sum };
+  });
+}
+
+/**
+ * Fetches what was offered, verifies it and upgrades this machine with it. `program` is where the program is installed.
+ * Throws `GatewayError`; nothing of the download is left either way.
+ */
+export function install(
+  deps: UpdateDeps,
+  { version, archive, sum }: Offer,
+  program: string,
+  onBytes: (bytes: number, total: number | null) => void,
+): Promise<void> {
+  const { host, spawn, source, signal } = deps;
+  return inPrivateFolder(async (folder) => {
+    const file = join(folder, archive.name);
+    await source.fetch(archive.name, file, { mostBytes: MOST_ARCHIVE_BYTES, signal, onBytes });
+    await assertSum(file, archive.name, sum);
+    const command = await commandFor(host, archive, file, folder);
+    signal.throwIfAborted();
+    const code = await spawn(command).exited;
+    const now = await versionOf(host, program).catch(() => "unknown");
+    if (code === 0 && now === version) return;
+    throw new GatewayError(
+      "unable",
+      `the upgrade ${code === 0 ? "has no effect" : `failed (exit ${code})`}: the installed version is ${now}; its messages are above, and the same command tries again`,
+    );
+  });
+}
+
+/** Checks once more that the file has what its name says, and returns the command that installs it. */
+async function commandFor(
+  host: Pick<Host, "run">,
+  { kind, name, version, target }: Archive,
+  file: string,
+  folder: string,
+): Promise<string[]> {
+  switch (kind) {
+    case "package": {
+      const format = `--showformat=$` + "{Package} $" + "{Version} $" + "{Architecture}";
+      const found = (await host.run(["dpkg-deb", format, "--show", file])).trim();
+      if (found !== `portcullis ${version} ${target}`)
+        throw new GatewayError("unable", `${name} has another package than its name says: ${found}`);
+      return [...APT_GET, file];
+    }
+    case "archive": {
+      const program = await unpackedProgram(host, file, name, folder);
+      const found = await versionOf(host, program);
+      if (found !== version)
+        throw new GatewayError("unable", `${name} has another version than its name says: ${found}`);
+      return [program, "install", "--yes"];
+    }
+  }
+}
+
+/** Files of the settings stay as they are, and only root can read the package. */
+const APT_GET = [
+  ...["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "--yes", "--no-install-recommends"],
+  ...["--no-remove", "-o", "Dpkg::Options::=--force-confold", "-o", "APT::Sandbox::User=root"],
+];
+
+async function versionOf(host: Pick<Host, "run">, program: string): Promise<string> {
+  return (await host.run([program, "--version"])).trim().replace(/^portcullis /, "");
+}
+
+async function notesOf(
+  { source, running, signal }: UpdateDeps,
+  sums: ReadonlyMap<string, string>,
+  folder: string,
+): Promise<string> {
+  const sum = sums.get("notes.md");
+  if (sum === undefined) return "";
+  const file = join(folder, "notes.md");
+  await source.fetch("notes.md", file, { mostBytes: MOST_NOTES_BYTES, signal });
+  await assertSum(file, "notes.md", sum);
+  return newerNotes(textIn(file), running.version);
+}
+
+async function assertSum(file: string, name: string, sum: string): Promise<void> {
+  if ((await digestOf(file)) === sum) return;
+  throw new GatewayError(
+    "unable",
+    `${name} is not the file that SHA256SUMS names: it is cut short or changed; nothing was installed, fetch it again`,
+  );
+}
+
+function textIn(file: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
+  } catch (cause) {
+    throw new GatewayError("unable", "a file of the release is not a text", { cause });
+  }
+}

@@ -1,0 +1,298 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { LinuxHost } from "../../src/system/linux.ts";
+import type { Running } from "../../src/update/archive.ts";
+import { sourceAt } from "../../src/update/source.ts";
+import { install, lookAt, type UpdateDeps } from "../../src/update/update.ts";
+import { slow } from "../fast.ts";
+import { type Made, NOTES, run, Workshop } from "./made.ts";
+
+const { describe, test } = slow;
+
+const host = new LinuxHost();
+const HERE: Running = { version: "9.0.0", kind: "archive", architecture: "arm64", avx2: false };
+const NAME = "portcullis-9.2.0-linux-arm64.tar.xz";
+/** Where downloads are. */
+const PLACE = "/var/tmp";
+
+let workshop: Workshop;
+/** What was on the disk before. */
+let before: string[];
+/** What was run to upgrade, and with which effect. */
+let ran: { command: string; isProgram: boolean }[];
+/** The program that is installed. */
+let installed: string;
+/** Its version after the upgrade. */
+let becomes: string;
+
+beforeAll(() => {
+  workshop = new Workshop();
+  installed = join(workshop.folder, "installed");
+});
+afterAll(() => workshop.close());
+beforeEach(() => {
+  before = left();
+  ran = [];
+  becomes = "9.2.0";
+  installs("9.0.0");
+});
+afterEach(() => expect(left()).toEqual(before));
+
+function left(): string[] {
+  return readdirSync(PLACE).filter((name) => name.startsWith(`portcullis-${process.pid}-`));
+}
+
+function installs(version: string): void {
+  writeFileSync(installed, `#!/bin/sh\necho "portcullis ${version}"\n`, { mode: 0o755 });
+}
+
+function depsFor(place: string, changes: Partial<UpdateDeps> = {}): UpdateDeps {
+  return {
+    host,
+    source: sourceAt(place, () => Promise.reject(new Error("nothing is asked of the internet"))),
+    running: HERE,
+    signers: workshop.key.signers,
+    signal: new AbortController().signal,
+    spawn: (argv) => {
+      const words = argv.map((word) => word.replace(/^\/var\/tmp\/portcullis-[^/]+/, "(private)"));
+      ran.push({ command: words.join(" "), isProgram: existsSync(argv.at(0) ?? "") });
+      installs(becomes);
+      return { exited: Promise.resolve(0) };
+    },
+    ...changes,
+  };
+}
+
+async function update(place: string, changes: Partial<UpdateDeps> = {}): Promise<void> {
+  const deps = depsFor(place, changes);
+  await install(deps, await lookAt(deps), installed, () => {});
+}
+
+test("a signed, newer release is offered with what is new since this version", async () => {
+  const offer = await lookAt(depsFor(workshop.release()));
+  expect(offer).toMatchObject({ version: "9.2.0", isNewer: true, archive: { name: NAME } });
+  expect(offer.notes).toBe("## [9.2.0] - 2027-02-01\n\n- Newest.\n\n## [9.1.0] - 2027-01-01\n\n- Newer.");
+  expect(ran).toEqual([]);
+});
+
+test("an archive is unpacked where only root can, and installs itself", async () => {
+  const folder = workshop.release();
+  await update(folder);
+  await update(join(folder, NAME));
+  const command = "(private)/portcullis-9.2.0-linux-arm64/portcullis install --yes";
+  expect(ran).toEqual([
+    { command, isProgram: true },
+    { command, isProgram: true },
+  ]);
+});
+
+test("a packaged program is upgraded by apt-get, from the file that was verified", async () => {
+  await update(workshop.release(), { running: { ...HERE, kind: "package" } });
+  expect(ran.map(({ command }) => command)).toEqual([
+    "env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends --no-remove -o Dpkg::Options::=--force-confold -o APT::Sandbox::User=root (private)/portcullis_9.2.0_arm64.deb",
+  ]);
+});
+
+test("the same version is up to date", async () => {
+  const offer = await lookAt(depsFor(workshop.release({ version: "9.0.0" })));
+  expect(offer).toMatchObject({ version: "9.0.0", isNewer: false, notes: "" });
+});
+
+describe("a signature is refused", () => {
+  test.each<[string, () => Made, string]>([
+    ["by another key", () => ({ key: workshop.makeKey("other") }), "Could not verify signature."],
+    ["for another purpose", () => ({ namespace: "file" }), "namespace does not match"],
+  ])("%s", async (_, made, why) => {
+    await refuses(workshop.release(made()), why);
+  });
+
+  test("of another list", async () => {
+    const folder = workshop.release();
+    appendFileSync(join(folder, "SHA256SUMS"), `${"0".repeat(64)}  more\n`);
+    await refuses(folder, "incorrect signature");
+  });
+
+  test("that is none", async () => {
+    const folder = workshop.release();
+    writeFileSync(join(folder, "SHA256SUMS.sig"), "a signature\n");
+    await refuses(folder, "Couldn't parse signature");
+  });
+
+  test("that is not there", async () => {
+    const folder = workshop.release();
+    rmSync(join(folder, "SHA256SUMS.sig"));
+    await expect(update(folder)).rejects.toThrow("SHA256SUMS.sig cannot be read: ENOENT");
+    expect(ran).toEqual([]);
+  });
+
+  test("by a key that may sign something else only", async () => {
+    const signers = workshop.key.signers.replace("portcullis-release", "git");
+    await refuses(workshop.release(), "not permitted", { signers });
+  });
+
+  async function refuses(folder: string, why: string, changes: Partial<UpdateDeps> = {}): Promise<void> {
+    const error = await update(folder, changes).catch((fault: Error) => fault.message);
+    expect(error).toStartWith("SHA256SUMS is not signed by Portcullis's release key (");
+    expect(error).toContain(why);
+    expect(error).toEndWith("; do not install these files, and fetch the release from its official place");
+    expect(ran).toEqual([]);
+  }
+});
+
+test("without a key nothing is verified, and nothing is read", async () => {
+  const signers = "# No key yet.\n\n";
+  await expect(update("/", { signers })).rejects.toThrow("this build has no key to verify releases with");
+});
+
+test("an older version is refused, even if it is signed", async () => {
+  const why =
+    "the release is version 8.9.9, older than 9.0.0, which is here; an older version is not installed";
+  await expect(lookAt(depsFor(workshop.release({ version: "8.9.9" })))).rejects.toThrow(why);
+});
+
+describe("a file is refused that is", () => {
+  const changed = `${NAME} is not the file that SHA256SUMS names: it is cut short or changed`;
+
+  test.each<[string, (file: string) => void]>([
+    ["cut short", (file) => truncateSync(file, 100)],
+    ["too long", (file) => appendFileSync(file, "more")],
+    ["another", (file) => writeFileSync(file, "something else")],
+    ["empty", (file) => truncateSync(file, 0)],
+  ])("%s", async (_, damage) => {
+    const folder = workshop.release();
+    damage(join(folder, NAME));
+    await expect(update(folder)).rejects.toThrow(changed);
+    expect(ran).toEqual([]);
+  });
+
+  test("larger than any release", async () => {
+    const folder = workshop.release();
+    truncateSync(join(folder, NAME), 2 ** 40);
+    await expect(update(folder)).rejects.toThrow("it is larger than 268435456 bytes");
+  });
+
+  test("not a file", async () => {
+    const folder = workshop.release();
+    rmSync(join(folder, NAME));
+    run(["mkfifo", join(folder, NAME)]);
+    await expect(update(folder)).rejects.toThrow("it is not a file");
+  });
+
+  test("another version under this name", async () => {
+    const program = '#!/bin/sh\necho "portcullis 9.9.9"\n';
+    await expect(update(workshop.release({ program }))).rejects.toThrow(
+      `${NAME} has another version than its name says: 9.9.9`,
+    );
+    const before = (folder: string) =>
+      renameSync(join(folder, "portcullis_9.2.0_amd64.deb"), join(folder, "portcullis_9.2.0_arm64.deb"));
+    await expect(
+      update(workshop.release({ before }), { running: { ...HERE, kind: "package" } }),
+    ).rejects.toThrow(
+      "portcullis_9.2.0_arm64.deb has another package than its name says: portcullis 9.2.0 amd64",
+    );
+    expect(ran).toEqual([]);
+  });
+
+  test("notes that were changed", async () => {
+    const folder = workshop.release();
+    writeFileSync(join(folder, "notes.md"), NOTES.replace("Newest", "Harmless"));
+    await expect(lookAt(depsFor(folder))).rejects.toThrow("notes.md is not the file that SHA256SUMS names");
+  });
+});
+
+describe("an archive is refused, even signed, with", () => {
+  const TOP = "portcullis-9.2.0-linux-arm64";
+  const wrong = `${NAME} has something else than the files of a release: `;
+
+  /** An archive of what `fill` puts into a folder, in which the members are named. */
+  function archiveOf(fill: (folder: string) => void, ...members: string[]): string {
+    return workshop.release({
+      before: (folder) => {
+        const here = join(folder, "..", "content");
+        run(["mkdir", "-p", join(here, TOP)]);
+        writeFileSync(join(here, TOP, "portcullis"), "#!/bin/sh\n", { mode: 0o755 });
+        fill(here);
+        run(["tar", "-C", here, "-P", "-S", "-cJf", join(folder, NAME), ...members]);
+        rmSync(here, { recursive: true });
+      },
+    });
+  }
+
+  test.each<[string, (here: string) => void, string[]]>([
+    ["a symbolic link", (here) => symlinkSync("/etc/passwd", join(here, TOP, "LICENSES")), [TOP]],
+    [
+      "a symbolic link as the program",
+      (here) => {
+        rmSync(join(here, TOP, "portcullis"));
+        symlinkSync("/bin/true", join(here, TOP, "portcullis"));
+      },
+      [TOP],
+    ],
+    ["a hard link", (here) => run(["ln", join(here, TOP, "portcullis"), join(here, TOP, "again")]), [TOP]],
+    ["a pipe", (here) => run(["mkfifo", join(here, TOP, "pipe")]), [TOP]],
+    ["a folder inside", (here) => run(["mkdir", join(here, TOP, "more")]), [TOP]],
+    ["a file elsewhere", (here) => writeFileSync(join(here, "other"), ""), [TOP, "other"]],
+    ["a way up", (here) => writeFileSync(join(here, "up"), ""), [TOP, `${TOP}/../up`]],
+    ["an absolute path", () => {}, [TOP, "/etc/hostname"]],
+    ["a name with a line break", (here) => writeFileSync(join(here, TOP, "a\nb"), ""), [TOP]],
+    ["a name that is hidden", (here) => writeFileSync(join(here, TOP, ".a"), ""), [TOP]],
+  ])("%s", async (_, fill, members) => {
+    await expect(update(archiveOf(fill, ...members))).rejects.toThrow(wrong);
+    expect(ran).toEqual([]);
+  });
+
+  test("more than fits", async () => {
+    const folder = archiveOf((here) => truncateNew(join(here, TOP, "LICENSES"), 600 * 2 ** 20), TOP);
+    await expect(update(folder)).rejects.toThrow(`${NAME} takes more than 512 MiB unpacked`);
+  });
+
+  test("nothing to unpack", async () => {
+    const before = (folder: string) => writeFileSync(join(folder, NAME), "not an archive");
+    await expect(update(workshop.release({ before }))).rejects.toThrow("tar --xz failed: ");
+    expect(ran).toEqual([]);
+  });
+});
+
+function truncateNew(file: string, bytes: number): void {
+  writeFileSync(file, "");
+  truncateSync(file, bytes);
+}
+
+test("an upgrade that fails or has no effect is told, with the version that is installed", async () => {
+  const folder = workshop.release();
+  becomes = "9.0.0";
+  await expect(update(folder)).rejects.toThrow("the upgrade has no effect: the installed version is 9.0.0");
+  const spawn = () => ({ exited: Promise.resolve(1) });
+  await expect(update(folder, { spawn })).rejects.toThrow(
+    "the upgrade failed (exit 1): the installed version is 9.0.0; its messages are above, and the same command tries again",
+  );
+});
+
+test("whoever interrupts it changes nothing", async () => {
+  const interrupted = AbortSignal.abort(new Error("interrupted"));
+  const folder = workshop.release();
+  await expect(update(folder, { signal: interrupted })).rejects.toThrow("interrupted");
+  const deps = depsFor(folder);
+  const offer = await lookAt(deps);
+  await expect(install({ ...deps, signal: interrupted }, offer, installed, () => {})).rejects.toThrow(
+    "interrupted",
+  );
+  expect(ran).toEqual([]);
+});
+
+test("what is named must be a release's folder or archive", async () => {
+  expect(() => depsFor(join(workshop.folder, "nothing"))).toThrow("ENOENT");
+  expect(() => depsFor(workshop.key.file)).toThrow(
+    `${workshop.key.file} is neither the folder of a release nor one of its archives`,
+  );
+});
