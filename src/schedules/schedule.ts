@@ -118,7 +118,13 @@ function outingIn(name: string, device: string, body: ScheduleBody): Outing {
     throw refusal("exit: direct cannot be scheduled, because it leads outside the tunnel; give it by hand");
   if (parseDefaultExit(exit) === null) throw refusal("exit: must be the name of a tunnel, or blocked");
   if (until === at) throw refusal("until: must differ from at");
-  return { name, do: "exit", device: deviceIdIn(device), exit, when: { at, until, days: sorted(days) } };
+  return {
+    name,
+    do: "exit",
+    device: deviceIdIn(device, "device"),
+    exit,
+    when: { at, until, days: sorted(days) },
+  };
 }
 
 function sorted(days: readonly Day[] = DAYS): Day[] {

@@ -59,6 +59,8 @@ try {
 }
 process.exit(0);
 
+const WORKDAYS = ["mon", "tue", "wed", "thu", "fri"];
+
 /** A home as in the README: the TV leaves by a tunnel of its own, and the camera is blocked. */
 async function prepareHome({ lab, gateway }: Rig): Promise<void> {
   const api = async (method: string, path: string, body: unknown): Promise<void> => {
@@ -75,6 +77,11 @@ async function prepareHome({ lab, gateway }: Rig): Promise<void> {
   const [, tv, camera] = lab.sandbox.computers;
   await api("PUT", `/api/devices/${tv?.mac}`, { exit: "amsterdam" });
   await api("PUT", `/api/devices/${camera?.mac}`, { exit: "blocked" });
+  const evening = { device: tv?.mac, exit: "amsterdam", at: "20:00", until: "23:00" };
+  await api("PUT", "/api/schedules/evening%20film", evening);
+  const night = { device: camera?.mac, exit: "blocked", at: "22:00", until: "06:30", days: WORKDAYS };
+  await api("PUT", "/api/schedules/night", night);
+  await api("PUT", "/api/schedules/other%20server", { tunnel: "main", at: "04:00" });
 }
 
 async function photograph({ browser, url, gateway }: Rig): Promise<void> {
