@@ -165,7 +165,7 @@ export async function graphOn(
     accounts,
     accountsBy,
     takeUpAccount: takeUp,
-    checkup: new Checkup({ ...ground, host, settings, tunnels }),
+    checkup: new Checkup({ ...ground, host, settings, tunnels, tokens, forwards }),
     notifications: new Notifications({
       ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
       send: tunnels.httpsClient.sendWithin,

@@ -13,8 +13,8 @@ const STALE_AFTER: Readonly<Partial<Record<GatewayEvent["type"], readonly Resour
   server_update: ["servers", "servers/counts", "favourites"],
   device_update: ["devices", "devices/self", "schedules"],
   device_removed: ["devices", "devices/self"],
-  forward_update: ["forwards"],
-  forward_removed: ["forwards"],
+  forward_update: ["forwards", "checks"],
+  forward_removed: ["forwards", "checks"],
   favourites_update: ["favourites"],
   security_alert: ["events", "checks", "killswitch", "devices", "network"],
 };
