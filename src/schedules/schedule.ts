@@ -1,4 +1,4 @@
-import { checkerOf } from "../checker.ts";
+import { checkerOf, listIn } from "../checker.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
 import { type DeviceId, deviceIdIn } from "../devices/id.ts";
 import { GatewayError } from "../errors.ts";
@@ -140,15 +140,6 @@ function savedIn({ name, ...body }: { name: string } & ScheduleBody): Schedule |
     return scheduleIn(name, body);
   } catch {
     return null;
-  }
-}
-
-function listIn(text: string | null): unknown[] {
-  try {
-    const value: unknown = JSON.parse(text ?? "[]");
-    return Array.isArray(value) ? value : [];
-  } catch {
-    return [];
   }
 }
 
