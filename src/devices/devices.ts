@@ -233,12 +233,14 @@ export class Devices {
     return formatExit(this.assignments.exitOf(id));
   }
 
-  /** The addresses that a device has, or had last; if it was never seen, the one that a person chose for it. */
+  /** The addresses that a device has, or had last since the start. */
   addressesOf(id: Mac): readonly Address[] {
-    const seen = (this.neighbourhood.presence(id)?.addresses ?? []).flatMap(
-      (each) => parseAddress(each) ?? [],
-    );
-    return seen.length > 0 ? seen : [this.fixed.of(id) ?? []].flat();
+    return (this.neighbourhood.presence(id)?.addresses ?? []).flatMap((each) => parseAddress(each) ?? []);
+  }
+
+  /** The address that a person chose for a device. */
+  chosenAddressOf(id: Mac): Address | null {
+    return this.fixed.of(id);
   }
 
   /** The number of known devices by exit, also of the exits that none has. */

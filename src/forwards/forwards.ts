@@ -21,10 +21,13 @@ import { type ForwardId, forwardsIn, KEY, keyOf, MOST_FORWARDS, type SavedForwar
 import type { Forward, ForwardChange } from "./schema.ts";
 
 interface Deps {
-  host: Pick<Host, "sleep" | "now" | "monotonic">;
+  host: Pick<Host, "run" | "sleep" | "now" | "monotonic">;
   store: { read(key: string): string | null; write(key: string, value: string): void };
   killSwitch: { update(owner: string, part: PolicyPart): Promise<void>; readonly lans: readonly Lan[] };
-  devices: Pick<Devices, "exitOf" | "addressesOf" | "holderOf" | "ownerOf" | "rowsOf" | "onChange">;
+  devices: Pick<
+    Devices,
+    "exitOf" | "addressesOf" | "chosenAddressOf" | "holderOf" | "ownerOf" | "rowsOf" | "onChange"
+  >;
   tunnels: Pick<Tunnels, "all" | "onTunnel" | "onRemoved">;
   /** How a port is opened at a server. Throws `PortRefusal` if its provider opens none. */
   openerFor: (server: Server, fixed: number | null) => Opener;
@@ -43,6 +46,8 @@ const RESULT_WITHIN_MS = 10_000;
 const LONGEST_LIFETIME_MS = 86_400_000;
 /** How long a port may stay open after a device's request has ended. */
 const LOOK_EACH_MS = 5_000;
+/** Until a device is seen that only listens, the LAN is asked for it. */
+const ASK_EACH_MS = 30_000;
 /** A port that is led on to port 53 of a device would be dropped as DNS outside a tunnel. */
 const DNS_PORT = 53;
 const LOST_WITHIN_MS = 5_000;
@@ -64,8 +69,9 @@ export class Forwards {
   private applied: Promise<void> = Promise.resolve();
 
   constructor(private readonly deps: Deps) {
-    const { devices, killSwitch, tunnels } = deps;
+    const { devices, host, killSwitch, tunnels } = deps;
     this.addresses = new Addresses({
+      host,
       seen: (device) => devices.addressesOf(device),
       isOthers: (device, address) => ![null, device].includes(devices.ownerOf(address) as Mac | null),
       lans: () => killSwitch.lans,
@@ -265,6 +271,7 @@ export class Forwards {
       .keep()
       .catch((error: unknown) => this.deps.log.warn(`forward ${key}: ${messageOf(error)}`));
     void this.keepUntilOver(held);
+    void this.lookFor(held);
     return held;
   }
 
@@ -276,6 +283,18 @@ export class Forwards {
       if (leftMs <= 0) return this.end(held);
       // The next request may be for a shorter time.
       await host.sleep(Math.min(leftMs, LOOK_EACH_MS));
+    }
+  }
+
+  /** A device that only listens is seen when it is asked for, at the address that it had last or that a person chose. */
+  private async lookFor(held: Held): Promise<void> {
+    const { devices, host } = this.deps;
+    while (this.held.get(keyOf(held)) === held) {
+      const address = held.address ?? devices.chosenAddressOf(held.device);
+      if (address !== null && this.addressesOf(held).length === 0)
+        // It may be asked for again.
+        await this.addresses.ask(address).catch(() => {});
+      await host.sleep(ASK_EACH_MS);
     }
   }
 
@@ -297,8 +316,8 @@ export class Forwards {
     return placeOf({ device: held.device, exit: devices.exitOf(held.device), isKnown }, tunnels.all());
   }
 
-  private addressesOf({ device, address }: Held): readonly Address[] {
-    return this.addresses.of(device, address);
+  private addressesOf({ device }: Held): readonly Address[] {
+    return this.addresses.of(device);
   }
 
   /** No two of a way are asked for with the same port inside: NAT-PMP tells them apart by it. */
@@ -358,7 +377,7 @@ export class Forwards {
     return this.applied;
   }
 
-  /** Those of people: after a restart, a device that only listens may not be seen for long. */
+  /** Those of people: after a restart, a device that only listens is asked for where it was. */
   private saveAddresses(): void {
     const moved = [...this.held.values()].filter((held) => {
       const before = held.address;

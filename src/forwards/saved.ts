@@ -18,7 +18,7 @@ const Saved = Type.Object(
     port: Port,
     /** The external port that is set on the provider's site; missing if the provider is asked for one. */
     fixed: Type.Optional(Port),
-    /** The device's IPv4 address when it was last seen: a device that only listens may not be seen for long. */
+    /** The device's IPv4 address when it was last seen, where it is looked for after a restart. */
     address: Type.Optional(Type.String()),
   },
   { additionalProperties: false },
