@@ -73,6 +73,8 @@ export class Devices {
   private isLooking = false;
   private isLookDue = false;
 
+  private isNeeded: (mac: Mac) => boolean = () => false;
+
   constructor(private readonly deps: Deps) {
     this.assignments = new Assignments(deps.store, deps.killSwitch, (before, after) => {
       const change = directChange(before, after);
@@ -83,7 +85,7 @@ export class Devices {
       () => deps.host.monotonic(),
       (mac) => {
         const { assigned, scheduled } = this.assignments.current;
-        return assigned.has(mac) || scheduled.has(mac) || this.fixed.of(mac) !== null;
+        return assigned.has(mac) || scheduled.has(mac) || this.fixed.of(mac) !== null || this.isNeeded(mac);
       },
     );
     this.traffic = new Traffic<DeviceId>({
@@ -226,6 +228,11 @@ export class Devices {
   /** Calls back after devices have changed, a few times a second at most. */
   onChange(listener: () => void): void {
     this.updates.onTold.push(listener);
+  }
+
+  /** Has devices kept that are needed, however many strangers are heard. */
+  keep(isNeeded: (mac: Mac) => boolean): void {
+    this.isNeeded = isNeeded;
   }
 
   /** The exit of a device, in words. */

@@ -26,7 +26,7 @@ interface Deps {
   killSwitch: { update(owner: string, part: PolicyPart): Promise<void>; readonly lans: readonly Lan[] };
   devices: Pick<
     Devices,
-    "exitOf" | "addressesOf" | "chosenAddressOf" | "holderOf" | "ownerOf" | "rowsOf" | "onChange"
+    "exitOf" | "addressesOf" | "chosenAddressOf" | "holderOf" | "ownerOf" | "rowsOf" | "keep" | "onChange"
   >;
   tunnels: Pick<Tunnels, "all" | "onTunnel" | "onRemoved">;
   /** How a port is opened at a server. Throws `PortRefusal` if its provider opens none. */
@@ -58,6 +58,8 @@ const ADDRESS_KEPT_MS = 10_000;
 export class Forwards {
   private readonly held = new Map<string, Held>();
   private readonly queues = new Map<string, Queue>();
+  /** The devices of people's forwards: what a device asks for itself keeps nobody. */
+  private needed: ReadonlySet<Mac> = new Set();
   private readonly addresses: Addresses;
   /** Whose public address is being asked for. */
   private readonly asking = new Set<Pick<Opened, "way" | "opener">>();
@@ -80,6 +82,7 @@ export class Forwards {
     tunnels.onTunnel(({ controller }) => controller.onChange(look));
     tunnels.onRemoved(look);
     devices.onChange(look);
+    devices.keep((mac) => this.needed.has(mac));
   }
 
   /** Opens the ports that people have asked for; to be called when the tunnels have started, and after a restore. */
@@ -248,6 +251,7 @@ export class Forwards {
     // A person who asks again wants it to be tried again.
     if (present !== undefined && present.fixed === saved.fixed && !present.keeper.isIdle) {
       present.until = asked?.until ?? null;
+      this.noteNeeded();
       return present;
     }
     if (present !== undefined) await this.end(present, true);
@@ -267,12 +271,18 @@ export class Forwards {
       }),
     };
     this.held.set(key, held);
+    this.noteNeeded();
     void held.keeper
       .keep()
       .catch((error: unknown) => this.deps.log.warn(`forward ${key}: ${messageOf(error)}`));
     void this.keepUntilOver(held);
     void this.lookFor(held);
     return held;
+  }
+
+  private noteNeeded(): void {
+    const ofPeople = this.held.values().filter(({ until }) => until === null);
+    this.needed = new Set(ofPeople.map(({ device }) => device));
   }
 
   /** What a device does not ask for again ends. */
@@ -303,6 +313,7 @@ export class Forwards {
     const key = keyOf(held);
     if (this.held.get(key) !== held) return;
     this.held.delete(key);
+    this.noteNeeded();
     await held.keeper
       .stop()
       .catch((error: unknown) => this.deps.log.warn(`forward ${key}: ${messageOf(error)}`));

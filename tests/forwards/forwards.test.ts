@@ -372,6 +372,19 @@ claim("after a restart a port leads nowhere until its device answers at its last
   expect(host.commands.slice(before).filter((each) => each.includes("neigh replace"))).toEqual([]);
 });
 
+claim("a device that only listens keeps its port, however many others are invented", async (world) => {
+  await world.toTv();
+  const open = [["open", 50_000]];
+  for (let number = 0; number < 600; number++) {
+    const hex = number.toString(16).padStart(4, "0");
+    const address = mustParseAddress(`fd00:7::${hex}`);
+    const mac = `02:00:00:01:${hex.slice(0, 2)}:${hex.slice(2)}` as Mac;
+    world.gateway.devices.saw({ interface: "lan0", address, heardMsAgo: 0, isLost: false, mac });
+  }
+  await world.pass(1_000);
+  expect([await world.shown(), world.led]).toEqual([open, ["wg0 tcp 6881 192.168.7.20:6881"]]);
+});
+
 claim(
   "a device learns the public address of its tunnel before it has a port, and from its ports",
   async (world) => {
