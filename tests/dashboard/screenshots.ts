@@ -14,6 +14,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
 /** Times and counters differ from run to run, and are less of a picture than this. */
 const SAME_BELOW = 0.01;
 const TALLEST_PX = 1_400;
+const WORKDAYS = ["mon", "tue", "wed", "thu", "fri"];
 
 /** The page is played the traffic of a home, ten minutes of it at once, because nobody wants to wait for them. */
 const PLAYED_TRAFFIC = `(() => {
@@ -58,8 +59,6 @@ try {
   await rig.close();
 }
 process.exit(0);
-
-const WORKDAYS = ["mon", "tue", "wed", "thu", "fri"];
 
 /** A home as in the README: the TV leaves by a tunnel of its own, and the camera is blocked. */
 async function prepareHome({ lab, gateway }: Rig): Promise<void> {
