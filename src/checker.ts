@@ -19,3 +19,13 @@ export function checkerOf<Schema extends TSchema>(schema: Schema): Checker<Schem
     Errors: (value) => compiled().Errors(value),
   };
 }
+
+/** The list that a stored text holds; empty if it holds none. */
+export function listIn(text: string | null): unknown[] {
+  try {
+    const value: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}

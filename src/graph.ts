@@ -132,7 +132,9 @@ export async function graphOn(
     clock: host,
     zone: timeZone,
     assertPossible: (schedule) =>
-      schedule.do === "move" ? void tunnels.named(schedule.tunnel) : ground.devices.assertExit(schedule.exit),
+      schedule.do === "move"
+        ? void tunnels.named(schedule.tunnel, "tunnel")
+        : ground.devices.assertExit(schedule.exit),
     move: async (tunnel) => moveElsewhere(tunnels.named(tunnel).controller, catalogue),
     alarm: (code, message) => events.alarm(code, message),
     onChange: (count) => events.publish({ type: "schedules_update", payload: { count } }),
@@ -163,7 +165,7 @@ export async function graphOn(
     accounts,
     accountsBy,
     takeUpAccount: takeUp,
-    checkup: new Checkup({ ...ground, host, settings, tunnels }),
+    checkup: new Checkup({ ...ground, host, settings, tunnels, tokens, forwards }),
     notifications: new Notifications({
       ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
       send: tunnels.httpsClient.sendWithin,

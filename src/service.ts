@@ -187,7 +187,12 @@ function answersOf(graph: Graph, { app }: App): OperatorAnswers {
     direct: async () => devices.direct,
     "direct/on": () => devices.setDirect(true),
     "direct/off": () => devices.setDirect(false),
-    report: async () => ({ checks: await graph.checkup.results(), names: privateNames(graph) }),
+    report: async () => {
+      const checks = await graph.checkup.results();
+      // The checks name devices with forwarded ports, also by names that they have told themselves.
+      const forwarded = (await graph.forwards.list()).map(({ name }) => name);
+      return { checks, names: [...privateNames(graph), ...forwarded.filter((name) => name !== "")] };
+    },
     backup: async () => backup.take(),
     "restore/changes": (contents) => backup.changes(contents),
     restore: ({ contents, may }) => backup.restore(contents, may),

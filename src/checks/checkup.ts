@@ -1,5 +1,7 @@
 import { version } from "../../package.json";
+import type { Tokens } from "../access/tokens.ts";
 import { GatewayError, messageOf } from "../errors.ts";
+import type { Forwards } from "../forwards/forwards.ts";
 import type { Passage } from "../killswitch/obstacles.ts";
 import { inspect } from "../killswitch/report.ts";
 import { rulesFor } from "../killswitch/routing-rules.ts";
@@ -12,10 +14,12 @@ import type { Host } from "../system/host.ts";
 import { freeBytes, isProgramReplaced } from "../system/resources.ts";
 import { CLOCK_EVERY_MS, type SavedState } from "../tunnel/saved-state.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
+import { accessFinding } from "./access.ts";
 import { clockFinding } from "./clock.ts";
 import { dhcpFinding } from "./dhcp.ts";
 import { type Finding, fault } from "./finding.ts";
 import { otherFirewallsFinding } from "./firewalls.ts";
+import { forwardsFinding } from "./forwards.ts";
 import { dnsFinding, mtuFinding } from "./inside.ts";
 import {
   directFinding,
@@ -35,8 +39,10 @@ export interface Surroundings {
   settings: Settings;
   store: Pick<Store, "alert" | "fault">;
   savedState: SavedState;
-  /** Null if no service runs. */
+  /** These three are null if no service runs. */
   tunnels: Tunnels | null;
+  tokens: Pick<Tokens, "list"> | null;
+  forwards: Pick<Forwards, "list"> | null;
   /** Listens if a service runs. */
   otherRouters: Pick<OtherRouters, "current" | "isListening">;
   /** Longest time for one check. */
@@ -101,7 +107,7 @@ export class Checkup {
   }
 
   private items(): Item[] {
-    const { host, settings, savedState, store, tunnels, otherRouters } = this.surroundings;
+    const { host, settings, savedState, store, tunnels, tokens, forwards, otherRouters } = this.surroundings;
     const network = once(() => hostNetworkOf(host, settings, savedState.roles()));
     const inspection = once(() => this.inspection());
     const inTunnels = new TunnelChecks(this.surroundings, network);
@@ -148,6 +154,8 @@ export class Checkup {
       item("dns", "DNS inside the tunnel", () => inTunnels.insideFinding(dnsFinding)),
       item("mtu", "Packet size in the tunnel", () => inTunnels.insideFinding(mtuFinding)),
       item("ipv6", "IPv6", async () => ipv6Finding(await network(), inTunnels.carriesIpv6)),
+      item("forwards", "Forwarded ports", async () => forwardsFinding((await forwards?.list()) ?? [])),
+      item("access", "Access", () => tokens && accessFinding(settings.auth, tokens.list())),
       item("disk", "Disk", () => diskFinding(freeBytes(settings.stateDir))),
       item("database", "Database", () => databaseFinding(store.fault() ?? savedState.trouble, store.alert)),
       item("memory", "Memory", () => memoryFinding(host)),

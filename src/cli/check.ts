@@ -69,5 +69,6 @@ async function checksHere(settings: Settings, unreachable: Unreachable): Promise
 export function offlineChecks(settings: Settings): Promise<Checks> {
   process.umask(0o077);
   const machine = new LinuxHost(settings.netns);
-  return new Checkup({ ...groundOn(machine, settings), host: machine, settings, tunnels: null }).results();
+  const service = { tunnels: null, tokens: null, forwards: null };
+  return new Checkup({ ...groundOn(machine, settings), host: machine, settings, ...service }).results();
 }

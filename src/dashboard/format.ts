@@ -2,6 +2,7 @@
 
 const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const TIME_OF_DAY = new Intl.DateTimeFormat(undefined, { timeStyle: "short", timeZone: "UTC" });
 const DATE_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const LIST = new Intl.ListFormat("en-GB", { type: "conjunction" });
@@ -25,6 +26,11 @@ export function timeOf(at: number | string): string {
 /** "14:05", of seconds since 1970. */
 export function clockOf(seconds: number): string {
   return CLOCK.format(new Date(seconds * 1_000));
+}
+
+/** "20:00" in the reader's locale. */
+export function timeOfDay(time: string): string {
+  return TIME_OF_DAY.format(new Date(`1970-01-01T${time}Z`));
 }
 
 /** "3 Mar", of seconds since 1970. */

@@ -3,6 +3,7 @@ import type { Static } from "typebox";
 import type { Imported } from "../http/schema.ts";
 import { refresh } from "./answers.ts";
 import { ApiError, change, read } from "./api.ts";
+import { faultIn } from "./fault.ts";
 import { withoutField } from "./format.ts";
 import type { Answers } from "./store.ts";
 import { entriesOf, isZip } from "./zip.ts";
@@ -15,6 +16,8 @@ const MOST_SERVERS = 4_096;
 const MOST_FILE_BYTES = 67_108_864;
 /** The gateway takes ten requests a second, of which some are left for the rest of the page. */
 const PAUSE_MS = 160;
+/** Nobody types names for more files than this. */
+const MOST_RENAMED = 20;
 
 /** What came of a file, or of a file in an archive. */
 export interface Result {
@@ -24,6 +27,8 @@ export interface Result {
   name: string | null;
   /** Why it was refused; or what of it the gateway does in its own way. */
   notes: readonly string[];
+  /** Its content, if nothing but the name was refused. */
+  config?: string;
 }
 
 /** An import from its beginning until someone has seen its results. */
@@ -115,6 +120,24 @@ async function importOne(file: string, name: string, bytes: Uint8Array): Promise
     throw new Error(`It is larger than ${MOST_CONFIG_BYTES} bytes, so it is no WireGuard configuration.`);
   const config = textOf(bytes);
   await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  try {
+    return await send(file, name, config);
+  } catch (error) {
+    const fault = faultIn(error instanceof Error ? error.message : "", ["name"]);
+    const isMore = state.results.filter((each) => each.config !== undefined).length >= MOST_RENAMED;
+    if (fault === null || isMore) throw error;
+    return { file, name: null, notes: [fault.text], config };
+  }
+}
+
+/** Imports what was refused by another name; its result takes the place of the former one. */
+export async function importAs(former: Result, name: string): Promise<void> {
+  const result = await send(former.file, name, former.config ?? "");
+  replace({ ...state, results: state.results.map((each) => (each === former ? result : each)) });
+  await chooseImported();
+}
+
+async function send(file: string, name: string, config: string): Promise<Result> {
   const { warnings = [] } = await change<Static<typeof Imported>>("POST", "import", { name, config });
   return { file, name, notes: warnings };
 }

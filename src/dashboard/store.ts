@@ -12,6 +12,7 @@ import type {
   TunnelRows,
 } from "../http/schema.ts";
 import type { JournalPage } from "../journal/schema.ts";
+import type { ScheduleList } from "../schedules/schema.ts";
 import type { FavouriteList } from "../servers/schema.ts";
 import type { Status } from "../tunnel/schema.ts";
 import type { Connection } from "./connection.ts";
@@ -23,6 +24,7 @@ export interface Answers {
   devices: DeviceList;
   "devices/self": OwnDevice;
   forwards: ForwardList;
+  schedules: ScheduleList;
   events: JournalPage;
   servers: Static<typeof Servers>;
   "servers/counts": ServerCounts;

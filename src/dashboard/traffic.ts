@@ -14,6 +14,7 @@ export interface Sample {
 }
 
 export const HISTORY_SECONDS = 600;
+export const MINUTE_MS = 60_000;
 /** The gateway counts what devices carry every five seconds, or a little later. */
 const COUNTED_SECONDS = 6;
 
@@ -91,7 +92,7 @@ export function useMinute(): number {
 }
 
 function minuteNow(): number {
-  return Math.floor((Date.now() + aheadMs) / 60_000);
+  return Math.floor((Date.now() + aheadMs) / MINUTE_MS);
 }
 
 export function recordTraffic(update: TrafficUpdate): void {

@@ -73,6 +73,8 @@ export class Devices {
   private isLooking = false;
   private isLookDue = false;
 
+  private isNeeded: (mac: Mac) => boolean = () => false;
+
   constructor(private readonly deps: Deps) {
     this.assignments = new Assignments(deps.store, deps.killSwitch, (before, after) => {
       const change = directChange(before, after);
@@ -83,7 +85,7 @@ export class Devices {
       () => deps.host.monotonic(),
       (mac) => {
         const { assigned, scheduled } = this.assignments.current;
-        return assigned.has(mac) || scheduled.has(mac) || this.fixed.of(mac) !== null;
+        return assigned.has(mac) || scheduled.has(mac) || this.fixed.of(mac) !== null || this.isNeeded(mac);
       },
     );
     this.traffic = new Traffic<DeviceId>({
@@ -228,17 +230,24 @@ export class Devices {
     this.updates.onTold.push(listener);
   }
 
+  /** Has devices kept that are needed, however many strangers are heard. */
+  keep(isNeeded: (mac: Mac) => boolean): void {
+    this.isNeeded = isNeeded;
+  }
+
   /** The exit of a device, in words. */
   exitOf(id: DeviceId): string {
     return formatExit(this.assignments.exitOf(id));
   }
 
-  /** The addresses that a device has, or had last; if it was never seen, the one that a person chose for it. */
+  /** The addresses that a device has, or had last since the start. */
   addressesOf(id: Mac): readonly Address[] {
-    const seen = (this.neighbourhood.presence(id)?.addresses ?? []).flatMap(
-      (each) => parseAddress(each) ?? [],
-    );
-    return seen.length > 0 ? seen : [this.fixed.of(id) ?? []].flat();
+    return (this.neighbourhood.presence(id)?.addresses ?? []).flatMap((each) => parseAddress(each) ?? []);
+  }
+
+  /** The address that a person chose for a device. */
+  chosenAddressOf(id: Mac): Address | null {
+    return this.fixed.of(id);
   }
 
   /** The number of known devices by exit, also of the exits that none has. */

@@ -14,12 +14,12 @@ export function parseDeviceId(text: string): DeviceId | null {
   return prefix === null || networkOf(prefix) !== prefix || !isPrivateWhole(prefix) ? null : prefix;
 }
 
-/** The id that a client has given. */
-export function deviceIdIn(text: string): DeviceId {
+/** The id that a client has given, in this field. */
+export function deviceIdIn(text: string, field = "id"): DeviceId {
   const id = parseDeviceId(text);
   if (id !== null) return id;
   const prefix = parsePrefix(text);
-  throw new GatewayError("bad_request", `id: ${prefix === null ? EXPECTED : faultOf(prefix)}`);
+  throw new GatewayError("bad_request", `${field}: ${prefix === null ? EXPECTED : faultOf(prefix)}`);
 }
 
 export function isPrefixId(id: DeviceId): id is Prefix {

@@ -1,9 +1,14 @@
 import { type Address, contains, familyOf, isLinkLocal } from "../address.ts";
 import type { Mac } from "../mac.ts";
 import type { Lan } from "../network/lan.ts";
+import type { Host } from "../system/host.ts";
+
+/** A busy machine needs some seconds for a program. */
+const ASKED_WITHIN_MS = 10_000;
 
 interface Deps {
-  /** The addresses that a device has, or had last. */
+  host: Pick<Host, "run">;
+  /** The addresses that a device has, or had last since the start. */
   seen: (device: Mac) => readonly Address[];
   /** Whether another device has the address, or had it last. */
   isOthers: (device: Mac, address: Address) => boolean;
@@ -16,13 +21,10 @@ export class Addresses {
 
   constructor(private readonly deps: Deps) {}
 
-  /** At most one of each family. `saved` is used for a device that was not seen. */
-  of(device: Mac, saved: Address | null): readonly Address[] {
+  /** At most one of each family; none of a device that was not seen, because another one may have its address by now. */
+  of(device: Mac): readonly Address[] {
     const former = this.chosen.get(device) ?? [];
-    const seen = this.deps.seen(device);
-    const usable = (seen.length > 0 || saved === null ? seen : [saved]).filter((each) =>
-      this.isUsable(device, each),
-    );
+    const usable = this.deps.seen(device).filter((each) => this.isUsable(device, each));
     const addresses = ([4, 6] as const).flatMap((family) => {
       const some = usable.filter((each) => familyOf(each) === family);
       // The latest is last.
@@ -30,6 +32,19 @@ export class Addresses {
     });
     this.chosen.set(device, addresses);
     return addresses;
+  }
+
+  /**
+   * Has the kernel ask the LAN who has an address, as before it sends a packet there (NTF_USE of rtnetlink(7)). The answer
+   * goes into the neighbour table.
+   */
+  async ask(address: Address): Promise<void> {
+    const { host, lans } = this.deps;
+    const lan = lans().find(({ prefixes }) => prefixes.some((each) => contains(each, address)));
+    if (lan !== undefined)
+      await host.run(["ip", "neigh", "replace", address, "dev", lan.interface, "use"], {
+        timeoutMs: ASKED_WITHIN_MS,
+      });
   }
 
   private isUsable(device: Mac, address: Address): boolean {

@@ -21,10 +21,13 @@ import { type ForwardId, forwardsIn, KEY, keyOf, MOST_FORWARDS, type SavedForwar
 import type { Forward, ForwardChange } from "./schema.ts";
 
 interface Deps {
-  host: Pick<Host, "sleep" | "now" | "monotonic">;
+  host: Pick<Host, "run" | "sleep" | "now" | "monotonic">;
   store: { read(key: string): string | null; write(key: string, value: string): void };
   killSwitch: { update(owner: string, part: PolicyPart): Promise<void>; readonly lans: readonly Lan[] };
-  devices: Pick<Devices, "exitOf" | "addressesOf" | "holderOf" | "ownerOf" | "rowsOf" | "onChange">;
+  devices: Pick<
+    Devices,
+    "exitOf" | "addressesOf" | "chosenAddressOf" | "holderOf" | "ownerOf" | "rowsOf" | "keep" | "onChange"
+  >;
   tunnels: Pick<Tunnels, "all" | "onTunnel" | "onRemoved">;
   /** How a port is opened at a server. Throws `PortRefusal` if its provider opens none. */
   openerFor: (server: Server, fixed: number | null) => Opener;
@@ -43,6 +46,8 @@ const RESULT_WITHIN_MS = 10_000;
 const LONGEST_LIFETIME_MS = 86_400_000;
 /** How long a port may stay open after a device's request has ended. */
 const LOOK_EACH_MS = 5_000;
+/** Until a device is seen that only listens, the LAN is asked for it. */
+const ASK_EACH_MS = 30_000;
 /** A port that is led on to port 53 of a device would be dropped as DNS outside a tunnel. */
 const DNS_PORT = 53;
 const LOST_WITHIN_MS = 5_000;
@@ -53,6 +58,8 @@ const ADDRESS_KEPT_MS = 10_000;
 export class Forwards {
   private readonly held = new Map<string, Held>();
   private readonly queues = new Map<string, Queue>();
+  /** The devices of people's forwards: what a device asks for itself keeps nobody. */
+  private needed: ReadonlySet<Mac> = new Set();
   private readonly addresses: Addresses;
   /** Whose public address is being asked for. */
   private readonly asking = new Set<Pick<Opened, "way" | "opener">>();
@@ -64,8 +71,9 @@ export class Forwards {
   private applied: Promise<void> = Promise.resolve();
 
   constructor(private readonly deps: Deps) {
-    const { devices, killSwitch, tunnels } = deps;
+    const { devices, host, killSwitch, tunnels } = deps;
     this.addresses = new Addresses({
+      host,
       seen: (device) => devices.addressesOf(device),
       isOthers: (device, address) => ![null, device].includes(devices.ownerOf(address) as Mac | null),
       lans: () => killSwitch.lans,
@@ -74,6 +82,7 @@ export class Forwards {
     tunnels.onTunnel(({ controller }) => controller.onChange(look));
     tunnels.onRemoved(look);
     devices.onChange(look);
+    devices.keep((mac) => this.needed.has(mac));
   }
 
   /** Opens the ports that people have asked for; to be called when the tunnels have started, and after a restore. */
@@ -242,6 +251,7 @@ export class Forwards {
     // A person who asks again wants it to be tried again.
     if (present !== undefined && present.fixed === saved.fixed && !present.keeper.isIdle) {
       present.until = asked?.until ?? null;
+      this.noteNeeded();
       return present;
     }
     if (present !== undefined) await this.end(present, true);
@@ -261,11 +271,18 @@ export class Forwards {
       }),
     };
     this.held.set(key, held);
+    this.noteNeeded();
     void held.keeper
       .keep()
       .catch((error: unknown) => this.deps.log.warn(`forward ${key}: ${messageOf(error)}`));
     void this.keepUntilOver(held);
+    void this.lookFor(held);
     return held;
+  }
+
+  private noteNeeded(): void {
+    const ofPeople = this.held.values().filter(({ until }) => until === null);
+    this.needed = new Set(ofPeople.map(({ device }) => device));
   }
 
   /** What a device does not ask for again ends. */
@@ -279,11 +296,24 @@ export class Forwards {
     }
   }
 
+  /** A device that only listens is seen when it is asked for, at the address that it had last or that a person chose. */
+  private async lookFor(held: Held): Promise<void> {
+    const { devices, host } = this.deps;
+    while (this.held.get(keyOf(held)) === held) {
+      const address = held.address ?? devices.chosenAddressOf(held.device);
+      if (address !== null && this.addressesOf(held).length === 0)
+        // It may be asked for again.
+        await this.addresses.ask(address).catch(() => {});
+      await host.sleep(ASK_EACH_MS);
+    }
+  }
+
   /** `isReplaced` if another one of the same device, protocol and port follows at once. */
   private async end(held: Held, isReplaced = false): Promise<void> {
     const key = keyOf(held);
     if (this.held.get(key) !== held) return;
     this.held.delete(key);
+    this.noteNeeded();
     await held.keeper
       .stop()
       .catch((error: unknown) => this.deps.log.warn(`forward ${key}: ${messageOf(error)}`));
@@ -297,8 +327,8 @@ export class Forwards {
     return placeOf({ device: held.device, exit: devices.exitOf(held.device), isKnown }, tunnels.all());
   }
 
-  private addressesOf({ device, address }: Held): readonly Address[] {
-    return this.addresses.of(device, address);
+  private addressesOf({ device }: Held): readonly Address[] {
+    return this.addresses.of(device);
   }
 
   /** No two of a way are asked for with the same port inside: NAT-PMP tells them apart by it. */
@@ -358,7 +388,7 @@ export class Forwards {
     return this.applied;
   }
 
-  /** Those of people: after a restart, a device that only listens may not be seen for long. */
+  /** Those of people: after a restart, a device that only listens is asked for where it was. */
   private saveAddresses(): void {
     const moved = [...this.held.values()].filter((held) => {
       const before = held.address;

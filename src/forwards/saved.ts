@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { type Address, familyOf, parseAddress } from "../address.ts";
-import { checkerOf } from "../checker.ts";
+import { checkerOf, listIn } from "../checker.ts";
 import { type Mac, parseMac } from "../mac.ts";
 import type { Protocol } from "./opener.ts";
 import { ForwardProtocol, Port } from "./schema.ts";
@@ -18,7 +18,7 @@ const Saved = Type.Object(
     port: Port,
     /** The external port that is set on the provider's site; missing if the provider is asked for one. */
     fixed: Type.Optional(Port),
-    /** The device's IPv4 address when it was last seen: a device that only listens may not be seen for long. */
+    /** The device's IPv4 address when it was last seen, where it is looked for after a restart. */
     address: Type.Optional(Type.String()),
   },
   { additionalProperties: false },
@@ -80,13 +80,4 @@ function parsed({ device, protocol, port, fixed, address }: Static<typeof Saved>
   const known = address === undefined ? null : parseAddress(address);
   if (mac === null || (address !== undefined && (known === null || familyOf(known) === 6))) return null;
   return { device: mac, protocol, port, fixed: fixed ?? null, address: known };
-}
-
-function listIn(text: string | null): unknown[] {
-  try {
-    const value: unknown = JSON.parse(text ?? "[]");
-    return Array.isArray(value) ? value : [];
-  } catch {
-    return [];
-  }
 }

@@ -1,4 +1,4 @@
-import { checkerOf } from "../checker.ts";
+import { checkerOf, listIn } from "../checker.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
 import { type DeviceId, deviceIdIn } from "../devices/id.ts";
 import { GatewayError } from "../errors.ts";
@@ -118,7 +118,13 @@ function outingIn(name: string, device: string, body: ScheduleBody): Outing {
     throw refusal("exit: direct cannot be scheduled, because it leads outside the tunnel; give it by hand");
   if (parseDefaultExit(exit) === null) throw refusal("exit: must be the name of a tunnel, or blocked");
   if (until === at) throw refusal("until: must differ from at");
-  return { name, do: "exit", device: deviceIdIn(device), exit, when: { at, until, days: sorted(days) } };
+  return {
+    name,
+    do: "exit",
+    device: deviceIdIn(device, "device"),
+    exit,
+    when: { at, until, days: sorted(days) },
+  };
 }
 
 function sorted(days: readonly Day[] = DAYS): Day[] {
@@ -134,15 +140,6 @@ function savedIn({ name, ...body }: { name: string } & ScheduleBody): Schedule |
     return scheduleIn(name, body);
   } catch {
     return null;
-  }
-}
-
-function listIn(text: string | null): unknown[] {
-  try {
-    const value: unknown = JSON.parse(text ?? "[]");
-    return Array.isArray(value) ? value : [];
-  } catch {
-    return [];
   }
 }
 

@@ -1,4 +1,4 @@
-import { checkerOf } from "../checker.ts";
+import { checkerOf, listIn } from "../checker.ts";
 import { GatewayError } from "../errors.ts";
 import { isName, nameIn } from "../name.ts";
 import type { Catalogue } from "./catalogue.ts";
@@ -105,15 +105,6 @@ function favouritesIn(text: string | null): Favourite[] {
     if (!found.some((known) => isSame(known, each))) found.push(each);
   }
   return found.slice(0, MOST_FAVOURITES);
-}
-
-function listIn(text: string | null): unknown[] {
-  try {
-    const value: unknown = JSON.parse(text ?? "[]");
-    return Array.isArray(value) ? value : [];
-  } catch {
-    return [];
-  }
 }
 
 function isSame(one: Favourite, other: Favourite): boolean {

@@ -1,13 +1,11 @@
-import { dlopen, ptr } from "bun:ffi";
-import { closeSync, openSync } from "node:fs";
+import { ptr } from "bun:ffi";
 import { GatewayError } from "../errors.ts";
 import type { Heard, LinkSocket, Received } from "./host.ts";
+import { DATAGRAM_NONBLOCK_CLOEXEC, inNamespace, type Libc, libc, receivedFrom, SOL_SOCKET } from "./libc.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 const AF_PACKET = 17;
-const DATAGRAM_NONBLOCK_CLOEXEC = 0o2 | 0o4000 | 0o2000000;
-const [SOL_SOCKET, SO_ATTACH_FILTER, SOL_PACKET, PACKET_ADD_MEMBERSHIP] = [1, 26, 263, 1];
-const CLONE_NEWNET = 0x40000000;
+const [SO_ATTACH_FILTER, SOL_PACKET, PACKET_ADD_MEMBERSHIP] = [26, 263, 1];
 /** Bytes of `struct sockaddr_ll`: family, protocol, interface index, hardware type, packet type, length, address. */
 const ADDRESS_BYTES = 20;
 const ADDRESS_AT = 12;
@@ -90,8 +88,7 @@ function datagrams(from: number, to: number): Kind {
  * from addresses that do not belong on the link, or with IPv6 turned off. It does not hear what this machine sends.
  */
 export function listenOn(netns: string | null, link: string, heard: Heard): LinkSocket {
-  symbols ??= libc();
-  const c = symbols;
+  const c = libc();
   const { protocol, group, filter } = KINDS[heard];
   return inNamespace(c, netns, () => {
     const name = Buffer.from(`${link}\0`);
@@ -131,16 +128,9 @@ class PacketSocket implements LinkSocket {
   }
 
   received(): Received[] | null {
-    const all: Received[] = [];
-    const sender = Buffer.alloc(ADDRESS_BYTES);
-    const length = Int32Array.of(ADDRESS_BYTES);
-    while (all.length < MOST_AT_ONCE) {
-      const { c, socket, buffer } = this;
-      const bytes = Number(c.recvfrom(socket, ptr(buffer), buffer.length, 0, ptr(sender), ptr(length)));
-      // An error once the link is down, and when there is nothing more.
-      if (bytes < 0) break;
-      all.push({ from: macIn(sender), packet: Uint8Array.from(buffer.subarray(0, bytes)) });
-    }
+    const { socket, buffer } = this;
+    const packets = receivedFrom(socket, { buffer, addressBytes: ADDRESS_BYTES, most: MOST_AT_ONCE });
+    const all = [...packets.map(({ sender, bytes }) => ({ from: macIn(sender), packet: bytes }))];
     const isGone = all.length === 0 && this.local().readInt32LE(4) !== this.index;
     return isGone ? null : all;
   }
@@ -155,23 +145,6 @@ class PacketSocket implements LinkSocket {
     const length = Int32Array.of(ADDRESS_BYTES);
     this.c.getsockname(this.socket, ptr(address), ptr(length));
     return address;
-  }
-}
-
-/** A socket stays in the namespace that the thread was in when it was opened. Nothing else runs in between. */
-export function inNamespace<T>(c: Pick<Libc, "setns">, netns: string | null, open: () => T): T {
-  if (netns === null) return open();
-  const other = openSync(`/run/netns/${netns}`, "r");
-  const own = openSync("/proc/thread-self/ns/net", "r");
-  try {
-    if (c.setns(other, CLONE_NEWNET) !== 0)
-      throw new GatewayError("unable", `cannot enter the network namespace ${netns}`);
-    return open();
-  } finally {
-    // In the wrong namespace, all that follows would be wrong.
-    if (c.setns(own, CLONE_NEWNET) !== 0) process.abort();
-    closeSync(own);
-    closeSync(other);
   }
 }
 
@@ -211,23 +184,4 @@ function addressOn(index: number, protocol: number, mac: string): Buffer {
 
 function macIn(address: Buffer): string {
   return (address.toString("hex", ADDRESS_AT, ADDRESS_AT + MAC_BYTES).match(/../g) ?? []).join(":");
-}
-
-type Libc = ReturnType<typeof libc>;
-/** Opened once: sockets come and go as long as the service runs. */
-let symbols: Libc | null = null;
-
-/** Bun's own sockets are neither of this family nor in another namespace. */
-function libc() {
-  return dlopen("libc.so.6", {
-    socket: { args: ["i32", "i32", "i32"], returns: "i32" },
-    setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
-    bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
-    getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
-    sendto: { args: ["i32", "ptr", "usize", "i32", "ptr", "u32"], returns: "i64" },
-    recvfrom: { args: ["i32", "ptr", "usize", "i32", "ptr", "ptr"], returns: "i64" },
-    if_nametoindex: { args: ["ptr"], returns: "u32" },
-    setns: { args: ["i32", "i32"], returns: "i32" },
-    close: { args: ["i32"], returns: "i32" },
-  }).symbols;
 }

@@ -1,12 +1,11 @@
-import { dlopen, ptr } from "bun:ffi";
+import { ptr } from "bun:ffi";
 import { GatewayError } from "../errors.ts";
 import type { Datagram, UdpPlace, UdpSocket } from "./host.ts";
-import { inNamespace } from "./link-socket.ts";
+import { DATAGRAM_NONBLOCK_CLOEXEC, inNamespace, type Libc, libc, receivedFrom, SOL_SOCKET } from "./libc.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 const AF_INET = 2;
-const DATAGRAM_NONBLOCK_CLOEXEC = 0o2 | 0o4000 | 0o2000000;
-const [SOL_SOCKET, SO_ERROR, SO_BINDTODEVICE, SO_MARK] = [1, 4, 25, 36];
+const [SO_ERROR, SO_BINDTODEVICE, SO_MARK] = [4, 25, 36];
 const ECONNREFUSED = 111;
 /** Bytes of `struct sockaddr_in`: family, port, address, and padding. */
 const ADDRESS_BYTES = 16;
@@ -17,8 +16,7 @@ const MOST_AT_ONCE = 64;
 
 /** A UDP socket for IPv4 that is bound to one link of a network namespace. */
 export function openUdp(netns: string | null, place: UdpPlace): UdpSocket {
-  symbols ??= libc();
-  const c = symbols;
+  const c = libc();
   return inNamespace(c, netns, () => {
     const socket = c.socket(AF_INET, DATAGRAM_NONBLOCK_CLOEXEC, 0);
     if (socket >= 0 && isPlaced(c, socket, place)) return new LibcUdpSocket(c, socket);
@@ -64,16 +62,13 @@ class LibcUdpSocket implements UdpSocket {
     // Reading the error clears it: the next call receives what has come in.
     c.getsockopt(socket, SOL_SOCKET, SO_ERROR, ptr(error), ptr(Int32Array.of(4)));
     if (error[0] === ECONNREFUSED) return "refused";
-    const all: Datagram[] = [];
-    const sender = Buffer.alloc(ADDRESS_BYTES);
-    while (all.length < MOST_AT_ONCE) {
-      const length = Int32Array.of(ADDRESS_BYTES);
-      const bytes = Number(c.recvfrom(socket, ptr(buffer), buffer.length, 0, ptr(sender), ptr(length)));
-      if (bytes < 0) break;
-      const address = sender.subarray(4, 8).join(".");
-      all.push({ address, port: sender.readUInt16BE(2), bytes: Uint8Array.from(buffer.subarray(0, bytes)) });
-    }
-    return all;
+    const packets = receivedFrom(socket, { buffer, addressBytes: ADDRESS_BYTES, most: MOST_AT_ONCE });
+    return [
+      ...packets.map(({ sender, bytes }) => ({
+        ...{ address: sender.subarray(4, 8).join("."), port: sender.readUInt16BE(2) },
+        bytes,
+      })),
+    ];
   }
 
   close(): void {
@@ -87,24 +82,4 @@ function addressOf({ address, port }: { address: string; port: number }): Buffer
   bytes.writeUInt16BE(port, 2);
   bytes.set(address.split(".").map(Number), 4);
   return bytes;
-}
-
-type Libc = ReturnType<typeof libc>;
-/** Opened once: sockets come and go as long as the service runs. */
-let symbols: Libc | null = null;
-
-/** Bun's own sockets can be neither bound to a link nor marked, nor be in another namespace. */
-function libc() {
-  return dlopen("libc.so.6", {
-    socket: { args: ["i32", "i32", "i32"], returns: "i32" },
-    setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
-    getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
-    bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
-    connect: { args: ["i32", "ptr", "u32"], returns: "i32" },
-    send: { args: ["i32", "ptr", "usize", "i32"], returns: "i64" },
-    sendto: { args: ["i32", "ptr", "usize", "i32", "ptr", "u32"], returns: "i64" },
-    recvfrom: { args: ["i32", "ptr", "usize", "i32", "ptr", "ptr"], returns: "i64" },
-    setns: { args: ["i32", "i32"], returns: "i32" },
-    close: { args: ["i32"], returns: "i32" },
-  }).symbols;
 }

@@ -94,9 +94,10 @@ export class Tunnels {
   }
 
   /** Throws `not_found`. */
-  named(name: string): Tunnel {
+  named(name: string, field = "name"): Tunnel {
     const tunnel = name === MAIN ? this.main : this.others.get(name)?.tunnel;
-    if (tunnel === undefined) throw new GatewayError("not_found", "name: there is no tunnel of this name");
+    if (tunnel === undefined)
+      throw new GatewayError("not_found", `${field}: there is no tunnel of this name`);
     return tunnel;
   }
 

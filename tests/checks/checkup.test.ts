@@ -338,3 +338,17 @@ test("GET /api/checks answers the same over HTTP, and counts as a request like a
   expect({ status, json }).toEqual({ status: 200, json: await home.gateway.checks() });
   expect(headers.get("X-RateLimit-Limit")).toBe("10");
 });
+
+test("a forwarded port that is closed is a warning, and so is an interface for changes without any token", async () => {
+  expect([await found("forwards"), await found("access")]).toEqual([undefined, undefined]);
+  await home.stop();
+  home = await Home.start({}, {}, "write");
+  const id = { device: "02:00:00:00:00:20", protocol: "tcp", port: 6881 };
+  await home.graph.forwards.put(id, { external: 51413 });
+  expect((await found("forwards"))?.result).toBe("warning");
+  expect((await found("access"))?.result).toBe("warning");
+  home.graph.tokens.add("phone", false);
+  expect((await found("access"))?.result).toBe("ok");
+  await home.graph.forwards.remove(id);
+  expect(await found("forwards")).toBeUndefined();
+});

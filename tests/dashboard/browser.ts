@@ -120,6 +120,12 @@ export class Tab {
     await field.type(text);
   }
 
+  /** Sets the field with this label: each browser has keys of its own for a time of day. */
+  async set(label: string, value: string): Promise<void> {
+    const field = await this.control(label);
+    await field.evaluate(setValue, value);
+  }
+
   /** Chooses the option with this text in the choice with this label. */
   async choose(label: string, option: string): Promise<void> {
     const choice = await this.control(label);
@@ -241,6 +247,13 @@ const TOO_WIDE = `(() => {
 function optionNamed(choice: unknown, text: string): string | null {
   const { options } = choice as { options: Iterable<{ text: string; value: string }> };
   return [...options].find((each) => each.text === text)?.value ?? null;
+}
+
+/** As someone who has entered it; it runs in the page. */
+function setValue(field: unknown, value: string): void {
+  const input = field as { value: string } & EventTarget;
+  input.value = value;
+  input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
 /** Notes whether the next click reaches the element; it runs in the page. */

@@ -136,6 +136,8 @@ test(
     await tab.shows(".state h1", "Protected");
     await remove("desk");
     await tab.shows(".state h1", "Protected");
+    // It learns of that with its next request.
+    await tab.page.evaluate(`location.hash = "#/history"`);
     await tab.page.waitForFunction("sessionStorage.length === 0");
     await tab.page.browserContext().close();
   },

@@ -14,6 +14,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
 /** Times and counters differ from run to run, and are less of a picture than this. */
 const SAME_BELOW = 0.01;
 const TALLEST_PX = 1_400;
+const WORKDAYS = ["mon", "tue", "wed", "thu", "fri"];
 
 /** The page is played the traffic of a home, ten minutes of it at once, because nobody wants to wait for them. */
 const PLAYED_TRAFFIC = `(() => {
@@ -75,6 +76,11 @@ async function prepareHome({ lab, gateway }: Rig): Promise<void> {
   const [, tv, camera] = lab.sandbox.computers;
   await api("PUT", `/api/devices/${tv?.mac}`, { exit: "amsterdam" });
   await api("PUT", `/api/devices/${camera?.mac}`, { exit: "blocked" });
+  const evening = { device: tv?.mac, exit: "amsterdam", at: "20:00", until: "23:00" };
+  await api("PUT", "/api/schedules/evening%20film", evening);
+  const night = { device: camera?.mac, exit: "blocked", at: "22:00", until: "06:30", days: WORKDAYS };
+  await api("PUT", "/api/schedules/night", night);
+  await api("PUT", "/api/schedules/other%20server", { tunnel: "main", at: "04:00" });
 }
 
 async function photograph({ browser, url, gateway }: Rig): Promise<void> {

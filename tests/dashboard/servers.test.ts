@@ -200,8 +200,17 @@ test(
     const input = await tab.page.waitForSelector("input[type=file]");
     await (input as unknown as { uploadFile(path: string): Promise<void> } | null)?.uploadFile(path);
     await tab.shows("dialog[open]", "0 servers imported, 1 refused. se-1.conf was refused It is taken;");
+    await tab.type("Another name for se-1.conf", "se/1");
+    await tab.click("Import");
+    await tab.shows("dialog[open] .field .failed", "It contains a slash.");
+    expect(await tab.page.evaluate("document.activeElement.name")).toBe("name");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.type("Another name for se-1.conf", "se-1b");
+    await tab.page.keyboard.press("Enter");
+    await tab.shows("dialog[open]", "1 server imported. se-1b was imported");
     await tab.click("Close");
-    expect((await api("GET", "/api/servers/counts")).body.usable.imported).toBe(2);
+    expect((await api("GET", "/api/servers/counts")).body.usable.imported).toBe(3);
+    expect((await api("DELETE", "/api/import/se-1b")).status).toBe(200);
   },
   TIMEOUT_MS,
 );

@@ -79,6 +79,7 @@ export class FakeHost implements Host, Internet {
   readonly routingTables = this.iproute2.tables;
   readonly rules = this.iproute2.rules;
   readonly neighbours = this.iproute2.neighbours;
+  readonly answering = this.iproute2.answering;
   readonly tables = this.nftables.tables;
   private readonly wireguard = new Wireguard(this.links, this);
 

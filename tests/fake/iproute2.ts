@@ -35,6 +35,8 @@ export class Iproute2 {
   );
   /** That of the tunnel `main`. */
   readonly routes = this.table(20556);
+  /** The MAC addresses of hosts that answer when the kernel asks the LAN for their address. */
+  readonly answering = new Map<string, string>();
   /** Without the kernel's own. */
   readonly rules: Record<Family, string[]> = { "-4": [], "-6": [] };
   /** The neighbour table, by address. */
@@ -64,6 +66,12 @@ export class Iproute2 {
     if (command === "ip -j address show") return JSON.stringify([...this.links].map(addressJson));
     if (command === "ip -j -s neigh show") {
       return JSON.stringify([...this.neighbours].map(([dst, row]) => ({ dst, ...row })));
+    }
+    const [, asked, link] = /^ip neigh replace (\S+) dev (\S+) use$/.exec(command) ?? [];
+    if (asked !== undefined && link !== undefined) {
+      const mac = this.answering.get(asked);
+      this.setNeighbour(asked, link, mac ?? "", mac === undefined ? "FAILED" : "REACHABLE");
+      return "";
     }
     const [, name] = /^ip -j address show dev (\S+)$/.exec(command) ?? [];
     if (name !== undefined) return JSON.stringify([addressJson([name, this.link(name)])]);

@@ -352,6 +352,39 @@ claim("a restored backup's forwards are opened, and others closed", async (world
   expect(world.led).toEqual(["wg0 udp 9 192.168.7.30:9"]);
 });
 
+claim("after a restart a port leads nowhere until its device answers at its last address", async (world) => {
+  const at = "192.168.7.40";
+  const camera = { device: "02:00:00:00:00:40", protocol: "tcp", port: 554, address: at };
+  const { host, store } = world.gateway;
+  host.answering.set(at, "02:00:00:00:00:99");
+  store.write("forwards", JSON.stringify([camera]));
+  await world.settled(world.forwards.load());
+  await world.pass(2 * MINUTE_MS);
+  const unseen = "the device was not seen on the LAN yet; the port opens as soon as it is";
+  expect([await world.shown(), world.led]).toEqual([[["closed", unseen]], []]);
+  expect(world.provider.asked).toEqual([]);
+  host.answering.set(at, camera.device);
+  await world.pass(MINUTE_MS);
+  expect([await world.shown(), world.led]).toEqual([[["open", 50_000]], [`wg0 tcp 554 ${at}:554`]]);
+  // Then it is not asked for any more.
+  const before = host.commands.length;
+  await world.pass(2 * MINUTE_MS);
+  expect(host.commands.slice(before).filter((each) => each.includes("neigh replace"))).toEqual([]);
+});
+
+claim("a device that only listens keeps its port, however many others are invented", async (world) => {
+  await world.toTv();
+  const open = [["open", 50_000]];
+  for (let number = 0; number < 600; number++) {
+    const hex = number.toString(16).padStart(4, "0");
+    const address = mustParseAddress(`fd00:7::${hex}`);
+    const mac = `02:00:00:01:${hex.slice(0, 2)}:${hex.slice(2)}` as Mac;
+    world.gateway.devices.saw({ interface: "lan0", address, heardMsAgo: 0, isLost: false, mac });
+  }
+  await world.pass(1_000);
+  expect([await world.shown(), world.led]).toEqual([open, ["wg0 tcp 6881 192.168.7.20:6881"]]);
+});
+
 claim(
   "a device learns the public address of its tunnel before it has a port, and from its ports",
   async (world) => {

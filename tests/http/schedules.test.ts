@@ -82,7 +82,12 @@ test.each<[object, number, string]>([
   [{ tunnel: "main", at: "4:00" }, 400, "at: must be a time of 24 hours, such as 21:00 or 07:30"],
   [{ tunnel: "main", every_hours: 0 }, 400, "every_hours must be a whole number from 1 to 720"],
   [{ tunnel: "main", at: "04:00", days: ["monday"] }, 400, "days contains a value that is not valid"],
-  [{ tunnel: "tv", at: "04:00" }, 404, "name: there is no tunnel of this name"],
+  [{ tunnel: "tv", at: "04:00" }, 404, "tunnel: there is no tunnel of this name"],
+  [
+    { device: "tv", exit: "main", at: "21:00", until: "07:00" },
+    400,
+    "device: must be a MAC address, such as 02:00:00:00:00:20, or a prefix behind another router of the LAN, such as 10.8.0.0/24",
+  ],
   [
     { device: TV, exit: "tv", at: "21:00", until: "07:00" },
     404,

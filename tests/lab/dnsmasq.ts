@@ -1,41 +1,33 @@
-import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { writeFileSync } from "node:fs";
+import { Daemon } from "./daemon.ts";
 import type { Lab } from "./lab.ts";
 
-/** Debian's dnsmasq in a namespace, with files of its own; it ends with the lab. */
+/** Debian's dnsmasq in a namespace. */
 export class Dnsmasq {
-  private child: Bun.Subprocess | null = null;
+  private readonly daemon: Daemon;
 
   constructor(
-    private readonly lab: Lab,
-    private readonly namespace: string,
+    lab: Lab,
+    namespace: string,
     private readonly config: string,
-  ) {}
-
-  start(): void {
-    writeFileSync(this.file("conf"), this.config, { mode: 0o644 });
-    const log = openSync(this.file("log"), "a", 0o600);
-    const files = [`--conf-file=${this.file("conf")}`, `--dhcp-leasefile=${this.file("leases")}`];
-    this.child = Bun.spawn(
-      [
-        ...["ip", "netns", "exec", this.namespace, "dnsmasq"],
-        ...["--keep-in-foreground", "--user=root", "--log-facility=-", "--log-dhcp", "--pid-file=", ...files],
-      ],
-      { stdin: "ignore", stdout: log, stderr: log },
-    );
-    closeSync(log);
+  ) {
+    this.daemon = new Daemon(lab, namespace, "dnsmasq");
   }
 
-  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
-    this.child?.kill(signal);
-    await this.child?.exited;
+  start(): void {
+    const [config, leases] = [this.daemon.file("conf"), this.daemon.file("leases")];
+    writeFileSync(config, this.config, { mode: 0o644 });
+    this.daemon.start([
+      ...["--keep-in-foreground", "--user=root", "--log-facility=-", "--log-dhcp", "--pid-file="],
+      ...[`--conf-file=${config}`, `--dhcp-leasefile=${leases}`],
+    ]);
+  }
+
+  stop(signal?: NodeJS.Signals): Promise<void> {
+    return this.daemon.stop(signal);
   }
 
   log(): string {
-    return existsSync(this.file("log")) ? readFileSync(this.file("log"), "utf8") : "";
-  }
-
-  private file(name: string): string {
-    return join(this.lab.sandbox.directory, `${this.namespace}-dnsmasq.${name}`);
+    return this.daemon.log();
   }
 }

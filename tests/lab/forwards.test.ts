@@ -194,6 +194,23 @@ test(
 );
 
 test(
+  "after a restart with an empty neighbour table, the kernel finds the device, and the port is open again",
+  async () => {
+    await forward("tcp");
+    await gateway.kill("SIGTERM");
+    const { code } = await lab.exec(lab.namespaces.gateway, ["ip", "neigh", "flush", "all"]);
+    expect(code).toBe(0);
+    await gateway.start();
+    const call4 = () => call(lab.namespaces.internet, "tcp", VPN.vpn1.v4, EXTERNAL);
+    await until(async () => (await call4()) === tv.namespace);
+    // Of IPv6 only a device that sends something is known.
+    await lab.exec(tv.namespace, ["ping", "-c", "1", LAN.gateway6]);
+    await until(async () => Bun.deepEquals(await fromInternet("vpn1"), everyCall()));
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "a connection from the internet ends with its forward, also one that has begun",
   async () => {
     const script = `exec 3<>/dev/tcp/${VPN.vpn1.v4}/${EXTERNAL}; for n in $(seq 100); do echo $n >&3; read -t 5 -u 3 line || exit; echo $line; sleep 0.2; done`;

@@ -1,6 +1,7 @@
-import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { LAN, ROUTER } from "../../src/sandbox/topology.ts";
+import { Daemon } from "./daemon.ts";
 import type { Lab } from "./lab.ts";
 
 /** The address that keepalived moves between the gateways. */
@@ -60,49 +61,37 @@ export function documented(role: "MASTER" | "BACKUP", port: number): string {
     .replaceAll(":5000/", `:${port}/`);
 }
 
-/** Debian's keepalived in a namespace, with files of its own; it ends with the lab. */
+/** Debian's keepalived in a namespace. */
 export class Keepalived {
-  private child: Bun.Subprocess | null = null;
+  private readonly daemon: Daemon;
 
   constructor(
-    private readonly lab: Lab,
-    private readonly namespace: string,
+    lab: Lab,
+    namespace: string,
     private readonly config: string,
-  ) {}
+  ) {
+    this.daemon = new Daemon(lab, namespace, "keepalived");
+  }
 
   start(): void {
-    const file = (name: string) => this.file(name);
+    const config = this.daemon.file("conf");
     // It refuses a file that others may write or that is executable.
-    writeFileSync(file("keepalived.conf"), this.config, { mode: 0o600 });
-    const files = [
-      ...["--use-file", file("keepalived.conf")],
-      ...["--pid", file("pid"), "--vrrp_pid", file("vrrp-pid")],
-    ];
-    const log = openSync(file("log"), "a", 0o600);
-    this.child = Bun.spawn(
-      [
-        ...["ip", "netns", "exec", this.namespace, "keepalived"],
-        ...["--dont-fork", "--vrrp", "--log-console", "--no-syslog", ...files],
-      ],
-      { stdin: "ignore", stdout: log, stderr: log },
-    );
-    closeSync(log);
+    writeFileSync(config, this.config, { mode: 0o600 });
+    this.daemon.start([
+      ...["--dont-fork", "--vrrp", "--log-console", "--no-syslog", "--use-file", config],
+      ...["--pid", this.daemon.file("pid"), "--vrrp_pid", this.daemon.file("vrrp-pid")],
+    ]);
   }
 
   /** What it did not like about its configuration. */
   complaints(): string[] {
-    const lines = readFileSync(this.file("log"), "utf8").split("\n");
+    const lines = this.daemon.log().split("\n");
     return lines.filter((line) => /ignoring|unknown|warning|security|error/i.test(line));
   }
 
   /** Ends it as the operator does: it gives the address up. */
-  async stop(): Promise<void> {
-    this.child?.kill("SIGTERM");
-    await this.child?.exited;
-  }
-
-  private file(name: string): string {
-    return join(this.lab.sandbox.directory, `${this.namespace}-${name}`);
+  stop(): Promise<void> {
+    return this.daemon.stop();
   }
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { bodyOf, faultIn } from "../../src/dashboard/views/servers/fields.ts";
+import { faultIn } from "../../src/dashboard/fault.ts";
+import { bodyOf, FIELD_NAMES } from "../../src/dashboard/views/servers/fields.ts";
 
 test("an error is shown at the field that it names", () => {
   const faults = {
@@ -14,9 +15,9 @@ test("an error is shown at the field that it names", () => {
     "mtu must be a whole number from 576 to 65535.": ["mtu", "It must be a whole number from 576 to 65535."],
   };
   for (const [error, [field, text]] of Object.entries(faults))
-    expect(faultIn(error)).toEqual({ field, text } as never);
+    expect(faultIn(error, FIELD_NAMES)).toEqual({ field, text } as never);
   for (const error of ["The gateway does not answer.", "Too many requests at once.", ""])
-    expect(faultIn(error)).toBeNull();
+    expect(faultIn(error, FIELD_NAMES)).toBeNull();
 });
 
 test("empty fields are left out, and numbers are sent as such", () => {

@@ -55,7 +55,7 @@ test.each<[ScheduleBody, string]>([
   [{ ...NIGHT, until: "21:00" }, "until: must differ from at"],
   [
     { ...NIGHT, device: "TV" },
-    "id: must be a MAC address, such as 02:00:00:00:00:20, or a prefix behind another router of the LAN, such as 10.8.0.0/24",
+    "device: must be a MAC address, such as 02:00:00:00:00:20, or a prefix behind another router of the LAN, such as 10.8.0.0/24",
   ],
 ])("%j is refused: %s", (body, error) => {
   expect(() => scheduleIn("one", body)).toThrow(error);

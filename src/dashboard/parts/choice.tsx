@@ -5,8 +5,8 @@ import { Outcome } from "./button.tsx";
 import { Confirmation, type Question } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
 
-export interface Option {
-  value: string;
+export interface Option<Value extends string = string> {
+  value: Value;
   text: string;
 }
 

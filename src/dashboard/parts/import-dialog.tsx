@@ -1,9 +1,12 @@
+import { useState } from "preact/hooks";
 import { change } from "../api.ts";
 import { countOf, sentenceFrom } from "../format.ts";
-import { closeImport, type Import, type Result, useImport } from "../imports.ts";
+import { closeImport, type Import, importAs, type Result, useImport } from "../imports.ts";
 import { useRoute } from "../route.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
+import { useFaults } from "./faults.ts";
+import { Field, Form } from "./form.tsx";
 import { Icon } from "./icon.tsx";
 
 /** What was imported without a remark is counted beyond this. */
@@ -71,7 +74,8 @@ function Results({ results }: { results: readonly Result[] }) {
   );
 }
 
-function Row({ result: { file, name, notes } }: { result: Result }) {
+function Row({ result }: { result: Result }) {
+  const { file, name, notes, config } = result;
   const isRefused = name === null;
   return (
     <li class={`row tone-${isRefused ? "exposed" : notes.length > 0 ? "partly" : "protected"}`}>
@@ -83,7 +87,24 @@ function Row({ result: { file, name, notes } }: { result: Result }) {
             {sentenceFrom(note)}
           </p>
         ))}
+        {config !== undefined && <Rename result={result} />}
       </div>
     </li>
+  );
+}
+
+function Rename({ result }: { result: Result }) {
+  const [name, setName] = useState("");
+  const faults = useFaults(["name"]);
+  return (
+    <Form faults={faults} work={() => importAs(result, name.trim())} submit="Import" doing="Importing…">
+      <Field
+        label={`Another name for ${result.file}`}
+        name="name"
+        value={name}
+        onValue={setName}
+        fault={faults.textFor("name")}
+      />
+    </Form>
   );
 }

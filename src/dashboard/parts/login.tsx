@@ -2,8 +2,9 @@ import { useId, useState } from "preact/hooks";
 import { logIn, logOut } from "../login.ts";
 import { setNeedsToken, useStore } from "../store.ts";
 import { type Keep, keptToken } from "../token.ts";
+import type { Option } from "./choice.tsx";
 import { Dialog } from "./dialog.tsx";
-import { Form, Labelled } from "./form.tsx";
+import { Form, Labelled, Select } from "./form.tsx";
 
 /** All that someone sees who may not read. */
 export function LoginPage() {
@@ -26,6 +27,11 @@ export function LoginDialog() {
     </Dialog>
   );
 }
+
+const KEEPS: readonly Option<Keep>[] = [
+  { value: "tab", text: "Until this tab is closed" },
+  { value: "browser", text: "In this browser" },
+];
 
 function LoginForm() {
   const id = useId();
@@ -51,17 +57,7 @@ function LoginForm() {
             onInput={({ currentTarget }) => setToken(currentTarget.value)}
           />
         </Labelled>
-        <Labelled id={`${id}-keep`} label="Keep it">
-          <select
-            id={`${id}-keep`}
-            class="input"
-            value={keep}
-            onChange={({ currentTarget }) => setKeep(currentTarget.value as Keep)}
-          >
-            <option value="tab">Until this tab is closed</option>
-            <option value="browser">In this browser</option>
-          </select>
-        </Labelled>
+        <Select label="Keep it" value={keep} onValue={setKeep} options={KEEPS} />
       </Form>
     </>
   );

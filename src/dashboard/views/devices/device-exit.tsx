@@ -1,10 +1,13 @@
 import type { Device, DeviceList } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { refresh } from "../../answers.ts";
+import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { exitOf, isNetwork, titleOf } from "../../exit.ts";
 import { Choice, type Option } from "../../parts/choice.tsx";
 import type { Question } from "../../parts/dialog.tsx";
+import { ViewLink } from "../../parts/link.tsx";
+import { momentOf, type Schedule } from "../../schedule.ts";
+import { MINUTE_MS, useMinute } from "../../traffic.ts";
 
 interface DeviceExitProps {
   device: Device;
@@ -34,8 +37,25 @@ export function DeviceExit({ device, list, tunnels }: DeviceExitProps) {
         }}
         ask={(exit) => (exit === "direct" ? questionAbout(device) : null)}
       />
+      <BySchedule id={device.id} />
       {isWaiting && <p class="small">{where.charAt(0).toUpperCase() + where.slice(1)}.</p>}
     </div>
+  );
+}
+
+/** Why the device has another exit than its own, if a schedule has given it one. */
+function BySchedule({ id }: { id: string }) {
+  const list = knownOf(useAnswer("schedules"));
+  const schedule = list?.schedules.find(({ device, active }) => active && device === id);
+  return schedule && <Until schedule={schedule} zone={list?.time_zone ?? ""} />;
+}
+
+function Until({ schedule: { name, next_at }, zone }: { schedule: Schedule; zone: string }) {
+  const now = useMinute() * MINUTE_MS;
+  return (
+    <p class="small">
+      By the schedule <ViewLink to="schedules">{name}</ViewLink> until {momentOf(next_at, zone, now)}.
+    </p>
   );
 }
 

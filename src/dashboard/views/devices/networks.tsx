@@ -1,10 +1,10 @@
-import { useId, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { exitOf, isNetwork } from "../../exit.ts";
-import { Field, Form, Labelled } from "../../parts/form.tsx";
+import { Field, Form, Select } from "../../parts/form.tsx";
 import { defaultText, devicePath } from "./device-exit.tsx";
 import { DeviceRow } from "./device-row.tsx";
 import { inOrder } from "./selection.ts";
@@ -54,7 +54,6 @@ function Network({ device, list, tunnels }: NetworksProps & { device: Device }) 
 }
 
 function Add({ list, tunnels }: NetworksProps) {
-  const id = useId();
   const [isOpen, setOpen] = useState(false);
   const [prefix, setPrefix] = useState("");
   const [name, setName] = useState("");
@@ -94,21 +93,15 @@ function Add({ list, tunnels }: NetworksProps) {
         required
       />
       <Field label="Name" value={name} onValue={setName} maxLength={64} required />
-      <Labelled id={id} label="Exit">
-        <select
-          id={id}
-          class="input"
-          value={exit}
-          onChange={({ currentTarget }) => setExit(currentTarget.value)}
-        >
-          <option value="">{defaultText(list, tunnels)}</option>
-          {exits.map((each) => (
-            <option key={each} value={each}>
-              {exitOf(each, tunnels).text}
-            </option>
-          ))}
-        </select>
-      </Labelled>
+      <Select
+        label="Exit"
+        value={exit}
+        onValue={setExit}
+        options={[
+          { value: "", text: defaultText(list, tunnels) },
+          ...exits.map((each) => ({ value: each, text: exitOf(each, tunnels).text })),
+        ]}
+      />
     </Form>
   );
 }

@@ -1,31 +1,23 @@
 import type { ComponentChildren } from "preact";
-import { useId, useRef, useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import type { Static } from "typebox";
 import type { KeyPair } from "../../../http/schema.ts";
 import { useAction } from "../../action.ts";
 import { change, read } from "../../api.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
-import { Icon } from "../../parts/icon.tsx";
-import { bodyOf, type Fault, FIELDS, type Field, type FieldName, faultIn, MORE_FIELDS } from "./fields.ts";
+import { useFaults } from "../../parts/faults.ts";
+import { Labelled, saidOf } from "../../parts/form.tsx";
+import { bodyOf, FIELD_NAMES, FIELDS, type Field, type FieldName, MORE_FIELDS } from "./fields.ts";
 
 /** A form for a server of one's own. What the gateway refuses is shown at the field that it names. */
 export function AddServer({ onClose }: { onClose: () => void }) {
   const [values, setValues] = useState<Partial<Record<FieldName, string>>>({});
-  const form = useRef<HTMLFormElement>(null);
   const action = useAction();
-  const [fault, setFault] = useState<Fault | null>(null);
+  const faults = useFaults(FIELD_NAMES);
   const set = (name: FieldName, text: string) => setValues((before) => ({ ...before, [name]: text }));
   const add = async () => {
-    setFault(null);
-    try {
-      await change("POST", "custom/add", bodyOf(values));
-    } catch (error) {
-      const found = faultIn(error instanceof Error ? error.message : "");
-      if (found !== null) focusOn(form.current, found.field);
-      setFault(found);
-      throw error;
-    }
+    await change("POST", "custom/add", bodyOf(values));
     await change("POST", "provider/custom");
     onClose();
   };
@@ -34,7 +26,7 @@ export function AddServer({ onClose }: { onClose: () => void }) {
       key={field.name}
       field={field}
       value={values[field.name] ?? ""}
-      fault={fault?.field === field.name ? fault.text : null}
+      fault={faults.textFor(field.name)}
       onInput={(text) => set(field.name, text)}
     >
       {field.name === "private_key" && (
@@ -44,17 +36,17 @@ export function AddServer({ onClose }: { onClose: () => void }) {
   );
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (action.running === null) action.start("add", "Adding…", add);
+    if (action.running === null) action.start("add", "Adding…", faults.watched(add));
   };
   return (
     <Dialog title="Add a server" onClose={onClose}>
-      <form ref={form} class="form" noValidate onSubmit={submit}>
+      <form ref={faults.form} class="form" noValidate onSubmit={submit}>
         {FIELDS.map(inputOf)}
-        <details open={MORE_FIELDS.some(({ name }) => fault?.field === name) || undefined}>
+        <details open={MORE_FIELDS.some(({ name }) => faults.fault?.field === name) || undefined}>
           <summary>More settings</summary>
           <div class="form">{MORE_FIELDS.map(inputOf)}</div>
         </details>
-        {fault === null && <Outcome of={action} />}
+        {faults.fault === null && <Outcome of={action} />}
         <div class="dialog-buttons">
           <button type="button" class="button" onClick={onClose}>
             Cancel
@@ -79,12 +71,14 @@ interface InputProps {
 
 function Input({ field, value, fault, onInput, children }: InputProps) {
   const id = useId();
-  const about = [fault !== null && `${id}-fault`, field.hint !== undefined && `${id}-hint`].filter(Boolean);
+  const { hint } = field;
+  const label = (
+    <>
+      {field.label} {field.isOptional && <span class="quiet small">optional</span>}
+    </>
+  );
   return (
-    <div class="field">
-      <label for={id}>
-        {field.label} {field.isOptional && <span class="quiet small">optional</span>}
-      </label>
+    <Labelled id={id} label={label} hint={hint} fault={fault} more={children}>
       <input
         id={id}
         class="input"
@@ -95,21 +89,10 @@ function Input({ field, value, fault, onInput, children }: InputProps) {
         spellcheck={false}
         aria-required={!field.isOptional}
         aria-invalid={fault !== null}
-        aria-describedby={about.length > 0 ? about.join(" ") : undefined}
+        aria-describedby={saidOf(id, { hint, fault })}
         onInput={({ currentTarget }) => onInput(currentTarget.value)}
       />
-      {fault !== null && (
-        <p id={`${id}-fault`} class="outcome failed">
-          <Icon name="warning" /> {fault}
-        </p>
-      )}
-      {field.hint !== undefined && (
-        <p id={`${id}-hint`} class="quiet small">
-          {field.hint}
-        </p>
-      )}
-      {children}
-    </div>
+    </Labelled>
   );
 }
 
@@ -135,9 +118,4 @@ function NewKeys({ onMade }: { onMade: (keys: Keys) => void }) {
       )}
     </div>
   );
-}
-
-/** After the fault is drawn, so that screen readers read it with the field. */
-function focusOn(form: HTMLFormElement | null, name: FieldName): void {
-  requestAnimationFrame(() => form?.querySelector<HTMLInputElement>(`[name="${name}"]`)?.focus());
 }

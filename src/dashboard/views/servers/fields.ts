@@ -1,5 +1,4 @@
 import type { CustomServer } from "../../../servers/schema.ts";
-import { faultFrom } from "../../format.ts";
 
 export type FieldName = keyof CustomServer;
 
@@ -9,12 +8,6 @@ export interface Field {
   label: string;
   hint?: string;
   isOptional?: true;
-}
-
-/** What is wrong with a field. */
-export interface Fault {
-  field: FieldName;
-  text: string;
 }
 
 export const FIELDS: readonly Field[] = [
@@ -42,6 +35,7 @@ export const MORE_FIELDS: readonly Field[] = [
 
 const NUMBERS: readonly FieldName[] = ["persistent_keepalive", "mtu"];
 const ALL = [...FIELDS, ...MORE_FIELDS];
+export const FIELD_NAMES: readonly FieldName[] = ALL.map(({ name }) => name);
 
 /** What the interface takes. Fields that were left empty are left out, and the gateway says which it needs. */
 export function bodyOf(values: Readonly<Partial<Record<FieldName, string>>>): Record<string, unknown> {
@@ -51,12 +45,4 @@ export function bodyOf(values: Readonly<Partial<Record<FieldName, string>>>): Re
       .filter(([, text]) => text !== "")
       .map(([name, text]) => [name, NUMBERS.includes(name) && /^\d+$/.test(text) ? Number(text) : text]),
   );
-}
-
-/** The field that an error names, and what is wrong with it: "endpoint: must be host:port", "Name is required." */
-export function faultIn(error: string): Fault | null {
-  const [, word = "", fault = ""] = /^([A-Za-z_]+):? (.*)$/s.exec(error) ?? [];
-  const field = ALL.find(({ name }) => name === word.toLowerCase())?.name;
-  if (field === undefined) return null;
-  return { field, text: faultFrom(fault) };
 }

@@ -4,8 +4,9 @@ import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
+import type { Option } from "../../parts/choice.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
-import { Field, Form, Labelled } from "../../parts/form.tsx";
+import { Field, Form, Select } from "../../parts/form.tsx";
 import { targetsIn } from "./targets.ts";
 
 interface LeadProps {
@@ -15,10 +16,10 @@ interface LeadProps {
   onClose: () => void;
 }
 
-const PROVIDERS: readonly (readonly [provider: Provider, text: string])[] = [
-  ["managed", "managed · the list of your VPN provider"],
-  ["custom", "custom · added by form"],
-  ["imported", "imported · from a WireGuard file"],
+const PROVIDERS: readonly Option<Provider>[] = [
+  { value: "managed", text: "managed · the list of your VPN provider" },
+  { value: "custom", text: "custom · added by form" },
+  { value: "imported", text: "imported · from a WireGuard file" },
 ];
 
 /** More are of no use to someone who reads them; a longer text leaves fewer. */
@@ -55,7 +56,7 @@ export function Lead({ row, action, onClose }: LeadProps) {
             required
           />
         )}
-        <ProviderField value={provider} onValue={setProvider} />
+        <Select label="Servers of" value={provider} onValue={setProvider} options={PROVIDERS} />
         <ServerField provider={provider} value={server} onValue={setServer} />
         {row !== undefined && <p class="quiet small">{whatMovingDoes(row)}</p>}
       </Form>
@@ -69,26 +70,6 @@ function whatMovingDoes({ state, wanted, wanted_via }: TunnelRow): string {
   if (state === "connected" || state === "reconnecting")
     return `Its devices stay connected until the new server answers. If it does not, the tunnel keeps its server.${direct}`;
   return wanted === null ? "Its devices have internet once the server answers." : "It is tried at once.";
-}
-
-function ProviderField(props: { value: Provider; onValue: (value: Provider) => void }) {
-  const id = useId();
-  return (
-    <Labelled id={id} label="Servers of">
-      <select
-        id={id}
-        class="input"
-        value={props.value}
-        onChange={({ currentTarget }) => props.onValue(currentTarget.value as Provider)}
-      >
-        {PROVIDERS.map(([provider, text]) => (
-          <option key={provider} value={provider} selected={provider === props.value}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </Labelled>
-  );
 }
 
 /** A server or a place, with those suggested that are known and contain what was typed. */

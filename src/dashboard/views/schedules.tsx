@@ -1,0 +1,98 @@
+import { useEffect, useState } from "preact/hooks";
+import type { ScheduleList } from "../../schedules/schema.ts";
+import { useAction } from "../action.ts";
+import { knownOf, refresh, useAnswer } from "../answers.ts";
+import { timeOfDay } from "../format.ts";
+import { Outcome } from "../parts/button.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Pending } from "../parts/pending.tsx";
+import type { Schedule } from "../schedule.ts";
+import { MINUTE_MS, useMinute } from "../traffic.ts";
+import { clockIn } from "../zone.ts";
+import { Edit } from "./schedules/edit.tsx";
+import { Row } from "./schedules/row.tsx";
+
+/** What the gateway does by itself at certain times. */
+export function Schedules() {
+  const schedules = useAnswer("schedules");
+  return (
+    <div class="schedules">
+      {schedules.state === "ready" ? (
+        <List list={schedules.value} />
+      ) : (
+        <>
+          <h1>Schedules</h1>
+          <Pending of={schedules} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function List({ list: { time_zone, schedules } }: { list: ScheduleList }) {
+  const devices = knownOf(useAnswer("devices"));
+  const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
+  const now = useMinute() * MINUTE_MS;
+  // Its action outlives the dialog, so that an outcome is not lost with it.
+  const action = useAction();
+  const [edited, setEdited] = useState<Schedule | "new" | null>(null);
+  useFresh(schedules, now);
+  return (
+    <>
+      <header class="view-head">
+        <h1>Schedules</h1>
+        <button type="button" class="button" onClick={() => setEdited("new")}>
+          <Icon name="add" /> Add a schedule…
+        </button>
+      </header>
+      {edited === null && <Outcome of={action} />}
+      <p class="quiet">
+        At certain times a device has another exit, or a tunnel moves to another server. Times are those of
+        the gateway’s clock ({time_zone}), where it is {timeOfDay(clockIn(time_zone, now))}.
+      </p>
+      {schedules.length === 0 && <Nothing />}
+      {schedules.length > 0 && (
+        <section class="card">
+          <h2 class="hidden">All schedules</h2>
+          <ul>
+            {schedules.map((schedule) => (
+              <Row
+                key={schedule.name}
+                {...{ schedule, now, zone: time_zone, devices: devices?.devices ?? [] }}
+                onChange={() => setEdited(schedule)}
+              />
+            ))}
+          </ul>
+        </section>
+      )}
+      {edited !== null && devices !== null && (
+        <Edit
+          {...{ list: devices, tunnels, action, zone: time_zone }}
+          schedule={edited === "new" ? null : edited}
+          taken={edited === "new" ? schedules.map(({ name }) => name) : []}
+          onClose={() => setEdited(null)}
+        />
+      )}
+    </>
+  );
+}
+
+function Nothing() {
+  return (
+    <section class="card">
+      <h2>No schedule yet</h2>
+      <p class="quiet">
+        For example: the TV leaves by the tunnel amsterdam from 20:00 to 23:00, a child’s tablet is blocked at
+        night, or the tunnel main moves to another server each morning.
+      </p>
+    </section>
+  );
+}
+
+/** No event says that a time has passed at which nothing was to be done. */
+function useFresh(schedules: readonly Schedule[], now: number): void {
+  const isPast = schedules.some(({ next_at }) => Date.parse(next_at) <= now);
+  useEffect(() => {
+    if (isPast) void refresh("schedules");
+  }, [isPast, now]);
+}

@@ -1,0 +1,42 @@
+import { useId } from "preact/hooks";
+import type { Day } from "../../../schedules/schema.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { DAYS } from "../../schedule.ts";
+
+interface DaysProps {
+  /** "from 20:00 to 23:00" begins on these days. */
+  value: readonly Day[];
+  onValue: (days: Day[]) => void;
+  fault: string | null;
+}
+
+/** Days of the week, to be ticked. */
+export function Days({ value, onValue, fault }: DaysProps) {
+  const id = useId();
+  const toggle = (day: Day, isOn: boolean) =>
+    onValue(DAYS.map(([each]) => each).filter((each) => (each === day ? isOn : value.includes(each))));
+  return (
+    <fieldset class="field week" aria-describedby={fault === null ? undefined : id}>
+      <legend>Days on which it begins</legend>
+      <div class="choices">
+        {DAYS.map(([day, name]) => (
+          <label key={day} class="day-choice">
+            <input
+              type="checkbox"
+              name="days"
+              checked={value.includes(day)}
+              aria-label={name}
+              onChange={({ currentTarget }) => toggle(day, currentTarget.checked)}
+            />
+            {name.slice(0, 3)}
+          </label>
+        ))}
+      </div>
+      {fault !== null && (
+        <p id={id} class="outcome failed">
+          <Icon name="warning" /> {fault}
+        </p>
+      )}
+    </fieldset>
+  );
+}

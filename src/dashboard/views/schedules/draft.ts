@@ -1,0 +1,67 @@
+import type { Day, ScheduleBody } from "../../../schedules/schema.ts";
+import { DAYS, type Schedule } from "../../schedule.ts";
+
+/**
+ * A schedule as a person writes it; texts are named as in the interface. Those that do not belong to what it does are
+ * kept, in case that is chosen again.
+ */
+export interface Draft {
+  does: "exit" | "move";
+  repeats: "daily" | "hourly";
+  name: string;
+  device: string;
+  exit: string;
+  tunnel: string;
+  at: string;
+  until: string;
+  every_hours: string;
+  days: readonly Day[];
+}
+
+export const TEXTS = ["name", "device", "exit", "tunnel", "at", "until", "every_hours"] as const;
+/** What errors may name. */
+export const FIELD_NAMES = [...TEXTS, "days"] as const;
+
+/** The draft that changes a schedule; or that begins one, with what is offered first. */
+export function draftOf(schedule: Schedule | null, device: string, exit: string): Draft {
+  const { tunnel, at, until, every_hours = 6, days } = schedule ?? {};
+  return {
+    does: tunnel === undefined && (schedule?.device ?? device) !== "" ? "exit" : "move",
+    repeats: schedule?.every_hours === undefined ? "daily" : "hourly",
+    name: schedule?.name ?? "",
+    device: schedule?.device ?? device,
+    exit: schedule?.exit ?? exit,
+    tunnel: tunnel ?? "main",
+    at: at ?? "",
+    until: until ?? "",
+    every_hours: String(every_hours),
+    days: days ?? DAYS.map(([day]) => day),
+  };
+}
+
+/** What the interface takes. Times that were left empty are left out. */
+export function bodyOf({ does, repeats, device, exit, tunnel, every_hours, ...draft }: Draft): ScheduleBody {
+  const at = draft.at === "" ? {} : { at: draft.at };
+  const until = draft.until === "" ? {} : { until: draft.until };
+  const days = draft.days.length === DAYS.length ? {} : { days: [...draft.days] };
+  if (does === "exit") return { device, exit, ...at, ...until, ...days };
+  return repeats === "daily" ? { tunnel, ...at, ...days } : { tunnel, every_hours: Number(every_hours) };
+}
+
+/**
+ * What is missing or wrong, as the gateway writes errors; null if nothing is. Of these it would not name the field, or
+ * not as the form does.
+ */
+export function lackOf(
+  { does, repeats, name, at, until, days }: Draft,
+  taken: readonly string[],
+): string | null {
+  const isTimed = does === "exit" || repeats === "daily";
+  if (name.trim() === "") return "name is required.";
+  if (/^\.\.?$|\//.test(name.trim())) return "name: cannot be part of an address; leave out slashes.";
+  if (taken.includes(name.trim())) return "name: is that of another schedule; choose another one.";
+  if (isTimed && at === "") return "at is required.";
+  if (does === "exit" && until === "") return "until is required.";
+  if (does === "exit" && until === at) return "until: must differ from the first time.";
+  return isTimed && days.length === 0 ? "days: choose at least one." : null;
+}

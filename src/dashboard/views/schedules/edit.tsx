@@ -1,0 +1,166 @@
+import { useState } from "preact/hooks";
+import type { DeviceList } from "../../../devices/schema.ts";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
+import type { Action } from "../../action.ts";
+import { change } from "../../api.ts";
+import { exitOf } from "../../exit.ts";
+import type { Option } from "../../parts/choice.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { useFaults } from "../../parts/faults.ts";
+import { Field, Form, Select } from "../../parts/form.tsx";
+import { type Schedule, whoIn } from "../../schedule.ts";
+import { Days } from "./days.tsx";
+import { bodyOf, type Draft, draftOf, FIELD_NAMES, lackOf, type TEXTS } from "./draft.ts";
+
+export interface EditProps {
+  /** The one to be changed; null for a new one. */
+  schedule: Schedule | null;
+  /** Names that another one has. */
+  taken: readonly string[];
+  list: DeviceList;
+  tunnels: readonly TunnelRow[];
+  zone: string;
+  action: Action;
+  onClose: () => void;
+}
+
+/** Asks what should happen, and when; stays open until that is saved. */
+export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) {
+  const { devices, exits } = known.list;
+  const [draft, setDraft] = useState(() => draftOf(schedule, devices[0]?.id ?? "", exits[0] ?? "blocked"));
+  const faults = useFaults(FIELD_NAMES);
+  const set = (some: Partial<Draft>) => setDraft((before) => ({ ...before, ...some }));
+  const bind: Bind = (name) => ({
+    name,
+    value: draft[name],
+    fault: faults.textFor(name),
+    onValue: (value) => set({ [name]: value }),
+  });
+  const save = async () => {
+    const lack = lackOf(draft, taken);
+    if (lack !== null) throw new Error(lack);
+    await change("PUT", schedulePath(draft.name.trim()), bodyOf(draft));
+    onClose();
+    return `The schedule ${draft.name.trim()} is saved.`;
+  };
+  const isTimed = draft.does === "exit" || draft.repeats === "daily";
+  return (
+    <Dialog title={schedule === null ? "Add a schedule" : `Change ${schedule.name}`} onClose={onClose}>
+      <Form action={action} faults={faults} work={save} submit="Save the schedule" doing="Saving…">
+        {schedule === null && (
+          <Field label="Name" hint="As you want to see it in the list." {...bind("name")} />
+        )}
+        <Select label="What happens" value={draft.does} onValue={(does) => set({ does })} options={DEEDS} />
+        {draft.does === "exit" ? (
+          <ExitFields {...known} draft={draft} bind={bind} />
+        ) : (
+          <MoveFields {...known} draft={draft} bind={bind} onRepeats={(repeats) => set({ repeats })} />
+        )}
+        {isTimed && (
+          <Days value={draft.days} onValue={(days) => set({ days })} fault={faults.textFor("days")} />
+        )}
+      </Form>
+    </Dialog>
+  );
+}
+
+const DEEDS: readonly Option<Draft["does"]>[] = [
+  { value: "exit", text: "A device has another exit for some time" },
+  { value: "move", text: "A tunnel moves to another server" },
+];
+
+type Bind = (name: (typeof TEXTS)[number]) => {
+  name: string;
+  value: string;
+  fault: string | null;
+  onValue: (value: string) => void;
+};
+
+interface FieldsProps extends Pick<EditProps, "list" | "tunnels" | "zone"> {
+  draft: Draft;
+  bind: Bind;
+}
+
+function ExitFields({ list, tunnels, zone, draft, bind }: FieldsProps) {
+  const devices = withOwn(
+    list.devices.map(({ id }) => id),
+    draft.device,
+  );
+  const exits = withOwn(
+    list.exits.filter((exit) => exit !== "direct"),
+    draft.exit,
+  );
+  return (
+    <>
+      <Select
+        label="Device"
+        options={devices.map((id) => ({ value: id, text: whoIn(id, list.devices) }))}
+        {...bind("device")}
+      />
+      <Select
+        label="Exit"
+        options={exits.map((exit) => ({ value: exit, text: exitOf(exit, tunnels).text }))}
+        {...bind("exit")}
+      />
+      <Field label="From" type="time" hint={clockHint(zone)} {...bind("at")} />
+      <Field
+        label="Until"
+        type="time"
+        hint="The next day, if it is not after the first time."
+        {...bind("until")}
+      />
+    </>
+  );
+}
+
+const REPEATS: readonly Option<Draft["repeats"]>[] = [
+  { value: "daily", text: "At a time of day" },
+  { value: "hourly", text: "Every few hours" },
+];
+
+interface MoveProps extends FieldsProps {
+  onRepeats: (repeats: Draft["repeats"]) => void;
+}
+
+function MoveFields({ tunnels, zone, draft, bind, onRepeats }: MoveProps) {
+  const names = withOwn(
+    tunnels.map(({ name }) => name),
+    draft.tunnel,
+  );
+  return (
+    <>
+      <Select
+        label="Tunnel"
+        hint="To another server of the place that it was connected to."
+        options={names.map((name) => ({ value: name, text: name }))}
+        {...bind("tunnel")}
+      />
+      <Select label="When" value={draft.repeats} onValue={onRepeats} options={REPEATS} />
+      {draft.repeats === "daily" ? (
+        <Field label="At" type="time" hint={clockHint(zone)} {...bind("at")} />
+      ) : (
+        <Field
+          label="Every … hours"
+          type="number"
+          hint="1 to 720"
+          min={1}
+          max={720}
+          {...bind("every_hours")}
+        />
+      )}
+    </>
+  );
+}
+
+/** What the schedule has may have gone from what there is. */
+function withOwn(all: readonly string[], own: string): readonly string[] {
+  return own === "" || all.includes(own) ? all : [...all, own];
+}
+
+function clockHint(zone: string): string {
+  return `On the gateway’s clock (${zone}).`;
+}
+
+export function schedulePath(name: string): string {
+  return `schedules/${encodeURIComponent(name)}`;
+}

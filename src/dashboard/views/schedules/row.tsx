@@ -1,0 +1,76 @@
+import type { DeviceList } from "../../../devices/schema.ts";
+import { change } from "../../api.ts";
+import { sentenceFrom } from "../../format.ts";
+import { Button } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { momentOf, phaseOf, type Schedule, sentenceFor, whoIn } from "../../schedule.ts";
+import { schedulePath } from "./edit.tsx";
+
+interface RowProps {
+  schedule: Schedule;
+  devices: DeviceList["devices"];
+  zone: string;
+  now: number;
+  onChange: () => void;
+}
+
+/** What it does and when, what it is about now, and what can be done about it. */
+export function Row({ schedule, devices, zone, now, onChange }: RowProps) {
+  const { name, active, error } = schedule;
+  return (
+    <li class={`schedule row tone-${active ? "protected" : "unknown"}`}>
+      <Icon name={schedule.tunnel === undefined ? "device" : "tunnel"} />
+      <div class="schedule-what">
+        <p>
+          <strong>{name}</strong> {active && <span class="label own">Now</span>}
+        </p>
+        <p>{sentenceFor(schedule, devices)}</p>
+        <p class="quiet small">{nowOf(schedule, devices, zone, now)}</p>
+        {error !== null && (
+          <p class="outcome failed">
+            <Icon name="warning" /> <span>It failed the last time. {sentenceFrom(error)}</span>
+          </p>
+        )}
+      </div>
+      <div class="card-buttons">
+        <button type="button" class="button" aria-label={`Change ${name}`} onClick={onChange}>
+          Change
+        </button>
+        <Button
+          kind="danger"
+          doing="Removing…"
+          label={`Remove ${name}`}
+          work={async () => void (await change("DELETE", schedulePath(name)))}
+          ask={{
+            title: `Remove the schedule ${name}?`,
+            text: whatRemovingDoes(schedule, devices),
+            confirm: "Remove",
+          }}
+        >
+          Remove
+        </Button>
+      </div>
+    </li>
+  );
+}
+
+function nowOf(schedule: Schedule, devices: DeviceList["devices"], zone: string, now: number): string {
+  const moment = momentOf(schedule.next_at, zone, now);
+  switch (phaseOf(schedule, zone, now)) {
+    case "active":
+      return `In force until ${moment}.`;
+    case "overruled":
+      return `Not in force, although it is its time until ${moment}: ${whoIn(schedule.device ?? "", devices)} has another exit.`;
+    case "waiting":
+      return `Next ${moment}.`;
+    case "overdue":
+      return "As soon as the tunnel can move.";
+  }
+}
+
+function whatRemovingDoes(schedule: Schedule, devices: DeviceList["devices"]): string {
+  const { tunnel, device = "", active } = schedule;
+  if (tunnel !== undefined) return `The tunnel ${tunnel} then keeps its server until someone moves it.`;
+  const who = whoIn(device, devices);
+  return active ? `${who} has its own exit again at once.` : `${who} then keeps its own exit at that time.`;
+}

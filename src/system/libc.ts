@@ -1,0 +1,67 @@
+import { dlopen, ptr } from "bun:ffi";
+import { closeSync, openSync } from "node:fs";
+import { GatewayError } from "../errors.ts";
+
+/** From the kernel's headers; the same on ARM and x86. */
+export const DATAGRAM_NONBLOCK_CLOEXEC = 0o2 | 0o4000 | 0o2000000;
+export const SOL_SOCKET = 1;
+const CLONE_NEWNET = 0x40000000;
+
+export type Libc = ReturnType<typeof opened>;
+/** Opened once: sockets come and go as long as the service runs. */
+let symbols: Libc | null = null;
+
+/** Calls on sockets. Bun's own can be neither packet sockets nor bound to a link, marked, or in another namespace. */
+export function libc(): Libc {
+  symbols ??= opened();
+  return symbols;
+}
+
+function opened() {
+  return dlopen("libc.so.6", {
+    socket: { args: ["i32", "i32", "i32"], returns: "i32" },
+    setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
+    getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
+    bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
+    connect: { args: ["i32", "ptr", "u32"], returns: "i32" },
+    getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
+    send: { args: ["i32", "ptr", "usize", "i32"], returns: "i64" },
+    sendto: { args: ["i32", "ptr", "usize", "i32", "ptr", "u32"], returns: "i64" },
+    recvfrom: { args: ["i32", "ptr", "usize", "i32", "ptr", "ptr"], returns: "i64" },
+    if_nametoindex: { args: ["ptr"], returns: "u32" },
+    setns: { args: ["i32", "i32"], returns: "i32" },
+    close: { args: ["i32"], returns: "i32" },
+  }).symbols;
+}
+
+/** A socket stays in the namespace that the thread was in when it was opened. Nothing else runs in between. */
+export function inNamespace<T>(c: Libc, netns: string | null, open: () => T): T {
+  if (netns === null) return open();
+  const other = openSync(`/run/netns/${netns}`, "r");
+  const own = openSync("/proc/thread-self/ns/net", "r");
+  try {
+    if (c.setns(other, CLONE_NEWNET) !== 0)
+      throw new GatewayError("unable", `cannot enter the network namespace ${netns}`);
+    return open();
+  } finally {
+    // In the wrong namespace, all that follows would be wrong.
+    if (c.setns(own, CLONE_NEWNET) !== 0) process.abort();
+    closeSync(own);
+    closeSync(other);
+  }
+}
+
+/** What has come in, at most so many packets, with the address of each sender: `sockaddr` of so many bytes. */
+export function* receivedFrom(
+  socket: number,
+  { buffer, addressBytes, most }: { buffer: Buffer; addressBytes: number; most: number },
+): Generator<{ sender: Buffer; bytes: Uint8Array }> {
+  const sender = Buffer.alloc(addressBytes);
+  for (let count = 0; count < most; count++) {
+    const length = Int32Array.of(addressBytes);
+    const bytes = Number(libc().recvfrom(socket, ptr(buffer), buffer.length, 0, ptr(sender), ptr(length)));
+    // An error, also when there is nothing more.
+    if (bytes < 0) return;
+    yield { sender, bytes: Uint8Array.from(buffer.subarray(0, bytes)) };
+  }
+}

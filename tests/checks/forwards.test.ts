@@ -1,0 +1,42 @@
+import { expect, test } from "bun:test";
+import { forwardsFinding } from "../../src/checks/forwards.ts";
+import type { Forward } from "../../src/forwards/schema.ts";
+
+const TV: Forward = {
+  ...{ device: "02:00:00:00:00:20", name: "TV", protocol: "tcp", port: 6881, external: 51413, fixed: null },
+  ...{ address: null, tunnel: "main", opener: "nat-pmp", asked_by: "operator", state: "open", error: null },
+  expires_at: null,
+};
+const UNSEEN = "the device was not seen on the LAN yet; the port opens as soon as it is";
+const CLOSED: Forward = { ...TV, state: "closed", external: null, error: UNSEEN };
+const ADVICE =
+  "Repair what is named; the port then opens by itself, or within ten minutes if the provider had refused it. To see all: portcullis forwards";
+
+test("without forwards there is nothing to look at", () => {
+  expect(forwardsFinding([])).toBeNull();
+});
+
+test("ports that are open, or are being opened, are fine", () => {
+  expect(forwardsFinding([TV, TV])).toEqual({ result: "ok", found: "2 open", advice: null });
+  const opening: Forward = { ...TV, state: "opening", external: null };
+  expect(forwardsFinding([TV, opening])?.found).toBe("1 open, 1 being opened");
+});
+
+test("a port that is closed is named with the reason, by its device's name or MAC address", () => {
+  expect(forwardsFinding([TV, CLOSED])).toEqual({
+    result: "warning",
+    found: `1 of 2 closed: port 6881 (TCP) of TV: ${UNSEEN}`,
+    advice: ADVICE,
+  });
+  const nameless: Forward = { ...CLOSED, name: "", protocol: "udp" };
+  expect(forwardsFinding([nameless])?.found).toBe(
+    `1 of 1 closed: port 6881 (UDP) of 02:00:00:00:00:20: ${UNSEEN}`,
+  );
+});
+
+test("of many closed ports a few are named", () => {
+  const line = `port 6881 (TCP) of TV: ${UNSEEN}`;
+  expect(forwardsFinding(Array.from({ length: 5 }, () => CLOSED))?.found).toBe(
+    `5 of 5 closed: ${line}. ${line}. ${line}. Others: 2`,
+  );
+});

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { until } from "../lab/until.ts";
+import type { Tab } from "./browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+
+const TV = "02:00:00:00:00:20";
+const DIALOG = "dialog[open]";
+const FIRST = ".schedule:first-child";
+const SECOND = ".schedule:nth-child(2)";
+
+let rig: Rig;
+let tab: Tab;
+let other: Tab;
+
+beforeAll(async () => {
+  rig = await startRig();
+  await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+  await rig.gateway.api("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "box-vpn-2" });
+  await rig.gateway.api("PUT", `/api/devices/${TV}`, { name: "TV" });
+  tab = await rig.browser.open(`${rig.url}#/schedules`);
+  other = await rig.browser.open(`${rig.url}#/schedules`);
+}, TIMEOUT_MS);
+afterAll(() => rig?.close(), TIMEOUT_MS);
+
+const list = async () => (await rig.gateway.api("GET", "/api/schedules")).body;
+const focus = () => tab.page.evaluate("document.activeElement.name || document.activeElement.innerText");
+/** Waits until the field that has the focus is said to be wrong. */
+async function faulted(name: string, text: string): Promise<void> {
+  let found: unknown = null;
+  const look = async () => {
+    found = [await focus(), await tab.text(`${DIALOG} .field .failed`)];
+    return Bun.deepEquals(found, [name, text]);
+  };
+  await until(look).catch(() => expect(found).toEqual([name, text]));
+}
+
+/** The time of day on the gateway's clock, hours from now. */
+async function clockIn(hours: number): Promise<string> {
+  const { time_zone } = await list();
+  return Temporal.Now.plainTimeISO(time_zone).add({ hours }).toString({ smallestUnit: "minute" });
+}
+
+test(
+  "without a schedule, the page says what one is for",
+  async () => {
+    await tab.shows("main", "No schedule yet");
+    await tab.shows("main", /Times are those of the gateway’s clock \(.+\), where it is \d\d:\d\d\./);
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a device's other exit is added by form; what is wrong is said at the field, which has the focus",
+  async () => {
+    await tab.click("Add a schedule…");
+    await tab.shows(DIALOG, "Add a schedule");
+    expect(await focus()).toBe("name");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Save the schedule");
+    await faulted("name", "It is required.");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.type("Name", "film/night");
+    await tab.page.keyboard.press("Enter");
+    await faulted("name", "It cannot be part of an address; leave out slashes.");
+    await tab.type("Name", "film");
+    await tab.choose("Device", "TV");
+    await tab.choose("Exit", "amsterdam · Amsterdam, Netherlands");
+    await tab.page.keyboard.press("Enter");
+    await faulted("at", "It is required.");
+    await tab.set("From", "20:00");
+    await tab.set("Until", "20:00");
+    await tab.click("Save the schedule");
+    await faulted("until", "It must differ from the first time.");
+    await tab.set("Until", "00:30");
+    for (const day of ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"])
+      await tab.page.click(`[aria-label=${day}]`);
+    await tab.click("Save the schedule");
+    await faulted("days", "Choose at least one.");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.page.click("[aria-label=Saturday]");
+    await tab.page.click("[aria-label=Friday]");
+    await tab.click("Save the schedule");
+    const sentence =
+      "film TV leaves by amsterdam from 20:00 to 00:30 the next day, on Friday and Saturday. Next ";
+    await tab.shows(FIRST, sentence);
+    await tab.shows("main", "The schedule film is saved.");
+    expect(await focus()).toBe("Add a schedule…");
+    await other.shows(FIRST, sentence);
+    const { schedules } = await list();
+    expect(schedules).toMatchObject([
+      { name: "film", device: TV, exit: "amsterdam", at: "20:00", until: "00:30", days: ["fri", "sat"] },
+    ]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a tunnel's moves are added with the keyboard alone, and a name that is taken is refused",
+  async () => {
+    const { keyboard } = tab.page;
+    await keyboard.press("Enter");
+    await tab.shows(DIALOG, "Add a schedule");
+    await keyboard.type("film");
+    await tab.choose("What happens", "A tunnel moves to another server");
+    await tab.choose("When", "Every few hours");
+    await tab.type("Every … hours", "0");
+    await keyboard.press("Enter");
+    const taken = "It is that of another schedule; choose another one.";
+    await faulted("name", taken);
+    await tab.type("Name", "often");
+    await keyboard.press("Enter");
+    const range = "It must be a whole number from 1 to 720.";
+    await faulted("every_hours", range);
+    expect(await tab.barriers()).toEqual([]);
+    await keyboard.press("Escape");
+    await until(async () => (await focus()) === "Add a schedule…");
+    await keyboard.press("Enter");
+    await keyboard.type("often");
+    await tab.choose("What happens", "A tunnel moves to another server");
+    await tab.choose("When", "Every few hours");
+    await tab.type("Every … hours", "6");
+    await keyboard.press("Enter");
+    await other.shows(
+      SECOND,
+      "often The tunnel main moves to another server of its place every 6 hours. Next ",
+    );
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a schedule is changed by form, and from then on it is seen that it is in force, in both views",
+  async () => {
+    await other.page.evaluate(`location.hash = "#/devices"`);
+    await tab.click("Change film");
+    await tab.shows(DIALOG, "Change film");
+    expect(await tab.page.evaluate(`document.querySelector("dialog [name=at]").value`)).toBe("20:00");
+    const [from, to] = [await clockIn(-1), await clockIn(1)];
+    await tab.set("From", from);
+    await tab.set("Until", to);
+    for (const day of ["Monday", "Tuesday", "Wednesday", "Thursday", "Sunday"])
+      await tab.page.click(`[aria-label=${day}]`);
+    await tab.click("Save the schedule");
+    await tab.shows(FIRST, "film Now TV leaves by amsterdam");
+    await tab.shows(FIRST, new RegExp(`In force until (today|tomorrow) at ${to}\\.`));
+    await other.shows(`.device:has([aria-label="Exit of TV"])`, `By the schedule film until`);
+    expect(await tab.barriers()).toEqual([]);
+    expect(await other.barriers()).toEqual([]);
+    await other.choose("Exit of TV", "blocked · no internet");
+    await tab.shows(FIRST, "Not in force, although it is its time until");
+    await tab.shows(FIRST, ": TV has another exit.");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a schedule that has failed says why",
+  async () => {
+    const played = `(() => {
+      const real = fetch;
+      globalThis.fetch = async (path, init) => {
+        const response = await real(path, init);
+        if (path !== "/api/schedules" || init.method) return response;
+        const list = await response.json();
+        list.schedules[1].error = "the tunnel main does not move: there is no other server in Gothenburg, Sweden";
+        return Response.json(list);
+      };
+    })()`;
+    const failed = await rig.browser.open(`${rig.url}#/schedules`, undefined, played);
+    await failed.shows(
+      SECOND,
+      "It failed the last time. The tunnel main does not move: there is no other server in Gothenburg, Sweden.",
+    );
+    expect(await failed.barriers()).toEqual([]);
+    await failed.page.close();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "removing asks first, and what another program removes is gone at once",
+  async () => {
+    await tab.click("Remove film");
+    await tab.shows(DIALOG, "Remove the schedule film? TV then keeps its own exit at that time.");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Cancel");
+    expect((await list()).schedules).toHaveLength(2);
+    await tab.click("Remove film");
+    await tab.click("Remove");
+    await tab.shows(FIRST, "often");
+    await rig.gateway.api("DELETE", "/api/schedules/often");
+    await tab.shows("main", "No schedule yet");
+    expect(await tab.text(".schedule")).toBeNull();
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,150 @@
+import { expect, test } from "bun:test";
+import { faultIn } from "../../src/dashboard/fault.ts";
+import { timeOfDay } from "../../src/dashboard/format.ts";
+import {
+  daysOf,
+  momentOf,
+  type Phase,
+  phaseOf,
+  type Schedule,
+  sentenceFor,
+} from "../../src/dashboard/schedule.ts";
+import {
+  bodyOf,
+  type Draft,
+  draftOf,
+  FIELD_NAMES,
+  lackOf,
+} from "../../src/dashboard/views/schedules/draft.ts";
+import type { Device } from "../../src/devices/schema.ts";
+import { scheduleIn } from "../../src/schedules/schedule.ts";
+import { DAYS, type Day } from "../../src/schedules/schema.ts";
+
+const TV = "02:00:00:00:00:20";
+const DEVICES = [{ id: TV, name: "TV", addresses: [] as string[] }] as Device[];
+const BERLIN = "Europe/Berlin";
+/** A Sunday; Berlin's clock is an hour ahead. */
+const NOW = Date.parse("2026-11-22T19:30:00Z");
+const FILM: Schedule = {
+  ...{ name: "film", device: TV, exit: "amsterdam", at: "20:00", until: "23:00" },
+  ...{ active: false, next_at: "2026-11-23T19:00:00Z", error: null },
+};
+const MOVE: Schedule = {
+  ...{ name: "move", tunnel: "main", every_hours: 6 },
+  ...{ active: false, next_at: "2026-11-22T20:00:00Z", error: null },
+};
+const [EIGHT, ELEVEN] = [timeOfDay("20:00"), timeOfDay("23:00")];
+
+test.each<[Schedule, string]>([
+  [FILM, `TV leaves by amsterdam from ${EIGHT} to ${ELEVEN} each day.`],
+  [
+    { ...FILM, exit: "blocked", at: "23:00", until: "20:00", days: ["sun", "mon", "tue"] },
+    `TV is blocked from ${ELEVEN} to ${EIGHT} the next day, Sunday to Tuesday.`,
+  ],
+  [
+    { ...FILM, device: "10.8.0.0/24" },
+    `10.8.0.0/24 leaves by amsterdam from ${EIGHT} to ${ELEVEN} each day.`,
+  ],
+  [MOVE, "The tunnel main moves to another server of its place every 6 hours."],
+  [{ ...MOVE, every_hours: 1 }, "The tunnel main moves to another server of its place every hour."],
+])("a schedule reads as a sentence (%#)", (schedule, text) => {
+  expect(sentenceFor(schedule, DEVICES)).toBe(text);
+});
+
+test.each<[Day[] | undefined, string]>([
+  [undefined, "each day"],
+  [[...DAYS], "each day"],
+  [["mon"], "on Monday"],
+  [["sat", "sun"], "on Saturday and Sunday"],
+  [["mon", "sun"], "on Monday and Sunday"],
+  [["mon", "tue", "wed", "thu", "fri"], "Monday to Friday"],
+  [["mon", "fri", "sat", "sun"], "Friday to Monday"],
+  [["mon", "wed", "sun"], "on Monday, Wednesday and Sunday"],
+])("days %j are read as %s", (days, text) => {
+  expect(daysOf(days)).toBe(text);
+});
+
+test.each<[string, string]>([
+  ["2026-11-22T22:59:00Z", `today at ${timeOfDay("23:59")}`],
+  ["2026-11-22T23:00:00Z", `tomorrow at ${timeOfDay("00:00")}`],
+  ["2026-11-24T19:00:00Z", `on Tuesday at ${EIGHT}`],
+  ["2026-11-28T19:00:00Z", `on Saturday at ${EIGHT}`],
+  ["2026-11-29T19:00:00Z", `on ${dateOf(29)} at ${EIGHT}`],
+])("%s is %s on the gateway's clock, wherever the browser is", (next, text) => {
+  expect(momentOf(next, BERLIN, NOW)).toBe(text);
+});
+
+function dateOf(day: number): string {
+  return new Intl.DateTimeFormat(undefined, { day: "numeric", month: "long" }).format(
+    new Date(2026, 10, day),
+  );
+}
+
+test("a zone that the browser does not know is that of the browser", () => {
+  expect(momentOf("2026-11-22T22:59:00Z", "Mars/Olympus", NOW)).toContain(" at ");
+});
+
+test.each<[Partial<Schedule>, Phase]>([
+  [{ active: true, next_at: "2026-11-22T22:00:00Z" }, "active"],
+  [{ next_at: "2026-11-22T22:00:00Z" }, "overruled"],
+  [{}, "waiting"],
+])("%j is %s", (change, phase) => {
+  expect(phaseOf({ ...FILM, ...change }, BERLIN, NOW)).toBe(phase);
+});
+
+test("a move whose time has passed waits for its tunnel", () => {
+  expect(phaseOf(MOVE, BERLIN, NOW)).toBe("waiting");
+  expect(phaseOf(MOVE, BERLIN, Date.parse(MOVE.next_at))).toBe("overdue");
+});
+
+test("what a form makes of a schedule is the same schedule", () => {
+  const days: Day[] = ["sat", "sun"];
+  const { every_hours, ...daily } = MOVE;
+  for (const schedule of [FILM, { ...FILM, days }, MOVE, { ...daily, at: "04:00", days }]) {
+    const { name, active, next_at, error, ...body } = schedule;
+    expect(bodyOf(draftOf(schedule, "other", "blocked"))).toEqual(body);
+  }
+});
+
+const NEW: Draft = { ...draftOf(null, TV, "main"), name: " film ", at: "20:00", until: "23:00" };
+
+test("a new schedule begins with the first device, or with a move if there is none", () => {
+  expect(bodyOf(NEW)).toEqual({ device: TV, exit: "main", at: "20:00", until: "23:00" });
+  expect(bodyOf({ ...draftOf(null, "", "main"), at: "04:00" })).toEqual({ tunnel: "main", at: "04:00" });
+});
+
+test.each<[Partial<Draft>, { field: string; text: string } | null]>([
+  [{}, null],
+  [{ name: " " }, { field: "name", text: "It is required." }],
+  [{ name: "a/b" }, { field: "name", text: "It cannot be part of an address; leave out slashes." }],
+  [{ name: ".." }, { field: "name", text: "It cannot be part of an address; leave out slashes." }],
+  [{ name: "night" }, { field: "name", text: "It is that of another schedule; choose another one." }],
+  [{ at: "" }, { field: "at", text: "It is required." }],
+  [{ until: "" }, { field: "until", text: "It is required." }],
+  [{ until: "20:00" }, { field: "until", text: "It must differ from the first time." }],
+  [{ days: [] }, { field: "days", text: "Choose at least one." }],
+  [{ does: "move", until: "" }, null],
+  [
+    { does: "move", at: "" },
+    { field: "at", text: "It is required." },
+  ],
+  [{ does: "move", repeats: "hourly", at: "", days: [] }, null],
+])("%j lacks %j", (change, fault) => {
+  expect(faultIn(lackOf({ ...NEW, ...change }, ["night"]) ?? "", FIELD_NAMES)).toEqual(fault as never);
+});
+
+test.each<[Partial<Draft>, string]>([
+  [{ name: "a\u0007b" }, "name"],
+  [{ until: "20:00" }, "until"],
+  [{ exit: "direct" }, "exit"],
+  [{ device: "tv" }, "device"],
+])("what the gateway says of %j is shown at the field %s", (change, field) => {
+  const draft = { ...NEW, name: "film", ...change };
+  let error = "";
+  try {
+    scheduleIn(draft.name, bodyOf(draft));
+  } catch (caught) {
+    error = (caught as Error).message;
+  }
+  expect(faultIn(error, FIELD_NAMES)?.field).toBe(field as never);
+});
