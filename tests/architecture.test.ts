@@ -327,9 +327,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "graph.ts",
     "private-names.ts",
     "install",
-    "licenses",
-    "cli/completion",
   ],
+  // The definitions of the commands; what they do is in cli.
+  "cli/commands": ["servers/schema.ts", "licenses", "cli", "cli/completion"],
   "main.ts": [
     "system",
     "dhcp/ready.ts",
@@ -338,6 +338,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "sandbox",
     "serve.ts",
     "cli",
+    "cli/commands",
   ],
 };
 
