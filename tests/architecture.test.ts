@@ -468,8 +468,12 @@ test("the kill switch has one writer; what is loaded at boot is text from the sa
       .filter(([, text]) => new RegExp(`import \\{[^}]*\\b${name}\\b`).test(text))
       .map(([file]) => file);
   expect(importing("applyRules")).toEqual(["killswitch/killswitch.ts"]);
-  expect(importing("openRulesetOf")).toEqual(["killswitch/killswitch.ts"]);
-  expect(importing("rulesetOf")).toEqual(["killswitch/boot-files.ts", "killswitch/killswitch.ts"]);
+  expect(importing("LoadedTable")).toEqual(["killswitch/killswitch.ts"]);
+  expect(importing("loadTable")).toEqual(["killswitch/loaded-table.ts"]);
+  expect(importing("changeElements")).toEqual(["killswitch/loaded-table.ts"]);
+  expect(importing("wantedFor")).toEqual(["killswitch/killswitch.ts"]);
+  expect(importing("openRulesetOf")).toEqual(["killswitch/wanted.ts"]);
+  expect(importing("rulesetOf")).toEqual(["killswitch/boot-files.ts", "killswitch/wanted.ts"]);
 });
 
 test("relative imports name the file, with its ending", () => {
