@@ -58,18 +58,8 @@ async function addOtherCommands(): Promise<void> {
       process.exit(await tryGateway(start, { port }));
     });
   addKillSwitchCommands();
-  const daily = await import("./cli/commands.ts");
-  const { addInstallCommands } = await import("./cli/installation.ts");
-  daily.addDailyCommands(program);
-  daily.addAccountCommands(program);
-  daily.addDirectCommand(program);
-  daily.addNotifyCommand(program);
-  daily.addTokenCommands(program);
-  daily.addBackupCommands(program);
-  daily.addProgramUpdate(program);
-  addInstallCommands(program);
-  daily.addCompletion(program);
-  daily.addLicenses(program);
+  const { addCommands } = await import("./cli/commands/commands.ts");
+  addCommands(program);
   addInnerCommands();
 }
 

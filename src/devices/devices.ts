@@ -1,12 +1,12 @@
-import { type Address, contains, lengthOf, type Prefix, parseAddress, unmapped } from "../address.ts";
+import { type Address, contains, type Prefix, parseAddress, unmapped } from "../address.ts";
 import type { AlertCode } from "../alert.ts";
-import { GatewayError, messageOf } from "../errors.ts";
-import type { Exit, PolicyPart } from "../killswitch/policy.ts";
+import { GatewayError } from "../errors.ts";
+import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
 import type { Mac } from "../mac.ts";
 import { nameIn } from "../name.ts";
 import type { Lan } from "../network/lan.ts";
-import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
+import type { Neighbour } from "../network/neighbours.ts";
 import type { Host } from "../system/host.ts";
 import { Announced, type Nameless } from "./announced.ts";
 import {
@@ -14,18 +14,20 @@ import {
   Assignments,
   type DeviceStorage,
   idsIn,
-  idsOn,
   withAssignment,
   withScheduled,
 } from "./assignments.ts";
+import { Choices } from "./choices.ts";
 import { type Direct, directChange, directIn, withDirect } from "./direct.ts";
-import { defaultExitIn, type Exits, exitIn, formatExit, namesOf } from "./exit.ts";
+import { exitIn, formatExit, namesOf } from "./exit.ts";
 import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
 import { type DeviceId, deviceIdIn, isPrefixId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
-import { MOST_ADDRESSES, Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
+import { NeighbourTable } from "./neighbour-table.ts";
+import { Neighbourhood, type Presence } from "./neighbourhood.ts";
+import { RoutedNetworks } from "./routed-networks.ts";
+import { Rows } from "./rows.ts";
 import type { Device, DeviceChange, DeviceList, DeviceUpdate } from "./schema.ts";
-import { titlesOf } from "./title.ts";
 import { type Figures, Traffic } from "./traffic.ts";
 import { Updates } from "./updates.ts";
 
@@ -51,8 +53,6 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** Pause between two readings of the table. */
-const LOOK_EVERY_MS = 1_000;
 /** How soon listeners are told of a device that has fallen silent. */
 const SILENCE_EVERY_MS = 15_000;
 /** Rarer than an address is given to another device, and far more often than the kernel forgets an address. */
@@ -61,17 +61,17 @@ const COUNT_EVERY_MS = 3_600_000;
 /** The devices of the LAN, and the exits that people have given them. */
 export class Devices {
   private readonly neighbourhood: Neighbourhood;
+  private readonly table: NeighbourTable;
+  private readonly networks: RoutedNetworks;
   private readonly assignments: Assignments;
   private readonly fixed: FixedAddresses;
+  private readonly choices: Choices;
   private readonly updates: Updates;
   private readonly traffic: Traffic<DeviceId>;
   private readonly announced: Announced;
-  /** Neighbours on other interfaces are not devices. */
+  private readonly rows: Rows;
+  /** Null before the LAN is first known. */
   private lans: readonly Lan[] | null = null;
-  /** What changes while the table is read, for each reading. */
-  private readonly looks = new Set<Neighbour[]>();
-  private isLooking = false;
-  private isLookDue = false;
 
   private isNeeded: (mac: Mac) => boolean = () => false;
 
@@ -88,6 +88,25 @@ export class Devices {
         return assigned.has(mac) || scheduled.has(mac) || this.fixed.of(mac) !== null || this.isNeeded(mac);
       },
     );
+    this.table = new NeighbourTable({
+      ...deps,
+      neighbourhood: this.neighbourhood,
+      isOnLan: ({ interface: name }) => this.lans?.some((lan) => lan.interface === name) === true,
+      onSeen: (macs) => this.updates.touch(macs),
+    });
+    this.networks = new RoutedNetworks({
+      ...deps,
+      decided: () => idsIn(this.assignments.current),
+      wayTo: (prefix) => deps.killSwitch.wayTo(prefix),
+      heardIn: (prefix) => this.traffic.heardIn(prefix),
+    });
+    this.choices = new Choices({
+      ...deps,
+      assignments: this.assignments,
+      fixed: this.fixed,
+      neighbourhood: this.neighbourhood,
+      prefixes: () => this.lanPrefixes,
+    });
     this.traffic = new Traffic<DeviceId>({
       ...deps,
       ownerOf: (address) => this.ownerOf(address),
@@ -100,9 +119,18 @@ export class Devices {
       ids: () => this.ids,
       onName: (id) => this.updates.touch([id]),
     });
+    this.rows = new Rows({
+      host: deps.host,
+      assignments: this.assignments,
+      fixed: this.fixed,
+      traffic: this.traffic,
+      announced: this.announced,
+      ids: () => this.ids,
+      presence: (id) => this.presence(id),
+    });
     const { host: clock, publish, publishRemoved } = deps;
     const known = () => new Set(this.ids);
-    const rowsOf = (ids: readonly DeviceId[]) => this.rowsOf(ids);
+    const rowsOf = (ids: readonly DeviceId[]) => this.rows.of(ids);
     this.updates = new Updates({ clock, publish, publishRemoved, known, rowsOf });
   }
 
@@ -110,9 +138,9 @@ export class Devices {
     await this.count();
     const { defaultExit, directAllowed } = this.assignments.current;
     return {
-      devices: await this.rowsOf(this.ids.toSorted()),
+      devices: await this.rows.of(this.ids.toSorted()),
       default_exit: formatExit(defaultExit),
-      exits: namesOf(this.exits),
+      exits: namesOf(this.choices.exits),
       direct_allowed: directAllowed,
     };
   }
@@ -132,7 +160,7 @@ export class Devices {
     const parsed = parseAddress(address);
     const id = parsed === null ? null : this.holderOf(unmapped(parsed));
     if (id === null) return null;
-    const [device] = await this.rowsOf([id]);
+    const [device] = await this.rows.of([id]);
     return device ?? null;
   }
 
@@ -142,8 +170,8 @@ export class Devices {
     const name = given.name === undefined ? undefined : nameIn("name", given.name);
     if (name === undefined && given.exit === undefined && given.address === undefined)
       throw new GatewayError("bad_request", "name, exit or address is required");
-    if (isPrefixId(id)) this.refuseRival(id);
-    const address = given.address == null ? null : this.addressFor(id, given.address);
+    if (isPrefixId(id)) this.networks.refuseRival(id);
+    const address = given.address == null ? null : this.choices.address(id, given.address);
     if (name !== undefined || given.exit !== undefined) await this.decide(id, name, given.exit);
     if (given.address === undefined || isPrefixId(id)) return;
     await this.fixed.set(id, address);
@@ -159,7 +187,7 @@ export class Devices {
       id,
       (assigned) => ({
         name: name ?? assigned.name,
-        exit: exit === undefined ? assigned.exit : this.exitFor(id, exit),
+        exit: exit === undefined ? assigned.exit : exit === null ? null : this.choices.exit(id, exit),
       }),
       exit !== undefined,
     );
@@ -172,14 +200,14 @@ export class Devices {
 
   /** Throws `not_found` if no device could be given this exit. */
   assertExit(exit: string): void {
-    exitIn(exit, this.exits);
+    exitIn(exit, this.choices.exits);
   }
 
   /** Gives a device an exit until it is given null, or until a person gives it another one. */
   async schedule(id: DeviceId, exit: string | null): Promise<void> {
-    if (exit !== null && isPrefixId(id)) this.refuseRival(id);
+    if (exit !== null && isPrefixId(id)) this.networks.refuseRival(id);
     await this.assignments.change((decisions) =>
-      withScheduled(decisions, id, exit === null ? null : exitIn(exit, this.exits)),
+      withScheduled(decisions, id, exit === null ? null : exitIn(exit, this.choices.exits)),
     );
     this.updates.touch([id]);
   }
@@ -197,7 +225,7 @@ export class Devices {
   async setDefaultExit(text: string): Promise<void> {
     await this.assignments.change((decisions) => ({
       ...decisions,
-      defaultExit: defaultExitIn(text, this.exits),
+      defaultExit: this.choices.defaultExit(text),
     }));
     this.updates.touch(this.ids);
   }
@@ -220,7 +248,7 @@ export class Devices {
   /** Runs the removal of a tunnel; throws if devices leave by it. None can be given it meanwhile. */
   unlessUsed(tunnel: string, remove: () => Promise<void>): Promise<void> {
     return this.assignments.betweenChanges(async () => {
-      this.refuseUsed(tunnel);
+      this.choices.assertUnused(tunnel);
       await remove();
     });
   }
@@ -252,7 +280,7 @@ export class Devices {
 
   /** The number of known devices by exit, also of the exits that none has. */
   counts(): Record<string, number> {
-    const all = namesOf({ ...this.exits, directAllowed: true });
+    const all = namesOf({ ...this.choices.exits, directAllowed: true });
     const counts = new Map(all.map((exit) => [exit, 0]));
     for (const id of this.ids) {
       const exit = formatExit(this.assignments.exitOf(id));
@@ -270,10 +298,7 @@ export class Devices {
 
   /** Takes in a change of the kernel's neighbour table; null if changes may have been missed. */
   saw(neighbour: Neighbour | null): void {
-    if (neighbour === null) return void this.lookAgain();
-    if (!this.isOnLan(neighbour)) return;
-    for (const during of this.looks) during.push(neighbour);
-    this.updates.touch(this.neighbourhood.take(neighbour));
+    this.table.saw(neighbour);
   }
 
   /** To be called when the interfaces of the LAN are first known, and when they change. */
@@ -292,21 +317,8 @@ export class Devices {
   }
 
   /** Reads the kernel's neighbour table, for what its events do not tell. */
-  async look(): Promise<void> {
-    const { host, log } = this.deps;
-    const during: Neighbour[] = [];
-    this.looks.add(during);
-    try {
-      const all = await readNeighbours(host);
-      // What changed meanwhile may be missing from the table as it was read.
-      this.neighbourhood.takeAll(all.filter((neighbour) => this.isOnLan(neighbour)));
-      for (const neighbour of during) this.neighbourhood.take(neighbour);
-      this.updates.touch(this.neighbourhood.macs);
-    } catch (error) {
-      log.warn(`the neighbour table could not be read: ${messageOf(error)}`);
-    } finally {
-      this.looks.delete(during);
-    }
+  look(): Promise<void> {
+    return this.table.look();
   }
 
   /** Another program has changed the firewall, and may have removed the counters. */
@@ -324,8 +336,8 @@ export class Devices {
       const { online } = this.updates;
       this.updates.touch(online.filter((id) => this.presence(id)?.isOnline !== true));
       // No event of the kernel tells of them.
-      if (this.prefixes.length > 0) await this.count();
-      this.updates.touch(this.prefixes);
+      if (this.networks.prefixes.length > 0) await this.count();
+      this.updates.touch(this.networks.prefixes);
     }
   }
 
@@ -336,129 +348,32 @@ export class Devices {
     }
   }
 
-  /** Whoever floods the LAN makes the kernel drop events all the time. */
-  private async lookAgain(): Promise<void> {
-    this.isLookDue = true;
-    if (this.isLooking) return;
-    this.isLooking = true;
-    while (this.isLookDue) {
-      this.isLookDue = false;
-      await this.look();
-      await this.deps.host.sleep(LOOK_EVERY_MS);
-    }
-    this.isLooking = false;
-  }
-
   private get ids(): DeviceId[] {
     return [...new Set([...this.neighbourhood.macs, ...idsIn(this.assignments.current), ...this.fixed.ids])];
   }
 
   /** Without those that are neither known nor assigned. */
-  async rowsOf(ids: readonly DeviceId[]): Promise<Device[]> {
-    const names = await leasedNames(this.deps.host);
-    const known = new Set(this.ids);
-    return ids.filter((id) => known.has(id)).map((id) => this.device(id, names));
-  }
-
-  private device(id: DeviceId, names: ReadonlyMap<string, string>): Device {
-    const { name, exit } = this.assignments.of(id);
-    const { host } = this.deps;
-    const { rx, tx } = this.traffic.of(id);
-    const presence = this.presence(id);
-    const heardAt = presence?.heardAt ?? null;
-    return {
-      id,
-      name: name ?? names.get(id) ?? this.announced.of(id) ?? "",
-      named: name !== null,
-      addresses: [...(presence?.addresses ?? [])],
-      interface: presence?.interface ?? null,
-      exit: formatExit(this.assignments.exitOf(id)),
-      assigned: exit !== null || this.assignments.current.scheduled.has(id),
-      online: presence?.isOnline ?? false,
-      seen_at: heardAt === null ? null : new Date(host.now() - (host.monotonic() - heardAt)).toISOString(),
-      rx_bytes: rx,
-      tx_bytes: tx,
-      fixed_address: this.fixed.of(id),
-    };
+  rowsOf(ids: readonly DeviceId[]): Promise<Device[]> {
+    return this.rows.of(ids);
   }
 
   private presence(id: DeviceId): Presence | null {
-    return isPrefixId(id) ? this.presenceIn(id) : this.neighbourhood.presence(id);
-  }
-
-  /** A network is as present as the address that was heard last. */
-  private presenceIn(prefix: Prefix): Presence | null {
-    const [name] = this.deps.killSwitch.wayTo(prefix).interfaces;
-    const heard = this.traffic.heardIn(prefix);
-    const heardAt = heard[0]?.heardAt ?? null;
-    const isRecent = heardAt !== null && this.deps.host.monotonic() - heardAt < SILENT_MS;
-    return {
-      interface: name ?? null,
-      addresses: heard.slice(0, MOST_ADDRESSES).map(({ address }) => address),
-      heardAt,
-      isOnline: name !== undefined && isRecent,
-    };
+    return isPrefixId(id) ? this.networks.presence(id) : this.neighbourhood.presence(id);
   }
 
   /** The device whose traffic an address carries: that which has it, or had it last. */
   ownerOf(address: Address): DeviceId | null {
-    return this.prefixOf(address) ?? this.neighbourhood.ownerOf(address, linksOf(this.lans ?? []));
+    return this.networks.of(address) ?? this.neighbourhood.ownerOf(address, linksOf(this.lans ?? []));
   }
 
   /** The device that uses an address now. */
   holderOf(address: Address): DeviceId | null {
-    return this.prefixOf(address) ?? this.neighbourhood.holderOf(address);
-  }
-
-  /** The most specific network that the address is in. */
-  private prefixOf(address: Address): Prefix | null {
-    const [prefix = null] = this.prefixes
-      .filter((each) => contains(each, address))
-      .sort((a, b) => lengthOf(b) - lengthOf(a));
-    return prefix;
-  }
-
-  private get prefixes(): Prefix[] {
-    return idsIn(this.assignments.current).filter(isPrefixId);
-  }
-
-  private exitFor(id: DeviceId, text: string | null): Exit | null {
-    if (text === null) return null;
-    if (text === "direct" && isPrefixId(id))
-      throw new GatewayError(
-        "bad_request",
-        "exit: direct is for single devices, by MAC address, not for a prefix",
-      );
-    return exitIn(text, this.exits);
-  }
-
-  private addressFor(id: DeviceId, text: string): Address {
-    if (isPrefixId(id))
-      throw new GatewayError("bad_request", "address: only a single device, by MAC address, has one");
-    const address = this.fixed.parse(
-      text,
-      (this.lans ?? []).flatMap((lan) => lan.prefixes),
-    );
-    const holder = this.fixed.holderOf(address) ?? this.neighbourhood.holderOf(address);
-    if (holder === null || holder === id) return address;
-    throw new GatewayError(
-      "bad_request",
-      `address: ${titlesOf([holder], this.assignments.current)} has ${address}; choose another one`,
-    );
-  }
-
-  private refuseRival(prefix: Prefix): void {
-    const { rival } = this.deps.killSwitch.wayTo(prefix);
-    if (rival !== null)
-      throw new GatewayError(
-        "bad_request",
-        `id: ${prefix} overlaps ${rival}; a prefix is for what is behind another router of the LAN`,
-      );
+    return this.networks.of(address) ?? this.neighbourhood.holderOf(address);
   }
 
   /** Those that can be asked without a packet leaving the LAN. */
   private nameless(): Nameless[] {
-    const prefixes = (this.lans ?? []).flatMap((lan) => lan.prefixes);
+    const { lanPrefixes: prefixes } = this;
     return this.neighbourhood.macs.flatMap((id) => {
       const presence = this.neighbourhood.presence(id);
       if (presence?.isOnline !== true || this.assignments.of(id).name !== null) return [];
@@ -481,28 +396,8 @@ export class Devices {
     this.updates.touch([id]);
   }
 
-  private refuseUsed(tunnel: string): void {
-    const { current } = this.assignments;
-    if (formatExit(current.defaultExit) === tunnel)
-      throw new GatewayError(
-        "bad_request",
-        `name: ${tunnel} is the default exit; choose another one first: portcullis default-exit main`,
-      );
-    const ids = idsOn(tunnel, current);
-    if (ids.length === 0) return;
-    throw new GatewayError(
-      "bad_request",
-      `name: ${tunnel} is the exit of ${titlesOf(ids, current)}; choose another exit for them first`,
-    );
-  }
-
-  private get exits(): Exits {
-    const { directAllowed } = this.assignments.current;
-    return { tunnels: this.deps.tunnelNames(), directAllowed };
-  }
-
-  private isOnLan({ interface: name }: Neighbour): boolean {
-    return this.lans?.some((lan) => lan.interface === name) === true;
+  private get lanPrefixes(): Prefix[] {
+    return (this.lans ?? []).flatMap((lan) => lan.prefixes);
   }
 }
 

@@ -1,92 +1,20 @@
 import type { Prefix } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
-import type { HostNetwork } from "../network/host-network.ts";
+import { type HostNetwork, NO_NETWORK } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
 import { Queue } from "../queue.ts";
 import type { Host } from "../system/host.ts";
-import { Reading } from "../system/reading.ts";
-import {
-  type Chains,
-  chainsEchoed,
-  chainsListed,
-  elementChanges,
-  finalRulesStand,
-  isSet,
-  sameChains,
-  sameShape,
-} from "./listing.ts";
+import { bypassIn } from "./foreign-rule.ts";
+import { LoadedTable } from "./loaded-table.ts";
 import { Notice } from "./notice.ts";
+import { OwnChanges } from "./own-changes.ts";
 import { directDevices, mergedPolicy, type PolicyPart } from "./policy.ts";
+import { Readings } from "./readings.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
-import {
-  allHold,
-  directIn,
-  type Found as FoundParts,
-  type Inspection,
-  inspectionOf,
-  type Layers,
-  layersOf,
-  type Part,
-  readSysctls,
-  ruleParts,
-  type SysctlParts,
-  tableParts,
-} from "./report.ts";
-import { applyRoutes, interfacesTo, rivalOf, routesTo, type TableRoute } from "./routed.ts";
-import {
-  applyRules,
-  directRules,
-  exceptionRules,
-  OWN_NUMBERS,
-  type Rule,
-  readAllRules,
-  routedRules,
-  ruleDifferences,
-  rulesFor,
-  rulesOn,
-  type ShownRules,
-  withoutBarrier,
-} from "./routing-rules.ts";
-import { isUsed, openRulesetOf, rulesetOf } from "./ruleset.ts";
-import { changeElements, listTable, loadTable } from "./table.ts";
-
-interface Wanted {
-  ruleset: string;
-  rules: readonly Rule[];
-  /** To networks behind other routers of the LAN. */
-  routes: readonly TableRoute[];
-  /** The LAN with those networks. */
-  lans: readonly Lan[];
-}
-
-/** What was read last, and what it says for people. */
-interface Found {
-  table: { listing: string | null; asLoaded: boolean; parts: readonly Part[] };
-  rules: ShownRules & { parts: readonly Part[] };
-}
-
-/** For a monitor that has lost an event or hangs. */
-const READING_EXPIRES_MS = 30_000;
-/** The kernel reports no change of a sysctl; with `--netns` a program has to read each. */
-const SYSCTLS_EXPIRE_MS = 1_000;
-/** The kernel reports a change within 4 ms, later on a busy Pi. */
-const REPORTED_WITHIN_MS = 1_000;
-
-/** Until the machine's network has been read. */
-const NO_NETWORK: HostNetwork = {
-  lans: [],
-  uplink: null,
-  uplinkAddresses: [],
-  addresses: [],
-  uplinkPrefixes: [],
-  routers: [],
-  lanRoutes: [],
-  uplinkMtu: 1500,
-  ipv6: "on",
-  resolvers: [],
-  online: false,
-  remarks: [],
-};
+import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.ts";
+import { applyRoutes, interfacesTo, rivalOf, type TableRoute } from "./routed.ts";
+import { applyRules, OWN_NUMBERS, type Rule, ruleDifferences } from "./routing-rules.ts";
+import { type Wanted, wantedFor } from "./wanted.ts";
 
 /**
  * The kill switch in the kernel: the firewall's table and the routing rules. It is the only writer of both, and merges
@@ -105,23 +33,14 @@ export class KillSwitch {
   private own: HostNetwork | null = null;
   private readonly parts = new Map<string, PolicyPart>();
   private wanted: Wanted | null = null;
-  /** What the kernel has, as far as is known, as it was given and as nft spells it; cleared before any change. */
-  private loaded: { ruleset: string; given: Chains; chains: Chains } | null = null;
+  private readonly table: LoadedTable;
+  /** The routing rules that the kernel has; null if that is unknown, and during any change. */
   private ruled: readonly Rule[] | null = null;
   /** The table has none before the first is needed, except those that an earlier process has left. */
   private routes: readonly TableRoute[] | null = [];
-  /** Whether a listing was seen that spells what was loaded. */
-  private compared = false;
-  /** Our changes to the table that the kernel has not reported yet. */
-  private readonly unreported = new Set<symbol>();
-  /** What to call when the kernel reports the commit of one of our programs, by process id. */
-  private readonly commits = new Map<number, () => void>();
+  private readonly ownChanges: OwnChanges;
   private readonly queue = new Queue();
-  private readonly table: Reading<Found["table"]>;
-  private readonly rules: Reading<Found["rules"]>;
-  private readonly sysctls: Reading<SysctlParts>;
-  /** Whether the kernel's changes are reported to `changed`. */
-  private watched = false;
+  private readonly readings: Readings;
 
   constructor(
     private readonly host: Host,
@@ -135,9 +54,17 @@ export class KillSwitch {
       ends: "foreign_rule_gone",
       over: "No routing rule of another program comes before the kill switch's now.",
     });
-    this.table = new Reading(host, READING_EXPIRES_MS);
-    this.rules = new Reading(host, READING_EXPIRES_MS);
-    this.sysctls = new Reading(host, SYSCTLS_EXPIRE_MS);
+    this.ownChanges = new OwnChanges(host);
+    this.table = new LoadedTable(host, this.ownChanges, () => void this.readings.compare());
+    this.readings = new Readings({
+      host,
+      queue: this.queue,
+      loaded: this.table,
+      network: () => this.network,
+      // What is wanted may still wait for its turn.
+      rules: () => this.ruled ?? this.wanted?.rules ?? [],
+      onAltered: () => this.repairLater(),
+    });
   }
 
   /** The machine's own network, which both layers are made for. */
@@ -185,86 +112,41 @@ export class KillSwitch {
    * missed, ours may be among them, and the next report may be of another program's change.
    */
   isOwnChange(missed: boolean): boolean {
-    if (missed || !this.watched) this.unreported.clear();
-    for (const token of this.unreported) return this.unreported.delete(token);
-    return false;
+    if (missed || !this.readings.isWatched) this.ownChanges.forget();
+    return this.ownChanges.take();
   }
 
   /** To be called when the kernel reports that a program has committed a change to a table. */
   committed(pid: number): void {
-    this.commits.get(pid)?.();
+    this.ownChanges.committed(pid);
   }
 
   /** To be called when the kernel reports a change of either layer, ours included: what was read before is not used again. */
   changed(): void {
-    this.table.forget();
-    this.rules.forget();
-    this.sysctls.forget();
+    this.readings.forget();
   }
 
   /** Whether every change is reported from now on. While it is not, each question reads the kernel again. */
   setWatched(watched: boolean): void {
-    this.watched = watched;
-    this.changed();
+    this.readings.setWatched(watched);
   }
 
   private readonly repairLater = () => void this.mend().catch(() => {});
 
   /** Whether the kernel has the blocking firewall, unaltered. If not, a repair is scheduled. */
-  async stands(): Promise<boolean> {
-    if (!this.watched) this.changed();
-    return allHold((await this.tableFound()).parts);
+  stands(): Promise<boolean> {
+    return this.readings.stands();
   }
 
   /** Each part as the kernel has it. */
   async inspection(fault: string | null): Promise<Inspection> {
-    return inspectionOf(await this.readParts(), fault);
+    return inspectionOf(await this.readings.parts(), fault);
   }
 
   /** The same, by layers, and how many devices may leave outside the tunnel. */
   async layers(): Promise<Layers & { direct: number }> {
-    const found = await this.readParts();
+    const found = await this.readings.parts();
     return { ...layersOf(found), direct: found.direct };
-  }
-
-  private async readParts(): Promise<FoundParts> {
-    if (!this.watched) this.changed();
-    const [table, rules, sysctls] = await Promise.all([
-      this.tableFound(),
-      this.rules.get(() => this.queue.addReading(() => this.readRules())),
-      this.sysctls.get(() => readSysctls(this.host, this.network)),
-    ]);
-    return { table: table.parts, rules: rules.parts, sysctls, direct: directIn(table.listing) };
-  }
-
-  /** Reads in turn: otherwise our own replacement of the table would look like an alteration. */
-  private tableFound(): Promise<Found["table"]> {
-    return this.table.get(async () => {
-      const found = await this.queue.addReading(() => this.readTable());
-      if (!found.asLoaded) this.repairLater();
-      return found;
-    });
-  }
-
-  private async readTable(): Promise<Found["table"]> {
-    const listing = await listTable(this.host);
-    this.learnSpelling(listing);
-    const asLoaded = this.isAsLoaded(listing);
-    return { listing, asLoaded, parts: tableParts(listing, () => asLoaded) };
-  }
-
-  private async readRules(): Promise<Found["rules"]> {
-    const shown = await readAllRules(this.host);
-    // What is wanted may still wait for its turn.
-    const rules = this.ruled ?? this.wanted?.rules ?? [];
-    return { ...shown, parts: ruleParts(shown, { rules, network: this.network }) };
-  }
-
-  /** Whether a listing of the table is what was loaded; true if that is unknown. */
-  private isAsLoaded(listing: string | null): boolean {
-    if (this.loaded === null) return true;
-    const { chains } = this.loaded;
-    return listing === null ? chains.size === 0 : sameChains(chainsListed(listing), chains);
   }
 
   private async load(network: HostNetwork): Promise<void> {
@@ -278,7 +160,7 @@ export class KillSwitch {
   private isApplied(): boolean {
     return (
       this.fault === null &&
-      this.wanted?.ruleset === this.loaded?.ruleset &&
+      this.wanted?.ruleset === this.table.ruleset &&
       Bun.deepEquals([this.wanted?.rules, this.wanted?.routes], [this.ruled, this.routes])
     );
   }
@@ -286,17 +168,7 @@ export class KillSwitch {
   private wantedOn(network: HostNetwork): Wanted {
     const policy = mergedPolicy(this.parts, network);
     this.setDirect(directDevices(policy).length === 0 ? null : network.uplink);
-    const further = [...routedRules(policy.routed), ...directRules(policy), ...exceptionRules(policy)];
-    const rules = [...rulesFor(network), ...rulesOn(network.ipv6, further)];
-    const { lans } = policy;
-    const routes = routesTo(policy.routed, network);
-    if (this.isOn()) return { ruleset: rulesetOf(policy), rules, routes, lans };
-    return {
-      lans,
-      routes,
-      ruleset: openRulesetOf(policy),
-      rules: isUsed(policy) ? withoutBarrier(rules) : [],
-    };
+    return wantedFor(policy, network, this.isOn());
   }
 
   private setDirect(uplink: string | null): void {
@@ -325,71 +197,12 @@ export class KillSwitch {
   }
 
   private async applyBoth(ruleset: string, rules: readonly Rule[]): Promise<void> {
-    const table = this.loadTable(ruleset);
+    const table = this.table.load(ruleset);
     // A version before may have left rules that route what is not marked, and a table that does not mark: only the new
     // table works with either.
     const ready = this.ruled === null ? table.catch(() => {}) : null;
     const outcomes = await Promise.allSettled([table, this.loadRules(rules, ready)]);
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-  }
-
-  /** Replaces the firewall's table in one transaction, unless only devices have moved. */
-  private async loadTable(ruleset: string): Promise<void> {
-    if (this.loaded !== null && (await this.moveDevices(ruleset, this.loaded))) return;
-    this.loaded = null;
-    const echoed = chainsEchoed(await this.asOwnChange(() => loadTable(this.host, ruleset)));
-    const given = chainsListed(ruleset);
-    const whole = sameShape(echoed, given);
-    // If the echo is incomplete, the expected spelling comes from a listing.
-    this.loaded = { ruleset, given, chains: whole ? echoed : given };
-    this.compared &&= whole;
-    // At once: an alteration of another program must not be taken for the spelling.
-    if (!this.compared) void this.queue.addReading(() => this.readTable()).catch(() => {});
-  }
-
-  /** Whether at most elements of sets differ, and the kernel has taken these. */
-  private async moveDevices(ruleset: string, loaded: NonNullable<typeof this.loaded>): Promise<boolean> {
-    if (ruleset === loaded.ruleset) return true;
-    const given = chainsListed(ruleset);
-    const changes = elementChanges(loaded.given, given);
-    if (changes === null) return false;
-    this.loaded = null;
-    try {
-      if (changes.length > 0) await this.asOwnChange(() => this.changeElements(changes));
-    } catch {
-      // Another program has altered the sets, or nft was killed: the whole table is loaded.
-      return false;
-    }
-    const sets = [...given].filter(([key]) => isSet(key));
-    this.loaded = { ruleset, given, chains: new Map([...loaded.chains, ...sets]) };
-    return true;
-  }
-
-  private async changeElements(changes: readonly string[]): Promise<void> {
-    let own: number | null = null;
-    const committed = (pid: number) => {
-      own = pid;
-      return new Promise<void>((resolve) => this.commits.set(pid, resolve));
-    };
-    try {
-      await changeElements(this.host, changes, committed);
-    } finally {
-      if (own !== null) this.commits.delete(own);
-    }
-  }
-
-  /** Marks the change as ours, so that the kernel's report of it is ignored. */
-  private async asOwnChange<T>(change: () => Promise<T>): Promise<T> {
-    const token = Symbol();
-    this.unreported.add(token);
-    try {
-      const result = await change();
-      void this.host.sleep(REPORTED_WITHIN_MS).then(() => this.unreported.delete(token));
-      return result;
-    } catch (error) {
-      this.unreported.delete(token);
-      throw error;
-    }
   }
 
   private async loadRoutes(routes: readonly TableRoute[]): Promise<void> {
@@ -411,7 +224,7 @@ export class KillSwitch {
     const damages = await this.damages();
     if (damages.length === 0 && this.fault === null) return;
     const work = async () => {
-      this.loaded = null;
+      this.table.forget();
       this.ruled = null;
       await this.apply();
     };
@@ -421,10 +234,7 @@ export class KillSwitch {
   /** Compares the kernel with what was loaded last; what is wanted may still wait for its turn. */
   private async damages(): Promise<Damage[]> {
     // Questions that come meanwhile share this look: they see the damage, instead of waiting for its repair.
-    const [{ listing, asLoaded }, { ours, ahead }] = await Promise.all([
-      this.table.renew(() => this.readTable()),
-      this.rules.renew(() => this.readRules()),
-    ]);
+    const [{ listing, asLoaded }, { ours, ahead }] = await this.readings.renewed();
     this.foreignRule.set(this.wanted?.rules.length === 0 ? null : bypassIn(ahead));
     const damages: Damage[] = [];
     if (!asLoaded) {
@@ -439,39 +249,6 @@ export class KillSwitch {
     }
     return damages;
   }
-
-  /**
-   * Takes the spelling of the first listing after a load: if nft echoes rules in another one, repairs must not go on for
-   * ever.
-   */
-  private learnSpelling(listing: string | null): void {
-    if (this.compared || this.loaded === null) return;
-    this.compared = true;
-    if (listing === null || this.isAsLoaded(listing)) return;
-    const listed = chainsListed(listing);
-    const as = finalRulesStand(listing) === finalRulesStand(this.loaded.ruleset);
-    if (as && sameShape(listed, this.loaded.chains)) this.loaded = { ...this.loaded, chains: listed };
-  }
-}
-
-/** The effect of rules before ours, and how to remove them; null without such rules. */
-function bypassIn(ahead: readonly Rule[]): string | null {
-  if (ahead.length === 0) return null;
-  const rules = ahead.map(({ priority, text }) => `${priority} ${text}`).join(", ");
-  const commands = ahead.map(
-    ({ family, priority }) => `ip ${family === 6 ? "-6 " : ""}rule del priority ${priority}`,
-  );
-  // What else it has changed ends with it.
-  const remedy = ahead.some(isFromWgQuick)
-    ? "wg-quick down, with the name of its interface"
-    : commands.join("; ");
-  return `A routing rule of another program comes before the kill switch's, so only the firewall blocks: ${rules}; to remove it: ${remedy}`;
-}
-
-/** Its table has the number of the mark of its own packets. */
-function isFromWgQuick({ text }: Rule): boolean {
-  const [, mark, table] = /^not fwmark (\w+) lookup (\d+)$/.exec(text) ?? [];
-  return mark !== undefined && Number(mark) === Number(table);
 }
 
 /** A command that was killed may have taken effect. */

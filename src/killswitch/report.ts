@@ -101,6 +101,14 @@ export function inspectionOf(found: Found, fault: string | null): Inspection {
   return { stands: firewall && routing && last.holds, firewall, routing, direct, parts };
 }
 
+/** One line that says why the kill switch cannot be relied on, or null. `foreignRule` describes a rule ahead of ours. */
+export function faultIn({ firewall, stands, parts }: Inspection, foreignRule: string | null): string | null {
+  if (!firewall) return "the kill switch's rules are not in the kernel, or another program has altered them";
+  if (foreignRule !== null) return foreignRule;
+  const broken = parts.find((part) => !part.holds);
+  return stands ? null : `a part of the kill switch is not in place: ${broken?.name}: ${broken?.found}`;
+}
+
 export function allHold(parts: readonly Part[]): boolean {
   return parts.every((part) => part.holds);
 }

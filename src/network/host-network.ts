@@ -37,6 +37,22 @@ export type Ipv6 = "on" | "off" | "missing";
 
 const ETHERNET_MTU = 1500;
 
+/** Until the machine's network has been read. */
+export const NO_NETWORK: HostNetwork = {
+  lans: [],
+  uplink: null,
+  uplinkAddresses: [],
+  addresses: [],
+  uplinkPrefixes: [],
+  routers: [],
+  lanRoutes: [],
+  uplinkMtu: ETHERNET_MTU,
+  ipv6: "on",
+  resolvers: [],
+  online: false,
+  remarks: [],
+};
+
 /** A link with its addresses, as `ip` shows it. */
 interface ShownLink {
   ifname: string;

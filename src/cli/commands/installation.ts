@@ -1,9 +1,9 @@
 import { type Command, Option } from "commander";
-import { INSTALLABLE } from "../install/environment.ts";
-import { FLAGS } from "../settings.ts";
-import type { Layout } from "../system/layout.ts";
-import { command } from "./asking.ts";
-import { optionFor } from "./settings.ts";
+import { INSTALLABLE } from "../../install/environment.ts";
+import { FLAGS } from "../../settings.ts";
+import type { Layout } from "../../system/layout.ts";
+import { command } from "../asking.ts";
+import { optionFor } from "../settings.ts";
 
 interface UninstallFlags {
   dryRun?: boolean;
@@ -24,7 +24,7 @@ export function addInstallCommands(program: Command): void {
     .option("--keep-state", "keep servers, keys and settings")
     .addOption(new Option("--remove-state", "remove servers, keys and settings").conflicts("keepState"))
     .action(async ({ dryRun = false, yes = false, keepState, removeState }: UninstallFlags) => {
-      const { uninstall } = await import("../install/uninstall.ts");
+      const { uninstall } = await import("../../install/uninstall.ts");
       await uninstall({ dryRun, yes, removeState: removeState ? true : keepState ? false : null });
     });
 }
@@ -36,7 +36,7 @@ function addInstalling(program: Command, name: Layout["command"], description: s
     .option("--dry-run", "show what would be done, and do nothing")
     .option("--yes", "ask nothing, and continue even if this cuts off your SSH session")
     .action(async ({ dryRun = false, yes = false, ...given }) => {
-      const { install } = await import("../install/install.ts");
+      const { install } = await import("../../install/install.ts");
       await install(name, given, { dryRun, yes });
     });
 }

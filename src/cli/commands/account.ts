@@ -1,0 +1,57 @@
+import { type Command, Option } from "commander";
+import { MANAGED, OWN_LIST } from "../../servers/schema.ts";
+import type { Settings } from "../../settings.ts";
+import { command, type Said } from "../asking.ts";
+import { operatorCommand } from "./operator.ts";
+
+const loadAccount = () => import("../account.ts");
+
+/** An account's secrets never travel over the HTTP interface. */
+export function addAccountCommands(program: Command): void {
+  const account = command(program, "account", "manage your account at the managed provider");
+  const login = command(
+    account,
+    "login",
+    "register this gateway with your account; asks for the credentials",
+  );
+  accountCommand(
+    login.argument("[provider]", "the provider's name; an unknown one lists those that are known"),
+    "mullvad",
+    async (settings, provider) => (await loadAccount()).logIn(settings, login.args[0] ?? provider),
+  );
+  accountCommand(
+    command(account, "show", "show the registration, and until when the account is paid"),
+    CURRENT,
+    async (settings, provider) => (await loadAccount()).showAccount(settings, provider),
+  );
+  accountCommand<{ forget?: true }>(
+    command(
+      account,
+      "logout",
+      "remove this gateway from the account, and the account from this gateway",
+    ).option("--forget", "remove the account here even if the provider does not answer"),
+    CURRENT,
+    async (settings, provider, { forget }) =>
+      (await loadAccount()).logOut(settings, provider, forget === true),
+  );
+  accountCommand(
+    command(account, "rotate-key", "replace this gateway's key"),
+    CURRENT,
+    async (settings, provider) => (await loadAccount()).rotateKey(settings, provider),
+  );
+}
+
+const CURRENT = "the current one";
+
+/** With the provider's name, or null for `otherwise`. */
+function accountCommand<Options extends object = object>(
+  on: Command,
+  otherwise: string,
+  work: (settings: Settings, provider: string | null, options: Options) => Promise<Said>,
+): void {
+  const option = new Option("--provider <provider>", `the account's provider (default: ${otherwise})`);
+  operatorCommand<Options & { provider?: string }>(
+    on.addOption(option.choices(MANAGED.filter((name) => name !== OWN_LIST))),
+    (settings, options) => work(settings, options.provider ?? null, options),
+  );
+}

@@ -1,0 +1,58 @@
+import type { Command } from "commander";
+import { addAccountCommands } from "./account.ts";
+import { addBackupCommands } from "./backup.ts";
+import { addCheckCommand } from "./check.ts";
+import { addCompletion } from "./completion.ts";
+import { addDeviceCommands } from "./devices.ts";
+import { addDirectCommand } from "./direct.ts";
+import { addForwardCommands } from "./forwards.ts";
+import { addHistoryCommand } from "./history.ts";
+import { addInstallCommands } from "./installation.ts";
+import { addLicenses } from "./licenses.ts";
+import { addLogsCommand } from "./logs.ts";
+import { addNotifyCommand } from "./notify.ts";
+import { addScheduleCommands } from "./schedules.ts";
+import { addServerCommands, addServersUpdate } from "./servers.ts";
+import { addTokenCommands } from "./token.ts";
+import { addTunnelCommands } from "./tunnel.ts";
+import { addUpdateCommand } from "./update.ts";
+
+/**
+ * Defines the commands that people use, by groups in the order of the help. Here are only names, operands and options:
+ * each command loads what it needs when it runs, as in main.ts.
+ */
+export function addCommands(program: Command): void {
+  addDailyCommands(program);
+  addOperatorCommands(program);
+  program.commandsGroup(DAILY);
+  addCompletion(program);
+  addLicenses(program);
+}
+
+const DAILY = "Daily use:";
+
+/** Commands that talk to a running gateway, and those that need none. */
+function addDailyCommands(program: Command): void {
+  program.commandsGroup(DAILY);
+  addTunnelCommands(program);
+  addServerCommands(program);
+  addDeviceCommands(program);
+  addForwardCommands(program);
+  addHistoryCommand(program);
+  addScheduleCommands(program);
+  addServersUpdate(program);
+  addCheckCommand(program);
+  addLogsCommand(program);
+}
+
+/** Commands that never travel over the HTTP interface. */
+function addOperatorCommands(program: Command): void {
+  program.commandsGroup("On the gateway, as root:");
+  addAccountCommands(program);
+  addDirectCommand(program);
+  addNotifyCommand(program);
+  addTokenCommands(program);
+  addBackupCommands(program);
+  addUpdateCommand(program);
+  addInstallCommands(program);
+}

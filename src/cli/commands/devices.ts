@@ -1,0 +1,35 @@
+import { Argument, type Command } from "commander";
+import { asking, command } from "../asking.ts";
+
+const loadDevices = () => import("../devices.ts");
+
+export function addDeviceCommands(program: Command): void {
+  asking<{ names?: true; exits?: true }>(
+    command(program, "devices", "list the devices of the LAN, and where each leaves")
+      .option("--names", "print only their ids and names, one a line")
+      .option("--exits", "print only the exits that a device can have, one a line"),
+    async (api, _, only) => (await loadDevices()).listDevices(api, only),
+  );
+  asking(
+    command(
+      program,
+      "device",
+      "choose the exit of a device of the LAN, name it, give it an address, or forget all three",
+    )
+      .argument("<device>", "its id or its name")
+      .addArgument(new Argument("<action>", "what to do").choices(["exit", "name", "address", "forget"]))
+      .argument(
+        "[exit, name or address]",
+        "for exit: a tunnel, or blocked; for name: 1 to 64 characters; for address: an IPv4 address that the gateway's DHCP server then gives to it, or auto",
+      ),
+    async (api, args) => (await loadDevices()).changeDevice(api, args),
+  );
+  asking(
+    command(
+      program,
+      "default-exit",
+      "choose the exit of the devices that have none of their own: a tunnel, or blocked",
+    ).argument("<exit>"),
+    async (api, [exit = ""]) => (await loadDevices()).setDefaultExit(api, exit),
+  );
+}

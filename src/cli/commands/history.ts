@@ -1,0 +1,13 @@
+import type { Command } from "commander";
+import { asking, command, host } from "../asking.ts";
+import type { HistoryFlags } from "../history.ts";
+
+export function addHistoryCommand(program: Command): void {
+  asking<HistoryFlags>(
+    command(program, "history", "show how much tunnels and devices have carried, and outages")
+      .option("--tunnel <tunnel>", "only this tunnel")
+      .option("--device <device>", "only this device's traffic, by its id or its name")
+      .option("--hours <number>", "how far back, 1 to 1464; by minute up to 24", "24"),
+    async (api, _, flags) => (await import("../history.ts")).showHistory(api, flags, host.now()),
+  );
+}

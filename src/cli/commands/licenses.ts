@@ -1,0 +1,9 @@
+import type { Command } from "commander";
+import { command } from "../asking.ts";
+
+export function addLicenses(program: Command): void {
+  command(program, "licenses", "print the licenses of everything in this executable").action(async () => {
+    const { licensesText } = await import("../../licenses/licenses.ts");
+    process.stdout.write(licensesText());
+  });
+}

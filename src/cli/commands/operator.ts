@@ -1,0 +1,20 @@
+import { type Command, Option } from "commander";
+import { FLAGS, type Settings } from "../../settings.ts";
+import { type Said, say } from "../asking.ts";
+import { withInstalledSettings } from "../settings.ts";
+
+/** Makes a command run on the gateway, as root, with the settings of the installed service. */
+export function operatorCommand<Options extends object = object>(
+  on: Command,
+  work: (settings: Settings, options: Options) => Promise<Said>,
+): void {
+  withInstalledSettings<Options & { json?: true }>(on.option("--json", "print JSON"), (settings, options) =>
+    say(options.json === true, () => work(settings, options)),
+  );
+}
+
+/** For commands that need no other setting. */
+export function stateDirOption(): Option {
+  const { name, argument, help, variable, fallback } = FLAGS.stateDir;
+  return new Option(`--${name} ${argument}`, help).env(variable).default(fallback);
+}

@@ -1,0 +1,31 @@
+import { Argument, type Command } from "commander";
+import { asking, command } from "../asking.ts";
+import type { ScheduleFlags } from "../schedules.ts";
+
+const loadSchedules = () => import("../schedules.ts");
+
+export function addScheduleCommands(program: Command): void {
+  asking<{ names?: true }>(
+    command(program, "schedules", "list what is done at certain times").option(
+      "--names",
+      "print only their names, one a line",
+    ),
+    async (api, _, { names }) => (await loadSchedules()).listSchedules(api, names === true),
+  );
+  asking<ScheduleFlags>(
+    command(
+      program,
+      "schedule",
+      "give a device an exit for some hours, or move a tunnel to another server of its place, at certain times",
+    )
+      .argument("<schedule>", "its name; replaces one of this name")
+      .addArgument(new Argument("<action>", "what to do").choices(["exit", "move", "remove"]))
+      .argument("[device]", "for exit: its id or its name; for move: a tunnel (default: main)")
+      .argument("[exit]", "for exit: a tunnel, or blocked")
+      .option("--at <time>", "on the gateway's clock, such as 21:00")
+      .option("--until <time>", "for exit: when it ends; the next day if it is not after --at")
+      .option("--days <days>", "the days on which --at counts, such as mon-fri,sun (default: all)")
+      .option("--every <hours>", "for move, in place of --at: such as 6h"),
+    async (api, args, flags) => (await loadSchedules()).changeSchedule(api, args, flags),
+  );
+}

@@ -1,0 +1,21 @@
+import type { Command } from "commander";
+import { command, say } from "../asking.ts";
+import { EXIT } from "../exit.ts";
+import type { UpdateFlags } from "../update.ts";
+import { stateDirOption } from "./operator.ts";
+
+/** Root, because it replaces the program. */
+export function addUpdateCommand(program: Command): void {
+  command(program, "update", "verify a release, show what is new, and upgrade this machine")
+    .argument(
+      "<file>",
+      "the release's folder or one of its archives: a path, or an https address, which ends with / for a folder",
+    )
+    .option("--check", `only look; exit code ${EXIT.newer} if it is newer than what is here`)
+    .option("--yes", "do not ask")
+    .option("--json", "with --check: print JSON")
+    .addOption(stateDirOption())
+    .action((place: string, flags: UpdateFlags) =>
+      say(flags.json === true, async () => (await import("../update.ts")).updateProgram(place, flags)),
+    );
+}

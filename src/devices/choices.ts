@@ -1,0 +1,71 @@
+import type { Address, Prefix } from "../address.ts";
+import { GatewayError } from "../errors.ts";
+import type { DefaultExit, Exit } from "../killswitch/policy.ts";
+import { type Assignments, idsOn } from "./assignments.ts";
+import { defaultExitIn, type Exits, exitIn, formatExit } from "./exit.ts";
+import type { FixedAddresses } from "./fixed.ts";
+import { type DeviceId, isPrefixId } from "./id.ts";
+import type { Neighbourhood } from "./neighbourhood.ts";
+import { titlesOf } from "./title.ts";
+
+interface Deps {
+  assignments: Pick<Assignments, "current">;
+  fixed: Pick<FixedAddresses, "parse" | "holderOf">;
+  neighbourhood: Pick<Neighbourhood, "holderOf">;
+  /** The names of all tunnels, `main` first. */
+  tunnelNames: () => readonly string[];
+  /** The LAN's own. */
+  prefixes: () => readonly Prefix[];
+}
+
+/** What people and schedules can choose for devices now. What cannot be chosen throws, with the reason. */
+export class Choices {
+  constructor(private readonly deps: Deps) {}
+
+  get exits(): Exits {
+    const { directAllowed } = this.deps.assignments.current;
+    return { tunnels: this.deps.tunnelNames(), directAllowed };
+  }
+
+  exit(id: DeviceId, text: string): Exit {
+    if (text === "direct" && isPrefixId(id))
+      throw new GatewayError(
+        "bad_request",
+        "exit: direct is for single devices, by MAC address, not for a prefix",
+      );
+    return exitIn(text, this.exits);
+  }
+
+  defaultExit(text: string): DefaultExit {
+    return defaultExitIn(text, this.exits);
+  }
+
+  address(id: DeviceId, text: string): Address {
+    const { assignments, fixed, neighbourhood, prefixes } = this.deps;
+    if (isPrefixId(id))
+      throw new GatewayError("bad_request", "address: only a single device, by MAC address, has one");
+    const address = fixed.parse(text, prefixes());
+    const holder = fixed.holderOf(address) ?? neighbourhood.holderOf(address);
+    if (holder === null || holder === id) return address;
+    throw new GatewayError(
+      "bad_request",
+      `address: ${titlesOf([holder], assignments.current)} has ${address}; choose another one`,
+    );
+  }
+
+  /** Throws if devices have been given this tunnel. */
+  assertUnused(tunnel: string): void {
+    const { current } = this.deps.assignments;
+    if (formatExit(current.defaultExit) === tunnel)
+      throw new GatewayError(
+        "bad_request",
+        `name: ${tunnel} is the default exit; choose another one first: portcullis default-exit main`,
+      );
+    const ids = idsOn(tunnel, current);
+    if (ids.length === 0) return;
+    throw new GatewayError(
+      "bad_request",
+      `name: ${tunnel} is the exit of ${titlesOf(ids, current)}; choose another exit for them first`,
+    );
+  }
+}

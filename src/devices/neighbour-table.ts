@@ -1,0 +1,68 @@
+import { messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Mac } from "../mac.ts";
+import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
+import type { Host } from "../system/host.ts";
+import type { Neighbourhood } from "./neighbourhood.ts";
+
+/** Pause between two readings of the table. */
+const LOOK_EVERY_MS = 1_000;
+
+interface Deps {
+  host: Pick<Host, "run" | "sleep">;
+  neighbourhood: Neighbourhood;
+  /** Neighbours on other interfaces are not devices. */
+  isOnLan: (neighbour: Neighbour) => boolean;
+  /** Called with the devices that may have changed. */
+  onSeen: (macs: readonly Mac[]) => void;
+  log: Pick<Log, "warn">;
+}
+
+/** Takes what the kernel's neighbour table has, and each change of it, into the neighbourhood. */
+export class NeighbourTable {
+  /** What changes while the table is read, for each reading. */
+  private readonly looks = new Set<Neighbour[]>();
+  private isLooking = false;
+  private isLookDue = false;
+
+  constructor(private readonly deps: Deps) {}
+
+  /** Takes in a change; null if changes may have been missed. */
+  saw(neighbour: Neighbour | null): void {
+    if (neighbour === null) return void this.lookAgain();
+    if (!this.deps.isOnLan(neighbour)) return;
+    for (const during of this.looks) during.push(neighbour);
+    this.deps.onSeen(this.deps.neighbourhood.take(neighbour));
+  }
+
+  /** Reads the table, for what its events do not tell. */
+  async look(): Promise<void> {
+    const { host, neighbourhood, isOnLan, onSeen, log } = this.deps;
+    const during: Neighbour[] = [];
+    this.looks.add(during);
+    try {
+      const all = await readNeighbours(host);
+      // What changed meanwhile may be missing from the table as it was read.
+      neighbourhood.takeAll(all.filter(isOnLan));
+      for (const neighbour of during) neighbourhood.take(neighbour);
+      onSeen(neighbourhood.macs);
+    } catch (error) {
+      log.warn(`the neighbour table could not be read: ${messageOf(error)}`);
+    } finally {
+      this.looks.delete(during);
+    }
+  }
+
+  /** Whoever floods the LAN makes the kernel drop events all the time. */
+  private async lookAgain(): Promise<void> {
+    this.isLookDue = true;
+    if (this.isLooking) return;
+    this.isLooking = true;
+    while (this.isLookDue) {
+      this.isLookDue = false;
+      await this.look();
+      await this.deps.host.sleep(LOOK_EVERY_MS);
+    }
+    this.isLooking = false;
+  }
+}

@@ -1,0 +1,56 @@
+import { type Address, contains, lengthOf, type Prefix } from "../address.ts";
+import { GatewayError } from "../errors.ts";
+import type { Host } from "../system/host.ts";
+import { type DeviceId, isPrefixId } from "./id.ts";
+import { MOST_ADDRESSES, type Presence, SILENT_MS } from "./neighbourhood.ts";
+
+interface Deps {
+  host: Pick<Host, "monotonic">;
+  /** Of all devices about which something was decided. */
+  decided: () => readonly DeviceId[];
+  /** Where a network behind another router is: by which interfaces, and what else has its addresses. */
+  wayTo: (prefix: Prefix) => { interfaces: readonly string[]; rival: string | null };
+  /** The addresses of a network that have sent something, the latest first. */
+  heardIn: (prefix: Prefix) => readonly { address: Address; heardAt: number }[];
+}
+
+/** The networks behind other routers of the LAN that people have declared, each of them one device. */
+export class RoutedNetworks {
+  constructor(private readonly deps: Deps) {}
+
+  get prefixes(): Prefix[] {
+    return this.deps.decided().filter(isPrefixId);
+  }
+
+  /** The most specific network that the address is in. */
+  of(address: Address): Prefix | null {
+    const [prefix = null] = this.prefixes
+      .filter((each) => contains(each, address))
+      .sort((a, b) => lengthOf(b) - lengthOf(a));
+    return prefix;
+  }
+
+  /** A network is as present as the address that was heard last. */
+  presence(prefix: Prefix): Presence {
+    const [name] = this.deps.wayTo(prefix).interfaces;
+    const heard = this.deps.heardIn(prefix);
+    const heardAt = heard[0]?.heardAt ?? null;
+    const isRecent = heardAt !== null && this.deps.host.monotonic() - heardAt < SILENT_MS;
+    return {
+      interface: name ?? null,
+      addresses: heard.slice(0, MOST_ADDRESSES).map(({ address }) => address),
+      heardAt,
+      isOnline: name !== undefined && isRecent,
+    };
+  }
+
+  /** Throws if something else has addresses of the prefix. */
+  refuseRival(prefix: Prefix): void {
+    const { rival } = this.deps.wayTo(prefix);
+    if (rival !== null)
+      throw new GatewayError(
+        "bad_request",
+        `id: ${prefix} overlaps ${rival}; a prefix is for what is behind another router of the LAN`,
+      );
+  }
+}

@@ -1,0 +1,55 @@
+import type { Host } from "../system/host.ts";
+import type { Announced } from "./announced.ts";
+import type { Assignments } from "./assignments.ts";
+import { formatExit } from "./exit.ts";
+import type { FixedAddresses } from "./fixed.ts";
+import type { DeviceId } from "./id.ts";
+import { leasedNames } from "./leases.ts";
+import type { Presence } from "./neighbourhood.ts";
+import type { Device } from "./schema.ts";
+import type { Traffic } from "./traffic.ts";
+
+interface Deps {
+  host: Pick<Host, "read" | "now" | "monotonic">;
+  assignments: Assignments;
+  fixed: FixedAddresses;
+  traffic: Traffic<DeviceId>;
+  announced: Announced;
+  /** All devices. */
+  ids: () => readonly DeviceId[];
+  presence: (id: DeviceId) => Presence | null;
+}
+
+/** Devices as clients see them. */
+export class Rows {
+  constructor(private readonly deps: Deps) {}
+
+  /** Without those that are neither known nor assigned. */
+  async of(ids: readonly DeviceId[]): Promise<Device[]> {
+    const names = await leasedNames(this.deps.host);
+    const known = new Set(this.deps.ids());
+    return ids.filter((id) => known.has(id)).map((id) => this.row(id, names));
+  }
+
+  private row(id: DeviceId, leased: ReadonlyMap<string, string>): Device {
+    const { host, assignments, fixed, traffic, announced } = this.deps;
+    const { name, exit } = assignments.of(id);
+    const { rx, tx } = traffic.of(id);
+    const presence = this.deps.presence(id);
+    const heardAt = presence?.heardAt ?? null;
+    return {
+      id,
+      name: name ?? leased.get(id) ?? announced.of(id) ?? "",
+      named: name !== null,
+      addresses: [...(presence?.addresses ?? [])],
+      interface: presence?.interface ?? null,
+      exit: formatExit(assignments.exitOf(id)),
+      assigned: exit !== null || assignments.current.scheduled.has(id),
+      online: presence?.isOnline ?? false,
+      seen_at: heardAt === null ? null : new Date(host.now() - (host.monotonic() - heardAt)).toISOString(),
+      rx_bytes: rx,
+      tx_bytes: tx,
+      fixed_address: fixed.of(id),
+    };
+  }
+}

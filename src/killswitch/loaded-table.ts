@@ -1,0 +1,101 @@
+import type { Host } from "../system/host.ts";
+import {
+  type Chains,
+  chainsEchoed,
+  chainsListed,
+  elementChanges,
+  finalRulesStand,
+  isSet,
+  sameChains,
+  sameShape,
+} from "./listing.ts";
+import type { OwnChanges } from "./own-changes.ts";
+import { changeElements, loadTable } from "./table.ts";
+
+/** As it was given, and as nft spells it. */
+interface Loaded {
+  ruleset: string;
+  given: Chains;
+  chains: Chains;
+}
+
+/** Loads the firewall's table, and knows what the kernel has since then unless another program has altered it. */
+export class LoadedTable {
+  /** Null if that is unknown; cleared before any change. */
+  private loaded: Loaded | null = null;
+  /** Whether a listing was seen that spells what was loaded. */
+  private compared = false;
+
+  constructor(
+    private readonly host: Host,
+    private readonly ownChanges: OwnChanges,
+    /** Called when a listing is needed, which `learnSpelling` is to get. */
+    private readonly onUncompared: () => void,
+  ) {}
+
+  /** What was loaded last; null if it is unknown what the kernel has. */
+  get ruleset(): string | null {
+    return this.loaded?.ruleset ?? null;
+  }
+
+  /** The next load replaces the whole table. */
+  forget(): void {
+    this.loaded = null;
+  }
+
+  /** Replaces the firewall's table in one transaction, unless only devices have moved. */
+  async load(ruleset: string): Promise<void> {
+    if (this.loaded !== null && (await this.moveDevices(ruleset, this.loaded))) return;
+    this.loaded = null;
+    const echoed = chainsEchoed(await this.ownChanges.make(() => loadTable(this.host, ruleset)));
+    const given = chainsListed(ruleset);
+    const whole = sameShape(echoed, given);
+    // If the echo is incomplete, the expected spelling comes from a listing.
+    this.loaded = { ruleset, given, chains: whole ? echoed : given };
+    this.compared &&= whole;
+    // At once: an alteration of another program must not be taken for the spelling.
+    if (!this.compared) this.onUncompared();
+  }
+
+  /** Whether a listing of the table is what was loaded; true if that is unknown. */
+  isAsLoaded(listing: string | null): boolean {
+    if (this.loaded === null) return true;
+    const { chains } = this.loaded;
+    return listing === null ? chains.size === 0 : sameChains(chainsListed(listing), chains);
+  }
+
+  /**
+   * Takes the spelling of the first listing after a load: if nft echoes rules in another one, repairs must not go on for
+   * ever.
+   */
+  learnSpelling(listing: string | null): void {
+    if (this.compared || this.loaded === null) return;
+    this.compared = true;
+    if (listing === null || this.isAsLoaded(listing)) return;
+    const listed = chainsListed(listing);
+    const as = finalRulesStand(listing) === finalRulesStand(this.loaded.ruleset);
+    if (as && sameShape(listed, this.loaded.chains)) this.loaded = { ...this.loaded, chains: listed };
+  }
+
+  /** Whether at most elements of sets differ, and the kernel has taken these. */
+  private async moveDevices(ruleset: string, loaded: Loaded): Promise<boolean> {
+    if (ruleset === loaded.ruleset) return true;
+    const given = chainsListed(ruleset);
+    const changes = elementChanges(loaded.given, given);
+    if (changes === null) return false;
+    this.loaded = null;
+    try {
+      if (changes.length > 0) await this.ownChanges.make(() => this.change(changes));
+    } catch {
+      // Another program has altered the sets, or nft was killed: the whole table is loaded.
+      return false;
+    }
+    const sets = [...given].filter(([key]) => isSet(key));
+    this.loaded = { ruleset, given, chains: new Map([...loaded.chains, ...sets]) };
+    return true;
+  }
+
+  private change(commands: readonly string[]): Promise<void> {
+    return this.ownChanges.untilCommitted((committed) => changeElements(this.host, commands, committed));
+  }
+}

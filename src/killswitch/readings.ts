@@ -1,0 +1,122 @@
+import type { HostNetwork } from "../network/host-network.ts";
+import type { Queue } from "../queue.ts";
+import type { Host } from "../system/host.ts";
+import { Reading } from "../system/reading.ts";
+import type { LoadedTable } from "./loaded-table.ts";
+import {
+  allHold,
+  directIn,
+  type Found as FoundParts,
+  type Part,
+  readSysctls,
+  ruleParts,
+  type SysctlParts,
+  tableParts,
+} from "./report.ts";
+import { type Rule, readAllRules, type ShownRules } from "./routing-rules.ts";
+import { listTable } from "./table.ts";
+
+/** What was read last, and what it says for people. */
+interface Found {
+  table: { listing: string | null; asLoaded: boolean; parts: readonly Part[] };
+  rules: ShownRules & { parts: readonly Part[] };
+}
+
+/** For a monitor that has lost an event or hangs. */
+const READING_EXPIRES_MS = 30_000;
+/** The kernel reports no change of a sysctl; with `--netns` a program has to read each. */
+const SYSCTLS_EXPIRE_MS = 1_000;
+
+interface Deps {
+  host: Host;
+  /** Readings take turns with changes: otherwise our own replacement of the table would look like an alteration. */
+  queue: Queue;
+  loaded: LoadedTable;
+  network: () => HostNetwork;
+  /** The routing rules that there should be. */
+  rules: () => readonly Rule[];
+  /** Called when the table is not as it was loaded. */
+  onAltered: () => void;
+}
+
+/** What the kernel has of the kill switch, as it was read last. */
+export class Readings {
+  private readonly table: Reading<Found["table"]>;
+  private readonly rules: Reading<Found["rules"]>;
+  private readonly sysctls: Reading<SysctlParts>;
+  /** Whether the kernel's changes are reported to `forget`. */
+  private watched = false;
+
+  constructor(private readonly deps: Deps) {
+    this.table = new Reading(deps.host, READING_EXPIRES_MS);
+    this.rules = new Reading(deps.host, READING_EXPIRES_MS);
+    this.sysctls = new Reading(deps.host, SYSCTLS_EXPIRE_MS);
+  }
+
+  /** Whether every change is reported from now on. While it is not, each question reads the kernel again. */
+  setWatched(watched: boolean): void {
+    this.watched = watched;
+    this.forget();
+  }
+
+  get isWatched(): boolean {
+    return this.watched;
+  }
+
+  /** What was read before is not used again. */
+  forget(): void {
+    this.table.forget();
+    this.rules.forget();
+    this.sysctls.forget();
+  }
+
+  /** Whether the kernel has the blocking firewall, unaltered. */
+  async stands(): Promise<boolean> {
+    if (!this.watched) this.forget();
+    return allHold((await this.tableFound()).parts);
+  }
+
+  async parts(): Promise<FoundParts> {
+    if (!this.watched) this.forget();
+    const { host, queue, network } = this.deps;
+    const [table, rules, sysctls] = await Promise.all([
+      this.tableFound(),
+      this.rules.get(() => queue.addReading(() => this.readRules())),
+      this.sysctls.get(() => readSysctls(host, network())),
+    ]);
+    return { table: table.parts, rules: rules.parts, sysctls, direct: directIn(table.listing) };
+  }
+
+  /** Reads the table and the rules now; to be called in a turn of the queue. Questions that come meanwhile share this look. */
+  renewed(): Promise<[Found["table"], Found["rules"]]> {
+    return Promise.all([this.table.renew(() => this.readTable()), this.rules.renew(() => this.readRules())]);
+  }
+
+  /** Lets the loaded table learn nft's spelling from a listing. */
+  async compare(): Promise<void> {
+    await this.deps.queue.addReading(() => this.readTable()).catch(() => {});
+  }
+
+  private tableFound(): Promise<Found["table"]> {
+    const { queue, onAltered } = this.deps;
+    return this.table.get(async () => {
+      const found = await queue.addReading(() => this.readTable());
+      if (!found.asLoaded) onAltered();
+      return found;
+    });
+  }
+
+  private async readTable(): Promise<Found["table"]> {
+    const { host, loaded } = this.deps;
+    const listing = await listTable(host);
+    loaded.learnSpelling(listing);
+    const asLoaded = loaded.isAsLoaded(listing);
+    return { listing, asLoaded, parts: tableParts(listing, () => asLoaded) };
+  }
+
+  private async readRules(): Promise<Found["rules"]> {
+    const { host, rules, network } = this.deps;
+    const shown = await readAllRules(host);
+    return { ...shown, parts: ruleParts(shown, { rules: rules(), network: network() }) };
+  }
+}

@@ -1,0 +1,39 @@
+import type { HostNetwork } from "../network/host-network.ts";
+import type { Lan } from "../network/lan.ts";
+import type { Policy } from "./policy.ts";
+import { routesTo, type TableRoute } from "./routed.ts";
+import {
+  directRules,
+  exceptionRules,
+  type Rule,
+  routedRules,
+  rulesFor,
+  rulesOn,
+  withoutBarrier,
+} from "./routing-rules.ts";
+import { isUsed, openRulesetOf, rulesetOf } from "./ruleset.ts";
+
+/** What the kernel should have. */
+export interface Wanted {
+  ruleset: string;
+  rules: readonly Rule[];
+  /** To networks behind other routers of the LAN. */
+  routes: readonly TableRoute[];
+  /** The LAN with those networks. */
+  lans: readonly Lan[];
+}
+
+/** Both layers of the kill switch; only what a tunnel needs if the operator has turned it off. */
+export function wantedFor(policy: Policy, network: HostNetwork, isOn: boolean): Wanted {
+  const further = [...routedRules(policy.routed), ...directRules(policy), ...exceptionRules(policy)];
+  const rules = [...rulesFor(network), ...rulesOn(network.ipv6, further)];
+  const { lans } = policy;
+  const routes = routesTo(policy.routed, network);
+  if (isOn) return { ruleset: rulesetOf(policy), rules, routes, lans };
+  return {
+    lans,
+    routes,
+    ruleset: openRulesetOf(policy),
+    rules: isUsed(policy) ? withoutBarrier(rules) : [],
+  };
+}

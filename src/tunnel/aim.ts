@@ -1,0 +1,68 @@
+import type { Slot } from "../network/slot.ts";
+import type { Provider, Server } from "../servers/schema.ts";
+import type { Host } from "../system/host.ts";
+import type { Connection, SavedState } from "./saved-state.ts";
+import { connectionTo, isTo, type Places, type Words } from "./target.ts";
+
+interface Deps {
+  host: Pick<Host, "now">;
+  savedState: Pick<SavedState, "connection" | "saveConnection">;
+  /** The tunnel's name. */
+  name: string;
+  slot: Slot;
+}
+
+/** Where a tunnel should lead, and a start returns to: a connection, or nowhere. */
+export class Aim {
+  private connection: Connection | null = null;
+
+  constructor(private readonly deps: Deps) {}
+
+  /** On the disk. */
+  get saved(): Connection | null {
+    return this.deps.savedState.connection(this.deps.name);
+  }
+
+  /** The places that were asked for, as they are saved with the server. */
+  get places(): Places {
+    const { wanted, wanted_via } = this.connection ?? {};
+    return { ...(wanted !== undefined && { wanted }), ...(wanted_via !== undefined && { wanted_via }) };
+  }
+
+  /** In the words of the client. */
+  get words(): (Words & { provider: Provider }) | null {
+    if (this.connection === null) return null;
+    const { provider, name, wanted = name, via, wanted_via = via } = this.connection;
+    return { provider, server: wanted, ...(wanted_via !== undefined && { via: wanted_via }) };
+  }
+
+  /** Takes up a server that the tunnel leads to already. */
+  adopt(server: Server): void {
+    const { saved } = this;
+    this.connection =
+      saved !== null && isTo(saved, server) ? saved : connectionTo(server, this.deps.host.now());
+  }
+
+  /** Returns to what is saved. */
+  resume(): void {
+    this.connection = this.saved;
+  }
+
+  /** `since` in milliseconds since 1970; `places` are the countries and cities that were asked for, if any. */
+  set(server: Server, since: number, places: Places): void {
+    this.connection = connectionTo(server, since, places);
+  }
+
+  clear(): void {
+    this.connection = null;
+  }
+
+  save(): void {
+    this.deps.savedState.saveConnection(this.connection, this.deps.name, this.deps.slot.number);
+  }
+
+  /** Saves it unless the disk has it. */
+  saveIfChanged(): void {
+    if (!Bun.deepEquals(this.connection, this.saved)) this.save();
+  }
+}

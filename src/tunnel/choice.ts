@@ -1,0 +1,32 @@
+import { type Hops, placeVia, reachedVia } from "../servers/hops.ts";
+import type { Place } from "../servers/place.ts";
+import type { Server } from "../servers/schema.ts";
+import type { Former } from "./dialer.ts";
+import type { Probe } from "./probe.ts";
+import type { Rivals } from "./rivals.ts";
+import { candidatesOf, exitOf, isPlace, type Target } from "./target.ts";
+
+interface Deps {
+  probe: Pick<Probe, "nearest">;
+  rivals: Rivals;
+}
+
+/** Chooses the server that a tunnel dials: none that another tunnel uses with the same key. */
+export class Choice {
+  constructor(private readonly deps: Deps) {}
+
+  /** A server that stands for the target until one is chosen; undefined if the target has none. */
+  first(wanted: Target): Server | undefined {
+    return candidatesOf(this.deps.rivals.without(exitOf(wanted)))[0];
+  }
+
+  /** Chooses the entry first, by its own round trip; that of an exit is measured through it. */
+  async nearest(wanted: Place | Hops, former: Former | null, signal: AbortSignal): Promise<Server> {
+    const { probe, rivals } = this.deps;
+    if (isPlace(wanted)) return probe.nearest(rivals.without(wanted), former, signal);
+    const { exit, entry } = wanted;
+    const nearest = isPlace(entry) ? await probe.nearest(entry, former, signal) : entry;
+    if (!isPlace(exit)) return reachedVia(exit, nearest);
+    return probe.nearest(rivals.without(placeVia(exit, nearest)), former, signal);
+  }
+}

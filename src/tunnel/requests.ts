@@ -1,0 +1,74 @@
+import { GatewayError } from "../errors.ts";
+import { Queue } from "../queue.ts";
+import { sameTarget, type Target } from "./target.ts";
+
+/** Moves a tunnel to its target; calls `answer` once traffic can flow, and may have work left to do then. */
+export type Move = (signal: AbortSignal, answer: () => void) => Promise<void>;
+
+/**
+ * What clients and the gateway itself want of one tunnel, one after the other. A new connect or disconnect interrupts
+ * whatever is under way, so that disconnect always wins.
+ */
+export class Requests {
+  private readonly queue = new Queue();
+  private current = new AbortController();
+  private pending: { wanted: Target; outcome: Promise<void> } | null = null;
+
+  /** Where the connect leads that is under way or waits for its turn; null without one. */
+  get wanted(): Target | null {
+    return this.pending?.wanted ?? null;
+  }
+
+  /** Aborts when the next connect or disconnect comes. */
+  get signal(): AbortSignal {
+    return this.current.signal;
+  }
+
+  /** A second request for the same target shares the outcome of the first. */
+  connect(wanted: Target, move: Move): Promise<void> {
+    if (this.pending !== null && sameTarget(this.pending.wanted, wanted)) return this.pending.outcome;
+    const signal = this.interrupt(`interrupted by a connect to ${wanted.name}`);
+    const answer = Promise.withResolvers<void>();
+    const pending = { wanted, outcome: answer.promise };
+    this.pending = pending;
+    this.queue
+      .add(() => move(signal, answer.resolve))
+      .finally(() => {
+        if (this.pending === pending) this.pending = null;
+      })
+      .catch(answer.reject);
+    return answer.promise;
+  }
+
+  disconnect(end: () => Promise<void>): Promise<void> {
+    this.interrupt("interrupted by a disconnect");
+    this.pending = null;
+    return this.queue.add(end);
+  }
+
+  /** Ends what is under way. */
+  stop(): Promise<void> {
+    this.interrupt("the service stops");
+    return this.queue.drained();
+  }
+
+  /** Work that must not coincide with another request, and that none interrupts. */
+  add<T>(work: () => Promise<T>): Promise<T> {
+    return this.queue.add(work);
+  }
+
+  /** The same for work that the next connect or disconnect interrupts, even before its turn. */
+  beside<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { signal } = this;
+    return this.queue.add(async () => {
+      signal.throwIfAborted();
+      return work(signal);
+    });
+  }
+
+  private interrupt(reason: string): AbortSignal {
+    this.current.abort(new GatewayError("interrupted", reason));
+    this.current = new AbortController();
+    return this.current.signal;
+  }
+}

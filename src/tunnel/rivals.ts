@@ -1,0 +1,35 @@
+import { GatewayError } from "../errors.ts";
+import type { Place } from "../servers/place.ts";
+import type { Server } from "../servers/schema.ts";
+import { candidatesOf, isPlace } from "./target.ts";
+
+/**
+ * Other tunnels that use a server with the same key. WireGuard servers know a client by its key: of two sessions with one
+ * key, each would end the other.
+ */
+export class Rivals {
+  /** `rivalOf`: the name of the other tunnel that uses the server with the same key, or null. */
+  constructor(private readonly rivalOf: (server: Server) => string | null) {}
+
+  /** Why this tunnel cannot use the server, or null. */
+  faultOf(server: Server): string | null {
+    const rival = this.rivalOf(server);
+    return rival === null
+      ? null
+      : `the tunnel ${rival} leads there with the same key; choose another server, or one with a key of its own`;
+  }
+
+  assertNone(server: Server): void {
+    const fault = this.faultOf(server);
+    if (fault !== null) throw new GatewayError("bad_request", `server: ${fault}`);
+  }
+
+  /** The target without the servers that have a rival; throws if nothing is left. */
+  without<T extends Server | Place>(wanted: T): T {
+    const all = candidatesOf(wanted);
+    const servers = all.filter((server) => this.rivalOf(server) === null);
+    const [first] = all;
+    if (servers.length === 0 && first !== undefined) this.assertNone(first);
+    return isPlace(wanted) ? { ...wanted, servers } : wanted;
+  }
+}

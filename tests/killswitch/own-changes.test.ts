@@ -1,0 +1,51 @@
+import { expect, test } from "bun:test";
+import { OwnChanges } from "../../src/killswitch/own-changes.ts";
+
+/** A clock on which time goes by only when `pass` is called. */
+function world() {
+  const passed = Promise.withResolvers<void>();
+  return { changes: new OwnChanges({ sleep: () => passed.promise }), pass: passed.resolve };
+}
+
+test("each of our changes is reported once; the next report is of another program's change", async () => {
+  const { changes } = world();
+  await changes.make(async () => {});
+  await changes.make(async () => {});
+  expect([changes.take(), changes.take(), changes.take()]).toEqual([true, true, false]);
+});
+
+test("a report that comes before the program ends is of our change", async () => {
+  const { changes } = world();
+  await changes.make(async () => expect(changes.take()).toBe(true));
+  expect(changes.take()).toBe(false);
+});
+
+test("no report is expected of a change that failed, was forgotten, or was made long ago", async () => {
+  const { changes, pass } = world();
+  await expect(changes.make(() => Promise.reject(new Error("refused")))).rejects.toThrow("refused");
+  expect(changes.take()).toBe(false);
+  await changes.make(async () => {});
+  changes.forget();
+  expect(changes.take()).toBe(false);
+  await changes.make(async () => {});
+  pass();
+  await Bun.sleep(0);
+  expect(changes.take()).toBe(false);
+});
+
+test("work waits for the commit of the process that it started, and for no other", async () => {
+  const { changes } = world();
+  const order: string[] = [];
+  const work = changes.untilCommitted(async (committed) => {
+    const done = committed(7);
+    changes.committed(8);
+    await Bun.sleep(0);
+    order.push("commit");
+    changes.committed(7);
+    await done;
+    order.push("done");
+  });
+  await work;
+  changes.committed(7);
+  expect(order).toEqual(["commit", "done"]);
+});

@@ -1,0 +1,54 @@
+import { expect, test } from "bun:test";
+import { slotOf } from "../../src/network/slot.ts";
+import { Aim } from "../../src/tunnel/aim.ts";
+import type { Connection } from "../../src/tunnel/saved-state.ts";
+import { ONE, TWO } from "./gateway.ts";
+
+const NOW = 1_000;
+
+/** The disk of one tunnel. */
+class Disk {
+  writes = 0;
+  constructor(private kept: Connection | null = null) {}
+  connection = () => this.kept;
+  saveConnection = (connection: Connection | null) => {
+    this.kept = connection;
+    this.writes += 1;
+  };
+}
+
+const aimOn = (savedState: Disk) =>
+  new Aim({ host: { now: () => NOW }, savedState, name: "main", slot: slotOf(0, "wg") });
+
+test("a connection is saved with the places that were asked for, and shown in the client's words", () => {
+  const disk = new Disk();
+  const aim = aimOn(disk);
+  aim.set({ ...ONE, via: TWO }, 500, { wanted: "Sweden" });
+  aim.save();
+  const connection = { provider: "custom", name: "one", via: "two", wanted: "Sweden", since: 500 } as const;
+  expect(disk.connection()).toEqual(connection);
+  expect(aim.places).toEqual({ wanted: "Sweden" });
+  expect(aim.words).toEqual({ provider: "custom", server: "Sweden", via: "two" });
+});
+
+test("a tunnel that is up keeps its saved connection, and another server gets one of its own", () => {
+  const saved: Connection = { provider: "custom", name: "one", wanted: "Sweden", since: 500 };
+  const disk = new Disk(saved);
+  const aim = aimOn(disk);
+  aim.adopt(ONE);
+  aim.saveIfChanged();
+  expect([disk.writes, disk.connection()]).toEqual([0, saved]);
+  aim.adopt(TWO);
+  aim.saveIfChanged();
+  expect([disk.writes, disk.connection()]).toEqual([1, { provider: "custom", name: "two", since: NOW }]);
+});
+
+test("what is cleared leads nowhere, and a start finds nothing to return to", () => {
+  const disk = new Disk({ provider: "custom", name: "one", since: 500 });
+  const aim = aimOn(disk);
+  aim.resume();
+  expect(aim.words).toEqual({ provider: "custom", server: "one" });
+  aim.clear();
+  aim.save();
+  expect([aim.words, aim.saved]).toEqual([null, null]);
+});
