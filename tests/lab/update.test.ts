@@ -29,14 +29,16 @@ let gateway: Gateway;
 let workshop: Workshop;
 let downloads: Downloads;
 let program: string[];
-/** In the place of /usr/local/bin. */
+/** In the place of /usr/local/bin, and of /var/tmp, where downloads are. */
 let bin: string;
+let temporary: string;
 
 beforeAll(async () => {
   workshop = new Workshop();
   program = programTrusting(workshop);
   bin = join(workshop.folder, "bin");
-  mkdirSync(bin);
+  temporary = join(workshop.folder, "temporary");
+  for (const folder of [bin, temporary]) mkdirSync(folder);
   const padding = randomBytes(PADDING_BYTES).toString("base64");
   const release = workshop.release({ program: `${PROGRAM}: ${padding}\n` });
   lab = await createLab({ arms: 2 });
@@ -54,13 +56,13 @@ async function update(...flags: string[]): Promise<Ran> {
   writeFileSync(join(bin, "portcullis"), `#!/bin/sh\necho "portcullis ${version}"\n`, { mode: 0o755 });
   const state = ["--state-dir", join(lab.sandbox.directory, "state")];
   const command = [...program, "update", PLACE, ...flags, ...state];
-  const settled = 'mount --bind "$0" /usr/local/bin && exec "$@"';
+  const settled = 'mount --bind "$0" /usr/local/bin && mount --bind "$1" /var/tmp && shift && exec "$@"';
   const environment = Object.entries(downloads.environment).map(([name, value]) => `${name}=${value}`);
   const ran = await lab.outside([
     ...["ip", "netns", "exec", lab.namespaces.gateway, "env", ...environment],
-    ...["sh", "-c", settled, bin, ...command],
+    ...["sh", "-c", settled, bin, temporary, ...command],
   ]);
-  expect(readdirSync("/var/tmp").filter((name) => name.startsWith("portcullis-"))).toEqual([]);
+  expect(readdirSync(temporary)).toEqual([]);
   return ran;
 }
 
