@@ -85,7 +85,7 @@ test(
       "film TV leaves by amsterdam from 20:00 to 00:30 the next day, on Friday and Saturday. Next ";
     await tab.shows(FIRST, sentence);
     await tab.shows("main", "The schedule film is saved.");
-    expect(await focus()).toBe("Add a schedule…");
+    await until(async () => (await focus()) === "Add a schedule…");
     await other.shows(FIRST, sentence);
     const { schedules } = await list();
     expect(schedules).toMatchObject([
@@ -116,6 +116,7 @@ test(
     await keyboard.press("Escape");
     await until(async () => (await focus()) === "Add a schedule…");
     await keyboard.press("Enter");
+    await tab.shows(DIALOG, "Add a schedule");
     await keyboard.type("often");
     await tab.choose("What happens", "A tunnel moves to another server");
     await tab.choose("When", "Every few hours");
