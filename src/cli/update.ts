@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { version } from "../../package.json";
 import { GatewayError, messageOf } from "../errors.ts";
 import { assertSomebody } from "../install/answers.ts";
@@ -92,9 +92,8 @@ async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Prom
 }
 
 function runningHere(): Running {
-  const avx2 = /^flags\s*:.*\bavx2\b/m.test(readFileSync("/proc/cpuinfo", "utf8"));
   const kind = OWN_LAYOUT === PACKAGED ? "package" : "archive";
-  return { version, kind, architecture: process.arch, avx2 };
+  return { version, kind, architecture: process.arch };
 }
 
 function assertInstalled(): void {

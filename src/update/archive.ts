@@ -10,7 +10,7 @@ export interface Archive {
 const NUMBER = "(?:0|[1-9][0-9]{0,5})";
 const VERSION = `${NUMBER}\\.${NUMBER}\\.${NUMBER}`;
 const PACKAGE = new RegExp(`^portcullis_(${VERSION})_(arm64|amd64)\\.deb$`);
-const ARCHIVE = new RegExp(`^portcullis-(${VERSION})-linux-(arm64|x64|x64-baseline)\\.tar\\.xz$`);
+const ARCHIVE = new RegExp(`^portcullis-(${VERSION})-linux-(arm64|x64)\\.tar\\.xz$`);
 
 /** The archive of this name; null if it is another file. */
 export function archiveOf(name: string): Archive | null {
@@ -28,14 +28,9 @@ export interface Running {
   kind: Archive["kind"];
   /** As Node names it. */
   architecture: string;
-  /** Whether the processor has AVX2. */
-  avx2: boolean;
 }
 
-/** The targets that run on this machine, the one to choose first. */
-export function targetsFor({ kind, architecture, avx2 }: Running): string[] {
-  if (kind === "package") return [architecture === "x64" ? "amd64" : architecture];
-  if (architecture !== "x64") return [architecture];
-  // The disk may be moved to another machine.
-  return ["x64-baseline", ...(avx2 ? ["x64"] : [])];
+/** The target that runs on this machine. */
+export function targetFor({ kind, architecture }: Running): string {
+  return kind === "package" && architecture === "x64" ? "amd64" : architecture;
 }

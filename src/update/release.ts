@@ -1,5 +1,5 @@
 import { GatewayError } from "../errors.ts";
-import { type Archive, archiveOf, type Running, targetsFor } from "./archive.ts";
+import { type Archive, archiveOf, type Running, targetFor } from "./archive.ts";
 
 /** What a signed list of checksums says. */
 export interface Release {
@@ -35,16 +35,14 @@ export function releaseOf(text: string): Release {
 
 /** The archive to install: `named`, or the one for what runs here. Throws if that is none of the release, or not for here. */
 export function chosenFrom(release: Release, running: Running, named: string | null): Archive {
-  const targets = targetsFor(running);
-  const fits = (archive: Archive) => archive.kind === running.kind && targets.includes(archive.target);
+  const target = targetFor(running);
+  const fits = (archive: Archive) => archive.kind === running.kind && archive.target === target;
   if (named === null) {
-    for (const target of targets) {
-      const found = release.archives.find((archive) => fits(archive) && archive.target === target);
-      if (found !== undefined) return found;
-    }
+    const found = release.archives.find(fits);
+    if (found !== undefined) return found;
     throw new GatewayError(
       "unable",
-      `this release has no ${kindText(running.kind)} for ${targets.join(" or ")}, which this machine needs`,
+      `this release has no ${kindText(running.kind)} for ${target}, which this machine needs`,
     );
   }
   const archive = release.archives.find(({ name }) => name === named);
@@ -54,7 +52,7 @@ export function chosenFrom(release: Release, running: Running, named: string | n
   throw new GatewayError(
     "unable",
     archive.kind === running.kind
-      ? `${named} is for ${archive.target}, but this machine needs ${targets.join(" or ")}`
+      ? `${named} is for ${archive.target}, but this machine needs ${target}`
       : `${named} is a ${kindText(archive.kind)}, but this Portcullis was installed from a ${kindText(running.kind)}; name the release's folder, and the right file is taken`,
   );
 }

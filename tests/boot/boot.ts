@@ -2,22 +2,27 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 import {
   addresses,
-  api,
+  arm,
+  bootBare,
   bootToTunnel,
   clean,
   closeStage,
+  connect,
   dhcp,
   follow,
   guest,
   healthy,
   kernelStart,
   lab,
+  leaks,
   listenPort,
   mainPid,
   manager,
+  NETWORK,
   note,
   openStage,
   PATIENCE_MS,
+  packaged,
   page,
   place,
   reachedAt,
@@ -26,7 +31,9 @@ import {
   seconds,
   tunnelCarries,
   underTraffic,
+  way,
 } from "./stage.ts";
+import { WAYS } from "./way.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -43,9 +50,7 @@ test(
   "a machine without Portcullis reaches the internet from its boot on: the sniffer sees it",
   async () => {
     const sniffer = await lab.sniff();
-    guest.powerOn();
-    // Then the network is complete.
-    await guest.until("a name", async () => (await guest.ssh("getent ahostsv4 internet.test")).code === 0);
+    await bootBare();
     before = await guest.shell(SNAPSHOT);
     const { leaks } = await sniffer.stop();
     note("packets beside a tunnel without Portcullis", leaks.length);
@@ -54,15 +59,31 @@ test(
   PATIENCE_MS,
 );
 
+test.if(packaged)(
+  "a package that is installed changes nothing but its own files: no unit is enabled, and packets leave",
+  async () => {
+    const start = performance.now();
+    console.log(await guest.shell(way.bring));
+    note("apt-get install", seconds(performance.now() - start));
+    const units = /^portcullis\S*\.\w+ +disabled .*\n/gm;
+    const after = await guest.shell(SNAPSHOT);
+    expect(after).toMatch(units);
+    expect(after.replace(units, "")).toBe(before);
+    await leaks();
+  },
+  PATIENCE_MS,
+);
+
 test(
   "a dry run shows the plan and changes nothing",
   async () => {
-    const shown = await guest.shell(`/root/portcullis install ${place.flags} --dry-run`);
-    expect(shown).toContain("write /etc/systemd/system/portcullis-killswitch.service (mode 644)");
+    const unarmed = await guest.shell(SNAPSHOT);
+    const shown = await guest.shell(`${way.arm} ${place.flags} --dry-run`);
+    expect(shown).toContain(way.plans);
     expect(shown).toContain(
       `You are logged in from ${LAN.client4}, which is on the LAN: your session is kept.`,
     );
-    expect(await guest.shell(SNAPSHOT)).toBe(before);
+    expect(await guest.shell(SNAPSHOT)).toBe(unarmed);
   },
   PATIENCE_MS,
 );
@@ -70,9 +91,7 @@ test(
 test(
   "after install nothing leaves, the SSH session stays, and the API answers on the LAN",
   async () => {
-    const start = performance.now();
-    console.log(await guest.shell(`/root/portcullis install ${place.flags} --yes`));
-    note("install", seconds(performance.now() - start));
+    await arm();
     const sniffer = await lab.sniff();
     await healthy();
     await Bun.sleep(3_000);
@@ -87,14 +106,7 @@ test(
   "a tunnel to a server outside comes up by the kernel's module, and the LAN reaches the internet through it",
   async () => {
     const sniffer = await lab.sniff();
-    const [server] = lab.sandbox.servers;
-    expect(await api("/api/custom/add", server.customBody)).toEqual({ success: true });
-    expect(await api("/api/provider/custom", {})).toEqual({ success: true, provider: "custom" });
-    // The gateway's ten seconds for a command are few where a machine is emulated beside other work.
-    await guest.until("the tunnel", async () => {
-      const answer = await api("/api/connect", { server: server.customBody.name });
-      return Bun.deepEquals(answer, { success: true });
-    });
+    await connect();
     expect(await page()).toBe(VPN.vpn1.v4);
     expect(await guest.shell("ip -d link show portcullis0")).toContain("wireguard");
     expect(await guest.shell("lsmod")).toContain("wireguard");
@@ -122,15 +134,17 @@ test(
 );
 
 test(
-  "install again upgrades in place: the tunnel and the flows through it stay",
+  "an upgrade leaks nothing, and the tunnel and the flows through it stay",
   async () => {
     const { leaks, web, flow } = await underTraffic(async () => {
       const [port, old] = [await listenPort(), await mainPid()];
-      await guest.shell("echo >>/root/portcullis && /root/portcullis install --log-level debug --yes");
+      const start = performance.now();
+      console.log(await guest.shell(way.upgrade));
+      note("upgrade", seconds(performance.now() - start));
       await healthy();
       expect(await mainPid()).not.toBe(old);
       expect(await listenPort()).toBe(port);
-      expect(await guest.shell("cmp /root/portcullis /usr/local/bin/portcullis")).toBe("");
+      expect(await guest.shell(way.upgraded)).toBe("");
     });
     expect(leaks).toEqual([]);
     expect(Object.keys(web?.seenAs ?? {})).toEqual([VPN.vpn1.v4]);
@@ -294,14 +308,50 @@ test(
   PATIENCE_MS,
 );
 
-test(
-  "uninstall brings the machine back to what it was",
+test.if(packaged)(
+  "without the package the network is what it was, and an installation by hand knows what the package kept",
   async () => {
-    console.log(await guest.shell("portcullis uninstall --yes --remove-state"));
-    expect(await guest.shell(SNAPSHOT)).toBe(before);
+    console.log(await guest.shell("apt-get remove -y portcullis"));
+    const network = await guest.shell(NETWORK);
+    expect(before).toStartWith(network);
+    await leaks();
+    console.log(await guest.shell(`${WAYS.hand.arm} ${place.flags} --yes`));
     const sniffer = await lab.sniff();
-    await Bun.sleep(3_000);
-    expect((await sniffer.stop()).leaks.length).toBeGreaterThan(0);
+    await healthy();
+    await tunnelCarries();
+    expect(await clean(sniffer)).toEqual([]);
+  },
+  PATIENCE_MS,
+);
+
+test.if(packaged)(
+  "the package takes over what was installed by hand: nothing leaks, and the tunnel and the flows through it stay",
+  async () => {
+    const { leaks, flow } = await underTraffic(async () => {
+      const [port, old] = [await listenPort(), await mainPid()];
+      console.log(await guest.shell(way.bring));
+      expect(await mainPid()).toBe(old);
+      console.log(await guest.shell("/usr/bin/portcullis setup --yes"));
+      await healthy();
+      expect(await guest.shell('readlink "/proc/$(systemctl show -P MainPID portcullis)/exe"')).toBe(
+        "/usr/bin/portcullis\n",
+      );
+      expect(await listenPort()).toBe(port);
+      expect((await guest.ssh("ls /usr/local/bin /etc/systemd/system | grep portcullis")).stdout).toBe("");
+    });
+    expect(leaks).toEqual([]);
+    expect(flow?.refused).toBe(0);
+    note("longest gap in a TCP flow over a take-over", `${flow?.longestGapMs} ms`);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "removal brings the machine back to what it was",
+  async () => {
+    console.log(await guest.shell(way.remove));
+    expect(await guest.shell(SNAPSHOT)).toBe(before);
+    await leaks();
   },
   PATIENCE_MS,
 );

@@ -14,6 +14,7 @@ import { dirname, join } from "node:path";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { NETWORK_MANAGERS } from "./network-manager.ts";
 import { placeOf, type Variant } from "./variant.ts";
+import { NEWER, OLDER } from "./way.ts";
 
 /** A kind of machine that Debian and QEMU both know. */
 export interface Architecture {
@@ -66,7 +67,7 @@ export interface Image {
   folder: string;
 }
 
-/** A Debian machine on a disk, with the program in root's home and nothing of it installed. */
+/** A Debian machine on a disk, with the program (and its packages) in root's home and nothing of it installed. */
 export async function makeImage(variant: Variant): Promise<Image> {
   const folder = mkdtempSync(join(tmpdir(), "portcullis-boot-"));
   const root = join(folder, "root");
@@ -89,6 +90,10 @@ export async function makeImage(variant: Variant): Promise<Image> {
   await run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", image.key]);
   await furnish(root, variant, await Bun.file(`${image.key}.pub`).text());
   copyFileSync(join(REPOSITORY, ARCHITECTURES[variant.arch].binary), join(root, "root/portcullis"));
+  for (const version of variant.package ? [OLDER, NEWER] : []) {
+    const name = `portcullis_${version}_${variant.arch}.deb`;
+    copyFileSync(join(KEPT, name), join(root, "root", name));
+  }
   await run(["truncate", "-s", "2G", image.disk]);
   await run(["mkfs.ext4", "-q", "-F", "-d", root, image.disk]);
   rmSync(root, { recursive: true });

@@ -3,22 +3,23 @@ import { LAN, VPN } from "../../src/sandbox/topology.ts";
 import { Phone } from "./phone.ts";
 import { Rival } from "./rival.ts";
 import {
-  api,
+  arm,
+  bootBare,
   bootToTunnel,
   clean,
   closeStage,
+  connect,
   guest,
   healthy,
   lab,
-  loggedIn,
   note,
   openStage,
   PATIENCE_MS,
-  place,
   read,
   SNAPSHOT,
   seconds,
   underTraffic,
+  way,
 } from "./stage.ts";
 
 const UNIT = "portcullis-dhcp";
@@ -40,9 +41,7 @@ test(
   "a device behind a machine without Portcullis has no lease, and the machine leaks: the sniffer sees it",
   async () => {
     const sniffer = await lab.sniff();
-    guest.powerOn();
-    await loggedIn();
-    await guest.until("a name", async () => (await guest.ssh("getent ahostsv4 internet.test")).code === 0);
+    await bootBare();
     before = await guest.shell(SNAPSHOT);
     await phone.turnOn();
     await Bun.sleep(UNANSWERED_MS);
@@ -55,9 +54,8 @@ test(
 test(
   "after install --dhcp a device gets an address, with the gateway as router and resolver for IPv4 and IPv6",
   async () => {
-    const start = performance.now();
-    console.log(await guest.shell(`/root/portcullis install ${place.flags} --yes`));
-    note("install", seconds(performance.now() - start));
+    await guest.shell(way.bring);
+    await arm();
     const sniffer = await lab.sniff();
     await healthy();
     expect(await served()).toMatch(leaseFrom("192.168.77.(1\\d\\d|2[0-4]\\d)"));
@@ -78,13 +76,7 @@ test(
   "it reaches pages through the tunnel, by IPv4, IPv6 and name",
   async () => {
     const sniffer = await lab.sniff();
-    const [server] = lab.sandbox.servers;
-    expect(await api("/api/custom/add", server.customBody)).toEqual({ success: true });
-    expect(await api("/api/provider/custom", {})).toEqual({ success: true, provider: "custom" });
-    await guest.until("the tunnel", async () => {
-      const answer = await api("/api/connect", { server: server.customBody.name });
-      return Bun.deepEquals(answer, { success: true });
-    });
+    await connect();
     await reached();
     await guest.until("a page by IPv6", async () => (await phone.page(6)) === VPN.vpn1.v6);
     await guest.until("a page by name", async () => (await phone.page("name")) !== null);
@@ -116,10 +108,10 @@ test(
 );
 
 test(
-  "install again does not interrupt the server",
+  "an upgrade does not interrupt the server",
   async () => {
     const server = await prop("MainPID");
-    await guest.shell("echo >>/root/portcullis && /root/portcullis install --yes");
+    await guest.shell(way.upgrade);
     await healthy();
     expect(await prop("MainPID")).toBe(server);
     await renewed();
@@ -204,7 +196,7 @@ test(
 test(
   "uninstall removes the server and brings the machine back to what it was",
   async () => {
-    expect(await guest.shell("portcullis uninstall --yes --remove-state")).toContain(
+    expect(await guest.shell(way.remove)).toContain(
       "This machine serves DHCP no longer: switch it on again in the home router, then reconnect the devices.",
     );
     expect(await guest.shell(SNAPSHOT)).toBe(before);

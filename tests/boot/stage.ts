@@ -9,6 +9,7 @@ import { Guest } from "./guest.ts";
 import { ARCHITECTURES, type Image, makeImage } from "./image.ts";
 import { NETWORK_MANAGERS } from "./network-manager.ts";
 import { placeOf, titleOf, variantToTest } from "./variant.ts";
+import { WAYS, type Way } from "./way.ts";
 
 /** For several boots, each of which may take as long as `Guest.until` waits. */
 export const PATIENCE_MS = 3 * 3_600_000;
@@ -19,6 +20,8 @@ const TRAFFIC = { intervalMs: 200 };
 const variant = variantToTest();
 export const place = placeOf(variant);
 export const manager = NETWORK_MANAGERS[variant.network];
+export const packaged = variant.package;
+export const way: Way = WAYS[packaged ? "package" : "hand"];
 const startedAt = performance.now();
 const figures: [name: string, value: string][] = [];
 let image: Image;
@@ -45,15 +48,45 @@ export async function closeStage(): Promise<void> {
   for (const [name, value] of figures) console.log(`  ${name.padEnd(52)} ${value}`);
 }
 
-/** All that an installation changes, as text. */
-export const SNAPSHOT = [
+/** What a gateway changes in the kernel, as text. */
+export const NETWORK = [
   "ip -4 rule; ip -6 rule; ip -br link; nft list ruleset",
   "sysctl -ar '^net.ipv[46].(ip_forward|conf.(all|eth.).(forwarding|(send|accept)_redirects|arp_ignore|src_valid_mark|accept_ra))'",
+].join("; ");
+
+/** All that an installation changes, as text. */
+export const SNAPSHOT = [
+  NETWORK,
   "find /etc /usr/local -type f -exec sha256sum {} + | sort -k2",
   "find /etc /usr/local -type l -o -type d | sort",
   "find /var/lib -mindepth 1 -maxdepth 1 | sort",
   "systemctl list-unit-files --no-legend 'portcullis*'; systemctl --failed --no-legend",
 ].join("; ");
+
+/** Boots the machine for the first time, until its network is complete. */
+export async function bootBare(): Promise<void> {
+  guest.powerOn();
+  await guest.until("a name", async () => (await guest.ssh("getent ahostsv4 internet.test")).code === 0);
+}
+
+/** Makes the machine a gateway, which has the program. */
+export async function arm(): Promise<void> {
+  const start = performance.now();
+  console.log(await guest.shell(`${way.arm} ${place.flags} --yes`));
+  note("installation", seconds(performance.now() - start));
+}
+
+/** Brings the first tunnel up. */
+export async function connect(): Promise<void> {
+  const [server] = lab.sandbox.servers;
+  expect(await api("/api/custom/add", server.customBody)).toEqual({ success: true });
+  expect(await api("/api/provider/custom", {})).toEqual({ success: true, provider: "custom" });
+  // The gateway's ten seconds for a command are few where a machine is emulated beside other work.
+  await guest.until("the tunnel", async () => {
+    const answer = await api("/api/connect", { server: server.customBody.name });
+    return Bun.deepEquals(answer, { success: true });
+  });
+}
 
 export async function loggedIn(): Promise<number> {
   return guest.until("an SSH session", async () => (await guest.ssh("true")).code === 0);
@@ -149,6 +182,13 @@ export async function clean(sniffer: Awaited<ReturnType<Lab["sniff"]>>): Promise
   expect(missed).toBe(0);
   expect(frames).toBeGreaterThan(0);
   return [...new Set(leaks)].filter((leak) => variant.cables === 2 || !LATE_DHCP.test(leak));
+}
+
+/** Returns once packets leave outside a tunnel, as those of a machine without a kill switch do. */
+export async function leaks(): Promise<void> {
+  const sniffer = await lab.sniff();
+  await guest.until("a packet outside", async () => (await sniffer.count()).leaks.length > 0);
+  await sniffer.stop();
 }
 
 /** A machine that sends nothing else still answers when a neighbour looks for its address. */

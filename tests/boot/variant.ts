@@ -8,6 +8,8 @@ export interface Variant {
   arch: "amd64" | "arm64";
   /** The gateway serves DHCP on the LAN. */
   dhcp: boolean;
+  /** The gateway comes from a Debian package. */
+  package: boolean;
 }
 
 /** Of Debian: 12 and 13. */
@@ -81,9 +83,18 @@ export function placeOf({ cables, dhcp }: Pick<Variant, "cables" | "dhcp">): Pla
 /** The variant that `scripts/boot-test` was told. */
 export function variantToTest(): Variant {
   const told = JSON.parse(process.env.BOOT_TEST_VARIANT ?? "{}");
-  return { release: "bookworm", network: "ifupdown", cables: 2, arch: "amd64", dhcp: false, ...told };
+  const usual: Variant = {
+    release: "bookworm",
+    network: "ifupdown",
+    cables: 2,
+    arch: "amd64",
+    dhcp: false,
+    package: false,
+  };
+  return { ...usual, ...told };
 }
 
-export function titleOf({ release, network, cables, arch, dhcp }: Variant): string {
-  return `${release}, ${network}, ${cables === 1 ? "one cable" : "two cables"}, ${arch}${dhcp ? ", DHCP" : ""}`;
+export function titleOf({ release, network, cables, arch, dhcp, package: packaged }: Variant): string {
+  const extras = `${dhcp ? ", DHCP" : ""}${packaged ? ", from the package" : ""}`;
+  return `${release}, ${network}, ${cables === 1 ? "one cable" : "two cables"}, ${arch}${extras}`;
 }

@@ -48,8 +48,7 @@ export class Workshop {
     this.count += 1;
     const folder = join(this.folder, `release-${this.count}`);
     mkdirSync(folder);
-    for (const target of ["arm64", "x64", "x64-baseline"])
-      this.archive(folder, version, target, made.program);
+    for (const target of ["arm64", "x64"]) this.archive(folder, version, target, made.program);
     for (const target of ["arm64", "amd64"]) this.package(folder, version, target);
     writeFileSync(join(folder, "notes.md"), NOTES);
     made.before?.(folder);

@@ -5,19 +5,19 @@ import { chosenFrom, releaseOf } from "../../src/update/release.ts";
 const SUM = "0123456789abcdef".repeat(4);
 const line = (name: string) => `${SUM}  ${name}\n`;
 const NAMES = [
-  ...["arm64", "x64", "x64-baseline"].map((target) => `portcullis-1.2.3-linux-${target}.tar.xz`),
+  ...["arm64", "x64"].map((target) => `portcullis-1.2.3-linux-${target}.tar.xz`),
   ...["arm64", "amd64"].map((target) => `portcullis_1.2.3_${target}.deb`),
   "portcullis-1.2.3.cdx.json",
   "notes.md",
   "install.sh",
 ];
 const LIST = NAMES.map(line).join("");
-const here: Running = { version: "1.0.0", kind: "archive", architecture: "arm64", avx2: false };
+const here: Running = { version: "1.0.0", kind: "archive", architecture: "arm64" };
 
 test("a list of checksums is a release, whose version is that of its archives", () => {
   const { version, archives, sums } = releaseOf(LIST);
   expect(version).toBe("1.2.3");
-  expect(archives.map(({ name }) => name)).toEqual(NAMES.slice(0, 5));
+  expect(archives.map(({ name }) => name)).toEqual(NAMES.slice(0, 4));
   expect([...sums.keys()]).toEqual(NAMES);
   expect(sums.get("notes.md")).toBe(SUM);
   expect(releaseOf(LIST.replaceAll("  ", " *")).version).toBe("1.2.3");
@@ -54,12 +54,7 @@ describe("a list is refused", () => {
 
 test.each([
   ["an arm64 machine", here, "portcullis-1.2.3-linux-arm64.tar.xz"],
-  ["an x64 machine", { ...here, architecture: "x64" }, "portcullis-1.2.3-linux-x64-baseline.tar.xz"],
-  [
-    "one with AVX2",
-    { ...here, architecture: "x64", avx2: true },
-    "portcullis-1.2.3-linux-x64-baseline.tar.xz",
-  ],
+  ["an x64 machine", { ...here, architecture: "x64" }, "portcullis-1.2.3-linux-x64.tar.xz"],
   ["an arm64 package", { ...here, kind: "package" as const }, "portcullis_1.2.3_arm64.deb"],
   [
     "an x64 package",
@@ -76,16 +71,13 @@ test("a release without a file for this machine is refused", () => {
   expect(() => chosenFrom(list, here, null)).toThrow(
     "this release has no .tar.xz archive for arm64, which this machine needs",
   );
-  const old = { ...here, architecture: "x64" };
-  expect(() => chosenFrom(list, old, null)).toThrow("for x64-baseline, which");
-  expect(chosenFrom(list, { ...old, avx2: true }, null).target).toBe("x64");
 });
 
 test.each([
   [
     "for another architecture",
-    "portcullis-1.2.3-linux-x64-baseline.tar.xz",
-    "portcullis-1.2.3-linux-x64-baseline.tar.xz is for x64-baseline, but this machine needs arm64",
+    "portcullis-1.2.3-linux-x64.tar.xz",
+    "portcullis-1.2.3-linux-x64.tar.xz is for x64, but this machine needs arm64",
   ],
   [
     "of the other kind",

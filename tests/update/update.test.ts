@@ -20,7 +20,7 @@ import { type Made, NOTES, run, Workshop } from "./made.ts";
 const { describe, test } = slow;
 
 const host = new LinuxHost();
-const HERE: Running = { version: "9.0.0", kind: "archive", architecture: "arm64", avx2: false };
+const HERE: Running = { version: "9.0.0", kind: "archive", architecture: "arm64" };
 const NAME = "portcullis-9.2.0-linux-arm64.tar.xz";
 /** Where downloads are. */
 const PLACE = "/var/tmp";
