@@ -3,7 +3,10 @@ import { accessSync, constants } from "node:fs";
 import { Glob, YAML } from "bun";
 
 const FILES = [...new Glob(".github/workflows/*").scanSync({ dot: true })].sort();
-const DEBIAN = "apt-get update && apt-get install -y --no-install-recommends ca-certificates git nodejs npm";
+const SETUP = [
+  "apt-get update && apt-get install -y --no-install-recommends ca-certificates git nodejs npm",
+  'git config --global --add safe.directory "*"',
+];
 
 interface Workflow {
   jobs: Record<string, { steps: { run?: string; uses?: string }[] }>;
@@ -16,10 +19,10 @@ async function steps() {
   return workflows.flatMap(({ jobs }) => Object.values(jobs).flatMap((job) => job.steps));
 }
 
-test("the workflows have no logic of their own: they install Debian packages and run scripts that exist", async () => {
+test("the workflows have no logic of their own: after their setup they run scripts that exist", async () => {
   expect(FILES).toEqual([".github/workflows/release.yml", ".github/workflows/tests.yml"]);
   const lines = (await steps()).flatMap(({ run }) => run ?? []);
-  const scripts = [...new Set(lines)].filter((line) => line !== DEBIAN);
+  const scripts = [...new Set(lines)].filter((line) => !SETUP.includes(line));
   expect(scripts).toEqual([
     "scripts/signed-tag",
     "scripts/release",
