@@ -1,6 +1,7 @@
 import { type Address, contains, familyOf, isLinkLocal } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
 import { DIRECT_MARK } from "../network/slot.ts";
+import { linkNames } from "./link.ts";
 import { among, byFamily, chain, headerOf, isMarked, namesOf } from "./match.ts";
 import { directDevices, type FirewallTunnel, MAIN, mainTunnels, type Policy } from "./policy.ts";
 import { refuse } from "./strangers.ts";
@@ -15,7 +16,7 @@ const OWN_QUERY = "udp dport 53 @th,87,1 1";
 export function dnsChains(policy: Policy): string[] {
   const { lans, carrying, lookups } = policy;
   const fromLans = among("iifname", namesOf(lans));
-  const toLans = among("oifname", namesOf(lans));
+  const outside = among("oifname", linkNames(policy));
   const current = mainTunnels(policy).slice(0, 1);
   const redirectOn = (tunnels: readonly FirewallTunnel[]) =>
     fromLans.flatMap((from) =>
@@ -36,7 +37,8 @@ export function dnsChains(policy: Policy): string[] {
           `udp sport ${sourcePort} udp dport 53 return comment "DNS lookup of the server's name"`,
       ),
       ...carrying.flatMap((tunnel) => redirect(tunnel, lans, `oifname "${tunnel.interface}" ${OWN_QUERY}`)),
-      ...toLans.flatMap((to) => current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${DNS}`))),
+      // To a resolver on a LAN, or by a socket that is bound to the uplink: systemd-resolved queries those of DHCP so.
+      ...outside.flatMap((to) => current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${DNS}`))),
     ]),
     keepDnsInside(policy),
   ];
@@ -55,12 +57,12 @@ function keepDnsInside(policy: Policy): string {
   ]);
 }
 
-/** Queries that were meant for a resolver on the LAN: the output chain still sees the LAN's interface. */
-export function permitRedirectedDns(tunnel: FirewallTunnel, lans: readonly Lan[]): string[] {
-  return among("oifname", namesOf(lans)).flatMap((link) =>
-    byFamily("daddr", resolversInside(tunnel, lans)).map(
+/** Queries that were meant for a resolver outside: the output chain still sees the interface that leads to it. */
+export function permitRedirectedDns(tunnel: FirewallTunnel, policy: Policy): string[] {
+  return among("oifname", linkNames(policy)).flatMap((link) =>
+    byFamily("daddr", resolversInside(tunnel, policy.lans)).map(
       (to) =>
-        `${link} ${to} ct status dnat ${DNS} accept comment "a query to a resolver on the LAN, redirected into the tunnel"`,
+        `${link} ${to} ct status dnat ${DNS} accept comment "a query to a resolver outside, redirected into the tunnel"`,
     ),
   );
 }

@@ -106,7 +106,7 @@ export function output(policy: Policy): string {
     ...dropRedirects(),
     ...permitLookups("out", policy),
     ...permitExemptions("out", policy),
-    ...tunnels.slice(0, 1).flatMap((tunnel) => permitRedirectedDns(tunnel, lans)),
+    ...tunnels.slice(0, 1).flatMap((tunnel) => permitRedirectedDns(tunnel, policy)),
     ...lans.flatMap((lan) => [
       ...refuseClearDns(lan),
       ...permitToLan(lan),

@@ -66,6 +66,7 @@ export function permitAnnouncements(lan: Lan): string {
   return `oifname "${lan.interface}" ip daddr 224.0.0.1 udp sport 5351 udp dport 5350 accept comment "NAT-PMP: ports may have changed; routers never forward this address"`;
 }
 
-function linkNames({ lans, uplink }: Links): string[] {
+/** The uplink and the LANs. */
+export function linkNames({ lans, uplink }: Links): string[] {
   return [...new Set([...(uplink === null ? [] : [uplink]), ...namesOf(lans)])];
 }

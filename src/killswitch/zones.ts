@@ -1,5 +1,6 @@
 import { DNS } from "./dns.ts";
-import { among, chain, namesOf } from "./match.ts";
+import { linkNames } from "./link.ts";
+import { among, chain } from "./match.ts";
 import { type FirewallTunnel, mainTunnels, type Policy } from "./policy.ts";
 
 const COMMENT = 'comment "each tunnel has its own connections"';
@@ -9,10 +10,10 @@ export function inOwnZone(tunnel: FirewallTunnel): string {
 }
 
 export function rawOutput(policy: Policy): string {
-  const { lans, carrying } = policy;
+  const { carrying } = policy;
   return chain("raw_output", "type filter hook output priority raw; policy accept;", [
     ...carrying.map((tunnel) => `oifname "${tunnel.interface}" ${inOwnZone(tunnel)}`),
-    ...among("oifname", namesOf(lans)).flatMap((to) =>
+    ...among("oifname", linkNames(policy)).flatMap((to) =>
       mainTunnels(policy)
         .slice(0, 1)
         .map(
