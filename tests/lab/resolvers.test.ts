@@ -15,6 +15,8 @@ const BLOCKED_NAME = "ads.test";
 const BLOCKED_ANSWER = "0.0.0.0";
 /** Of the computer that resolves names for the LAN. */
 const HELPER = { v4: "192.168.77.20", v6: "fd77::20" };
+/** A resolver on the gateway that sends by the uplink, with IP_UNICAST_IF, as systemd-resolved does (ip(7)). */
+const BOUND = "127.0.0.53";
 const RESOLVERS = [LAN.gateway4, LAN.gateway6, HELPER.v4, HELPER.v6];
 
 let lab: Lab;
@@ -29,6 +31,7 @@ beforeAll(async () => {
   sniffer = await lab.sniff();
   // Both ask a resolver on the internet; the gateway's also asks the home router, which DHCP names.
   startDnsmasq(lab.namespaces.gateway, [LAN.gateway4, LAN.gateway6], [INTERNET.dns4, ROUTER.lan[2].v4]);
+  startDnsmasq(lab.namespaces.gateway, [BOUND], [`${ROUTER.lan[2].v4}@${lab.sandbox.uplink}`]);
   startDnsmasq(helper, [HELPER.v4, HELPER.v6], [INTERNET.dns4]);
   await connect("box-vpn-1");
 }, TEST_MS);
@@ -87,6 +90,7 @@ async function askedBy(server: { v4: string }): Promise<void> {
   }, PATIENCE_MS).catch(() => {});
   expect(found).toEqual(all(server.v4));
   for (const namespace of [helper, lab.namespaces.gateway]) expect(await iterated(namespace)).toBe(server.v4);
+  expect(await boundAsks()).toBe(server.v4);
   await answersForItself();
   expect(await leaks()).toEqual([]);
 }
@@ -108,12 +112,19 @@ async function iterated(namespace: string): Promise<string> {
   return askers(await probe.stop())[`${INTERNET.dns4} over udp`] ?? "";
 }
 
+async function boundAsks(): Promise<string> {
+  const probe = await Probe.start(lab.namespaces.gateway, questions([BOUND]).slice(0, 1));
+  await probe.sends();
+  return askers(await probe.stop())[`${BOUND} over udp`] ?? "";
+}
+
 /** Nobody on the internet hears a question. */
 async function askedByNobody(): Promise<void> {
   const probe = await asks();
   await probe.sends();
   expect(askers(await probe.stop())).toEqual(all("nobody"));
   for (const namespace of [helper, lab.namespaces.gateway]) expect(await iterated(namespace)).toBe("nobody");
+  expect(await boundAsks()).toBe("nobody");
   await answersForItself();
   expect(await leaks()).toEqual([]);
 }
