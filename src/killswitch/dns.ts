@@ -1,12 +1,14 @@
 import { type Address, contains, familyOf, isLinkLocal } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
-import { DIRECT_MARK } from "../network/slot.ts";
+import { ANY_SLOT_MASK, DIRECT_MARK, MAIN_SLOT, markOf } from "../network/slot.ts";
 import { linkNames } from "./link.ts";
-import { among, byFamily, chain, headerOf, isMarked, namesOf } from "./match.ts";
+import { among, byFamily, chain, headerOf, hex, isMarked, namesOf } from "./match.ts";
 import { directDevices, type FirewallTunnel, MAIN, mainTunnels, type Policy } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
 export const DNS = "meta l4proto { tcp, udp } th dport 53";
+/** Of the gateway's own. What WireGuard sends to a server on this port has a tunnel's mark. */
+export const OWN_DNS = `meta mark & ${hex(ANY_SLOT_MASK)} != ${hex(markOf(MAIN_SLOT))} ${DNS}`;
 /** What a resolver on the gateway answers: also over TLS and QUIC (RFC 7858, RFC 9250). Over HTTPS it looks like a page. */
 export const TO_RESOLVER = "meta l4proto { tcp, udp } th dport { 53, 853 }";
 /** The "recursion desired" bit: set in a query to a resolver, clear in a resolver's own queries to name servers. */
@@ -38,7 +40,7 @@ export function dnsChains(policy: Policy): string[] {
       ),
       ...carrying.flatMap((tunnel) => redirect(tunnel, lans, `oifname "${tunnel.interface}" ${OWN_QUERY}`)),
       // To a resolver on a LAN, or by a socket that is bound to the uplink: systemd-resolved queries those of DHCP so.
-      ...outside.flatMap((to) => current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${DNS}`))),
+      ...outside.flatMap((to) => current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${OWN_DNS}`))),
     ]),
     keepDnsInside(policy),
   ];

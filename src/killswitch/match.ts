@@ -105,6 +105,6 @@ export function setMark(mark: number): string {
   return `meta mark set meta mark & ${hex(~MARK_MASK)} | ${hex(mark)}`;
 }
 
-function hex(bits: number): string {
+export function hex(bits: number): string {
   return `0x${(bits >>> 0).toString(16).padStart(8, "0")}`;
 }
