@@ -71,7 +71,7 @@ export function closingWords(removesState: boolean, isPackaged: boolean): string
 export async function takeBack(removal: Removal, base: string, surroundings: Surroundings): Promise<void> {
   const { host } = surroundings;
   try {
-    await carryOut(stopPlan(removal.remains.units), surroundings);
+    await carryOut(stopPlan(removal), surroundings);
     await carryOut(networkPlan(await remainsIn(host, base)), surroundings);
     assertGone(await remainsIn(host, base));
     await carryOut(filesPlan(removal), surroundings);
