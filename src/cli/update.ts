@@ -8,6 +8,7 @@ import type { PinnedRequest } from "../system/host.ts";
 import { OWN_LAYOUT, PACKAGED, setupCommand } from "../system/layout.ts";
 import { pinUnguarded } from "../tunnel/https-client.ts";
 import type { Running } from "../update/archive.ts";
+import { completionOf } from "../update/completion.ts";
 import signers from "../update/signers.txt" with { type: "text" };
 import { type Pin, sourceAt } from "../update/source.ts";
 import { install, lookAt, type Offer } from "../update/update.ts";
@@ -42,7 +43,8 @@ export async function updateProgram(
   };
   const deps = { host, spawn, source, running, signers };
   const offer = await interruptible((signal) => lookAt({ ...deps, signal }));
-  if (check || !offer.isNewer) return saidOf(offer);
+  if (check || !offer.isNewer)
+    return saidOf(offer, offer.isNewer ? null : await completionOf(host, running.kind));
   process.stdout.write(textOf(offer));
   if (!yes && !confirm(`Install ${offer.version}?`)) throw new GatewayError("unable", "nothing was changed");
   const progress = progressTo(process.stderr, offer.archive.name);
@@ -104,11 +106,14 @@ function assertInstalled(): void {
   );
 }
 
-function saidOf(offer: Offer): Said {
+/** `left` completes an earlier upgrade. */
+function saidOf(offer: Offer, left: string | null): Said {
   const { version: offered, isNewer, notes, archive } = offer;
   return {
     json: { success: true, current: version, offered, newer: isNewer, file: archive.name, notes },
-    text: isNewer ? textOf(offer) : `Portcullis ${version} is up to date.\n`,
+    text: isNewer
+      ? textOf(offer)
+      : `Portcullis ${version} is up to date${left === null ? "" : `, but its upgrade is not complete; type: ${left}`}.\n`,
     code: isNewer ? EXIT.newer : EXIT.ok,
   };
 }
