@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
+import { claimInstallation } from "../system/claim.ts";
 import { PACKAGED } from "../system/layout.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
@@ -49,6 +50,7 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
     say(`Dry run: nothing is changed. This would be done:\n\n${textOf(uninstallPlan(removal))}`);
     return;
   }
+  await claimInstallation({ warn: (text) => say(`Warning: ${text}`) });
   await takeBack(removal, base, { host, root: "", say });
   if (servesDhcp)
     say(
