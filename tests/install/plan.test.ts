@@ -182,6 +182,7 @@ test("setup takes over an installation by hand: its units go once the package's 
     "remove /etc/systemd/system/portcullis-dhcp.service",
     "run systemctl daemon-reload",
     "run systemctl enable portcullis-killswitch.service portcullis-clock.service portcullis.service",
+    "write /etc/sysctl.d/90-portcullis.conf (mode 644)",
     "run systemctl start portcullis-killswitch.service",
     "run systemctl restart portcullis.service",
     "remove /usr/local/bin/portcullis",
