@@ -92,7 +92,7 @@ export function install(
     const failed =
       code === 0 ? (now === version ? "is not complete" : "has no effect") : `failed (exit ${code})`;
     // The installed program would call this version up to date.
-    const next = left ?? (now === version ? setupCommand() : "the same command again");
+    const next = left?.next ?? (now === version ? setupCommand() : "the same command again");
     throw new GatewayError(
       "unable",
       `the upgrade ${failed}: the installed version is ${now}; its messages are above; when their cause is gone, type: ${next}`,

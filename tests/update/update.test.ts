@@ -298,9 +298,9 @@ describe("an upgrade that stops halfway names the command that completes it, bec
     ],
     [
       "dpkg was interrupted",
-      { host: machine({ "dpkg-query": "iF " }), running: packaged },
+      { host: machine({ "dpkg-query": "iHR" }), running: packaged },
       100,
-      "failed (exit 100): TYPE sudo dpkg --configure -a",
+      "failed (exit 100): TYPE sudo dpkg --configure -a, and then the same command again",
     ],
   ])("%s", async (_, changes, code, why) => {
     const spawn = () => {
