@@ -63,7 +63,12 @@ function pinFor(stateDir: string): Pin {
     try {
       const live = await askOperator(stateDir, "update/pin", request);
       if (isInside && !live?.answer?.ownAddresses)
-        throw new GatewayError("unable", "the tunnel has ended; connect again");
+        throw new GatewayError(
+          "unable",
+          live?.answer
+            ? `${new URL(request.url).host} is on the LAN, and a redirect from the internet to there is not followed`
+            : "the tunnel has ended; connect again",
+        );
       if (live?.answer) {
         isInside = live.answer.ownAddresses !== undefined;
         return live.answer;
