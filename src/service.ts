@@ -215,14 +215,22 @@ function answersOf(graph: Graph, { app }: App): OperatorAnswers {
   };
 }
 
+interface ReleaseDeps {
+  settings: Pick<Graph["settings"], "netns">;
+  controller: Pick<Graph["controller"], "state">;
+  savedState: Pick<Graph["savedState"], "killSwitchWanted">;
+  httpsClient: Pick<Graph["httpsClient"], "pinWithin">;
+}
+
 /** Never outside the tunnel while there is one, or while the kill switch is on. */
-async function pinRelease(
-  { settings, controller, savedState, httpsClient }: Graph,
+export async function pinRelease(
+  { settings, controller, savedState, httpsClient }: ReleaseDeps,
   request: HttpsRequest,
 ): Promise<PinnedRequest | null> {
   if (settings.netns !== null)
     throw new GatewayError("unable", `this gateway serves the namespace ${settings.netns}, not this machine`);
-  if (controller.state.name !== "connected" && !savedState.killSwitchWanted()) return null;
+  // A tunnel whose server does not answer, or that is being exchanged, is one too.
+  if (carriedBy(controller.state) === null && !savedState.killSwitchWanted()) return null;
   return httpsClient.pinWithin(request);
 }
 

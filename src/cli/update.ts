@@ -8,6 +8,7 @@ import type { PinnedRequest } from "../system/host.ts";
 import { OWN_LAYOUT, PACKAGED, setupCommand } from "../system/layout.ts";
 import { pinUnguarded } from "../tunnel/https-client.ts";
 import type { Running } from "../update/archive.ts";
+import { type Completion, completionOf } from "../update/completion.ts";
 import signers from "../update/signers.txt" with { type: "text" };
 import { type Pin, sourceAt } from "../update/source.ts";
 import { install, lookAt, type Offer } from "../update/update.ts";
@@ -42,12 +43,14 @@ export async function updateProgram(
   };
   const deps = { host, spawn, source, running, signers };
   const offer = await interruptible((signal) => lookAt({ ...deps, signal }));
-  if (check || !offer.isNewer) return saidOf(offer);
+  const left = offer.isNewer ? null : await completionOf(host, running.kind);
+  if (check || !(offer.isNewer || left?.isBroken)) return saidOf(offer, left);
   process.stdout.write(textOf(offer));
   if (!yes && !confirm(`Install ${offer.version}?`)) throw new GatewayError("unable", "nothing was changed");
   const progress = progressTo(process.stderr, offer.archive.name);
   await interruptible((signal) => install({ ...deps, signal }, offer, OWN_LAYOUT.program, progress));
-  return { json: null, text: `Portcullis was updated from ${version} to ${offer.version}.\n` };
+  const done = offer.isNewer ? `was updated from ${version} to` : "was installed again:";
+  return { json: null, text: `Portcullis ${done} ${offer.version}.\n` };
 }
 
 /**
@@ -60,7 +63,12 @@ function pinFor(stateDir: string): Pin {
     try {
       const live = await askOperator(stateDir, "update/pin", request);
       if (isInside && !live?.answer?.ownAddresses)
-        throw new GatewayError("unable", "the tunnel has ended; connect again");
+        throw new GatewayError(
+          "unable",
+          live?.answer
+            ? `${new URL(request.url).host} is on the LAN, and a redirect from the internet to there is not followed`
+            : "the tunnel has ended; connect again",
+        );
       if (live?.answer) {
         isInside = live.answer.ownAddresses !== undefined;
         return live.answer;
@@ -104,11 +112,14 @@ function assertInstalled(): void {
   );
 }
 
-function saidOf(offer: Offer): Said {
+/** `left` completes an earlier upgrade. */
+function saidOf(offer: Offer, left: Completion | null): Said {
   const { version: offered, isNewer, notes, archive } = offer;
   return {
     json: { success: true, current: version, offered, newer: isNewer, file: archive.name, notes },
-    text: isNewer ? textOf(offer) : `Portcullis ${version} is up to date.\n`,
+    text: isNewer
+      ? textOf(offer)
+      : `Portcullis ${version} is up to date${left === null ? "" : `, but its upgrade is not complete; type: ${left.next}`}.\n`,
     code: isNewer ? EXIT.newer : EXIT.ok,
   };
 }

@@ -9,6 +9,7 @@ import { rulesFor } from "../killswitch/routing-rules.ts";
 import { type HostNetwork, hostNetworkOf, lanText } from "../network/host-network.ts";
 import { randomUla } from "../network/ula.ts";
 import { FLAGS, type Settings } from "../settings.ts";
+import { claimInstallation } from "../system/claim.ts";
 import type { Host } from "../system/host.ts";
 import { type Layout, OWN_LAYOUT, PACKAGED } from "../system/layout.ts";
 import { LinuxHost, SELF_COMMAND } from "../system/linux.ts";
@@ -63,6 +64,7 @@ export async function install(command: Layout["command"], flags: Given, choices:
     return;
   }
   if (!choices.yes) agree(plan);
+  await claimInstallation({ warn: (text) => say(`Warning: ${text}`) });
   await carryOut(plan, { host, root: "", say }).catch((cause: unknown) => {
     const ways = `completed steps stay; run ${command} again, or undo it: sudo portcullis uninstall`;
     throw new GatewayError("unable", `${messageOf(cause)}; ${ways}`, { cause });

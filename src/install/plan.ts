@@ -39,7 +39,6 @@ export function installPlan({ machine, given, layout, program, packages }: Insta
     write(PATHS.environment, environment, SECRET),
     // Before the service's first start, which changes them.
     write(PATHS.sysctlsBefore, sysctlsBefore(machine)),
-    write(PATHS.sysctls, sysctlsText(machine)),
     write(PATHS.modules, modulesText(machine)),
     write(PATHS.udev, udevText(interfaceIn(environment))),
     write(PATHS.networkd, NETWORKD_TEXT),
@@ -58,6 +57,10 @@ export function installPlan({ machine, given, layout, program, packages }: Insta
     ...[
       ["systemctl", "daemon-reload"],
       ["systemctl", "enable", KILL_SWITCH_UNIT, CLOCK_UNIT, SERVICE_UNIT, ...dhcp.units],
+    ].map((argv): Step => ({ do: "run", argv })),
+    // No boot turns forwarding on without a kill switch, even if a step before fails.
+    write(PATHS.sysctls, sysctlsText(machine)),
+    ...[
       // No effect if it has run: running again would remove the rules that accept the tunnel's packets.
       ["systemctl", "start", KILL_SWITCH_UNIT],
       ["systemctl", "restart", SERVICE_UNIT],

@@ -6,6 +6,8 @@ import { PATHS, UNITS_PATTERN } from "./paths.ts";
 import { type Plan, removeStep, type Step } from "./step.ts";
 import { parseSysctls } from "./sysctls.ts";
 
+type SysctlStep = Extract<Step, { do: "sysctl" }>;
+
 export interface Removal {
   machine: Pick<Machine, "sysctlsBefore">;
   remains: Remains;
@@ -22,8 +24,8 @@ const DHCP_STATE = [PATHS.dhcpState, join(dirname(PATHS.dhcpState), "private", b
 const FORWARDING = ["ipv4/ip_forward", "ipv6/conf/all/forwarding"];
 
 /** Restores the machine. Of what is in the kernel, the tunnel is removed first and the kill switch last. */
-export function uninstallPlan({ remains, ...rest }: Removal): Plan {
-  return [...stopPlan(remains.units), ...networkPlan(remains), ...filesPlan(rest)];
+export function uninstallPlan(removal: Removal): Plan {
+  return [...stopPlan(removal), ...networkPlan(removal.remains), ...filesPlan(removal)];
 }
 
 /** What is not restored, and why; empty if everything is. */
@@ -39,13 +41,26 @@ function sysctlsIn({ sysctlsBefore }: Removal["machine"]) {
   return parseSysctls(sysctlsBefore ?? "").toReversed();
 }
 
+function restored(machine: Removal["machine"], forwarders: Removal["forwarders"]): SysctlStep[] {
+  return sysctlsIn(machine)
+    .filter((one) => !isKept(one, forwarders))
+    .map((one) => ({ do: "sysctl", ...one }));
+}
+
 function isKept({ path, value }: { path: string; value: string }, forwarders: readonly string[]): boolean {
   return value === "0" && FORWARDING.includes(path) && forwarders.length > 0;
 }
 
-/** First of all: a running service changes what is to be removed. */
-export function stopPlan(units: Remains["units"]): Plan {
-  return units.length === 0 ? [] : [run(["systemctl", "disable", "--now", ...units])];
+/**
+ * First of all: a running service changes what is to be removed. Forwarding ends before the kill switch does, and no boot
+ * turns it on without a kill switch, even if the rest is never done.
+ */
+export function stopPlan({ machine, remains: { units }, forwarders }: Removal): Plan {
+  return [
+    removeStep(PATHS.sysctls),
+    ...(units.length === 0 ? [] : [run(["systemctl", "disable", "--now", ...units])]),
+    ...restored(machine, forwarders).filter(({ path }) => FORWARDING.includes(path)),
+  ];
 }
 
 /** It is not a failure if something is already gone. */
@@ -71,9 +86,8 @@ export function networkPlan({ network, addresses, rules, tables }: Remains): Pla
 
 /** The program is removed last, so that until then it can be run again. */
 export function filesPlan({ machine, forwarders, keepState, byHand }: Omit<Removal, "remains">): Plan {
-  const before = sysctlsIn(machine).filter((one) => !isKept(one, forwarders));
   return [
-    ...before.map(({ path, value }): Step => ({ do: "sysctl", path, value })),
+    ...restored(machine, forwarders).filter(({ path }) => !FORWARDING.includes(path)),
     ...[
       ...byHand.units,
       PATHS.dhcpConfig,
@@ -81,7 +95,6 @@ export function filesPlan({ machine, forwarders, keepState, byHand }: Omit<Remov
       PATHS.networkd,
       PATHS.nftables,
       PATHS.modules,
-      PATHS.sysctls,
       PATHS.sysctlsBefore,
       join(PATHS.state, BOOT_FOLDER),
       PATHS.cache,

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
+import { claimInstallation } from "../system/claim.ts";
 import { PACKAGED } from "../system/layout.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
@@ -49,6 +50,7 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
     say(`Dry run: nothing is changed. This would be done:\n\n${textOf(uninstallPlan(removal))}`);
     return;
   }
+  await claimInstallation({ warn: (text) => say(`Warning: ${text}`) });
   await takeBack(removal, base, { host, root: "", say });
   if (servesDhcp)
     say(
@@ -71,7 +73,7 @@ export function closingWords(removesState: boolean, isPackaged: boolean): string
 export async function takeBack(removal: Removal, base: string, surroundings: Surroundings): Promise<void> {
   const { host } = surroundings;
   try {
-    await carryOut(stopPlan(removal.remains.units), surroundings);
+    await carryOut(stopPlan(removal), surroundings);
     await carryOut(networkPlan(await remainsIn(host, base)), surroundings);
     assertGone(await remainsIn(host, base));
     await carryOut(filesPlan(removal), surroundings);

@@ -8,6 +8,8 @@ import type { Settings } from "../settings.ts";
 const ENDS_WITHIN_SECONDS = 1.5;
 /** The exit code that `flock` uses if another process has the lock (`EX_TEMPFAIL` of sysexits.h). */
 const HELD = 75;
+/** The lock of whatever installs or uninstalls; only root may write in /run. */
+const INSTALLATION_LOCK = "/run/portcullis-install.lock";
 /** The folder of WireGuard's sockets: only root has access, and the installed service may write there. */
 const LOCK_FOLDER = "/var/run/wireguard";
 
@@ -21,8 +23,18 @@ export async function claimGateway(
   log: Pick<Log, "warn">,
 ): Promise<void> {
   const namespace = statSync(netns === null ? "/proc/self/ns/net" : `/run/netns/${netns}`).ino;
-  await claim("this network; stop it first", () => openLockFile(namespace), log);
-  await claim(`${stateDir}; stop it first, or give --state-dir`, () => openFolder(stateDir), log);
+  const serves = "another portcullis already serves";
+  await claim(`${serves} this network; stop it first`, () => openLockFile(namespace), log);
+  await claim(`${serves} ${stateDir}; stop it first, or give --state-dir`, () => openFolder(stateDir), log);
+}
+
+/**
+ * The same for this machine's installation: two at once would mix their files, and could leave forwarding on at boot
+ * without a kill switch.
+ */
+export function claimInstallation(log: Pick<Log, "warn">, path = INSTALLATION_LOCK): Promise<void> {
+  const why = "another portcullis is being installed or uninstalled; run this command again when it is done";
+  return claim(why, () => openSync(path, "a", 0o600), log);
 }
 
 /** The lock file of a network namespace, whatever its name and wherever the service itself runs. */
@@ -42,9 +54,9 @@ function openFolder(path: string): number {
 }
 
 /** The kill switch is more important: if a lock is not possible, the gateway starts without it. */
-async function claim(what: string, open: () => number, log: Pick<Log, "warn">): Promise<void> {
+async function claim(why: string, open: () => number, log: Pick<Log, "warn">): Promise<void> {
   const code = await lock(open).catch((error: unknown) => messageOf(error));
-  if (code === HELD) throw new GatewayError("unable", `another portcullis already serves ${what}`);
+  if (code === HELD) throw new GatewayError("unable", why);
   if (code !== 0) log.warn(`a second portcullis would not be detected: flock failed (${code})`);
 }
 

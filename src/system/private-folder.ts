@@ -1,18 +1,39 @@
-import { createReadStream, createWriteStream, mkdtempSync, rmSync, statSync } from "node:fs";
+import {
+  createReadStream,
+  createWriteStream,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { GatewayError, messageOf } from "../errors.ts";
 
 /** On a disk: /tmp may be memory, which a Pi has little of. */
 const PLACE = "/var/tmp";
+/** No work takes so long. */
+const ABANDONED_AFTER_MS = 24 * 3_600_000;
 
 /** Gives the work a new folder that only this user can open, and removes the folder with its contents. */
 export async function inPrivateFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  removeAbandoned();
   const folder = mkdtempSync(join(PLACE, `portcullis-${process.pid}-`));
   try {
     return await work(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Removes what a power cut or SIGKILL has left. In this folder nobody can replace another user's folder (the sticky bit). */
+function removeAbandoned(): void {
+  for (const name of readdirSync(PLACE).filter((each) => /^portcullis-\d+-/.test(each))) {
+    const folder = join(PLACE, name);
+    const found = lstatSync(folder, { throwIfNoEntry: false });
+    if (!found?.isDirectory() || found.uid !== process.getuid?.()) continue;
+    if (Date.now() - found.mtimeMs > ABANDONED_AFTER_MS) rmSync(folder, { recursive: true, force: true });
   }
 }
 

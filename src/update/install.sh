@@ -50,7 +50,8 @@ END
     fail "$package is cut short or changed: try again, and if that does not help, do not use $base"
 
   apt-get install --yes --no-install-recommends -o APT::Sandbox::User=root "./$package"
-  echo "Portcullis is installed. To make this machine a gateway: sudo portcullis setup"
+  # What to type next depends on the machine: the package has said it.
+  echo "$package is verified and installed."
 }
 
 main "$@"

@@ -2,9 +2,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { GatewayError } from "../errors.ts";
 import type { Host } from "../system/host.ts";
+import { setupCommand } from "../system/layout.ts";
 import type { Child } from "../system/linux.ts";
 import { digestOf, inPrivateFolder } from "../system/private-folder.ts";
 import type { Archive, Running } from "./archive.ts";
+import { completionOf } from "./completion.ts";
 import { newerNotes } from "./notes.ts";
 import { chosenFrom, releaseOf } from "./release.ts";
 import { assertKey, verifySignature } from "./signature.ts";
@@ -85,10 +87,15 @@ export function install(
     signal.throwIfAborted();
     const code = await spawn(command).exited;
     const now = await versionOf(host, program).catch(() => "unknown");
-    if (code === 0 && now === version) return;
+    const left = await completionOf(host, archive.kind);
+    if (code === 0 && now === version && left === null) return;
+    const failed =
+      code === 0 ? (now === version ? "is not complete" : "has no effect") : `failed (exit ${code})`;
+    // The installed program would call this version up to date.
+    const next = left?.next ?? (now === version ? setupCommand() : "the same command again");
     throw new GatewayError(
       "unable",
-      `the upgrade ${code === 0 ? "has no effect" : `failed (exit ${code})`}: the installed version is ${now}; its messages are above, and the same command tries again`,
+      `the upgrade ${failed}: the installed version is ${now}; its messages are above; when their cause is gone, type: ${next}`,
     );
   });
 }

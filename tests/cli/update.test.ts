@@ -110,14 +110,14 @@ describe("from an address", () => {
   });
   afterAll(() => server.stop(true));
 
-  /** Looks at the address, while a service lets so many requests go by the tunnel and then any go directly. */
-  async function check(inside: number) {
+  /** Looks at the address, while a service lets so many requests go by the tunnel, and any others otherwise. */
+  async function check(inside: number, then: "directly" | "on the LAN" = "directly") {
     asked = [];
     let count = 0;
     const serving = new AbortController();
     const pin = async (request: HttpsRequest): Promise<PinnedRequest | null> => {
       count += 1;
-      if (count > inside) return null;
+      if (count > inside) return then === "directly" ? null : { ...request, addresses: ["127.0.0.1"] };
       return { ...request, addresses: ["127.0.0.1"], ownAddresses: ["127.0.0.1"] };
     };
     answerOn<OperatorRequests>(
@@ -135,6 +135,15 @@ describe("from an address", () => {
   test("each file is fetched as the service says", async () => {
     expect(await check(3)).toMatchObject({ code: 4, stderr: "" });
     expect(asked).toEqual(["SHA256SUMS", "SHA256SUMS.sig", "notes.md"]);
+  });
+
+  test("a server on the internet leads nowhere on the LAN", async () => {
+    const { code, stderr } = await check(1, "on the LAN");
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: `portcullis: files.test:${server.port} is on the LAN, and a redirect from the internet to there is not followed${OTHER}`,
+    });
+    expect(asked).toHaveLength(1);
   });
 
   test("what has begun in a tunnel does not go on outside it, even if it may", async () => {

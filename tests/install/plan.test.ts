@@ -4,7 +4,7 @@ import { DHCP_UNIT } from "../../src/dhcp/files.ts";
 import type { Given } from "../../src/install/environment.ts";
 import type { Machine } from "../../src/install/machine.ts";
 import { FIREWALL_MODULES } from "../../src/install/modules.ts";
-import { UNITS } from "../../src/install/paths.ts";
+import { PATHS, UNITS } from "../../src/install/paths.ts";
 import { installPlan } from "../../src/install/plan.ts";
 import { staysText, uninstallPlan } from "../../src/install/removal.ts";
 import { headOf, type Plan, textOf } from "../../src/install/step.ts";
@@ -40,6 +40,22 @@ test("an upgrade with new settings keeps earlier notes and settings, and copies 
     managedAddress: "10.0.0.2/32, fd00::2/128",
   };
   expect(textOf(plan(TWO_CABLES, given))).toBe(await golden("two-cables.plan"));
+});
+
+test("boots turn forwarding on only once the kill switch is enabled, and no longer once it is disabled", () => {
+  const stepsAt = (steps: Plan, ...texts: string[]) =>
+    texts.map((text) => steps.findIndex((step) => headOf(step).includes(text)));
+  const [enabled = -1, on = -1] = stepsAt(plan(ONE_CABLE, {}), "systemctl enable", PATHS.sysctls);
+  expect(enabled).toBeGreaterThan(-1);
+  expect(on).toBeGreaterThan(enabled);
+  const removal = uninstallPlan({
+    machine: { sysctlsBefore: "net/ipv4/ip_forward = 0\n" },
+    remains: { units: UNITS, network: [], addresses: [], tables: ["inet portcullis"], rules: [] },
+    ...{ forwarders: [], keepState: true, byHand: ALL_BY_HAND },
+  });
+  const order = stepsAt(removal, PATHS.sysctls, "systemctl disable", "set ipv4/ip_forward", "nft delete");
+  expect(order).toEqual(order.toSorted((one, other) => one - other));
+  expect(order[0]).toBeGreaterThan(-1);
 });
 
 test("with DHCP, the steps for its server come too: every file and command, word for word", async () => {
@@ -166,6 +182,7 @@ test("setup takes over an installation by hand: its units go once the package's 
     "remove /etc/systemd/system/portcullis-dhcp.service",
     "run systemctl daemon-reload",
     "run systemctl enable portcullis-killswitch.service portcullis-clock.service portcullis.service",
+    "write /etc/sysctl.d/90-portcullis.conf (mode 644)",
     "run systemctl start portcullis-killswitch.service",
     "run systemctl restart portcullis.service",
     "remove /usr/local/bin/portcullis",

@@ -188,4 +188,26 @@ describe.each([2, 1] as const)("an installation with %i network card(s)", (arms:
     },
     PATIENCE_MS,
   );
+
+  test(
+    "if the machine did not forward before, nothing of a device leaves while it is uninstalled",
+    async () => {
+      const own = [LAN.client4, LAN.client6];
+      const leaving = async (work: () => Promise<unknown>) => {
+        const sniffer = await lab.sniff();
+        const traffic = await lab.traffic(lab.namespaces.client);
+        await work();
+        await traffic.stop();
+        return (await sniffer.stop()).leaks.filter((frame) => own.some((each) => frame.startsWith(each)));
+      };
+      expect((await leaving(() => Bun.sleep(500))).length).toBeGreaterThan(0);
+      await inside("sysctl -w net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0");
+      machine.gateway = null;
+      machine.told.length = 0;
+      await machine.install("release 4");
+      expect(await leaving(() => machine.uninstall())).toEqual([]);
+      expect(await inside("sysctl -n net.ipv4.ip_forward")).toBe("0\n");
+    },
+    PATIENCE_MS,
+  );
 });

@@ -24,6 +24,16 @@ export class PackagedMachine implements Disposable {
     for (const name of ["postinst", "prerm", "postrm"])
       this.put(`/${name}`, readFileSync(join(SCRIPTS, name), "utf8"), 0o755);
     if (systemd) mkdirSync(join(this.root, "run/systemd/system"), { recursive: true });
+    this.isChroot(!systemd);
+  }
+
+  /** What systemd-detect-virt(1) says. */
+  isChroot(is: boolean): void {
+    this.put(
+      "/usr/bin/systemd-detect-virt",
+      `#!/bin/sh\n[ "$*" != "--quiet --chroot" ] || exit ${is ? 0 : 1}\n`,
+      0o755,
+    );
   }
 
   /** A program that writes down its words, then does `rest`, in the shell's language. */

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { pinRelease } from "../../src/service.ts";
 import { cidrs, ip } from "../fake/address.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, server, stoodAlways } from "./gateway.ts";
@@ -108,6 +109,21 @@ claim("another program is told how to send a request inside, or on the LAN, and 
   const near = { ...LIST, url: "https://127.0.0.1/servers" };
   expect(await httpsClient.pinWithin(near)).toEqual({ ...near, addresses: [ip("127.0.0.1")] });
   expect(asked).toEqual([]);
+});
+
+claim("with the kill switch off, `update` goes outside only if no tunnel carries traffic", async () => {
+  const { controller, host } = gateway;
+  const { httpsClient } = gateway.tunnels;
+  const savedState = { killSwitchWanted: () => false };
+  const pinned = () => pinRelease({ settings: { netns: null }, controller, savedState, httpsClient }, LIST);
+  expect(await pinned()).toBeNull();
+  await controller.connect(ONE);
+  expect(await pinned()).toMatchObject({ ownAddresses: ["10.64.0.1", "fd00:64::1"] });
+  host.silent.add("192.0.2.1:51820");
+  await host.sleep(181_000);
+  await gateway.look().catch(() => {});
+  expect(controller.state.name).toBe("reconnecting");
+  await expect(pinned()).rejects.toThrow("there is no tunnel to send this through; connect first");
 });
 
 claim("what is asked while a tunnel is on its way goes through it once it is up", async () => {

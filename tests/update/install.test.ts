@@ -130,7 +130,7 @@ describe.each(["curl", "wget"] as const)("with %s", (by) => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(ran).toBe(`install --yes --no-install-recommends -o APT::Sandbox::User=root ./${PACKAGE}\n`);
     expect(given).toEqual(readFileSync(join(shown, PACKAGE)));
-    expect(stdout).toBe("Portcullis is installed. To make this machine a gateway: sudo portcullis setup\n");
+    expect(stdout).toBe(`${PACKAGE} is verified and installed.\n`);
   });
 
   test("a redirect to https is followed, one to http is not", async () => {

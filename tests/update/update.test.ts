@@ -10,8 +10,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import type { Host } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import type { Running } from "../../src/update/archive.ts";
+import { completionOf } from "../../src/update/completion.ts";
 import { sourceAt } from "../../src/update/source.ts";
 import { install, lookAt, type UpdateDeps } from "../../src/update/update.ts";
 import { slow } from "../fast.ts";
@@ -274,8 +276,47 @@ test("an upgrade that fails or has no effect is told, with the version that is i
   await expect(update(folder)).rejects.toThrow("the upgrade has no effect: the installed version is 9.0.0");
   const spawn = () => ({ exited: Promise.resolve(1) });
   await expect(update(folder, { spawn })).rejects.toThrow(
-    "the upgrade failed (exit 1): the installed version is 9.0.0; its messages are above, and the same command tries again",
+    "the upgrade failed (exit 1): the installed version is 9.0.0; its messages are above; when their cause is gone, type: the same command again",
   );
+});
+
+describe("an upgrade that stops halfway names the command that completes it, because the new program is there:", () => {
+  /** What programs of the machine say instead. */
+  const machine = (says: Record<string, string>): Pick<Host, "run"> => ({
+    run: async (argv, options) => says[argv[0] ?? ""] ?? host.run(argv, options),
+  });
+  const old = { systemctl: "1234\n", readlink: "/usr/bin/portcullis (deleted)\n" };
+  const packaged: Running = { ...HERE, kind: "package" };
+
+  test.each<[string, Partial<UpdateDeps>, number, string]>([
+    ["the installer fails after its copy", {}, 1, "failed (exit 1): TYPE sudo portcullis install"],
+    [
+      "apt goes on, but setup was refused",
+      { host: machine(old), running: packaged },
+      0,
+      "is not complete: TYPE sudo portcullis install",
+    ],
+    [
+      "dpkg was interrupted",
+      { host: machine({ "dpkg-query": "iHR" }), running: packaged },
+      100,
+      "failed (exit 100): TYPE sudo dpkg --configure -a, and then the same command again",
+    ],
+  ])("%s", async (_, changes, code, why) => {
+    const spawn = () => {
+      installs("9.2.0");
+      return { exited: Promise.resolve(code) };
+    };
+    const message = `the upgrade ${why.replace("TYPE", "the installed version is 9.2.0; its messages are above; when their cause is gone, type:")}`;
+    await expect(update(workshop.release(), { ...changes, spawn })).rejects.toThrow(message);
+  });
+
+  test("a service that runs the new program, and a package that is installed or held, need nothing", async () => {
+    const done = { ...old, readlink: "/usr/bin/portcullis\n" };
+    for (const status of ["ii ", "hi "])
+      expect(await completionOf(machine({ ...done, "dpkg-query": status }), "package")).toBeNull();
+    expect(await completionOf(machine({ ...old, systemctl: "0\n" }), "archive")).toBeNull();
+  });
 });
 
 test("whoever interrupts it changes nothing", async () => {
