@@ -172,6 +172,8 @@ test(
     await tab.shows(STATE, /^Exposed$/);
     await tab.shows(".state", "Turn it on, on the gateway: sudo portcullis killswitch on");
     await tab.shows(".home", "Firewall: not in place");
+    await tab.shows(".home", "Routing: not in place");
+    await tab.shows(".home", "1 device may leave outside the tunnel: the kill switch is off Camera");
     expect(await tab.text(".navigation .word")).toBe("Exposed");
     expect(await tab.barriers()).toEqual([]);
     expect((await rig.gateway.operate("killswitch", "on")).code).toBe(0);

@@ -25,7 +25,9 @@ function Found({ found }: { found: KillSwitchLayers }) {
           <Row key={layer.name} layer={layer} />
         ))}
       </ul>
-      <p class="quiet small">Each of them alone blocks everything outside a tunnel.</p>
+      {found.layers.some(({ holds }) => holds) && (
+        <p class="quiet small">Each of them alone blocks everything outside a tunnel.</p>
+      )}
     </>
   );
 }
