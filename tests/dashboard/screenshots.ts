@@ -96,7 +96,7 @@ async function photograph({ browser, url, gateway }: Rig): Promise<void> {
   await tab.page.evaluate(`location.hash = "#/"`);
   await gateway.operate("killswitch", "off");
   await tab.shows(".state h1", "Exposed");
-  await tab.shows(".home", "Firewall: not in place");
+  await tab.shows(".home", "Firewall: off");
   await take(tab, "exposed");
   await gateway.operate("killswitch", "on");
   await tab.shows(".state h1", "Protected");
