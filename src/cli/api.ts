@@ -3,6 +3,7 @@ import { Value } from "typebox/value";
 import { GatewayError } from "../errors.ts";
 import { Refusal } from "../http/answers.ts";
 import type { Host } from "../system/host.ts";
+import { setupCommand } from "../system/layout.ts";
 import { ownToken } from "./bearer.ts";
 import { DEFAULT_URL } from "./defaults.ts";
 import { Unreachable } from "./exit.ts";
@@ -98,7 +99,7 @@ export class Api {
 
   unreachable(reason: string, cause?: unknown): Unreachable {
     const hint = LOOPBACK.test(this.origin)
-      ? "is the service running? systemctl status portcullis, or start it: sudo portcullis serve"
+      ? `is the service running? systemctl status portcullis; if this machine is not a gateway yet: ${setupCommand()}`
       : "is the gateway on, and is this machine on its LAN?";
     return new Unreachable(`cannot reach the gateway at ${this.origin}: ${reason}; ${hint}`, { cause });
   }

@@ -23,12 +23,19 @@ export function withSettings<Options extends object = object>(
   });
 }
 
-/** Like `withSettings`, but a setting without a flag or an environment variable is the installed service's. */
+/**
+ * Like `withSettings`, but a setting without a flag or an environment variable is the installed service's. Such commands
+ * rarely need one, so their help does not list them.
+ */
 export function withInstalledSettings<Options extends object = object>(
   on: Command,
   action: (settings: Settings, options: Options) => Promise<void>,
 ): void {
-  addFlags(on);
+  addFlags(on, true);
+  on.addHelpText(
+    "after",
+    "\nSettings are those of the installed service; portcullis serve --help lists them.",
+  );
   on.action(() => {
     const given = on.opts<Given & Options>();
     const said = part(settingsIn(given), (key) => on.getOptionValueSource(key) !== "default");
@@ -47,9 +54,9 @@ export function optionFor(flag: (typeof FLAGS)[keyof Settings]): Option {
   return argument.startsWith("[") ? option.preset("on") : option;
 }
 
-function addFlags(on: Command): void {
+function addFlags(on: Command, isHidden = false): void {
   for (const flag of Object.values(FLAGS)) {
-    const option = optionFor(flag).env(flag.variable);
+    const option = optionFor(flag).env(flag.variable).hideHelp(isHidden);
     on.addOption(flag.fallback === "" ? option : option.default(flag.fallback));
   }
 }

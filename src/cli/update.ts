@@ -126,5 +126,5 @@ function saidOf(offer: Offer, left: Completion | null): Said {
 
 function textOf({ version: offered, notes, archive }: Offer): string {
   const news = notes === "" ? "" : `\n${notes.split("\n").map(printable).join("\n")}\n\n`;
-  return `Portcullis ${offered} (${archive.name}) is signed by its release key; here is ${version}.\n${news}`;
+  return `Portcullis ${offered} (${archive.name}) is signed by its release key. This machine has ${version}.\n${news}`;
 }

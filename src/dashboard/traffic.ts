@@ -46,7 +46,8 @@ export function useTraffic(): readonly Sample[] {
 export function useDeviceRate(id: string): BothWays | null {
   useEverySecond();
   const meter = devices.get(id);
-  if (meter === undefined || samples.at(-1)?.rate == null) return null;
+  if (samples.at(-1)?.rate == null) return null;
+  if (meter === undefined) return NONE;
   return (samples.at(-1)?.at ?? 0) - meter.at > COUNTED_SECONDS ? NONE : meter.rate;
 }
 

@@ -5,6 +5,7 @@ import { setFor } from "./exits.ts";
 import { chainsListed, elementsOf, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
 import {
   DIRECT_RULES,
+  isBarrier,
   isRoutedRule,
   OWN_NUMBERS,
   type Rule,
@@ -140,11 +141,14 @@ export function ruleParts(
   const families = ([4, 6] as const).map((family) => {
     const ours = (rules: readonly Rule[]) => rules.filter((rule) => rule.family === family);
     const differences = ruleDifferences(ours(present), ours(wanted));
+    const blocks = ours(wanted).some(isBarrier) || (family === 6 && network.ipv6 === "missing");
     return part(
       `routing rules, IPv${family}`,
-      differences === 0 && (ours(wanted).length > 0 || (family === 6 && network.ipv6 === "missing")),
+      differences === 0 && blocks,
       "send everything except WireGuard, DHCP and the LAN into the tunnel, or nowhere without a tunnel",
-      `${differences} of the rules ${OWN_NUMBERS} are missing or altered`,
+      blocks
+        ? `${differences} of the rules ${OWN_NUMBERS} are missing or altered`
+        : "do not block: the kill switch is off",
     );
   });
   const first = part(

@@ -167,7 +167,11 @@ const BARRIER: readonly number[] = [PRIORITY.noDirect, PRIORITY.noExit, PRIORITY
 
 /** The rules without what blocks, for a tunnel while the operator has turned the kill switch off. */
 export function withoutBarrier(rules: readonly Rule[]): Rule[] {
-  return rules.filter(({ priority }) => !BARRIER.includes(priority));
+  return rules.filter((rule) => !isBarrier(rule));
+}
+
+export function isBarrier({ priority }: Rule): boolean {
+  return BARRIER.includes(priority);
 }
 
 /**

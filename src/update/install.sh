@@ -49,9 +49,11 @@ END
   grep "  $package\$" SHA256SUMS | sha256sum --check --status ||
     fail "$package is cut short or changed: try again, and if that does not help, do not use $base"
 
-  apt-get install --yes --no-install-recommends -o APT::Sandbox::User=root "./$package"
-  # What to type next depends on the machine: the package has said it.
-  echo "$package is verified and installed."
+  apt-get install --yes --no-install-recommends -o APT::Sandbox::User=root "./$package" || {
+    echo "install.sh: apt-get failed, see above; if a package is not installable, type apt-get update and try again" >&2
+    exit 1
+  }
+  echo "Portcullis is installed. If this machine is not a gateway yet: sudo portcullis setup"
 }
 
 main "$@"

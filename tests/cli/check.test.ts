@@ -52,3 +52,19 @@ test("a gateway elsewhere that cannot be reached is not replaced by this machine
     "portcullis: cannot reach the gateway at http://127.0.0.1:1: connection refused;",
   );
 });
+
+test("the help lists what check itself takes, and says where the settings are", async () => {
+  const { code, stdout } = await portcullis("check", "--help");
+  expect(code).toBe(0);
+  expect([...stdout.matchAll(/^ {2}.*?(--[a-z-]+)/gm)].map(([, name]) => name)).toEqual([
+    "--version",
+    "--url",
+    "--token-file",
+    "--json",
+    "--report",
+    "--help",
+  ]);
+  expect(stdout).toEndWith(
+    "Settings are those of the installed service; portcullis serve --help lists them.\n",
+  );
+});

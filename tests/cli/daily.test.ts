@@ -131,7 +131,7 @@ test("without a gateway the exit code is 3 and the message says what to do, with
   expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
   expect(stderr).toBe(
     "portcullis: cannot reach the gateway at http://127.0.0.1:1: connection refused; is the service running? " +
-      "systemctl status portcullis, or start it: sudo portcullis serve\n",
+      "systemctl status portcullis; if this machine is not a gateway yet: sudo portcullis install\n",
   );
   const json = await portcullis("status", "--json", "--url", "http://127.0.0.1:1");
   expect(json.code).toBe(3);

@@ -58,7 +58,9 @@ needsRoot.test(
 test(
   "its help names the setting",
   async () => {
-    expect((await run(0, ["notify", "--help"])).stdout).toContain("notifications, for which --notify sets");
+    expect((await run(0, ["notify", "--help"])).stdout).toContain(
+      "test the notifications whose addresses --notify sets",
+    );
   },
   TIMEOUT_MS,
 );

@@ -37,7 +37,7 @@ describe("--check", () => {
     expect({ code, stderr }).toEqual({ code: 4, stderr: "" });
     expect(stdout).toMatch(
       new RegExp(
-        `^Portcullis 9\\.2\\.0 \\(portcullis-9\\.2\\.0-linux-[a-z0-9-]+\\.tar\\.xz\\) is signed by its release key; here is ${version}\\.\n\n## \\[9\\.2\\.0\\]`,
+        `^Portcullis 9\\.2\\.0 \\(portcullis-9\\.2\\.0-linux-[a-z0-9-]+\\.tar\\.xz\\) is signed by its release key\\. This machine has ${version}\\.\n\n## \\[9\\.2\\.0\\]`,
       ),
     );
     expect(JSON.parse((await update(folder, "--check", "--json")).stdout)).toEqual({

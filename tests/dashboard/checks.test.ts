@@ -30,7 +30,7 @@ test(
   async () => {
     await tab.shows(OWN, "Laptop has no internet The tunnel main is disconnected");
     await tab.shows(OWN, "Its DNS queries are refused");
-    await tab.shows(OWN, "Nothing of it has been forwarded yet");
+    await tab.shows(OWN, "The gateway has forwarded nothing from it yet");
     expect(await tab.barriers()).toEqual([]);
   },
   TIMEOUT_MS,

@@ -45,6 +45,7 @@ test(
   async () => {
     await tab.shows(row("Laptop"), "Laptop This device 192.168.77.10");
     await tab.shows(row("192.168.77.30"), "192.168.77.30 New");
+    await tab.shows(row("192.168.77.30"), /receives\s+0 bit\/s sends\s+0 bit\/s/);
     await until(async () => (await exitOn(tab, "Laptop")) === "default: Gothenburg, Sweden");
     await tab.shows("main", "The exit “direct” It is not offered.");
     await tab.shows("main", "sudo portcullis direct on");

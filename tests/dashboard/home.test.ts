@@ -171,7 +171,9 @@ test(
     expect((await rig.gateway.operate("killswitch", "off")).code).toBe(0);
     await tab.shows(STATE, /^Exposed$/);
     await tab.shows(".state", "Turn it on, on the gateway: sudo portcullis killswitch on");
-    await tab.shows(".home", "Firewall: not in place");
+    await tab.shows(".home", "Firewall: off");
+    await tab.shows(".home", "Routing: off");
+    await tab.shows(".home", "1 device may leave outside the tunnel: the kill switch is off Camera");
     expect(await tab.text(".navigation .word")).toBe("Exposed");
     expect(await tab.barriers()).toEqual([]);
     expect((await rig.gateway.operate("killswitch", "on")).code).toBe(0);

@@ -6,6 +6,8 @@ const MINUTES_PER_HOUR = 60;
 /** A day, and some of two months. */
 const MINUTES = 1_440;
 const HOURS = 1_464;
+/** What each device has of the tunnel's traffic. */
+const SHARES = [0.6, 0.3, 0.1];
 /** How long before now, in minutes. */
 const OUTAGES = [
   [38, 34],
@@ -22,7 +24,7 @@ export function playHistory({ lab }: Rig): void {
     ...lab.sandbox.computers.map(({ mac }, index): [string, string, number] => [
       "device",
       mac,
-      0.6 / (index + 1),
+      SHARES[index] ?? 0,
     ]),
   ];
   database.transaction(() => {

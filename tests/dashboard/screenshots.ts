@@ -20,7 +20,7 @@ const WORKDAYS = ["mon", "tue", "wed", "thu", "fri"];
 const PLAYED_TRAFFIC = `(() => {
   const Real = WebSocket;
   let rx = 0, tx = 0, second = 0, began = null;
-  const play = (end, { tunnels, devices }, listener) => {
+  const play = (end, { tunnels }, listener) => {
     began ??= end - 600000;
     for (; began + second * 1000 <= end; second++) {
       // The same noise in each run.
@@ -30,6 +30,7 @@ const PLAYED_TRAFFIC = `(() => {
       rx += (0.6 + 0.4 * noise) * (film + download);
       tx += (0.4 + 0.6 * noise) * 60000 + 900000 * Math.exp(-(((second - 190) / 30) ** 4)) * (0.8 + 0.2 * noise);
       const rows = tunnels.map((row, index) => ({ ...row, rx_bytes: index ? 0 : rx, tx_bytes: index ? 0 : tx }));
+      const devices = [{ id: "02:00:00:00:00:10", rx_bytes: rx, tx_bytes: tx }];
       const at = new Date(began + second * 1000).toISOString();
       listener({ data: JSON.stringify({ type: "traffic", payload: { at, tunnels: rows, devices } }) });
     }
@@ -95,7 +96,7 @@ async function photograph({ browser, url, gateway }: Rig): Promise<void> {
   await tab.page.evaluate(`location.hash = "#/"`);
   await gateway.operate("killswitch", "off");
   await tab.shows(".state h1", "Exposed");
-  await tab.shows(".home", "Firewall: not in place");
+  await tab.shows(".home", "Firewall: off");
   await take(tab, "exposed");
   await gateway.operate("killswitch", "on");
   await tab.shows(".state h1", "Protected");

@@ -57,6 +57,18 @@ test("a kill switch that the operator has turned off is neither active nor wante
   });
 });
 
+test("the routing rules that a tunnel has while the kill switch is off do not count as a layer that blocks", async () => {
+  await home.connect();
+  await home.graph.controller.setKillSwitch(false);
+  const [, routing] = (await read()).layers;
+  expect(routing.holds).toBe(false);
+  expect(routing.parts).toContainEqual({
+    name: "routing rules, IPv4",
+    holds: false,
+    found: "do not block: the kill switch is off",
+  });
+});
+
 test("questions run no program while the kernel reports no change", async () => {
   await read();
   home.host.commands.length = 0;

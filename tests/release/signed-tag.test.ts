@@ -57,7 +57,7 @@ slow.test("a commit without the tag of its version is refused, and so is one aft
 
 slow.test("a tag without a signature, and one by a key that is for releases only, are refused", () => {
   git("tag", TAG);
-  const nameless = `${TAG} is not a signed tag of that name. Type: git tag --sign ${TAG}\n`;
+  const nameless = `${TAG} is not a signed tag of that name. Type: git -c gpg.format=ssh -c user.signingKey=<key file> tag --sign ${TAG}\n`;
   expect(check()).toEqual({ code: 1, said: nameless });
   const unsigned = expect.stringContaining(`${TAG} is not signed by a key in ${SIGNERS}.`);
   git("tag", "--force", "--annotate", "--message=unsigned", TAG);
@@ -69,7 +69,9 @@ slow.test("a tag without a signature, and one by a key that is for releases only
 slow.test("the signed tag of another version does not count under this one's name", () => {
   sign("ours", "v99.0.0");
   git("update-ref", `refs/tags/${TAG}`, "refs/tags/v99.0.0");
-  expect(check().said).toBe(`${TAG} is not a signed tag of that name. Type: git tag --sign ${TAG}\n`);
+  expect(check().said).toBe(
+    `${TAG} is not a signed tag of that name. Type: git -c gpg.format=ssh -c user.signingKey=<key file> tag --sign ${TAG}\n`,
+  );
 });
 
 function sign(key: string, tag: string): void {

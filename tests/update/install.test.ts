@@ -83,6 +83,7 @@ interface Around {
   /** Arguments of the script. */
   words?: string[];
   uid?: string;
+  aptFails?: boolean;
 }
 
 /** Runs the script where it finds nothing but what it needs, and an apt-get that writes down what it is given. */
@@ -92,13 +93,14 @@ async function installs(around: Around = {}) {
     by = "curl",
     words = [`https://localhost:${server.port}/`],
     uid = "0",
+    aptFails = false,
   } = around;
   const bin = mkdtempSync(join(folder, "bin-"));
   for (const program of [...PROGRAMS, by]) symlinkSync(Bun.which(program) ?? program, join(bin, program));
   const plays = {
     id: `echo ${uid}`,
     dpkg: `echo ${architecture}`,
-    "apt-get": `echo "$*" >${bin}/ran; cat "$6" >${bin}/package`,
+    "apt-get": `echo "$*" >${bin}/ran; cat "$6" >${bin}/package${aptFails ? "; exit 100" : ""}`,
   };
   for (const [name, line] of Object.entries(plays))
     writeFileSync(join(bin, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
@@ -130,7 +132,19 @@ describe.each(["curl", "wget"] as const)("with %s", (by) => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(ran).toBe(`install --yes --no-install-recommends -o APT::Sandbox::User=root ./${PACKAGE}\n`);
     expect(given).toEqual(readFileSync(join(shown, PACKAGE)));
-    expect(stdout).toBe(`${PACKAGE} is verified and installed.\n`);
+    expect(stdout).toBe(
+      "Portcullis is installed. If this machine is not a gateway yet: sudo portcullis setup\n",
+    );
+  });
+
+  test("if apt-get fails, the last line says what helps, and not that Portcullis is installed", async () => {
+    show();
+    expect(await installs({ by, aptFails: true })).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr:
+        "install.sh: apt-get failed, see above; if a package is not installable, type apt-get update and try again\n",
+    });
   });
 
   test("a redirect to https is followed, one to http is not", async () => {

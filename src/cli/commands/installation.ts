@@ -16,8 +16,12 @@ interface UninstallFlags {
 export function addInstallCommands(program: Command): void {
   program.commandsGroup("On the gateway, as root:");
   const kept = "settings that no flag changes are kept";
-  addInstalling(program, "install", `make this machine a gateway from boot on, or upgrade it; ${kept}`);
-  addInstalling(program, "setup", `the same if the Debian package has installed the program; ${kept}`);
+  addInstalling(program, "install", `install this program as a gateway from boot on, or upgrade it; ${kept}`);
+  addInstalling(
+    program,
+    "setup",
+    `make this machine a gateway from boot on, with the Debian package's program; ${kept}`,
+  );
   command(program, "uninstall", "restore this machine to what it was before install or setup")
     .option("--dry-run", "show what would be done, and do nothing")
     .option("--yes", "ask nothing, and keep servers, keys and settings")

@@ -4,7 +4,7 @@ import { operatorCommand } from "./operator.ts";
 
 /** The addresses are secret, so only root on the gateway learns what becomes of them. */
 export function addNotifyCommand(program: Command): void {
-  const notify = command(program, "notify", "notifications, for which --notify sets the addresses");
+  const notify = command(program, "notify", "test the notifications whose addresses --notify sets");
   operatorCommand(
     command(notify, "test", "send a message to each address; exit code 1 unless all of them took it"),
     async (settings) => (await import("../notify.ts")).testNotifications(settings),

@@ -11,8 +11,11 @@ export function addUpdateCommand(program: Command): void {
       "<file>",
       "the release's folder or one of its archives: a path, or an https address, which ends with / for a folder",
     )
-    .option("--check", `only look; exit code ${EXIT.newer} if it is newer than what is here`)
-    .option("--yes", "do not ask")
+    .option(
+      "--check",
+      `show what is new, and install nothing; exit code ${EXIT.newer} if the release is newer`,
+    )
+    .option("--yes", "install without asking")
     .option("--json", "with --check: print JSON")
     .addOption(stateDirOption())
     .action((place: string, flags: UpdateFlags) =>

@@ -31,7 +31,12 @@ export function Home() {
       <TrafficNow />
       <MainTunnel tunnels={tunnels} />
       <Layers killswitch={killswitch} />
-      <ByExit devices={devices} tunnels={known.tunnels ?? []} others={known.network?.other_routers ?? []} />
+      <ByExit
+        devices={devices}
+        tunnels={known.tunnels ?? []}
+        others={known.network?.other_routers ?? []}
+        isOpen={known.killswitch?.wanted === false}
+      />
       <Alerts events={events} />
     </div>
   );

@@ -149,10 +149,10 @@ function Carried({ device }: { device: Device }) {
       <li class="row tone-unknown">
         <Icon name="unknown" />
         <div>
-          <strong>Nothing of it has been forwarded yet</strong>
+          <strong>The gateway has forwarded nothing from it yet</strong>
           <p>
-            If it has internet nevertheless, it uses another router: let it use the gateway as its router and
-            as its resolver.
+            If it reaches the internet, it uses another router: enter the gateway there as its router and DNS
+            server.
           </p>
         </div>
       </li>

@@ -16,13 +16,15 @@ export function ByExit(props: {
   devices: Loaded<DeviceList>;
   tunnels: readonly TunnelRow[];
   others: Network["other_routers"];
+  /** Whether the operator has turned the kill switch off. */
+  isOpen: boolean;
 }) {
-  const { devices, tunnels, others } = props;
+  const { devices, tunnels, others, isOpen } = props;
   return (
     <section class="card">
       <h2>Devices by exit</h2>
       {devices.state === "ready" ? (
-        <Exits list={devices.value} tunnels={tunnels} />
+        <Exits list={devices.value} tunnels={tunnels} isOpen={isOpen} />
       ) : (
         <Pending of={devices} />
       )}
@@ -32,7 +34,8 @@ export function ByExit(props: {
   );
 }
 
-function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
+function Exits(props: { list: DeviceList; tunnels: readonly TunnelRow[]; isOpen: boolean }) {
+  const { list, tunnels, isOpen } = props;
   const groups = Map.groupBy(list.devices, ({ exit }) => exit);
   if (groups.size === 0)
     return (
@@ -47,7 +50,7 @@ function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRo
   return (
     <ul class="rows">
       {exits.map(([exit, devices]) => {
-        const { icon, tone, where } = wayOf(exit, tunnels);
+        const { icon, tone, where } = wayOf(exit, tunnels, isOpen);
         return (
           <li key={exit} class={`row tone-${tone}`}>
             <Icon name={icon} />
@@ -92,15 +95,19 @@ interface Way {
   where: { one: string; many: string };
 }
 
-function wayOf(exit: string, tunnels: readonly TunnelRow[]): Way {
-  if (exit === "blocked") return { ...BLOCKED, where: are("blocked") };
+function wayOf(exit: string, tunnels: readonly TunnelRow[], isOpen: boolean): Way {
   if (exit === "direct") return { icon: "warning", tone: "partly", where: leave("outside every tunnel") };
   const row = tunnels.find(({ name }) => name === exit);
   if (row?.state === "connected")
     return { icon: "shield", tone: "protected", where: leave(`by ${placeOf(row)}`) };
+  if (isOpen) return OPEN;
+  if (exit === "blocked") return { ...BLOCKED, where: are("blocked") };
   return { ...BLOCKED, where: are(`blocked: the tunnel ${exit} is ${row?.state ?? "not known"}`) };
 }
 
+/** Nothing is blocked then. */
+const OPEN_TEXT = "may leave outside the tunnel: the kill switch is off";
+const OPEN: Way = { icon: "warning", tone: "exposed", where: { one: OPEN_TEXT, many: OPEN_TEXT } };
 const BLOCKED = { icon: "blocked", tone: "blocked" } as const;
 
 function are(how: string): Way["where"] {

@@ -22,26 +22,29 @@ function Found({ found }: { found: KillSwitchLayers }) {
     <>
       <ul class="rows">
         {found.layers.map((layer) => (
-          <Row key={layer.name} layer={layer} />
+          <Row key={layer.name} layer={layer} isWanted={found.wanted} />
         ))}
       </ul>
-      <p class="quiet small">Each of them alone blocks everything outside a tunnel.</p>
+      {found.layers.some(({ holds }) => holds) && (
+        <p class="quiet small">Each of them alone blocks everything outside a tunnel.</p>
+      )}
     </>
   );
 }
 
-function Row({ layer: { name, holds, parts } }: { layer: Layer }) {
+/** What is missing is news only if the operator has not turned it off. */
+function Row({ layer: { name, holds, parts }, isWanted }: { layer: Layer; isWanted: boolean }) {
   const { title, promise } = TEXTS[name];
   return (
     <li class={`row tone-${holds ? "protected" : "exposed"}`}>
       <Icon name={holds ? "good" : "bad"} />
       <div>
         <strong>
-          {title}: {holds ? "in place" : "not in place"}
+          {title}: {holds ? "in place" : isWanted ? "not in place" : "off"}
         </strong>
         {holds && <p class="quiet">{promise}</p>}
         {parts
-          .filter((part) => !part.holds)
+          .filter((part) => isWanted && !part.holds)
           .map((part) => (
             <p key={part.name}>
               {part.name}: {part.found}
