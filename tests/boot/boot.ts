@@ -53,7 +53,7 @@ test(
     await bootBare();
     before = await guest.shell(SNAPSHOT);
     const { leaks } = await sniffer.stop();
-    note("packets beside a tunnel without Portcullis", leaks.length);
+    note("packets outside a tunnel without Portcullis", leaks.length);
     expect(leaks.length).toBeGreaterThan(0);
   },
   PATIENCE_MS,
