@@ -22,7 +22,8 @@ export async function completionOf(
     );
   if (kind === "package") {
     // What is wanted, and what is (dpkg-query(1)): `ii`, or such as `iHR` if a power cut came while it was unpacked.
-    const status = await said("dpkg-query", "--show", `--showformat=$` + "{db:Status-Abbrev}", "portcullis");
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg-query fills it in.
+    const status = await said("dpkg-query", "--show", "--showformat=${db:Status-Abbrev}", "portcullis");
     if (!/^(.i.*)?$/.test(status))
       return { next: "sudo dpkg --configure -a, and then the same command again", isBroken: true };
   }

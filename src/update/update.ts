@@ -109,7 +109,8 @@ async function commandFor(
 ): Promise<string[]> {
   switch (kind) {
     case "package": {
-      const format = `--showformat=$` + "{Package} $" + "{Version} $" + "{Architecture}";
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg-deb(1) fills it in.
+      const format = "--showformat=${Package} ${Version} ${Architecture}";
       const found = (await host.run(["dpkg-deb", format, "--show", file])).trim();
       if (found !== `portcullis ${version} ${target}`)
         throw new GatewayError("unable", `${name} has another package than its name says: ${found}`);
