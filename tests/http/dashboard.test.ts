@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { bundle } from "../../src/http/dashboard/bundle.ts";
+import { bundle } from "../../scripts/page.ts";
 import { Home } from "./home.ts";
 
 let home: Home;
