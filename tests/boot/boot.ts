@@ -9,6 +9,7 @@ import {
   closeStage,
   connect,
   dhcp,
+  downloads,
   follow,
   guest,
   healthy,
@@ -33,7 +34,7 @@ import {
   underTraffic,
   way,
 } from "./stage.ts";
-import { WAYS } from "./way.ts";
+import { NEWER, OLDER, RELEASE, UPDATE, WAYS } from "./way.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -133,6 +134,30 @@ test(
   PATIENCE_MS,
 );
 
+test.if(packaged)(
+  "a newer release is looked at through the tunnel, and refused with the signature of another key: nothing changes",
+  async () => {
+    const installed = "dpkg-query -W portcullis; sha256sum /usr/bin/portcullis; ls /var/tmp";
+    const sniffer = await lab.sniff();
+    const [files, pid] = [await guest.shell(installed), await mainPid()];
+    const look = await guest.ssh(`${UPDATE} ${RELEASE} --check`);
+    expect(look).toMatchObject({ code: 4, stderr: "" });
+    expect(look.stdout).toMatch(
+      new RegExp(`^Portcullis ${NEWER} \\(.*\\.deb\\) is signed by .* has ${OLDER}\\.\n\n## .*\n\n- Newest`),
+    );
+    const forged = await guest.ssh(`${UPDATE} ${RELEASE}forged/ --yes`);
+    expect(forged).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("SHA256SUMS is not signed by Portcullis's release key"),
+    });
+    expect(await guest.shell(installed)).toBe(files);
+    expect(await mainPid()).toBe(pid);
+    expect(await clean(sniffer)).toEqual([]);
+  },
+  PATIENCE_MS,
+);
+
 test(
   "an upgrade leaks nothing, and the tunnel and the flows through it stay",
   async () => {
@@ -150,6 +175,19 @@ test(
     expect(Object.keys(web?.seenAs ?? {})).toEqual([VPN.vpn1.v4]);
     expect(flow?.refused).toBe(0);
     note("longest gap in a TCP flow over an upgrade", `${flow?.longestGapMs} ms`);
+  },
+  PATIENCE_MS,
+);
+
+test.if(packaged)(
+  "after the update the service runs the new version, a second update says so, and all was fetched through the tunnel",
+  async () => {
+    const running = '"/proc/$(systemctl show -P MainPID portcullis)/exe" --version';
+    expect(await guest.shell(running)).toBe(`portcullis ${NEWER}\n`);
+    expect(await guest.shell(`${UPDATE} ${RELEASE} --yes`)).toBe(`Portcullis ${NEWER} is up to date.\n`);
+    const visits = downloads.visits();
+    expect(visits.filter(({ file }) => file.endsWith(".deb"))).toHaveLength(1);
+    expect(new Set(visits.map(({ from }) => from))).toEqual(new Set([VPN.vpn1.v4]));
   },
   PATIENCE_MS,
 );

@@ -10,11 +10,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { NETWORK_MANAGERS } from "./network-manager.ts";
 import { placeOf, type Variant } from "./variant.ts";
-import { NEWER, OLDER } from "./way.ts";
 
 /** A kind of machine that Debian and QEMU both know. */
 export interface Architecture {
@@ -22,7 +21,8 @@ export interface Architecture {
   accelerators: readonly string[];
   console: string;
   kernelPackage: string;
-  binary: string;
+  /** The name of the program's build. */
+  build: "x64" | "arm64";
 }
 
 const EMULATION = "tcg,thread=multi,tb-size=512";
@@ -36,7 +36,7 @@ export const ARCHITECTURES: Record<Variant["arch"], Architecture> = {
     accelerators: HAS_KVM ? ["kvm", EMULATION] : [EMULATION],
     console: "ttyS0",
     kernelPackage: "linux-image-cloud-amd64",
-    binary: "dist/portcullis-x64",
+    build: "x64",
   },
   arm64: {
     // A Raspberry Pi's.
@@ -44,7 +44,7 @@ export const ARCHITECTURES: Record<Variant["arch"], Architecture> = {
     accelerators: [EMULATION],
     console: "ttyAMA0",
     kernelPackage: "linux-image-cloud-arm64",
-    binary: "dist/portcullis-arm64",
+    build: "arm64",
   },
 };
 
@@ -67,8 +67,8 @@ export interface Image {
   folder: string;
 }
 
-/** A Debian machine on a disk, with the program (and its packages) in root's home and nothing of it installed. */
-export async function makeImage(variant: Variant): Promise<Image> {
+/** A Debian machine on a disk, with the program and other files in root's home and nothing of it installed. */
+export async function makeImage(variant: Variant, files: readonly string[]): Promise<Image> {
   const folder = mkdtempSync(join(tmpdir(), "portcullis-boot-"));
   const root = join(folder, "root");
   mkdirSync(root);
@@ -89,11 +89,9 @@ export async function makeImage(variant: Variant): Promise<Image> {
   };
   await run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", image.key]);
   await furnish(root, variant, await Bun.file(`${image.key}.pub`).text());
-  copyFileSync(join(REPOSITORY, ARCHITECTURES[variant.arch].binary), join(root, "root/portcullis"));
-  for (const version of variant.package ? [OLDER, NEWER] : []) {
-    const name = `portcullis_${version}_${variant.arch}.deb`;
-    copyFileSync(join(KEPT, name), join(root, "root", name));
-  }
+  const program = join(REPOSITORY, `dist/portcullis-${ARCHITECTURES[variant.arch].build}`);
+  copyFileSync(program, join(root, "root/portcullis"));
+  for (const file of files) copyFileSync(file, join(root, "root", basename(file)));
   await run(["truncate", "-s", "2G", image.disk]);
   await run(["mkfs.ext4", "-q", "-F", "-d", root, image.disk]);
   rmSync(root, { recursive: true });

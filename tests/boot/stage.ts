@@ -1,13 +1,16 @@
 import { expect } from "bun:test";
 import { rmSync } from "node:fs";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { Downloads } from "../lab/downloads.ts";
 import { createLab, type Lab } from "../lab/lab.ts";
 import type { TrafficReport } from "../lab/traffic.ts";
 import { until } from "../lab/until.ts";
+import { Workshop } from "../update/made.ts";
 import { DhcpServer } from "./dhcp.ts";
 import { Guest } from "./guest.ts";
 import { ARCHITECTURES, type Image, makeImage } from "./image.ts";
 import { NETWORK_MANAGERS } from "./network-manager.ts";
+import { makeRelease } from "./release.ts";
 import { placeOf, titleOf, variantToTest } from "./variant.ts";
 import { WAYS, type Way } from "./way.ts";
 
@@ -25,24 +28,38 @@ export const way: Way = WAYS[packaged ? "package" : "hand"];
 const startedAt = performance.now();
 const figures: [name: string, value: string][] = [];
 let image: Image;
+let workshop: Workshop;
 export let lab: Lab;
 export let guest: Guest;
 /** The home router's. */
 export let dhcp: DhcpServer;
 
+/** The server of the newer release. */
+export let downloads: Downloads;
+
 /** Makes the machine, which is off, and connects it. */
 export async function openStage(): Promise<void> {
-  image = await makeImage(variant);
   lab = await createLab({ arms: variant.cables });
+  image = await makeImage(variant, packaged ? await openRelease() : []);
   guest = await Guest.create(lab, variant.cables, ARCHITECTURES[variant.arch], image);
   dhcp = new DhcpServer(lab, variant.cables, image.folder);
   if (place.cards.some(({ v4 }) => v4 === null)) await dhcp.give(place.address);
 }
 
+/** Serves a newer release; the files that a machine needs to update to it. */
+async function openRelease(): Promise<string[]> {
+  workshop = new Workshop();
+  const { older, folder } = makeRelease(workshop, variant.arch);
+  downloads = await Downloads.start(lab, folder);
+  return [older, downloads.certificate];
+}
+
 /** Prints what was measured. */
 export async function closeStage(): Promise<void> {
   await guest?.powerOff();
+  downloads?.stop();
   await lab?.close();
+  workshop?.close();
   if (image !== undefined) rmSync(image.folder, { recursive: true });
   console.log(`\n${titleOf(variant)}, ${minutes(performance.now() - startedAt)}:`);
   for (const [name, value] of figures) console.log(`  ${name.padEnd(52)} ${value}`);
@@ -126,14 +143,24 @@ export async function follow(address: string): Promise<void> {
   guest.address = address;
 }
 
-/** What leaks while a device of the LAN sends all the time; the traffic ends with the work, also where that fails. */
+/**
+ * What leaks while a device of the LAN sends all the time. The traffic ends with the device's first visit after the work,
+ * or once the work fails.
+ */
 export async function underTraffic(
   work: () => Promise<unknown>,
   device: string = lab.namespaces.client,
 ): Promise<TrafficReport & { leaks: string[] }> {
   const sniffer = await lab.sniff();
   const traffic = await lab.traffic(device, TRAFFIC);
-  const failure = await work().then(
+  const visited = async () => (await traffic.count()).web?.answered ?? 0;
+  const working = async () => {
+    await work();
+    // Visits are seconds apart, and a short outage would otherwise leave none.
+    const before = await visited();
+    await guest.until("a visit", async () => (await visited()) > before);
+  };
+  const failure = await working().then(
     () => null,
     (error: unknown) => ({ error }),
   );

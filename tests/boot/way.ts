@@ -1,3 +1,5 @@
+import { version } from "../../package.json";
+
 /** A way to install the gateway: shell lines for root on the machine. */
 export interface Way {
   /** Brings the program onto the machine. */
@@ -15,10 +17,14 @@ export interface Way {
 }
 
 /** Versions of the package. */
-export const OLDER = "0.0.1";
+export const OLDER = version;
 export const NEWER = "99.0.0";
 
-/** Programs and packages are in root's home. */
+/** The newer release, which the lab's internet serves, and what updates to it. */
+export const RELEASE = "https://internet.test/";
+export const UPDATE = "NODE_EXTRA_CA_CERTS=/root/certificate.pem portcullis update";
+
+/** Programs, packages and the certificate of the release's server are in root's home. */
 export const WAYS = {
   hand: {
     bring: "test -x /root/portcullis",
@@ -32,7 +38,7 @@ export const WAYS = {
     bring: `apt-get install -y /root/portcullis_${OLDER}_*.deb`,
     arm: "portcullis setup",
     plans: "run systemctl enable portcullis-killswitch.service",
-    upgrade: `apt-get install -y /root/portcullis_${NEWER}_*.deb`,
+    upgrade: `${UPDATE} ${RELEASE} --yes`,
     upgraded: `test "$(dpkg-query -Wf '\${Version}' portcullis)" = ${NEWER}`,
     remove: "apt-get purge -y portcullis",
   },

@@ -23,9 +23,14 @@ export class Downloads {
     return new Downloads(folder, child);
   }
 
+  /** The file of its certificate, which is its own authority. */
+  get certificate(): string {
+    return join(this.folder, "certificate.pem");
+  }
+
   /** The environment of a program that trusts this server. */
   get environment(): Record<string, string> {
-    return { NODE_EXTRA_CA_CERTS: join(this.folder, "certificate.pem") };
+    return { NODE_EXTRA_CA_CERTS: this.certificate };
   }
 
   /** From now on each chunk of a file takes so long. */
