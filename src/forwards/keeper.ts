@@ -221,6 +221,8 @@ export class Keeper {
       if (!done.signal.aborted) late.abort(new GatewayError("timed_out", SILENT));
     });
     const aborted = Promise.withResolvers<never>();
+    // If the work throws before it is waited for, the abort that comes later concerns nobody, and must not end the service.
+    aborted.promise.catch(() => {});
     signal.addEventListener("abort", () => aborted.reject(signal.reason), { once: true });
     try {
       signal.throwIfAborted();

@@ -13,6 +13,13 @@ export interface PortRequest {
   lifetimeMs: number;
 }
 
+/** What a device no longer wants of what it has asked for; null means any. */
+export interface PortRelease {
+  address: Address;
+  protocol: Protocol | null;
+  port: number | null;
+}
+
 export interface GrantedPort {
   external: number;
   /** As asked for, or shorter. */

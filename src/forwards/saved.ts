@@ -9,6 +9,8 @@ import { ForwardProtocol, Port } from "./schema.ts";
 export const KEY = "forwards";
 /** Each is some rules in the firewall, which the first packet of each connection passes. */
 export const MOST_FORWARDS = 64;
+/** A port that is led on to port 53 of a device would be dropped as DNS outside a tunnel. */
+export const DNS_PORT = 53;
 
 /** One as it is saved. */
 const Saved = Type.Object(

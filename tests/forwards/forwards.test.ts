@@ -155,6 +155,25 @@ claim("a port that a renewal changes is told", async (world) => {
   expect(world.led).toEqual(["wg0 tcp 7 192.168.7.20:6881"]);
 });
 
+claim(
+  "a port that another forward has is refused, and the service goes on when the tunnel moves",
+  async (world) => {
+    const { controller } = world.gateway;
+    await world.toTv();
+    const ofPhone = { ...TV_ID, device: PHONE };
+    const phone = await world.settled(world.forwards.put(ofPhone, { external: TV_ID.port }));
+    expect([phone.state, phone.error]).toEqual([
+      "closed",
+      "port 6881 of the tunnel main leads to another device or port already; remove that forward first",
+    ]);
+    for (const next of [TWO, ONE]) {
+      await world.settled(controller.connect(next));
+      await world.pass(MINUTE_MS);
+    }
+    expect((await world.shown()).map(([state]) => state).toSorted()).toEqual(["closed", "open"]);
+  },
+);
+
 claim("a provider that does not answer is asked again, ever more rarely", async (world) => {
   world.provider.isSilent = true;
   const begun = world.gateway.host.monotonic();

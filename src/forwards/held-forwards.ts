@@ -1,0 +1,193 @@
+import type { Address } from "../address.ts";
+import type { Devices } from "../devices/devices.ts";
+import { messageOf } from "../errors.ts";
+import type { PolicyPart } from "../killswitch/policy.ts";
+import type { Log } from "../log.ts";
+import type { Mac } from "../mac.ts";
+import type { Lan } from "../network/lan.ts";
+import { Queue } from "../queue.ts";
+import type { Server } from "../servers/schema.ts";
+import type { Host } from "../system/host.ts";
+import type { Tunnels } from "../tunnels/tunnels.ts";
+import { Addresses } from "./addresses.ts";
+import type { Held, Until } from "./held.ts";
+import { Keeper, type Opened, type Place } from "./keeper.ts";
+import type { Opener, Way } from "./opener.ts";
+import { Permits } from "./permits.ts";
+import { placeOf } from "./place.ts";
+import { Rows } from "./rows.ts";
+import { type ForwardId, keyOf, type SavedForward } from "./saved.ts";
+import type { Forward } from "./schema.ts";
+import { refuseTaken, wantedBy } from "./taken.ts";
+
+export interface HeldForwardsDeps {
+  host: Pick<Host, "run" | "sleep" | "now" | "monotonic">;
+  killSwitch: { update(owner: string, part: PolicyPart): Promise<void>; readonly lans: readonly Lan[] };
+  devices: Pick<
+    Devices,
+    "exitOf" | "addressesOf" | "chosenAddressOf" | "holderOf" | "ownerOf" | "rowsOf" | "keep" | "onChange"
+  >;
+  tunnels: Pick<Tunnels, "all" | "onTunnel" | "onRemoved">;
+  /** How a port is opened at a server. Throws `PortRefusal` if its provider opens none. */
+  openerFor: (server: Server, fixed: number | null) => Opener;
+  publish: (forward: Forward) => void;
+  publishRemoved: (id: ForwardId) => void;
+  log: Pick<Log, "info" | "warn">;
+}
+
+/** How long a port may stay open after a device's request has ended. */
+const LOOK_EACH_MS = 5_000;
+/** Until a device is seen that only listens, the LAN is asked for it. */
+const ASK_EACH_MS = 30_000;
+
+/** The forwards that people and devices want now, each with what keeps it open. */
+export class HeldForwards {
+  readonly rows: Rows;
+  readonly permits: Permits;
+  private readonly held = new Map<string, Held>();
+  private readonly queues = new Map<string, Queue>();
+  /** The devices of people's forwards: what a device asks for itself keeps nobody. */
+  private needed: ReadonlySet<Mac> = new Set();
+  private readonly addresses: Addresses;
+
+  constructor(private readonly deps: HeldForwardsDeps) {
+    const { devices, host, killSwitch } = deps;
+    this.addresses = new Addresses({
+      host,
+      seen: (device) => devices.addressesOf(device),
+      isOthers: (device, address) => ![null, device].includes(devices.ownerOf(address) as Mac | null),
+      lans: () => killSwitch.lans,
+    });
+    this.rows = new Rows({ ...deps, isHeld: (held) => this.has(held) });
+    this.permits = new Permits({
+      killSwitch,
+      held: () => this.all,
+      addressesOf: (held) => this.addressesOf(held),
+    });
+  }
+
+  get all(): Held[] {
+    return [...this.held.values()];
+  }
+
+  of(id: ForwardId): Held | undefined {
+    return this.held.get(keyOf(id));
+  }
+
+  /** What is open at the server of a tunnel. */
+  openOn(tunnel: string): Opened[] {
+    return this.all.flatMap(({ keeper }) =>
+      keeper.isOpen && keeper.opened?.way.tunnel === tunnel ? [keeper.opened] : [],
+    );
+  }
+
+  addressesOf({ device }: Held): readonly Address[] {
+    return this.addresses.of(device);
+  }
+
+  /** Whether a person has forwarded a port to the device. */
+  isNeeded(device: Mac): boolean {
+    return this.needed.has(device);
+  }
+
+  /** Holds a forward; `asked` is null for a person's. */
+  async take(saved: SavedForward, asked: { until: Until; preferred: number | null } | null): Promise<Held> {
+    const present = this.of(saved);
+    // A person who asks again wants it to be tried again.
+    if (present !== undefined && present.fixed === saved.fixed && !present.keeper.isIdle) {
+      present.until = asked?.until ?? null;
+      this.noteNeeded();
+      return present;
+    }
+    if (present !== undefined) await this.end(present, true);
+    const held: Held = {
+      ...saved,
+      until: asked?.until ?? null,
+      preferred: asked?.preferred ?? present?.preferred ?? null,
+      told: null,
+      keeper: this.keeperFor(() => held),
+    };
+    this.held.set(keyOf(saved), held);
+    this.noteNeeded();
+    void held.keeper.keep().catch((error: unknown) => this.warn(held, error));
+    void this.keepUntilOver(held);
+    void this.lookFor(held);
+    return held;
+  }
+
+  /** `isReplaced` if another one of the same device, protocol and port follows at once. */
+  async end(held: Held, isReplaced = false): Promise<void> {
+    if (!this.has(held)) return;
+    this.held.delete(keyOf(held));
+    this.noteNeeded();
+    await held.keeper.stop().catch((error: unknown) => this.warn(held, error));
+    const { device, protocol, port } = held;
+    if (!isReplaced) this.deps.publishRemoved({ device, protocol, port });
+  }
+
+  /** Does work on a way after what was begun there before. */
+  inTurn<T>({ tunnel }: Way, work: () => Promise<T>): Promise<T> {
+    const queue = this.queues.get(tunnel) ?? new Queue();
+    this.queues.set(tunnel, queue);
+    return queue.add(work);
+  }
+
+  private keeperFor(held: () => Held): Keeper {
+    return new Keeper({
+      host: this.deps.host,
+      place: () => this.placeOf(held()),
+      openerFor: ({ session }) => this.deps.openerFor(session.server, held().fixed),
+      wanted: (way) => wantedBy(held(), way, this.all),
+      check: (way, port) => refuseTaken(held(), way, port, this.all),
+      inTurn: (way, work) => this.inTurn(way, work),
+      changed: () => this.changed(held()),
+    });
+  }
+
+  private placeOf(held: Held): Place {
+    const { devices, tunnels } = this.deps;
+    const isKnown = this.addressesOf(held).length > 0;
+    return placeOf({ device: held.device, exit: devices.exitOf(held.device), isKnown }, tunnels.all());
+  }
+
+  private async changed(held: Held): Promise<void> {
+    held.preferred = held.keeper.opened?.port.external ?? held.preferred;
+    await this.permits.apply().finally(() => void this.rows.tell([held]));
+  }
+
+  /** What a device does not ask for again ends. */
+  private async keepUntilOver(held: Held): Promise<void> {
+    const { host } = this.deps;
+    while (held.until !== null && this.has(held)) {
+      const leftMs = held.until.at - host.monotonic();
+      if (leftMs <= 0) return this.end(held);
+      // The next request may be for a shorter time.
+      await host.sleep(Math.min(leftMs, LOOK_EACH_MS));
+    }
+  }
+
+  /** A device that only listens is seen when it is asked for, at the address that it had last or that a person chose. */
+  private async lookFor(held: Held): Promise<void> {
+    const { devices, host } = this.deps;
+    while (this.has(held)) {
+      const address = held.address ?? devices.chosenAddressOf(held.device);
+      if (address !== null && this.addressesOf(held).length === 0)
+        // It may be asked for again.
+        await this.addresses.ask(address).catch(() => {});
+      await host.sleep(ASK_EACH_MS);
+    }
+  }
+
+  private has(held: Held): boolean {
+    return this.of(held) === held;
+  }
+
+  private noteNeeded(): void {
+    const ofPeople = this.all.filter(({ until }) => until === null);
+    this.needed = new Set(ofPeople.map(({ device }) => device));
+  }
+
+  private warn(held: Held, error: unknown): void {
+    this.deps.log.warn(`forward ${keyOf(held)}: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,83 @@
+import { type Address, familyOf } from "../address.ts";
+import type { ContactPart, ForwardPart } from "../killswitch/forwarded.ts";
+import type { PolicyPart } from "../killswitch/policy.ts";
+import type { Held } from "./held.ts";
+import type { Opened } from "./keeper.ts";
+
+interface Deps {
+  killSwitch: { update(owner: string, part: PolicyPart): Promise<void> };
+  held: () => readonly Held[];
+  /** To which the ports of a forward lead. */
+  addressesOf: (held: Held) => readonly Address[];
+}
+
+/** Who is asked for a port or an address, and on which way. */
+type Asked = Pick<Opened, "way" | "opener">;
+
+/** The owner of the forwards in the kill switch; never a tunnel's name. */
+const OWNER = "FORWARDS";
+
+/** What the kill switch permits for forwards: packets to the devices, and questions to the providers. */
+export class Permits {
+  /** What is asked without a forward. */
+  private readonly asking = new Set<Asked>();
+  /** What the kill switch was given last, and when it has it; null if that failed. */
+  private part: PolicyPart | null = { forwards: [], contacts: [] };
+  private applied: Promise<void> = Promise.resolve();
+
+  constructor(private readonly deps: Deps) {}
+
+  /** Resolves once the kill switch has what the forwards need now. */
+  apply(): Promise<void> {
+    const { held, addressesOf, killSwitch } = this.deps;
+    const all = held();
+    const forwards = all.flatMap((each) => partOf(each, addressesOf(each)));
+    const asked = [...all.flatMap(({ keeper }) => [keeper.asked, keeper.opened]), ...this.asking];
+    const contacts = asked.flatMap((each) => (each === null ? [] : contactOf(each)));
+    const part = { forwards, contacts };
+    // Devices change all the time, and mostly not their addresses.
+    if (!Bun.deepEquals(part, this.part)) {
+      this.part = part;
+      this.applied = killSwitch.update(OWNER, part);
+      this.applied.catch(() => {
+        this.part = null;
+      });
+    }
+    return this.applied;
+  }
+
+  /** Does work that asks a provider without a forward. */
+  async whileAsking<T>(asked: Asked, work: () => Promise<T>): Promise<T> {
+    this.asking.add(asked);
+    try {
+      await this.apply();
+      return await work();
+    } finally {
+      this.asking.delete(asked);
+      await this.apply();
+    }
+  }
+}
+
+/** What the firewall must lead to the device. Providers open ports of IPv4; those that a person has set may be of both. */
+function partOf({ device, protocol, port, keeper }: Held, addresses: readonly Address[]): ForwardPart[] {
+  const { opened } = keeper;
+  if (opened === null) return [];
+  const {
+    way,
+    opener,
+    port: { inside },
+  } = opened;
+  const used = addresses.filter((each) => opener.kind === "fixed" || familyOf(each) === 4);
+  const {
+    tunnel,
+    session: { endpoint },
+  } = way;
+  return [{ device, tunnel, endpoint, protocol, inside, addresses: used, port }];
+}
+
+/** What the firewall must permit to ask the provider. */
+function contactOf({ way, opener }: Asked): ContactPart[] {
+  const contact = opener.contact(way);
+  return contact === null ? [] : [{ tunnel: way.tunnel, endpoint: way.session.endpoint, ...contact }];
+}

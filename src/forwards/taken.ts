@@ -1,0 +1,35 @@
+import type { Held } from "./held.ts";
+import type { Opened } from "./keeper.ts";
+import { type OpenPort, PortRefusal, type WantedPort, type Way } from "./opener.ts";
+
+/** The port to ask for. No two of a way are asked for with the same port inside: NAT-PMP tells them apart by it. */
+export function wantedBy(held: Held, way: Way, all: readonly Held[]): WantedPort {
+  const { protocol, fixed, preferred, port } = held;
+  if (fixed !== null) refuseTaken(held, way, { inside: fixed }, all);
+  const taken = new Set(othersOn(way, held, all).map(({ port: { inside } }) => inside));
+  let inside = port;
+  while (taken.has(inside)) inside = inside === 65_535 ? 1_024 : inside + 1;
+  return { protocol, inside, external: fixed ?? preferred };
+}
+
+/** Throws `PortRefusal` if another forward has the port inside. */
+export function refuseTaken(
+  held: Held,
+  way: Way,
+  { inside }: Pick<OpenPort, "inside">,
+  all: readonly Held[],
+): void {
+  if (!othersOn(way, held, all).some(({ port }) => port.inside === inside)) return;
+  throw new PortRefusal(
+    "exhausted",
+    `port ${inside} of the tunnel ${way.tunnel} leads to another device or port already; remove that forward first`,
+  );
+}
+
+function othersOn(way: Way, held: Held, all: readonly Held[]): Opened[] {
+  return all.flatMap(({ protocol, keeper }) => {
+    const { opened } = keeper;
+    const isSame = keeper === held.keeper || protocol !== held.protocol;
+    return isSame || opened?.way.session !== way.session ? [] : [opened];
+  });
+}
