@@ -80,6 +80,11 @@ export function faultOf(answer: Loaded<unknown>): string | null {
   return answer.state === "failed" ? answer.error : null;
 }
 
+/** Whether the operator has turned the kill switch off. */
+export function useIsOpen(): boolean {
+  return knownOf(useAnswer("killswitch"))?.wanted === false;
+}
+
 /** Reads an answer again. There is one read at a time; a change during it, or soon after, makes another one follow. */
 export async function refresh(name: Resource): Promise<void> {
   if (reading.has(name)) {

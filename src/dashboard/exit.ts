@@ -12,9 +12,11 @@ export interface ExitState {
   text: string;
 }
 
-export function exitOf(exit: string, tunnels: readonly TunnelRow[]): ExitState {
-  if (exit === "blocked")
-    return { icon: "blocked", tone: "blocked", where: "blocked", text: "blocked · no internet" };
+/** What becomes of devices without a tunnel if nothing is blocked. */
+export const OPEN_TEXT = "may leave outside the tunnel: the kill switch is off";
+
+/** `isOpen` is whether the kill switch is off. */
+export function exitOf(exit: string, tunnels: readonly TunnelRow[], isOpen: boolean): ExitState {
   if (exit === "direct")
     return {
       icon: "warning",
@@ -31,6 +33,12 @@ export function exitOf(exit: string, tunnels: readonly TunnelRow[]): ExitState {
       text: `${exit} · ${placeOf(row)}`,
     };
   const state = row?.state ?? "not known";
+  if (isOpen) {
+    const text = exit === "blocked" ? "blocked · the kill switch is off" : `${exit} · ${state}`;
+    return { icon: "warning", tone: "exposed", where: OPEN_TEXT, text };
+  }
+  if (exit === "blocked")
+    return { icon: "blocked", tone: "blocked", where: "blocked", text: "blocked · no internet" };
   const is = state === "failed" ? "has failed" : `is ${state}`;
   return {
     icon: "blocked",

@@ -88,6 +88,9 @@ test(
     expect((await killSwitch("off")).code).toBe(0);
     await tab.click("Check again");
     await tab.shows(".check-rows.fault", "Fault: Kill switch: firewall Off, as the operator has chosen");
+    await rig.gateway.api("PUT", LAPTOP, { exit: "blocked" });
+    await tab.shows(OWN, "Laptop may leave outside the tunnel The kill switch is not in place");
+    await rig.gateway.api("PUT", LAPTOP, { exit: null });
     expect(await tab.barriers()).toEqual([]);
     expect((await killSwitch("on")).code).toBe(0);
   },

@@ -6,6 +6,7 @@ import type { Tab } from "./browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
 
 const TV = "/api/devices/02:00:00:00:00:20";
+const CAMERA_PATH = "/api/devices/02:00:00:00:00:30";
 const DIALOG = "dialog[open]";
 /** As many devices as a large home may have, besides its computers. */
 const MANY = 250;
@@ -94,6 +95,35 @@ test(
     await tab.shows(row("TV"), "Blocked: the tunnel amsterdam is disconnected.");
     expect(await tab.barriers()).toEqual([]);
     await rig.gateway.api("PUT", TV, { exit: null });
+    await until(async () => (await exitOn(tab, "TV")) === "default: Gothenburg, Sweden");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "while the kill switch is off, no device without a tunnel is shown as blocked",
+  async () => {
+    const iconOf = (name: string) =>
+      tab.page.evaluate(`document.querySelector(${JSON.stringify(`${row(name)} .icon`)})?.classList.value`);
+    const turn = (to: "on" | "off") =>
+      rig.gateway.operate("killswitch", to, "--netns", rig.lab.namespaces.gateway);
+    await rig.gateway.api("PUT", TV, { exit: "amsterdam" });
+    await rig.gateway.api("PUT", CAMERA_PATH, { exit: "blocked" });
+    await tab.shows(row("TV"), "Blocked: the tunnel amsterdam is disconnected.");
+    await until(async () => (await exitOn(tab, "192.168.77.30")) === "blocked · no internet");
+    expect([await iconOf("TV"), await iconOf("192.168.77.30")]).toEqual(Array(2).fill("icon icon-blocked"));
+    expect((await turn("off")).code).toBe(0);
+    for (const name of ["TV", "192.168.77.30"]) {
+      await tab.shows(row(name), "May leave outside the tunnel: the kill switch is off.");
+      expect(await iconOf(name)).toBe("icon icon-warning");
+    }
+    expect(await exitOn(tab, "192.168.77.30")).toBe("blocked · the kill switch is off");
+    expect(await iconOf("Laptop")).toBe("icon icon-shield");
+    expect(await tab.barriers()).toEqual([]);
+    expect((await turn("on")).code).toBe(0);
+    await tab.shows(row("TV"), "Blocked: the tunnel amsterdam is disconnected.");
+    for (const device of [TV, CAMERA_PATH]) await rig.gateway.api("PUT", device, { exit: null });
+    await until(async () => (await exitOn(tab, "192.168.77.30")) === "default: Gothenburg, Sweden");
     await until(async () => (await exitOn(tab, "TV")) === "default: Gothenburg, Sweden");
   },
   TIMEOUT_MS,

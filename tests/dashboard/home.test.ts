@@ -45,6 +45,40 @@ test(
 );
 
 test(
+  "on each width the navigation can be read and touched, and nothing has to be scrolled sideways for it",
+  async () => {
+    for (const width of [320, 375, 768, 1280]) {
+      await tab.page.setViewport({ width, height: 640 });
+      const small = await tab.page.evaluate(TOO_SMALL);
+      const [first, last] = ["li:first-child a", "li:last-child a"].map((each) => `.navigation ${each}`);
+      expect({ width, small }).toEqual({ width, small: [] });
+      expect(await tab.text(first ?? "")).toBe("Home");
+      expect(await tab.text(last ?? "")).toBe("Log");
+      expect(await tab.page.evaluate(FOCUS_IS_SEEN)).toBe(true);
+    }
+    await tab.wear({ width: 1400, scheme: "light" });
+  },
+  TIMEOUT_MS,
+);
+
+/** Entries of the navigation with small letters, smaller than a finger, or wider than their place or the page. */
+const TOO_SMALL = `[...document.querySelectorAll(".navigation a")].flatMap((each) => {
+  const { width, height, right } = each.getBoundingClientRect();
+  const letters = parseFloat(getComputedStyle(each).fontSize);
+  const isWide = each.scrollWidth > each.clientWidth || right > document.documentElement.clientWidth;
+  return letters < 12 || width < 44 || height < 44 || isWide ? [each.innerText + " " + letters + " " + width + "x" + height] : [];
+})`;
+/** Whether a link at the bottom of the window, where the bar is on a phone, is seen once it has the focus. */
+const FOCUS_IS_SEEN = `(() => {
+  const link = document.querySelector('main a[href="#/checks"]');
+  link.blur();
+  scrollBy(0, link.getBoundingClientRect().bottom + 20 - innerHeight);
+  link.focus();
+  const { left, right, top, bottom } = link.getBoundingClientRect();
+  return document.elementFromPoint((left + right) / 2, (top + bottom) / 2) === link;
+})()`;
+
+test(
   "what another program changes is on the page at once, without a reload",
   async () => {
     expect((await connect("box-vpn-1")).status).toBe(200);

@@ -31,12 +31,7 @@ export function Home() {
       <TrafficNow />
       <MainTunnel tunnels={tunnels} />
       <Layers killswitch={killswitch} />
-      <ByExit
-        devices={devices}
-        tunnels={known.tunnels ?? []}
-        others={known.network?.other_routers ?? []}
-        isOpen={known.killswitch?.wanted === false}
-      />
+      <ByExit devices={devices} tunnels={known.tunnels ?? []} others={known.network?.other_routers ?? []} />
       <Alerts events={events} />
     </div>
   );

@@ -71,8 +71,8 @@ function Found(props: FoundProps) {
 }
 
 function exitAnswer({ device, tunnels, status }: FoundProps): Answer {
-  const { icon, tone } = exitOf(device.exit, tunnels);
-  const title = `${titleOf(device)} leaves by ${device.exit}`;
+  const isOpen = status?.killswitch_active === false;
+  const { icon, tone } = exitOf(device.exit, tunnels, isOpen);
   const row = tunnels.find(({ name }) => name === device.exit);
   if (row?.state === "connected")
     return {
@@ -88,11 +88,11 @@ function exitAnswer({ device, tunnels, status }: FoundProps): Answer {
       title: `${titleOf(device)} leaves directly`,
       text: "What it sends goes outside every tunnel, as the operator allows. Your internet provider and the sites see your home’s own address.",
     };
-  if (status?.killswitch_active === false)
+  if (isOpen)
     return {
-      icon: "warning",
-      tone: "exposed",
-      title,
+      icon,
+      tone,
+      title: `${titleOf(device)} may leave outside the tunnel`,
       text: "The kill switch is not in place: what it sends may leave outside every tunnel.",
     };
   return {

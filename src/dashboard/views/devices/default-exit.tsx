@@ -1,6 +1,6 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { refresh } from "../../answers.ts";
+import { refresh, useIsOpen } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { exitOf, titleOf } from "../../exit.ts";
 import { countOf, listOf } from "../../format.ts";
@@ -12,6 +12,7 @@ const MOST_NAMES = 4;
 
 /** Where devices leave that nobody has assigned. */
 export function DefaultExit({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
+  const isOpen = useIsOpen();
   const exits = list.exits.filter((exit) => exit !== "direct");
   return (
     <section class="card default-exit">
@@ -23,7 +24,7 @@ export function DefaultExit({ list, tunnels }: { list: DeviceList; tunnels: read
       <Choice
         label="Default exit"
         value={list.default_exit}
-        options={exits.map((exit) => ({ value: exit, text: exitOf(exit, tunnels).text }))}
+        options={exits.map((exit) => ({ value: exit, text: exitOf(exit, tunnels, isOpen).text }))}
         from={list}
         save={async (exit) => {
           await change("PUT", "default-exit", { exit });

@@ -1,6 +1,6 @@
 import type { Device, DeviceList } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { knownOf, refresh, useAnswer } from "../../answers.ts";
+import { knownOf, refresh, useAnswer, useIsOpen } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { exitOf, isNetwork, titleOf } from "../../exit.ts";
 import { Choice, type Option } from "../../parts/choice.tsx";
@@ -21,15 +21,16 @@ const DEFAULT = "";
 /** Where the device leaves, as a choice. */
 export function DeviceExit({ device, list, tunnels }: DeviceExitProps) {
   const title = titleOf(device);
-  const { where, tone } = exitOf(device.exit, tunnels);
-  const isWaiting = tone === "blocked" && device.exit !== "blocked";
+  const isOpen = useIsOpen();
+  const { where, tone } = exitOf(device.exit, tunnels, isOpen);
+  const isRemarkable = tone === "exposed" || (tone === "blocked" && device.exit !== "blocked");
   return (
     <div class="device-exit">
       <span class="device-verb quiet small">{verbFor(device.exit)}</span>
       <Choice
         label={`Exit of ${title}`}
         value={device.assigned ? device.exit : DEFAULT}
-        options={optionsFor(device, list, tunnels)}
+        options={optionsFor(device, list, tunnels, isOpen)}
         from={list}
         save={async (exit) => {
           await change("PUT", devicePath(device), { exit: exit === DEFAULT ? null : exit });
@@ -38,7 +39,7 @@ export function DeviceExit({ device, list, tunnels }: DeviceExitProps) {
         ask={(exit) => (exit === "direct" ? questionAbout(device) : null)}
       />
       <BySchedule id={device.id} />
-      {isWaiting && <p class="small">{where.charAt(0).toUpperCase() + where.slice(1)}.</p>}
+      {isRemarkable && <p class="small">{where.charAt(0).toUpperCase() + where.slice(1)}.</p>}
     </div>
   );
 }
@@ -69,18 +70,27 @@ export function devicePath({ id }: Pick<Device, "id">): string {
   return `devices/${encodeURIComponent(id)}`;
 }
 
-function optionsFor(device: Device, list: DeviceList, tunnels: readonly TunnelRow[]): Option[] {
+function optionsFor(
+  device: Device,
+  list: DeviceList,
+  tunnels: readonly TunnelRow[],
+  isOpen: boolean,
+): Option[] {
   const exits = list.exits.filter((exit) => exit !== "direct" || !isNetwork(device));
   const own = device.assigned && !exits.includes(device.exit) ? [device.exit] : [];
   return [
-    { value: DEFAULT, text: defaultText(list, tunnels) },
-    ...[...exits, ...own].map((exit) => ({ value: exit, text: exitOf(exit, tunnels).text })),
+    { value: DEFAULT, text: defaultText(list, tunnels, isOpen) },
+    ...[...exits, ...own].map((exit) => ({ value: exit, text: exitOf(exit, tunnels, isOpen).text })),
   ];
 }
 
 /** The card of the default exit names its tunnel. */
-export function defaultText({ default_exit }: DeviceList, tunnels: readonly TunnelRow[]): string {
-  const { text, tone } = exitOf(default_exit, tunnels);
+export function defaultText(
+  { default_exit }: DeviceList,
+  tunnels: readonly TunnelRow[],
+  isOpen: boolean,
+): string {
+  const { text, tone } = exitOf(default_exit, tunnels, isOpen);
   return `default: ${tone === "protected" ? text.replace(`${default_exit} · `, "") : text}`;
 }
 

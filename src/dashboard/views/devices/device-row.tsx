@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
+import { useIsOpen } from "../../answers.ts";
 import { exitOf, isNetwork, isNew, titleOf } from "../../exit.ts";
 import { agoOf, rateOf } from "../../format.ts";
 import { Icon } from "../../parts/icon.tsx";
@@ -21,7 +22,7 @@ interface DeviceRowProps {
 /** A sentence: this device leaves by this exit. */
 export function DeviceRow({ device, list, tunnels, isOwn }: DeviceRowProps) {
   const [isOpen, setOpen] = useState(false);
-  const { icon, tone } = exitOf(device.exit, tunnels);
+  const { icon, tone } = exitOf(device.exit, tunnels, useIsOpen());
   const title = titleOf(device);
   return (
     <li class={`device tone-${tone}`}>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { refresh } from "../../answers.ts";
+import { refresh, useIsOpen } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { exitOf, isNetwork } from "../../exit.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
@@ -54,7 +54,8 @@ function Network({ device, list, tunnels }: NetworksProps & { device: Device }) 
 }
 
 function Add({ list, tunnels }: NetworksProps) {
-  const [isOpen, setOpen] = useState(false);
+  const [isShown, setShown] = useState(false);
+  const isOpen = useIsOpen();
   const [prefix, setPrefix] = useState("");
   const [name, setName] = useState("");
   const [exit, setExit] = useState("");
@@ -67,9 +68,9 @@ function Add({ list, tunnels }: NetworksProps) {
     setExit("");
     return `${prefix.trim()} is in the list now.`;
   };
-  if (!isOpen)
+  if (!isShown)
     return (
-      <button type="button" class="button" onClick={() => setOpen(true)}>
+      <button type="button" class="button" onClick={() => setShown(true)}>
         Add a network
       </button>
     );
@@ -80,7 +81,7 @@ function Add({ list, tunnels }: NetworksProps) {
       submit="Add the network"
       doing="Adding…"
       buttons={
-        <button type="button" class="button plain" onClick={() => setOpen(false)}>
+        <button type="button" class="button plain" onClick={() => setShown(false)}>
           Close
         </button>
       }
@@ -98,8 +99,8 @@ function Add({ list, tunnels }: NetworksProps) {
         value={exit}
         onValue={setExit}
         options={[
-          { value: "", text: defaultText(list, tunnels) },
-          ...exits.map((each) => ({ value: each, text: exitOf(each, tunnels).text })),
+          { value: "", text: defaultText(list, tunnels, isOpen) },
+          ...exits.map((each) => ({ value: each, text: exitOf(each, tunnels, isOpen).text })),
         ]}
       />
     </Form>

@@ -1,6 +1,8 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { Network } from "../../../http/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
+import { useIsOpen } from "../../answers.ts";
+import { OPEN_TEXT } from "../../exit.ts";
 import { countOf, listOf, sentenceFrom } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
@@ -16,15 +18,13 @@ export function ByExit(props: {
   devices: Loaded<DeviceList>;
   tunnels: readonly TunnelRow[];
   others: Network["other_routers"];
-  /** Whether the operator has turned the kill switch off. */
-  isOpen: boolean;
 }) {
-  const { devices, tunnels, others, isOpen } = props;
+  const { devices, tunnels, others } = props;
   return (
     <section class="card">
       <h2>Devices by exit</h2>
       {devices.state === "ready" ? (
-        <Exits list={devices.value} tunnels={tunnels} isOpen={isOpen} />
+        <Exits list={devices.value} tunnels={tunnels} />
       ) : (
         <Pending of={devices} />
       )}
@@ -34,8 +34,8 @@ export function ByExit(props: {
   );
 }
 
-function Exits(props: { list: DeviceList; tunnels: readonly TunnelRow[]; isOpen: boolean }) {
-  const { list, tunnels, isOpen } = props;
+function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
+  const isOpen = useIsOpen();
   const groups = Map.groupBy(list.devices, ({ exit }) => exit);
   if (groups.size === 0)
     return (
@@ -105,8 +105,6 @@ function wayOf(exit: string, tunnels: readonly TunnelRow[], isOpen: boolean): Wa
   return { ...BLOCKED, where: are(`blocked: the tunnel ${exit} is ${row?.state ?? "not known"}`) };
 }
 
-/** Nothing is blocked then. */
-const OPEN_TEXT = "may leave outside the tunnel: the kill switch is off";
 const OPEN: Way = { icon: "warning", tone: "exposed", where: { one: OPEN_TEXT, many: OPEN_TEXT } };
 const BLOCKED = { icon: "blocked", tone: "blocked" } as const;
 

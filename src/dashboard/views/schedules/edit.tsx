@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
+import { useIsOpen } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { exitOf } from "../../exit.ts";
 import type { Option } from "../../parts/choice.tsx";
@@ -90,6 +91,7 @@ function ExitFields({ list, tunnels, zone, draft, bind }: FieldsProps) {
     list.exits.filter((exit) => exit !== "direct"),
     draft.exit,
   );
+  const isOpen = useIsOpen();
   return (
     <>
       <Select
@@ -99,7 +101,7 @@ function ExitFields({ list, tunnels, zone, draft, bind }: FieldsProps) {
       />
       <Select
         label="Exit"
-        options={exits.map((exit) => ({ value: exit, text: exitOf(exit, tunnels).text }))}
+        options={exits.map((exit) => ({ value: exit, text: exitOf(exit, tunnels, isOpen).text }))}
         {...bind("exit")}
       />
       <Field label="From" type="time" hint={clockHint(zone)} {...bind("at")} />
