@@ -25,22 +25,29 @@ export function brokerIn(url: string): Broker {
   };
 }
 
+/**
+ * The gateway's own address in the tunnel, if that leads to an address; else null. The kill switch may be off: then what
+ * the tunnel does not carry would leave outside it.
+ */
+export type TunnelTo = (address: Address) => Address | null;
+
 /** Looks a name up as other programs of the machine do, so that `.local` works where they know it (nsswitch.conf(5)). */
 export async function addressesOf(host: string): Promise<Address[]> {
-  if (isIP(host) !== 0) return [host].flatMap((one) => parseAddress(one) ?? []);
-  const found = await Bun.dns.lookup(host, { backend: "libc", socketType: "tcp" });
-  return found.flatMap(({ address }) => parseAddress(address) ?? []);
+  const isName = isIP(host) === 0;
+  const found = isName ? await Bun.dns.lookup(host, { backend: "libc", socketType: "tcp" }) : [];
+  const texts = isName ? found.map(({ address }) => address) : [host];
+  return texts.flatMap((text) => parseAddress(text) ?? []).map(unmapped);
 }
 
 const LOOPBACK = ["127.0.0.0/8", "::1/128"].map((text) => parsePrefix(text)).filter((each) => each !== null);
 
-/** How the gateway's own packets reach an address; null if only outside the tunnel. */
+/** How the gateway's own packets reach an address, in a tunnel with the source address; null if only outside the tunnel. */
 export function wayTo(
   address: Address,
   lans: readonly Prefix[],
-  isTunnelUp: boolean,
-): "LAN" | "tunnel" | null {
-  const plain = unmapped(address);
-  if ([...LOOPBACK, ...lans].some((prefix) => contains(prefix, plain))) return "LAN";
-  return isTunnelUp ? "tunnel" : null;
+  tunnelTo: TunnelTo,
+): "LAN" | { from: Address } | null {
+  if ([...LOOPBACK, ...lans].some((prefix) => contains(prefix, address))) return "LAN";
+  const from = tunnelTo(address);
+  return from && { from };
 }

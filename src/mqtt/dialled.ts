@@ -9,6 +9,8 @@ export const KEEP_ALIVE_MS = 30_000;
 export interface Dialled {
   /** What is connected to. */
   address: string;
+  /** The gateway's own address in the tunnel, without which nothing is sent; null for a broker on the LAN. */
+  from: string | null;
   port: number;
   /** The name or address in the broker's certificate; null without TLS. */
   certified: string | null;
@@ -21,11 +23,12 @@ export interface Dialled {
   will: { topic: string; payload: string };
 }
 
-export function socketTo({ address, port, certified, authority }: Dialled): Socket {
-  if (certified === null) return connect({ host: address, port });
+export function socketTo({ address, from, port, certified, authority }: Dialled): Socket {
+  const ends = { host: address, port, ...(from !== null && { localAddress: from }) };
+  if (certified === null) return connect(ends);
   // No server name for an address (RFC 6066, 3).
   const names = isIP(certified) === 0 ? { servername: certified } : {};
-  return connectTls({ host: address, port, ...names, ...(authority !== null && { ca: authority }) });
+  return connectTls({ ...ends, ...names, ...(authority !== null && { ca: authority }) });
 }
 
 /** The first packet of a session. */

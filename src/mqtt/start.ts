@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { Bridge, type Deps as BridgeDeps } from "./bridge.ts";
-import { addressesOf, type Broker, brokerIn, wayTo } from "./broker.ts";
+import { addressesOf, type Broker, brokerIn, type TunnelTo, wayTo } from "./broker.ts";
 import { Connection } from "./connection.ts";
 import { availabilityTopic, idOf } from "./topics.ts";
 
@@ -17,8 +17,10 @@ interface Deps extends Pick<BridgeDeps, "gateway" | "store"> {
   /** The machine's name. */
   hostname: string;
   lans: () => readonly Prefix[];
-  isTunnelUp: () => boolean;
+  tunnelTo: TunnelTo;
 }
+
+type Reached = Awaited<ReturnType<typeof reachable>>;
 
 /** A certificate authority's certificates; a password is shorter. */
 const MOST_FILE_BYTES = 64 * 1024;
@@ -28,15 +30,18 @@ export function runBridge(deps: Deps, signal: AbortSignal): Promise<void> {
   const { settings, host, hostname } = deps;
   const id = idOf(hostname);
   const broker = brokerIn(settings.mqtt);
-  let address: Awaited<ReturnType<typeof reachable>> | null = null;
-  const way = () => (address === null ? null : wayTo(address, deps.lans(), deps.isTunnelUp()));
+  let reached: Reached | null = null;
   const open = async (ending: AbortSignal) => {
-    address = await reachable(broker, deps);
-    return Connection.open(await dialled(broker, address, id, deps), host, ending);
+    reached = await reachable(broker, deps);
+    return Connection.open(await dialled(broker, reached, id, deps), host, ending);
   };
   const connected = () =>
-    `connected to ${broker.host}, ${way() === "LAN" ? "which is on the LAN" : "through the tunnel"}`;
-  const fault = () => (way() === null ? "there is no tunnel to the broker any more" : null);
+    `connected to ${broker.host}, ${reached?.way === "LAN" ? "which is on the LAN" : "through the tunnel"}`;
+  const fault = () => {
+    const way = reached && wayTo(reached.address, deps.lans(), deps.tunnelTo);
+    if (way === null) return "there is no tunnel to the broker any more";
+    return Bun.deepEquals(way, reached?.way) ? null : "the way to the broker has changed";
+  };
   // The name that the machine has in multicast DNS; Home Assistant refuses a page that is not a URL.
   const site = { id, page: `http://${idOf(hostname.replace(/\..*/, ""))}.local:${settings.port}/` };
   const bridge = new Bridge({
@@ -51,22 +56,25 @@ export function runBridge(deps: Deps, signal: AbortSignal): Promise<void> {
   return bridge.run(signal);
 }
 
-/** The broker's first address to which a way leads. */
-async function reachable({ host }: Broker, { lans, isTunnelUp }: Deps) {
+/** The broker's first address to which a way leads, and that way. */
+async function reachable({ host }: Broker, { lans, tunnelTo }: Deps) {
   const addresses = await addressesOf(host).catch(() => {
     throw new GatewayError("unable", `the name ${host} does not resolve; without a tunnel, give the address`);
   });
-  const address = addresses.find((each) => wayTo(each, lans(), isTunnelUp()) !== null);
-  if (address !== undefined) return address;
+  for (const address of addresses) {
+    const way = wayTo(address, lans(), tunnelTo);
+    if (way !== null) return { address, way };
+  }
   throw new GatewayError("unable", `${host} is not on the LAN, and there is no tunnel to reach it through`);
 }
 
 /** The files are read again for each connection, so that a new password needs no restart. */
-async function dialled({ tls, host, port, user }: Broker, address: string, id: string, deps: Deps) {
+async function dialled({ tls, host, port, user }: Broker, { address, way }: Reached, id: string, deps: Deps) {
   const { mqttPasswordFile, mqttCaFile } = deps.settings;
   const password = await textIn(deps.host, mqttPasswordFile, "--mqtt-password-file");
   return {
     address,
+    from: way === "LAN" ? null : way.from,
     port,
     certified: tls ? host : null,
     authority: tls ? await textIn(deps.host, mqttCaFile, "--mqtt-ca-file") : null,

@@ -5,11 +5,19 @@ import type { Mac } from "../../src/mac.ts";
 import { Bridge } from "../../src/mqtt/bridge.ts";
 import { Connection } from "../../src/mqtt/connection.ts";
 import { Home } from "../http/home.ts";
+import { PRIVATE, PUBLIC } from "../servers/example.ts";
 import { FakeBroker } from "./broker.ts";
 import { PASSWORD, Shown } from "./shown.ts";
 
 setDefaultTimeout(60_000);
 
+const NARROW = {
+  name: "narrow",
+  endpoint: "192.0.2.9:51820",
+  public_key: PUBLIC,
+  private_key: PRIVATE,
+  address: "10.64.0.9/32",
+};
 const TV = "02:00:00:00:00:20" as Mac;
 const GATEWAY = "homeassistant/device/portcullis_pi_gateway/config";
 const MAIN = "portcullis/pi/tunnel/main/state";
@@ -312,13 +320,33 @@ test("a broker outside the LAN is not contacted without a tunnel", async () => {
   ]);
 });
 
+test("a broker outside the LAN is not contacted if the tunnel does not lead to it, whatever the kill switch", async () => {
+  const home = await Home.start();
+  await home.gateway.addCustom({ ...NARROW, allowed_ips: "10.0.0.0/8" });
+  home.gateway.use("custom");
+  await home.connect(NARROW.name);
+  await home.graph.controller.setKillSwitch(false);
+  shown = await Shown.start({ mqtt: "mqtt://192.0.2.77" }, home);
+  await shown.until(() => shown.lines.length > 0);
+  expect(shown.lines).toEqual([
+    "MQTT: 192.0.2.77 is not on the LAN, and there is no tunnel to reach it through",
+  ]);
+});
+
 test("a connection that may not be used any more is left at once, and the service goes on", async () => {
   shown = await Shown.start();
   const { home, broker } = shown;
   await shown.end();
   let fault: string | null = null;
   const will = { topic: "portcullis/pi/availability", payload: "offline" };
-  const dialled = { address: "127.0.0.1", port: broker.port, certified: null, authority: null, will };
+  const dialled = {
+    address: "127.0.0.1",
+    from: null,
+    port: broker.port,
+    certified: null,
+    authority: null,
+    will,
+  };
   const lines: string[] = [];
   const ending = new AbortController();
   const bridge = new Bridge({

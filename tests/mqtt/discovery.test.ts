@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createServer } from "node:net";
 import { version } from "../../package.json";
-import { mustParsePrefix } from "../../src/address.ts";
-import { brokerIn, wayTo } from "../../src/mqtt/broker.ts";
+import { mustParseAddress, mustParsePrefix } from "../../src/address.ts";
+import { addressesOf, brokerIn, wayTo } from "../../src/mqtt/broker.ts";
 import { destinationsOf } from "../../src/mqtt/destinations.ts";
+import { socketTo } from "../../src/mqtt/dialled.ts";
 import { commandIn, deviceKey, idOf } from "../../src/mqtt/topics.ts";
 import type { ServerTree } from "../../src/servers/schema.ts";
 import { Shown } from "./shown.ts";
@@ -344,15 +346,40 @@ test("a broker's address has a port, a user and an encryption of its own or the 
   expect(brokerIn("mqtts://Home.local").port).toBe(8883);
 });
 
-test("an address of the LAN or of this machine needs no tunnel, and any other does", () => {
+test("an address of the LAN or of this machine needs no tunnel, and any other one that leads there", async () => {
   const lans = [mustParsePrefix("192.168.7.0/24"), mustParsePrefix("fd00::/64")];
-  const ways = (isTunnelUp: boolean) =>
-    ["192.168.7.9", "fd00::9", "127.0.0.1", "::1", "::ffff:192.168.7.9", "192.168.8.9", "192.0.2.9"].map(
-      (text) => wayTo(text as never, lans, isTunnelUp),
+  const from = mustParseAddress("10.64.0.2");
+  const ways = (leadsTo: string | null) =>
+    ["192.168.7.9", "fd00::9", "127.0.0.1", "::1", "192.168.8.9", "192.0.2.9"].map((text) =>
+      wayTo(mustParseAddress(text), lans, (address) => (address === leadsTo ? from : null)),
     );
-  expect(ways(false)).toEqual(["LAN", "LAN", "LAN", "LAN", "LAN", null, null]);
-  expect(ways(true)).toEqual(["LAN", "LAN", "LAN", "LAN", "LAN", "tunnel", "tunnel"]);
+  expect(ways(null)).toEqual(["LAN", "LAN", "LAN", "LAN", null, null]);
+  expect(ways("192.0.2.9")).toEqual(["LAN", "LAN", "LAN", "LAN", null, { from }]);
+  expect(await addressesOf("::ffff:192.168.7.9")).toEqual([mustParseAddress("192.168.7.9")]);
 });
+
+test.each(["mqtt", "mqtts"])(
+  "in a tunnel, a connection by %s has the tunnel's address, and there is none without it",
+  async (scheme) => {
+    const seen = Promise.withResolvers<string | undefined>();
+    const server = createServer((socket) => {
+      seen.resolve(socket.remoteAddress);
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const will = { topic: "x", payload: "offline" };
+    const certified = scheme === "mqtt" ? null : "broker.example";
+    const broker = { address: "127.0.0.1", port, certified, authority: null, clientId: "x", will };
+    const open = (from: string) => socketTo({ ...broker, from, user: null, password: null });
+    open("127.0.0.9").on("error", () => {});
+    expect(await seen.promise).toBe("127.0.0.9");
+    const { promise: failed, resolve } = Promise.withResolvers<unknown>();
+    open("192.0.2.9").on("error", (error: NodeJS.ErrnoException) => resolve(error.code));
+    expect(await failed).toBe("EADDRNOTAVAIL");
+    await new Promise<void>((done) => server.close(() => done()));
+  },
+);
 
 test("names and ids are such as a topic may have", () => {
   expect(idOf("Haus_Küche.lan")).toBe("haus-k-che-lan");

@@ -32,7 +32,7 @@ export class Shown {
         log: { info: log, warn: log },
         hostname: "pi",
         lans: () => home.graph.controller.lans.flatMap((lan) => lan.prefixes),
-        isTunnelUp: () => home.graph.controller.state.name === "connected",
+        tunnelTo: (address) => home.graph.httpsClient.ownAddressTo(address),
       },
       this.stopping.signal,
     );
