@@ -3,9 +3,8 @@ import type { Tokens } from "../access/tokens.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { Passage } from "../killswitch/obstacles.ts";
-import { inspect } from "../killswitch/report.ts";
-import { rulesFor } from "../killswitch/routing-rules.ts";
-import { hostNetworkOf } from "../network/host-network.ts";
+import { inspectOffline } from "../killswitch/report.ts";
+import { hostNetworkOf, networkIn, readNetwork, tunnelAddressesIn } from "../network/host-network.ts";
 import type { OtherRouters } from "../network/other-routers.ts";
 import { MAIN_SLOT, slotOf } from "../network/slot.ts";
 import type { Settings } from "../settings.ts";
@@ -108,7 +107,9 @@ export class Checkup {
 
   private items(): Item[] {
     const { host, settings, savedState, store, tunnels, tokens, forwards, otherRouters } = this.surroundings;
-    const network = once(() => hostNetworkOf(host, settings, savedState.roles()));
+    const reading = once(() => readNetwork(host));
+    const network = once(async () => networkIn(await reading(), settings, savedState.roles()));
+    const inside = async () => tunnelAddressesIn(await reading(), settings);
     const inspection = once(() => this.inspection());
     const inTunnels = new TunnelChecks(this.surroundings, network);
     const ways = async () => {
@@ -117,7 +118,7 @@ export class Checkup {
     };
     const service = { wanted: savedState.killSwitchWanted(), runs: tunnels !== null };
     return [
-      item("version", "Version", () => versionFinding(version, isProgramReplaced())),
+      item("version", "Version", () => versionFinding(host, settings, version, isProgramReplaced())),
       ...(tunnels === null ? [item("service", "Service", () => NO_SERVICE)] : []),
       item("firewall", "Kill switch: firewall", async () =>
         layerFinding("firewall", await inspection(), service),
@@ -142,7 +143,7 @@ export class Checkup {
       item("uplink", "Uplink", async () =>
         uplinkFinding(host, await network(), tunnels?.main.controller.isAlive ?? false),
       ),
-      item("lan", "LAN", async () => lanFinding(await network())),
+      item("lan", "LAN", async () => lanFinding(await network(), await inside())),
       item("dhcp", "DHCP server", () => dhcpFinding(host, settings, network)),
       item("other_routers", "Other routers on the LAN", async () =>
         otherRoutersFinding(host, await network(), otherRouters),
@@ -162,12 +163,11 @@ export class Checkup {
     ];
   }
 
-  /** Without a service it is not known what was loaded; everything else is in the kernel. */
   private async inspection() {
     const { host, settings, savedState, tunnels } = this.surroundings;
     if (tunnels !== null) return tunnels.main.controller.inspection();
     const network = await hostNetworkOf(host, settings, savedState.roles());
-    return inspect(host, { network, rules: rulesFor(network), isAsLoaded: null, fault: null });
+    return inspectOffline(host, network, settings);
   }
 }
 

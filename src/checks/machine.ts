@@ -1,4 +1,7 @@
+import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
+import { setupCommand } from "../system/layout.ts";
+import { isSetupDue } from "../system/setup.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
 const MIB = 1_048_576;
@@ -43,12 +46,18 @@ export async function memoryFinding(host: Pick<Host, "read">): Promise<Finding> 
 }
 
 /** `replaced` is whether the program's file is another one since the service started. */
-export function versionFinding(version: string, replaced: boolean): Finding {
-  if (!replaced) return ok(version);
-  return warning(
-    `${version} still runs, but its file has been replaced`,
-    "Start the new one: sudo systemctl restart portcullis. The tunnel stays up meanwhile.",
-  );
+export async function versionFinding(
+  host: Pick<Host, "read">,
+  { netns }: Pick<Settings, "netns">,
+  version: string,
+  replaced: boolean,
+): Promise<Finding> {
+  const way = `${setupCommand()}. The tunnel stays up meanwhile.`;
+  if (replaced)
+    return warning(`${version} still runs, but its file has been replaced`, `Start the new one: ${way}`);
+  // The gateway of a namespace is not the one that was set up.
+  if (netns !== null || !(await isSetupDue(host, version))) return ok(version);
+  return warning(`${version} runs, but its setup was not completed`, `Complete it: ${way}`);
 }
 
 function mebibytes(bytes: number): string {

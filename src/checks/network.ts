@@ -1,6 +1,6 @@
-import { familyOf, isLinkLocal } from "../address.ts";
+import { type Address, familyOf, isLinkLocal } from "../address.ts";
 import { messageOf } from "../errors.ts";
-import type { HostNetwork } from "../network/host-network.ts";
+import { type HostNetwork, networkBeside } from "../network/host-network.ts";
 import { readNeighbours } from "../network/neighbours.ts";
 import { type OtherRouter, type OtherRouters, sentencesOf } from "../network/other-routers.ts";
 import type { Host } from "../system/host.ts";
@@ -42,7 +42,12 @@ export async function uplinkFinding(
   );
 }
 
-export function lanFinding({ lans, remarks, uplink }: HostNetwork): Finding {
+/** `inside` is the addresses of the tunnels that are up. */
+export function lanFinding(network: HostNetwork, inside: readonly Address[] = []): Finding {
+  const { remarks, uplink } = network;
+  const { lans } = networkBeside(network, inside);
+  const prefixesIn = (some: HostNetwork["lans"]) => some.flatMap(({ prefixes }) => prefixes);
+  const [taken] = prefixesIn(network.lans).filter((prefix) => !prefixesIn(lans).includes(prefix));
   const [remark] = remarks;
   if (lans.length === 0)
     return fault(
@@ -50,6 +55,11 @@ export function lanFinding({ lans, remarks, uplink }: HostNetwork): Finding {
       "Connect the LAN's cable, or name its interface with --lan.",
     );
   const shown = lans.map((lan) => `${lan.interface} (${lan.prefixes.join(", ")})`).join("; ");
+  if (taken !== undefined)
+    return warning(
+      `${shown}; ${taken} does not count as LAN, because it covers the address of a tunnel`,
+      "If you have chosen this prefix, give the LAN another one. If not, a device on the LAN advertises it: turn off its router advertisements. IPv4 works meanwhile.",
+    );
   if (remark !== undefined) return warning(`${shown}; ${remark}`, "Correct what is named here.");
   return ok(lans.some((lan) => lan.interface === uplink) ? `${shown}; it is the uplink too` : shown);
 }

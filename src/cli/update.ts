@@ -43,7 +43,7 @@ export async function updateProgram(
   };
   const deps = { host, spawn, source, running, signers };
   const offer = await interruptible((signal) => lookAt({ ...deps, signal }));
-  const left = offer.isNewer ? null : await completionOf(host, running.kind);
+  const left = offer.isNewer ? null : await completionOf(host, running.kind, version);
   if (check || !(offer.isNewer || left?.isBroken)) return saidOf(offer, left);
   process.stdout.write(textOf(offer));
   if (!yes && !confirm(`Install ${offer.version}?`)) throw new GatewayError("unable", "nothing was changed");

@@ -7,6 +7,9 @@ export type DhcpState =
   | { name: "waiting"; reason: string | null }
   | { name: "stopped" };
 
+/** A variable of the unit with a digest of the unit, so that a process shows which unit it was started with. */
+export const UNIT_DIGEST = "PORTCULLIS_UNIT_DIGEST";
+
 const LOOK_EVERY_MS = 1_000;
 /** Looking for other servers takes 5 s, and starting the program for that takes one more on a Pi. */
 const STARTED_WITHIN_MS = 20_000;
@@ -24,6 +27,15 @@ export async function dhcpWait(host: Pick<Host, "run" | "sleep" | "monotonic">):
     if (host.monotonic() - start >= STARTED_WITHIN_MS)
       return "it is still starting. Its log: journalctl -u portcullis-dhcp";
   }
+}
+
+/** The digest of the unit that the running server was started with, as `NAME=value`; null if it does not run or has none. */
+export async function startedUnit(host: Pick<Host, "run" | "read">): Promise<string | null> {
+  const show = ["systemctl", "show", "--property=MainPID", "--value", DHCP_UNIT];
+  const pid = (await host.run(show).catch(() => "")).trim();
+  if (!/^[1-9]\d*$/.test(pid)) return null;
+  const variables = (await host.read(`/proc/${pid}/environ`))?.split("\0") ?? [];
+  return variables.find((variable) => variable.startsWith(`${UNIT_DIGEST}=`)) ?? null;
 }
 
 /** What systemd says of the DHCP server. */

@@ -32,16 +32,19 @@ export function dhcpPlan(
   if (lans.length === 0) return { files: isPresent ? removal(layout) : [], units: [], start: [] };
   const config = dnsmasqConfig(lans, DHCP_FILES);
   const unit = dhcpUnit(layout.program);
-  const isChanged = present.config !== config || present.unit !== unit;
+  const { started } = present;
+  const isServing =
+    present.config === config && started !== null && unit.includes(`Environment=${started}\n`);
   return {
     files: layout === BY_HAND ? [{ do: "write", path: UNIT_BY_HAND, mode: 0o644, text: unit }] : [],
     units: [DHCP_UNIT],
-    // An upgrade does not interrupt it. If a step before fails, the next installation must still see the change.
+    // An upgrade interrupts it only for a change. By now dpkg has replaced the unit, so the process shows what it was.
+    // If a step before fails, the next installation must still see the change.
     start: [
       { do: "write", path: PATHS.dhcpConfig, mode: 0o644, text: config },
       { do: "run", argv: ["dnsmasq", "--test", `--conf-file=${PATHS.dhcpConfig}`] },
       // It may wait for a cable, or for another server to end.
-      { do: "run", argv: ["systemctl", "--no-block", isChanged ? "restart" : "start", DHCP_UNIT] },
+      { do: "run", argv: ["systemctl", "--no-block", isServing ? "start" : "restart", DHCP_UNIT] },
     ],
   };
 }

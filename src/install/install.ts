@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
+import { version } from "../../package.json";
 import type { ServedLan } from "../dhcp/config.ts";
 import { servedLans } from "../dhcp/lans.ts";
 import { assertAlone, assertPortFree } from "../dhcp/rivals.ts";
 import { dhcpWait } from "../dhcp/unit.ts";
 import { GatewayError, messageOf } from "../errors.ts";
-import { type Inspection, inspect } from "../killswitch/report.ts";
-import { rulesFor } from "../killswitch/routing-rules.ts";
+import { type Inspection, inspectOffline } from "../killswitch/report.ts";
 import { type HostNetwork, hostNetworkOf, lanText } from "../network/host-network.ts";
 import { randomUla } from "../network/ula.ts";
 import { FLAGS, type Settings } from "../settings.ts";
@@ -55,6 +55,7 @@ export async function install(command: Layout["command"], flags: Given, choices:
     given: withUla(given, settings),
     layout: OWN_LAYOUT,
     program: ownProgram(),
+    version,
     packages: await packagesLine(host, settings),
   });
   say(`${summaryOf(machine, settings)}\n${sshLine(machine)}`);
@@ -72,10 +73,8 @@ export async function install(command: Layout["command"], flags: Given, choices:
   const { network } = machine;
   const lans = servedLans(network, machine.ground, settings);
   say(
-    closingWords(
-      await inspect(host, { network, rules: rulesFor(network), isAsLoaded: null, fault: null }),
-      settings,
-    ) + dhcpWords(lans, lans.length === 0 ? null : await dhcpWait(host).catch(messageOf)),
+    closingWords(await inspectOffline(host, network, settings), settings) +
+      dhcpWords(lans, lans.length === 0 ? null : await dhcpWait(host).catch(messageOf)),
   );
 }
 

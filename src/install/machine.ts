@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { contains, isIpv4, isLinkLocal, parseAddress } from "../address.ts";
 import { DHCP_UNIT } from "../dhcp/files.ts";
 import { type Ground, groundOf } from "../dhcp/lans.ts";
+import { startedUnit } from "../dhcp/unit.ts";
 import { foreignAmong, type Rule, readRules } from "../killswitch/routing-rules.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
 import { droppingChains, listTable } from "../killswitch/table.ts";
@@ -41,12 +42,20 @@ export interface Machine {
   sysctls: readonly { path: string; value: string }[];
   /** What the DHCP server must know. */
   ground: Ground;
-  /** Contents of the DHCP server's files; null if there are none. */
-  dhcp: { config: string | null; unit: string | null };
+  dhcp: Dhcp;
   /** Contents of `PATHS.sysctlsBefore` and `PATHS.environment`; null if there is no such file. */
   sysctlsBefore: string | null;
   environment: string | null;
   byHand: FilesByHand;
+}
+
+/** The DHCP server. */
+interface Dhcp {
+  /** Contents of its files; null if there are none. */
+  config: string | null;
+  unit: string | null;
+  /** See `startedUnit`. */
+  started: string | null;
 }
 
 /** The files of an installation by hand that exist, apart from those of `PATHS`. */
@@ -95,7 +104,7 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
     droppingChains: await droppingChains(host).catch(() => []),
     sshClient: sshClientOf(process.pid),
     ground: await groundOf(host),
-    dhcp: { config: await host.read(PATHS.dhcpConfig), unit: await dhcpUnitOf(host) },
+    dhcp: await dhcpOf(host),
     sysctls: sysctls.filter(({ value }) => value !== ""),
     sysctlsBefore: await host.read(PATHS.sysctlsBefore),
     environment: await host.read(PATHS.environment),
@@ -156,12 +165,14 @@ async function tunnelsAmong(host: Host, present: readonly string[], base: string
   return found;
 }
 
-/** As systemd finds it: /etc comes first. */
-async function dhcpUnitOf(host: Host): Promise<string | null> {
+async function dhcpOf(host: Host): Promise<Dhcp> {
+  const config = await host.read(PATHS.dhcpConfig);
   const [byHand, packaged] = await Promise.all(
     [BY_HAND, PACKAGED].map((layout) => host.read(join(layout.units, DHCP_UNIT))),
   );
-  return byHand ?? packaged ?? null;
+  // Systemd looks in /etc first.
+  const unit = byHand ?? packaged ?? null;
+  return { config, unit, started: config === null ? null : await startedUnit(host) };
 }
 
 async function namesOfLinks(host: Host): Promise<string[]> {

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { DHCP_FILES, DHCP_UNIT } from "../dhcp/files.ts";
+import { SETUP_NOTES } from "../system/setup.ts";
 
 /** The files of an installation, except the program and its units (see `Layout`). */
 export const PATHS = {
@@ -9,8 +10,8 @@ export const PATHS = {
   notify: "/etc/portcullis/notify",
   mqttPassword: "/etc/portcullis/mqtt.password",
   mqttCa: "/etc/portcullis/mqtt-ca.pem",
-  /** The sysctls before the installation. */
-  sysctlsBefore: "/etc/portcullis/sysctls-before",
+  sysctlsBefore: SETUP_NOTES.sysctlsBefore,
+  version: SETUP_NOTES.version,
   sysctls: "/etc/sysctl.d/90-portcullis.conf",
   modules: "/etc/modules-load.d/portcullis.conf",
   udev: "/etc/udev/rules.d/90-portcullis.rules",

@@ -3,6 +3,7 @@ import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "../killsw
 import { allLinks } from "../network/slot.ts";
 import { settingsFrom } from "../settings.ts";
 import { BY_HAND, type Layout } from "../system/layout.ts";
+import { versionNote } from "../system/setup.ts";
 import { dhcpPlan } from "./dhcp.ts";
 import { environmentWith, type Given, givenIn, interfaceIn } from "./environment.ts";
 import type { Machine } from "./machine.ts";
@@ -18,6 +19,7 @@ interface Installation {
   layout: Layout;
   /** The path of this program. */
   program: string;
+  version: string;
   /** The command that installs missing programs; empty if none is missing. */
   packages: readonly string[];
 }
@@ -26,7 +28,7 @@ interface Installation {
 const PUBLIC = 0o644;
 const SECRET = 0o600;
 
-export function installPlan({ machine, given, layout, program, packages }: Installation): Plan {
+export function installPlan({ machine, given, layout, program, version, packages }: Installation): Plan {
   const write = (path: string, text: string, mode = PUBLIC): Step => ({ do: "write", path, mode, text });
   const { kept, copies } = keptFiles({ ...foundOn(machine, given), ...given });
   const environment = environmentWith(machine.environment, kept);
@@ -67,6 +69,8 @@ export function installPlan({ machine, given, layout, program, packages }: Insta
     ].map((argv): Step => ({ do: "run", argv })),
     ...dhcp.start,
     ...(isByHand ? [] : machine.byHand.programs.map(removeStep)),
+    // Last: without it, checks and updates say that the setup was not completed.
+    write(PATHS.version, versionNote(version)),
   ];
 }
 

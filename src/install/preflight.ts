@@ -2,9 +2,10 @@ import { servedLans } from "../dhcp/lans.ts";
 import { GatewayError } from "../errors.ts";
 import { isComplete } from "../killswitch/boot-files.ts";
 import { OWN_NUMBERS } from "../killswitch/routing-rules.ts";
+import { allLinks } from "../network/slot.ts";
 import type { Settings } from "../settings.ts";
 import { type Layout, PACKAGED, setupCommand } from "../system/layout.ts";
-import type { Given } from "./environment.ts";
+import { type Given, interfaceIn } from "./environment.ts";
 import { isOnLan, type Machine } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 
@@ -52,6 +53,7 @@ export function assertFit(machine: Machine, settings: Settings, given: Given): v
     );
   }
   assertInterfaces(machine, settings, given);
+  assertSameTunnels(machine, settings);
   if (!isComplete(network)) {
     throw unable(
       "no network yet: the kill switch must know the LAN and the uplink at boot; connect the cable, or name them with --lan and --uplink",
@@ -95,6 +97,16 @@ function assertInterfaces({ interfaces, network }: Machine, { lan, uplink }: Set
       throw unable(`--lan: ${name} has no private address yet; the kill switch must know the LAN at boot`);
     }
   }
+}
+
+/** Nobody would end tunnels of another name, whose addresses the new ones could then not have. */
+function assertSameTunnels({ interfaces, environment }: Machine, settings: Settings): void {
+  const former = interfaceIn(environment ?? "");
+  const left = allLinks(former).filter((name) => interfaces.includes(name));
+  if (environment === null || settings.interface === former || left.length === 0) return;
+  throw unable(
+    `--interface: tunnels are up under their former name (${left.join(", ")}); disconnect first: portcullis disconnect, or portcullis tunnel <name> disconnect`,
+  );
 }
 
 function unable(message: string): GatewayError {

@@ -95,6 +95,7 @@ export function filesPlan({ machine, forwarders, keepState, byHand }: Omit<Remov
       PATHS.networkd,
       PATHS.nftables,
       PATHS.modules,
+      PATHS.version,
       PATHS.sysctlsBefore,
       join(PATHS.state, BOOT_FOLDER),
       PATHS.cache,

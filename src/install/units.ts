@@ -1,5 +1,6 @@
 import { basename, join } from "node:path";
 import { DHCP_UNIT } from "../dhcp/files.ts";
+import { UNIT_DIGEST } from "../dhcp/unit.ts";
 import { BOOT_FILES, BOOT_FOLDER } from "../killswitch/boot-files.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
 import { CLOCK_UNIT, KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
@@ -135,8 +136,8 @@ EnvironmentFile=${PATHS.environment}
 ExecStart=${program} serve
 Restart=always
 RestartSec=1
-# Restarting does not help if the settings are wrong.
-RestartPreventExitStatus=2
+# Restarting does not help if the settings are wrong, or the database is of a newer version. The kill switch is in place.
+RestartPreventExitStatus=2 78
 WatchdogSec=120
 # If the kernel has no WireGuard, a userspace program carries the tunnel and must survive restarts of the service.
 KillMode=process
@@ -194,6 +195,11 @@ WantedBy=multi-user.target
  * other server answers on the LAN; systemd starts it again until then.
  */
 export function dhcpUnit(program: string): string {
+  const settings = dhcpUnitText(program, "").replace(/^#.*\n/gm, "");
+  return dhcpUnitText(program, new Bun.CryptoHasher("sha256").update(settings).digest("hex"));
+}
+
+function dhcpUnitText(program: string, digest: string): string {
   return `[Unit]
 Description=Portcullis DHCP: the addresses of the LAN's devices, with the gateway as router and resolver
 Wants=${KILL_SWITCH_UNIT}
@@ -206,6 +212,8 @@ Type=exec
 # As root: it looks for other DHCP servers, gives the LAN's interfaces their IPv6 addresses, and writes a new configuration
 # if the LAN has changed. It fails when a person or the boot starts it too early, and waits when systemd starts it again.
 ExecStartPre=+${program} dhcp-ready
+# Of this unit without its comments: setup restarts the server if that was started with another unit.
+Environment=${UNIT_DIGEST}=${digest}
 ExecStart=/usr/sbin/dnsmasq --keep-in-foreground --conf-file=${PATHS.dhcpConfig} --pid-file --log-facility=-
 ExecReload=/bin/kill -HUP $MAINPID
 TimeoutStartSec=infinity

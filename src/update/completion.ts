@@ -1,5 +1,6 @@
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
+import { isSetupDue } from "../system/setup.ts";
 import type { Archive } from "./archive.ts";
 
 /** What completes an interrupted upgrade. */
@@ -10,10 +11,11 @@ export interface Completion {
   isBroken: boolean;
 }
 
-/** What completes an interrupted upgrade to the installed version; null if nothing is known to be left. */
+/** What completes an interrupted upgrade to `version`, which is installed; null if nothing is known to be left. */
 export async function completionOf(
-  host: Pick<Host, "run">,
+  host: Pick<Host, "run" | "read">,
   kind: Archive["kind"],
+  version: string,
 ): Promise<Completion | null> {
   const said = (...argv: string[]) =>
     host.run(argv).then(
@@ -31,5 +33,6 @@ export async function completionOf(
   // The kernel marks the file of a running program that has been replaced (proc(5)).
   const isReplaced =
     /^[1-9]/.test(pid) && (await said("readlink", `/proc/${pid}/exe`)).endsWith(" (deleted)");
-  return isReplaced ? { next: setupCommand(), isBroken: false } : null;
+  if (!isReplaced && !(await isSetupDue(host, version))) return null;
+  return { next: setupCommand(), isBroken: false };
 }

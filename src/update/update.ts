@@ -20,7 +20,7 @@ const MOST_NOTES_BYTES = 2 ** 20;
 const MOST_ARCHIVE_BYTES = 256 * 2 ** 20;
 
 export interface UpdateDeps {
-  host: Pick<Host, "run">;
+  host: Pick<Host, "run" | "read">;
   /** Starts a program whose output goes to the terminal. */
   spawn: (argv: readonly string[]) => Pick<Child, "exited">;
   source: Source;
@@ -87,7 +87,7 @@ export function install(
     signal.throwIfAborted();
     const code = await spawn(command).exited;
     const now = await versionOf(host, program).catch(() => "unknown");
-    const left = await completionOf(host, archive.kind);
+    const left = await completionOf(host, archive.kind, version);
     if (code === 0 && now === version && left === null) return;
     const failed =
       code === 0 ? (now === version ? "is not complete" : "has no effect") : `failed (exit ${code})`;

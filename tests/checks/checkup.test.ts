@@ -333,6 +333,28 @@ test("without a service the machine is checked all the same", async () => {
   expect(all.map(({ id }) => id)).not.toContain("tunnel:main");
 });
 
+test("without a service, what the LAN has of a tunnel's prefix is told, and is no fault of the routing", async () => {
+  home.graph.catalogue.addCustom({ ...BODY, address: "10.64.0.2/32,fd00:64::2/128" });
+  home.graph.catalogue.use("custom");
+  await home.connect(BODY.name);
+  home.host.links.get("lan0")?.addresses.push("fd00:64::5054:ff:fe12:3456/64");
+  await home.graph.tunnels.machine.checkNetwork();
+  const { checks: all } = await hasty(null).results();
+  const shown = all.filter(({ id }) => id === "routing" || id === "lan");
+  expect(shown.map(({ id, result, found: what }) => [id, result, what])).toEqual([
+    [
+      "routing",
+      "ok",
+      "the kernel has its rules: what does not go into a tunnel or to the LAN is unreachable",
+    ],
+    [
+      "lan",
+      "warning",
+      "lan0 (192.168.7.0/24, fe80::/10); fd00:64::/64 does not count as LAN, because it covers the address of a tunnel",
+    ],
+  ]);
+});
+
 test("GET /api/checks answers the same over HTTP, and counts as a request like any other", async () => {
   const { status, json, headers } = await home.send("GET", "/api/checks");
   expect({ status, json }).toEqual({ status: 200, json: await home.gateway.checks() });

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { databaseFinding, diskFinding, memoryFinding, versionFinding } from "../../src/checks/machine.ts";
+import { SETUP_NOTES, versionNote } from "../../src/system/setup.ts";
 
 const MIB = 1_048_576;
 const memory = (kibibytes: number | null) =>
@@ -49,11 +50,30 @@ test("a database is good, was damaged at the start, or is bad", () => {
   });
 });
 
-test("a service that was not restarted after an upgrade is named", () => {
-  expect(versionFinding("1.2.3", false)).toEqual({ result: "ok", found: "1.2.3", advice: null });
-  expect(versionFinding("1.2.3", true)).toEqual({
+/** Version 1.2.3 on a machine with these files. */
+const versionOn = (files: Record<string, string>, replaced = false, netns: string | null = null) =>
+  versionFinding({ read: async (path) => files[path] ?? null }, { netns }, "1.2.3", replaced);
+
+test("a service that was not restarted after an upgrade is named", async () => {
+  expect(await versionOn({})).toEqual({ result: "ok", found: "1.2.3", advice: null });
+  expect(await versionOn({}, true)).toEqual({
     result: "warning",
     found: "1.2.3 still runs, but its file has been replaced",
-    advice: "Start the new one: sudo systemctl restart portcullis. The tunnel stays up meanwhile.",
+    advice: "Start the new one: sudo portcullis install. The tunnel stays up meanwhile.",
   });
+});
+
+test("a gateway that another version has set up, or one that kept no note of it, is named", async () => {
+  const gateway = { [SETUP_NOTES.sysctlsBefore]: "net/ipv4/ip_forward = 0\n" };
+  const by = (version: string) => ({ ...gateway, [SETUP_NOTES.version]: versionNote(version) });
+  const due = {
+    result: "warning",
+    found: "1.2.3 runs, but its setup was not completed",
+    advice: "Complete it: sudo portcullis install. The tunnel stays up meanwhile.",
+  } as const;
+  expect(await versionOn(gateway)).toEqual(due);
+  expect(await versionOn(by("1.2.2"))).toEqual(due);
+  expect(await versionOn(by("1.2.33"))).toEqual(due);
+  for (const fine of [versionOn(by("1.2.3")), versionOn(gateway, false, "another")])
+    expect((await fine).result).toBe("ok");
 });

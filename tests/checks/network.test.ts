@@ -100,6 +100,14 @@ test("a LAN is there, doubtful or missing", () => {
     found: "lan0 (192.168.7.0/24); lan0 has 192.168.7.1/1",
     advice: "Correct what is named here.",
   });
+  const covered = [{ interface: "lan0", prefixes: cidrs("192.168.7.0/24", "fc00:bbbb:bbbb:bb01::/64") }];
+  expect(lanFinding({ ...NETWORK, lans: covered }, [ip("fc00:bbbb:bbbb:bb01::5:1")])).toEqual({
+    result: "warning",
+    found:
+      "lan0 (192.168.7.0/24); fc00:bbbb:bbbb:bb01::/64 does not count as LAN, because it covers the address of a tunnel",
+    advice:
+      "If you have chosen this prefix, give the LAN another one. If not, a device on the LAN advertises it: turn off its router advertisements. IPv4 works meanwhile.",
+  });
   expect(lanFinding({ ...NETWORK, lans: [] })).toEqual({
     result: "fault",
     found: "no interface has a private address",

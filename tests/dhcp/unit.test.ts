@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { dhcpState, dhcpWait } from "../../src/dhcp/unit.ts";
+import { dhcpState, dhcpWait, startedUnit, UNIT_DIGEST } from "../../src/dhcp/unit.ts";
+import { LinuxHost } from "../../src/system/linux.ts";
 
 /** Systemd's answers, one after the other; the last one stays. */
 function hostWith(...answers: [state: string, status: string][]) {
@@ -40,4 +41,21 @@ test("after a start, what it waits for is found as soon as systemd knows", async
   expect(await dhcpWait(hostWith(starting))).toBe(
     "it is still starting. Its log: journalctl -u portcullis-dhcp",
   );
+});
+
+test("a running process shows which unit it was started with, whatever has become of the unit's file", async () => {
+  const machine = new LinuxHost();
+  const startedAs = (answer: () => Promise<string>) =>
+    startedUnit({ run: answer, read: (path) => machine.read(path) });
+  const processWith = async (env: Record<string, string>) => {
+    const child = Bun.spawn(["sleep", "60"], { env: { PATH: process.env.PATH ?? "", ...env } });
+    const found = await startedAs(async () => `${child.pid}\n`);
+    child.kill();
+    return found;
+  };
+  expect(await processWith({ [UNIT_DIGEST]: "abc", OTHER: "1" })).toBe(`${UNIT_DIGEST}=abc`);
+  // Started by an earlier version.
+  expect(await processWith({ OTHER: "1" })).toBeNull();
+  expect(await startedAs(async () => "0\n")).toBeNull();
+  expect(await startedAs(() => Promise.reject(new Error("there is no systemd")))).toBeNull();
 });

@@ -41,7 +41,7 @@ export const ONE_CABLE: Machine = {
     ],
     routers: [ip("192.168.7.1")],
   },
-  dhcp: { config: null, unit: null },
+  dhcp: { config: null, unit: null, started: null },
   sysctlsBefore: null,
   environment: null,
   byHand: { units: [], programs: [] },

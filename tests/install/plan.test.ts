@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { DHCP_UNIT } from "../../src/dhcp/files.ts";
+import { UNIT_DIGEST } from "../../src/dhcp/unit.ts";
 import type { Given } from "../../src/install/environment.ts";
 import type { Machine } from "../../src/install/machine.ts";
 import { FIREWALL_MODULES } from "../../src/install/modules.ts";
@@ -8,7 +9,7 @@ import { PATHS, UNITS } from "../../src/install/paths.ts";
 import { installPlan } from "../../src/install/plan.ts";
 import { staysText, uninstallPlan } from "../../src/install/removal.ts";
 import { headOf, type Plan, textOf } from "../../src/install/step.ts";
-import { unitsFor } from "../../src/install/units.ts";
+import { dhcpUnit, unitsFor } from "../../src/install/units.ts";
 import { rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { countersFor } from "../../src/network/counters.ts";
@@ -19,11 +20,18 @@ import { POLICIES } from "../killswitch/example.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
 import { ALL_BY_HAND, ONE_CABLE, TWO_CABLES } from "./example.ts";
 
+const BASE = { version: "1.2.3", packages: [] };
+
 function plan(machine: Machine, given: Given) {
-  return installPlan({ machine, given, layout: BY_HAND, program: "/home/pi/portcullis", packages: [] });
+  return installPlan({ ...BASE, machine, given, layout: BY_HAND, program: "/home/pi/portcullis" });
 }
 
 const ULA = "fd12:3456:789a::/48";
+
+/** What a server has in its environment that this program's unit has started. */
+function startedWith(program: string): string | null {
+  return /^Environment=(.+)$/m.exec(dhcpUnit(program))?.[1] ?? null;
+}
 
 function golden(name: string): Promise<string> {
   return Bun.file(join(import.meta.dir, name)).text();
@@ -66,7 +74,7 @@ test("with DHCP, the steps for its server come too: every file and command, word
   );
 });
 
-test("an upgrade starts the DHCP server again only if its files change, and without DHCP it is removed", () => {
+test("an upgrade restarts the DHCP server only if its files have changed since it started, and without DHCP it is removed", () => {
   const given = { dhcp: "on", ula: ULA };
   const textAt = (path: string) => {
     const step = plan(ONE_CABLE, given).find((each) => each.do === "write" && each.path === path);
@@ -75,31 +83,34 @@ test("an upgrade starts the DHCP server again only if its files change, and with
   const dhcp = {
     config: textAt("/etc/portcullis-dhcp.conf"),
     unit: textAt("/etc/systemd/system/portcullis-dhcp.service"),
+    started: startedWith(BY_HAND.program),
   };
   const heads = (present: Machine["dhcp"], settings: Given) =>
     plan({ ...ONE_CABLE, dhcp: present, environment: "PORTCULLIS_DHCP=on\n" }, settings)
       .map(headOf)
       .filter((head) => head.includes("portcullis-dhcp"));
   expect(heads(dhcp, given).at(-1)).toBe("run systemctl --no-block start portcullis-dhcp.service");
-  expect(heads({ ...dhcp, config: "other\n" }, {}).at(-1)).toBe(
-    "run systemctl --no-block restart portcullis-dhcp.service",
-  );
+  for (const change of [{ config: "other\n" }, { started: `${UNIT_DIGEST}=other` }, { started: null }])
+    expect(heads({ ...dhcp, ...change }, {}).at(-1)).toBe(
+      "run systemctl --no-block restart portcullis-dhcp.service",
+    );
   expect(heads(dhcp, { dhcp: "off" })).toEqual([
     "run systemctl disable --now portcullis-dhcp.service",
     "remove /etc/systemd/system/portcullis-dhcp.service",
     "remove /etc/portcullis-dhcp.conf",
   ]);
   expect(heads({ ...dhcp, unit: null }, { dhcp: "off" }).at(-1)).toBe("remove /etc/portcullis-dhcp.conf");
-  expect(heads({ config: null, unit: null }, { dhcp: "off" })).toEqual([]);
+  expect(heads({ config: null, unit: null, started: null }, { dhcp: "off" })).toEqual([]);
 });
 
 test("the DHCP server's configuration changes right before it starts again, so a failed installation hides no change", () => {
   const heads = plan(ONE_CABLE, { dhcp: "on", ula: ULA }).map(headOf);
-  expect(heads.slice(-4)).toEqual([
+  expect(heads.slice(-5)).toEqual([
     "run systemctl restart portcullis.service",
     "write /etc/portcullis-dhcp.conf (mode 644)",
     "run dnsmasq --test --conf-file=/etc/portcullis-dhcp.conf",
     "run systemctl --no-block restart portcullis-dhcp.service",
+    "write /etc/portcullis/setup-version (mode 644)",
   ]);
 });
 
@@ -149,7 +160,7 @@ test("the password and the authority of a broker are copied too", () => {
   expect(text).toContain("PORTCULLIS_MQTT_CA_FILE=/etc/portcullis/mqtt-ca.pem");
 });
 
-const SETUP = { given: {}, layout: PACKAGED, program: PACKAGED.program, packages: [] };
+const SETUP = { ...BASE, given: {}, layout: PACKAGED, program: PACKAGED.program };
 /** What only the first of the plans has. */
 const without = (steps: Plan, others: Plan) =>
   steps.filter((step) => !others.some((other) => Bun.deepEquals(step, other)));
@@ -186,6 +197,7 @@ test("setup takes over an installation by hand: its units go once the package's 
     "run systemctl start portcullis-killswitch.service",
     "run systemctl restart portcullis.service",
     "remove /usr/local/bin/portcullis",
+    "write /etc/portcullis/setup-version (mode 644)",
   ]);
 });
 
@@ -200,14 +212,20 @@ test("the package's own unit is no sign of a DHCP server, and one by hand is rep
     installPlan({ ...SETUP, given, machine: { ...ONE_CABLE, dhcp } })
       .map(headOf)
       .filter((head) => head.includes("portcullis-dhcp"));
-  expect(heads({ config: null, unit: packaged }, {})).toEqual([]);
-  expect(heads({ config, unit: packaged }, on).at(-1)).toBe(
+  const started = startedWith(PACKAGED.program);
+  expect(heads({ config: null, unit: packaged, started: null }, {})).toEqual([]);
+  expect(heads({ config, unit: packaged, started }, on).at(-1)).toBe(
     "run systemctl --no-block start portcullis-dhcp.service",
   );
-  expect(heads({ config, unit: byHand }, on).at(-1)).toBe(
+  // dpkg has placed the unit of the new version.
+  for (const other of [startedWith(BY_HAND.program), null])
+    expect(heads({ config, unit: packaged, started: other }, on).at(-1)).toBe(
+      "run systemctl --no-block restart portcullis-dhcp.service",
+    );
+  expect(heads({ config, unit: byHand, started: startedWith(BY_HAND.program) }, on).at(-1)).toBe(
     "run systemctl --no-block restart portcullis-dhcp.service",
   );
-  expect(heads({ config, unit: packaged }, {})).toEqual([
+  expect(heads({ config, unit: packaged, started }, {})).toEqual([
     "run systemctl disable --now portcullis-dhcp.service",
     "remove /etc/portcullis-dhcp.conf",
   ]);
@@ -216,7 +234,7 @@ test("the package's own unit is no sign of a DHCP server, and one by hand is rep
 test("if programs are missing, the plan starts with the command that installs them", () => {
   const packages = ["apt-get", "install", "nftables"];
   const [first] = installPlan({
-    ...{ machine: ONE_CABLE, given: {}, layout: BY_HAND, program: "/home/pi/portcullis" },
+    ...{ ...BASE, machine: ONE_CABLE, given: {}, layout: BY_HAND, program: "/home/pi/portcullis" },
     packages,
   });
   expect(first).toEqual({ do: "run", argv: packages });

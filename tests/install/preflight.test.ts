@@ -58,6 +58,25 @@ test("DHCP on an address that another server has leased is refused before anythi
   expect(refusal(() => assertFit(machine, DEFAULTS, {}))).toBe("");
 });
 
+test("another name for the tunnels is refused while some are up, because nobody would end those", () => {
+  const refused = (
+    links: string[],
+    wanted: string,
+    environment: string | null = "PORTCULLIS_INTERFACE=vpn\n",
+  ) =>
+    refusal(() => {
+      const interfaces = [...ONE_CABLE.interfaces, ...links];
+      assertFit({ ...ONE_CABLE, interfaces, environment }, settingsFrom({ interface: wanted }), {});
+    });
+  expect(refused(["vpn0", "vpn3"], "other")).toBe(
+    "unable: --interface: tunnels are up under their former name (vpn0, vpn3); disconnect first: portcullis disconnect, or portcullis tunnel <name> disconnect",
+  );
+  expect(refused(["vpn0", "vpn3"], "vpn")).toBe("");
+  expect(refused(["portcullis0"], "other")).toBe("");
+  expect(refused(["portcullis0"], "other", "")).toContain("(portcullis0)");
+  expect(refused(["portcullis0"], "other", null)).toBe("");
+});
+
 test("another firewall only causes a warning", () => {
   expect(warningsFor(ONE_CABLE, DEFAULTS)).toEqual([]);
   const warned = warningsFor({ ...ONE_CABLE, droppingChains: ["ip filter FORWARD"] }, DEFAULTS);

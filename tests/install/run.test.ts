@@ -18,6 +18,7 @@ import { carryOut } from "../../src/install/run.ts";
 import { bootFilesFor, bootKeeper, SETTLED_AFTER_MS } from "../../src/killswitch/boot-files.ts";
 import { Log } from "../../src/log.ts";
 import { BY_HAND } from "../../src/system/layout.ts";
+import { isSetupDue } from "../../src/system/setup.ts";
 import { FakeHost } from "../fake/host.ts";
 import { ALL_BY_HAND, ONE_CABLE, TWO_CABLES } from "./example.ts";
 
@@ -40,8 +41,12 @@ function rootWithProgram(name: string): { root: string; program: string } {
   return { root, program };
 }
 
+function readIfThere(path: string): string | null {
+  return existsSync(path) ? readFileSync(path, "utf8") : null;
+}
+
 function planFor(program: string, machine = ONE_CABLE) {
-  return installPlan({ machine, given: {}, layout: BY_HAND, program, packages: [] });
+  return installPlan({ machine, given: {}, layout: BY_HAND, program, version: "1.2.3", packages: [] });
 }
 
 async function doneIn(root: string, plan: Parameters<typeof carryOut>[0], host = new Machine()) {
@@ -129,6 +134,26 @@ test("if the kernel refuses the ruleset, the installation ends before anything i
   };
   await expect(doneIn(root, planFor(program), host)).rejects.toThrow("nft -c failed");
   expect(host.commands).toEqual(["systemctl restart systemd-modules-load.service"]);
+});
+
+test("a version counts as set up only once every step is done, and no longer after an uninstallation", async () => {
+  const { root, program } = rootWithProgram("note");
+  const disk = { read: async (path: string) => readIfThere(join(root, path)) };
+  const due = async () => [await isSetupDue(disk, "1.2.3"), await isSetupDue(disk, "1.2.4")];
+  expect(await due()).toEqual([false, false]);
+  const host = new Machine();
+  host.run = async (argv) => {
+    if (argv.includes("restart") && argv.includes("portcullis.service")) throw new Error("timed out");
+    return Machine.prototype.run.call(host, argv);
+  };
+  await expect(doneIn(root, planFor(program), host)).rejects.toThrow("timed out");
+  expect(await due()).toEqual([true, true]);
+  await doneIn(root, planFor(program));
+  expect(await due()).toEqual([false, true]);
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [] };
+  const removal = { remains, forwarders: [], keepState: true, byHand: ALL_BY_HAND };
+  await doneIn(root, uninstallPlan({ ...removal, machine: { sysctlsBefore: null } }));
+  expect(await due()).toEqual([false, false]);
 });
 
 test("a step that may fail does not stop the plan, and any other does", async () => {

@@ -111,7 +111,7 @@ export class Installation extends LinuxHost {
     const sysctlsBefore = (await Bun.file(noted).exists()) ? readFileSync(noted, "utf8") : null;
     const plan = installPlan({
       ...{ machine: { ...machine, sysctlsBefore, byHand: filesByHand(this.root) }, given: {} },
-      ...{ layout, program: this.program, packages: [] },
+      ...{ layout, program: this.program, version: "1.2.3", packages: [] },
     });
     await carryOut(plan, this.surroundings);
   }

@@ -5,11 +5,16 @@ import type { Workshop } from "./made.ts";
 const ROOT = join(import.meta.dir, "../..");
 
 /** The program's sources with the workshop's key in them: the command that starts it. */
-export function programTrusting({ folder, key }: Workshop): string[] {
+export function programTrusting(workshop: Workshop): string[] {
+  return [process.execPath, join(sourcesTrusting(workshop, []), "src/main.ts")];
+}
+
+/** A folder with the program's sources, and other paths of this repository, with the workshop's key in them. */
+export function sourcesTrusting({ folder, key }: Workshop, others: readonly string[]): string {
   const copy = join(folder, "program");
-  for (const path of ["src", "package.json", "tsconfig.json"])
+  for (const path of ["src", "scripts", "package.json", "tsconfig.json", ...others])
     cpSync(join(ROOT, path), join(copy, path), { recursive: true });
-  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+  for (const path of ["node_modules", ".tools"]) symlinkSync(join(ROOT, path), join(copy, path));
   appendFileSync(join(copy, "src/update/signers.txt"), key.signers);
-  return [process.execPath, join(copy, "src/main.ts")];
+  return copy;
 }

@@ -12,6 +12,7 @@ import {
 import { join } from "node:path";
 import type { Host } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
+import { SETUP_NOTES } from "../../src/system/setup.ts";
 import type { Running } from "../../src/update/archive.ts";
 import { completionOf } from "../../src/update/completion.ts";
 import { sourceAt } from "../../src/update/source.ts";
@@ -282,8 +283,9 @@ test("an upgrade that fails or has no effect is told, with the version that is i
 
 describe("an upgrade that stops halfway names the command that completes it, because the new program is there:", () => {
   /** What programs of the machine say instead. */
-  const machine = (says: Record<string, string>): Pick<Host, "run"> => ({
+  const machine = (says: Record<string, string>): Pick<Host, "run" | "read"> => ({
     run: async (argv, options) => says[argv[0] ?? ""] ?? host.run(argv, options),
+    read: async (path) => says[path] ?? null,
   });
   const old = { systemctl: "1234\n", readlink: "/usr/bin/portcullis (deleted)\n" };
   const packaged: Running = { ...HERE, kind: "package" };
@@ -314,8 +316,18 @@ describe("an upgrade that stops halfway names the command that completes it, bec
   test("a service that runs the new program, and a package that is installed or held, need nothing", async () => {
     const done = { ...old, readlink: "/usr/bin/portcullis\n" };
     for (const status of ["ii ", "hi "])
-      expect(await completionOf(machine({ ...done, "dpkg-query": status }), "package")).toBeNull();
-    expect(await completionOf(machine({ ...old, systemctl: "0\n" }), "archive")).toBeNull();
+      expect(await completionOf(machine({ ...done, "dpkg-query": status }), "package", "9.2.0")).toBeNull();
+    expect(await completionOf(machine({ ...old, systemctl: "0\n" }), "archive", "9.2.0")).toBeNull();
+  });
+
+  test("a machine that has restarted since its setup was refused still needs it", async () => {
+    const { sysctlsBefore, version } = SETUP_NOTES;
+    const gateway = (note: Record<string, string>) =>
+      machine({ ...old, readlink: "/usr/bin/portcullis\n", [sysctlsBefore]: "", ...note });
+    const due = { next: "sudo portcullis install", isBroken: false };
+    for (const note of [{}, { [version]: "9.0.0\n" }])
+      expect(await completionOf(gateway(note), "archive", "9.2.0")).toEqual(due);
+    expect(await completionOf(gateway({ [version]: "9.2.0\n" }), "archive", "9.2.0")).toBeNull();
   });
 });
 
