@@ -1,6 +1,6 @@
 import type { Prefix } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
-import { type HostNetwork, NO_NETWORK } from "../network/host-network.ts";
+import { type HostNetwork, NO_NETWORK, networkBeside } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
 import { Queue } from "../queue.ts";
 import type { Host } from "../system/host.ts";
@@ -79,11 +79,9 @@ export class KillSwitch {
 
   /** Where a network behind another router is: by which interfaces, and what else has its addresses. */
   wayTo(prefix: Prefix): { interfaces: string[]; rival: string | null } {
-    const { endpoints } = mergedPolicy(this.parts, this.network);
-    return {
-      interfaces: interfacesTo(prefix, this.network),
-      rival: rivalOf(prefix, this.network, endpoints),
-    };
+    const network = this.countedIn(this.network);
+    const { endpoints } = mergedPolicy(this.parts, network);
+    return { interfaces: interfacesTo(prefix, network), rival: rivalOf(prefix, network, endpoints) };
   }
 
   /**
@@ -165,7 +163,17 @@ export class KillSwitch {
     );
   }
 
-  private wantedOn(network: HostNetwork): Wanted {
+  /** The network, without what tunnels have addresses of. */
+  private countedIn(network: HostNetwork): HostNetwork {
+    const tunnels = [...this.parts.values()].flatMap(({ endpoints = [] }) => endpoints);
+    return networkBeside(
+      network,
+      tunnels.flatMap(({ addresses }) => addresses),
+    );
+  }
+
+  private wantedOn(found: HostNetwork): Wanted {
+    const network = this.countedIn(found);
     const policy = mergedPolicy(this.parts, network);
     this.setDirect(directDevices(policy).length === 0 ? null : network.uplink);
     return wantedFor(policy, network, this.isOn());

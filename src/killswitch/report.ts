@@ -1,4 +1,11 @@
-import type { HostNetwork } from "../network/host-network.ts";
+import {
+  type HostNetwork,
+  networkBeside,
+  networkIn,
+  readNetwork,
+  tunnelAddressesIn,
+} from "../network/host-network.ts";
+import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { DIRECT } from "./direct.ts";
 import { setFor } from "./exits.ts";
@@ -11,6 +18,7 @@ import {
   type Rule,
   readAllRules,
   ruleDifferences,
+  rulesFor,
   rulesOn,
   type ShownRules,
 } from "./routing-rules.ts";
@@ -78,6 +86,22 @@ export async function inspect(host: Host, expected: Expectation): Promise<Inspec
   const rules = { ours: ours.filter((rule) => !isRoutedRule(rule)), ahead };
   const parts = ruleParts(rules, { ...expected, rules: [...expected.rules, ...more] });
   return inspectionOf({ table, rules: parts, sysctls, direct }, expected.fault);
+}
+
+/**
+ * The same without a running service, which alone knows what was loaded; everything else is in the kernel. `known` is the
+ * network, or null if it is not known which interface was which.
+ */
+export async function inspectOffline(
+  host: Host,
+  known: HostNetwork | null,
+  settings: Settings,
+): Promise<Inspection> {
+  const reading = await readNetwork(host);
+  const network = known ?? networkIn(reading, settings);
+  const inside = tunnelAddressesIn(reading, settings);
+  const rules = rulesFor(networkBeside(network, inside));
+  return inspect(host, { network, rules, isAsLoaded: null, fault: null });
 }
 
 /** How many devices a listing of the table lets out of the tunnel. */

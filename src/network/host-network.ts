@@ -1,4 +1,12 @@
-import { type Address, contains, isLinkLocal, type Prefix, parseAddress, parsePrefix } from "../address.ts";
+import {
+  type Address,
+  contains,
+  familyOf,
+  isLinkLocal,
+  type Prefix,
+  parseAddress,
+  parsePrefix,
+} from "../address.ts";
 import { INTERFACE_NAME } from "../interface-name.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
@@ -91,6 +99,15 @@ export function hasTunnel({ addresses }: Reading, { interface: base }: Pick<Sett
   return addresses.some(({ ifname }) => links.includes(ifname));
 }
 
+/** The addresses of the tunnels that are up, also of those that an earlier process has left. */
+export function tunnelAddressesIn(
+  { addresses }: Reading,
+  { interface: base }: Pick<Settings, "interface">,
+): Address[] {
+  const links = allLinks(base);
+  return addresses.filter(({ ifname }) => links.includes(ifname)).flatMap(localsOf);
+}
+
 /**
  * The LAN is the private prefixes on the LAN interfaces, never every private address and never every connected
  * route: a public prefix that appears on an interface must not become an exception.
@@ -154,6 +171,25 @@ export function takerOf(
 ): "machine" | Prefix | null {
   if (addresses.includes(address)) return "machine";
   return lans.flatMap((lan) => lan.prefixes).find((prefix) => contains(prefix, address)) ?? null;
+}
+
+/**
+ * The network while tunnels have these addresses. An IPv6 prefix that covers one of them does not count as LAN: any host
+ * of the LAN can give this machine an address by a router advertisement (or DHCPv6), and would otherwise end the tunnel.
+ * With an infinite lifetime such an address looks like one that a person has set. The LAN keeps its IPv4 prefixes and
+ * link-local addresses.
+ */
+export function networkBeside<Network extends Pick<HostNetwork, "addresses" | "lans">>(
+  network: Network,
+  tunnels: readonly Address[],
+): Network {
+  const inside = tunnels.filter((address) => familyOf(address) === 6 && !isLinkLocal(address));
+  const isFree = (prefix: Prefix) => !inside.some((address) => contains(prefix, address));
+  return {
+    ...network,
+    lans: network.lans.map((lan) => ({ ...lan, prefixes: lan.prefixes.filter(isFree) })),
+    addresses: network.addresses.filter((address) => !inside.includes(address)),
+  };
 }
 
 export async function ipv6Of(host: Pick<Host, "read">): Promise<Ipv6> {

@@ -19,7 +19,7 @@ import { Requests } from "./requests.ts";
 import { Rivals } from "./rivals.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { TunnelRow } from "./schema.ts";
-import { clashOf, type Session, sameServer } from "./session.ts";
+import { lastingClashOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, type Event, type State, transition } from "./state.ts";
 import type { TunnelStatus } from "./status.ts";
 import { StatusReader } from "./status-reader.ts";
@@ -343,7 +343,7 @@ export class Controller {
   dropUnusable(): Promise<void> {
     return this.requests.add(async () => {
       const server = carriedBy(this.current)?.server;
-      const clash = server === undefined ? null : clashOf(this.network, server.config);
+      const clash = server === undefined ? null : lastingClashOf(this.network, server.config);
       if (server === undefined || clash === null) return;
       this.error = `the tunnel to ${titleOf(server)} had to be dropped: ${clash}`;
       this.deps.log.warn(this.error);

@@ -62,6 +62,14 @@ export class HttpsClient {
     return isDirect || this.deps.controller.state.name === "connected";
   }
 
+  /** The gateway's own address in the tunnel, if one is there and leads to this address; else null. */
+  ownAddressTo(address: Address): Address | null {
+    const session = carriedBy(this.deps.controller.state);
+    if (session === null || !carries(session, address)) return null;
+    const own = session.server.config.interface.addresses.map(addressOf);
+    return own.find((each) => familyOf(each) === familyOf(address)) ?? null;
+  }
+
   private isOnLan(address: Address): boolean {
     const { lans } = this.deps.killSwitch;
     return (

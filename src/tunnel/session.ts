@@ -1,7 +1,7 @@
 import { type Address, addressOf, type Endpoint, familyOf } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import type { PolicyPart, TunnelPart } from "../killswitch/policy.ts";
-import { type HostNetwork, takerOf } from "../network/host-network.ts";
+import { type HostNetwork, networkBeside, takerOf } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import { type Config, LONGEST_KEEPALIVE_SECONDS } from "../wireguard/schema.ts";
@@ -43,7 +43,7 @@ export function sameServer(a: Server, b: Server): boolean {
  */
 export function usableOn(network: HostNetwork, server: Server): Server {
   const usable = withoutMissingFamily(network, server);
-  const clash = clashOf(network, usable.config);
+  const clash = lastingClashOf(network, usable.config);
   if (clash !== null) throw new GatewayError("unable", `${server.name} cannot be used here: ${clash}`);
   return usable;
 }
@@ -86,6 +86,11 @@ export function clashOf(network: HostNetwork, config: Config): string | null {
     if (user !== null) return `${address} ${user}`;
   }
   return null;
+}
+
+/** The same, without clashes that any host of the LAN can bring about: those do not end a tunnel. */
+export function lastingClashOf(network: HostNetwork, config: Config): string | null {
+  return clashOf(networkBeside(network, addressesOf(config)), config);
 }
 
 /** Who uses an address outside the tunnel, and what to do about it, as the end of a sentence; null if nobody does. */

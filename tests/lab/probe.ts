@@ -26,7 +26,10 @@ export interface Outcome {
 
 /** Sends what a test wants to see refused, kept inside or answered, out of one namespace, many times a second. */
 export class Probe {
+  private static readonly running = new Set<Probe>();
+
   private constructor(
+    private readonly namespace: string,
     private readonly child: Bun.Subprocess<"pipe", "pipe", "inherit">,
     private readonly lines: AsyncIterator<string>,
   ) {}
@@ -39,9 +42,19 @@ export class Probe {
       stdout: "pipe",
       stderr: "inherit",
     });
-    const probe = new Probe(child, linesOf(child.stdout));
+    const probe = new Probe(namespace, child, linesOf(child.stdout));
+    Probe.running.add(probe);
     await probe.lines.next();
     return probe;
+  }
+
+  /** Ends those that a test which failed has left. */
+  static async endIn(namespaces: readonly string[]): Promise<void> {
+    for (const probe of [...Probe.running].filter((each) => namespaces.includes(each.namespace))) {
+      Probe.running.delete(probe);
+      probe.child.kill("SIGKILL");
+      await probe.child.exited;
+    }
   }
 
   /** Returns once each target has an outcome as wanted, however busy the machine is. */
@@ -63,6 +76,7 @@ export class Probe {
 
   /** Sends no more, waits for the answers under way; outcomes are in the targets' order. */
   async stop(): Promise<Outcome[]> {
+    Probe.running.delete(this);
     this.child.stdin.end();
     return this.outcomes();
   }

@@ -11,6 +11,7 @@ import { Favourites } from "../../src/servers/favourites.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
+import { cidrs } from "../fake/address.ts";
 import { BODY, CONFIG } from "../servers/example.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, stoodAlways, TWO } from "./gateway.ts";
@@ -51,8 +52,8 @@ describe("a server whose address is in use on the LAN", () => {
 
   claim("leaves the former tunnel as it is", async (gateway) => {
     await gateway.controller.connect(TWO);
-    await move(gateway, "192.168.7.1/24", "fd00:64::1/128");
-    await expect(gateway.controller.connect(ONE)).rejects.toThrow("fd00:64::1 is an address of this machine");
+    await move(gateway, "192.168.7.1/24", "10.64.0.1/32");
+    await expect(gateway.controller.connect(ONE)).rejects.toThrow("10.64.0.1 is an address of this machine");
     await gateway.controller.beside(async () => {});
     expect(await gateway.status()).toMatchObject({ connected: true, server: "two" });
   });
@@ -144,6 +145,88 @@ describe("a LAN that comes to use the address of a live tunnel", () => {
     expect((await gateway.status()).error).toBe(`one cannot be used here: ${IN_LAN}`);
   });
 });
+
+describe("a device of the LAN that advertises an IPv6 prefix over a tunnel's address", () => {
+  const LAN = "192.168.7.1/24";
+  /** As the kernel makes it of the prefix fd00:64::/64. */
+  const ADVERTISED = "fd00:64::5054:ff:fe12:3456/64";
+  const PREFIX = "fd00:64::/64";
+  const TO_LAN = `priority 50 to ${PREFIX} suppress_prefixlength 0 lookup main`;
+  const SPOOFED_6 = `ip6 daddr fd00:64::1 drop ${SPOOFED}`;
+
+  /** The tunnel is up and carries both families, and neither layer has the prefix as LAN. */
+  async function expectServed(gateway: Gateway): Promise<void> {
+    const { host } = gateway;
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "one", error: null });
+    expect(host.routes.has("::/0")).toBe(true);
+    expect(host.table).toContain(SPOOFED_6);
+    expect(host.table).toContain('iifname "lan0" ip saddr 192.168.7.0/24 accept');
+    expect(host.table).not.toContain(PREFIX);
+    expect(host.rules["-6"]).not.toContain(TO_LAN);
+    expect(stoodAlways(host)).toBe(true);
+  }
+
+  claim("does not end the tunnel, and its prefix is not LAN from then on", async (gateway) => {
+    const { controller, host } = gateway;
+    await controller.connect(ONE);
+    const known = host.tables.length;
+    await move(gateway, LAN, ADVERTISED);
+    for (const table of host.tables.slice(known)) expect(table).toContain(SPOOFED_6);
+    await expectServed(gateway);
+    await gateway.comeToRest();
+    await expectServed(gateway);
+    expect((await controller.inspection()).stands).toBe(true);
+  });
+
+  claim("does not prevent a connect, a switch, a new dial or a restart", async (gateway) => {
+    const { controller, host } = gateway;
+    await move(gateway, LAN, ADVERTISED);
+    expect(host.table).toContain(PREFIX);
+    expect(host.rules["-6"]).toContain(TO_LAN);
+    await controller.connect(TWO);
+    await controller.connect(ONE);
+    await expectServed(gateway);
+    controller.lost("one no longer answers");
+    await gateway.comeToRest();
+    await expectServed(gateway);
+    await gateway.restart();
+    await expectServed(gateway);
+  });
+
+  claim("has its prefix as LAN again once no tunnel has an address in it", async (gateway) => {
+    const { controller, host } = gateway;
+    await controller.connect(ONE);
+    await move(gateway, LAN, ADVERTISED);
+    await controller.disconnect();
+    expect(host.table).toContain(PREFIX);
+    expect(host.rules["-6"]).toContain(TO_LAN);
+  });
+
+  claim("cannot do it with the tunnel's very address either", async (gateway) => {
+    await gateway.controller.connect(ONE);
+    await move(gateway, LAN, "fd00:64::1/128");
+    await expectServed(gateway);
+    await gateway.controller.connect(TWO);
+    await gateway.controller.connect(ONE);
+    await expectServed(gateway);
+  });
+
+  claim("does not hide a clash of the tunnel's IPv4 address", async (gateway) => {
+    await move(gateway, "10.64.0.250/24", ADVERTISED);
+    await expect(gateway.controller.connect(ONE)).rejects.toThrow(
+      new GatewayError("unable", `one cannot be used here: ${IN_LAN}`),
+    );
+  });
+});
+
+test("a server with a link-local address is not connected to: the LAN's own are in the same prefix", () =>
+  inDirectory(async (directory) => {
+    const gateway = await Gateway.started(directory);
+    const { config } = ONE;
+    const addresses = cidrs("10.64.0.1/32", "fe80::64/128");
+    const local = { ...ONE, config: { ...config, interface: { ...config.interface, addresses } } };
+    await expect(gateway.controller.connect(local)).rejects.toThrow(`fe80::64 ${inLan("fe80::/10")}`);
+  }));
 
 test("such a server is neither added nor imported", () =>
   inDirectory(async (directory) => {

@@ -222,6 +222,24 @@ claim("anything else gets it through the tunnel or not at all, and never in the 
   ]);
 });
 
+claim(
+  "the gateway has an address in the tunnel for what the tunnel leads to, and for nothing else",
+  async () => {
+    const { httpsClient } = gateway.tunnels;
+    const allowedIps = cidrs("192.0.2.0/24", "2001:db8::/32");
+    const narrow = server("narrow", 4, { allowedIps });
+    const addresses = ["192.0.2.77", "198.51.100.77", "2001:db8::77", "2001:db9::77"].map((text) => ip(text));
+    const own = () => addresses.map((address) => httpsClient.ownAddressTo(address));
+    expect(own()).toEqual([null, null, null, null]);
+    await gateway.controller.connect(narrow);
+    expect(own()).toEqual([ip("10.64.0.4"), null, ip("fd00:64::4"), null]);
+    narrow.config.interface.addresses = cidrs("10.64.0.4/32");
+    await gateway.controller.disconnect();
+    await gateway.controller.connect({ ...narrow, name: "without IPv6" });
+    expect(own()).toEqual([ip("10.64.0.4"), null, null, null]);
+  },
+);
+
 test("with the kill switch off and no tunnel, nothing leaves, not even a lookup", () =>
   inDirectory(async (directory) => {
     await prepare(directory);

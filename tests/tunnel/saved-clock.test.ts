@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { Store } from "../../src/store/store.ts";
 import { restoreClock } from "../../src/tunnel/saved-clock.ts";
 import { SavedState } from "../../src/tunnel/saved-state.ts";
@@ -38,6 +39,13 @@ test("without a saved time the clock stays as it is, and no database is made", (
     const { ran, said } = await boot(`${directory}/none`, 0);
     expect({ ran, said }).toEqual({ ran: [], said: "No time was saved yet; the clock stays as it is." });
     expect(await Bun.file(`${directory}/none/portcullis.db`).exists()).toBe(false);
+  }));
+
+test("a database that a power cut has damaged is told of by the service, although the clock's unit opens it first", () =>
+  inDirectory(async (directory) => {
+    writeFileSync(`${directory}/portcullis.db`, "not a database ".repeat(1000));
+    await boot(directory, SAVED);
+    expect(Store.open(directory, SAVED).alert).toStartWith("The database was damaged; it is kept as ");
   }));
 
 test("a saved time that is decades ahead is not believed", () =>

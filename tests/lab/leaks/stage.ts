@@ -1,5 +1,6 @@
 import { type Arms, INTERNET, VPN } from "../../../src/sandbox/topology.ts";
 import { type Answer, createLab, type Gateway, type Lab, type Ran } from "../lab.ts";
+import { Probe } from "../probe.ts";
 import type { Sniffer } from "../sniffer.ts";
 import type { Traffic } from "../traffic.ts";
 import { Devices } from "./devices.ts";
@@ -169,6 +170,7 @@ export class Stage {
     const begin = await this.count();
     const epochs = await this.devices.turn();
     const failure = await failureOf(this.act(scenario, epochs));
+    await this.endProbes();
     await this.restore();
     const unserved = await failureOf(this.serves(epochs));
     const end = await this.count();
@@ -186,6 +188,13 @@ export class Stage {
     await scenario.run(this);
     if (this.isWhole && scenario.spares !== undefined)
       await this.devices.lostNothing(scenario.spares, epochs);
+  }
+
+  /** Without a layer a scenario may fail halfway, and what its probes send would count in the next. */
+  private endProbes(): Promise<void> {
+    const { namespaces, sandbox } = this.lab;
+    const ofComputers = sandbox.computers.map(({ namespace }) => namespace);
+    return Probe.endIn([...Object.values(namespaces), ...ofComputers]);
   }
 
   /** Throws unless each device has sent something since, and each that has an exit is served again. */
