@@ -36,6 +36,13 @@ export class GatewayError extends Error {
   }
 }
 
+/** The state on the disk is of a newer version of this program. Trying again does not help. */
+export class NewerState extends GatewayError {
+  constructor(message: string) {
+    super("unable", message);
+  }
+}
+
 /** The message of whatever was thrown. An unexpected error may quote a key, and the message may reach a client. */
 export function messageOf(error: unknown): string {
   return redacted(error instanceof Error ? error.message : String(error));

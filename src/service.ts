@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { hostname } from "node:os";
+import type { Address } from "./address.ts";
 import { liveBackup } from "./backup/live.ts";
 import { watchDhcpConfig } from "./dhcp/config-watch.ts";
 import { retireAddresses } from "./dhcp/farewell.ts";
@@ -64,6 +65,7 @@ export function answer(graph: Graph, app: App): Service {
   else log.info(`LAN: ${lanText(graph.killSwitch.network, settings)}`);
   const operator = answerOperator(settings.stateDir, answersOf(graph, app), { clock: graph.host, log });
   for (const [code, message] of graph.damages) graph.events.alarm(code, message);
+  graph.store.alertTold();
   if (settings.auth !== "off" && tokens.list().length === 0)
     log.warn("there is no token yet; make one for each client: sudo portcullis token add <name>");
   graph.savedState.save();
@@ -138,7 +140,7 @@ async function retireFormer({ controller, settings, host, log }: Graph, signal: 
 
 /** Loads what that needs only if there is a broker. */
 async function showToHomeAssistant(graph: Graph, { gateway }: App, signal: AbortSignal): Promise<void> {
-  const { settings, controller, killSwitch, host, log } = graph;
+  const { settings, killSwitch, httpsClient, host, log } = graph;
   const { mqtt } = settings;
   if (mqtt === null) return;
   await host.sleep(WATCH_AFTER_MS, signal);
@@ -147,7 +149,7 @@ async function showToHomeAssistant(graph: Graph, { gateway }: App, signal: Abort
     ...graph,
     ...{ gateway, settings: { ...settings, mqtt }, hostname: hostname() },
     lans: () => killSwitch.lans.flatMap((lan) => lan.prefixes),
-    isTunnelUp: () => carriedBy(controller.state) !== null,
+    tunnelTo: (address: Address) => httpsClient.ownAddressTo(address),
   };
   try {
     await runBridge(deps, signal);

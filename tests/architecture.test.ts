@@ -232,6 +232,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   operator: [
     "system/host.ts",
+    "system/layout.ts",
     "access/schema.ts",
     "killswitch/report.ts",
     "devices/direct.ts",
@@ -527,14 +528,12 @@ test("the page in the browser takes only types from the rest of the house", () =
   expect(outer.length).toBeGreaterThan(5);
 });
 
-test("only system/ starts programs, and the macro that bundles the page while the binary is built", () => {
+test("only system/ starts programs", () => {
   const spawning = [...TEXTS].filter(([, text]) =>
     /\bBun\.(spawn|spawnSync|\$)|child_process|\{[^}]*\b(spawn|\$)\b[^}]*\} from "bun"/.test(text),
   );
   const rooms = new Set(spawning.map(([file]) => roomOf(file)));
-  expect([...rooms].toSorted()).toEqual(["http/dashboard", "system"]);
-  const macro = INNER.filter(({ target }) => target === "http/dashboard/bundle.ts");
-  expect(macro.map(({ file }) => TEXTS.get(file)?.includes('with { type: "macro" }'))).toEqual([true]);
+  expect([...rooms]).toEqual(["system"]);
 });
 
 test("there is one TypeBox in the house", () => {

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
 import { checkerOf } from "../checker.ts";
-import { GatewayError } from "../errors.ts";
+import { codeOf, GatewayError, messageOf } from "../errors.ts";
 import { nameIn } from "../name.ts";
 import { redacted } from "../secrets.ts";
 import type { Store } from "../store/store.ts";
@@ -64,13 +64,19 @@ export class Tokens {
     return { ...shown, token };
   }
 
-  /** From now on the token is not valid, and its open sockets are closed. */
+  /** From now on the token is not valid, and its open sockets are closed, even if that cannot be saved: then it throws. */
   remove(name: string): void {
-    const removed = this.tokens.find((each) => each.name === name);
+    const saved = tokensIn(this.store.read(KEY) ?? "[]") ?? [];
+    const removed = [...this.tokens, ...saved].find((each) => each.name === name);
     if (removed === undefined)
       throw new GatewayError("not_found", `there is no token ${name}: see sudo portcullis token list`);
-    this.save(this.tokens.filter((each) => each !== removed));
+    this.tokens = this.tokens.filter((each) => each !== removed);
     for (const listener of this.listeners) listener(removed.hash);
+    try {
+      this.save(this.tokens);
+    } catch (error) {
+      throw new GatewayError(codeOf(error), `${messageOf(error)} ${FORGETFUL}`);
+    }
   }
 
   /** Who the token was made for; null if it is not valid. Takes the same time whichever it is, and if it is none. */
@@ -98,6 +104,9 @@ export class Tokens {
     this.tokens = tokens;
   }
 }
+
+const FORGETFUL =
+  "The token is not valid any more, but would be after a restart: repeat the command when the database can be written.";
 
 const OWN = "own";
 /** Easy to type: Crockford's base 32, which leaves out the letters that look like others. */

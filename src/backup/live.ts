@@ -1,6 +1,7 @@
 import type { Devices } from "../devices/devices.ts";
 import { GatewayError } from "../errors.ts";
 import type { Forwards } from "../forwards/forwards.ts";
+import type { Accounts } from "../providers/accounts.ts";
 import type { Schedules } from "../schedules/schedules.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Store } from "../store/store.ts";
@@ -18,6 +19,7 @@ interface Deps {
   tunnels: Tunnels;
   savedState: SavedState;
   host: Pick<Host, "now">;
+  accounts: Pick<Accounts, "beside">;
   /** Makes managed servers use the account in the store. */
   takeUpAccount: () => Promise<void>;
   devices: Pick<Devices, "load">;
@@ -34,39 +36,51 @@ export interface LiveBackup {
 }
 
 export function liveBackup(deps: Deps): LiveBackup {
-  const { store, catalogue, tunnels, savedState, host, takeUpAccount, devices, forwards, schedules } = deps;
+  const { store, host, accounts } = deps;
   return {
     take: () => contentsOf(store, host.now()),
     changes: async (contents) =>
       changesOf({ settings: store.settings(), devices: store.devices() }, await checkedContents(contents)),
     restore: async (contents, may) => {
       const checked = await checkedContents(contents);
-      // The tunnel must not lose the server that it was made of, nor the memory of it.
-      const up = tunnels.all().find(({ controller }) => controller.isAsked || !isDown(controller.state));
-      if (up !== undefined) {
-        const command = up === tunnels.main ? "disconnect" : `tunnel ${up.name} disconnect`;
-        throw new GatewayError(
-          "unable",
-          `a tunnel is up or being brought up; disconnect first: portcullis ${command}`,
-        );
-      }
-      const before = savedState.killSwitchWanted();
-      // State that is still unsaved would later overwrite what is restored.
-      savedState.save();
-      savedState.assertSaved();
-      const restored = restoreInto(store, checked, may);
-      savedState.reload();
-      tunnels.takeUpSaved();
-      catalogue.reload();
-      await takeUpAccount();
-      await devices.load();
-      await forwards.load();
-      await schedules.load();
-      if (savedState.killSwitchWanted() !== before)
-        await tunnels.main.controller.setKillSwitch(savedState.killSwitchWanted());
-      return restored;
+      // A new key that a provider is still being told would later overwrite what is restored.
+      return accounts.beside(() => restored(deps, checked, may));
     },
   };
+}
+
+async function restored(deps: Deps, contents: Contents, may: Permissions): Promise<Restored> {
+  const { store, catalogue, tunnels, savedState, takeUpAccount, devices, forwards, schedules } = deps;
+  // One that never had a server is not in the store, which could give its slot to another.
+  for (const tunnel of tunnels.all()) await tunnels.dropUnused(tunnel);
+  assertDown(tunnels);
+  const before = savedState.killSwitchWanted();
+  // State that is still unsaved would later overwrite what is restored.
+  savedState.save();
+  savedState.assertSaved();
+  const outcome = restoreInto(store, contents, may);
+  savedState.reload();
+  tunnels.takeUpSaved();
+  catalogue.reload();
+  // All begin at once, because a change that a client makes while one still waits would undo what was restored. What
+  // fails does not keep the others from it.
+  const loads = [takeUpAccount(), devices.load(), forwards.load(), schedules.load()];
+  const loaded = await Promise.allSettled(loads);
+  if (savedState.killSwitchWanted() !== before)
+    await tunnels.main.controller.setKillSwitch(savedState.killSwitchWanted());
+  for (const each of loaded) if (each.status === "rejected") throw each.reason;
+  return outcome;
+}
+
+/** A tunnel must not lose the server that it was made of, nor the memory of it. */
+function assertDown(tunnels: Tunnels): void {
+  const up = tunnels.all().find(({ controller }) => controller.isAsked || !isDown(controller.state));
+  if (up === undefined) return;
+  const command = up === tunnels.main ? "disconnect" : `tunnel ${up.name} disconnect`;
+  throw new GatewayError(
+    "unable",
+    `a tunnel is up or being brought up; disconnect first: portcullis ${command}`,
+  );
 }
 
 function isDown({ name }: State): boolean {

@@ -1,8 +1,8 @@
 import { CommanderError } from "commander";
-import { GatewayError } from "../errors.ts";
+import { GatewayError, NewerState } from "../errors.ts";
 
-/** The exit codes of all commands; docs/command-line.md has the same list. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, newer: 4 } as const;
+/** The exit codes of all commands; docs/command-line.md has the same list. `newerState` is EX_CONFIG of sysexits(3). */
+export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, newer: 4, newerState: 78 } as const;
 
 /** Nothing answers, or not as a gateway does; the message says what to do about it. */
 export class Unreachable extends Error {
@@ -12,5 +12,6 @@ export class Unreachable extends Error {
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof Unreachable) return EXIT.unreachable;
+  if (error instanceof NewerState) return EXIT.newerState;
   return error instanceof GatewayError && error.code === "bad_request" ? EXIT.usage : EXIT.failed;
 }

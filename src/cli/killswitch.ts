@@ -1,10 +1,11 @@
+import { messageOf, NewerState } from "../errors.ts";
 import { graphOf } from "../graph.ts";
-import { type Inspection, inspect } from "../killswitch/report.ts";
-import { rulesFor } from "../killswitch/routing-rules.ts";
+import { type Inspection, inspectOffline } from "../killswitch/report.ts";
 import { Log } from "../log.ts";
 import { askOperator } from "../operator/operator.ts";
 import type { Settings } from "../settings.ts";
 import { claimGateway } from "../system/claim.ts";
+import { LinuxHost } from "../system/linux.ts";
 
 /** Turns the kill switch on or off: through the running service, or directly if none runs. */
 export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): Promise<void> {
@@ -21,16 +22,20 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
 /** Prints whether the kill switch is in place, and each of its parts; returns the exit code. */
 export async function printKillSwitch(settings: Settings, as: "text" | "json" = "text"): Promise<number> {
   const said = await askOperator(settings.stateDir, "killswitch", null);
-  const inspection = said?.answer ?? (await inspectOffline(settings));
+  const inspection = said?.answer ?? (await inspectUnserved(settings));
   process.stdout.write(as === "json" ? `${JSON.stringify(inspection)}\n` : textOf(inspection));
   return inspection.stands ? 0 : 1;
 }
 
-/** Without a running service it is unknown what was loaded; everything else is in the kernel. */
-async function inspectOffline(settings: Settings): Promise<Inspection> {
-  const { host, findNetwork } = await graphOf(settings);
-  const network = await findNetwork();
-  return inspect(host, { network, rules: rulesFor(network), isAsLoaded: null, fault: null });
+async function inspectUnserved(settings: Settings): Promise<Inspection> {
+  const network = await graphOf(settings)
+    .then(({ findNetwork }) => findNetwork())
+    .catch((error: unknown) => {
+      if (!(error instanceof NewerState)) throw error;
+      process.stderr.write(`portcullis: ${messageOf(error)}\n`);
+      return null;
+    });
+  return inspectOffline(new LinuxHost(settings.netns), network, settings);
 }
 
 function textOf(inspection: Inspection): string {

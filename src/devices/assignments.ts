@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { codeOf, GatewayError, messageOf } from "../errors.ts";
 import {
   type AssignedDevice,
   type DefaultExit,
@@ -54,9 +54,14 @@ const SCHEDULED = "scheduled_exits";
 
 const NONE: Assignment = { name: null, exit: null };
 
+const FORGETFUL =
+  "The change is in force, but a restart would undo it: repeat the command when the database can be written.";
+
 /** The decisions, in the database and in the kernel. */
 export class Assignments {
   private decisions: Decisions;
+  /** Whether the database lacks more than the next change. */
+  private isUnsaved = false;
   private readonly queue = new Queue();
 
   constructor(
@@ -85,16 +90,17 @@ export class Assignments {
     return this.queue.add(async () => {
       const before = this.decisions;
       this.decisions = decisionsIn(this.store);
+      this.isUnsaved = false;
       await this.apply();
       this.onChange(before, this.decisions);
     });
   }
 
   /**
-   * Resolves once the new decisions are saved and the kernel has them. If either fails, both are as before. Changes run
-   * one after another.
+   * Resolves once the new decisions are saved and the kernel has them. If either fails, both are as before; but a change
+   * that `closes` a way outside the tunnel does so even if it cannot be saved. Changes run one after another.
    */
-  change(edit: (decisions: Decisions) => Decisions): Promise<void> {
+  change(edit: (decisions: Decisions) => Decisions, { closes = false } = {}): Promise<void> {
     return this.queue.add(async () => {
       const before = this.decisions;
       const after = edit(before);
@@ -109,6 +115,12 @@ export class Assignments {
         isSaved = true;
         await applied;
       } catch (error) {
+        if (closes && !isSaved) {
+          this.isUnsaved = true;
+          await applied;
+          this.onChange(before, after);
+          throw new GatewayError(codeOf(error), `${messageOf(error)} ${FORGETFUL}`);
+        }
         this.decisions = before;
         // The kill switch keeps trying to load what it was told last.
         await this.apply().catch(() => {});
@@ -128,7 +140,8 @@ export class Assignments {
     return this.killSwitch.update(OWNER, partOf(this.decisions));
   }
 
-  private save(before: Decisions, after: Decisions): void {
+  private save(former: Decisions, after: Decisions): void {
+    const before = this.isUnsaved ? decisionsIn(this.store) : former;
     const ids = new Set([...before.assigned.keys(), ...after.assigned.keys()]);
     this.store.atomically(() => {
       for (const id of ids) {
@@ -142,6 +155,7 @@ export class Assignments {
       if (after.directAllowed && !before.directAllowed) this.store.write(DIRECT, "on");
       if (before.directAllowed && !after.directAllowed) this.store.forget(DIRECT);
     });
+    this.isUnsaved = false;
   }
 }
 

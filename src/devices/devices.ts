@@ -172,9 +172,16 @@ export class Devices {
       throw new GatewayError("bad_request", "name, exit or address is required");
     if (isPrefixId(id)) this.networks.refuseRival(id);
     const address = given.address == null ? null : this.choices.address(id, given.address);
-    if (name !== undefined || given.exit !== undefined) await this.decide(id, name, given.exit);
-    if (given.address === undefined || isPrefixId(id)) return;
-    await this.fixed.set(id, address);
+    const isAddressed = given.address !== undefined && !isPrefixId(id);
+    const former = this.fixed.of(id);
+    // First, because another request may take the address while the kernel gets the exit.
+    if (isAddressed) await this.fixed.set(id as Mac, address);
+    try {
+      if (name !== undefined || given.exit !== undefined) await this.decide(id, name, given.exit);
+    } catch (error) {
+      if (isAddressed) await this.fixed.set(id as Mac, former);
+      throw error;
+    }
     this.updates.touch([id]);
   }
 
@@ -240,7 +247,7 @@ export class Devices {
    * hole in the kill switch.
    */
   async setDirect(allowed: boolean): Promise<Direct> {
-    await this.assignments.change((decisions) => withDirect(decisions, allowed));
+    await this.assignments.change((decisions) => withDirect(decisions, allowed), { closes: !allowed });
     this.updates.touch(this.ids);
     return this.direct;
   }
@@ -291,8 +298,7 @@ export class Devices {
 
   /** Reads the decisions again, after the start or after another writer has changed the database. */
   async load(): Promise<void> {
-    await this.assignments.load();
-    await this.fixed.load();
+    await Promise.all([this.assignments.load(), this.fixed.load()]);
     this.updates.touch(this.ids);
   }
 

@@ -44,6 +44,7 @@ export function createApp(gateway: Gateway, options: Options) {
       return pipeline(request, peer, next as unknown as Next);
     })
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))
+    .onBeforeHandle({ as: "global" }, ({ request }) => options.gate.refusalOnceRead(request) ?? undefined)
     .use(routesOf(shared, eventSockets, options))
     .use(dashboardRoutes())
     .use(docsRoutes(shared, eventSockets, options));

@@ -38,9 +38,15 @@ export class Gate {
     const holder = this.tokens.find(token);
     if (holder === null) {
       this.attempts.take(peer, "connection", now);
-      return unauthorized(WRONG, ', error="invalid_token"');
+      return unauthorized(WRONG, INVALID);
     }
     return holder.readOnly && !isReading ? readOnly() : null;
+  }
+
+  /** The same for a token that has been removed while the body came in, which its client may take days to send. */
+  refusalOnceRead(request: Request): Response | null {
+    if (this.auth === "off" || READING.includes(request.method)) return null;
+    return this.holderOf(request) === null ? unauthorized(WRONG, INVALID) : null;
   }
 
   /** Whose token the request has; null if it has none, or if tokens are not asked for. */
@@ -73,6 +79,7 @@ function tokenOf(headers: Headers): string | null {
 
 const HOW = "the operator makes one with: sudo portcullis token add <name>";
 const MISSING = `a token is needed, as Authorization: Bearer <token>; ${HOW}`;
+const INVALID = ', error="invalid_token"';
 const WRONG = `the token is not valid, or was removed; ${HOW}`;
 
 /** RFC 6750, section 3. */

@@ -1,5 +1,6 @@
 import { existsSync, unlinkSync } from "node:fs";
 import { codeNamed, codeOf, GatewayError, messageOf } from "../errors.ts";
+import { setupCommand } from "../system/layout.ts";
 
 /** The requests of a socket by name, with argument and answer. */
 export type Requests = Record<string, [given: unknown, answer: unknown]>;
@@ -49,6 +50,12 @@ export async function askOn<Known extends Requests, Name extends keyof Known & s
   if (!(await isAnswered(unix))) return null;
   const body = JSON.stringify(given);
   const response = await fetch(`http://localhost/${name}`, { unix, method: "POST", body, timeout: false });
+  // An upgrade that was not completed leaves the former version running.
+  if (response.status === 404)
+    throw new GatewayError(
+      "unable",
+      `the running service is of another version, which does not know this request; complete the upgrade: ${setupCommand()}`,
+    );
   const said = (await response.json()) as { answer: Known[Name][1] } | { code: string; message: string };
   if ("code" in said) throw new GatewayError(codeNamed(said.code), said.message);
   return said;

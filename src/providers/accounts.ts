@@ -75,6 +75,11 @@ export class Accounts {
     return this.with(name, (account) => account.logOut(forget));
   }
 
+  /** Runs work that replaces registrations in the store, while nothing here is between reading one and writing it. */
+  beside<T>(work: () => Promise<T>): Promise<T> {
+    return this.queue.add(work);
+  }
+
   managed(): ManagedChoices {
     const { registrations, settings } = this.deps;
     const choices = registrations.providers.map((provider) => {

@@ -12,7 +12,7 @@ import {
   statSync,
 } from "node:fs";
 import { join } from "node:path";
-import { type Code, GatewayError } from "../errors.ts";
+import { type Code, GatewayError, NewerState } from "../errors.ts";
 
 /** What each version adds to the one before; a version's number is the number of its steps. */
 const STEPS: readonly (readonly string[])[] = [
@@ -196,9 +196,8 @@ function refuseNewer(database: Database, directory: string): void {
   const present = new Set(schemaOf(database));
   if (versionOf(database) <= VERSION || present.size <= tablesOf(VERSION).length) return;
   if (!tablesOf(VERSION).every((table) => present.has(table))) return;
-  throw new GatewayError(
-    "unable",
-    `The database is of a newer version of Portcullis and stays as it is. Install that version again, or move ${join(directory, NAME)} away to begin with an empty one.`,
+  throw new NewerState(
+    `The database is of a newer version of Portcullis and stays as it is. Install that version again, or move ${join(directory, NAME)} away to begin with an empty one and start the service: sudo systemctl start portcullis`,
   );
 }
 

@@ -53,6 +53,12 @@ const SCRUB_EVERY_MS = 60_000;
 /** More than there are providers with accounts. */
 const MOST_LISTS = 5;
 
+/**
+ * The setting that has the alert until people have been told: it may not be the service that opens a damaged database
+ * first, but the clock's unit at boot, or a command.
+ */
+const ALERT = "alert";
+
 /** Keeps servers, lists and a few settings across restarts, in one file that only root can read. */
 export class Store implements Storage {
   /** Whether the next removal leaves no copy at once; after one, others wait for their turn. */
@@ -63,7 +69,7 @@ export class Store implements Storage {
   private constructor(
     private readonly directory: string,
     private database: Database,
-    /** One sentence if stored data was damaged and set aside. */
+    /** One sentence if stored data was damaged and set aside, and nobody has been told yet. */
     readonly alert: string | null,
     /** Whether the database is a read-only copy in memory. */
     private isCopy = false,
@@ -89,12 +95,32 @@ export class Store implements Storage {
       .query("SELECT * FROM servers")
       .all()
       .filter((each) => decoded(each) === null);
-    if (lost.length === 0) return new Store(directory, database, alert);
+    if (lost.length === 0) return Store.alerting(directory, database, alert);
     const copy = unableTo("be copied", () => keepCopy(database, directory, now));
     for (const each of lost) unableTo("be repaired", () => deleteRow(database, each as RowKey));
     const servers = lost.length === 1 ? "One stored server" : `${lost.length} stored servers`;
     const sentence = `${servers} could not be read; the database as it was is kept as ${copy}.`;
-    return new Store(directory, database, sentence);
+    return Store.alerting(directory, database, sentence);
+  }
+
+  private static alerting(directory: string, database: Database, alert: string | null): Store {
+    const store = new Store(directory, database, alert);
+    if (alert === null) return new Store(directory, database, store.read(ALERT));
+    try {
+      store.write(ALERT, alert);
+    } catch {
+      // The disk is full: this process at least has it.
+    }
+    return store;
+  }
+
+  /** To be called when people have been told of `alert`. */
+  alertTold(): void {
+    try {
+      if (this.alert !== null) this.forget(ALERT);
+    } catch {
+      // The next start tells it again.
+    }
   }
 
   /** Replaces the copy by the database; throws `GatewayError` if it still cannot be opened. */

@@ -29,6 +29,8 @@ interface Deps {
   /** All that there can be: a tunnel may come and go. */
   slots: readonly Slot[];
   tunnels: () => readonly Tunnel[];
+  /** Tries again to remove tunnels that never had a server. */
+  dropAgain: () => Promise<void>;
   /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
   onNeighbour: (neighbour: Neighbour | null) => void;
   onOtherFirewalls: () => void;
@@ -77,6 +79,7 @@ export class MachineSupervisor {
   async look(): Promise<void> {
     if (this.backstop.isDue) await this.checkAll();
     if (this.deps.killSwitch.fault !== null) await this.deps.killSwitch.mend();
+    await this.deps.dropAgain();
   }
 
   private async checkAll(): Promise<void> {

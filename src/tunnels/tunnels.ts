@@ -54,6 +54,8 @@ export class Tunnels {
   private readonly resolver: Resolver;
   private readonly kernel: Kernel;
   private readonly others = new Map<string, { tunnel: Tunnel; number: number; watching: AbortController }>();
+  /** Tunnels that never had a server, and whose removal the kernel refused. */
+  private readonly undropped = new Set<Tunnel>();
   private readonly listeners: ((tunnel: Tunnel) => void)[] = [];
   private readonly removalListeners: ((name: string) => void)[] = [];
   /** Set while the tunnels are watched. */
@@ -77,6 +79,7 @@ export class Tunnels {
       machine: this.machine,
       slots: allSlots(base),
       tunnels,
+      dropAgain: () => this.dropAgain(),
     });
     this.main = this.newTunnel(MAIN, MAIN_SLOT);
     this.httpsClient = new HttpsClient({
@@ -121,7 +124,17 @@ export class Tunnels {
   async dropUnused({ name, controller }: Tunnel): Promise<void> {
     const isKept = name === MAIN || this.deps.savedState.tunnels().has(name) || controller.isAsked;
     const known = this.others.get(name)?.tunnel;
-    if (!isKept && known?.controller === controller) await this.end(known);
+    if (isKept || known?.controller !== controller) return;
+    await this.end(known).catch((error: unknown) => {
+      this.undropped.add(known);
+      throw error;
+    });
+  }
+
+  private async dropAgain(): Promise<void> {
+    const tunnels = [...this.undropped];
+    this.undropped.clear();
+    for (const tunnel of tunnels) await this.dropUnused(tunnel).catch(() => {});
   }
 
   /** Ends a tunnel that no device uses, and frees its slot. If it throws, the tunnel is still there. */

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { Tokens } from "../../src/access/tokens.ts";
 import { checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { restoreInto } from "../../src/backup/restore.ts";
+import { GatewayError } from "../../src/errors.ts";
 import { redacted } from "../../src/secrets.ts";
 import { Store } from "../../src/store/store.ts";
 import { inDirectory } from "../tunnel/directory.ts";
@@ -72,20 +73,33 @@ test("a token that is removed is told of, and not valid any more; its name can b
   expect(tokens.add("phone", false).token).not.toBe(token);
 });
 
-test("what the disk refuses has not happened", () => {
+test("a token that the disk refuses is not made, and one that is removed is not valid even if that cannot be saved", () => {
   const store = storeWith();
   let isFull = false;
   const write = (key: string, text: string) => {
-    if (isFull) throw new Error("the disk is full");
+    if (isFull)
+      throw new GatewayError("storage_full", "The database could not be written: the disk is full.");
     store.write(key, text);
   };
   const tokens = tokensOn({ ...store, write });
   const { token } = tokens.add("phone", false);
+  const removed: string[] = [];
+  tokens.onRemoved((id) => removed.push(id));
   isFull = true;
-  expect(() => tokens.remove("phone")).toThrow("the disk is full");
   expect(() => tokens.add("tablet", false)).toThrow("the disk is full");
-  expect(tokens.find(token)).toMatchObject({ name: "phone" });
-  expect(tokens.list()).toHaveLength(1);
+  for (const _ of ["first", "again"])
+    expect(() => tokens.remove("phone")).toThrow(
+      new GatewayError(
+        "storage_full",
+        "The database could not be written: the disk is full. The token is not valid any more, but would be after a restart: repeat the command when the database can be written.",
+      ),
+    );
+  expect([tokens.find(token), tokens.list()]).toEqual([null, []]);
+  expect(tokensOn(store).find(token)).not.toBeNull();
+  isFull = false;
+  tokens.remove("phone");
+  expect([tokensOn(store).find(token), new Set(removed).size]).toEqual([null, 1]);
+  expect(() => tokens.remove("phone")).toThrow("there is no token phone");
 });
 
 test.each([

@@ -6,12 +6,17 @@ import { liveBackup } from "../../src/backup/live.ts";
 import { type Permissions, restoreInto } from "../../src/backup/restore.ts";
 import { MOST_ASSIGNED } from "../../src/devices/assignments.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { nextTurn } from "../../src/queue.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { MOST_SERVERS } from "../../src/servers/room.ts";
 import { Store, type StoredDevice } from "../../src/store/store.ts";
+import type { Send } from "../../src/system/host.ts";
 import { savedTunnelsIn } from "../../src/tunnel/saved-state.ts";
-import { inDirectory, NOW, SERVER } from "../servers/example.ts";
+import { Home } from "../http/home.ts";
+import { mullvadAccount } from "../providers/mullvad/accounts.ts";
+import { FakeProvider, NUMBER } from "../providers/mullvad/provider.ts";
+import { inDirectory, NOW, PRIVATE, SERVER } from "../servers/example.ts";
 import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
 import { Gateway, ONE, stoodAlways } from "../tunnel/gateway.ts";
 
@@ -393,7 +398,7 @@ describe("the tunnels of a backup", () => {
 
 describe("a restore while the service runs", () => {
   /** A gateway, and its backup. */
-  async function live(directory: string) {
+  async function live(directory: string, parts: Partial<Parameters<typeof liveBackup>[0]> = {}) {
     const gateway = await Gateway.started(directory);
     const { store, tunnels, savedState, host } = gateway;
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
@@ -404,10 +409,12 @@ describe("a restore while the service runs", () => {
       tunnels,
       savedState,
       host,
+      accounts: { beside: (work) => work() },
       takeUpAccount: async () => {},
       devices: { load: async () => void loads.push(store.devices().length) },
       forwards: { load: async () => {} },
       schedules: { load: async () => {} },
+      ...parts,
     });
     return { gateway, catalogue, backup, loads };
   }
@@ -475,6 +482,74 @@ describe("a restore while the service runs", () => {
       await controller.disconnect();
       await backup.restore(given, CAREFUL);
       expect(tunnels.all().map(({ name }) => name)).toEqual(["main", "tv", "work"]);
+    }));
+
+  test("gives no tunnel the slot of one that is left of a failed connect", () =>
+    inTunnelDirectory(async (directory) => {
+      const { gateway, backup } = await live(directory);
+      const { tunnels } = gateway;
+      await tunnels.opened("left");
+      await backup.restore({ ...contents({}), tunnels: [{ name: "work", connection: null }] }, CAREFUL);
+      expect(tunnels.all().map(({ name, slot }) => [name, slot.number])).toEqual([
+        ["main", 0],
+        ["work", 1],
+      ]);
+    }));
+
+  test("is not undone by what a client changes while it is taken up", async () => {
+    const home = await Home.start();
+    home.host.patient = false;
+    const device = "02:00:00:00:00:20";
+    const night = { name: "night", device, exit: "blocked", at: "21:00", until: "07:00" };
+    // Without servers, nothing in it waits for another turn of the event loop before it is in the store.
+    const given = contents({ schedules: JSON.stringify([night]) }, []);
+    const restored = liveBackup(home.graph).restore(given, CAREFUL);
+    while (home.graph.store.read("schedules") === null) await Promise.resolve();
+    await home.gateway.putSchedule("early", { tunnel: "main", at: "04:00" });
+    await restored;
+    expect(home.gateway.schedules().schedules.map(({ name }) => name)).toEqual(["early", "night"]);
+    await home.stop();
+  });
+
+  test("waits for a new key that a provider is being told, which would overwrite the restored registration", () =>
+    inTunnelDirectory(async (directory) => {
+      const mullvad = new FakeProvider();
+      const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const send: Send = async (request) => {
+        if (request.method === "PUT") {
+          begun.resolve();
+          await answered.promise;
+        }
+        return mullvad.send(request);
+      };
+      const { gateway, backup } = await live(directory, {
+        accounts: { beside: (work) => account.beside(work) },
+      });
+      const account = mullvadAccount(gateway.store, send);
+      await account.logIn(NUMBER);
+      const here = JSON.parse(gateway.store.read("account") ?? "");
+      const there = JSON.stringify({ ...here, id: "another", name: "calm owl", privateKey: PRIVATE });
+      const rotation = account.rotateKey();
+      await begun.promise;
+      const restore = backup.restore(contents({ account: there }, []), { ...CAREFUL, replace: true });
+      for (let turns = 0; turns < 20; turns += 1) await nextTurn();
+      answered.resolve();
+      await Promise.all([rotation, restore]);
+      expect(gateway.store.read("account")).toBe(there);
+    }));
+
+  test("is taken up as far as possible if the kernel refuses a part of it", () =>
+    inTunnelDirectory(async (directory) => {
+      const taken: string[] = [];
+      const { gateway, backup } = await live(directory, {
+        devices: { load: () => Promise.reject(new GatewayError("kernel_refused", "no exits")) },
+        forwards: { load: async () => void taken.push("forwards") },
+        schedules: { load: async () => void taken.push("schedules") },
+      });
+      await gateway.controller.setKillSwitch(false);
+      await expect(backup.restore(contents({}), CAREFUL)).rejects.toThrow("no exits");
+      expect(taken).toEqual(["forwards", "schedules"]);
+      expect((await gateway.status()).killswitch_active).toBe(true);
     }));
 
   test("is not undone by state that could not be saved before it", () =>

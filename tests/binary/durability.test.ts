@@ -240,10 +240,18 @@ test(
     await lab.exec(lab.namespaces.gateway, ["nft", "flush", "ruleset"]);
     const current = readFileSync(inside("portcullis.db"));
     writeFileSync(inside("portcullis.db"), newer(current));
+    // systemd does not start it again after this exit code.
     await expect(gateway.start()).rejects.toThrow(
-      "portcullis: The database is of a newer version of Portcullis and stays as it is.",
+      /\(78\):\n.*portcullis: The database is of a newer version of Portcullis and stays as it is\./s,
     );
     await expectTable();
+    const netns = ["--netns", lab.namespaces.gateway, "--interface", lab.sandbox.interface];
+    const { code, stdout, stderr } = await gateway.operate("killswitch", "status", ...netns);
+    expect([code, stdout.split("\n")[0]]).toEqual([
+      0,
+      "The kill switch is in place: nothing reaches the internet outside the tunnel.",
+    ]);
+    expect(stderr).toStartWith("portcullis: The database is of a newer version of Portcullis");
     writeFileSync(inside("portcullis.db"), current);
     await gateway.start();
     expect(await names()).toEqual(["after"]);

@@ -727,6 +727,37 @@ describe("the exit direct", () => {
     );
   });
 
+  test("is taken from all even if that cannot be saved, and that is saved with the next change", async () => {
+    await world.devices.setDirect(true);
+    await world.devices.assign(TV, { name: "TV", exit: "direct" });
+    world.alerts.length = 0;
+    const { atomically } = world.store;
+    world.store.atomically = () => {
+      throw new GatewayError("storage_full", "The database could not be written: the disk is full.");
+    };
+    const refused = world.devices.setDirect(false);
+    await expect(refused).rejects.toThrow(
+      new GatewayError(
+        "storage_full",
+        "The database could not be written: the disk is full. The change is in force, but a restart would undo it: repeat the command when the database can be written.",
+      ),
+    );
+    expect([directOf(), world.devices.direct, world.alerts]).toEqual([
+      [],
+      { allowed: false, devices: [] },
+      [`direct_changed: The exit direct is no longer allowed. No longer direct: TV (${TV}).`],
+    ]);
+    await expect(world.devices.setDirect(true)).rejects.toThrow("the disk is full");
+    expect(world.devices.direct.allowed).toBe(false);
+    world.store.atomically = atomically;
+    await world.devices.assign(PHONE, { exit: "blocked" });
+    expect(world.store.read("direct")).toBeNull();
+    expect(world.store.devices()).toEqual([
+      { id: TV, name: "TV", exit: null },
+      { id: PHONE, name: null, exit: "blocked" },
+    ]);
+  });
+
   test("if the kernel refuses a change, nothing has changed and there is no alert", async () => {
     await world.devices.setDirect(true);
     world.alerts.length = 0;
@@ -828,6 +859,15 @@ describe("a gateway that serves DHCP", () => {
     const given = [TV, PHONE].map((id) => world.devices.assign(id, { name: "new", address: "192.168.7.50" }));
     expect((await Promise.allSettled(given)).map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
     expect(lines()).toEqual([`${TV},192.168.7.50`]);
+    // A request that is refused has changed nothing.
+    expect(world.store.devices()).toEqual([{ id: TV, name: "new", exit: null }]);
+  });
+
+  test("has the former address of a device whose exit cannot be changed", async () => {
+    await assign(TV, "192.168.7.50");
+    const both = { exit: "nowhere", address: "192.168.7.60" };
+    await expect(world.devices.assign(TV, both)).rejects.toThrow("there is no such tunnel");
+    expect(lines()).toEqual([`${TV},192.168.7.50`]);
   });
 
   test("takes back no address by a change of name or exit, and none for a prefix", async () => {
@@ -875,6 +915,17 @@ describe("a gateway that serves DHCP", () => {
     world.devices.lanIs([LAN0], "up0", [mustParseAddress("192.168.7.2")], [mustParseAddress("192.168.7.3")]);
     expect(lines()).toEqual([...others, `${TV},192.168.7.254`, `${PHONE},192.168.7.1`].sort());
     expect(world.warnings).toEqual(complaints);
+  });
+
+  test("keeps the addresses of a backup if a person chooses another one while the kernel gets the exits", async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    world.load = () => held;
+    world.store.write("fixed_addresses", `${PHONE} 192.168.7.40`);
+    const loaded = world.devices.load();
+    await assign(TV, "192.168.7.50");
+    release();
+    await loaded;
+    expect(lines()).toEqual([`${TV},192.168.7.50`, `${PHONE},192.168.7.40`]);
   });
 
   test("keeps the file of the last run until it knows the network", async () => {

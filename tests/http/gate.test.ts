@@ -6,6 +6,7 @@ import { Gate } from "../../src/http/gate.ts";
 import type { Settings } from "../../src/settings.ts";
 import { Home } from "./home.ts";
 import { knock } from "./socket.ts";
+import { answerFrom } from "./wire.ts";
 
 type Auth = Settings["auth"];
 
@@ -311,6 +312,41 @@ test("the sockets of a token that is removed are closed, and no others", async (
   expect(await other.listener.received(2)).toHaveLength(2);
   expect(await knock(home.port, bearing(phone))).toMatchObject({ status: 401 });
 });
+
+test.each(["POST /api/connect", "POST /api/disconnect", "DELETE /api/tunnels/tv"])(
+  "a token that is removed while the body of a request comes in changes nothing: %s",
+  async (route) => {
+    const { phone } = await homeWith("write");
+    await home.pass(1_000);
+    const body = JSON.stringify({ server: "se-1" });
+    const fields = { ...bearing(phone), "Content-Type": "application/json", "Content-Length": body.length };
+    const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+    const head = `${route} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${lines.join("")}\r\n`;
+    const received: Uint8Array[] = [];
+    const ended = Promise.withResolvers<void>();
+    const socket = await Bun.connect({
+      hostname: "127.0.0.1",
+      port: home.port,
+      socket: { data: (_, bytes) => void received.push(bytes), close: () => ended.resolve() },
+    });
+    const passed = Promise.withResolvers<void>();
+    const { tokens } = home.graph;
+    const find = tokens.find.bind(tokens);
+    // The request is let in by its head.
+    tokens.find = (text) => {
+      passed.resolve();
+      return find(text);
+    };
+    socket.write(head);
+    await passed.promise;
+    tokens.remove("phone");
+    socket.write(body);
+    await ended.promise;
+    const { status, json } = answerFrom(Buffer.concat(received).toString());
+    expect([status, json]).toEqual([401, { success: false, error: WRONG }]);
+    expect(home.graph.controller.state.name).toBe("disconnected");
+  },
+);
 
 test("a token that is removed between the handshake and the opening of its socket opens nothing", () => {
   const unused = { status: () => Promise.reject(), subscribe: () => () => {}, followTraffic: () => () => {} };

@@ -49,3 +49,17 @@ test("a code that only another version knows becomes `unable`", async () => {
   expect(error).toBeInstanceOf(GatewayError);
   expect(error).toMatchObject({ code: "unable", message: "it failed in a new way" });
 });
+
+test("a request that the service of another version does not know says so", async () => {
+  const unix = join(directory, "older.sock");
+  const stopping = new AbortController();
+  answerOn<Known>(unix, { echo: async (given) => given }, stopping.signal);
+  const unknown = askOn<{ shout: [given: string, answer: string] }, "shout">(unix, "shout", "a");
+  await expect(unknown).rejects.toThrow(
+    new GatewayError(
+      "unable",
+      "the running service is of another version, which does not know this request; complete the upgrade: sudo portcullis install",
+    ),
+  );
+  stopping.abort();
+});

@@ -106,7 +106,7 @@ test("a database of a newer version is refused and stays as it is", () => {
       expect(() => Store.open(directory, NOW)).toThrow(
         new GatewayError(
           "unable",
-          `The database is of a newer version of Portcullis and stays as it is. Install that version again, or move ${fileOf(directory)} away to begin with an empty one.`,
+          `The database is of a newer version of Portcullis and stays as it is. Install that version again, or move ${fileOf(directory)} away to begin with an empty one and start the service: sudo systemctl start portcullis`,
         ),
       );
     expect(readFileSync(fileOf(directory)).equals(before)).toBeTrue();
@@ -278,6 +278,7 @@ describe("a damaged database is set aside and replaced by an empty one", () => {
       opened(directory, (store) => {
         expect([store.alert, store.servers(), store.read("provider")]).toEqual([DAMAGED, [], null]);
         store.insert(SERVER);
+        store.alertTold();
       });
       expect(readFileSync(join(directory, ASIDE)).equals(before)).toBeTrue();
       expect(modeOf(join(directory, ASIDE))).toBe("600");
@@ -316,6 +317,16 @@ describe("a damaged database is set aside and replaced by an empty one", () => {
     });
   });
 
+  test("the alert stays until people have been told, whichever program was the first to open it", () => {
+    withStored((directory) => {
+      truncateSync(fileOf(directory), 5000);
+      for (const _ of ["the clock's unit", "a command", "the service"])
+        expect(opened(directory, (store) => store.alert)).toBe(DAMAGED);
+      opened(directory, (store) => store.alertTold());
+      expect(opened(directory, (store) => [store.alert, store.settings()])).toEqual([null, {}]);
+    });
+  });
+
   test("a foreign log next to it does no harm", () => {
     withStored((directory) => {
       writeFileSync(`${fileOf(directory)}-wal`, "x".repeat(5000));
@@ -338,6 +349,7 @@ test.each([
       );
       expect(store.servers()).toEqual([SERVER]);
       store.insert({ ...SERVER, name: "odd" });
+      store.alertTold();
     });
     expect(modeOf(join(directory, ASIDE))).toBe("600");
     expect(opened(directory, (store) => [store.alert, store.servers().length])).toEqual([null, 2]);

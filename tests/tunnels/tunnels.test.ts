@@ -69,6 +69,43 @@ describe("a second tunnel", () => {
     expect(stoodAlways(host)).toBe(true);
   });
 
+  claim("that never had a server is removed as soon as the kernel allows it", async (gateway) => {
+    const { host, tunnels } = gateway;
+    const before = kernelState(host);
+    host.silent.add(TWO_AT);
+    const tv = await tunnels.opened("tv");
+    let isRefused = true;
+    host.fails = (count) =>
+      isRefused && host.commands[count - 1] === "ip link del dev wg2" ? "before" : null;
+    await expect(settled(gateway, tv.controller.connect(TWO))).rejects.toThrow("did not answer");
+    await expect(settled(gateway, tunnels.dropUnused(tv))).rejects.toThrow("could not be removed");
+    await host.pass(10_000);
+    expect(tunnels.all().map(({ name }) => name)).toEqual(["main", "tv"]);
+    isRefused = false;
+    await host.pass(10_000);
+    expect(tunnels.all().map(({ name }) => name)).toEqual(["main"]);
+    expect(kernelState(host)).toBe(before);
+  });
+
+  claim("that never had a server is not removed later if it has one by then", async (gateway) => {
+    const { host, tunnels } = gateway;
+    const tv = await tunnels.opened("tv");
+    host.silent.add(TWO_AT);
+    let isRefused = true;
+    host.fails = (count) =>
+      isRefused && host.commands[count - 1] === "ip link del dev wg2" ? "before" : null;
+    await settled(gateway, tv.controller.connect(TWO)).catch(() => {});
+    await settled(gateway, tunnels.dropUnused(tv)).catch(() => {});
+    isRefused = false;
+    await settled(gateway, tv.controller.repair());
+    await settled(gateway, tv.controller.connect(THREE));
+    await host.pass(10_000);
+    expect(tunnels.all().map(({ name, controller }) => [name, controller.state.name])).toEqual([
+      ["main", "connected"],
+      ["tv", "connected"],
+    ]);
+  });
+
   claim("that is removed leaves the kernel as it was, and its slot is free", async (gateway) => {
     const { host, tunnels } = gateway;
     const before = kernelState(host);

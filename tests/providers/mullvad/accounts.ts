@@ -28,6 +28,7 @@ export function mullvadAccount(store: Store, send: Send, surroundings: Surroundi
     logIn: (number: string) => accounts.logIn("mullvad", [number]),
     show: () => accounts.show(null),
     rotateKey: () => accounts.rotateKey(null),
+    beside: <T>(work: () => Promise<T>) => accounts.beside(work),
     logOut: (forget: boolean) => accounts.logOut(null, forget),
   };
 }
