@@ -60,9 +60,17 @@ interface Item {
   look: () => Finding | null | Promise<Finding | null>;
 }
 
+interface Run {
+  results: Promise<Checks>;
+  /** Null while it is under way. */
+  endedAt: number | null;
+}
+
 /** Looks at everything that a working gateway needs. Only reads, and sends nothing but DNS queries into the tunnel. */
 export class Checkup {
-  private last: { results: Promise<Checks>; endedAt: number | null } | null = null;
+  private last: Run | null = null;
+  /** Whether a tunnel has changed since the run under way began. */
+  private isOutdated = false;
 
   constructor(private readonly surroundings: Surroundings) {
     surroundings.tunnels?.onTunnel(({ controller }) => controller.onChange(() => this.forget()));
@@ -74,9 +82,10 @@ export class Checkup {
     const { host } = this.surroundings;
     const isKept = last !== null && (last.endedAt === null || host.monotonic() - last.endedAt < KEPT_MS);
     if (isKept) return last.results;
-    const begun: NonNullable<typeof last> = { results: this.run(), endedAt: null };
+    const begun: Run = { results: this.runs(), endedAt: null };
     const end = () => {
       begun.endedAt = host.monotonic();
+      if (this.isOutdated) this.forget();
     };
     begun.results.then(end, end);
     this.last = begun;
@@ -85,7 +94,17 @@ export class Checkup {
 
   /** Whoever connects and then looks expects to find it. */
   private forget(): void {
-    if (this.last !== null && this.last.endedAt !== null) this.last = null;
+    this.isOutdated = this.last !== null && this.last.endedAt === null;
+    if (!this.isOutdated) this.last = null;
+  }
+
+  /** Runs a second time if a tunnel changes during the first. */
+  private async runs(): Promise<Checks> {
+    this.isOutdated = false;
+    const first = await this.run();
+    if (!this.isOutdated) return first;
+    this.isOutdated = false;
+    return this.run();
   }
 
   private async run(): Promise<Checks> {

@@ -283,6 +283,17 @@ test("a run that takes long is joined, not repeated", async () => {
   expect(home.host.commands.slice(before).filter((command) => command === "nft -j list chains")).toEqual([]);
 });
 
+test("a run during which a tunnel connects shows it connected, to all who have asked and who ask then", async () => {
+  const { begun, release } = home.hold("nft -j list chains");
+  const early = home.gateway.checks();
+  await begun;
+  await home.connect();
+  const late = home.gateway.checks();
+  release();
+  for (const { checks: shown } of await Promise.all([early, late, home.gateway.checks()]))
+    expect(shown.find(({ id }) => id === "tunnel:main")).not.toMatchObject({ result: "warning" });
+});
+
 /** Checks of the same machine, which end after a moment. */
 function hasty(tunnels: "all" | null): Checkup {
   const { graph, host } = home;

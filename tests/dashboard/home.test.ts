@@ -297,7 +297,7 @@ test(
   "after an upgrade the page of the new program is loaded",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "portcullis-upgrade-"));
-    for (const name of ["src", "package.json", "tsconfig.json"])
+    for (const name of ["src", "scripts", "package.json", "tsconfig.json"])
       cpSync(join(ROOT, name), join(folder, name), { recursive: true });
     symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
     const sentence = join(folder, "src/dashboard/sentence.ts");

@@ -46,11 +46,14 @@ describe.each([2, 1] as const)("an installation with %i network card(s)", (arms:
       await inside("sysctl -ar", SYSCTLS),
     ].join("\n");
   /** With one card the plain router tells the client of the shorter way (ICMP redirect), and the client remembers. */
-  async function unprotected(): Promise<string | null> {
-    const found = await page();
+  async function forgetRedirects(): Promise<void> {
     for (const family of ["-4", "-6"]) {
       await lab.exec(lab.namespaces.client, ["ip", family, "route", "flush", "cache"]);
     }
+  }
+  async function unprotected(): Promise<string | null> {
+    const found = await page();
+    await forgetRedirects();
     return found;
   }
   /** Whether a listener at the gateway's port can be reached. */
@@ -201,6 +204,7 @@ describe.each([2, 1] as const)("an installation with %i network card(s)", (arms:
         return (await sniffer.stop()).leaks.filter((frame) => own.some((each) => frame.startsWith(each)));
       };
       expect((await leaving(() => Bun.sleep(500))).length).toBeGreaterThan(0);
+      await forgetRedirects();
       await inside("sysctl -w net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0");
       machine.gateway = null;
       machine.told.length = 0;
