@@ -2,9 +2,12 @@ import dgram from "node:dgram";
 import { isIPv6 } from "node:net";
 import { decode, encode, type Packet, RECURSION_DESIRED } from "dns-packet";
 
-/** A query may get lost, so an unanswered one is repeated once. */
-const SENT_AT_MS = [0, 800];
-const ANSWERED_WITHIN_MS = 2_000;
+/** A query may get lost, so an unanswered one is repeated. */
+const SENT_AT_MS = [0, 800, 2_500];
+/** A resolver that has to ask others over a slow line takes seconds. */
+const ANSWERED_WITHIN_MS = 5_000;
+/** After the first answer, for the others: of the same question, they are as quick. */
+const FOLLOWED_WITHIN_MS = 1_500;
 /** Exists everywhere and says nothing about who asks (RFC 7050, 2). */
 const NAME = "ipv4only.arpa";
 /** Bytes of the headers of IP and UDP. */
@@ -27,7 +30,9 @@ export async function probeResolver(resolver: string, sizes: readonly number[]):
   socket.on("message", (message) => {
     const at = ((idIn(message) ?? first - 1) - first) & 0xffff;
     const size = sizes[at];
-    if (size !== undefined) answered.add(size);
+    if (size === undefined) return;
+    if (answered.size === 0) timers.push(setTimeout(resolve, FOLLOWED_WITHIN_MS));
+    answered.add(size);
     if (answered.size === sizes.length) resolve();
   });
   const send = () => {

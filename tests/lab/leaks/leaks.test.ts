@@ -65,12 +65,20 @@ describe.each([2, 1] as const)("with %i network card(s) and without a gateway's 
         );
         const own = arms === 1 ? LAN : UPLINK;
         const kinds = [...leaksOf(LAN.client4, LAN.client6), ...leaksOf(own.gateway4, own.gateway6)];
+        // What is still awaited, for the message of a failure.
+        let awaited: string[] = [];
         await until(async () => {
           const { leaks } = sniffer.peek();
           const counts = await Promise.all(traffics.map((each) => each.count()));
           const isSeen = ({ web, dns }: TrafficProgress) =>
             [web, dns].every((tally) => (tally?.seenAs[ROUTER.public4] ?? 0) >= QUESTIONS);
-          return kinds.every((kind) => leaks.some((line) => kind.test(line))) && counts.every(isSeen);
+          awaited = [
+            ...kinds.filter((kind) => !leaks.some((line) => kind.test(line))).map(String),
+            ...counts.filter((count) => !isSeen(count)).map((count) => JSON.stringify(count)),
+          ];
+          return awaited.length === 0;
+        }).catch((cause) => {
+          throw new Error(`not seen: ${awaited.join("; ")}`, { cause });
         });
         const traffic = await Promise.all(traffics.map((each) => each.stop()));
         const caught = await sniffer.stop();
