@@ -16,6 +16,12 @@ export function addressesOf(home: Home): [namespace: string, batch: string][] {
   ];
 }
 
+/**
+ * For a namespace in which programs listen before its addresses exist. While it has no address at all, Linux takes each
+ * for a broadcast address and answers from another one (inet_bind() and inet_dev_addr_type()).
+ */
+export const LOOPBACK_UP = "link set lo up\n";
+
 export function vpnTunnel(link: string): string {
   return lines([
     `address add ${TUNNEL.server4}/24 dev ${link}`,
@@ -83,7 +89,6 @@ function routerAddresses(arms: Arms): string {
 
 function internetAddresses(): string {
   return lines([
-    "link set lo up",
     "link add name backbone type bridge mcast_snooping 0",
     ...["router", "vpn1", "vpn2"].flatMap((port) => [
       `link set dev ${port} master backbone`,

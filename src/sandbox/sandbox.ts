@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { Host, Watch } from "../system/host.ts";
 import { commandIn, LinuxHost } from "../system/linux.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
-import { addressesOf, greeting, vpnTunnel } from "./addresses.ts";
+import { addressesOf, greeting, LOOPBACK_UP, vpnTunnel } from "./addresses.ts";
 import { cableText, linksOf } from "./cables.ts";
 import { type SandboxFiles, writeFiles } from "./files.ts";
 import { routerRules, vpnRules } from "./nat.ts";
@@ -94,9 +94,10 @@ export class Sandbox {
     const all = new Set([...Object.values(ns), ...computers.map(({ namespace }) => namespace)]);
     this.writeResolvers();
     await this.batch([...all].map((name) => `netns add ${name}\n`).join(""));
-    await Promise.all(
-      sysctlsOf(this).map(([name, settings]) => this.inside(name, ["sysctl", "-qw", ...settings])),
-    );
+    await Promise.all([
+      ...sysctlsOf(this).map(([name, settings]) => this.inside(name, ["sysctl", "-qw", ...settings])),
+      this.batch(LOOPBACK_UP, ns.internet),
+    ]);
     // Starts first because it takes longest; its namespace lets it listen on addresses that do not exist yet.
     const internet = this.startInternet([...selfCommand(), "sandbox-internet"]);
     // Awaited below; until then another step may fail first.

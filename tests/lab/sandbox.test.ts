@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +12,8 @@ import { until } from "./until.ts";
 
 const ROOT = process.getuid?.() === 0;
 const MAIN = join(import.meta.dir, "../../src/main.ts");
+/** Later than the programs of the sandbox listen. */
+const CABLES_AFTER_MS = 2_000;
 const WEB4 = "http://203.0.113.80/ip";
 const WEB6 = "http://[2001:db8:113::80]/ip";
 
@@ -85,6 +87,25 @@ for (const arms of [1, 2] as const) {
       expect(
         (await lab.outside(["ip", "netns", "exec", gateway, "getent", "hosts", "nowhere.test"])).code,
       ).toBe(2);
+    });
+
+    test("answers from the address that was asked, even if its cables come after its programs", async () => {
+      const { run } = LinuxHost.prototype;
+      const late = spyOn(LinuxHost.prototype, "run").mockImplementation(async function (
+        this: LinuxHost,
+        argv,
+        options,
+      ) {
+        if (options?.stdin?.includes("type veth")) await Bun.sleep(CABLES_AFTER_MS);
+        return run.call(this, argv, options);
+      });
+      const slow = await createLab({ arms }).finally(() => late.mockRestore());
+      const answers = await slow.outside([
+        ...["ip", "netns", "exec", slow.namespaces.gateway],
+        ...["getent", "hosts", "whoami.test"],
+      ]);
+      await slow.close();
+      expect(answers.stdout).toMatch(/^203\.0\.113\.2 /);
     });
 
     test("shows leaks to a sniffer while nothing protects the client, each kind of traffic among them", async () => {
