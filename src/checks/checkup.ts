@@ -48,8 +48,8 @@ export interface Surroundings {
   deadlineMs?: number;
 }
 
-/** A machine that is busy needs some seconds for a program. */
-const DEADLINE_MS = 10_000;
+/** A machine that is busy needs some seconds for a program, and a slow resolver is asked twice, for five seconds each. */
+const DEADLINE_MS = 12_000;
 /** After a run. Anyone on the LAN can ask, and each run starts some twenty programs. */
 const KEPT_MS = 5_000;
 
@@ -64,13 +64,15 @@ interface Run {
   results: Promise<Checks>;
   /** Null while it is under way. */
   endedAt: number | null;
+  /** Whether a tunnel has changed since it began. */
+  isOutdated: boolean;
 }
 
 /** Looks at everything that a working gateway needs. Only reads, and sends nothing but DNS queries into the tunnel. */
 export class Checkup {
   private last: Run | null = null;
-  /** Whether a tunnel has changed since the run under way began. */
-  private isOutdated = false;
+  /** Asked for, and begun when the run under way ends. */
+  private next: Promise<Checks> | null = null;
 
   constructor(private readonly surroundings: Surroundings) {
     surroundings.tunnels?.onTunnel(({ controller }) => controller.onChange(() => this.forget()));
@@ -78,14 +80,25 @@ export class Checkup {
 
   /** The results, some seconds old at most, and not older than the state of a tunnel. There is one run at a time. */
   results(): Promise<Checks> {
-    const { last } = this;
-    const { host } = this.surroundings;
-    const isKept = last !== null && (last.endedAt === null || host.monotonic() - last.endedAt < KEPT_MS);
-    if (isKept) return last.results;
-    const begun: Run = { results: this.runs(), endedAt: null };
+    const { last, next } = this;
+    if (next !== null) return next;
+    if (last === null || this.isOver(last)) return this.begin();
+    if (!last.isOutdated) return last.results;
+    const begin = () => this.begin();
+    this.next = last.results.then(begin, begin);
+    return this.next;
+  }
+
+  private isOver({ endedAt, isOutdated }: Run): boolean {
+    if (endedAt === null) return false;
+    return isOutdated || this.surroundings.host.monotonic() - endedAt >= KEPT_MS;
+  }
+
+  private begin(): Promise<Checks> {
+    this.next = null;
+    const begun: Run = { results: this.run(), endedAt: null, isOutdated: false };
     const end = () => {
-      begun.endedAt = host.monotonic();
-      if (this.isOutdated) this.forget();
+      begun.endedAt = this.surroundings.host.monotonic();
     };
     begun.results.then(end, end);
     this.last = begun;
@@ -94,17 +107,7 @@ export class Checkup {
 
   /** Whoever connects and then looks expects to find it. */
   private forget(): void {
-    this.isOutdated = this.last !== null && this.last.endedAt === null;
-    if (!this.isOutdated) this.last = null;
-  }
-
-  /** Runs a second time if a tunnel changes during the first. */
-  private async runs(): Promise<Checks> {
-    this.isOutdated = false;
-    const first = await this.run();
-    if (!this.isOutdated) return first;
-    this.isOutdated = false;
-    return this.run();
+    if (this.last !== null) this.last.isOutdated = true;
   }
 
   private async run(): Promise<Checks> {

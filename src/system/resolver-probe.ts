@@ -6,7 +6,7 @@ import { decode, encode, type Packet, RECURSION_DESIRED } from "dns-packet";
 const SENT_AT_MS = [0, 800, 2_500];
 /** A resolver that has to ask others over a slow line takes seconds. */
 const ANSWERED_WITHIN_MS = 5_000;
-/** After the first answer, for the others: of the same question, they are as quick. */
+/** After the first answer: the others answer the same question, so they follow soon. */
 const FOLLOWED_WITHIN_MS = 1_500;
 /** Exists everywhere and says nothing about who asks (RFC 7050, 2). */
 const NAME = "ipv4only.arpa";

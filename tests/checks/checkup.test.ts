@@ -283,15 +283,26 @@ test("a run that takes long is joined, not repeated", async () => {
   expect(home.host.commands.slice(before).filter((command) => command === "nft -j list chains")).toEqual([]);
 });
 
-test("a run during which a tunnel connects shows it connected, to all who have asked and who ask then", async () => {
-  const { begun, release } = home.hold("nft -j list chains");
-  const early = home.gateway.checks();
-  await begun;
+test("who asks after a tunnel has changed finds it changed, also while a run is under way", async () => {
+  const isConnected = ({ checks: shown }: { checks: readonly Check[] }) =>
+    shown.find(({ id }) => id === "tunnel:main")?.result !== "warning";
+  const held = home.hold("nft -j list chains");
+  const before = home.gateway.checks();
+  await held.begun;
   await home.connect();
-  const late = home.gateway.checks();
-  release();
-  for (const { checks: shown } of await Promise.all([early, late, home.gateway.checks()]))
-    expect(shown.find(({ id }) => id === "tunnel:main")).not.toMatchObject({ result: "warning" });
+  const after = [home.gateway.checks(), home.gateway.checks()];
+  held.release();
+  // The run that they wait for begins when the first has ended.
+  const later = home.hold("nft -j list chains");
+  expect(isConnected(await before)).toBe(false);
+  await later.begun;
+  await home.gateway.disconnect();
+  const last = home.gateway.checks();
+  later.release();
+  const [one, two] = await Promise.all(after);
+  expect(one).toBe(two as NonNullable<typeof two>);
+  expect(isConnected(await last)).toBe(false);
+  expect(await home.gateway.checks()).toBe(await last);
 });
 
 /** Checks of the same machine, which end after a moment. */

@@ -12,8 +12,6 @@ import { until } from "./until.ts";
 
 const ROOT = process.getuid?.() === 0;
 const MAIN = join(import.meta.dir, "../../src/main.ts");
-/** Later than the programs of the sandbox listen. */
-const CABLES_AFTER_MS = 2_000;
 const WEB4 = "http://203.0.113.80/ip";
 const WEB6 = "http://[2001:db8:113::80]/ip";
 
@@ -91,12 +89,18 @@ for (const arms of [1, 2] as const) {
 
     test("answers from the address that was asked, even if its cables come after its programs", async () => {
       const { run } = LinuxHost.prototype;
+      let delayed = 0;
       const late = spyOn(LinuxHost.prototype, "run").mockImplementation(async function (
         this: LinuxHost,
         argv,
         options,
       ) {
-        if (options?.stdin?.includes("type veth")) await Bun.sleep(CABLES_AFTER_MS);
+        const [internet] = /\S+-internet\b/.exec(options?.stdin ?? "") ?? [];
+        if (internet !== undefined && options?.stdin?.includes("type veth")) {
+          const sockets = async () => await run.call(this, ["ip", "netns", "exec", internet, "ss", "-uln"]);
+          await until(async () => (await sockets()).includes("203.0.113.53:53"));
+          delayed += 1;
+        }
         return run.call(this, argv, options);
       });
       const slow = await createLab({ arms }).finally(() => late.mockRestore());
@@ -105,8 +109,9 @@ for (const arms of [1, 2] as const) {
         ...["getent", "hosts", "whoami.test"],
       ]);
       await slow.close();
+      expect(delayed).toBe(1);
       expect(answers.stdout).toMatch(/^203\.0\.113\.2 /);
-    });
+    }, 180_000);
 
     test("shows leaks to a sniffer while nothing protects the client, each kind of traffic among them", async () => {
       const sniffer = await lab.sniff();

@@ -224,10 +224,12 @@ describe("an uplink that is down", () => {
         host.silent.add(ENDPOINTS.one);
         bringUp(host);
         await host.pass(1_000);
-        expect(attempts).toHaveLength(1);
+        // Two if one of the rare attempts ended just then.
+        const atOnce = attempts.length;
+        expect([1, 2]).toContain(atOnce);
         host.silent.clear();
         await host.pass(1_000);
-        expect(attempts).toHaveLength(1);
+        expect(attempts).toHaveLength(atOnce);
         expect(await gateway.status()).toMatchObject({ connected: true, server: "one", error: null });
         expect(stoodAlways(host)).toBe(true);
       },
