@@ -7,6 +7,7 @@ import { setupCommand } from "../system/layout.ts";
 import { ownToken } from "./bearer.ts";
 import { DEFAULT_URL } from "./defaults.ts";
 import { Unreachable } from "./exit.ts";
+import { printable } from "./text.ts";
 
 /** The gateway itself closes a request that is silent for a minute. */
 const ANSWER_TIMEOUT_MS = 60_000;
@@ -53,7 +54,7 @@ export class Api {
     const answer: unknown = await response.json().catch(() => null);
     if (response.ok) return this.read(schema, answer);
     const hint = response.status === 401 && this.token === null ? WITHOUT_TOKEN : "";
-    throw new GatewayError("unable", `${this.read(Refusal, answer).error}${hint}`);
+    throw new GatewayError("unable", `${printable(this.read(Refusal, answer).error)}${hint}`);
   }
 
   /** The headers of every request and of the WebSocket. */

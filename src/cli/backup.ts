@@ -1,8 +1,15 @@
 import { fstatSync } from "node:fs";
-import { type Changes, changesOf } from "../backup/changes.ts";
+import type { Change } from "../backup/changes.ts";
 import { type Contents, checkedContents, contentsOf } from "../backup/contents.ts";
 import { encrypted, opened, plain } from "../backup/envelope.ts";
-import { holdsAccount, type Restored, restoreInto } from "../backup/restore.ts";
+import {
+  changesBy,
+  holdingsOf,
+  holdsAccount,
+  type Permissions,
+  type Restored,
+  restoreInto,
+} from "../backup/restore.ts";
 import { GatewayError } from "../errors.ts";
 import { askOperator } from "../operator/operator.ts";
 import { settingsFrom } from "../settings.ts";
@@ -59,26 +66,29 @@ export async function restoreBackup(clock: Clock, flags: RestoreFlags): Promise<
     throw usage("the backup is read from standard input: portcullis restore <backup.json");
   const text = await standardInput();
   const contents = await checkedContents(await opened(text, () => knownPassphrase(flags)));
-  const changes = await changesBy(stateDir, clock, contents);
-  if (flags.dryRun) return { json: { success: true, changes }, text: changesText(changes) };
-  if (!flags.json) process.stderr.write(changesText(changes));
   const may = {
     replace: flags.replace === true,
     killswitchOff: flags.killswitchOff === true,
     direct: flags.direct === true,
   };
+  const changes = await preview(stateDir, clock, contents, may);
+  if (flags.dryRun) return { json: { success: true, changes }, text: changesText(changes) };
+  if (!flags.json) process.stderr.write(changesText(changes));
   const live = await askOperator(stateDir, "restore", { contents, may });
   const restored = live?.answer ?? withStore(stateDir, clock, (store) => restoreInto(store, contents, may));
   return { json: { success: true, ...restored }, text: reportOf(restored, contents, live !== null) };
 }
 
-async function changesBy(stateDir: string, clock: Clock, contents: Contents): Promise<Changes> {
-  const live = await askOperator(stateDir, "restore/changes", contents);
+async function preview(
+  stateDir: string,
+  clock: Clock,
+  contents: Contents,
+  may: Permissions,
+): Promise<Change[]> {
+  const live = await askOperator(stateDir, "restore/preview", { contents, may });
   if (live !== null) return live.answer;
-  if (!hasDatabase(stateDir)) return changesOf({ settings: {}, devices: [] }, contents);
-  return withStore(stateDir, clock, (store) =>
-    changesOf({ settings: store.settings(), devices: store.devices() }, contents),
-  );
+  if (!hasDatabase(stateDir)) return changesBy({ servers: [], settings: {}, devices: [] }, contents, may);
+  return withStore(stateDir, clock, (store) => changesBy(holdingsOf(store), contents, may));
 }
 
 /** Throws if the command cannot work at all; returns the state directory. */

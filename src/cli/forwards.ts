@@ -41,27 +41,42 @@ export async function changeForward(
     return removeForwards(api, `${target}`, await present(api, { device, port, protocols }), path);
   }
   const body = external === undefined ? {} : { external: portIn(external, "--external") };
+  const before = await forwardsOf(api, { device, port, protocols });
   const forwards: Forward[] = [];
   for (const protocol of protocols) forwards.push(await api.put(path(protocol), Forward, body));
   const isOpen = forwards.every(({ state }) => state === "open");
   return {
     json: { forwards },
-    text: forwards.map(sentenceOf).join(""),
+    text: [...before.flatMap((each) => endedText(each, forwards)), ...forwards.map(sentenceOf)].join(""),
     code: isOpen ? EXIT.ok : EXIT.failed,
   };
 }
 
-/** Without a protocol, whichever there are are removed. */
-async function present(
-  api: Api,
-  { device, port, protocols }: { device: string; port: number; protocols: readonly string[] },
-): Promise<string[]> {
+interface Wanted {
+  device: string;
+  port: number;
+  protocols: readonly string[];
+}
+
+async function forwardsOf(api: Api, { device, port, protocols }: Wanted): Promise<Forward[]> {
   const { forwards } = await api.get("/api/forwards", ForwardList);
-  const found = forwards.filter(
+  return forwards.filter(
     (each) => each.device === device && each.port === port && protocols.includes(each.protocol),
   );
+}
+
+/** Without a protocol, whichever there are are removed. */
+async function present(api: Api, wanted: Wanted): Promise<string[]> {
+  const found = await forwardsOf(api, wanted);
   if (found.length > 0) return found.map(({ protocol }) => protocol);
   throw new GatewayError("unable", "this port is not forwarded; to list those that are: portcullis forwards");
+}
+
+/** A port that was set on the provider's site leads nowhere once the forward has another. */
+function endedText(before: Forward, now: readonly Forward[]): string[] {
+  const { fixed } = now.find(({ protocol }) => protocol === before.protocol) ?? before;
+  if (before.fixed === null || before.fixed === fixed) return [];
+  return [`${before.protocol.toUpperCase()} port ${before.fixed} no longer leads to ${titleOf(before)}.\n`];
 }
 
 async function removeForwards(

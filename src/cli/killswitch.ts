@@ -4,11 +4,15 @@ import { type Inspection, inspectOffline } from "../killswitch/report.ts";
 import { Log } from "../log.ts";
 import { askOperator } from "../operator/operator.ts";
 import type { Settings } from "../settings.ts";
+import { hasDatabase } from "../store/database.ts";
 import { claimGateway } from "../system/claim.ts";
 import { LinuxHost } from "../system/linux.ts";
+import { assertOnGateway } from "./root.ts";
+import { printableLines } from "./text.ts";
 
 /** Turns the kill switch on or off: through the running service, or directly if none runs. */
 export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): Promise<void> {
+  assertOnGateway();
   process.umask(0o077);
   if ((await askOperator(settings.stateDir, `killswitch/${wanted}`, null)) !== null) return;
   // A service that is starting or stopping is changing the table.
@@ -21,6 +25,7 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
 
 /** Prints whether the kill switch is in place, and each of its parts; returns the exit code. */
 export async function printKillSwitch(settings: Settings, as: "text" | "json" = "text"): Promise<number> {
+  assertOnGateway();
   const said = await askOperator(settings.stateDir, "killswitch", null);
   const inspection = said?.answer ?? (await inspectUnserved(settings));
   process.stdout.write(as === "json" ? `${JSON.stringify(inspection)}\n` : textOf(inspection));
@@ -28,11 +33,13 @@ export async function printKillSwitch(settings: Settings, as: "text" | "json" = 
 }
 
 async function inspectUnserved(settings: Settings): Promise<Inspection> {
-  const network = await graphOf(settings)
-    .then(({ findNetwork }) => findNetwork())
+  // A machine that was never a gateway must not get a database by a question.
+  const known = hasDatabase(settings.stateDir) ? graphOf(settings) : Promise.resolve(null);
+  const network = await known
+    .then((graph) => graph?.findNetwork() ?? null)
     .catch((error: unknown) => {
       if (!(error instanceof NewerState)) throw error;
-      process.stderr.write(`portcullis: ${messageOf(error)}\n`);
+      process.stderr.write(`portcullis: ${printableLines(messageOf(error))}\n`);
       return null;
     });
   return inspectOffline(new LinuxHost(settings.netns), network, settings);

@@ -2,7 +2,23 @@ import { GatewayError } from "../errors.ts";
 
 /** For commands that read or write the gateway's state; only root can read what they write. */
 export function asRoot(command: string): void {
+  assertOnGateway();
   process.umask(0o077);
   if (process.getuid?.() !== 0)
     throw new GatewayError("unable", `needs root; type: sudo portcullis ${command}`);
+}
+
+/** For commands about the gateway that they run on: an answer about another machine must not be taken for it. */
+export function assertOnGateway(): void {
+  const url = process.env.PORTCULLIS_URL ?? "";
+  if (url === "" || isLoopback(url)) return;
+  throw new GatewayError(
+    "unable",
+    `this command is for the gateway that it runs on, but PORTCULLIS_URL names ${url}; run it on that gateway, or here without PORTCULLIS_URL`,
+  );
+}
+
+function isLoopback(url: string): boolean {
+  const host = URL.parse(url)?.hostname ?? "";
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host);
 }

@@ -1,3 +1,4 @@
+import { DeviceList } from "../devices/schema.ts";
 import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
 import { MAIN } from "../killswitch/policy.ts";
@@ -18,7 +19,9 @@ type Row = ScheduleList["schedules"][number];
 
 export async function listSchedules(api: Api, namesOnly: boolean): Promise<Said> {
   const json = await api.get("/api/schedules", ScheduleList);
-  return { json, text: namesOnly ? json.schedules.map(({ name }) => `${name}\n`).join("") : textOf(json) };
+  if (namesOnly) return { json, text: json.schedules.map(({ name }) => `${name}\n`).join("") };
+  const { devices } = await api.get("/api/devices", DeviceList);
+  return { json, text: textOf(json, new Map(devices.map(({ id, name }) => [id, name]))) };
 }
 
 export async function changeSchedule(
@@ -84,11 +87,11 @@ function hoursIn(text: string): number {
   return Number(hours);
 }
 
-function textOf({ schedules, time_zone }: ScheduleList): string {
+function textOf({ schedules, time_zone }: ScheduleList, names: ReadonlyMap<string, string>): string {
   if (schedules.length === 0) return `There is no schedule.\nTime zone: ${time_zone}\n`;
   const rows = schedules.map((row) => [
     printable(row.name),
-    whatOf(row),
+    whatOf(row, names),
     whenOf(row),
     row.active ? "in force" : "",
     timeOf(row, time_zone),
@@ -103,14 +106,28 @@ function textOf({ schedules, time_zone }: ScheduleList): string {
   ].join("");
 }
 
-function whatOf({ tunnel, device = "", exit = "" }: Row): string {
-  return tunnel === undefined ? `${device} to ${exit}` : `move ${tunnel}`;
+function whatOf({ tunnel, device = "", exit = "" }: Row, names: ReadonlyMap<string, string>): string {
+  return tunnel === undefined ? `${printable(names.get(device) || device)} to ${exit}` : `move ${tunnel}`;
 }
 
 function whenOf({ at = "", until, days, every_hours }: Row): string {
   if (every_hours !== undefined) return `every ${every_hours} h`;
   const time = until === undefined ? at : `${at}-${until}`;
-  return days === undefined ? `${time} daily` : `${time} ${days.join(",")}`;
+  return days === undefined ? `${time} daily` : `${time} ${daysText(days)}`;
+}
+
+/** As they are typed: days in a row as a range, which may go over the end of the week. */
+function daysText(days: readonly Day[]): string {
+  const has = (at: number) => days.includes(DAYS[(at + DAYS.length) % DAYS.length] as Day);
+  const firsts = DAYS.map((_, at) => at).filter((at) => has(at) && !has(at - 1));
+  return firsts
+    .map((first) => {
+      let last = first;
+      while (has(last + 1)) last += 1;
+      const end = DAYS[last % DAYS.length];
+      return last === first ? end : `${DAYS[first]}${last === first + 1 ? "," : "-"}${end}`;
+    })
+    .join(",");
 }
 
 /** On the gateway's clock: `Sun 2026-11-22 21:00`. */

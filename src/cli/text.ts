@@ -12,6 +12,11 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, "\uFFFD");
 }
 
+/** The same for a message that may have several lines. */
+export function printableLines(text: string): string {
+  return text.split("\n").map(printable).join("\n");
+}
+
 /** One line a row, with aligned columns. */
 export function table(rows: readonly (readonly string[])[], indent = ""): string {
   return aligned(rows, widthsOf(rows), indent);

@@ -6,6 +6,7 @@ import { parseConfig } from "../wireguard/config.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { customServer } from "./custom.ts";
 import { areFit, exitFault, type Hops, pairOf, reachedVia } from "./hops.ts";
+import { likeliest } from "./likeness.ts";
 import type { List } from "./lists/list.ts";
 import type { ManagedList, OwnEnd } from "./managed.ts";
 import { isIn, MOST_OFFERED, type Place, spotNamed, spread } from "./place.ts";
@@ -197,13 +198,21 @@ export class Catalogue {
     this.notify("managed");
   }
 
+  /** Countries, cities, and the names of servers where there are few. */
+  private places(provider: Provider): Set<string> {
+    const names = provider === "managed" ? [] : this.stored[provider].keys();
+    return new Set([...this.listed(provider).flatMap(({ country, city }) => [country, city]), ...names]);
+  }
+
   /** Messages call the name `field`. */
   private named(field: "server" | "via", name: string, provider: Provider): Server | NamedSpot {
     const key = nameIn(field, name);
     const server = this.lookUp(provider, key);
     if (server !== null) return server;
     const spot = spotNamed(key, this.listed(provider), field);
-    return spot === null ? notFound(field, provider, "server, country or city") : { ...spot, name, provider };
+    if (spot !== null) return { ...spot, name, provider };
+    const meant = likeliest(key, this.places(provider));
+    return notFound(field, provider, "server, country or city", meant);
   }
 
   private exitsIn(spot: NamedSpot, entry: Server | NamedSpot, isMeasured: IsMeasured): Place {
@@ -299,7 +308,8 @@ function refuse(message: string): never {
 }
 
 /** 404 is for what the request is about; a wrong `via` is a bad request. */
-function notFound(field: string, provider: Provider, what = "server"): never {
+function notFound(field: string, provider: Provider, what = "server", meant: string | null = null): never {
   const code = field === "via" ? "bad_request" : "not_found";
-  throw new GatewayError(code, `${field}: the provider ${provider} has no ${what} of this name`);
+  const hint = meant === null ? "" : `; did you mean ${meant}?`;
+  throw new GatewayError(code, `${field}: the provider ${provider} has no ${what} of this name${hint}`);
 }

@@ -90,6 +90,11 @@ export function areFavourites(text: string): boolean {
   return JSON.stringify(favouritesIn(text)) === text;
 }
 
+/** By server, as nothing more is known of each. */
+export function favouriteRows(text: string | null): ReadonlyMap<string, string> {
+  return new Map(favouritesIn(text).map(({ provider, server }) => [`${server} (${provider})`, "marked"]));
+}
+
 /** The value of the setting that has the favourites of both values. */
 export function unitedFavourites(one: string | null, other: string): string {
   const first = favouritesIn(one);

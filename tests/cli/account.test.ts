@@ -8,6 +8,7 @@ import { Log } from "../../src/log.ts";
 import { answerOperator, type OperatorAnswers } from "../../src/operator/operator.ts";
 import { Store } from "../../src/store/store.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
+import { needsNamespaces, needsRoot } from "../fast.ts";
 import { mullvadAccount } from "../providers/mullvad/accounts.ts";
 import { FakeProvider, NUMBER } from "../providers/mullvad/provider.ts";
 import { serveProvider } from "../providers/mullvad/server.ts";
@@ -60,7 +61,7 @@ const account = (env: Record<string, string>, args: string[], stdin = "") =>
   run(1, ["account", ...args], { env, stdin });
 
 describe("without a running service", () => {
-  test("login, show, rotate-key and logout use the database directly", async () => {
+  needsNamespaces.test("login, show, rotate-key and logout use the database directly", async () => {
     const env = environment();
     const made = await account(env, ["login"], "1234 5678-9012 3456\n");
     const [device] = provider.devices.values();
@@ -104,7 +105,7 @@ Public key    ${device?.pubkey}
     });
   });
 
-  test("the number is never read from the command line, and 15 digits are not sent", async () => {
+  needsRoot.test("the number is never read from the command line, and 15 digits are not sent", async () => {
     const env = environment();
     for (const words of [["login", NUMBER], [NUMBER]]) {
       const refused = await account(env, words);
@@ -119,7 +120,7 @@ Public key    ${device?.pubkey}
     expect(provider.asked).toEqual([]);
   });
 
-  test("a refusal is one sentence and code 1", async () => {
+  needsNamespaces.test("a refusal is one sentence and code 1", async () => {
     const refused = await account(environment(), ["login"], "0000000000000000");
     expect(refused).toEqual({
       code: 1,
@@ -142,7 +143,7 @@ Public key    ${device?.pubkey}
     expect(refused.stderr).toContain("--managed-api");
   });
 
-  test("at a terminal the number is asked for and not echoed", async () => {
+  needsNamespaces.test("at a terminal the number is asked for and not echoed", async () => {
     const env = environment();
     const terminal = atTerminal(1, ["account", "login"], env);
     await terminal.shows("Account number: ");
@@ -152,7 +153,7 @@ Public key    ${device?.pubkey}
     expect(terminal.screen()).not.toContain(NUMBER);
   });
 
-  test("a backup contains the account, and restores it if there is none", async () => {
+  needsNamespaces.test("a backup contains the account, and restores it if there is none", async () => {
     const env = environment();
     await account(env, ["login"], NUMBER);
     const { stdout: backup } = await run(1, ["export", "--plain"], { env });
@@ -167,7 +168,7 @@ Public key    ${device?.pubkey}
     const refused = await restore();
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain(
-      'already present: the account\'s registration "happy otter 50"; nothing was changed',
+      "the restore would replace what is here: the account Mullvad; nothing was changed",
     );
     expect((await restore(["--replace"])).code).toBe(0);
   });
@@ -195,7 +196,7 @@ describe("with a running service, which does the work", () => {
     return { env: { ...env, PORTCULLIS_MANAGED_API: "https://127.0.0.1:1" }, used };
   }
 
-  test("for all commands", async () => {
+  needsRoot.test("for all commands", async () => {
     const { env, used } = await service();
     expect((await account(env, ["login"], NUMBER)).code).toBe(0);
     expect((await account(env, ["show"])).stdout).toContain("************3456");
@@ -230,30 +231,33 @@ describe("with a running service, which does the work", () => {
   });
 });
 
-test("the account of the named provider is shown, without a key if each connection has its own", async () => {
-  const env = environment();
-  const asked: unknown[] = [];
-  const answers: Partial<OperatorAnswers> = {
-    account: async (given) => {
-      asked.push(given);
-      const dates = { created: "2026-01-02T03:04:05.000Z", paid_until: null };
-      const shown = { number: "****4567", device: "PIA account ****4567", public_key: null, addresses: [] };
-      return { ...shown, ...dates, warnings: [] };
-    },
-  };
-  const operator = answerOperator(env.PORTCULLIS_STATE_DIR, answers as OperatorAnswers, {
-    clock: new LinuxHost(),
-    log: new Log("error"),
-  });
-  ends.push(() => operator.stop());
-  expect(await account(env, ["show", "--provider", "pia"])).toEqual({
-    code: 0,
-    stderr: "",
-    stdout:
-      "Account       ****4567\nPaid until    unknown\nRegistration  PIA account ****4567, since 2026-01-02\n",
-  });
-  expect(asked).toEqual([{ provider: "pia" }]);
-  expect((await account(env, ["show", "--provider", "nobody"])).stderr).toContain(
-    "mullvad, ivpn, pia, nordvpn",
-  );
-});
+needsRoot.test(
+  "the account of the named provider is shown, without a key if each connection has its own",
+  async () => {
+    const env = environment();
+    const asked: unknown[] = [];
+    const answers: Partial<OperatorAnswers> = {
+      account: async (given) => {
+        asked.push(given);
+        const dates = { created: "2026-01-02T03:04:05.000Z", paid_until: null };
+        const shown = { number: "****4567", device: "PIA account ****4567", public_key: null, addresses: [] };
+        return { ...shown, ...dates, warnings: [] };
+      },
+    };
+    const operator = answerOperator(env.PORTCULLIS_STATE_DIR, answers as OperatorAnswers, {
+      clock: new LinuxHost(),
+      log: new Log("error"),
+    });
+    ends.push(() => operator.stop());
+    expect(await account(env, ["show", "--provider", "pia"])).toEqual({
+      code: 0,
+      stderr: "",
+      stdout:
+        "Account       ****4567\nPaid until    unknown\nRegistration  PIA account ****4567, since 2026-01-02\n",
+    });
+    expect(asked).toEqual([{ provider: "pia" }]);
+    expect((await account(env, ["show", "--provider", "nobody"])).stderr).toContain(
+      "mullvad, ivpn, pia, nordvpn",
+    );
+  },
+);

@@ -1,9 +1,10 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { plain } from "../../src/backup/envelope.ts";
 import { Store } from "../../src/store/store.ts";
+import { needsRoot } from "../fast.ts";
 import { SERVER } from "../servers/example.ts";
 import { run } from "./program.ts";
 
@@ -16,7 +17,7 @@ const BACKUP = plain({
   settings: { killswitch: "off" },
 });
 
-test("restore leaves the kill switch on and says so; --killswitch-off turns it off", async () => {
+needsRoot.test("restore leaves the kill switch on and says so; --killswitch-off turns it off", async () => {
   const stateDir = mkdtempSync(join(tmpdir(), "portcullis-cli-backup-"));
   const restore = (...flags: string[]) =>
     run(1, ["restore", "--state-dir", stateDir, ...flags], { stdin: BACKUP });
@@ -30,14 +31,15 @@ test("restore leaves the kill switch on and says so; --killswitch-off turns it o
   expect(await restore()).toEqual({
     code: 0,
     stdout: `Restored 1 server and the settings.\n${alone}The backup was made while the kill switch was off; here it stays on. To turn it off: portcullis killswitch off\n`,
-    stderr: "The restore changes no tunnel and no device.\n",
+    stderr:
+      "The restore changes this; all else stays as it is:\n  server home (custom): new, 192.0.2.1:51820\n",
   });
   expect(stored()).toBe("on");
   const { stdout } = await restore("--replace", "--killswitch-off", "--json");
   expect(JSON.parse(stdout)).toEqual({
     success: true,
     servers: 1,
-    replaced: 1,
+    replaced: 0,
     devices: 0,
     killswitch: "off",
   });
@@ -51,7 +53,7 @@ test("restore leaves the kill switch on and says so; --killswitch-off turns it o
 const TV = { id: "02:00:00:00:00:20", name: "TV", exit: "amsterdam" };
 const PHONE = { id: "02:00:00:00:00:30", name: null, exit: "blocked" };
 
-test("restore tells first what it changes of tunnels and devices; --dry-run changes nothing", async () => {
+needsRoot.test("restore tells first all that it changes; --dry-run changes nothing", async () => {
   const stateDir = mkdtempSync(join(tmpdir(), "portcullis-cli-backup-"));
   const to = (name: string, wanted?: string) => ({
     provider: "managed" as const,
@@ -83,29 +85,32 @@ test("restore tells first what it changes of tunnels and devices; --dry-run chan
   store.write("tunnel same", JSON.stringify({ slot: 2, connection: to("de-1") }));
   const before = [store.devices(), store.settings(), store.servers()];
   store.close();
-  const changes = `The restore changes these tunnels and devices; others stay as they are:
+  const changes = `The restore changes this; all else stays as it is:
+  default exit: main → blocked
   tunnel main: no server → se-1 (managed, for Sweden)
   tunnel amsterdam: nl-2 (managed) → nl-1 (managed)
-  tunnel work: new, to no server
-  device TV (02:00:00:00:00:20): name Television → TV, exit default → amsterdam
-  device Printer (02:00:00:00:00:40): new, exit default
-  default exit: main → blocked
+  tunnel work: new, no server
+  device Television (02:00:00:00:00:20): named Television, exit default → named TV, exit amsterdam
+  device Printer (02:00:00:00:00:40): new, named Printer, exit default
+  server home (custom): new, 192.0.2.1:51820
 `;
   expect(await restore("--dry-run")).toEqual({ code: 0, stdout: changes, stderr: "" });
   expect(JSON.parse((await restore("--dry-run", "--json")).stdout)).toMatchObject({
     success: true,
-    changes: { default_exit: { before: "main", after: "blocked" } },
+    changes: expect.arrayContaining([
+      { what: "default exit", name: "", before: "main", after: "blocked", replaces: false },
+    ]),
   });
   const refused = await restore();
   expect(refused).toMatchObject({
     code: 1,
     stdout: "",
-    stderr: `${changes}portcullis: already present: the tunnel "amsterdam", the device "Television"; nothing was changed; pass --replace to replace them\n`,
+    stderr: `${changes}portcullis: the restore would replace what is here: the tunnel amsterdam, the device Television (02:00:00:00:00:20); nothing was changed; pass --replace to allow that\n`,
   });
   const after = Store.open(stateDir, 0);
   expect([after.devices(), after.settings(), after.servers()]).toEqual(before);
   after.close();
   expect(await restore("--replace")).toMatchObject({ code: 0, stderr: changes });
-  expect((await restore("--dry-run")).stdout).toBe("The restore changes no tunnel and no device.\n");
+  expect((await restore("--dry-run")).stdout).toBe("The restore changes nothing.\n");
   rmSync(stateDir, { recursive: true });
 });

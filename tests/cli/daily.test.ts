@@ -143,6 +143,28 @@ test("without a gateway the exit code is 3 and the message says what to do, with
   expect(watch.code).toBe(3);
 });
 
+test.each([
+  ["status", ["status"]],
+  ["connect", ["connect", "box-vpn-1"]],
+  ["devices", ["devices"]],
+  ["remove", ["remove", "home", "--provider", "custom"]],
+])("the error of a malicious gateway cannot move the cursor, or begin a line: %s", async (_, command) => {
+  const error = "\x1b]0;title\x07\nportcullis: all is well\x9b2J";
+  const other = Bun.serve({
+    port: 0,
+    fetch: () => Response.json({ success: false, error }, { status: 400 }),
+  });
+  try {
+    const { code, stdout, stderr } = await portcullis(...command, "--url", `http://127.0.0.1:${other.port}`);
+    expect({ code, stdout, stderr }).toEqual({
+      ...{ code: 1, stdout: "" },
+      stderr: "portcullis: \uFFFD]0;title\uFFFD\uFFFDportcullis: all is well\uFFFD2J\n",
+    });
+  } finally {
+    await other.stop(true);
+  }
+});
+
 test("another HTTP server is not mistaken for a gateway, and text from a malicious one cannot move the cursor", async () => {
   const error = "\x1b[2Jcleared\u202Egnp";
   const other = Bun.serve({

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { Store } from "../../src/store/store.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { assigned, POLICIES } from "../killswitch/example.ts";
 import { newDirectory } from "../tunnel/directory.ts";
 import { run } from "./program.ts";
@@ -19,7 +19,7 @@ afterAll(async () => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-needsRoot.test(
+needsNamespaces.test(
   "without a service, direct changes the database, and off also takes it out of what a service has left in the kernel",
   async () => {
     await machine.run(["ip", "netns", "add", NAME]);

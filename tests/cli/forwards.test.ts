@@ -35,6 +35,14 @@ test("without a tunnel, forward says why the port is not open, and keeps it", as
   });
 });
 
+test("a forward that gets another external port says which port no longer leads to the device", async () => {
+  await cli("forward", "TV:7000", "--tcp", "--external", "50000");
+  expect((await cli("forward", "TV:7000")).stdout).toStartWith(
+    "TCP port 50000 no longer leads to TV:7000 (tcp).\n",
+  );
+  await cli("forward", "TV:7000", "remove");
+});
+
 test("forward says which port leads to the device, for TCP and UDP unless told otherwise", async () => {
   await cli("connect", "se-1");
   const opened = (protocol: string) => `${protocol} port 51413 at the server of main leads to TV:6881 `;

@@ -53,7 +53,7 @@ test("failures are named, the rest is imported, and the exit code is 1", async (
   expect(code).toBe(1);
   expect(stdout.split("\n")).toEqual([
     `FAIL  ${broken}: is not UTF-8 text`,
-    expect.stringContaining(`FAIL  ${missing}: ENOENT`),
+    expect.stringContaining(`FAIL  ${missing}: no such file or directory`),
     "ok    good",
     "      line 2: Table: has no effect; the gateway sets this itself",
     "1 imported, 2 failed",

@@ -2,7 +2,7 @@ import { afterAll, afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { LinuxHost } from "../../src/system/linux.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { Home } from "../http/home.ts";
 import { newDirectory } from "../tunnel/directory.ts";
 import { atTerminal, run } from "./program.ts";
@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const HOW = "the operator makes one with: sudo portcullis token add <name>";
 
-needsRoot.test("without a service, tokens are made, listed and removed in the database", async () => {
+needsNamespaces.test("without a service, tokens are made, listed and removed in the database", async () => {
   await machine.run(["ip", "netns", "add", NAME]);
   const token = (...words: string[]) => run(0, ["token", ...words, "--state-dir", stateDir, "--netns", NAME]);
   const made = await token("add", "phone");

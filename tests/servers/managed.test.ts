@@ -33,7 +33,10 @@ const FILES: Record<string, string> = {
 };
 
 /** A store without an account. */
-const EMPTY = { read: () => null, write: () => {}, forget: () => {}, atomically: () => {} };
+const EMPTY = {
+  ...{ read: () => null, write: () => {}, forget: () => {}, atomically: () => {} },
+  flushed: async () => {},
+};
 const NOTHING_KEPT = { list: () => null };
 
 async function read(changes: Partial<Settings> = {}, files: Record<string, string> = {}) {

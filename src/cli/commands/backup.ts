@@ -17,8 +17,8 @@ export function addBackupCommands(program: Command): void {
     .option("--plain", "do not encrypt: anyone who can read the file has your keys")
     .action(async (flags: ExportFlags) => (await loadBackup()).exportBackup(host, flags));
   withPassphrase(command(program, "restore", "read a backup from standard input"))
-    .option("--replace", "replace servers, tunnels and devices that are here already")
-    .option("--dry-run", "show what would change of tunnels and devices, and change nothing")
+    .option("--replace", "replace what is here already")
+    .option("--dry-run", "show what would change, and change nothing")
     .option("--killswitch-off", "turn the kill switch off if it was off when the backup was made")
     .option("--direct", "let devices leave outside the tunnel if the backup says so")
     .option("--json", "print JSON")

@@ -21,19 +21,19 @@ import { addUpdateCommand } from "./update.ts";
  * Defines the commands that people use, by groups in the order of the help. Here are only names, operands and options:
  * each command loads what it needs when it runs, as in main.ts.
  */
-export function addCommands(program: Command): void {
+export function addCommands(program: Command, addKillSwitch: () => void): void {
   addDailyCommands(program);
+  program.commandsGroup("On the gateway, as root:");
+  addKillSwitch();
   addOperatorCommands(program);
-  program.commandsGroup(DAILY);
+  program.commandsGroup("The program itself:");
   addCompletion(program);
   addLicenses(program);
 }
 
-const DAILY = "Daily use:";
-
 /** Commands that talk to a running gateway, and those that need none. */
 function addDailyCommands(program: Command): void {
-  program.commandsGroup(DAILY);
+  program.commandsGroup("Daily use:");
   addTunnelCommands(program);
   addServerCommands(program);
   addDeviceCommands(program);
@@ -47,7 +47,6 @@ function addDailyCommands(program: Command): void {
 
 /** Commands that never travel over the HTTP interface. */
 function addOperatorCommands(program: Command): void {
-  program.commandsGroup("On the gateway, as root:");
   addAccountCommands(program);
   addDirectCommand(program);
   addNotifyCommand(program);

@@ -14,7 +14,6 @@ interface UninstallFlags {
 
 /** The commands that turn a machine into a gateway and back. */
 export function addInstallCommands(program: Command): void {
-  program.commandsGroup("On the gateway, as root:");
   const kept = "settings that no flag changes are kept";
   addInstalling(program, "install", `install this program as a gateway from boot on, or upgrade it; ${kept}`);
   addInstalling(
