@@ -96,6 +96,11 @@ export function networkOf(prefix: Prefix, length = lengthOf(prefix)): Prefix {
   return mustParsePrefix(`${ipaddr.fromByteArray(network)}/${length}`);
 }
 
+/** Whether all addresses of `inner` are in `outer`. */
+export function isWithin(inner: Prefix, outer: Prefix): boolean {
+  return lengthOf(inner) >= lengthOf(outer) && contains(outer, addressOf(inner));
+}
+
 /** Whether the address lies in the prefix; `::ffff:a.b.c.d` counts as `a.b.c.d`. */
 export function contains(prefix: Prefix, address: Address): boolean {
   const plain = ipaddr.parse(unmapped(address));

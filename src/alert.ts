@@ -9,6 +9,9 @@ export const AlertCode = Type.Union([
   /** Another program's routing rule precedes the gateway's: only the firewall blocks. */
   Type.Literal("foreign_rule"),
   Type.Literal("foreign_rule_gone"),
+  /** A route of the machine leads to a part of the LAN by another interface; it is not used. */
+  Type.Literal("lan_route"),
+  Type.Literal("lan_route_gone"),
   /** Another firewall drops what the LAN sends. */
   Type.Literal("forwarding_dropped"),
   Type.Literal("forwarding_restored"),
@@ -24,6 +27,9 @@ export const AlertCode = Type.Union([
   Type.Literal("protection_restored"),
   /** The exit direct was allowed or withdrawn, or a device was given it or lost it. */
   Type.Literal("direct_changed"),
+  /** Most of the kernel's connection table is taken. */
+  Type.Literal("connections_full"),
+  Type.Literal("connections_free"),
   Type.Literal("state_damaged"),
   /** For example on a full or read-only disk: changes last only until the gateway restarts. */
   Type.Literal("state_not_saved"),

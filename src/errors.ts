@@ -43,9 +43,25 @@ export class NewerState extends GatewayError {
   }
 }
 
+/** What was asked for is in force, because it only closes something, but it could not be saved. */
+export class Unsaved extends GatewayError {
+  constructor(cause: unknown, forgetful = FORGETFUL) {
+    super(codeOf(cause), `${messageOf(cause)} ${forgetful}`, { cause });
+  }
+}
+
+const FORGETFUL =
+  "The change is in force, but a restart would undo it: repeat the command when the database can be written.";
+
 /** The message of whatever was thrown. An unexpected error may quote a key, and the message may reach a client. */
 export function messageOf(error: unknown): string {
-  return redacted(error instanceof Error ? error.message : String(error));
+  return redacted(error instanceof Error ? inWords(error.message) : String(error));
+}
+
+/** The runtime's `ENOENT: no such file or directory, open '/x'` is for programmers. */
+function inWords(message: string): string {
+  const [, what, path] = /^E[A-Z]+: (.+), \w+ '(.+)'$/.exec(message) ?? [];
+  return what === undefined ? message : `${what} (${path})`;
 }
 
 /** The code of whatever was thrown; `unable` for an unexpected error. */

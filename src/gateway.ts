@@ -11,6 +11,7 @@ import type { KillSwitchLayers } from "./http/schema.ts";
 import { reportTraffic } from "./http/traffic.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Log } from "./log.ts";
+import type { Bounds } from "./network/bounds.ts";
 import { type OtherRouters, sentenceOf } from "./network/other-routers.ts";
 import { ownNetworkIn } from "./network/own.ts";
 import type { Accounts } from "./providers/accounts.ts";
@@ -45,6 +46,7 @@ interface Deps {
   history: History;
   checkup: Pick<Checkup, "results">;
   otherRouters: Pick<OtherRouters, "current">;
+  bounds: Pick<Bounds, "places">;
   /** The machine's name. */
   hostname: string;
   log: Pick<Log, "warn">;
@@ -68,6 +70,7 @@ export function gatewayOf(deps: Deps): Gateway {
     history,
     checkup,
     otherRouters,
+    bounds,
     log,
   } = deps;
   const { controller } = tunnels.main;
@@ -75,7 +78,7 @@ export function gatewayOf(deps: Deps): Gateway {
   let connects = histogramOf(CONNECT_BOUNDS_SECONDS);
   const status = async (state = controller.state): Promise<Status> => {
     const read = await controller.status(catalogue.current(), state);
-    const error = read.error ?? savedState.trouble ?? events.damage;
+    const error = read.error ?? savedState.trouble ?? devices.exitsLost ?? events.damage;
     const ports = forwards.portsOf(tunnels.main.name);
     return {
       ...read,
@@ -270,6 +273,7 @@ export function gatewayOf(deps: Deps): Gateway {
         devices: devices.counts(),
         directAllowed: devices.direct.allowed,
         forwards: forwards.counts(),
+        places: await bounds.places(),
       };
     },
   };

@@ -90,7 +90,10 @@ export async function graphOn(
     autoconnect: settings.autoconnect,
     register: (server, send) => accounts.register(server, send),
     latest: ({ provider, name, via }) => catalogue.server(provider, name, via?.name),
-    onOtherFirewalls: () => ground.devices.firewallsChanged(),
+    onOtherFirewalls: () => {
+      ground.devices.firewallsChanged();
+      void ground.bounds.check();
+    },
     onNeighbour: (neighbour) => ground.devices.saw(neighbour),
     unlessUsed: (tunnel, remove) => ground.devices.unlessUsed(tunnel, remove),
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),

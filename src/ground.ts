@@ -10,9 +10,11 @@ import { KillSwitch } from "./killswitch/killswitch.ts";
 import { MAIN } from "./killswitch/policy.ts";
 import { Repairs } from "./killswitch/repairs.ts";
 import { Log } from "./log.ts";
+import { Bounds } from "./network/bounds.ts";
 import { type FindNetwork, networkFinder } from "./network/finder.ts";
 import type { HostNetwork } from "./network/host-network.ts";
 import { OtherRouters } from "./network/other-routers.ts";
+import { allSlots } from "./network/slot.ts";
 import { keepUla } from "./network/ula.ts";
 import type { Settings } from "./settings.ts";
 import { Store } from "./store/store.ts";
@@ -32,6 +34,7 @@ export interface Ground {
   killSwitch: KillSwitch;
   devices: Devices;
   otherRouters: OtherRouters;
+  bounds: Bounds;
 }
 
 /** Nothing has touched the kernel yet. `note` gets the machine's network each time it is looked up. */
@@ -65,6 +68,7 @@ export function groundOn(
   };
   const repairs = new Repairs(host, alarm);
   const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
+  killSwitch.slots = allSlots(settings.interface);
   const devices = new Devices({
     ...{ host, store, killSwitch, log },
     dhcp: dhcpHostsOf(settings),
@@ -75,6 +79,7 @@ export function groundOn(
     publish: (payload) => events.publish({ type: "device_update", payload }),
     publishRemoved: (id) => events.publish({ type: "device_removed", payload: { id } }),
   });
+  killSwitch.deviceAt = (address) => devices.deviceAt(address);
   const otherRouters = new OtherRouters({ host, alarm, log });
   // The kill switch loads nothing before it knows the network: the first load has the exits.
   void devices.load();
@@ -90,6 +95,7 @@ export function groundOn(
     killSwitch,
     devices,
     otherRouters,
+    bounds: new Bounds({ host, alarm, log }),
   };
 }
 

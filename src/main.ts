@@ -3,6 +3,7 @@ import { Command, CommanderError, Option } from "commander";
 import { version } from "../package.json";
 import { exitCodeOf } from "./cli/exit.ts";
 import { withInstalledSettings, withSettings } from "./cli/settings.ts";
+import { printableLines } from "./cli/text.ts";
 import { messageOf } from "./errors.ts";
 import type { TrySettings } from "./sandbox/try.ts";
 import { redacted } from "./secrets.ts";
@@ -20,21 +21,14 @@ const program = new Command("portcullis")
   // An option belongs to the command that it follows: `servers` and `servers update` both have some.
   .enablePositionalOptions()
   // Usage errors quote what was typed, which may be a secret in the wrong place.
-  .configureOutput({ outputError: (text, write) => write(redacted(text)) })
+  .configureOutput({ outputError: (text, write) => write(redacted(text.replace(/^error:/, "portcullis:"))) })
+  // Names alone: what a command takes is in its own help.
+  .configureHelp({ subcommandTerm: (each) => each.name() })
   .showHelpAfterError(false);
 
-withSettings(command("serve", "run the gateway"), async (settings) => {
-  const { serve } = await loadServe();
-  const service = await serve(settings);
-  notifySystemd();
-  // The tunnel and the kill switch outlive the service; only its answers end.
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    process.once(signal, () => void service.stop().finally(() => process.exit(0)));
-  }
-});
-
 // A start does not wait for the definitions of the other commands.
-if (process.argv[2] !== "serve") await addOtherCommands();
+if (process.argv[2] === "serve") addServe();
+else await addAllCommands();
 
 // The reader closed the pipe (`| head`): not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -43,11 +37,33 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 
 await program.parseAsync().catch((error: unknown) => {
   // Commander has printed its own errors.
-  if (!(error instanceof CommanderError)) process.stderr.write(`portcullis: ${messageOf(error)}\n`);
+  if (!(error instanceof CommanderError))
+    process.stderr.write(`portcullis: ${printableLines(messageOf(error))}\n`);
   process.exit(exitCodeOf(error));
 });
 
-async function addOtherCommands(): Promise<void> {
+function addServe(): void {
+  withSettings(command("serve", "run the gateway"), async (settings) => {
+    const { serve } = await loadServe();
+    const service = await serve(settings);
+    notifySystemd();
+    // The tunnel and the kill switch outlive the service; only its answers end.
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      process.once(signal, () => void service.stop().finally(() => process.exit(0)));
+    }
+  });
+}
+
+/** In the order of the help: first what people use every day. */
+async function addAllCommands(): Promise<void> {
+  const { addCommands } = await import("./cli/commands/commands.ts");
+  addCommands(program, addKillSwitchCommands);
+  addServe();
+  addTry();
+  addInnerCommands();
+}
+
+function addTry(): void {
   command("try", "run the gateway in a sandbox: a home and an internet in network namespaces of this machine")
     .addOption(new Option("--port <number>", "port of the HTTP interface, on loopback").default("5000"))
     .addOption(new Option("--log-level <level>", FLAGS.logLevel.help).default("warn"))
@@ -57,10 +73,6 @@ async function addOtherCommands(): Promise<void> {
       const start = async (sandbox: TrySettings) => (await serve({ ...sandbox, logLevel })).stop;
       process.exit(await tryGateway(start, { port }));
     });
-  addKillSwitchCommands();
-  const { addCommands } = await import("./cli/commands/commands.ts");
-  addCommands(program);
-  addInnerCommands();
 }
 
 function addKillSwitchCommands(): void {

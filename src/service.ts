@@ -44,7 +44,7 @@ export function appFor(graph: Graph): App {
   // In the namespace in which this process listens.
   const peers = new Peers(new LinuxHost());
   return createApp(gatewayOf({ ...graph, clock: host, hostname: hostname() }), {
-    names: [hostname()],
+    names: [hostname(), ...settings.name],
     lan: () => graph.killSwitch.lans.flatMap((lan) => lan.prefixes),
     // Requests never arrive on the interfaces of another namespace.
     interfaces: () => (settings.netns === null ? controller.lans.map((lan) => lan.interface) : []),
@@ -54,6 +54,7 @@ export function appFor(graph: Graph): App {
     clock: host,
     log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
     fault: (message) => log.error(message),
+    saved: () => graph.store.flushed(),
   });
 }
 
@@ -63,7 +64,11 @@ export function answer(graph: Graph, app: App): Service {
   if (controller.lans.length === 0)
     log.warn("no LAN interface has a private address: only this machine can reach the gateway");
   else log.info(`LAN: ${lanText(graph.killSwitch.network, settings)}`);
-  const operator = answerOperator(settings.stateDir, answersOf(graph, app), { clock: graph.host, log });
+  graph.store.writeBehind();
+  const operator = answerOperator(settings.stateDir, onceSaved(answersOf(graph, app), graph.store), {
+    clock: graph.host,
+    log,
+  });
   for (const [code, message] of graph.damages) graph.events.alarm(code, message);
   graph.store.alertTold();
   if (settings.auth !== "off" && tokens.list().length === 0)
@@ -79,6 +84,7 @@ export function answer(graph: Graph, app: App): Service {
   void graph.store.keepScrubbed(graph.host, stopping.signal);
   void graph.schedules.watch(stopping.signal);
   void graph.otherRouters.watch(stopping.signal);
+  void graph.bounds.watch(stopping.signal);
   void startNotifications(graph, stopping.signal).catch((error) => log.error(messageOf(error)));
   void retireFormer(graph, stopping.signal);
   void watchDhcpConfig({ ...graph, network: () => controller.network }, stopping.signal);
@@ -95,6 +101,7 @@ export function answer(graph: Graph, app: App): Service {
       await Promise.race([ended, graph.host.sleep(STOP_WITHIN_MS)]);
       graph.journal.write();
       graph.notifications.save();
+      await Promise.race([graph.store.flushed().catch(() => {}), graph.host.sleep(STOP_WITHIN_MS)]);
       operator.stop();
       await http.stop();
     },
@@ -175,6 +182,19 @@ async function reportList(
   Bun.gc(true);
 }
 
+/** Answers once what a command has changed is on the disk. */
+function onceSaved(answers: OperatorAnswers, store: Pick<Graph["store"], "flushed">): OperatorAnswers {
+  const waiting = Object.entries(answers).map(([name, answer]) => [
+    name,
+    async (given: never) => {
+      const result = await (answer as (given: never) => Promise<unknown>)(given);
+      await store.flushed();
+      return result;
+    },
+  ]);
+  return Object.fromEntries(waiting) as OperatorAnswers;
+}
+
 function answersOf(graph: Graph, { app }: App): OperatorAnswers {
   const { settings, controller, devices, updates, httpsClient, accounts: account, tokens } = graph;
   const backup = liveBackup(graph);
@@ -196,7 +216,7 @@ function answersOf(graph: Graph, { app }: App): OperatorAnswers {
       return { checks, names: [...privateNames(graph), ...forwarded.filter((name) => name !== "")] };
     },
     backup: async () => backup.take(),
-    "restore/changes": (contents) => backup.changes(contents),
+    "restore/preview": ({ contents, may }) => backup.changes(contents, may),
     restore: ({ contents, may }) => backup.restore(contents, may),
     "servers/update": (options) => updates.update(httpsClient.send, options),
     account: ({ provider }) => account.show(provider),

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
+import { isHostName } from "./address.ts";
 import { GatewayError } from "./errors.ts";
 import { BASE_NAME, INTERFACE_NAME, isTunnelLink } from "./interface-name.ts";
 
@@ -15,6 +16,8 @@ export const Settings = Type.Object(
     port: Type.Integer({ minimum: 1, maximum: 65535 }),
     /** Address to listen on; `::` is every address, IPv4 and IPv6. */
     host: Type.String({ minLength: 1 }),
+    /** Further names of this machine, such as those that a router's DNS has for it. */
+    name: Type.Array(Type.String(), { maxItems: 20 }),
     stateDir: Type.String({ pattern: "^/" }),
     /** Base name of the tunnel's interfaces. */
     interface: Type.String({ pattern: BASE_NAME.source }),
@@ -86,6 +89,15 @@ const MULLVAD_LIST = "https://api.mullvad.net/www/relays/wireguard/";
 export const FLAGS = {
   port: flag("port", "<number>", "5000", "port of the HTTP interface"),
   host: flag("host", "<address>", "::", "address to listen on; :: is every address"),
+  name: {
+    ...flag(
+      "name",
+      "<name>",
+      "",
+      "another name of this machine in addresses of the HTTP interface, such as gateway.lan; repeatable, or comma-separated",
+    ),
+    isRepeatable: true,
+  },
   stateDir: flag("state-dir", "<folder>", "/var/lib/portcullis", "folder of the database"),
   interface: flag(
     "interface",
@@ -234,6 +246,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
   const settings = {
     port: /^[0-9]+$/.test(text("port")) ? Number(text("port")) : text("port"),
     host: text("host"),
+    name: listIn(text("name")),
     stateDir: text("stateDir"),
     interface: text("interface"),
     lan: listIn(text("lan")),
@@ -269,6 +282,8 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
   // A name would have to be looked up before the network is up.
   if (isIP(settings.host) === 0 && settings.host !== "localhost")
     refuse("host", "must be an IP address or localhost");
+  const other = settings.name.find((each) => !isHostName(each));
+  if (other !== undefined) refuse("name", "must be names of a machine, without port or address");
   refuseTunnels(settings);
   if (settings.mqtt !== null && !URL.canParse(settings.mqtt)) refuse("mqtt", "is not an address");
   if (settings.mqtt !== null && settings.netns !== null)

@@ -31,7 +31,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   dhcp: ["system/host.ts", "system/files.ts", "system/layout.ts", "network"],
   "servers/lists": ["wireguard"],
   servers: ["system/host.ts", "wireguard", "servers/lists"],
-  store: ["wireguard", "servers"],
+  store: ["system/files.ts", "wireguard", "servers"],
   access: ["system/host.ts", "store"],
   tunnel: ["system", "wireguard", "network", "killswitch", "servers", "store"],
   devices: [
@@ -244,6 +244,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   "gateway.ts": [
     "system/host.ts",
+    "network/bounds.ts",
     "network/other-routers.ts",
     "network/own.ts",
     "network/other-routers.ts",

@@ -97,6 +97,14 @@ test("--notify may be repeated, and the variable is a list like that of --lan", 
   expect(settingsFrom({ notify: " ntfy://a/b , , https://c " }).notify).toEqual(["ntfy://a/b", "https://c"]);
 });
 
+test("--name takes names of a machine, and nothing else", () => {
+  expect(settingsFrom({ name: "gateway.lan, pi" }).name).toEqual(["gateway.lan", "pi"]);
+  for (const name of ["gateway.lan:5000", "http://gateway.lan", "a b", "*.lan", "192.168.1.1"])
+    expect(() => settingsFrom({ name })).toThrow(
+      "--name (PORTCULLIS_NAME): must be names of a machine, without port or address",
+    );
+});
+
 test("a wrong address is refused without being quoted", () => {
   const wrong = ["SECRET", "ftp://SECRET", "ntfy://SECRET with space", "https://fine,SECRET"];
   for (const address of wrong) {

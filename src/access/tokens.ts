@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
 import { checkerOf } from "../checker.ts";
-import { codeOf, GatewayError, messageOf } from "../errors.ts";
+import { GatewayError, Unsaved } from "../errors.ts";
 import { nameIn } from "../name.ts";
 import { redacted } from "../secrets.ts";
 import type { Store } from "../store/store.ts";
@@ -75,7 +75,7 @@ export class Tokens {
     try {
       this.save(this.tokens);
     } catch (error) {
-      throw new GatewayError(codeOf(error), `${messageOf(error)} ${FORGETFUL}`);
+      throw new Unsaved(error, FORGETFUL);
     }
   }
 

@@ -6,6 +6,7 @@ import { parseDefaultExit } from "../devices/exit.ts";
 import { areFixedAddresses } from "../devices/fixed.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { areForwards } from "../forwards/saved.ts";
+import { MAIN } from "../killswitch/policy.ts";
 import { nameIn } from "../name.ts";
 import { MOST_TUNNELS } from "../network/slot.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
@@ -56,10 +57,12 @@ const SETTINGS: Record<string, (value: string) => boolean> = {
   schedules: areSchedules,
   connection: (value) => value === "null" || connectionIn(value) !== null,
 };
-export const SETTING_NAMES = Object.keys(SETTINGS);
 
 /** The last known address of a server that is reached by name. */
-const ADDRESS = /^address [0-9a-z.-]{1,253}$/;
+export const ADDRESS = /^address [0-9a-z.-]{1,253}$/;
+
+/** What holds where nobody has chosen. A backup says so: what a backup leaves out stays as it is at a restore. */
+const UNSET = { provider: "managed", killswitch: "on", default_exit: MAIN, connection: "null" };
 
 /** What the store holds; `now` is in milliseconds since 1970. */
 export function contentsOf(store: Store, now: number): Contents {
@@ -71,7 +74,7 @@ export function contentsOf(store: Store, now: number): Contents {
   return {
     created: new Date(now).toISOString(),
     servers: store.servers(),
-    settings: Object.fromEntries(settings),
+    settings: { ...UNSET, ...Object.fromEntries(settings) },
     ...(tunnels.length > 0 && { tunnels }),
     devices: store.devices().filter(isValidDevice),
   };

@@ -3,7 +3,8 @@ import { parseDefaultExit, parseExit } from "../devices/exit.ts";
 import { parseDeviceId } from "../devices/id.ts";
 import { GatewayError } from "../errors.ts";
 import { isName } from "../name.ts";
-import type { Store, StoredDevice } from "../store/store.ts";
+import type { StoredDevice } from "../store/store.ts";
+import type { Holdings } from "./changes.ts";
 
 /** Enough names to recognize the devices. */
 const MOST_TITLES = 5;
@@ -16,23 +17,10 @@ export function isValidDevice({ id, name, exit }: StoredDevice): boolean {
   return parseDeviceId(id) === id && isNamed && isAssigned && (name !== null || exit !== null);
 }
 
-/** For people: those of the store's devices that a restore would change. */
-export function devicesTaken(store: Store, devices: readonly StoredDevice[]): string[] {
-  const given = new Map(devices.map((each) => [each.id, each]));
-  return store
-    .devices()
-    .filter((each) => given.has(each.id) && !Bun.deepEquals(given.get(each.id), each))
-    .map(({ id, name }) => `the device ${JSON.stringify(name ?? id)}`);
-}
-
 /** Throws if devices could leave outside the tunnel that cannot now. */
-export function refuseDirect(
-  store: Store,
-  settings: Record<string, string>,
-  devices: readonly StoredDevice[],
-): void {
-  const isAllowed = store.read("direct") === "on";
-  const present = new Set(store.devices().flatMap(({ id, exit }) => (exit === "direct" ? [id] : [])));
+export function refuseDirect(here: Holdings, { settings, devices }: Omit<Holdings, "servers">): void {
+  const isAllowed = here.settings.direct === "on";
+  const present = new Set(here.devices.flatMap(({ id, exit }) => (exit === "direct" ? [id] : [])));
   const more = devices.filter(({ id, exit }) => exit === "direct" && !(isAllowed && present.has(id)));
   if (settings.direct !== "on" || (isAllowed && more.length === 0)) return;
   const titles = more.slice(0, MOST_TITLES).map(({ id, name }) => JSON.stringify(name ?? id));
@@ -44,16 +32,14 @@ export function refuseDirect(
   );
 }
 
-/** Throws if there would be more devices than there may be. */
-export function refuseDevices(store: Store, devices: readonly StoredDevice[]): void {
-  const ids = new Set([...store.devices(), ...devices].map(({ id }) => id));
-  const prefixes = [...ids].filter((id) => id.includes("/"));
-  if (prefixes.length > MOST_PREFIXES)
+/** Throws if these are more than there may be. */
+export function refuseDevices(devices: readonly StoredDevice[]): void {
+  if (devices.filter(({ id }) => id.includes("/")).length > MOST_PREFIXES)
     throw new GatewayError(
       "unable",
       `there would be more than ${MOST_PREFIXES} prefixes behind other routers; nothing was changed`,
     );
-  if (ids.size > MOST_ASSIGNED)
+  if (devices.length > MOST_ASSIGNED)
     throw new GatewayError(
       "unable",
       `there would be more than ${MOST_ASSIGNED} devices with a name or an exit; nothing was changed`,

@@ -9,9 +9,9 @@ import type { Host } from "../system/host.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import type { State } from "../tunnel/state.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
-import { type Changes, changesOf } from "./changes.ts";
+import type { Change } from "./changes.ts";
 import { type Contents, checkedContents, contentsOf } from "./contents.ts";
-import { type Permissions, type Restored, restoreInto } from "./restore.ts";
+import { changesBy, holdingsOf, type Permissions, type Restored, restoreInto } from "./restore.ts";
 
 interface Deps {
   store: Store;
@@ -31,7 +31,7 @@ interface Deps {
 export interface LiveBackup {
   take(): Contents;
   /** What a restore would change; nothing is changed. */
-  changes(contents: unknown): Promise<Changes>;
+  changes(contents: unknown, may: Permissions): Promise<Change[]>;
   restore(contents: unknown, may: Permissions): Promise<Restored>;
 }
 
@@ -39,8 +39,7 @@ export function liveBackup(deps: Deps): LiveBackup {
   const { store, host, accounts } = deps;
   return {
     take: () => contentsOf(store, host.now()),
-    changes: async (contents) =>
-      changesOf({ settings: store.settings(), devices: store.devices() }, await checkedContents(contents)),
+    changes: async (contents, may) => changesBy(holdingsOf(store), await checkedContents(contents), may),
     restore: async (contents, may) => {
       const checked = await checkedContents(contents);
       // A new key that a provider is still being told would later overwrite what is restored.

@@ -2,20 +2,21 @@ import { unitedAddresses } from "../devices/fixed.ts";
 import { GatewayError } from "../errors.ts";
 import { unitedForwards } from "../forwards/saved.ts";
 import { MAIN_SLOT, MOST_TUNNELS } from "../network/slot.ts";
-import { VPN_PROVIDERS } from "../providers/list.ts";
 import { ACCOUNT_SETTINGS } from "../providers/registrations.ts";
 import { unitedSchedules } from "../schedules/schedule.ts";
 import { unitedFavourites } from "../servers/favourites.ts";
 import { MOST_SERVERS, MOST_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
-import type { Store } from "../store/store.ts";
-import { type Connection, type SavedTunnel, savedTunnelsIn, tunnelKey } from "../tunnel/saved-state.ts";
-import { type Contents, SETTING_NAMES } from "./contents.ts";
-import { devicesTaken, refuseDevices, refuseDirect } from "./devices.ts";
+import { EXITS_LOST } from "../store/exits.ts";
+import type { Store, StoredDevice } from "../store/store.ts";
+import { type Connection, connectionIn, savedTunnelsIn, tunnelKey } from "../tunnel/saved-state.ts";
+import { type Change, changesBetween, type Holdings, serverOf, titleOf } from "./changes.ts";
+import { ADDRESS, type Contents } from "./contents.ts";
+import { refuseDevices, refuseDirect } from "./devices.ts";
 
 export interface Restored {
   servers: number;
-  /** How many of them replaced one of the same name. */
+  /** How many of them replaced another one of the same name. */
   replaced: number;
   devices: number;
   /** What the operator wants from now on. */
@@ -31,110 +32,94 @@ export interface Permissions {
   direct: boolean;
 }
 
-/** Puts a backup into the store, completely or not at all; the store's other servers stay. */
-export function restoreInto(
-  store: Store,
-  contents: Contents,
-  { replace, killswitchOff, direct }: Permissions,
-): Restored {
-  const present = store.servers();
-  const keys = new Set(present.map(keyOf));
-  const taken = contents.servers.filter((server) => keys.has(keyOf(server)));
-  const devices = contents.devices ?? [];
-  const changed = [
-    ...taken.map(titleOf),
-    ...tunnelsTaken(store, contents),
-    ...devicesTaken(store, devices),
-    ...accountsTaken(store, contents),
-  ];
-  if (!replace) refuseTaken(changed);
-  if (!direct) refuseDirect(store, contents.settings, devices);
-  const tunnels = slotted(store, contents);
-  refuseDevices(store, devices);
-  const given = new Set(contents.servers.map(keyOf));
-  refuseTooMany([...present.filter((server) => !given.has(keyOf(server))), ...contents.servers]);
-  const settings = { ...contents.settings };
-  if (!killswitchOff && settings.killswitch === "off") settings.killswitch = store.read("killswitch") ?? "on";
-  if (settings.favourites !== undefined)
-    settings.favourites = unitedFavourites(store.read("favourites"), settings.favourites);
-  if (settings.fixed_addresses !== undefined)
-    settings.fixed_addresses = unitedAddresses(store.read("fixed_addresses"), settings.fixed_addresses);
-  if (settings.forwards !== undefined)
-    settings.forwards = unitedForwards(store.read("forwards"), settings.forwards);
-  if (settings.schedules !== undefined)
-    settings.schedules = unitedSchedules(store.read("schedules"), settings.schedules);
+/** What a gateway has of what a backup can hold. */
+export function holdingsOf(store: Store): Holdings {
+  return { servers: store.servers(), settings: store.settings(), devices: store.devices() };
+}
+
+/** Everything that a restore would change. Throws if it would be refused for another reason than `replace` or `direct`. */
+export function changesBy(here: Holdings, contents: Contents, may: Permissions): Change[] {
+  return changesBetween(here, restoredFrom(here, contents, may));
+}
+
+/** Puts a backup into the store, completely or not at all. What the backup does not have stays. */
+export function restoreInto(store: Store, contents: Contents, may: Permissions): Restored {
+  const here = holdingsOf(store);
+  if (!may.direct) refuseDirect(here, { settings: contents.settings, devices: contents.devices ?? [] });
+  const then = restoredFrom(here, contents, may);
+  const changes = changesBetween(here, then);
+  if (!may.replace) refuseLosses(changes.filter(({ replaces }) => replaces));
+  const changed = new Set(changes.filter(({ what }) => what === "server").map(({ name }) => name));
+  const replaced = here.servers.filter((server) => changed.has(titleOf(server)));
   store.atomically(() => {
-    for (const { provider, name } of taken) store.remove(provider, name);
-    for (const server of contents.servers) store.insert(server);
-    // Settings that the backup leaves out had their defaults. Only an account stays: a provider knows it.
-    for (const name of SETTING_NAMES) if (isKnownTo(contents, name)) store.forget(name);
-    for (const device of devices) store.saveDevice(device);
-    for (const [key, value] of Object.entries(settings)) store.write(key, value);
-    for (const [name, tunnel] of tunnels) store.write(tunnelKey(name), JSON.stringify(tunnel));
+    for (const { provider, name } of replaced) store.remove(provider, name);
+    for (const server of then.servers) if (changed.has(titleOf(server))) store.insert(server);
+    for (const device of contents.devices ?? []) store.saveDevice(device);
+    for (const [key, value] of Object.entries(then.settings))
+      if (here.settings[key] !== value) store.write(key, value);
+    if (contents.settings.default_exit !== undefined) store.forget(EXITS_LOST);
   });
   store.scrub();
-  const killswitch = settings.killswitch === "off" ? "off" : "on";
-  return { servers: contents.servers.length, replaced: taken.length, devices: devices.length, killswitch };
+  return {
+    servers: contents.servers.length,
+    replaced: replaced.length,
+    devices: contents.devices?.length ?? 0,
+    killswitch: then.settings.killswitch === "off" ? "off" : "on",
+  };
 }
 
-/**
- * Backups of versions without devices say nothing of the default exit. If a backup does not allow the exit direct, it
- * stays as it is here, where devices may have it. Favourites, addresses of devices, forwards and schedules are added
- * to those that are here.
- */
-function isKnownTo({ devices }: Contents, setting: string): boolean {
-  if (["direct", "favourites", "fixed_addresses", "forwards", "schedules"].includes(setting)) return false;
-  return setting !== "default_exit" || devices !== undefined;
+/** What the gateway has after the restore. */
+function restoredFrom(here: Holdings, contents: Contents, may: Permissions): Holdings {
+  const then = {
+    servers: beside(here.servers, contents.servers, titleOf),
+    settings: settingsFrom(here, contents, may),
+    devices: beside(here.devices, contents.devices ?? [], ({ id }: StoredDevice) => id),
+  };
+  refuseDevices(then.devices);
+  refuseTooMany(then.servers);
+  return then;
 }
 
-function refuseTaken(taken: readonly string[]): void {
-  if (taken.length === 0) return;
-  const names = taken.slice(0, MOST_NAMES);
-  const rest = taken.length > MOST_NAMES ? ` and ${taken.length - MOST_NAMES} more` : "";
-  throw new GatewayError(
-    "unable",
-    `already present: ${names.join(", ")}${rest}; nothing was changed; pass --replace to replace them`,
-  );
+/** Those that are given, in place of the same ones that are here. */
+function beside<T>(here: readonly T[], given: readonly T[], keyOf: (each: T) => string): T[] {
+  const keys = new Set(given.map(keyOf));
+  return [...here.filter((each) => !keys.has(keyOf(each))), ...given];
 }
 
-function titleOf({ provider, name }: Server): string {
-  return `${JSON.stringify(name)} (${provider})`;
-}
+/** Lists are put together; of two entries for the same, the backup's counts. */
+const UNITED: Record<string, (one: string | null, other: string) => string> = {
+  favourites: unitedFavourites,
+  fixed_addresses: unitedAddresses,
+  forwards: unitedForwards,
+  schedules: unitedSchedules,
+};
 
-/** Whether a backup contains the operator's account at a provider. */
-export function holdsAccount({ settings }: Pick<Contents, "settings">): boolean {
-  return ACCOUNT_SETTINGS.some((name) => settings[name] !== undefined);
-}
-
-/** Another registration, or another key of the same one, must not be lost without permission. */
-function accountsTaken(store: Store, contents: Contents): string[] {
-  return VPN_PROVIDERS.flatMap(({ setting, registrationIn }) => {
-    const [here, there] = [store.read(setting), contents.settings[setting]];
-    const registration = registrationIn(here ?? "");
-    if (here === null || registration === null || there === undefined) return [];
-    const isSame = Bun.deepEquals(JSON.parse(here), JSON.parse(there));
-    return isSame ? [] : [`the account's registration ${JSON.stringify(registration.name)}`];
+function settingsFrom({ settings }: Holdings, contents: Contents, may: Permissions): Record<string, string> {
+  const given = Object.entries(contents.settings).map(([key, value]) => {
+    const known = settings[key];
+    // The last known address of a server is newer here.
+    if (known !== undefined && ADDRESS.test(key)) return [key, known];
+    if (key === "connection")
+      return [key, JSON.stringify(latest(connectionIn(known ?? "null"), connectionIn(value)))];
+    return [key, UNITED[key]?.(known ?? null, value) ?? value];
   });
+  return {
+    ...settings,
+    ...Object.fromEntries(given),
+    ...tunnelsFrom(settings, contents),
+    killswitch: killSwitchFrom(settings, contents, may),
+  };
 }
 
-/** Tunnels of the same name that lead elsewhere. */
-function tunnelsTaken(store: Store, { tunnels = [] }: Contents): string[] {
-  const present = savedTunnelsIn(store.settings());
-  return tunnels
-    .filter(({ name, connection }) => {
-      const known = present.get(name)?.connection ?? null;
-      return known !== null && !isSameWay(known, connection);
-    })
-    .map(({ name }) => `the tunnel "${name}"`);
-}
-
-function isSameWay(one: Connection, other: Connection | null): boolean {
-  return one.provider === other?.provider && one.name === other.name && one.via === other.via;
+/** Backups of older versions do not say that it was on. */
+function killSwitchFrom(here: Holdings["settings"], { settings }: Contents, may: Permissions): string {
+  if (settings.killswitch !== "off") return "on";
+  return may.killswitchOff ? "off" : (here.killswitch ?? "on");
 }
 
 /** The tunnels of a backup with the slots that they have here, or get. */
-function slotted(store: Store, { tunnels = [] }: Contents): Map<string, SavedTunnel> {
-  const all = savedTunnelsIn(store.settings());
+function tunnelsFrom(settings: Holdings["settings"], { tunnels = [] }: Contents): Record<string, string> {
+  const all = savedTunnelsIn(settings);
   for (const { name, connection } of tunnels) {
     const taken = [MAIN_SLOT, ...[...all.values()].map(({ slot }) => slot)];
     const free = Array.from({ length: MOST_TUNNELS }, (_, slot) => slot).find(
@@ -146,13 +131,33 @@ function slotted(store: Store, { tunnels = [] }: Contents): Map<string, SavedTun
         "unable",
         `there would be more than ${MOST_TUNNELS} tunnels; nothing was changed`,
       );
-    all.set(name, { slot, connection });
+    all.set(name, { slot, connection: latest(all.get(name)?.connection ?? null, connection) });
   }
-  return all;
+  return Object.fromEntries(tunnels.map(({ name }) => [tunnelKey(name), JSON.stringify(all.get(name))]));
 }
 
-/** Enough names to recognize the backup. */
+/** What is known here of the same way is newer. */
+function latest(here: Connection | null, given: Connection | null): Connection | null {
+  return serverOf(here) === serverOf(given) ? here : given;
+}
+
+/** Enough names to recognize the backup; all of them are told before. */
 const MOST_NAMES = 5;
+
+function refuseLosses(losses: readonly Change[]): void {
+  if (losses.length === 0) return;
+  const names = losses.slice(0, MOST_NAMES).map(({ what, name }) => `the ${what}${name && ` ${name}`}`);
+  const rest = losses.length > MOST_NAMES ? ` and ${losses.length - MOST_NAMES} more` : "";
+  throw new GatewayError(
+    "unable",
+    `the restore would replace what is here: ${names.join(", ")}${rest}; nothing was changed; pass --replace to allow that`,
+  );
+}
+
+/** Whether a backup contains the operator's account at a provider. */
+export function holdsAccount({ settings }: Pick<Contents, "settings">): boolean {
+  return ACCOUNT_SETTINGS.some((name) => settings[name] !== undefined);
+}
 
 function refuseTooMany(servers: readonly Server[]): void {
   if (sizeOfAll(servers) > MOST_STORED_BYTES)
@@ -167,8 +172,4 @@ function refuseTooMany(servers: readonly Server[]): void {
         `there would be more than ${MOST_SERVERS} ${provider} servers; nothing was changed`,
       );
   }
-}
-
-function keyOf({ provider, name }: Server): string {
-  return `${provider} ${name}`;
 }

@@ -4,10 +4,12 @@ import { GatewayError, messageOf } from "../errors.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { Passage } from "../killswitch/obstacles.ts";
 import { inspectOffline } from "../killswitch/report.ts";
+import type { Bounds } from "../network/bounds.ts";
 import { hostNetworkOf, networkIn, readNetwork, tunnelAddressesIn } from "../network/host-network.ts";
 import type { OtherRouters } from "../network/other-routers.ts";
 import { MAIN_SLOT, slotOf } from "../network/slot.ts";
 import type { Settings } from "../settings.ts";
+import { EXITS_LOST } from "../store/exits.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { freeBytes, isProgramReplaced } from "../system/resources.ts";
@@ -27,7 +29,13 @@ import {
   layerFinding,
   otherRulesFinding,
 } from "./killswitch.ts";
-import { databaseFinding, diskFinding, memoryFinding, versionFinding } from "./machine.ts";
+import {
+  connectionsFinding,
+  databaseFinding,
+  diskFinding,
+  memoryFinding,
+  versionFinding,
+} from "./machine.ts";
 import { ipv6Finding, lanFinding, otherRoutersFinding, resolverFinding, uplinkFinding } from "./network.ts";
 import type { Check, Checks } from "./schema.ts";
 import { TunnelChecks } from "./tunnels.ts";
@@ -36,7 +44,7 @@ import { TunnelChecks } from "./tunnels.ts";
 export interface Surroundings {
   host: Host;
   settings: Settings;
-  store: Pick<Store, "alert" | "fault">;
+  store: Pick<Store, "alert" | "fault" | "read">;
   savedState: SavedState;
   /** These three are null if no service runs. */
   tunnels: Tunnels | null;
@@ -44,6 +52,7 @@ export interface Surroundings {
   forwards: Pick<Forwards, "list"> | null;
   /** Listens if a service runs. */
   otherRouters: Pick<OtherRouters, "current" | "isListening">;
+  bounds: Pick<Bounds, "places" | "refused">;
   /** Longest time for one check. */
   deadlineMs?: number;
 }
@@ -128,12 +137,13 @@ export class Checkup {
   }
 
   private items(): Item[] {
-    const { host, settings, savedState, store, tunnels, tokens, forwards, otherRouters } = this.surroundings;
+    const { host, settings, savedState, store, tunnels, tokens, forwards, otherRouters, bounds } =
+      this.surroundings;
     const reading = once(() => readNetwork(host));
     const network = once(async () => networkIn(await reading(), settings, savedState.roles()));
     const inside = async () => tunnelAddressesIn(await reading(), settings);
     const inspection = once(() => this.inspection());
-    const inTunnels = new TunnelChecks(this.surroundings, network);
+    const inTunnels = new TunnelChecks(this.surroundings, network, async () => (await reading()).routes);
     const ways = async () => {
       const uplink = (await inspection()).direct > 0 ? (await network()).uplink : null;
       return { ...this.links, uplink, port: settings.port };
@@ -179,8 +189,11 @@ export class Checkup {
       item("ipv6", "IPv6", async () => ipv6Finding(await network(), inTunnels.carriesIpv6)),
       item("forwards", "Forwarded ports", async () => forwardsFinding((await forwards?.list()) ?? [])),
       item("access", "Access", () => tokens && accessFinding(settings.auth, tokens.list())),
+      item("connections", "Connections", () => connectionsFinding(bounds, tunnels !== null)),
       item("disk", "Disk", () => diskFinding(freeBytes(settings.stateDir))),
-      item("database", "Database", () => databaseFinding(store.fault() ?? savedState.trouble, store.alert)),
+      item("database", "Database", () =>
+        databaseFinding(store.fault() ?? savedState.trouble, store.alert, store.read(EXITS_LOST)),
+      ),
       item("memory", "Memory", () => memoryFinding(host)),
     ];
   }

@@ -1,3 +1,4 @@
+import { type Bounds, isNearlyFull } from "../network/bounds.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
@@ -5,6 +6,7 @@ import { isSetupDue } from "../system/setup.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
 const MIB = 1_048_576;
+const GIB = 1024 * MIB;
 /** The database grows with servers, a list takes some megabytes, and the system itself needs room to start. */
 const DISK_BYTES = { warning: 200 * MIB, fault: 20 * MIB };
 /** `nft` and `wg` need some megabytes; below this the kernel begins to end programs. */
@@ -14,18 +16,30 @@ const MEMORY_BYTES = { warning: 64 * MIB, fault: 16 * MIB };
 export function diskFinding(free: number | null): Finding {
   if (free === null)
     return warning("how much room is left is not known", "See whether the folder of the database exists.");
-  const found = `${mebibytes(free)} free for the database`;
+  const found = `${sizeText(free)} free for the database`;
   const advice = "Make room: sudo apt-get clean, and sudo journalctl --vacuum-size=50M";
   if (free < DISK_BYTES.fault) return fault(found, advice);
   return free < DISK_BYTES.warning ? warning(found, advice) : ok(found);
 }
 
-/** `trouble` is why it cannot be relied on; `damage` is what was lost at the start. Null if there is none. */
-export function databaseFinding(trouble: string | null, damage: string | null): Finding {
+/**
+ * `trouble` is why it cannot be relied on, `exitsLost` what a person has to choose again, and `damage` what was lost at the
+ * start. Null if there is none.
+ */
+export function databaseFinding(
+  trouble: string | null,
+  damage: string | null,
+  exitsLost: string | null,
+): Finding {
   if (trouble !== null)
     return fault(
       trouble,
       "See whether the disk is full or read-only. A worn SD card becomes read-only: replace it.",
+    );
+  if (exitsLost !== null)
+    return fault(
+      exitsLost,
+      "Or restore a backup: sudo portcullis restore. See the devices: portcullis devices. A worn SD card loses data.",
     );
   if (damage !== null)
     return warning(
@@ -39,10 +53,53 @@ export async function memoryFinding(host: Pick<Host, "read">): Promise<Finding> 
   const kibibytes = /^MemAvailable:\s+(\d+) kB$/m.exec((await host.read("/proc/meminfo")) ?? "")?.[1];
   if (kibibytes === undefined) return ok("not known");
   const free = Number(kibibytes) * 1_024;
-  const found = `${mebibytes(free)} available`;
+  const found = `${sizeText(free)} available`;
   const advice = "End programs that this machine does not need, or restart it.";
   if (free < MEMORY_BYTES.fault) return fault(found, advice);
   return free < MEMORY_BYTES.warning ? warning(found, advice) : ok(found);
+}
+
+/** What one device may not have to itself. `runs` is whether a service runs, which loads the bounds. */
+export async function connectionsFinding(
+  bounds: Pick<Bounds, "places" | "refused">,
+  runs: boolean,
+): Promise<Finding> {
+  const [places, refused] = await Promise.all([bounds.places(), bounds.refused()]);
+  const found =
+    places === null
+      ? "none yet"
+      : `${places.taken} of ${places.all} places of the connection table are taken`;
+  if (places !== null && isNearlyFull(places))
+    return warning(
+      `${found}: when it is full, nothing can connect`,
+      "End the programs on the gateway or the devices that have so many connections.",
+    );
+  if (refused === null)
+    return runs
+      ? warning(
+          `${found}; nothing keeps one device from taking all`,
+          "See why the kernel refuses the table portcullis_bounds: portcullis logs. If the kernel was upgraded, restart the machine.",
+        )
+      : ok(found);
+  const { connections, solicitations } = refused;
+  if (connections.length > 0)
+    return warning(
+      `${found}; further connections were refused to ${someOf(connections)} in the last ten minutes`,
+      "See what runs there; a torrent client can be given fewer connections.",
+    );
+  if (solicitations.length > 0)
+    return warning(
+      `${found}; more questions for IPv6 neighbours than any device needs came from ${someOf(solicitations)} in the last ten minutes`,
+      "See what runs there: it may want to keep other devices from IPv6.",
+    );
+  return ok(found);
+}
+
+const MOST_NAMED = 3;
+
+function someOf(macs: readonly string[]): string {
+  const more = macs.length - MOST_NAMED;
+  return `${macs.slice(0, MOST_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 /** `replaced` is whether the program's file is another one since the service started. */
@@ -60,6 +117,7 @@ export async function versionFinding(
   return warning(`${version} runs, but its setup was not completed`, `Complete it: ${way}`);
 }
 
-function mebibytes(bytes: number): string {
-  return `${Math.floor(bytes / MIB)} MiB`;
+/** Whole gibibytes where there are many: nobody reads "234283 MiB". */
+function sizeText(bytes: number): string {
+  return bytes < 10 * GIB ? `${Math.floor(bytes / MIB)} MiB` : `${Math.floor(bytes / GIB)} GiB`;
 }

@@ -60,6 +60,12 @@ export function lanFinding(network: HostNetwork, inside: readonly Address[] = []
       `${shown}; ${taken} does not count as LAN, because it covers the address of a tunnel`,
       "If you have chosen this prefix, give the LAN another one. If not, a device on the LAN advertises it: turn off its router advertisements. IPv4 works meanwhile.",
     );
+  const [route] = network.routesAgainstLan;
+  if (route !== undefined)
+    return warning(
+      `${shown}; another interface has a route to a part of it, which is not used: ${route}`,
+      "A DHCP server or a router on that network has set it, by mistake or to listen. If that network has the LAN's own addresses, give the LAN others.",
+    );
   if (remark !== undefined) return warning(`${shown}; ${remark}`, "Correct what is named here.");
   return ok(lans.some((lan) => lan.interface === uplink) ? `${shown}; it is the uplink too` : shown);
 }

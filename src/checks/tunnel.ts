@@ -15,6 +15,8 @@ export interface TunnelFacts {
   now: number;
   /** Whether the uplink has a carrier and a route. */
   online: boolean;
+  /** The route to the server that is not the default one, or null. */
+  detour: string | null;
   /** Whether this machine's clock is behind the last handshake. */
   clockBehind: boolean;
   /** Whether another server has answered lately with the same provider's key. */
@@ -60,7 +62,7 @@ function noData({ row, now }: TunnelFacts, title: string): Finding {
   const age = ageOf(row.latest_handshake, now);
   const shaken = age === null ? "" : ` ${secondsOf(age)} ago`;
   const account =
-    row.provider === "managed" ? " See whether your account has expired: sudo portcullis account." : "";
+    row.provider === "managed" ? " See whether your account has expired: sudo portcullis account show." : "";
   return fault(
     `${title} answered the handshake${shaken}, but no data came back`,
     `The server is up and knows your key, but does not carry your traffic.${account} Try another server: portcullis connect, with a country or a city.`,
@@ -68,9 +70,14 @@ function noData({ row, now }: TunnelFacts, title: string): Finding {
 }
 
 /** No handshake: WireGuard servers do not say why, so the likely cause depends on what else is known. */
-function silent({ row, online, clockBehind, othersAnswer }: TunnelFacts, title: string): Finding {
+function silent({ row, online, detour, clockBehind, othersAnswer }: TunnelFacts, title: string): Finding {
   const found = row.error ?? `${title} does not answer handshakes`;
   if (!online) return fault(found, "The uplink is down: repair it first.");
+  if (detour !== null)
+    return fault(
+      `${found} (what is sent to it takes the route ${detour}, and not the default route)`,
+      `If this route is not yours, a machine on the uplink has set it, by DHCP or router advertisements. Nothing leaves outside the tunnel by it. Remove it: sudo ip route del ${detour}`,
+    );
   if (clockBehind) return fault(found, "The clock is behind: set it first.");
   if (row.error !== null && !UNANSWERED.test(row.error))
     return fault(found, "The server was not asked. Repair what is named here, and connect again.");
@@ -82,7 +89,7 @@ function silent({ row, online, clockBehind, othersAnswer }: TunnelFacts, title: 
   if (row.provider === "managed")
     return fault(
       `${found} (no other server has accepted the key lately)`,
-      "The server is down, or the provider refuses the key because the account has expired or the key was removed. To see which: sudo portcullis account. If the account is good, try another server.",
+      "The server is down, or the provider refuses the key because the account has expired or the key was removed. To see which: sudo portcullis account show. If the account is good, try another server.",
     );
   return fault(
     found,

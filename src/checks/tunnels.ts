@@ -1,10 +1,13 @@
-import { familyOf } from "../address.ts";
+import { type Address, familyOf, parseAddress } from "../address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
+import type { ShownRoute } from "../network/lan-routes.ts";
 import type { Host } from "../system/host.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import type { Session } from "../tunnel/session.ts";
+import type { State } from "../tunnel/state.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
+import { detourTo } from "./detour.ts";
 import { type Finding, warning } from "./finding.ts";
 import { type Inside, measureInside } from "./inside.ts";
 import { tunnelFinding } from "./tunnel.ts";
@@ -32,6 +35,8 @@ export class TunnelChecks {
   constructor(
     private readonly deps: Deps,
     private readonly network: () => Promise<HostNetwork>,
+    /** The machine's own. */
+    private readonly routes: () => Promise<readonly ShownRoute[]>,
   ) {}
 
   async finding(name: string): Promise<Finding | null> {
@@ -39,8 +44,9 @@ export class TunnelChecks {
     const tunnel = tunnels?.all().find((each) => each.name === name);
     if (tunnels === null || tunnel === undefined) return null;
     const data = tunnel === tunnels.main ? ((await this.sent())?.data ?? null) : null;
-    const { online } = await this.network();
+    const network = await this.network();
     const { state } = tunnel.controller;
+    const server = addressOf(state);
     const row = await tunnel.controller.row(state);
     // A tunnel that has failed leads nowhere, so its row has no provider.
     const provider = "server" in state ? state.server.provider : row.provider;
@@ -50,7 +56,8 @@ export class TunnelChecks {
     return tunnelFinding({
       row: { ...row, provider, ...(via !== undefined && { wanted_via: via }) },
       now,
-      online,
+      online: network.online,
+      detour: server && detourTo(server, await this.routes(), network),
       clockBehind: last !== null && now < last,
       othersAnswer: provider === "managed" && this.isKeyGood(tunnel),
       data,
@@ -111,4 +118,10 @@ export class TunnelChecks {
       tunnels.roundTrips.hasAny("managed") || tunnels.all().some((each) => each !== asking && isManaged(each))
     );
   }
+}
+
+/** Of the server's endpoint; null if it is not known without a lookup. */
+function addressOf(state: State): Address | null {
+  if ("session" in state && state.session !== null) return state.session.endpoint.address;
+  return "server" in state ? parseAddress(state.server.config.peer.endpoint.host) : null;
 }

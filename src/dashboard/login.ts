@@ -2,13 +2,16 @@ import { setNeedsToken } from "./store.ts";
 import { bearing, forgetToken, type Keep, keepToken, keptToken } from "./token.ts";
 
 const ANSWERS_WITHIN_MS = 2_000;
+/** Who logs in waits longer; a gateway may be busy. */
+const LOGS_IN_WITHIN_MS = 10_000;
+const SECOND_MS = 1_000;
 
 /** Checks a token and keeps it; throws with a sentence for people if it is not valid. */
 export async function logIn(text: string, keep: Keep): Promise<void> {
   const token = text.trim();
   // A header can have nothing else.
   if (!/^[!-~]+$/.test(token)) throw new Error(NOT_VALID);
-  const status = await statusWith(token);
+  const status = await statusWith(token, LOGS_IN_WITHIN_MS);
   if (status === 401) throw new Error(NOT_VALID);
   if (status !== 200) throw new Error("The gateway does not answer. Try again in a moment.");
   keepToken(token, keep);
@@ -28,20 +31,24 @@ export function logOut(): void {
 export async function mayRead(): Promise<boolean | null> {
   const token = keptToken();
   const status = await statusWith(token);
-  if (status === null || status === 429) return null;
+  if (status === null) return null;
   if (status !== 401) return true;
   if (token === null) return false;
   forgetToken();
   return mayRead();
 }
 
-async function statusWith(token: string | null): Promise<number | null> {
-  try {
-    const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
-    const response = await fetch("/api/access", { cache: "no-cache", headers: bearing(token), signal });
-    await response.body?.cancel();
-    return response.status;
-  } catch {
-    return null;
+/** What a request with this token is answered; over the limit it is sent again. Null if there is no answer in time. */
+async function statusWith(token: string | null, withinMs = ANSWERS_WITHIN_MS): Promise<number | null> {
+  for (;;) {
+    try {
+      const signal = AbortSignal.timeout(withinMs);
+      const response = await fetch("/api/access", { cache: "no-cache", headers: bearing(token), signal });
+      await response.body?.cancel();
+      if (response.status !== 429) return response.status;
+    } catch {
+      return null;
+    }
+    await new Promise((resolve) => setTimeout(resolve, SECOND_MS));
   }
 }

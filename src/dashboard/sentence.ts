@@ -58,7 +58,7 @@ export function sentenceOf(known: Known): Sentence {
 function waysOut(known: Known, status: Status): Sentence {
   const used = usedTunnels(known);
   if (used === null) return status.connected ? leaving([], known, status) : unconnected(known, status);
-  if (used.length === 0) return ALL_BLOCKED;
+  if (used.length === 0) return { ...ALL_BLOCKED, why: reasonIn(status) };
   const isMainUsed = used.some(({ name }) => name === "main");
   if (isMainUsed && !status.connected) return unconnected(known, status);
   return used.some(isUp) ? leaving(used, known, status) : silent(used);
@@ -132,7 +132,9 @@ function leaving(used: readonly TunnelRow[], known: Known, status: Status): Sent
   const via = only === undefined ? status.via : more.length === 0 ? only.via : undefined;
   const place = places.length === 0 ? status.location || status.server : placesOf(places);
   const down = used.filter((row) => !isUp(row));
-  const why = down.length === 0 ? null : down.map(waiting).join(" ");
+  // If the exits were lost, the default one is blocked until a person chooses.
+  const lost = devices?.default_exit === "blocked" ? reasonIn(status) : null;
+  const why = down.length === 0 ? lost : down.map(waiting).join(" ");
   const exits = [devices?.default_exit, ...(devices?.devices ?? []).map(({ exit }) => exit)];
   const others = directIn(known, status) > 0;
   const what = exits.includes("blocked")
@@ -177,7 +179,7 @@ function unconnected(known: Known, { state, error }: Status): Sentence {
       : `Only devices with an exit of their own leave, by ${placesOf(others.map(placeOf))}`;
   const offline =
     known.network?.online === false ? "The uplink is down: look at its cable and at the home router." : null;
-  const why = offline ?? (error === null ? null : sentenceFrom(error));
+  const why = offline ?? reasonIn({ error });
   switch (state) {
     case "connecting":
       return {
@@ -213,6 +215,10 @@ function unconnected(known: Known, { state, error }: Status): Sentence {
         help: "connect",
       };
   }
+}
+
+function reasonIn({ error }: Pick<Status, "error">): string | null {
+  return error === null ? null : sentenceFrom(error);
 }
 
 /** The tunnels that are the exit of a device, or of new devices; null if it is not known. */

@@ -1,4 +1,4 @@
-import { codeOf, GatewayError, messageOf } from "../errors.ts";
+import { GatewayError, Unsaved } from "../errors.ts";
 import {
   type AssignedDevice,
   type DefaultExit,
@@ -9,6 +9,7 @@ import {
 } from "../killswitch/policy.ts";
 import { isName } from "../name.ts";
 import { nextTurn, Queue } from "../queue.ts";
+import { EXITS_LOST } from "../store/exits.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { formatExit, parseDefaultExit, parseExit } from "./exit.ts";
 import { type DeviceId, isPrefixId, parseDeviceId } from "./id.ts";
@@ -27,6 +28,8 @@ export interface Decisions {
   directAllowed: boolean;
   /** The exits that devices have for now, by schedules that people have made; they precede the assigned ones. */
   scheduled: ReadonlyMap<DeviceId, Exit>;
+  /** One sentence if the exits were lost, and nobody has chosen the default exit since; else null. */
+  exitsLost: string | null;
 }
 
 /** Where decisions are kept. */
@@ -54,9 +57,6 @@ const SCHEDULED = "scheduled_exits";
 
 const NONE: Assignment = { name: null, exit: null };
 
-const FORGETFUL =
-  "The change is in force, but a restart would undo it: repeat the command when the database can be written.";
-
 /** The decisions, in the database and in the kernel. */
 export class Assignments {
   private decisions: Decisions;
@@ -82,7 +82,7 @@ export class Assignments {
   }
 
   exitOf(id: DeviceId): Exit {
-    return this.decisions.scheduled.get(id) ?? this.of(id).exit ?? this.decisions.defaultExit;
+    return decidedExit(this.decisions, id);
   }
 
   /** Hands the decisions to the kill switch, after the start or after another writer has changed the database. */
@@ -97,10 +97,10 @@ export class Assignments {
   }
 
   /**
-   * Resolves once the new decisions are saved and the kernel has them. If either fails, both are as before; but a change
-   * that `closes` a way outside the tunnel does so even if it cannot be saved. Changes run one after another.
+   * Resolves once the new decisions are saved and the kernel has them. If either fails, both are as before; but what only
+   * closes takes effect even if it cannot be saved, and `Unsaved` is thrown. Changes run one after another.
    */
-  change(edit: (decisions: Decisions) => Decisions, { closes = false } = {}): Promise<void> {
+  change(edit: (decisions: Decisions) => Decisions): Promise<void> {
     return this.queue.add(async () => {
       const before = this.decisions;
       const after = edit(before);
@@ -115,11 +115,11 @@ export class Assignments {
         isSaved = true;
         await applied;
       } catch (error) {
-        if (closes && !isSaved) {
+        if (!isSaved && (onlyCloses(before, after) || (this.isUnsaved && Bun.deepEquals(before, after)))) {
           this.isUnsaved = true;
           await applied;
           this.onChange(before, after);
-          throw new GatewayError(codeOf(error), `${messageOf(error)} ${FORGETFUL}`);
+          throw new Unsaved(error);
         }
         this.decisions = before;
         // The kill switch keeps trying to load what it was told last.
@@ -129,6 +129,13 @@ export class Assignments {
       }
       this.onChange(before, after);
     });
+  }
+
+  /** Saves what is in force and could not be saved, if that is possible now. */
+  async saveAgain(): Promise<void> {
+    if (!this.isUnsaved) return;
+    // Whoever made the change was told.
+    await this.queue.add(async () => this.save(this.decisions, this.decisions)).catch(() => {});
   }
 
   /** Runs work that no change overlaps. */
@@ -151,12 +158,31 @@ export class Assignments {
       }
       if (after.defaultExit !== before.defaultExit)
         this.store.write("default_exit", formatExit(after.defaultExit));
+      if (before.exitsLost !== null && after.exitsLost === null) this.store.forget(EXITS_LOST);
       if (after.scheduled !== before.scheduled) this.store.write(SCHEDULED, scheduledText(after));
       if (after.directAllowed && !before.directAllowed) this.store.write(DIRECT, "on");
       if (before.directAllowed && !after.directAllowed) this.store.forget(DIRECT);
     });
     this.isUnsaved = false;
   }
+}
+
+/** Whether less can leave afterwards, and nothing by another way. What was direct is outside the tunnel no more. */
+function onlyCloses(before: Decisions, after: Decisions): boolean {
+  if (after.directAllowed && !before.directAllowed) return false;
+  const ids = new Set([...idsIn(before), ...idsIn(after)]);
+  const moves = [
+    { from: before.defaultExit, to: after.defaultExit },
+    ...[...ids].map((id) => ({ from: decidedExit(before, id), to: decidedExit(after, id) })),
+  ].filter(({ from, to }) => !Bun.deepEquals(from, to));
+  return (
+    moves.every(({ from, to }) => to.to === "blocked" || from.to === "direct") &&
+    (moves.length > 0 || after.directAllowed !== before.directAllowed)
+  );
+}
+
+function decidedExit({ assigned, scheduled, defaultExit }: Decisions, id: DeviceId): Exit {
+  return scheduled.get(id) ?? assigned.get(id)?.exit ?? defaultExit;
 }
 
 /** The decisions with another assignment of one device. */
@@ -234,7 +260,8 @@ function decisionsIn(store: DeviceStorage): Decisions {
     });
   }
   const defaultExit = parseDefaultExit(store.read("default_exit") ?? MAIN) ?? { to: "blocked" };
-  return { assigned, defaultExit, directAllowed, scheduled: scheduledIn(store.read(SCHEDULED)) };
+  const scheduled = scheduledIn(store.read(SCHEDULED));
+  return { assigned, defaultExit, directAllowed, scheduled, exitsLost: store.read(EXITS_LOST) };
 }
 
 function scheduledText({ scheduled }: Decisions): string {

@@ -213,10 +213,11 @@ export class Devices {
   /** Gives a device an exit until it is given null, or until a person gives it another one. */
   async schedule(id: DeviceId, exit: string | null): Promise<void> {
     if (exit !== null && isPrefixId(id)) this.networks.refuseRival(id);
-    await this.assignments.change((decisions) =>
-      withScheduled(decisions, id, exit === null ? null : exitIn(exit, this.choices.exits)),
-    );
-    this.updates.touch([id]);
+    await this.assignments
+      .change((decisions) =>
+        withScheduled(decisions, id, exit === null ? null : exitIn(exit, this.choices.exits)),
+      )
+      .finally(() => this.updates.touch([id]));
   }
 
   /** Forgets the name, the exit, the address and the history of a device. */
@@ -230,11 +231,18 @@ export class Devices {
   }
 
   async setDefaultExit(text: string): Promise<void> {
-    await this.assignments.change((decisions) => ({
-      ...decisions,
-      defaultExit: this.choices.defaultExit(text),
-    }));
-    this.updates.touch(this.ids);
+    await this.assignments
+      .change((decisions) => ({
+        ...decisions,
+        defaultExit: this.choices.defaultExit(text),
+        exitsLost: null,
+      }))
+      .finally(() => this.updates.touch(this.ids));
+  }
+
+  /** One sentence while the exits are lost, and nobody has chosen the default exit since; else null. */
+  get exitsLost(): string | null {
+    return this.assignments.current.exitsLost;
   }
 
   /** What is allowed, and who leaves outside the tunnel. */
@@ -247,8 +255,9 @@ export class Devices {
    * hole in the kill switch.
    */
   async setDirect(allowed: boolean): Promise<Direct> {
-    await this.assignments.change((decisions) => withDirect(decisions, allowed), { closes: !allowed });
-    this.updates.touch(this.ids);
+    await this.assignments
+      .change((decisions) => withDirect(decisions, allowed))
+      .finally(() => this.updates.touch(this.ids));
     return this.direct;
   }
 
@@ -339,6 +348,7 @@ export class Devices {
     for (;;) {
       await this.deps.host.sleep(SILENCE_EVERY_MS, signal);
       if (signal.aborted) return;
+      void this.assignments.saveAgain();
       const { online } = this.updates;
       this.updates.touch(online.filter((id) => this.presence(id)?.isOnline !== true));
       // No event of the kernel tells of them.
@@ -369,7 +379,12 @@ export class Devices {
 
   /** The device whose traffic an address carries: that which has it, or had it last. */
   ownerOf(address: Address): DeviceId | null {
-    return this.networks.of(address) ?? this.neighbourhood.ownerOf(address, linksOf(this.lans ?? []));
+    return this.networks.of(address) ?? this.deviceAt(address);
+  }
+
+  /** The same, where a network behind another router has none. */
+  deviceAt(address: Address): Mac | null {
+    return this.neighbourhood.ownerOf(address, linksOf(this.lans ?? []));
   }
 
   /** The device that uses an address now. */
@@ -395,11 +410,12 @@ export class Devices {
     edit: (assigned: Assignment) => Assignment,
     endsScheduled: boolean,
   ): Promise<void> {
-    await this.assignments.change((decisions) => {
-      const assignment = edit(decisions.assigned.get(id) ?? { name: null, exit: null });
-      return withAssignment(endsScheduled ? withScheduled(decisions, id, null) : decisions, id, assignment);
-    });
-    this.updates.touch([id]);
+    await this.assignments
+      .change((decisions) => {
+        const assignment = edit(decisions.assigned.get(id) ?? { name: null, exit: null });
+        return withAssignment(endsScheduled ? withScheduled(decisions, id, null) : decisions, id, assignment);
+      })
+      .finally(() => this.updates.touch([id]));
   }
 
   private get lanPrefixes(): Prefix[] {

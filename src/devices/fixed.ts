@@ -155,6 +155,11 @@ export function areFixedAddresses(text: string): boolean {
   return textOf(fixedIn(text)) === text;
 }
 
+/** By MAC. */
+export function fixedRows(text: string | null): ReadonlyMap<string, string> {
+  return fixedIn(text);
+}
+
 /** The value of the setting that has those of both values; the other's come first. */
 export function unitedAddresses(one: string | null, other: string): string {
   const given = fixedIn(other);

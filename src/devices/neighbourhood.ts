@@ -34,6 +34,8 @@ export class Neighbourhood {
   private readonly devices = new Map<Mac, Device>();
   /** The MAC address of each entry, by its key. */
   private readonly owners = new Map<string, Mac>();
+  /** Those that nobody had named or assigned when they were last heard, the one that was heard last is last. */
+  private readonly strangers = new Set<Mac>();
 
   constructor(
     private readonly monotonic: () => number,
@@ -96,11 +98,12 @@ export class Neighbourhood {
     const present = new Set(neighbours.map(keyOf));
     for (const key of this.owners.keys()) if (!present.has(key)) this.lose(key);
     for (const neighbour of neighbours) this.take(neighbour);
+    // A person may have taken back a name while the device was silent.
+    for (const mac of this.macs) if (!this.strangers.has(mac) && !this.isKept(mac)) this.makeRoom(mac);
   }
 
   private add(mac: Mac, key: string, { address, heardMsAgo, interface: name }: Neighbour): void {
     const device = this.devices.get(mac) ?? { interface: name, entries: new Map(), heardAt: null };
-    if (!this.devices.has(mac)) this.makeRoom(mac);
     device.entries.delete(key);
     device.entries.set(key, { address, isLost: false });
     this.owners.set(key, mac);
@@ -110,8 +113,10 @@ export class Neighbourhood {
       device.interface = name;
       device.heardAt = Math.max(device.heardAt ?? Number.NEGATIVE_INFINITY, this.monotonic() - heardMsAgo);
       this.devices.delete(mac);
+      this.strangers.delete(mac);
     }
     this.devices.set(mac, device);
+    if (!this.isKept(mac)) this.makeRoom(mac);
   }
 
   private lose(key: string): Mac[] {
@@ -127,14 +132,17 @@ export class Neighbourhood {
     this.owners.delete(key);
   }
 
-  /** Drops the stranger that has been silent the longest if there are too many. */
+  /** Drops the stranger that has been silent the longest if there are too many; the cost does not depend on how many. */
   private makeRoom(mac: Mac): void {
-    if (this.isKept(mac)) return;
-    const strangers = this.macs.filter((each) => !this.isKept(each));
-    const [oldest] = strangers;
-    if (oldest === undefined || strangers.length < MOST_STRANGERS) return;
-    for (const key of this.devices.get(oldest)?.entries.keys() ?? []) this.owners.delete(key);
-    this.devices.delete(oldest);
+    this.strangers.add(mac);
+    while (this.strangers.size > MOST_STRANGERS) {
+      const [oldest = mac] = this.strangers;
+      this.strangers.delete(oldest);
+      // Named since then.
+      if (this.isKept(oldest)) continue;
+      for (const key of this.devices.get(oldest)?.entries.keys() ?? []) this.owners.delete(key);
+      this.devices.delete(oldest);
+    }
   }
 }
 

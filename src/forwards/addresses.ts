@@ -34,6 +34,11 @@ export class Addresses {
     return addresses;
   }
 
+  /** No port leads to the device any more. */
+  forget(device: Mac): void {
+    this.chosen.delete(device);
+  }
+
   /**
    * Has the kernel ask the LAN who has an address, as before it sends a packet there (NTF_USE of rtnetlink(7)). The answer
    * goes into the neighbour table.

@@ -1,5 +1,6 @@
 import { type Address, familyOf } from "../address.ts";
-import { GatewayError, messageOf } from "../errors.ts";
+import { GatewayError, messageOf, Unsaved } from "../errors.ts";
+import type { Mac } from "../mac.ts";
 import { DeviceRequests } from "./device-requests.ts";
 import { type GivenId, idIn } from "./held.ts";
 import { HeldForwards, type HeldForwardsDeps } from "./held-forwards.ts";
@@ -21,10 +22,14 @@ export class Forwards {
   private readonly held: HeldForwards;
   private readonly requests: DeviceRequests;
   private isLoaded = false;
+  /** What people have asked for, also while it cannot be saved. */
+  private saved: readonly SavedForward[];
+  private isUnsaved = false;
 
   constructor(private readonly deps: Deps) {
     const { devices, tunnels } = deps;
     this.held = new HeldForwards(deps);
+    this.saved = forwardsIn(deps.store.read(KEY));
     this.requests = new DeviceRequests(deps, this.held);
     const look = () => this.look();
     tunnels.onTunnel(({ controller }) => controller.onChange(look));
@@ -37,6 +42,8 @@ export class Forwards {
   async load(): Promise<void> {
     this.isLoaded = true;
     const saved = forwardsIn(this.deps.store.read(KEY));
+    this.saved = saved;
+    this.isUnsaved = false;
     const keys = new Set(saved.map(keyOf));
     const gone = this.held.all.filter((held) => held.until === null && !keys.has(keyOf(held)));
     await Promise.all(gone.map((held) => this.held.end(held)));
@@ -65,7 +72,7 @@ export class Forwards {
         "bad_request",
         `port: there are ${MOST_FORWARDS} forwards, which is the most there may be; remove one first`,
       );
-    const saved = { ...id, fixed: external, address: present?.address ?? null };
+    const saved = { ...id, fixed: external, address: this.addressOf(id) ?? present?.address ?? null };
     this.save([...others.filter((each) => keyOf(each) !== keyOf(id)), saved]);
     const held = await this.held.take(saved, null);
     await Promise.race([held.keeper.tried, this.deps.host.sleep(RESULT_WITHIN_MS)]);
@@ -74,12 +81,20 @@ export class Forwards {
     return row;
   }
 
+  /** Also if that cannot be saved: then it throws `Unsaved`. */
   async remove(given: GivenId): Promise<void> {
     const held = this.held.of(idIn(given));
     if (held === undefined)
       throw new GatewayError("not_found", "there is no such forward; to list them: portcullis forwards");
-    if (held.until === null) this.save(this.saved.filter((each) => keyOf(each) !== keyOf(held)));
     await this.held.end(held);
+    if (held.until !== null) return;
+    this.saved = this.saved.filter((each) => keyOf(each) !== keyOf(held));
+    try {
+      this.save(this.saved);
+    } catch (error) {
+      this.isUnsaved = true;
+      throw new Unsaved(error);
+    }
   }
 
   /** This and the next two are for devices that ask by themselves: see `DeviceRequests`. */
@@ -128,10 +143,10 @@ export class Forwards {
   private saveAddresses(): void {
     const moved = this.held.all.filter((held) => {
       const before = held.address;
-      held.address = this.held.addressesOf(held).find((each) => familyOf(each) === 4) ?? before;
+      held.address = this.addressOf(held) ?? before;
       return held.until === null && held.address !== before;
     });
-    if (moved.length === 0) return;
+    if (moved.length === 0 && !this.isUnsaved) return;
     try {
       this.save(
         this.saved.map((each) => ({ ...each, address: this.held.of(each)?.address ?? each.address })),
@@ -141,11 +156,13 @@ export class Forwards {
     }
   }
 
-  private get saved(): SavedForward[] {
-    return forwardsIn(this.deps.store.read(KEY));
+  private addressOf(forward: { device: Mac }): Address | null {
+    return this.held.addressesOf(forward).find((each) => familyOf(each) === 4) ?? null;
   }
 
   private save(forwards: readonly SavedForward[]): void {
     this.deps.store.write(KEY, textOf(forwards));
+    this.saved = forwards;
+    this.isUnsaved = false;
   }
 }

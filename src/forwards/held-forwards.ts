@@ -81,7 +81,7 @@ export class HeldForwards {
     );
   }
 
-  addressesOf({ device }: Held): readonly Address[] {
+  addressesOf({ device }: Pick<Held, "device">): readonly Address[] {
     return this.addresses.of(device);
   }
 
@@ -122,6 +122,7 @@ export class HeldForwards {
     this.noteNeeded();
     await held.keeper.stop().catch((error: unknown) => this.warn(held, error));
     const { device, protocol, port } = held;
+    if (!this.all.some((other) => other.device === device)) this.addresses.forget(device);
     if (!isReplaced) this.deps.publishRemoved({ device, protocol, port });
   }
 

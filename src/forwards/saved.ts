@@ -69,11 +69,23 @@ export function areForwards(text: string): boolean {
   return textOf(forwardsIn(text)) === text;
 }
 
+/** In words, by what identifies each. */
+export function forwardRows(text: string | null): ReadonlyMap<string, string> {
+  const from = (fixed: number | null) =>
+    fixed === null ? "from a port of the provider" : `from port ${fixed}`;
+  return new Map(forwardsIn(text).map((each) => [keyOf(each), from(each.fixed)]));
+}
+
 /** The value of the setting that has the forwards of both values; those of the other count if they differ. */
 export function unitedForwards(one: string | null, other: string): string {
-  const given = forwardsIn(other);
+  const here = new Map(forwardsIn(one).map((each) => [keyOf(each), each]));
+  const given = forwardsIn(other).map((each) => {
+    const known = here.get(keyOf(each));
+    // Where the device was seen here is newer.
+    return known?.fixed === each.fixed ? known : each;
+  });
   const keys = new Set(given.map(keyOf));
-  const kept = forwardsIn(one).filter((each) => !keys.has(keyOf(each)));
+  const kept = [...here.values()].filter((each) => !keys.has(keyOf(each)));
   return textOf([...given, ...kept].slice(0, MOST_FORWARDS));
 }
 

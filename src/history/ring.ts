@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { nextTurn } from "../queue.ts";
 import type { Store } from "../store/store.ts";
 import type { Resolution } from "./schema.ts";
 
@@ -25,6 +26,14 @@ const FOR_TUNNELS = 100;
 
 const TABLES = { minute: "history_minutes", hour: "history_hours" } as const;
 const RESOLUTIONS = ["minute", "hour"] as const;
+/** The kind of what is to be forgotten: its rows are removed in pieces. */
+const REMOVED = "removed";
+/** As many minutes or hours as are read in one turn of the event loop: some 10 ms on a Pi with all subjects. */
+const READ_AT_ONCE = 12;
+/** In one turn of the event loop; the rows of one time lie together, those of one subject on as many pages. */
+const REMOVED_AT_ONCE = 100;
+/** 8 TiB in an hour. What is more, or negative, is damaged. */
+const MAX_BYTES = 2 ** 43;
 const MINUTES_PER_HOUR = 60;
 const HOURS_PER_DAY = 24;
 
@@ -35,6 +44,7 @@ const HOURS_PER_DAY = 24;
 export class Ring {
   /** The hour in which old minutes were last removed, and the day in which old hours were. */
   private pruned: { hour: number | null; day: number | null } = { hour: null, day: null };
+  private isRemoving = false;
 
   constructor(private readonly store: Pick<Store, "atomically" | "view">) {}
 
@@ -61,7 +71,22 @@ export class Ring {
         forgetUnused(database);
       }
     });
+    // What a process that was killed has left.
+    if (this.pruned.day !== day) void this.removeForgotten();
     this.pruned = { hour, day };
+  }
+
+  /** A range in pieces, each to be read in a turn of its own; what has no rows is left out. */
+  *pieces({ resolution, from, to }: Range): Generator<Range> {
+    const first = `SELECT min(at) AS at FROM ${TABLES[resolution]} WHERE at >= $from AND at < $to`;
+    for (let next = from; ; next += READ_AT_ONCE) {
+      const { at } = this.store.view((database) => database.query(first).get({ from: next, to })) as {
+        at: number | null;
+      };
+      if (at === null) return;
+      next = at;
+      yield { resolution, from: at, to: Math.min(to, at + READ_AT_ONCE) };
+    }
   }
 
   /** What one of them, or all tunnels, have carried from one number of minutes or hours to before another. */
@@ -72,7 +97,7 @@ export class Ring {
         database
           .query(
             `SELECT at, sum(rx) AS rx, sum(tx) AS tx FROM ${TABLES[resolution]}
-            WHERE at >= $from AND at < $to AND subject IN (SELECT id FROM history_subjects WHERE ${who})
+            WHERE at >= $from AND at < $to AND ${IS_SOUND} AND subject IN (SELECT id FROM history_subjects WHERE ${who})
             GROUP BY at ORDER BY at`,
           )
           .all({ from, to, ...of }) as ({ at: number } & Carried)[],
@@ -87,8 +112,8 @@ export class Ring {
           .query(
             `SELECT kind, name, rx, tx FROM
             (SELECT subject, sum(rx) AS rx, sum(tx) AS tx FROM ${TABLES[resolution]}
-              WHERE at >= $from AND at < $to GROUP BY subject)
-            JOIN history_subjects ON id = subject ORDER BY rx + tx DESC, name`,
+              WHERE at >= $from AND at < $to AND ${IS_SOUND} GROUP BY subject)
+            JOIN history_subjects ON id = subject WHERE kind <> '${REMOVED}' ORDER BY rx + tx DESC, name`,
           )
           .all({ from, to }) as (Subject & Carried)[],
     );
@@ -98,12 +123,59 @@ export class Ring {
   forget(subject: Subject): boolean {
     const known = this.store.view((database) => idIn(database, subject));
     if (known === null) return false;
-    this.store.atomically((database) => {
-      for (const resolution of RESOLUTIONS)
-        database.query(`DELETE FROM ${TABLES[resolution]} WHERE subject = $id`).run({ id: known });
-      database.query("DELETE FROM history_subjects WHERE id = $id").run({ id: known });
-    });
+    this.store.atomically((database) =>
+      database
+        .query("UPDATE history_subjects SET kind = $kind, name = id WHERE id = $id")
+        .run({ kind: REMOVED, id: known }),
+    );
+    void this.removeForgotten();
     return true;
+  }
+
+  /** Removes the rows of what was forgotten. If the disk takes no writes, they stay until the next day's first write. */
+  private async removeForgotten(): Promise<void> {
+    if (this.isRemoving) return;
+    this.isRemoving = true;
+    try {
+      for (let known = this.forgotten(); known.length > 0; known = this.forgotten())
+        for (const resolution of RESOLUTIONS)
+          for (let after: number | null = Number.MIN_SAFE_INTEGER; after !== null; await nextTurn())
+            after = this.removeAfter(after, resolution, known);
+    } catch {
+      // Nobody sees them meanwhile.
+    } finally {
+      this.isRemoving = false;
+    }
+  }
+
+  private forgotten(): number[] {
+    return this.store.view((database) =>
+      database.query("SELECT id FROM history_subjects WHERE kind = $kind").values({ kind: REMOVED }).flat(),
+    ) as number[];
+  }
+
+  /** Removes the rows of the next times; returns the last of these, or null if there are no more. */
+  private removeAfter(after: number, resolution: Resolution, ids: readonly number[]): number | null {
+    const table = TABLES[resolution];
+    const last = (database: Database) =>
+      database
+        .query(
+          `WITH RECURSIVE times(at, count) AS (
+            SELECT (SELECT min(at) FROM ${table} WHERE at > $after), 1
+            UNION ALL
+            SELECT (SELECT min(at) FROM ${table} WHERE at > times.at), count + 1 FROM times
+            WHERE count < $most AND at IS NOT NULL
+          ) SELECT max(at) AS at FROM times`,
+        )
+        .get({ after, most: REMOVED_AT_ONCE }) as { at: number | null };
+    const { at } = this.store.view(last);
+    this.store.atomically((database) => {
+      const remove = database.query(`DELETE FROM ${table} WHERE at > $after AND at <= $at AND subject = $id`);
+      if (at !== null) for (const id of ids) remove.run({ after, at, id });
+      else if (resolution === RESOLUTIONS.at(-1))
+        for (const id of ids) database.query("DELETE FROM history_subjects WHERE id = $id").run({ id });
+    });
+    return at;
   }
 
   clear(): void {
@@ -117,6 +189,8 @@ export class Ring {
     });
   }
 }
+
+const IS_SOUND = `rx BETWEEN 0 AND ${MAX_BYTES} AND tx BETWEEN 0 AND ${MAX_BYTES}`;
 
 export interface Range {
   resolution: Resolution;

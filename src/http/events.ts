@@ -74,6 +74,7 @@ const WITHOUT_PROTOCOL = () =>
   refusal(400, `a token in a subprotocol needs a second one beside it: offer ${PROTOCOL} too`);
 
 const FULL = {
-  client: () => refusal(429, "this client has too many sockets at /ws: close some first"),
+  client: () =>
+    refusal(429, "this client has too many sockets at /ws: close some first", { "Retry-After": "60" }),
   all: () => refusal(503, "too many sockets are open at /ws: try again later", { "Retry-After": "60" }),
 };

@@ -12,7 +12,7 @@ const PATH = standardSchema(
     {
       device: Type.String({ example: DEVICE_EXAMPLE }),
       protocol: ForwardProtocol,
-      port: Type.String({ pattern: "^[1-9][0-9]{0,4}$", example: "6881" }),
+      port: Type.String({ pattern: "^(0|[1-9][0-9]{0,4})$", description: "1 to 65535", example: "6881" }),
     },
     { additionalProperties: false },
   ),

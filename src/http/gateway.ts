@@ -120,4 +120,6 @@ export interface Figures {
   directAllowed: boolean;
   /** The number of open forwarded ports by tunnel. */
   forwards: Readonly<Record<string, number>>;
+  /** Of the kernel's connection table; null if it has none yet. */
+  places: { taken: number; all: number } | null;
 }

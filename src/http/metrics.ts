@@ -80,7 +80,8 @@ function tunnelFamilies({ tunnels }: Figures): Family[] {
   ];
 }
 
-function ownFamilies({ status, alerts, connects, devices, directAllowed, forwards }: Figures): Family[] {
+function ownFamilies(figures: Figures): Family[] {
+  const { status, alerts, connects, devices, directAllowed, forwards, places } = figures;
   return [
     family(
       "portcullis_connected",
@@ -130,6 +131,22 @@ function ownFamilies({ status, alerts, connects, devices, directAllowed, forward
       help: "Open ports of the internet that lead to devices, by tunnel.",
       samples: Object.entries(forwards).map(([tunnel, value]) => ({ labels: { tunnel }, value })),
     },
+    ...(places === null
+      ? []
+      : [
+          family(
+            "portcullis_connections",
+            "gauge",
+            "Places of the kernel's connection table that are taken.",
+            places.taken,
+          ),
+          family(
+            "portcullis_connections_max",
+            "gauge",
+            "All places of the kernel's connection table.",
+            places.all,
+          ),
+        ]),
     family("portcullis_build_info", "gauge", "The version that runs; always 1.", 1, {
       version,
       bun: Bun.version,

@@ -9,7 +9,10 @@ export function refuseOtherSites(request: Request, names: readonly string[]): vo
   const host = request.headers.get("host") ?? "";
   if (!isOwnHost(host, names)) {
     // DNS rebinding: a page of a name that resolves to this address would be of the same origin.
-    throw new GatewayError("forbidden", "Host must be this gateway's address or name");
+    throw new GatewayError(
+      "forbidden",
+      "Host must be this gateway's address or name; further names are set by --name",
+    );
   }
   const origin = request.headers.get("origin");
   if (origin !== null && !isSameOrigin(origin, host)) {
@@ -18,6 +21,17 @@ export function refuseOtherSites(request: Request, names: readonly string[]): vo
   if (request.headers.get("sec-fetch-site") === "cross-site") {
     throw new GatewayError("forbidden", "the request comes from a page of another site (Sec-Fetch-Site)");
   }
+}
+
+/**
+ * Whether a browser says that a page of the gateway sends the request. Over plain HTTP it may say nothing of another site's
+ * page: Chromium sends neither `Sec-Fetch-Site` nor, with GET, `Origin`, and the page can leave out `Referer`, but no page
+ * can forge it.
+ */
+export function isFromOwnPage(request: Request): boolean {
+  const host = request.headers.get("host") ?? "";
+  const referer = URL.parse(request.headers.get("referer") ?? "");
+  return request.headers.has("origin") || (referer !== null && isSameOrigin(referer.origin, host));
 }
 
 /** Any IP address is accepted, because an address cannot be rebound; a name must be one of the gateway's. */

@@ -4,7 +4,7 @@ import { answerTo, type Fault, NOT_FOUND, pathOf, shownPathOf } from "./errors.t
 import type { Gate } from "./gate.ts";
 import { IpRestriction, type LocalNetwork } from "./ip-restriction.ts";
 import { type Budget, endpointOf, Limiter } from "./limits.ts";
-import { refuseOtherSites } from "./origin.ts";
+import { isFromOwnPage, refuseOtherSites } from "./origin.ts";
 import { setSecureHeaders } from "./secure-headers.ts";
 
 export interface PipelineOptions extends LocalNetwork {
@@ -16,6 +16,8 @@ export interface PipelineOptions extends LocalNetwork {
   /** Called once for every answer. */
   log: (method: string, path: string, status: number, ms: number) => void;
   fault: Fault;
+  /** Resolves once what requests have changed is on the disk. */
+  saved: () => Promise<void>;
 }
 
 /** Passes a request on to the routes. */
@@ -27,11 +29,13 @@ export type Next = (request: Request) => Promise<Response> | Response;
  */
 export function pipelineFor(options: PipelineOptions) {
   const ipRestriction = new IpRestriction(options);
-  const limiter = new Limiter();
+  // A page of another site may send as many requests as it likes: they count apart from those of the gateway's pages.
+  const limiters = { ownPage: new Limiter(), other: new Limiter() };
   const { clock, log, fault } = options;
   return async (request: Request, peer: string | null, next: Next): Promise<Response> => {
     const start = clock.monotonic();
     const endpoint = endpointOf(pathOf(request));
+    const limiter = limiters[isFromOwnPage(request) ? "ownPage" : "other"];
     let budget: Budget | null = null;
     let response: Response;
     try {
@@ -40,6 +44,7 @@ export function pipelineFor(options: PipelineOptions) {
       budget = endpoint && limiter.take(peer ?? "", endpoint, start);
       refuseTooMany(budget);
       response = options.gate.refusalFor(request, peer ?? "", start) ?? (await pass(request, next));
+      if (request.method !== "GET") await options.saved();
     } catch (error) {
       response = answerTo(error, request, fault);
     }

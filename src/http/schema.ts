@@ -128,7 +128,7 @@ export const Network = Type.Object(
       ),
     ),
     uplink: Type.Union([Type.String(), Type.Null()], { description: "its interface; null if unknown" }),
-    online: Type.Boolean({ description: "whether the uplink has a carrier and a default route" }),
+    online: Type.Boolean({ description: "whether the uplink has a carrier and a way to the internet" }),
     other_routers: Type.Array(
       Type.Object(
         {

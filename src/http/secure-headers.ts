@@ -2,7 +2,8 @@
 export function setSecureHeaders(headers: Headers): void {
   headers.set("X-Content-Type-Options", "nosniff");
   headers.set("X-Frame-Options", "DENY");
-  headers.set("Referrer-Policy", "no-referrer");
+  // Other sites learn nothing; here it tells the gateway's own pages from those of others.
+  headers.set("Referrer-Policy", "same-origin");
   headers.set("Cross-Origin-Resource-Policy", "same-origin");
   if (!headers.has("Content-Security-Policy")) headers.set("Content-Security-Policy", NOTHING);
   // Status, servers and keys may change at any time: no cache may store them.

@@ -37,6 +37,9 @@ interface JsonSchema {
   minimum?: number;
   maximum?: number;
   minLength?: number;
+  pattern?: string;
+  example?: unknown;
+  description?: string;
 }
 
 function propertiesOf(schema: JsonSchema): Record<string, JsonSchema> {
@@ -61,6 +64,7 @@ function wanted(schema: JsonSchema): string {
   if (schema.const !== undefined) return String(schema.const);
   switch (schema.type) {
     case "string":
+      if (schema.pattern !== undefined && schema.example !== undefined) return patterned(schema);
       return (schema.minLength ?? 0) > 0 ? "a non-empty string" : "a string";
     case "integer":
       return `a whole number${rangeOf(schema)}`;
@@ -71,6 +75,11 @@ function wanted(schema: JsonSchema): string {
     default:
       return typeof schema.type === "string" ? `of type ${schema.type}` : "of another type";
   }
+}
+
+/** Of text in a path or a query; the documentation shows the same example and description. */
+function patterned({ example, description }: JsonSchema): string {
+  return `like ${example}${description === undefined ? "" : ` (${description})`}`;
 }
 
 function rangeOf({ minimum, maximum }: JsonSchema): string {

@@ -50,6 +50,11 @@ export function interfaceIn(text: string): string {
   return settingIn(text, "interface")?.interface ?? FLAGS.interface.fallback;
 }
 
+/** The port of the installed service; null if the file has none that is right. */
+export function portIn(text: string): number | null {
+  return settingIn(text, "port")?.port ?? null;
+}
+
 /** The settings that follow from this one alone; null if it is wrong. */
 function settingIn(text: string, key: keyof Settings): Settings | null {
   const value = givenIn(text)[key];

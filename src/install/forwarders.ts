@@ -1,4 +1,5 @@
 import { TABLE } from "../killswitch/ruleset.ts";
+import { BOUNDS_TABLE } from "../network/bounds-table.ts";
 import { COUNTERS_TABLE } from "../network/counters.ts";
 import { COMES_AND_GOES } from "../network/lan.ts";
 import { allLinks } from "../network/slot.ts";
@@ -40,7 +41,7 @@ async function forwardingChains(host: Host): Promise<string[]> {
   return nftables
     .flatMap(({ chain }) => (chain === undefined ? [] : [chain]))
     .filter(({ type, hook }) => hook === "forward" || (type === "nat" && hook === "postrouting"))
-    .filter(({ family, table }) => ![TABLE, COUNTERS_TABLE].includes(`${family} ${table}`))
+    .filter(({ family, table }) => ![TABLE, COUNTERS_TABLE, BOUNDS_TABLE].includes(`${family} ${table}`))
     .map(({ family, table, name }) => `${family} ${table} ${name}`)
     .filter((name) => filled.has(name));
 }

@@ -18,10 +18,10 @@ import { answered, assertSomebody, repaired } from "./answers.ts";
 import { type Given, givenIn, settingsWith } from "./environment.ts";
 import { isOnLan, type Machine, machineOf } from "./machine.ts";
 import { PATHS } from "./paths.ts";
-import { installPlan } from "./plan.ts";
-import { assertCommand, assertFit, assertNotCutOff, warningsFor } from "./preflight.ts";
+import { assertFiles, installPlan } from "./plan.ts";
+import { assertCommand, assertFit, assertNotCutOff, assertPort, warningsFor } from "./preflight.ts";
 import { ensurePrograms, packagesLine } from "./programs.ts";
-import { carryOut } from "./run.ts";
+import { carryOut, interruption } from "./run.ts";
 import { headOf, type Plan, textOf } from "./step.ts";
 
 export interface Choices {
@@ -43,6 +43,7 @@ export async function install(command: Layout["command"], flags: Given, choices:
   const host = new LinuxHost();
   const { machine: found, settings, given } = await survey(host, flags, choices);
   assertFit(found, settings, given);
+  await assertPort(host, found.environment, settings);
   if (!choices.dryRun) {
     if (!choices.yes) assertNotCutOff(found);
     await ensurePrograms(host, settings, agreement(choices));
@@ -66,7 +67,7 @@ export async function install(command: Layout["command"], flags: Given, choices:
   }
   if (!choices.yes) agree(plan);
   await claimInstallation({ warn: (text) => say(`Warning: ${text}`) });
-  await carryOut(plan, { host, root: "", say }).catch((cause: unknown) => {
+  await carryOut(plan, { host, root: "", say, interrupted: interruption() }).catch((cause: unknown) => {
     const ways = `completed steps stay; run ${command} again, or undo it: sudo portcullis uninstall`;
     throw new GatewayError("unable", `${messageOf(cause)}; ${ways}`, { cause });
   });
@@ -101,6 +102,7 @@ async function survey(host: Host, given: Given, choices: Choices): Promise<Surve
   const environment = await host.read(PATHS.environment);
   // Report wrong settings before anything is asked or done.
   const settings = settingsWith(givenIn(environment ?? ""), given);
+  await assertFiles(host, given);
   const isAsking = !choices.dryRun && !choices.yes;
   if (isAsking) assertSomebody();
   assertAdministrator();

@@ -4,17 +4,21 @@ import { contains, isIpv4, isLinkLocal, parseAddress } from "../address.ts";
 import { DHCP_UNIT } from "../dhcp/files.ts";
 import { type Ground, groundOf } from "../dhcp/lans.ts";
 import { startedUnit } from "../dhcp/unit.ts";
+import { ARP_TABLE, listArpTable } from "../killswitch/arp.ts";
 import { foreignAmong, type Rule, readRules } from "../killswitch/routing-rules.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
 import { droppingChains, listTable } from "../killswitch/table.ts";
+import { areBoundsLoaded, BOUNDS_TABLE } from "../network/bounds-table.ts";
 import { COUNTERS_TABLE, readCounters } from "../network/counters.ts";
 import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
-import { allSlots, MAIN_SLOT, MARK_MASK } from "../network/slot.ts";
-import { sysctlsFor } from "../network/sysctls.ts";
+import { allSlots, isOwnTable, MAIN_SLOT, MARK_MASK } from "../network/slot.ts";
+import { roomFor, sysctlsFor } from "../network/sysctls.ts";
 import { type OwnUla, ulasOf } from "../network/ula.ts";
 import type { Settings } from "../settings.ts";
+import { leftOf } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { BY_HAND, PACKAGED } from "../system/layout.ts";
+import { memoryBytes } from "../system/resources.ts";
 import { releaseWithoutModules } from "./modules.ts";
 import { PATHS, UNITS } from "./paths.ts";
 
@@ -58,7 +62,7 @@ interface Dhcp {
   started: string | null;
 }
 
-/** The files of an installation by hand that exist, apart from those of `PATHS`. */
+/** The files of an installation by hand that exist, if only in part, apart from those of `PATHS`. */
 export interface FilesByHand {
   units: readonly string[];
   /** One at most. */
@@ -79,6 +83,8 @@ export interface Remains {
   /** Tables of the firewall. */
   tables: readonly string[];
   rules: readonly Rule[];
+  /** Routing tables of the gateway's that have routes. */
+  routes: readonly { family: 4 | 6; table: number }[];
 }
 
 /** The service changes it while it runs, if nobody may use ICMP sockets. */
@@ -86,8 +92,11 @@ const PING_GROUPS = "ipv4/ping_group_range";
 
 export async function machineOf(host: Host, settings: Settings): Promise<Machine> {
   const network = await hostNetworkOf(host, settings);
+  // Otherwise its settings are not there to be noted, and the first rule of the kill switch loads it.
+  await host.run(["modprobe", "-q", "nf_conntrack"]).catch(() => "");
+  const ours = [...sysctlsFor(network), ...roomFor(memoryBytes())];
   const sysctls = await Promise.all(
-    [...sysctlsFor(network).map(({ path }) => path), PING_GROUPS].map(async (path) => ({
+    [...ours.map(({ path }) => path), PING_GROUPS].map(async (path) => ({
       path,
       value: (await host.read(`/proc/sys/net/${path}`))?.trim() ?? "",
     })),
@@ -123,19 +132,29 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
     addresses: await ulasOf(host),
     tables: [
       ...((await listTable(host)) === null ? [] : [TABLE]),
+      ...((await listArpTable(host)) === null ? [] : [ARP_TABLE]),
       ...((await readCounters(host)) === null ? [] : [COUNTERS_TABLE]),
+      ...((await areBoundsLoaded(host)) ? [BOUNDS_TABLE] : []),
     ],
     rules: await readRules(host),
+    routes: (await Promise.all(([4, 6] as const).map((family) => routesLeft(host, family)))).flat(),
   };
+}
+
+async function routesLeft(host: Host, family: 4 | 6): Promise<Remains["routes"]> {
+  const argv = ["ip", "-j", `-${family}`, "route", "show", "table", "all"];
+  const shown = JSON.parse((await host.run(argv).catch(() => "")) || "[]") as { table?: string | number }[];
+  const tables = new Set(shown.map(({ table }) => Number(table)).filter(isOwnTable));
+  return [...tables].map((table) => ({ family, table }));
 }
 
 /** Without what a person has made of the package's units (`systemctl edit --full`). */
 export function filesByHand(root = ""): FilesByHand {
-  const exists = (path: string) => existsSync(root + path);
-  const units = UNITS.map((unit) => join(BY_HAND.units, unit)).filter(exists);
+  const isLeft = (path: string) => leftOf(root + path).length > 0;
+  const units = UNITS.map((unit) => join(BY_HAND.units, unit)).filter(isLeft);
   return {
     units: units.filter((path) => !contentOf(root + path).includes(`${PACKAGED.program} `)),
-    programs: [BY_HAND.program].filter(exists),
+    programs: [BY_HAND.program].filter(isLeft),
   };
 }
 

@@ -2,13 +2,17 @@ import { existsSync, readdirSync } from "node:fs";
 import type { Host } from "../system/host.ts";
 
 /**
- * Kernel modules that the gateway's tables may need, whatever the tunnels and devices are. After an upgrade of the kernel
- * has removed the files of the running one, only those work that are loaded.
+ * Kernel modules that the gateway's tables may need, whatever the tunnels and devices are, and that which ends
+ * connections. After an upgrade of the kernel has removed the files of the running one, only those work that are loaded.
  */
 export const FIREWALL_MODULES: readonly string[] = [
   ...["nf_tables", "nft_ct", "nft_fib_inet", "nft_reject_inet"],
   ...["nft_chain_nat", "nft_nat", "nft_masq", "nft_hash", "nft_socket"],
+  "nf_conntrack_netlink",
 ];
+
+/** Those of the table that bounds each device. Without them the kill switch is whole. */
+export const BOUND_MODULES: readonly string[] = ["nft_connlimit", "nft_limit"];
 
 /**
  * The release of the running kernel if `folder` has modules of other kernels only, and some that the gateway needs are not

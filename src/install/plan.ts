@@ -1,13 +1,15 @@
 import { join } from "node:path";
+import { GatewayError } from "../errors.ts";
 import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "../killswitch/boot-files.ts";
 import { allLinks } from "../network/slot.ts";
-import { settingsFrom } from "../settings.ts";
+import { FLAGS, settingsFrom } from "../settings.ts";
+import type { Host } from "../system/host.ts";
 import { BY_HAND, type Layout } from "../system/layout.ts";
 import { versionNote } from "../system/setup.ts";
 import { dhcpPlan } from "./dhcp.ts";
 import { environmentWith, type Given, givenIn, interfaceIn } from "./environment.ts";
 import type { Machine } from "./machine.ts";
-import { FIREWALL_MODULES } from "./modules.ts";
+import { BOUND_MODULES, FIREWALL_MODULES } from "./modules.ts";
 import { CLOCK_UNIT, KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
 import { type Plan, removeStep, type Step } from "./step.ts";
 import { sysctlsBefore, sysctlsText } from "./sysctls.ts";
@@ -97,20 +99,38 @@ function foundOn({ network, environment }: Machine, given: Given): Given {
   };
 }
 
+const COPIES = [
+  ["managedList", PATHS.managedList],
+  ["managedKeyFile", PATHS.managedKey],
+  ["notify", PATHS.notify],
+  ["mqttPasswordFile", PATHS.mqttPassword],
+  ["mqttCaFile", PATHS.mqttCa],
+] as const;
+
+/** An https address is not copied; nor is a list of files and addresses. */
+function isCopied(key: keyof Given, from: string): boolean {
+  return from.startsWith("/") && !(key === "notify" && from.includes(","));
+}
+
+/** Throws if a file that a flag names cannot be read: the steps before its copy would be done by then. */
+export async function assertFiles(host: Pick<Host, "read">, given: Given): Promise<void> {
+  for (const [key] of COPIES) {
+    const from = given[key];
+    if (from === undefined || !isCopied(key, from) || (await host.read(from)) !== null) continue;
+    throw new GatewayError(
+      "bad_request",
+      `--${FLAGS[key].name}: there is no file ${from}, or it cannot be read`,
+    );
+  }
+}
+
 /** The service cannot read home folders, so files that the settings name are copied to where it can. */
 function keptFiles(given: Given): { kept: Given; copies: Step[] } {
   const kept = { ...given };
   const copies: Step[] = [];
-  for (const [key, path] of [
-    ["managedList", PATHS.managedList],
-    ["managedKeyFile", PATHS.managedKey],
-    ["notify", PATHS.notify],
-    ["mqttPasswordFile", PATHS.mqttPassword],
-    ["mqttCaFile", PATHS.mqttCa],
-  ] as const) {
+  for (const [key, path] of COPIES) {
     const from = given[key];
-    // An https address is not copied; nor is a list of files and addresses.
-    if (!from?.startsWith("/") || (key === "notify" && from.includes(","))) continue;
+    if (from === undefined || !isCopied(key, from)) continue;
     kept[key] = path;
     if (from !== path) copies.push({ do: "copy", from, path, mode: SECRET });
   }
@@ -119,7 +139,7 @@ function keptFiles(given: Given): { kept: Given; copies: Step[] } {
 
 /** Otherwise the kernel loads them on first use, and the first `nft` waits for it. */
 function modulesText({ wireguard }: Machine): string {
-  const modules = [...FIREWALL_MODULES, wireguard === "kernel" ? "wireguard" : "tun"];
+  const modules = [...FIREWALL_MODULES, ...BOUND_MODULES, wireguard === "kernel" ? "wireguard" : "tun"];
   return `# Loaded early, so that nft does not wait for them at boot (modules-load.d(5)).\n${modules.join("\n")}\n`;
 }
 

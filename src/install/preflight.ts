@@ -3,14 +3,18 @@ import { GatewayError } from "../errors.ts";
 import { isComplete } from "../killswitch/boot-files.ts";
 import { OWN_NUMBERS } from "../killswitch/routing-rules.ts";
 import { allLinks } from "../network/slot.ts";
-import type { Settings } from "../settings.ts";
+import { addressIn, type Settings } from "../settings.ts";
+import type { Host } from "../system/host.ts";
 import { type Layout, PACKAGED, setupCommand } from "../system/layout.ts";
-import { type Given, interfaceIn } from "./environment.ts";
+import { type Given, interfaceIn, portIn } from "./environment.ts";
 import { isOnLan, type Machine } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 
 /** Debian's name of the architecture that this program is built for. */
 const OWN_ARCHITECTURE = process.arch === "x64" ? "amd64" : process.arch;
+
+/** Every address, as settings and `ss` write it. */
+const ANY = ["*", "::", "0.0.0.0"];
 
 /** Throws if `command` is not for this program, or if it would install a second one beside the package's. */
 export function assertCommand(command: Layout["command"], own: Layout, isPackaged: boolean): void {
@@ -60,6 +64,28 @@ export function assertFit(machine: Machine, settings: Settings, given: Given): v
     );
   }
   servedLans(network, ground, settings);
+}
+
+/** Throws if another program listens where the service would: it would not start. */
+export async function assertPort(
+  host: Pick<Host, "run">,
+  environment: string | null,
+  settings: Pick<Settings, "host" | "port">,
+): Promise<void> {
+  const { port } = settings;
+  // The installed service itself, which is restarted.
+  if (environment !== null && portIn(environment) === port) return;
+  const wanted = addressIn(settings);
+  const sockets = (await host.run(["ss", "-Hltnp", `sport = :${port}`])).split("\n");
+  const taken = sockets.find((line) => {
+    const local = /^\S+\s+\S+\s+\S+\s+(\S+):\d+\s/.exec(line)?.[1]?.replace(/^\[|\]$|%.*/g, "");
+    return local !== undefined && (local === wanted || [local, wanted].some((each) => ANY.includes(each)));
+  });
+  if (taken === undefined) return;
+  const program = /users:\(\("([^"]+)"/.exec(taken)?.[1] ?? "another program";
+  throw unable(
+    `--port: ${program} listens on port ${port} already; end it, or choose another port with --port`,
+  );
 }
 
 /** Problems that do not prevent an installation. */

@@ -64,7 +64,7 @@ export function stopPlan({ machine, remains: { units }, forwarders }: Removal): 
 }
 
 /** It is not a failure if something is already gone. */
-export function networkPlan({ network, addresses, rules, tables }: Remains): Plan {
+export function networkPlan({ network, addresses, rules, routes, tables }: Remains): Plan {
   const unrule = ([4, 6] as const).flatMap((family) => {
     const lines = ruleChanges(
       rules.filter((rule) => rule.family === family),
@@ -80,6 +80,7 @@ export function networkPlan({ network, addresses, rules, tables }: Remains): Pla
       tried(["ip", "-6", "address", "del", prefix, "dev", link]),
     ),
     ...unrule,
+    ...routes.map(({ family, table }) => tried(["ip", `-${family}`, "route", "flush", "table", `${table}`])),
     ...tables.map((table) => tried(["nft", "delete", "table", ...table.split(" ")])),
   ];
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { sayFarewell } from "../dhcp/farewell.ts";
+import { GatewayError } from "../errors.ts";
 import { placeCopy, placeText, remove, removeEmpty } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { explained } from "../system/modules.ts";
@@ -13,6 +14,16 @@ export interface Surroundings {
   /** Root folder for all files; empty for the machine's own. */
   root: string;
   say: (line: string) => void;
+  /** Aborted when the plan is to end after the present step. */
+  interrupted?: AbortSignal;
+}
+
+/** Ctrl-C and SIGTERM end a plan between two steps: in the midst of one they would leave half a file. */
+export function interruption(): AbortSignal {
+  const controller = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const)
+    process.on(signal, () => controller.abort(new GatewayError("unable", "interrupted")));
+  return controller.signal;
 }
 
 /** Carries out the steps in order, reports each, and stops at the first failure. */
@@ -20,6 +31,9 @@ export async function carryOut(plan: Plan, surroundings: Surroundings): Promise<
   for (const step of plan) {
     const outcome = await doStep(step, surroundings);
     surroundings.say(`  ${headOf(step)}${outcome === "unchanged" ? ": unchanged" : ""}`);
+    // A step without a wait gives no signal a turn.
+    await Bun.sleep(0);
+    surroundings.interrupted?.throwIfAborted();
   }
 }
 
@@ -35,8 +49,9 @@ async function doStep(step: Step, { host, root }: Surroundings): Promise<string>
       return removeEmpty(join(root, step.path));
     case "sysctl": {
       const path = `/proc/sys/net/${step.path}`;
-      // An interface that is gone has no sysctls.
-      if ((await host.read(path)) === null) return "unchanged";
+      const present = await host.read(path);
+      // An interface that is gone has no sysctls; a container may not change those of the whole machine, and has not.
+      if (present === null || present.trim() === step.value) return "unchanged";
       await host.writeSysctl(path, step.value);
       return "set";
     }

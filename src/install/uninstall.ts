@@ -83,10 +83,11 @@ export async function takeBack(removal: Removal, base: string, surroundings: Sur
   }
 }
 
-function assertGone({ network, rules, tables }: Remains): void {
+function assertGone({ network, rules, routes, tables }: Remains): void {
   const left = [
     ...network,
     ...rules.map(({ priority, text }) => `ip rule ${priority} ${text}`),
+    ...routes.map(({ family, table }) => `IPv${family} routes of table ${table}`),
     ...tables.map((table) => `table ${table}`),
   ];
   if (left.length > 0) throw new GatewayError("unable", `not removed: ${left.join(", ")}`);

@@ -7,41 +7,60 @@ import { type Happening, JournalEntry, type JournalPage } from "./schema.ts";
 
 interface Deps {
   clock: Pick<Host, "now" | "sleep">;
-  store: Pick<Store, "addEvents" | "events" | "eventsDuring">;
+  store: Pick<Store, "addEvents" | "eventIds" | "events" | "eventsDuring">;
   log: Pick<Log, "warn">;
 }
 
-/** Weeks of an eventful home; some 2 MB. */
-const MOST_KEPT = 10_000;
+/**
+ * Weeks of an eventful home; some 2 MB. Anyone on the LAN can connect and disconnect, which must not push out the alerts.
+ */
+const MAX_KEPT: Readonly<Record<Kind, number>> = { alerts: 2_000, others: 8_000 };
 /** Each write waits for the disk, and events come in groups. */
 const WRITE_AFTER_MS = 500;
 /** While the disk takes no writes. */
-const MOST_UNWRITTEN = 1_000;
+const MAX_UNWRITTEN: Readonly<Record<Kind, number>> = { alerts: 500, others: 500 };
 /** For a disk that is full. */
 const WRITE_AGAIN_MS = 60_000;
+
+type Kind = "alerts" | "others";
+const KINDS = ["alerts", "others"] as const;
+/** In the text of each alert, and nowhere else: quotation marks within a text are escaped. */
+const ALERT = '"security_alert"';
 
 const entrySchema = checkerOf(JournalEntry);
 
 /** The alerts and the tunnels' changes of state, kept over restarts. */
 export class Journal {
   private unwritten: StoredEvent[] = [];
+  /** Of those in the database, oldest first; null before it was asked. */
+  private written: Readonly<Record<Kind, readonly number[]>> | null = null;
+  private lastId: number | null = null;
   private isWriting = false;
   private hasFailed = false;
+  private hasDamage = false;
 
   constructor(private readonly deps: Deps) {}
 
   add(happening: Happening): void {
-    this.unwritten.push({ at: Math.round(this.deps.clock.now()), content: JSON.stringify(happening) });
-    this.unwritten.splice(0, Math.max(0, this.unwritten.length - MOST_UNWRITTEN));
+    this.lastId ??= this.deps.store.events({ ...ALL, most: 1 })[0]?.id ?? 0;
+    this.lastId += 1;
+    const at = Math.round(this.deps.clock.now());
+    this.unwritten.push({ id: this.lastId, at, content: JSON.stringify(happening) });
+    for (const kind of KINDS) {
+      const [surplus] = this.unwritten
+        .filter((event) => kindOf(event) === kind)
+        .slice(0, -MAX_UNWRITTEN[kind]);
+      if (surplus !== undefined) this.unwritten.splice(this.unwritten.indexOf(surplus), 1);
+    }
     void this.writeSoon();
   }
 
   /** The latest ones in the range, at most `most`. */
   page(range: { after: number; before: number; most: number }): JournalPage {
-    this.write();
-    const { most } = range;
-    const found = this.deps.store.events({ ...range, most: most + 1 });
-    return { events: found.slice(-most).flatMap((row) => entryIn(row) ?? []), more: found.length > most };
+    const { after, before, most } = range;
+    const stored = this.deps.store.events({ ...range, most: most + 1 });
+    const found = [...stored, ...this.unwritten.filter(({ id }) => id > after && id < before)];
+    return { events: this.entriesIn(found.slice(-most)), more: found.length > most };
   }
 
   /** The latest ones of a time, oldest first, and the last state of each tunnel before the first of them. */
@@ -50,24 +69,58 @@ export class Journal {
     before: JournalEntry[];
     more: boolean;
   } {
-    this.write();
-    const { most } = range;
-    const { events, before } = this.deps.store.eventsDuring({ ...range, most });
-    const entriesIn = (rows: typeof events) => rows.flatMap((row) => entryIn(row) ?? []);
-    return { events: entriesIn(events), before: entriesIn(before), more: events.length === most };
+    const { from, to, most } = range;
+    const stored = this.deps.store.eventsDuring(range);
+    const unwritten = this.unwritten.filter(({ at }) => at < to);
+    const all = [...stored.events, ...unwritten.filter(({ at }) => at >= from)];
+    const earlier = [...stored.before, ...all.slice(0, -most), ...unwritten.filter(({ at }) => at < from)];
+    const before = new Map<string, JournalEntry>();
+    for (const entry of this.entriesIn(earlier))
+      if (entry.type === "tunnel_state") before.set(entry.tunnel, entry);
+    return {
+      events: this.entriesIn(all.slice(-most)),
+      before: [...before.values()],
+      more: all.length >= most,
+    };
   }
 
   /** Writes what is not written yet; a disk that takes no writes is said once. */
   write(): void {
     if (this.unwritten.length === 0) return;
     try {
-      this.deps.store.addEvents(this.unwritten, MOST_KEPT);
+      this.written ??= this.storedIds();
+      const after = { ...this.written };
+      for (const event of this.unwritten) after[kindOf(event)] = [...after[kindOf(event)], event.id];
+      const surplus = KINDS.flatMap((kind) => after[kind].slice(0, -MAX_KEPT[kind]));
+      this.deps.store.addEvents(this.unwritten, surplus);
+      this.written = {
+        alerts: after.alerts.slice(-MAX_KEPT.alerts),
+        others: after.others.slice(-MAX_KEPT.others),
+      };
       this.unwritten = [];
       this.hasFailed = false;
     } catch (error) {
       if (!this.hasFailed) this.deps.log.warn(`the journal could not be written: ${messageOf(error)}`);
       this.hasFailed = true;
     }
+  }
+
+  private storedIds(): Record<Kind, readonly number[]> {
+    const { containing: alerts, others } = this.deps.store.eventIds(ALERT);
+    return { alerts, others };
+  }
+
+  /** Without those that this version cannot read. Damaged ones are said once. */
+  private entriesIn(rows: readonly StoredEvent[]): JournalEntry[] {
+    return rows.flatMap((row) => {
+      try {
+        return entryIn(row) ?? [];
+      } catch {
+        if (!this.hasDamage) this.deps.log.warn(`event ${row.id} of the journal is damaged and left out`);
+        this.hasDamage = true;
+        return [];
+      }
+    });
   }
 
   private async writeSoon(): Promise<void> {
@@ -81,8 +134,14 @@ export class Journal {
   }
 }
 
-/** Null if this version cannot read it. */
-function entryIn({ id, at, content }: { id: number } & StoredEvent): JournalEntry | null {
+const ALL = { after: 0, before: Number.MAX_SAFE_INTEGER };
+
+function kindOf({ content }: StoredEvent): Kind {
+  return content.includes(ALERT) ? "alerts" : "others";
+}
+
+/** Null if this version does not know it. Throws if it is damaged: no JSON, or a time that is none. */
+function entryIn({ id, at, content }: StoredEvent): JournalEntry | null {
   const entry: unknown = { id, at: new Date(at).toISOString(), ...JSON.parse(content) };
   return entrySchema.Check(entry) ? entry : null;
 }

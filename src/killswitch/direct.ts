@@ -1,6 +1,8 @@
+import { familyOf } from "../address.ts";
+import type { Mac } from "../mac.ts";
 import { DIRECT_MARK } from "../network/slot.ts";
 import { jhashOf } from "./jhash.ts";
-import { among, chain, fromHosts, isMarked, namesOf, setMark } from "./match.ts";
+import { among, chain, fromHosts, headerOf, isMarked, namesOf, setMark } from "./match.ts";
 import { directDevices, type Policy } from "./policy.ts";
 
 /** The name of the exit in chains and sets; no tunnel has it. */
@@ -8,17 +10,20 @@ export const DIRECT = "direct";
 const ZONES = "direct_zones";
 const INTO_UPLINK = "into_uplink";
 /** Above the zones of tunnels. */
-const FIRST_ZONE = 0x8000;
+export const FIRST_DIRECT_ZONE = 0x8000;
 /** A zone has 16 bits. Of two devices with the same zone, one that is no longer direct gets late replies while the other is. */
 const HASH = { modulus: 0x8000, seed: 1 };
 
 /** The zones of the devices that are direct now. */
 export function directZones(policy: Policy): string[] {
-  const zones = [...new Set(directDevices(policy).map(({ id }) => FIRST_ZONE + jhashOf(id, HASH)))].sort(
-    (a, b) => a - b,
-  );
+  const zones = [...new Set(directDevices(policy).map(({ id }) => zoneOf(id)))].sort((a, b) => a - b);
   if (zones.length === 0) return [];
   return [`  set ${ZONES} {\n    typeof ct original zone\n    elements = { ${zones.join(", ")} }\n  }\n`];
+}
+
+/** The zone of a device's connections while it is direct. */
+export function zoneOf(id: Mac): number {
+  return FIRST_DIRECT_ZONE + jhashOf(id, HASH);
 }
 
 /**
@@ -29,7 +34,7 @@ export function leaveDirectly(): string[] {
   const { modulus, seed } = HASH;
   return [
     `${setMark(DIRECT_MARK)} comment "the mark selects the machine's own routes"`,
-    `ct original zone set jhash ether saddr mod ${modulus} seed 0x${seed.toString(16)} offset ${FIRST_ZONE} accept comment "each device has its own connections"`,
+    `ct original zone set jhash ether saddr mod ${modulus} seed 0x${seed.toString(16)} offset ${FIRST_DIRECT_ZONE} accept comment "each device has its own connections"`,
   ];
 }
 
@@ -77,25 +82,33 @@ export function intoUplink(policy: Policy, rules: readonly string[]): string[] {
   ];
 }
 
-/**
- * Behind NAT, so that nothing of a device leaves with the device's own address, even while another program's rule accepts
- * all that is forwarded: a FIN of a connection that conntrack does not know, or one from a time without our NAT.
- */
-export function keepTranslated(policy: Policy): string[] {
+/** Rules behind NAT: a FIN of a connection that conntrack does not know, or one from a time without our NAT. */
+export function keepDirectTranslated(policy: Policy): string[] {
   if (directDevices(policy).length === 0) return [];
   const match = `oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)}`;
   return [
-    chain("keep_translated", "type filter hook postrouting priority srcnat + 10; policy accept;", [
-      `${match} ct state invalid,untracked drop comment "NAT does not translate it"`,
-      `${match} ct direction original ct status ! snat drop comment "NAT has not translated it"`,
-    ]),
+    `${match} ct state invalid,untracked drop comment "NAT does not translate it"`,
+    `${match} ct direction original ct status ! snat drop comment "NAT has not translated it"`,
   ];
 }
 
-/** Rejected by the output chain if the gateway itself sets the mark. */
+/** The kernel chooses WireGuard's own port among those from 32768 on (`ip_local_port_range`). */
+const NEVER_WIREGUARDS = "1024-32767";
+
+/**
+ * Rejected by the output chain if the gateway itself sets the mark. Towards a server no device gets WireGuard's own port:
+ * once the kernel had forgotten WireGuard's connection, what the server sends would go to the device (CVE-2021-3773).
+ */
 export function masqueradeDirect(policy: Policy): string[] {
   if (directDevices(policy).length === 0) return [];
+  const servers = policy.endpoints.map(
+    ({ endpoint: { address, port } }) => `${headerOf(familyOf(address))} daddr ${address} udp dport ${port}`,
+  );
   return [
+    ...[...new Set(servers)].map(
+      (to) =>
+        `oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} ${to} masquerade to :${NEVER_WIREGUARDS} comment "another port than WireGuard's own"`,
+    ),
     `oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} masquerade comment "direct devices have the gateway's address on the uplink"`,
   ];
 }

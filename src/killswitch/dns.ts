@@ -1,8 +1,8 @@
-import { type Address, contains, familyOf, isLinkLocal } from "../address.ts";
+import { type Address, contains, familyOf, isLinkLocal, mustParsePrefix } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
 import { ANY_SLOT_MASK, DIRECT_MARK, MAIN_SLOT, markOf } from "../network/slot.ts";
 import { linkNames } from "./link.ts";
-import { among, byFamily, chain, headerOf, hex, isMarked, namesOf } from "./match.ts";
+import { among, byFamily, chain, headerOf, hex, isMarked, namesOf, outsideOf } from "./match.ts";
 import { directDevices, type FirewallTunnel, MAIN, mainTunnels, type Policy } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
@@ -13,6 +13,9 @@ export const OWN_DNS = `meta mark & ${hex(ANY_SLOT_MASK)} != ${hex(markOf(MAIN_S
 export const TO_RESOLVER = "meta l4proto { tcp, udp } th dport { 53, 853 }";
 /** The "recursion desired" bit: set in a query to a resolver, clear in a resolver's own queries to name servers. */
 const OWN_QUERY = "udp dport 53 @th,87,1 1";
+
+/** RFC 4291: all public IPv6 addresses. */
+const PUBLIC = mustParsePrefix("2000::/3");
 
 /** Redirects the queries of the LAN and of the gateway to the tunnel's resolvers, and keeps them inside the tunnel. */
 export function dnsChains(policy: Policy): string[] {
@@ -67,6 +70,15 @@ export function permitRedirectedDns(tunnel: FirewallTunnel, policy: Policy): str
         `${link} ${to} ct status dnat ${DNS} accept comment "a query to a resolver outside, redirected into the tunnel"`,
     ),
   );
+}
+
+/**
+ * Queries of hosts outside the LAN's prefixes, such as those of a network whose route is gone: a known connection would be
+ * led on, by the exit of the router that forwards them. A device with a public address is refused later.
+ */
+export function dropStrangersDns(lan: Lan, family: 4 | 6): string {
+  const stranger = outsideOf("saddr", family, [...lan.prefixes, PUBLIC]);
+  return `${stranger} ${DNS} drop comment "queries of hosts outside the LAN"`;
 }
 
 /** What was not redirected: a resolver on the gateway queries through main, which is not the exit of these devices. */

@@ -7,8 +7,11 @@ import { chain, headerOf, setMark } from "./match.ts";
 import { directDevices, type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
-/** All devices that have an exit of their own. */
+/** All devices that have an exit of their own, and what is none. */
 const ASSIGNED = "assigned";
+/** No device has it. A packet finds it by this mask, and so learns whether the set has been emptied. */
+const NO_DEVICE = "00:00:00:00:00:00" as Mac;
+const BY_DEVICE = "by_device";
 const OWN_EXIT = "own_exit";
 /** The chain of each of their exits. */
 const EXIT_OF = "exit_of";
@@ -26,16 +29,22 @@ export function deviceSets(policy: Policy): string[] {
   const devices = policy.devices.map(({ id, exit }) => ({ id, name: nameOf(exit, open) }));
   const on = (exit: string) => devices.filter(({ name }) => name === exit);
   return [
-    setOf(ASSIGNED, devices),
-    ...open.map((exit) => setOf(setFor(exit), on(exit))),
+    setOf(ASSIGNED, [...devices.map(({ id }) => id), NO_DEVICE]),
+    ...open.map((exit) =>
+      setOf(
+        setFor(exit),
+        on(exit).map(({ id }) => id),
+      ),
+    ),
     exitMap(devices),
     ...directZones(policy),
   ];
 }
 
-/** The chain that leads each assigned device to its exit, and a chain for each exit. */
+/** The chains that lead each device to its exit, and a chain for each exit. */
 export function exits(policy: Policy, blocks: boolean): string[] {
   return [
+    exitOfDevice(policy),
     ownExit(policy),
     ...[...openExits(policy), BLOCKED].map((name) =>
       chain(chainFor(name), null, wayOut(name, policy, blocks)),
@@ -43,11 +52,9 @@ export function exits(policy: Policy, blocks: boolean): string[] {
   ];
 }
 
-/** Rules that lead each packet of the LAN to the chain of its device's exit. */
-export function byDevice(policy: Policy, match: string): string[] {
-  const assigned = `${match} ether saddr @${ASSIGNED} goto ${OWN_EXIT} comment "devices with an exit of their own"`;
-  const others = `${match} goto ${chainFor(nameOf(policy.defaultExit, openExits(policy)))} comment "the default exit"`;
-  return [assigned, others];
+/** The rule that leads each packet of the LAN to the chain of its device's exit. */
+export function byDevice(match: string): string {
+  return `${match} goto ${BY_DEVICE} comment "each device has its exit"`;
 }
 
 /** The same by address: what a router of the LAN forwards has the router's MAC address. The most specific first. */
@@ -63,11 +70,23 @@ export function byPrefix(policy: Policy, families: readonly (4 | 6)[], match = "
 
 /**
  * Each look-up sees the map and the sets as they are at that moment. A packet that comes while its device is moved may be
- * in neither, and is refused: its device is among the assigned ones before and after.
+ * in neither, and is refused: its device is among the assigned ones before and after. Other programs can empty the map or
+ * the set. Each stands in for the other, and a device has the default exit only if neither has it and the set has what is
+ * no device: without both, everything is refused.
  */
+function exitOfDevice(policy: Policy): string {
+  const standard = chainFor(nameOf(policy.defaultExit, openExits(policy)));
+  return chain(BY_DEVICE, null, [
+    `ether saddr vmap @${EXIT_OF} comment "the exit of the device, unless the table is being replaced"`,
+    `ether saddr @${ASSIGNED} goto ${OWN_EXIT} comment "devices with an exit of their own"`,
+    `ether saddr & ${NO_DEVICE} @${ASSIGNED} goto ${standard} comment "the default exit, unless the set was emptied"`,
+    `meta iiftype != ether goto ${standard} comment "without a MAC address there are no devices"`,
+    `goto ${chainFor(BLOCKED)} ${NO_TUNNEL}`,
+  ]);
+}
+
 function ownExit(policy: Policy): string {
   return chain(OWN_EXIT, null, [
-    `ether saddr vmap @${EXIT_OF} comment "the exit of the device, unless the table is being replaced"`,
     ...openExits(policy).map(
       (name) => `ether saddr @${setFor(name)} goto ${chainFor(name)} comment "devices on this exit"`,
     ),
@@ -89,9 +108,9 @@ function exitMap(devices: readonly NamedExit[]): string {
   return `  map ${EXIT_OF} {\n    type ether_addr : verdict\n${elementsOf(entries)}  }\n`;
 }
 
-function setOf(name: string, devices: readonly NamedExit[]): string {
-  const ids = devices.map(({ id }) => id).sort();
-  return `  set ${name} {\n    type ether_addr\n${elementsOf(ids)}  }\n`;
+function setOf(name: string, ids: readonly Mac[]): string {
+  const elements = [...new Set(ids)].sort();
+  return `  set ${name} {\n    type ether_addr\n${elementsOf(elements)}  }\n`;
 }
 
 /** nft refuses a list of none. */

@@ -16,9 +16,10 @@ import {
   permitMdns,
   permitNeighbourDiscovery,
   permitPublicNeighbours,
+  permitUplinkNeighbours,
 } from "./link.ts";
-import { among, byFamily, chain, fromHosts, namesOf } from "./match.ts";
-import { type FirewallTunnel, mainTunnels, type Policy, tunnelsOf } from "./policy.ts";
+import { among, byFamily, chain, fromHosts, namesOf, outsideOf } from "./match.ts";
+import { type FirewallTunnel, MAIN, mainTunnels, type Policy, tunnelsOf } from "./policy.ts";
 import { fromPublic, permitRefusals, refuse } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
 
@@ -41,6 +42,7 @@ export function input(policy: Policy): string {
     ...permitLookups("in", policy),
     ...permitExemptions("in", policy),
     ...carrying.map(permitFromTunnel),
+    ...resetLate(policy),
     ...fromPublic(lans).flatMap(refuseRest),
     dropRest(),
   ]);
@@ -117,6 +119,7 @@ export function output(policy: Policy): string {
     ]),
     ...permitDhcp("out", policy),
     ...permitNeighbourDiscovery("out", policy),
+    ...permitUplinkNeighbours(policy),
     ...permitDhcpRenewal(policy),
     ...tunnels.flatMap((tunnel) => [
       ...[
@@ -128,6 +131,7 @@ export function output(policy: Policy): string {
       ].map((rule) => `oifname "${tunnel.interface}" ${rule}`),
     ]),
     ...permitContacts(policy),
+    ...permitResets(policy),
     ...refuseRest(),
   ]);
 }
@@ -148,6 +152,36 @@ function permitToLan(lan: Lan): string[] {
 
 function permitFromTunnel(tunnel: FirewallTunnel): string {
   return `iifname "${tunnel.interface}" ct state established,related accept comment "replies from the tunnel"`;
+}
+
+/**
+ * What a server goes on sending of a connection that has ended here, because its device has another exit now. Only to what
+ * conntrack does not know: a reset for a packet that it calls invalid would end a connection that goes on. And not to
+ * the LAN's addresses: with one card the home router has one, and would get the reset in clear.
+ */
+function resetLate({ carrying, lans }: Policy): string[] {
+  const late = "ct state new tcp flags & (syn | rst | ack) == ack";
+  const ofLan = [...new Set(lans.flatMap(({ prefixes }) => prefixes))];
+  return among(
+    "iifname",
+    carrying.map((tunnel) => tunnel.interface),
+  ).flatMap((from) =>
+    ([4, 6] as const).map(
+      (family) =>
+        `${from} ${late} ${outsideOf("saddr", family, ofLan)} reject with tcp reset comment "the server learns that it has ended"`,
+    ),
+  );
+}
+
+/** Those above; main permits what the gateway sends. */
+function permitResets({ carrying }: Policy): string[] {
+  return among(
+    "oifname",
+    carrying.filter(({ tunnel }) => tunnel !== MAIN).map((tunnel) => tunnel.interface),
+  ).map(
+    (to) =>
+      `${to} ct state related tcp flags & rst == rst accept comment "the server learns that it has ended"`,
+  );
 }
 
 function permitIntoTunnel(): string {

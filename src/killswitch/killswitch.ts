@@ -1,9 +1,14 @@
-import type { Prefix } from "../address.ts";
+import type { Address, Prefix } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
+import type { Mac } from "../mac.ts";
 import { type HostNetwork, NO_NETWORK, networkBeside } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
+import { LAN_TABLE, ROUTED_TABLE, type Slot } from "../network/slot.ts";
 import { Queue } from "../queue.ts";
 import type { Host } from "../system/host.ts";
+import { ArpTable } from "./arp.ts";
+import { Connections } from "./connections.ts";
+import { foreignRoutes, removeRoutes } from "./foreign-routes.ts";
 import { bypassIn } from "./foreign-rule.ts";
 import { LoadedTable } from "./loaded-table.ts";
 import { Notice } from "./notice.ts";
@@ -12,7 +17,7 @@ import { directDevices, mergedPolicy, type PolicyPart } from "./policy.ts";
 import { Readings } from "./readings.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.ts";
-import { applyRoutes, interfacesTo, rivalOf, type TableRoute } from "./routed.ts";
+import { interfacesTo, RouteTable, rivalOf } from "./routed.ts";
 import { applyRules, OWN_NUMBERS, type Rule, ruleDifferences } from "./routing-rules.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";
 
@@ -26,21 +31,29 @@ export class KillSwitch {
   fault: string | null = null;
   /** A routing rule of another program that comes before ours: then only the firewall blocks. */
   readonly foreignRule: Notice;
+  /** A route of the machine that leads to a part of the LAN by another interface. */
+  readonly lanRoute: Notice;
   /** The uplink if devices leave by it, outside the tunnel; null otherwise. */
   directUplink: string | null = null;
   /** Called when that changes. */
   onDirect: () => void = () => {};
+  /** The device that has an address of the LAN, or had it last. */
+  deviceAt: (address: Address) => Mac | null = () => null;
+  /** Whose routing tables, like the LAN's, have no routes of other programs. */
+  slots: readonly Slot[] = [];
   private own: HostNetwork | null = null;
   private readonly parts = new Map<string, PolicyPart>();
   private wanted: Wanted | null = null;
   private readonly table: LoadedTable;
+  private readonly arp: ArpTable;
   /** The routing rules that the kernel has; null if that is unknown, and during any change. */
   private ruled: readonly Rule[] | null = null;
-  /** The table has none before the first is needed, except those that an earlier process has left. */
-  private routes: readonly TableRoute[] | null = [];
+  private readonly routed: RouteTable;
+  private readonly lanRoutes: RouteTable;
   private readonly ownChanges: OwnChanges;
   private readonly queue = new Queue();
   private readonly readings: Readings;
+  private readonly connections: Connections;
 
   constructor(
     private readonly host: Host,
@@ -54,8 +67,17 @@ export class KillSwitch {
       ends: "foreign_rule_gone",
       over: "No routing rule of another program comes before the kill switch's now.",
     });
+    this.connections = new Connections(host, (address) => this.deviceAt(address));
+    this.lanRoute = new Notice(alarm, {
+      begins: "lan_route",
+      ends: "lan_route_gone",
+      over: "No route leads to a part of the LAN by another interface now.",
+    });
     this.ownChanges = new OwnChanges(host);
     this.table = new LoadedTable(host, this.ownChanges, () => void this.readings.compare());
+    this.arp = new ArpTable(host, this.ownChanges);
+    this.routed = new RouteTable(host, ROUTED_TABLE);
+    this.lanRoutes = new RouteTable(host, LAN_TABLE);
     this.readings = new Readings({
       host,
       queue: this.queue,
@@ -97,7 +119,28 @@ export class KillSwitch {
   /** To be called when the machine's own network is first known, and when it changes. */
   async updateNetwork(network: HostNetwork): Promise<void> {
     this.own = network;
+    this.lanRoute.set(leadAway(network));
+    this.forgetRoutes();
     await this.load(network);
+  }
+
+  /**
+   * To be called when the machine's network has changed and is as before: with an interface or an address that goes, the
+   * kernel removes routes without a word, also from these tables.
+   */
+  restoreRoutes(): Promise<void> {
+    return this.queue.add(async () => {
+      this.forgetRoutes();
+      if (this.wanted !== null) await this.loadRoutes(this.wanted);
+    });
+  }
+
+  /**
+   * Resolves when the connections that the policy has ended are gone. With `repaired`, something has been repaired without
+   * which some may have become wrong.
+   */
+  async settleConnections(repaired = false): Promise<void> {
+    if (this.wanted !== null) await this.connections.settle(this.wanted.policy, repaired);
   }
 
   /** Reads the kernel's state, and reverts what another program has changed. */
@@ -114,9 +157,9 @@ export class KillSwitch {
     return this.ownChanges.take();
   }
 
-  /** To be called when the kernel reports that a program has committed a change to a table. */
-  committed(pid: number): void {
-    this.ownChanges.committed(pid);
+  /** To be called when the kernel reports a commit, with all its changes of elements. */
+  committed(changes: readonly string[]): void {
+    this.ownChanges.committed(changes);
   }
 
   /** To be called when the kernel reports a change of either layer, ours included: what was read before is not used again. */
@@ -158,8 +201,11 @@ export class KillSwitch {
   private isApplied(): boolean {
     return (
       this.fault === null &&
-      this.wanted?.ruleset === this.table.ruleset &&
-      Bun.deepEquals([this.wanted?.rules, this.wanted?.routes], [this.ruled, this.routes])
+      this.wanted !== null &&
+      this.wanted.ruleset === this.table.ruleset &&
+      Bun.deepEquals(this.wanted.rules, this.ruled) &&
+      this.routed.has(this.wanted.routes) &&
+      this.lanRoutes.has(this.wanted.lanRoutes)
     );
   }
 
@@ -187,11 +233,12 @@ export class KillSwitch {
 
   private async apply(): Promise<void> {
     if (this.wanted === null) return;
-    const { ruleset, rules, routes } = this.wanted;
+    const { policy, ruleset, arp, rules } = this.wanted;
     try {
       await this.applyBoth(ruleset, rules);
-      // Without them the networks behind routers are unreachable, and nothing else is wrong.
-      await this.loadRoutes(routes);
+      // Without them networks behind routers, or the gateway, are out of reach at times, and nothing else is wrong.
+      await Promise.all([this.loadRoutes(this.wanted), this.arp.load(arp)]);
+      void this.connections.settle(policy);
       if (this.fault !== null) this.alarm("protection_restored", "The kill switch has been restored.");
       this.fault = null;
     } catch (error) {
@@ -213,9 +260,12 @@ export class KillSwitch {
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   }
 
-  private async loadRoutes(routes: readonly TableRoute[]): Promise<void> {
-    if (Bun.deepEquals(routes, this.routes)) return;
-    this.routes = (await applyRoutes(this.host, routes)) ? routes : null;
+  private async loadRoutes({ routes, lanRoutes }: Wanted): Promise<void> {
+    await Promise.all([this.routed.load(routes), this.lanRoutes.load(lanRoutes)]);
+  }
+
+  private forgetRoutes(): void {
+    for (const table of [this.routed, this.lanRoutes]) table.forget();
   }
 
   private async loadRules(rules: readonly Rule[], ready: Promise<unknown> | null): Promise<void> {
@@ -225,18 +275,37 @@ export class KillSwitch {
     this.ruled = rules;
   }
 
+  /** First what blocks: the rest lets nothing out while it is missing. */
   private async restore(): Promise<void> {
     if (this.wanted === null) return;
-    if (this.routes?.length !== 0) this.routes = null;
-    await this.loadRoutes(this.wanted.routes);
+    try {
+      await this.restoreBoth();
+    } finally {
+      await this.removeForeignRoutes();
+      this.forgetRoutes();
+      await Promise.all([this.loadRoutes(this.wanted), this.arp.restore()]);
+    }
+  }
+
+  private async restoreBoth(): Promise<void> {
     const damages = await this.damages();
     if (damages.length === 0 && this.fault === null) return;
     const work = async () => {
       this.table.forget();
       this.ruled = null;
       await this.apply();
+      void this.settleConnections(true);
     };
     await this.repairs.repair(damages, work, this.repairLater);
+  }
+
+  private async removeForeignRoutes(): Promise<void> {
+    const lanLinks = this.lans.map((lan) => lan.interface);
+    const routes = this.slots.length === 0 ? [] : await foreignRoutes(this.host, this.slots, lanLinks);
+    if (routes.length === 0) return;
+    const message = `Another program has put a route into a routing table of the gateway: ${routes[0]?.text}.`;
+    const work = () => removeRoutes(this.host, routes);
+    await this.repairs.repair([{ layer: "routing", message }], work, this.repairLater);
   }
 
   /** Compares the kernel with what was loaded last; what is wanted may still wait for its turn. */
@@ -257,6 +326,13 @@ export class KillSwitch {
     }
     return damages;
   }
+}
+
+/** A sentence on routes that lead to a part of the LAN by another interface, or null. */
+function leadAway({ routesAgainstLan: [route, ...others] }: HostNetwork): string | null {
+  if (route === undefined) return null;
+  const more = others.length === 0 ? "" : ` and ${others.length} more`;
+  return `A route leads to a part of the LAN by another interface, and is not used: ${route}${more}. A DHCP server or a router on that network has set it, by mistake or to listen (CVE-2024-3661); if that network has the LAN's own addresses, give the LAN others.`;
 }
 
 /** A command that was killed may have taken effect. */

@@ -1,4 +1,4 @@
-import { familyOf } from "../address.ts";
+import { familyOf, isLinkLocal, networkOf, prefixOf } from "../address.ts";
 import type { Lan } from "../network/lan.ts";
 import { namesOf, set, toEach } from "./match.ts";
 import type { Policy } from "./policy.ts";
@@ -8,6 +8,9 @@ const BROADCAST = "ip daddr 255.255.255.255";
 const ON_LINK = ["ip6 daddr fe80::/10", "ip6 daddr ff02::/16"];
 const NDP =
   "icmpv6 type { nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert } ip6 hoplimit 255";
+const NEIGHBOURS = "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } ip6 hoplimit 255";
+/** RFC 4291, section 2.5.1. */
+const LINK_PREFIX_LENGTH = 64;
 
 type Links = Pick<Policy, "lans" | "uplink">;
 
@@ -54,8 +57,22 @@ export function permitNeighbourDiscovery(direction: "in" | "out", links: Links):
   return where.map((each) => `${each} ${NDP} accept comment "IPv6 neighbour and router discovery"`);
 }
 
+/**
+ * A router on the uplink's link may ask with a global address of its own, and is answered there (RFC 4861, section 7.2.4).
+ * A LAN has such rules already.
+ */
+export function permitUplinkNeighbours({ lans, uplink, uplinkAddresses }: Policy): string[] {
+  if (namesOf(lans).includes(uplink ?? "")) return [];
+  const global = uplinkAddresses.filter((address) => familyOf(address) === 6 && !isLinkLocal(address));
+  const prefixes = new Set(global.map((address) => networkOf(prefixOf(address), LINK_PREFIX_LENGTH)));
+  return toEach(uplink, [...prefixes]).map(
+    (neighbour) =>
+      `${neighbour} ${NEIGHBOURS} accept comment "neighbour discovery with the global addresses of the link"`,
+  );
+}
+
 export function permitPublicNeighbours(lan: Lan): string {
-  return `oifname "${lan.interface}" icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } ip6 hoplimit 255 accept comment "neighbour discovery of public addresses"`;
+  return `oifname "${lan.interface}" ${NEIGHBOURS} accept comment "neighbour discovery of public addresses"`;
 }
 
 export function permitMdns(lan: Lan): string {

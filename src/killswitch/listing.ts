@@ -85,8 +85,9 @@ function keyOf(set: string): string {
 }
 
 /**
- * The commands that make the sets of one table those of another, in one transaction; null if the tables differ in
- * anything but the elements of sets. Both are as loaded: nft's spelling of the same table differs.
+ * The commands that make the sets of one table those of another, in one transaction, each as `nft monitor` reports it;
+ * null if the tables differ in anything but the elements of sets. Both are as loaded: nft's spelling of the same table
+ * differs.
  */
 export function elementChanges(from: Chains, to: Chains): string[] | null {
   const withoutElements = (chains: Chains) =>
@@ -96,9 +97,7 @@ export function elementChanges(from: Chains, to: Chains): string[] | null {
     [...one].flatMap(([key, lines]) => {
       const others = new Set(other.get(key));
       const elements = isSet(key) ? lines.filter((element) => !others.has(element)) : [];
-      return elements.length === 0
-        ? []
-        : [`${verb} element ${TABLE} ${key.slice(OF_SET.length)} { ${elements.join(", ")} }`];
+      return elements.map((element) => `${verb} element ${TABLE} ${key.slice(OF_SET.length)} { ${element} }`);
     });
   return [...changes("delete", from, to), ...changes("add", to, from)];
 }
@@ -134,6 +133,24 @@ export function sameChains(a: Chains, b: Chains): boolean {
 /** Whether both have the same chains with the same number of rules, in any spelling. */
 export function sameShape(a: Chains, b: Chains): boolean {
   return a.size === b.size && [...a].every(([name, rules]) => b.get(name)?.length === rules.length);
+}
+
+/**
+ * Whether both have the same chains, and their rules lead the same to the same, in any spelling: by their verdicts, names,
+ * sets and addresses. Numbers and the words for them are what nft spells in several ways.
+ */
+export function sameMeaning(a: Chains, b: Chains): boolean {
+  return (
+    sameShape(a, b) &&
+    [...a].every(([name, rules]) => Bun.deepEquals(rules.map(meaningOf), b.get(name)?.map(meaningOf)))
+  );
+}
+
+const MEANING =
+  /"[^"]*"|@\w+(?![\w,])|\b(?:accept|drop|reject|masquerade|goto \S+|jump \S+)|[0-9a-f]*(?:[:.][0-9a-f]*){2,}(?:\/\d+)?/g;
+
+function meaningOf(rule: string): string[] {
+  return (rule.match(MEANING) ?? []).sort();
 }
 
 /** nft does not keep the order of a set's elements. */

@@ -7,6 +7,7 @@ import {
   finalRulesStand,
   isSet,
   sameChains,
+  sameMeaning,
   sameShape,
 } from "./listing.ts";
 import type { OwnChanges } from "./own-changes.ts";
@@ -65,8 +66,8 @@ export class LoadedTable {
   }
 
   /**
-   * Takes the spelling of the first listing after a load: if nft echoes rules in another one, repairs must not go on for
-   * ever.
+   * Takes the spelling of the first listing after a load, if it says the same: if nft echoes rules in another one, repairs
+   * must not go on for ever. Another program, or an `nft` that a killed service has left, may have changed the table.
    */
   learnSpelling(listing: string | null): void {
     if (this.compared || this.loaded === null) return;
@@ -74,7 +75,7 @@ export class LoadedTable {
     if (listing === null || this.isAsLoaded(listing)) return;
     const listed = chainsListed(listing);
     const as = finalRulesStand(listing) === finalRulesStand(this.loaded.ruleset);
-    if (as && sameShape(listed, this.loaded.chains)) this.loaded = { ...this.loaded, chains: listed };
+    if (as && sameMeaning(listed, this.loaded.chains)) this.loaded = { ...this.loaded, chains: listed };
   }
 
   /** Whether at most elements of sets differ, and the kernel has taken these. */
@@ -96,6 +97,8 @@ export class LoadedTable {
   }
 
   private change(commands: readonly string[]): Promise<void> {
-    return this.ownChanges.untilCommitted((committed) => changeElements(this.host, commands, committed));
+    return this.ownChanges.untilCommitted(commands, (committed) =>
+      changeElements(this.host, commands, committed),
+    );
   }
 }

@@ -7,8 +7,8 @@ const REPORTED_WITHIN_MS = 1_000;
 export class OwnChanges {
   /** Those that the kernel has not reported yet. */
   private readonly unreported = new Set<symbol>();
-  /** What to call when the kernel reports the commit of one of our programs, by process id. */
-  private readonly commits = new Map<number, () => void>();
+  /** The changes of elements whose commit the kernel has not reported yet, in their order. */
+  private readonly uncommitted = new Set<{ key: string; committed: () => void }>();
 
   constructor(private readonly host: Pick<Host, "sleep">) {}
 
@@ -37,22 +37,40 @@ export class OwnChanges {
     this.unreported.clear();
   }
 
-  /** To be called when the kernel reports that a program has committed a change. */
-  committed(pid: number): void {
-    this.commits.get(pid)?.();
-  }
-
-  /** Runs work that starts a program; `committed` resolves when the kernel reports that program's commit. */
-  async untilCommitted(work: (committed: (pid: number) => Promise<void>) => Promise<void>): Promise<void> {
-    let own: number | null = null;
-    const committed = (pid: number) => {
-      own = pid;
-      return new Promise<void>((resolve) => this.commits.set(pid, resolve));
-    };
-    try {
-      await work(committed);
-    } finally {
-      if (own !== null) this.commits.delete(own);
+  /** To be called when the kernel reports a commit, with all its changes of elements. */
+  committed(changes: readonly string[]): void {
+    const key = keyOf(changes);
+    for (const change of this.uncommitted) {
+      if (change.key !== key) continue;
+      this.uncommitted.delete(change);
+      change.committed();
+      return;
     }
   }
+
+  /**
+   * Runs work that commits these changes of elements; `committed` resolves when the kernel reports them. They are known
+   * by what they are: the number of the process that is reported (nf_tables_api.c, `nf_tables_fill_gen_info`) is that of
+   * the machine, and a process in a container knows only its number there.
+   */
+  async untilCommitted(
+    changes: readonly string[],
+    work: (committed: Promise<void>) => Promise<void>,
+  ): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const change = { key: keyOf(changes), committed: resolve };
+    this.uncommitted.add(change);
+    try {
+      await work(promise);
+    } catch (error) {
+      this.uncommitted.delete(change);
+      throw error;
+    }
+    // If the program has ended first, the report is still to come, and is not that of the same change made again.
+    void this.host.sleep(REPORTED_WITHIN_MS).then(() => this.uncommitted.delete(change));
+  }
+}
+
+function keyOf(changes: readonly string[]): string {
+  return changes.toSorted().join("\n");
 }

@@ -20,6 +20,8 @@ export interface Policy {
   lans: readonly Lan[];
   /** The interface to the internet, or null. */
   uplink: string | null;
+  /** The uplink's own addresses. */
+  uplinkAddresses: readonly Address[];
   /** The private prefixes of the uplink: a DHCP server with such an address may be sent unicast requests. */
   uplinkPrefixes: readonly Prefix[];
   /** The gateway's own addresses outside the tunnels, except link-local ones. */
@@ -89,12 +91,19 @@ export const MAIN = "main";
 /** What a policy needs of the machine's own network. */
 type Network = Pick<
   HostNetwork,
-  "lans" | "uplink" | "uplinkPrefixes" | "addresses" | "lanRoutes" | "online" | "resolvers"
+  | "lans"
+  | "uplink"
+  | "uplinkAddresses"
+  | "uplinkPrefixes"
+  | "addresses"
+  | "lanRoutes"
+  | "online"
+  | "resolvers"
 >;
 
 /** The policy that meets the needs of all owners, in any order. */
 export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Network): Policy {
-  const { uplink, uplinkPrefixes, addresses, online, resolvers } = network;
+  const { uplink, uplinkAddresses, uplinkPrefixes, addresses, online, resolvers } = network;
   const sorted = [...parts].sort(([a], [b]) => (rankOf(a) < rankOf(b) ? -1 : 1));
   const owned = sorted.map(([, part]) => part);
   const tunnelsIn = (kind: "endpoints" | "carrying") =>
@@ -117,6 +126,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
   return {
     lans,
     uplink,
+    uplinkAddresses,
     uplinkPrefixes,
     addresses,
     online,

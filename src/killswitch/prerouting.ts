@@ -1,6 +1,6 @@
 import type { Lan } from "../network/lan.ts";
 import { exitMarkOf, REFUSAL_MARK } from "../network/slot.ts";
-import { TO_RESOLVER } from "./dns.ts";
+import { dropStrangersDns, TO_RESOLVER } from "./dns.ts";
 import { byDevice, byPrefix, exits } from "./exits.ts";
 import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
@@ -62,14 +62,14 @@ function fromLan(policy: Policy, lan: Lan, blocks: boolean): string[] {
   const { uplink, endpoints } = policy;
   return ([4, 6] as const).flatMap((family) => [
     ...(blocks && family === 6 ? [fromPublicNeighbours()] : []),
-    ...(blocks ? dropStrangers(lan, family) : []),
+    ...(blocks ? [...dropStrangers(lan, family), dropStrangersDns(lan, family)] : []),
     ...(blocks && family === 6 ? markPublic() : []),
     ...(lan.interface === uplink ? markReplies(policy, family) : []),
     ...dropToTunnels(endpoints, family),
     ...forGateway(policy, family),
     ...(blocks && family === 6 ? [keepMark(TO_GATEWAY)] : []),
     ...byPrefix(policy, [family]),
-    ...byDevice(policy, `meta nfproto ipv${family}`),
+    byDevice(`meta nfproto ipv${family}`),
   ]);
 }
 
@@ -112,7 +112,7 @@ function forGateway({ addresses }: Policy, family: 4 | 6): string[] {
 /** DNS queries leave by the exit of their device. */
 function toGateway(policy: Policy): string {
   const match = `${isMarked(REFUSAL_MARK, "!=")} ${TO_RESOLVER}`;
-  return chain(TO_GATEWAY, null, [...byPrefix(policy, [4, 6], `${match} `), ...byDevice(policy, match)]);
+  return chain(TO_GATEWAY, null, [...byPrefix(policy, [4, 6], `${match} `), byDevice(match)]);
 }
 
 function dropToTunnels(endpoints: readonly FirewallTunnel[], family: 4 | 6): string[] {

@@ -121,7 +121,12 @@ export function inspectionOf(found: Found, fault: string | null): Inspection {
   const last = part("last change", fault === null, "is in the kernel", `failed: ${fault}`);
   const some = direct === 1 ? "1 leaves" : `${direct} leave`;
   const allowed = direct === 0 ? "none leaves" : `${some}, as the operator allows,`;
-  const directs = part("direct devices", true, `${allowed} outside the tunnel`, "");
+  const directs = part(
+    "direct devices",
+    firewall || routing,
+    `${allowed} outside the tunnel`,
+    "nothing keeps any device inside the tunnel",
+  );
   const parts = [...layers.firewall, ...layers.routing, last, found.sysctls.forwarding, directs];
   return { stands: firewall && routing && last.holds, firewall, routing, direct, parts };
 }

@@ -1,4 +1,12 @@
-import { type Address, addressOf, contains, lengthOf, type Prefix, parsePrefix } from "../address.ts";
+import {
+  type Address,
+  addressOf,
+  contains,
+  isWithin,
+  lengthOf,
+  type Prefix,
+  parsePrefix,
+} from "../address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
 import type { LanRoute, ShownRoute } from "../network/lan-routes.ts";
@@ -71,6 +79,22 @@ export function routesTo(
   ];
 }
 
+/**
+ * The routes to the LAN's own prefixes, and where those lead nowhere. In the machine's table, a router on the uplink can
+ * lead them away by routes to parts of them (DHCP option 121, CVE-2024-3661; router advertisements, RFC 4191).
+ */
+export function routesToLan({ lans, linkRoutes }: Pick<HostNetwork, "lans" | "linkRoutes">): TableRoute[] {
+  const prefixes = lans.flatMap((lan) => lan.prefixes);
+  const own = linkRoutes.filter(({ prefix }) => prefixes.includes(prefix));
+  return [
+    ...own.map(({ prefix }) => ({ key: `unreachable ${prefix} metric ${LAST_METRIC}`, to: "" })),
+    ...own.map(({ prefix, interface: name, source }) => ({
+      key: prefix,
+      to: ` dev ${name}${source === null ? "" : ` src ${source}`}`,
+    })),
+  ];
+}
+
 /** What identifies a route in the table, and where it leads. */
 export interface TableRoute {
   key: string;
@@ -79,26 +103,59 @@ export interface TableRoute {
 
 const LAST_METRIC = 4_294_967_295;
 
+/** A routing table with only the routes that it was given. */
+export class RouteTable {
+  /** What the kernel has; null if that is unknown. It has none before the first, except what an earlier process has left. */
+  private routes: readonly TableRoute[] | null = [];
+
+  constructor(
+    private readonly host: Host,
+    private readonly number: number,
+  ) {}
+
+  has(routes: readonly TableRoute[]): boolean {
+    return Bun.deepEquals(routes, this.routes);
+  }
+
+  /** The next load compares with the kernel; the kernel removes routes without a word when a link or an address goes. */
+  forget(): void {
+    if (this.routes?.length !== 0) this.routes = null;
+  }
+
+  async load(routes: readonly TableRoute[]): Promise<void> {
+    if (this.has(routes)) return;
+    this.routes = (await applyRoutes(this.host, routes, this.number)) ? routes : null;
+  }
+}
+
 /**
  * Makes the table of these routes, each replaced in place; returns whether it has them all. The kernel refuses a route
  * to a router that is gone.
  */
-export async function applyRoutes(host: Host, wanted: readonly TableRoute[]): Promise<boolean> {
+export async function applyRoutes(
+  host: Host,
+  wanted: readonly TableRoute[],
+  table = ROUTED_TABLE,
+): Promise<boolean> {
   const changes = await Promise.all(
     ([4, 6] as const).map(async (family) => {
       const own = wanted.filter(({ key }) => key.includes(":") === (family === 6));
-      return applied(host, family, routeChanges(await shownRoutes(host, family), own));
+      return applied(host, family, routeChanges(await shownRoutes(host, family, table), own, table));
     }),
   );
   return changes.every((isDone) => isDone);
 }
 
-function routeChanges(present: readonly TableRoute[], wanted: readonly TableRoute[]): string[] {
+function routeChanges(
+  present: readonly TableRoute[],
+  wanted: readonly TableRoute[],
+  table: number,
+): string[] {
   const missing = wanted.filter((route) => !present.some((other) => Bun.deepEquals(route, other)));
   const surplus = present.filter(({ key }) => !wanted.some((route) => route.key === key));
   return [
-    ...missing.map(({ key, to }) => `route replace ${key}${to} table ${ROUTED_TABLE}`),
-    ...surplus.map(({ key, to }) => `route del ${key}${to} table ${ROUTED_TABLE}`),
+    ...missing.map(({ key, to }) => `route replace ${key}${to} table ${table}`),
+    ...surplus.map(({ key, to }) => `route del ${key}${to} table ${table}`),
   ];
 }
 
@@ -110,15 +167,19 @@ function applied(host: Host, family: 4 | 6, lines: readonly string[]): Promise<b
   );
 }
 
-async function shownRoutes(host: Host, family: 4 | 6): Promise<TableRoute[]> {
-  const argv = ["ip", "-j", `-${family}`, "route", "show", "table", `${ROUTED_TABLE}`];
+async function shownRoutes(host: Host, family: 4 | 6, table: number): Promise<TableRoute[]> {
+  const argv = ["ip", "-j", `-${family}`, "route", "show", "table", `${table}`];
   // The kernel has no such table before its first route.
   const shown = JSON.parse((await host.run(argv).catch(() => "")) || "[]") as ShownRoute[];
-  return shown.flatMap(({ dst = "", gateway, dev, type, metric }) => {
+  return shown.flatMap(({ dst = "", gateway, dev, type, metric, prefsrc }) => {
     const prefix = parsePrefix(dst);
     if (prefix === null) return [];
     if (type === "unreachable") return [{ key: `unreachable ${prefix} metric ${metric}`, to: "" }];
-    return [{ key: prefix, to: `${gateway === undefined ? "" : ` via ${gateway}`} dev ${dev}` }];
+    const [via, source] = [
+      gateway === undefined ? "" : ` via ${gateway}`,
+      prefsrc === undefined ? "" : ` src ${prefsrc}`,
+    ];
+    return [{ key: prefix, to: `${via} dev ${dev}${source}` }];
   });
 }
 
@@ -130,10 +191,6 @@ function routesWithin(prefix: Prefix, routes: readonly LanRoute[]): LanRoute[] {
     .sort((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix));
   const whole = around === undefined ? [] : [{ ...around, prefix }];
   return [...whole, ...inside.filter((route) => route.prefix !== prefix)];
-}
-
-function isWithin(inner: Prefix, outer: Prefix): boolean {
-  return lengthOf(inner) >= lengthOf(outer) && contains(outer, addressOf(inner));
 }
 
 function overlap(one: Prefix, other: Prefix): boolean {

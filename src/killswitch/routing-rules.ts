@@ -1,9 +1,10 @@
-import { type Address, familyOf, type Prefix, prefixOf } from "../address.ts";
+import { type Address, addressOf, familyOf, isLinkLocal, type Prefix, prefixOf } from "../address.ts";
 import { type HostNetwork, type Ipv6, ipv6Of } from "../network/host-network.ts";
 import {
   ANY_SLOT_MASK,
   DIRECT_MARK,
   exitMarkOf,
+  LAN_TABLE,
   MAIN_SLOT,
   MARK_MASK,
   MOST_TUNNELS,
@@ -44,7 +45,8 @@ const PRIORITY = {
   exception: 30,
   routed: 35,
   dhcp: 40,
-  lan: 50,
+  lan: 45,
+  lanByMain: 50,
   direct: 55,
   noDirect: 57,
   exit: 60,
@@ -83,7 +85,12 @@ export function rulesFor({
     { family, priority: PRIORITY.noEndpoint, text: `${wireguard} unreachable` },
     ...prefixes
       .filter((prefix) => familyOf(prefix) === family)
-      .map((prefix) => ({ family, priority: PRIORITY.lan, text: toLan(prefix) })),
+      .flatMap((prefix) => [
+        ...(isLinkLocal(addressOf(prefix))
+          ? []
+          : [{ family, priority: PRIORITY.lan, text: `to ${prefix} lookup ${LAN_TABLE}` }]),
+        { family, priority: PRIORITY.lanByMain, text: toLan(prefix) },
+      ]),
     ...Array.from({ length: MOST_TUNNELS }, (_, slot) => ({
       family,
       priority: PRIORITY.exit,
@@ -102,7 +109,7 @@ export function rulesFor({
 }
 
 /**
- * Never by the default route. With one card it leads to the home router by the LAN's own interface, where the firewall lets
+ * For what the LAN's own table does not know, as at a boot, when no table has routes yet. Never by the default route. With one card it leads to the home router by the LAN's own interface, where the firewall lets
  * pass what is for the LAN: if the gateway has no address in the prefix, as at a boot, its answers would go there.
  */
 function toLan(prefix: Prefix): string {

@@ -1,11 +1,11 @@
-import { keepTranslated, markDirectReplies } from "./direct.ts";
+import { markDirectReplies } from "./direct.ts";
 import { dnsChains } from "./dns.ts";
 import { deviceSets } from "./exits.ts";
 import { forward, input, output } from "./filter.ts";
 import { leadForwards } from "./forwards.ts";
 import { directDevices, type Policy } from "./policy.ts";
 import { openPrerouting, prerouting } from "./prerouting.ts";
-import { sourceNat } from "./source-nat.ts";
+import { keepTranslated, sourceNat } from "./source-nat.ts";
 import { refuseUnrouted } from "./strangers.ts";
 import { rawOutput } from "./zones.ts";
 

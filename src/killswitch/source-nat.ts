@@ -1,9 +1,10 @@
-import { masqueradeDirect } from "./direct.ts";
-import { among, chain } from "./match.ts";
+import { keepDirectTranslated, masqueradeDirect } from "./direct.ts";
+import { among, chain, outsideOf } from "./match.ts";
 import type { Policy } from "./policy.ts";
 
 /** The kernel asks no further NAT chain once one has translated a connection, and other programs use `srcnat`. */
 const BEFORE_OTHERS = "srcnat - 10";
+const BEHIND_ALL = "srcnat + 10";
 
 /** Behind routing, for the first packet of each connection. */
 export function sourceNat(policy: Policy): string {
@@ -14,4 +15,31 @@ export function sourceNat(policy: Policy): string {
     ),
     ...masqueradeDirect(policy),
   ]);
+}
+
+/**
+ * Behind NAT, so that nothing leaves with another source than NAT gives it, even while another program's rule accepts all
+ * that is forwarded. While a tunnel's address is missing, masquerade takes one of another interface (`inet_select_addr`);
+ * and a connection that came in by a forwarded port keeps the address of the tunnel it came by. The kernel keeps no
+ * connection whose first packet is dropped here, so that the next packet has another chance.
+ */
+export function keepTranslated(policy: Policy): string[] {
+  const rules = [
+    ...policy.carrying.flatMap(({ interface: link, addresses }) =>
+      ([4, 6] as const).map(
+        (family) =>
+          `oifname "${link}" ${outsideOf("saddr", family, addresses)} drop comment "only the tunnel's own address leaves by it"`,
+      ),
+    ),
+    ...keepDirectTranslated(policy),
+  ];
+  return rules.length === 0
+    ? []
+    : [
+        chain(
+          "keep_translated",
+          `type filter hook postrouting priority ${BEHIND_ALL}; policy accept;`,
+          rules,
+        ),
+      ];
 }

@@ -1,3 +1,4 @@
+import { BOUNDS_TABLE } from "../network/bounds-table.ts";
 import type { Host } from "../system/host.ts";
 import { explained } from "../system/modules.ts";
 import { TABLE } from "./ruleset.ts";
@@ -36,12 +37,12 @@ export function loadTable(host: Host, ruleset: string): Promise<string> {
 
 /**
  * Changes elements of the table's sets in one transaction, which fails if there is no table. `committed` resolves when
- * the kernel reports the commit of a process, to whoever watches it: for an echo, nft would read all tables first.
+ * the kernel reports the commit, to whoever watches it: for an echo, nft would read all tables first.
  */
 export async function changeElements(
   host: Host,
   commands: readonly string[],
-  committed: (pid: number) => Promise<void>,
+  committed: Promise<void>,
 ): Promise<void> {
   await host.run(["nft", "-f", "-"], { stdin: `${commands.join("\n")}\n`, done: committed });
 }
@@ -69,7 +70,10 @@ export async function chainsOfOthers(
   return nftables
     .flatMap(({ chain }) => (chain === undefined ? [] : [chain]))
     .filter(({ hook = "" }) => hooks.includes(hook))
-    .filter(({ family, table }) => FAMILIES.includes(family) && `${family} ${table}` !== TABLE)
+    .filter(
+      ({ family, table }) =>
+        FAMILIES.includes(family) && ![TABLE, BOUNDS_TABLE].includes(`${family} ${table}`),
+    )
     .map(({ family, table, name, hook = "", policy }) => ({
       chain: `${family} ${table} ${name}`,
       hook,

@@ -1,7 +1,8 @@
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
+import { arpTextOf } from "./arp.ts";
 import type { Policy } from "./policy.ts";
-import { routesTo, type TableRoute } from "./routed.ts";
+import { routesTo, routesToLan, type TableRoute } from "./routed.ts";
 import {
   directRules,
   exceptionRules,
@@ -15,10 +16,14 @@ import { isUsed, openRulesetOf, rulesetOf } from "./ruleset.ts";
 
 /** What the kernel should have. */
 export interface Wanted {
+  /** What all of it is made from. */
+  policy: Policy;
   ruleset: string;
+  arp: string;
   rules: readonly Rule[];
   /** To networks behind other routers of the LAN. */
   routes: readonly TableRoute[];
+  lanRoutes: readonly TableRoute[];
   /** The LAN with those networks. */
   lans: readonly Lan[];
 }
@@ -29,10 +34,15 @@ export function wantedFor(policy: Policy, network: HostNetwork, isOn: boolean): 
   const rules = [...rulesFor(network), ...rulesOn(network.ipv6, further)];
   const { lans } = policy;
   const routes = routesTo(policy.routed, network);
-  if (isOn) return { ruleset: rulesetOf(policy), rules, routes, lans };
+  const lanRoutes = routesToLan(network);
+  const arp = arpTextOf(isOn || isUsed(policy) ? policy.uplink : null);
+  if (isOn) return { policy, ruleset: rulesetOf(policy), arp, rules, routes, lanRoutes, lans };
   return {
+    policy,
     lans,
     routes,
+    lanRoutes: isUsed(policy) ? lanRoutes : [],
+    arp,
     ruleset: openRulesetOf(policy),
     rules: isUsed(policy) ? withoutBarrier(rules) : [],
   };

@@ -7,9 +7,13 @@ import { Frames } from "./frames.ts";
 
 /** From the first connection attempt to the broker's answer. */
 const ANSWER_TIMEOUT_MS = 10_000;
-/** More than people and their automations send. To read a packet takes 10 µs, and 64 KB may be 32,000 packets. */
+/** More than people and their automations send. To read a packet takes 10 µs. */
 const MOST_PACKETS = 100;
 const PERIOD_MS = 1_000;
+/** What is taken in one turn of the event loop, which may be 16,000 packets; the socket gives 512 KiB at once. */
+const MOST_BYTES_A_TURN = 32 * 1024;
+/** What a broker sends meanwhile waits in the kernel: it cannot send faster than 1.6 MB/s. */
+const PAUSE_MS = 20;
 /** How long the last message may take to leave. */
 const GOODBYE_MS = 500;
 
@@ -30,6 +34,7 @@ export class Connection {
   private heard = true;
   /** The packets that were read in the current second, and since when. */
   private read = { since: Number.NEGATIVE_INFINITY, packets: 0 };
+  private receiving: Promise<unknown> = Promise.resolve();
   private onMessage: (message: Message) => void = () => {};
   private onSubscribed: (granted: readonly unknown[]) => void = () => {};
   /** Resolves once the connection is closed. */
@@ -43,7 +48,10 @@ export class Connection {
     this.closed = new Promise((resolve) => socket.once("close", () => resolve()));
     void this.closed.then(() => this.ended.abort());
     socket.on("error", (error) => this.close(reasonOf(error)));
-    socket.on("data", (chunk: Buffer) => this.receive(chunk));
+    socket.on("data", (chunk: Buffer) => {
+      this.heard = true;
+      this.receiving = this.receiving.then(() => this.receive(chunk));
+    });
   }
 
   /** Throws `GatewayError("unable")` that says why there is no session. */
@@ -125,21 +133,27 @@ export class Connection {
     if (!this.socket.destroyed) this.socket.write(generate(packet));
   }
 
-  private receive(chunk: Buffer): void {
-    this.heard = true;
+  /** Takes in what has come, in pieces; no more comes meanwhile. */
+  private async receive(chunk: Buffer): Promise<void> {
+    this.socket.pause();
+    for (let at = 0; at < chunk.length && !this.ended.signal.aborted; at += MOST_BYTES_A_TURN) {
+      this.take(chunk.subarray(at, at + MOST_BYTES_A_TURN));
+      await this.clock.sleep(PAUSE_MS, this.ended.signal);
+    }
+    this.socket.resume();
+  }
+
+  /** Packets beyond those that are read in a second are dropped. */
+  private take(bytes: Buffer): void {
+    const now = this.clock.monotonic();
+    if (now - this.read.since >= PERIOD_MS) this.read = { since: now, packets: 0 };
     try {
-      for (const frame of this.frames.take(chunk)) if (this.isRead()) this.handle(packetIn(frame));
+      const frames = this.frames.take(bytes, MOST_PACKETS - this.read.packets);
+      this.read.packets += frames.length;
+      for (const frame of frames) this.handle(packetIn(frame));
     } catch {
       this.close("it does not speak MQTT");
     }
-  }
-
-  /** Whether another packet is read; a flood must not hold up the service. */
-  private isRead(): boolean {
-    const now = this.clock.monotonic();
-    if (now - this.read.since >= PERIOD_MS) this.read = { since: now, packets: 0 };
-    this.read.packets += 1;
-    return this.read.packets <= MOST_PACKETS;
   }
 
   private handle(packet: Packet | null): void {

@@ -9,34 +9,36 @@ export class Frames {
   private rest: Uint8Array = new Uint8Array();
   private skipping = 0;
 
-  /** The packets that are complete now. Throws on a malformed length. */
-  take(chunk: Uint8Array): Uint8Array[] {
+  /** The packets that are complete now, the first `most` of them. Throws on a malformed length. */
+  take(chunk: Uint8Array, most = Number.POSITIVE_INFINITY): Uint8Array[] {
     const frames: Uint8Array[] = [];
-    let rest = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
+    const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
+    let at = 0;
     for (;;) {
-      const skipped = Math.min(this.skipping, rest.length);
+      const skipped = Math.min(this.skipping, bytes.length - at);
       this.skipping -= skipped;
-      rest = rest.subarray(skipped);
-      const size = sizeOf(rest);
+      at += skipped;
+      const size = sizeOf(bytes, at);
       if (size === null) break;
       if (size > MOST_BYTES) {
         this.skipping = size;
         continue;
       }
-      if (rest.length < size) break;
-      frames.push(rest.subarray(0, size));
-      rest = rest.subarray(size);
+      if (bytes.length - at < size) break;
+      // The shortest have two bytes: one that is not read costs no object.
+      if (frames.length < most) frames.push(bytes.subarray(at, at + size));
+      at += size;
     }
-    this.rest = Uint8Array.from(rest);
+    this.rest = Uint8Array.from(bytes.subarray(at));
     return frames;
   }
 }
 
-/** The size of the packet that begins here, with its fixed header; null if the header is not complete. */
-function sizeOf(bytes: Uint8Array): number | null {
+/** The size of the packet that begins there, with its fixed header; null if the header is not complete. */
+function sizeOf(bytes: Uint8Array, at: number): number | null {
   let length = 0;
   for (let place = 0; place < 4; place++) {
-    const byte = bytes[1 + place];
+    const byte = bytes[at + 1 + place];
     if (byte === undefined) return null;
     length += (byte & 0x7f) * 128 ** place;
     if (byte < 0x80) return 2 + place + length;

@@ -29,14 +29,19 @@ const FEW_ATTEMPTS = 2;
 const ASK_AGAIN_MS = 30_000;
 const UNKNOWN_ADDRESS = "0.0.0.0";
 
+interface Known {
+  epoch: Epoch;
+  address: Address | null;
+  askAgainAt: number;
+  /** Until then all ports are renewed again anyway. */
+  lostUntil: number;
+}
+
 /** Opens ports at providers that speak NAT-PMP (RFC 6886) inside the tunnel, such as Proton. */
 export class NatPmpOpener implements Opener {
   readonly kind = "nat-pmp";
   /** What is known of the server behind each session. */
-  private readonly known = new WeakMap<
-    Session,
-    { epoch: Epoch; address: Address | null; askAgainAt: number }
-  >();
+  private readonly known = new WeakMap<Session, Known>();
 
   constructor(
     private readonly deps: {
@@ -105,14 +110,20 @@ export class NatPmpOpener implements Opener {
 
   private take(way: Way, epoch: number): void {
     const known = this.knownOf(way);
-    if (!known.epoch.take(epoch, this.deps.host.monotonic())) return;
+    const now = this.deps.host.monotonic();
+    if (!known.epoch.take(epoch, now)) return;
+    // A server whose clock goes backward with each answer would be asked without end.
+    if (now < known.lostUntil) return;
     // After a restart, the address may be another one too.
-    Object.assign(known, { address: null, askAgainAt: 0 });
+    Object.assign(known, { address: null, askAgainAt: 0, lostUntil: now + LIFETIME_S * 1000 });
     this.deps.onLost(way);
   }
 
   private knownOf({ session }: Way) {
-    const known = this.known.get(session) ?? { epoch: new Epoch(), address: null, askAgainAt: 0 };
+    const known = this.known.get(session) ?? {
+      ...{ epoch: new Epoch(), address: null, askAgainAt: 0 },
+      lostUntil: Number.NEGATIVE_INFINITY,
+    };
     this.known.set(session, known);
     return known;
   }

@@ -2,7 +2,13 @@ import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
-import { type HostNetwork, networkIn, type Reading, readNetwork } from "./host-network.ts";
+import {
+  type HostNetwork,
+  networkIn,
+  type Reading,
+  readNetwork,
+  uplinkWithoutDefault,
+} from "./host-network.ts";
 import { type Roles, rolesAfter } from "./lan.ts";
 
 /** Keeps the interfaces' roles across restarts. */
@@ -60,8 +66,9 @@ export function networkFinder(
       );
     }
     // The kernel accepts a returning default route only by the rules of a known uplink.
-    if (network.uplink === null && lastUplink !== null)
-      network = networkIn(reading, { ...settings, uplink: lastUplink }, roles);
+    const uplink = lastUplink ?? uplinkWithoutDefault(reading, settings);
+    if (network.uplink === null && uplink !== null)
+      network = networkIn(reading, { ...settings, uplink }, roles);
     for (const remark of network.remarks) if (!logged.includes(remark)) log.warn(remark);
     logged = network.remarks;
     return network;

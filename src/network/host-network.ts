@@ -1,17 +1,26 @@
 import {
   type Address,
+  addressOf,
   contains,
   familyOf,
   isLinkLocal,
   type Prefix,
   parseAddress,
   parsePrefix,
+  privateBlockOf,
 } from "../address.ts";
 import { INTERFACE_NAME } from "../interface-name.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { type Cable, type Lan, lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";
-import { type LanRoute, lanRoutesIn, type ShownRoute } from "./lan-routes.ts";
+import {
+  type LanRoute,
+  type LinkRoute,
+  lanRoutesIn,
+  linkRoutesIn,
+  routesAgainst,
+  type ShownRoute,
+} from "./lan-routes.ts";
 import { nameserversOf } from "./nameservers.ts";
 import { allLinks } from "./slot.ts";
 
@@ -29,12 +38,16 @@ export interface HostNetwork {
   routers: readonly Address[];
   /** The operator's routes to networks behind other routers of the LAN. */
   lanRoutes: readonly LanRoute[];
+  /** To the LAN's own prefixes. */
+  linkRoutes: readonly LinkRoute[];
+  /** Those that lead to a part of the LAN by another interface, for people. */
+  routesAgainstLan: readonly string[];
   /** In bytes. */
   uplinkMtu: number;
   ipv6: Ipv6;
   /** The resolvers outside this machine that the system uses. */
   resolvers: readonly Address[];
-  /** Whether the uplink has a carrier and a default route. Without them a tunnel is unlikely, not impossible. */
+  /** Whether the uplink has a carrier and a way to the internet: a default route, or one to a server alone. */
   online: boolean;
   /** For people: what was unusual in finding the LAN. */
   remarks: readonly string[];
@@ -54,6 +67,8 @@ export const NO_NETWORK: HostNetwork = {
   uplinkPrefixes: [],
   routers: [],
   lanRoutes: [],
+  linkRoutes: [],
+  routesAgainstLan: [],
   uplinkMtu: ETHERNET_MTU,
   ipv6: "on",
   resolvers: [],
@@ -141,6 +156,11 @@ export function networkIn(
       shown,
       lans.map((lan) => lan.interface),
     ),
+    linkRoutes: linkRoutesIn(shown, lans),
+    routesAgainstLan: routesAgainst(
+      shown.filter(({ dev = "" }) => !own.has(dev)),
+      lans,
+    ),
     uplink,
     routers: routersIn(shown, own),
     uplinkAddresses: found === undefined ? [] : localsOf(found).sort(),
@@ -149,7 +169,9 @@ export function networkIn(
     uplinkMtu: found?.mtu ?? ETHERNET_MTU,
     ipv6,
     resolvers,
-    online: hasCarrier(found) && routes.some(({ dev, isLive }) => isLive && dev === uplink),
+    online:
+      hasCarrier(found) &&
+      [...routes, ...publicRoutesIn(shown)].some(({ dev, isLive }) => isLive && dev === uplink),
   };
 }
 
@@ -202,23 +224,58 @@ export function hasCarrier(link: Pick<ShownLink, "flags"> | undefined): boolean 
   return link?.flags.includes("UP") === true && !link.flags.includes("NO-CARRIER");
 }
 
-interface DefaultRoute {
+interface WayOut {
   dev: string;
   isLive: boolean;
+  /** Through a router. */
+  isRouted: boolean;
 }
 
 /**
  * All default routes, in order of preference: live before dead, IPv4 before IPv6, then by metric. A route with several
  * routers has its interfaces in `nexthops`.
  */
-function defaultRoutesIn(shown: readonly ShownRoute[]): DefaultRoute[] {
-  return shown
-    .filter(({ dst }) => dst === "default")
+function defaultRoutesIn(shown: readonly ShownRoute[]): WayOut[] {
+  return liveFirst(shown.filter(({ dst }) => dst === "default"));
+}
+
+function liveFirst(routes: readonly ShownRoute[]): WayOut[] {
+  return routes
     .flatMap((route) => route.nexthops ?? [route])
-    .flatMap(({ dev, flags = [] }) =>
-      dev === undefined ? [] : [{ dev, isLive: !flags.includes("dead") && !flags.includes("linkdown") }],
+    .flatMap(({ dev, gateway, flags = [] }) =>
+      dev === undefined
+        ? []
+        : [
+            {
+              dev,
+              isLive: !flags.includes("dead") && !flags.includes("linkdown"),
+              isRouted: gateway !== undefined,
+            },
+          ],
     )
     .sort((a, b) => Number(b.isLive) - Number(a.isLive));
+}
+
+/** The interface of a route to the internet, if there is no default route: an uplink may lead to a server alone. */
+export function uplinkWithoutDefault(
+  { addresses, routes }: Reading,
+  { interface: base }: Pick<Settings, "interface">,
+): string | null {
+  const links = addresses
+    .filter(({ ifname }) => !allLinks(base).includes(ifname))
+    .map(({ ifname }) => ifname);
+  const found = publicRoutesIn(routes).find(({ dev, isLive }) => isLive && links.includes(dev));
+  return found?.dev ?? null;
+}
+
+/** Routes to parts of the internet through a router. */
+function publicRoutesIn(shown: readonly ShownRoute[]): WayOut[] {
+  return liveFirst(
+    shown.filter(({ dst = "", type }) => {
+      const prefix = parsePrefix(dst);
+      return prefix !== null && type === undefined && privateBlockOf(addressOf(prefix)) === null;
+    }),
+  ).filter(({ isRouted }) => isRouted);
 }
 
 /** Of routes outside our tunnels. */

@@ -1,6 +1,6 @@
 import type { Host, Watch } from "../system/host.ts";
 import { type Neighbour, neighbourIn } from "./neighbours.ts";
-import { ROUTED_TABLE } from "./slot.ts";
+import { LAN_TABLE, ROUTED_TABLE } from "./slot.ts";
 
 /**
  * What a kernel event is about. For a tunnel only losses are reported: of one interface, or null if it may be any.
@@ -20,24 +20,28 @@ export interface Watched {
   links: readonly string[];
   /** Numbers of the routing tables with the tunnels' routes. */
   routingTables: readonly number[];
-  /** Family and name of the firewall's table. */
-  firewallTable: string;
+  /** Names of the LAN's interfaces now. */
+  lanLinks: () => readonly string[];
+  /** Family and name of the firewall's tables. */
+  firewallTables: readonly string[];
 }
 
 /** Pause before a monitor that has ended is started again. */
 const RESTART_MS = 1_000;
+/** Far more than the devices of a home cause, even after a power cut; anyone on the LAN can cause any number. */
+const NEIGHBOURS_PER_SECOND = 1_000;
 /** A monitor listens this long after its start, even on a busy Pi. */
 const LISTENS_AFTER_MS = 500;
 
 export interface KernelListener {
   /** The kernel reports a change; the caller finds out what has changed. */
   onEvent: (event: KernelEvent) => void;
-  /** Whether every change is reported from now on: only while both monitors listen. */
+  /** Whether every change of firewall and routing is reported from now on: only while both monitors listen. */
   onWatching: (watching: boolean) => void;
   /** A change of the neighbour table; null if some may have been missed. */
   onNeighbour?: (neighbour: Neighbour | null) => void;
-  /** A process has committed a change to any table of the firewall. */
-  onCommit?: (pid: number) => void;
+  /** A change to the firewall is committed, with these changes of elements of the gateway's tables. */
+  onCommit?: (elements: readonly string[]) => void;
 }
 
 /** Reports the kernel's changes until `signal` aborts. */
@@ -48,34 +52,28 @@ export function watchKernel(
   signal: AbortSignal,
 ): void {
   // The text form, unlike JSON, shows where a transaction ends.
-  const touchedBy = transactions(watched.firewallTable);
+  const transactionEndedBy = transactions(watched.firewallTables);
   const monitors: Monitor[] = [
     {
       argv: ["nft", "monitor"],
       onLine: (line) => {
-        const [, pid] = COMMIT.exec(line) ?? [];
-        if (pid !== undefined) onCommit?.(Number(pid));
-        for (const of of touchedBy(line)) onEvent({ of, missed: false });
+        const { touched, elements } = transactionEndedBy(line) ?? NO_TRANSACTION;
+        if (elements.length > 0) onCommit?.(elements);
+        for (const of of touched) onEvent({ of, missed: false });
       },
       onGap: () => {
         for (const of of ["firewall", "other firewalls"] as const) onEvent({ of, missed: true });
       },
     },
     {
-      argv: ["ip", "monitor", "label", "link", "address", "route", "rule", "neigh"],
+      argv: ["ip", "monitor", "label", "link", "address", "route", "rule"],
       onLine: (line) => {
-        if (line.startsWith("[NEIGH]")) {
-          const neighbour = neighbourIn(line);
-          if (neighbour !== null) onNeighbour?.(neighbour);
-          return;
-        }
         const event = kernelEventIn(line, watched);
         if (event !== null) onEvent(event);
       },
       onGap: () => {
         for (const of of ["rules", "network"] as const) onEvent({ of });
         onEvent({ of: "tunnel", link: null, deleted: true });
-        onNeighbour?.(null);
       },
     },
   ];
@@ -87,6 +85,20 @@ export function watchKernel(
       onWatching(listening.size === monitors.length);
     });
   }
+  keepWatching(host, neighbourMonitor(onNeighbour), signal, () => {});
+}
+
+/** A process of its own: a flood of neighbours must fill its pipe and its socket, not those of routing. */
+function neighbourMonitor(onNeighbour: KernelListener["onNeighbour"]): Monitor {
+  return {
+    argv: ["ip", "monitor", "label", "neigh"],
+    onLine: (line) => {
+      const neighbour = neighbourIn(line);
+      if (neighbour !== null) onNeighbour?.(neighbour);
+    },
+    onGap: () => onNeighbour?.(null),
+    linesPerSecond: NEIGHBOURS_PER_SECOND,
+  };
 }
 
 /** A program that prints the kernel's events. */
@@ -95,26 +107,37 @@ interface Monitor {
   onLine: (line: string) => void;
   /** Changes were not reported: before the monitor listened, or because there were more than it could read. */
   onGap: () => void;
+  /** What is read if strangers can cause any number; all if absent. */
+  linesPerSecond?: number;
 }
 
 /** What `nft` and `ip` print when the kernel has dropped events for them (ENOBUFS); both go on. */
 const LOST_EVENTS = /^(# ERROR: |netlink receive error )/;
 
-/** Ends a transaction. In a container the process may have another number there. */
-const COMMIT = /^# new generation \d+ by process (\d+) /;
+/** What a transaction has changed, and each of its changes of elements of the gateway's own tables. */
+interface Transaction {
+  touched: readonly ("firewall" | "other firewalls")[];
+  elements: readonly string[];
+}
 
-/** What a transaction has changed, on the line of `nft monitor` that ends it; nothing on other lines. */
-function transactions(table: string): (line: string) => ("firewall" | "other firewalls")[] {
+const NO_TRANSACTION: Transaction = { touched: [], elements: [] };
+
+/** The transaction that a line of `nft monitor` ends; null on other lines. */
+function transactions(tables: readonly string[]): (line: string) => Transaction | null {
   const touched = new Set<"firewall" | "other firewalls">();
+  let elements: string[] = [];
   return (line) => {
     // Other tables may have a longer name that begins alike.
-    if (`${line} `.includes(` ${table} `)) touched.add("firewall");
+    const isOwn = tables.some((table) => `${line} `.includes(` ${table} `));
+    if (isOwn) touched.add("firewall");
     else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line))
       touched.add("other firewalls");
-    if (!line.startsWith("# new generation ")) return [];
-    const changed = [...touched];
+    if (isOwn && /^(add|delete) element /.test(line)) elements.push(line);
+    if (!line.startsWith("# new generation ")) return null;
+    const transaction = { touched: [...touched], elements };
     touched.clear();
-    return changed;
+    elements = [];
+    return transaction;
   };
 }
 
@@ -122,8 +145,11 @@ function transactions(table: string): (line: string) => ("firewall" | "other fir
 const TO_PRIVATE =
   /^\[ROUTE\](Deleted )?(10\.|172\.(1[6-9]|2[0-9]|3[01])\.|192\.168\.|f[cd])(?!.* (table|proto kernel) )/;
 
+/** A route of the machine's own through a router. */
+const THROUGH_ROUTER = /^\[ROUTE\](Deleted )?\S+ (?=.*\bvia )(?!.* table )/;
+
 /** The event in a line of `ip monitor label`; continuation lines have no label. */
-export function kernelEventIn(line: string, { links, routingTables }: Watched): KernelEvent | null {
+export function kernelEventIn(line: string, { links, routingTables, lanLinks }: Watched): KernelEvent | null {
   if (line.startsWith("[RULE]")) return { of: "rules" };
   if (!/^\[(LINK|ADDR|ROUTE)\]/.test(line)) return null;
   const link = line.split(/[\s:@]+/).find((word) => links.includes(word)) ?? null;
@@ -133,15 +159,20 @@ export function kernelEventIn(line: string, { links, routingTables }: Watched): 
     return lost || link === null ? { of: "tunnel", link, deleted } : null;
   }
   if (link !== null) return lost ? { of: "tunnel", link, deleted } : null;
-  if (line.startsWith("[ROUTE]Deleted ") && line.includes(` table ${ROUTED_TABLE} `)) return { of: "rules" };
-  const isRead = line.includes("default ") || TO_PRIVATE.test(line);
+  const isOurs = [ROUTED_TABLE, LAN_TABLE].some((table) => line.includes(` table ${table} `));
+  if (line.startsWith("[ROUTE]") && isOurs) {
+    const [, dev = ""] = / dev (\S+) /.exec(line) ?? [];
+    const isOwn = line.startsWith("[ROUTE]unreachable ") || lanLinks().includes(dev);
+    return deleted || !isOwn ? { of: "rules" } : null;
+  }
+  const isRead = line.includes("default ") || TO_PRIVATE.test(line) || THROUGH_ROUTER.test(line);
   return line.startsWith("[ROUTE]") && !isRead ? null : { of: "network" };
 }
 
 /** Restarts a monitor that ends. */
 function keepWatching(
   host: Host,
-  { argv, onLine, onGap }: Monitor,
+  { argv, onLine, onGap, linesPerSecond }: Monitor,
   signal: AbortSignal,
   onListening: (listens: boolean) => void,
 ): void {
@@ -157,7 +188,12 @@ function keepWatching(
   };
   const start = () => {
     try {
-      const started = host.watch(argv, (line) => (LOST_EVENTS.test(line) ? onGap() : onLine(line)), ended);
+      const started = host.watch(
+        argv,
+        (line) => (LOST_EVENTS.test(line) ? onGap() : onLine(line)),
+        ended,
+        linesPerSecond === undefined ? undefined : { linesPerSecond, onDropped: onGap },
+      );
       watch = started;
       after(LISTENS_AFTER_MS, () => {
         if (watch !== started) return;

@@ -1,12 +1,14 @@
 import {
   type Address,
   addressOf,
+  isWithin,
   lengthOf,
   type Prefix,
   parseAddress,
   parsePrefix,
   privateBlockOf,
 } from "../address.ts";
+import type { Lan } from "./lan.ts";
 
 /** A route to a network behind another router of the LAN. */
 export interface LanRoute {
@@ -14,6 +16,14 @@ export interface LanRoute {
   /** Null if its hosts are on the cable. */
   via: Address | null;
   interface: string;
+}
+
+/** The route to a prefix of the LAN's own link. */
+export interface LinkRoute {
+  prefix: Prefix;
+  interface: string;
+  /** The gateway's address there; null if the kernel chooses one, as for IPv6. */
+  source: Address | null;
 }
 
 /** As `ip` shows it. */
@@ -25,6 +35,7 @@ export interface ShownRoute {
   type?: string;
   protocol?: string;
   metric?: number;
+  prefsrc?: string;
   flags?: string[];
   /** Of a route of IPv4 by a router of IPv6. */
   via?: unknown;
@@ -46,6 +57,40 @@ export function lanRoutesIn(shown: readonly ShownRoute[], interfaces: readonly s
   // The first of a prefix has the lowest metric; the last of a key stays in a map.
   const byPrefix = new Map(routes.toReversed().map((route) => [route.prefix, route]));
   return [...byPrefix.values()].sort((a, b) => (a.prefix < b.prefix ? -1 : 1));
+}
+
+/** The routes to the LAN's own prefixes, each once, that of the lowest metric. */
+export function linkRoutesIn(shown: readonly ShownRoute[], lans: readonly Lan[]): LinkRoute[] {
+  const routes = shown
+    .filter(({ gateway, via, type }) => gateway === undefined && via === undefined && type === undefined)
+    .toSorted((a, b) => (a.metric ?? 0) - (b.metric ?? 0))
+    .flatMap(({ dst = "", dev = "", prefsrc }) => {
+      const prefix = parsePrefix(dst);
+      const isLans = lans.some(
+        (lan) => lan.interface === dev && prefix !== null && lan.prefixes.includes(prefix),
+      );
+      if (prefix === null || !isLans) return [];
+      return { prefix, interface: dev, source: prefsrc === undefined ? null : parseAddress(prefsrc) };
+    });
+  const byPrefix = new Map(routes.toReversed().map((route) => [route.prefix, route]));
+  return [...byPrefix.values()].sort((a, b) => (a.prefix < b.prefix ? -1 : 1));
+}
+
+/**
+ * Routes that lead to a part of the LAN by another interface, as `ip` writes them. The kernel's own, of a network that is
+ * within the LAN's prefix, are none.
+ */
+export function routesAgainst(shown: readonly ShownRoute[], lans: readonly Lan[]): string[] {
+  const names = lans.map((lan) => lan.interface);
+  const prefixes = lans.flatMap((lan) => lan.prefixes);
+  return shown
+    .filter(({ dev, protocol }) => dev !== undefined && !names.includes(dev) && protocol !== "kernel")
+    .filter(({ dst = "" }) => {
+      const prefix = parsePrefix(dst);
+      return prefix !== null && prefixes.some((own) => isWithin(prefix, own));
+    })
+    .map(({ dst, gateway, dev }) => `${dst}${gateway === undefined ? "" : ` via ${gateway}`} dev ${dev}`)
+    .sort();
 }
 
 /** The route, or null if it is of another kind. */

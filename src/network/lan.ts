@@ -110,7 +110,11 @@ function foundAmong(all: readonly Candidate[], { uplink, routed, roles }: Outloo
   // If the uplink is unknown or seems to be a LAN interface, nothing new becomes LAN.
   const isDoubtful = roles.lan.length > 0 && (uplink === null || roles.lan.includes(uplink));
   if (isDoubtful) return known;
-  if (uplink === null) return likely;
+  if (uplink === null) {
+    // What has leased an address may be the uplink.
+    const own = likely.filter(hasOwnNetwork);
+    return own.length > 0 ? own : likely;
+  }
   const others = inside.filter(
     (one) => hasOwnNetwork(one) && !isUplinks(one) && !routed.includes(one.interface),
   );

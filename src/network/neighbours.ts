@@ -1,6 +1,7 @@
 import { type Address, isHostAddress, parseAddress } from "../address.ts";
 import { INTERFACE_NAME } from "../interface-name.ts";
 import { type Mac, parseMac } from "../mac.ts";
+import { nextTurn } from "../queue.ts";
 import type { Host } from "../system/host.ts";
 
 /** An entry of the kernel's neighbour table, or a change of one. */
@@ -23,6 +24,9 @@ export interface Neighbour {
 const HEARD = ["REACHABLE", "STALE"];
 const STATES = [...HEARD, "DELAY", "PROBE", "PERMANENT", "FAILED", "INCOMPLETE"];
 
+/** Anyone on the LAN can fill the kernel's table, with 1,024 entries if it is left as it is. */
+const ROWS_A_TURN = 100;
+
 /** The change in a line of `ip monitor label neigh`; null for other lines, and for entries that are not of a host. */
 export function neighbourIn(line: string): Neighbour | null {
   const [, deleted, address = "", device = "", rest = ""] =
@@ -37,12 +41,12 @@ export function neighbourIn(line: string): Neighbour | null {
 /** The whole table. */
 export async function readNeighbours(host: Pick<Host, "run">): Promise<Neighbour[]> {
   const rows = JSON.parse((await host.run(["ip", "-j", "-s", "neigh", "show"])) || "[]") as Row[];
-  return rows.flatMap((row) => {
-    const { dst: address = "", dev: device = "", lladdr = "", state: [state = ""] = [] } = row;
-    return (
-      neighbourOf({ address, device, lladdr, state, heardMsAgo: ageOf(state, row), isDeleted: false }) ?? []
-    );
-  });
+  const found: Neighbour[] = [];
+  for (let at = 0; at < rows.length; at += ROWS_A_TURN) {
+    if (at > 0) await nextTurn();
+    found.push(...rows.slice(at, at + ROWS_A_TURN).flatMap((row) => neighbourOfRow(row) ?? []));
+  }
+  return found;
 }
 
 /** As `ip` shows it; ages in seconds. */
@@ -53,6 +57,11 @@ interface Row {
   confirmed?: number;
   updated?: number;
   state?: string[];
+}
+
+function neighbourOfRow(row: Row): Neighbour | null {
+  const { dst: address = "", dev: device = "", lladdr = "", state: [state = ""] = [] } = row;
+  return neighbourOf({ address, device, lladdr, state, heardMsAgo: ageOf(state, row), isDeleted: false });
 }
 
 /** A new entry counts as confirmed long ago, although its neighbour has just been heard. */

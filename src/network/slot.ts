@@ -46,6 +46,14 @@ export const MOST_TUNNELS = 8;
 /** Behind those of the slots: the table with the routes to networks behind other routers of the LAN. */
 export const ROUTED_TABLE = FIRST_TABLE + MOST_TUNNELS;
 
+/** Behind that: the table with the routes to the LAN's own prefixes. */
+export const LAN_TABLE = ROUTED_TABLE + 1;
+
+/** Whether a routing table is one of the gateway's, whose routes are its alone. */
+export function isOwnTable(table: number): boolean {
+  return table >= FIRST_TABLE && table <= LAN_TABLE;
+}
+
 /** Of every slot, whether a tunnel has it or not. */
 export function allSlots(base: string): Slot[] {
   return Array.from({ length: MOST_TUNNELS }, (_, number) => slotOf(number, base));

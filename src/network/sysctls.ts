@@ -6,6 +6,8 @@ export interface Sysctl {
   path: string;
   value: string;
   why: string;
+  /** A value beyond it is kept. Such settings may belong to the whole machine, and then a container cannot change them. */
+  bound?: "least" | "most";
 }
 
 export function sysctlsFor(network: HostNetwork): Sysctl[] {
@@ -47,6 +49,11 @@ export function sysctlsFor(network: HostNetwork): Sysctl[] {
       why: "reverse-path filtering uses the mark of the tunnel's packets",
     },
     {
+      path: "ipv4/fwmark_reflect",
+      value: "1",
+      why: "a reset for what came by a tunnel returns by that tunnel",
+    },
+    {
       path: "ipv6/fwmark_reflect",
       value: "1",
       why: "rejections return on the link that the packet came from, and path MTU discovery works for WireGuard",
@@ -66,22 +73,72 @@ export function sysctlsFor(network: HostNetwork): Sysctl[] {
   ];
 }
 
+/** A place takes some 400 bytes; the whole table at most a sixteenth of the memory (nf_conntrack_core.c). */
+const PLACE_BYTES = 400;
+const PART_OF_MEMORY = 16;
+const MOST_PLACES = 262_144;
+/** The least that a NAT keeps an idle connection (RFC 5382, REQ-5); the kernel would keep it for five days. */
+const ESTABLISHED_SECONDS = 7_440;
+const TIME_WAIT_SECONDS = 60;
+/** The kernel's defaults are 512 and 1,024 (neighbour.c). */
+const NEIGHBOURS = { gc_thresh2: 4_096, gc_thresh3: 8_192 };
+
+/** Room for all devices in the tables that the kernel has once. */
+export function roomFor(memoryBytes: number): Sysctl[] {
+  const places = Math.min(
+    MOST_PLACES,
+    2 ** Math.floor(Math.log2(memoryBytes / PART_OF_MEMORY / PLACE_BYTES)),
+  );
+  const least = (path: string, value: number, why: string): Sysctl => ({
+    ...{ path, value: String(value), why },
+    bound: "least",
+  });
+  const most = (path: string, value: number, why: string): Sysctl => ({
+    ...{ path, value: String(value), why },
+    bound: "most",
+  });
+  return [
+    least("netfilter/nf_conntrack_max", places, "room for the connections of all devices"),
+    least("netfilter/nf_conntrack_buckets", places / 2, "connections are found quickly"),
+    most(
+      "netfilter/nf_conntrack_tcp_timeout_established",
+      ESTABLISHED_SECONDS,
+      "connections that nobody uses are forgotten",
+    ),
+    most(
+      "netfilter/nf_conntrack_tcp_timeout_time_wait",
+      TIME_WAIT_SECONDS,
+      "connections that have ended are forgotten",
+    ),
+    ...(["ipv4", "ipv6"] as const).flatMap((family) =>
+      Object.entries(NEIGHBOURS).map(([name, value]) =>
+        least(`${family}/neigh/default/${name}`, value, "room for neighbours that a device invents"),
+      ),
+    ),
+  ];
+}
+
 /** Sets what differs and returns it, for the log. Settings that the kernel does not have are skipped. */
 export async function applySysctls(host: Host, wanted: readonly Sysctl[]): Promise<Sysctl[]> {
   const changed: Sysctl[] = [];
   for (const sysctl of wanted) {
     const path = `/proc/sys/net/${sysctl.path}`;
     const present = (await host.read(path))?.trim();
-    if (present === undefined || present === sysctl.value) continue;
+    if (present === undefined || isMet(sysctl, present)) continue;
     if (sysctl.path.endsWith("accept_ra") && present === "0") continue;
     try {
       await host.writeSysctl(path, sysctl.value);
     } catch (error) {
-      // Its interface has disappeared meanwhile.
-      if ((await host.read(path)) === null) continue;
+      // Its interface has disappeared meanwhile, or it belongs to the whole machine.
+      if ((await host.read(path)) === null || sysctl.bound !== undefined) continue;
       throw error;
     }
     changed.push(sysctl);
   }
   return changed;
+}
+
+function isMet({ value, bound }: Sysctl, present: string): boolean {
+  if (bound === undefined) return present === value;
+  return bound === "least" ? Number(present) >= Number(value) : Number(present) <= Number(value);
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { NewToken, ShownToken } from "../access/schema.ts";
-import type { Changes } from "../backup/changes.ts";
+import type { Change } from "../backup/changes.ts";
 import type { Contents } from "../backup/contents.ts";
 import type { Permissions, Restored } from "../backup/restore.ts";
 import type { Checks } from "../checks/schema.ts";
@@ -31,8 +31,7 @@ export type OperatorRequests = {
   /** The checks, and the names that a report must not contain. */
   report: [null, { checks: Checks; names: string[] }];
   backup: [null, Contents];
-  /** The argument is a backup's contents. */
-  "restore/changes": [unknown, Changes];
+  "restore/preview": [{ contents: unknown; may: Permissions }, Change[]];
   restore: [{ contents: unknown; may: Permissions }, Restored];
   "servers/update": [{ force: boolean }, Updated];
   /** Each with a provider's name, or null for the current one. */

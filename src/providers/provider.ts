@@ -90,7 +90,8 @@ export interface RegistrationSlot {
   read(): string | null;
   /** Throws if a registration is already stored, unless that is damaged. */
   saveFirst(text: string): void;
-  save(text: string): void;
+  /** Resolves once it is on the disk: a key is saved before it is sent to the provider. */
+  save(text: string): Promise<void>;
   forget(): void;
 }
 

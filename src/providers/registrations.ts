@@ -25,7 +25,7 @@ type KeySettings = Pick<Settings, "managedKeyFile" | "managedAddress">;
 /** This gateway's registrations in the store: at most one with each provider, of which one is used. */
 export class Registrations {
   constructor(
-    private readonly store: Pick<Store, "read" | "write" | "forget" | "atomically">,
+    private readonly store: Pick<Store, "read" | "write" | "forget" | "atomically" | "flushed">,
     private readonly settings: KeySettings,
     readonly providers: readonly [VpnProvider, ...VpnProvider[]] = VPN_PROVIDERS,
   ) {}
@@ -57,16 +57,19 @@ export class Registrations {
 
   slotOf(provider: VpnProvider): RegistrationSlot {
     const { setting } = provider;
-    const save = (text: string) => this.store.write(setting, text);
+    const write = (text: string) => this.store.write(setting, text);
     return {
       read: () => this.store.read(setting),
       saveFirst: (text) =>
         // Another process may have logged in at the same time.
         this.store.atomically(() => {
           this.assertNone(provider);
-          save(text);
+          write(text);
         }),
-      save,
+      save: async (text) => {
+        write(text);
+        await this.store.flushed();
+      },
       forget: () => this.store.forget(setting),
     };
   }

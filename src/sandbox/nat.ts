@@ -1,4 +1,5 @@
 import { lines } from "./lines.ts";
+import type { VpnServer } from "./server.ts";
 import { type Arms, INTERNET, ROUTER, TUNNEL } from "./topology.ts";
 
 /** A home router: masquerades IPv4, routes IPv6 unchanged, and forwards DNS queries. */
@@ -14,15 +15,19 @@ export function routerRules(arms: Arms): string {
 }
 
 /**
- * A VPN server: masquerades its customers, answers DNS on its tunnel address, and forwards what comes in at the other
+ * A VPN server: masquerades its customers, answers DNS at its resolvers' addresses, and forwards what comes in at the other
  * server's multi-hop port.
  */
-export function vpnRules(link: string, exit: { ipv4: string; port: number; multihopPort: number }): string {
+export function vpnRules(
+  link: string,
+  { resolvers }: Pick<VpnServer, "resolvers">,
+  exit: Pick<VpnServer, "ipv4" | "port" | "multihopPort">,
+): string {
   return natTable(
     [
       `iifname "wan0" udp dport ${exit.multihopPort} dnat ip to ${exit.ipv4}:${exit.port}`,
-      `iifname "${link}" ip daddr ${TUNNEL.server4} meta l4proto { tcp, udp } th dport 53 dnat ip to ${INTERNET.dns4}`,
-      `iifname "${link}" ip6 daddr ${TUNNEL.server6} meta l4proto { tcp, udp } th dport 53 dnat ip6 to ${INTERNET.dns6}`,
+      `iifname "${link}" ip daddr { ${resolvers.v4.join(", ")} } meta l4proto { tcp, udp } th dport 53 dnat ip to ${INTERNET.dns4}`,
+      `iifname "${link}" ip6 daddr { ${resolvers.v6.join(", ")} } meta l4proto { tcp, udp } th dport 53 dnat ip6 to ${INTERNET.dns6}`,
     ],
     [
       `oifname "wan0" ip saddr ${TUNNEL.prefix4} masquerade`,

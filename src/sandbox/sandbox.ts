@@ -151,7 +151,7 @@ export class Sandbox {
       .catch(() => this.inside(namespace, ["wireguard-go", link]));
     await Promise.all([
       this.inside(namespace, ["wg", "setconf", link, "/dev/stdin"], serverConfig(server)),
-      this.inside(namespace, ["nft", "-f", "-"], vpnRules(link, other)),
+      this.inside(namespace, ["nft", "-f", "-"], vpnRules(link, server, other)),
       this.batch(vpnTunnel(link), namespace),
     ]);
   }

@@ -1,6 +1,6 @@
 import type { CustomServer, ImportedConfig } from "../servers/schema.ts";
 import { generateKeyPair, type KeyPair } from "../wireguard/key.ts";
-import { MULTIHOP_PORTS, TUNNEL, VPN, VPN_PORT } from "./topology.ts";
+import { MULTIHOP_PORTS, RESOLVERS, TUNNEL, VPN, VPN_PORT } from "./topology.ts";
 
 /** One customer's configuration at one VPN server. */
 export interface Customer extends KeyPair {
@@ -22,6 +22,8 @@ export interface VpnServer {
   port: number;
   /** The port at which the other server forwards packets to this one. */
   multihopPort: number;
+  /** Where it answers questions for names inside the tunnel, by address family. */
+  resolvers: { v4: readonly string[]; v6: readonly string[] };
   privateKey: string;
   publicKey: string;
   managed: Customer;
@@ -63,8 +65,9 @@ function makeServer(role: "vpn1" | "vpn2", number: 1 | 2, account: KeyPair): Vpn
   const place = PLACES[role];
   const { v4, v6 } = VPN[role];
   const own = generateKeyPair();
-  const custom = customer(10 + number, generateKeyPair());
-  const imported = customer(20 + number, generateKeyPair(), presharedKey());
+  const dns = RESOLVERS[role].v4;
+  const custom = customer(10 + number, generateKeyPair(), { dns });
+  const imported = customer(20 + number, generateKeyPair(), { dns, presharedKey: presharedKey() });
   const importText = wgQuick(imported, own.publicKey, `${v4}:${VPN_PORT}`);
   return {
     ...place,
@@ -72,6 +75,7 @@ function makeServer(role: "vpn1" | "vpn2", number: 1 | 2, account: KeyPair): Vpn
     ipv6: v6,
     port: VPN_PORT,
     multihopPort: MULTIHOP_PORTS[role],
+    resolvers: resolversOf(role),
     ...own,
     managed: customer(2, account),
     custom,
@@ -91,10 +95,19 @@ function makeServer(role: "vpn1" | "vpn2", number: 1 | 2, account: KeyPair): Vpn
   };
 }
 
-function customer(host: number, keys: KeyPair, presharedKey = ""): Customer {
+function resolversOf(role: keyof typeof RESOLVERS): VpnServer["resolvers"] {
+  const { v4, v6 } = RESOLVERS[role];
+  return { v4: [...new Set([TUNNEL.server4, v4])], v6: [...new Set([TUNNEL.server6, v6])] };
+}
+
+function customer(
+  host: number,
+  keys: KeyPair,
+  { dns = TUNNEL.server4, presharedKey = "" }: Partial<Pick<Customer, "dns" | "presharedKey">> = {},
+): Customer {
   const v4 = TUNNEL.prefix4.replace("0/24", `${host}/32`);
   const v6 = TUNNEL.prefix6.replace("/64", `${host}/128`);
-  return { ...keys, address: `${v4},${v6}`, dns: TUNNEL.server4, presharedKey };
+  return { ...keys, address: `${v4},${v6}`, dns, presharedKey };
 }
 
 function wgQuick(customer: Customer, publicKey: string, endpoint: string): string {

@@ -77,6 +77,15 @@ export const TUNNEL = {
   server6: "fd64::1",
 } as const;
 
+/**
+ * The resolver inside the tunnel of customers who bring their own configuration. Only that server answers at its own;
+ * the first server's is the one that both have for the managed account.
+ */
+export const RESOLVERS = {
+  vpn1: { v4: TUNNEL.server4, v6: TUNNEL.server6 },
+  vpn2: { v4: "10.64.0.53", v6: "fd64::53" },
+} as const;
+
 /** The port of WireGuard's own examples. */
 export const VPN_PORT = 51820;
 

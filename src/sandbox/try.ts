@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import { FLAGS, type Settings } from "../settings.ts";
+import { LinuxHost } from "../system/linux.ts";
+import { sandboxRefusal } from "./permission.ts";
 import { Sandbox } from "./sandbox.ts";
 import { screenOf } from "./screen.ts";
 
@@ -25,6 +27,13 @@ export async function tryGateway(
     process.stderr.write("portcullis: network namespaces need root; run it with sudo\n");
     return 1;
   }
+  const refusal = await sandboxRefusal(new LinuxHost());
+  if (refusal !== null) {
+    process.stderr.write(
+      `portcullis: network namespaces are not permitted here (${refusal}); start it on the machine itself, or in a privileged container\n`,
+    );
+    return 1;
+  }
   const stopped = signal();
   const sandbox = await Sandbox.create({ arms: 2, computers: 3 });
   try {
@@ -47,6 +56,7 @@ function settingsFor(sandbox: Sandbox, port: number): TrySettings {
   return {
     port,
     host: "127.0.0.1",
+    name: [],
     stateDir: join(sandbox.directory, "state"),
     interface: sandbox.interface,
     lan: [sandbox.lan],

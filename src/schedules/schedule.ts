@@ -86,6 +86,18 @@ export function areSchedules(text: string): boolean {
   return textOf(schedulesIn(text).values()) === text;
 }
 
+/** In words, by name. */
+export function scheduleRows(text: string | null): ReadonlyMap<string, string> {
+  return new Map([...schedulesIn(text)].map(([name, schedule]) => [name, wordsOf(schedule)]));
+}
+
+function wordsOf({ when, ...what }: Schedule): string {
+  const action = what.do === "move" ? `move the tunnel ${what.tunnel}` : `${what.device} to ${what.exit}`;
+  if ("everyHours" in when) return `${action} every ${when.everyHours} h`;
+  const span = "until" in when ? `from ${when.at} until ${when.until}` : `at ${when.at}`;
+  return `${action} ${span}${when.days.length === DAYS.length ? "" : ` on ${when.days.join(", ")}`}`;
+}
+
 /** The value of the setting that has the schedules of both values; of two with one name, the other's. */
 export function unitedSchedules(one: string | null, other: string): string {
   const given = schedulesIn(other);

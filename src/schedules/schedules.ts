@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import type { AlertCode } from "../alert.ts";
 import { checkerOf } from "../checker.ts";
 import type { DeviceId } from "../devices/id.ts";
-import { GatewayError, messageOf } from "../errors.ts";
+import { GatewayError, messageOf, Unsaved } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { Queue } from "../queue.ts";
 import type { Host } from "../system/host.ts";
@@ -73,6 +73,8 @@ const doneSchema = checkerOf(Done);
 export class Schedules {
   private all: ReadonlyMap<string, Schedule>;
   private done: Done;
+  /** Whether the database lacks a change that only closes. */
+  private isUnsaved = false;
   private readonly moving = new Set<string>();
   private readonly faults = new Map<string, string>();
   private readonly queue = new Queue();
@@ -95,7 +97,7 @@ export class Schedules {
     return { time_zone: zone, schedules };
   }
 
-  /** Resolves once it has its effect, if its time is now. */
+  /** Resolves once it has its effect, if its time is now. A new `blocked` has it even if it cannot be saved. */
   async put(name: string, body: ScheduleBody): Promise<void> {
     const schedule = scheduleIn(name, body);
     this.deps.assertPossible(schedule);
@@ -105,20 +107,22 @@ export class Schedules {
         "bad_request",
         `name: there are ${MOST_SCHEDULES} schedules, which is the most there may be; remove one first`,
       );
-    await this.save(all, name);
+    await this.save(all, name, !this.all.has(name) && schedule.do === "exit" && schedule.exit === "blocked");
   }
 
-  /** Ends the exit that a device has because of it. */
+  /** Ends the exit that a device has because of it; one that opens ends even if that cannot be saved. */
   async remove(name: string): Promise<void> {
-    if (!this.all.has(name)) throw new GatewayError("not_found", "name: there is no schedule of this name");
+    const former = this.all.get(name);
+    if (former === undefined) throw new GatewayError("not_found", "name: there is no schedule of this name");
     const all = new Map(this.all);
     all.delete(name);
-    await this.save(all, name);
+    await this.save(all, name, former.do === "exit" && former.exit !== "blocked");
   }
 
   /** Reads them again, after another writer has changed the database. */
   async load(): Promise<void> {
     this.all = schedulesIn(this.deps.store.read(SCHEDULES));
+    this.isUnsaved = false;
     await this.look();
     this.tellChange();
   }
@@ -127,18 +131,37 @@ export class Schedules {
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.look();
+      if (this.isUnsaved) this.write(textOf(this.all.values()));
       await this.deps.clock.sleep(this.pauseMs, signal);
     }
   }
 
-  private async save(all: ReadonlyMap<string, Schedule>, changed: string): Promise<void> {
+  private async save(
+    all: ReadonlyMap<string, Schedule>,
+    changed: string,
+    onlyCloses: boolean,
+  ): Promise<void> {
     const text = textOf(all.values());
-    this.deps.store.write(SCHEDULES, text);
+    const fault = this.write(text);
+    if (fault !== null && !onlyCloses) throw fault;
+    this.isUnsaved = fault !== null;
     this.all = schedulesIn(text);
     this.faults.delete(changed);
     delete this.done.moves[changed];
     await this.look();
     this.tellChange();
+    if (fault !== null) throw new Unsaved(fault);
+  }
+
+  /** Null, or why it cannot be saved. */
+  private write(text: string): unknown {
+    try {
+      this.deps.store.write(SCHEDULES, text);
+      this.isUnsaved = false;
+      return null;
+    } catch (error) {
+      return error;
+    }
   }
 
   /** Does what is due. */
@@ -186,7 +209,10 @@ export class Schedules {
       const isLeft = next === undefined && devices.scheduled.includes(id);
       if (!isLeft && Bun.deepEquals(given, next)) continue;
       try {
-        await devices.schedule(id, next?.exit ?? null);
+        await devices.schedule(id, next?.exit ?? null).catch((error: unknown) => {
+          if (!(error instanceof Unsaved)) throw error;
+          this.deps.alarm("state_not_saved", error.message);
+        });
         if (next === undefined) delete this.done.exits[id];
         else this.done.exits[id] = next;
         this.faults.delete(next?.schedule ?? "");

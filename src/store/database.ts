@@ -75,10 +75,10 @@ export function reopened(directory: string): Database {
 }
 
 /**
- * A read-only copy of the database in memory, for a disk that is full or read-only, where SQLite cannot even open the
- * file. Null if there is no database, or only a damaged one.
+ * A copy of the database in memory, for a disk that is full or read-only, where SQLite cannot even open the file. Null if
+ * there is no database, or only a damaged one.
  */
-export function readOnlyCopyOf(directory: string): Database | null {
+export function copyInMemory(directory: string): Database | null {
   let scratch: string | null = null;
   try {
     scratch = mkdtempSync(join(SCRATCH, "portcullis-copy-"));
@@ -92,7 +92,7 @@ export function readOnlyCopyOf(directory: string): Database | null {
     copy?.run("PRAGMA journal_mode = DELETE");
     const bytes = copy?.serialize() ?? null;
     copy?.close();
-    return bytes && Database.deserialize(bytes, { readonly: true, strict: true });
+    return bytes && Database.deserialize(bytes, { strict: true });
   } catch {
     return null;
   } finally {
@@ -114,17 +114,64 @@ export function keepCopy(database: Database, directory: string, now: number): st
 }
 
 /**
- * Rewrites the file and empties its write-ahead log, because SQLite leaves copies of rows that it has moved, and older
- * pages in the log. False if that fails: the deletion itself is done and safe.
+ * Rewrites the tables that have keys and empties the write-ahead log, because SQLite leaves copies of rows that it has
+ * moved within their table's pages, and older pages in the log. Pages that a table gives back are overwritten
+ * (`secure_delete`), so no other table has such copies. Returns how many bytes the tables have, or null if it fails: the
+ * deletion itself is done and safe.
  */
-export function forgetDeleted(database: Database): boolean {
+export function forgetDeleted(database: Database): number | null {
+  const size = rewriteKeys(database);
+  return size !== null && emptyLog(database) ? size : null;
+}
+
+/** The first half of it: the log still has the older pages. */
+export function rewriteKeys(database: Database): number | null {
   try {
-    database.run("VACUUM");
-    database.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    return true;
+    database
+      .transaction(() => {
+        for (const table of TABLES_WITH_KEYS) {
+          database.run(`CREATE TEMP TABLE kept AS SELECT * FROM ${table}`);
+          database.run(`DELETE FROM ${table}`);
+          database.run(`INSERT INTO ${table} SELECT * FROM kept`);
+          database.run("DROP TABLE kept");
+        }
+      })
+      .immediate();
+    const sizes = database.query("SELECT pgsize FROM dbstat WHERE aggregate = 1 AND name IN (?, ?)");
+    return sizes
+      .values(...TABLES_WITH_KEYS)
+      .flat()
+      .reduce((sum: number, size) => sum + Number(size), 0);
+  } catch {
+    return null;
+  }
+}
+
+/** Copies the rest of the log into the file and empties it; false if another program reads it, or the disk is full. */
+export function emptyLog(database: Database): boolean {
+  try {
+    return database.query("PRAGMA wal_checkpoint(TRUNCATE)").values()[0]?.[0] === 0;
   } catch {
     return false;
   }
+}
+
+/**
+ * Makes writes return once the kernel has them; they survive the end of the process, and a power cut once the log is
+ * flushed. The log is copied into the file by `checkpointed` only, and a lock of another program is not waited for.
+ */
+export function writeBehind(database: Database): void {
+  database.run("PRAGMA synchronous = NORMAL");
+  database.run("PRAGMA wal_autocheckpoint = 0");
+  database.run(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}`);
+}
+
+/**
+ * SQLite flushes the log before it overwrites one from its beginning, because the frames of both could get mixed. An
+ * empty one has none: its first write need not wait.
+ */
+export function flushOnOverwrite(database: Database, flushes: boolean): void {
+  database.run(`PRAGMA synchronous = ${flushes ? "NORMAL" : "OFF"}`);
 }
 
 /** Whether SQLite finds damage in the file. */
@@ -147,7 +194,13 @@ export function unableTo<T>(what: string, effect: () => T): T {
   }
 }
 
-const NAME = "portcullis.db";
+export const NAME = "portcullis.db";
+
+/** A turn of the event loop must not take longer. */
+const LOCK_TIMEOUT_MS = 20;
+
+/** The servers' configurations, registrations with providers, and the saved connections of tunnels. */
+const TABLES_WITH_KEYS = ["servers", "settings"] as const;
 
 /** In memory, because the copy contains private keys and the disk accepts no writes. */
 const SCRATCH = "/dev/shm";
@@ -180,7 +233,7 @@ function prepare(database: Database): void {
   database.run("PRAGMA synchronous = FULL");
   // The bytes of a removed private key do not stay in the file.
   database.run("PRAGMA secure_delete = ON");
-  // Rewriting the file leaves no temporary file on the disk.
+  // Rewriting a table leaves no temporary file on the disk.
   database.run("PRAGMA temp_store = MEMORY");
   const version = versionOf(database);
   // Current, of a newer version than this program, or another program's.

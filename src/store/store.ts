@@ -1,18 +1,26 @@
 import type { Database } from "bun:sqlite";
+import { join } from "node:path";
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../checker.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import type { Storage, StoredList } from "../servers/storage.ts";
 import { Config, configIn } from "../wireguard/schema.ts";
 import {
+  copyInMemory,
   databaseIn,
+  emptyLog,
+  flushOnOverwrite,
   forgetDeleted,
   isDamaged,
   keepCopy,
-  readOnlyCopyOf,
+  NAME,
   reopened,
+  rewriteKeys,
   unableTo,
+  writeBehind,
 } from "./database.ts";
+import { copyExits, copyExitsBehind, countChange, decidesExits, recoverExits } from "./exits.ts";
+import { checkpointed, Flusher } from "./flusher.ts";
 
 /** A row of the servers, with its configuration decoded. */
 export const StoredServer = Type.Object(
@@ -43,12 +51,19 @@ export type StoredDevice = Static<typeof StoredDevice>;
 
 /** Something that happened; `at` in milliseconds since 1970, the content as JSON. */
 export interface StoredEvent {
+  /** Greater than that of each earlier one. */
+  id: number;
   at: number;
   content: string;
 }
 
-/** Rewriting the whole file blocks the process, for seconds on a slow card with a full store. */
+/** Rewriting tables blocks the process, and wears the card. */
 const SCRUB_EVERY_MS = 60_000;
+/** A home's servers take some 100 KiB. Whoever fills the store could have more than that written each minute. */
+const SCRUBBED_BYTES_PER_TURN = 1024 * 1024;
+
+/** How often the log is copied before it is left for the next time: others may write each time meanwhile. */
+const MAX_ATTEMPTS = 3;
 
 /** More than there are providers with accounts. */
 const MOST_LISTS = 5;
@@ -65,6 +80,15 @@ export class Store implements Storage {
   private scrubsAtOnce = true;
   /** Whether copies of what was removed may be left, as they are where the service was killed. */
   private isScrubbed = false;
+  /** Whether the second copy of the exits is like the database. */
+  private areExitsCopied = false;
+  /** What the last time wrote beyond the turns since then. */
+  private overdrawn = 0;
+  /** Null as long as each write waits for the disk. */
+  private flusher: Flusher | null = null;
+  private emptying: Promise<boolean> | null = null;
+  /** Whether nothing was written since the log was emptied. */
+  private isLogEmpty = false;
 
   private constructor(
     private readonly directory: string,
@@ -73,7 +97,9 @@ export class Store implements Storage {
     readonly alert: string | null,
     /** Whether the database is a read-only copy in memory. */
     private isCopy = false,
-  ) {}
+  ) {
+    this.copyExits();
+  }
 
   /**
    * `now`, in milliseconds since 1970, is used in the name of a database that is set aside. If the disk is full or
@@ -83,14 +109,16 @@ export class Store implements Storage {
     try {
       return Store.openOnDisk(directory, now);
     } catch (error) {
-      const copy = readOnlyCopyOf(directory);
+      const copy = copyInMemory(directory);
       if (copy === null) throw error;
-      return new Store(directory, copy, null, true);
+      return new Store(directory, copy, recoverExits(copy, directory, false), true);
     }
   }
 
   private static openOnDisk(directory: string, now: number): Store {
-    const { database, alert } = databaseIn(directory, now);
+    const { database, alert: damage } = databaseIn(directory, now);
+    const exits = unableTo("be written", () => recoverExits(database, directory, damage !== null));
+    const alert = damage === null ? exits : `${damage} ${exits}`;
     const lost = database
       .query("SELECT * FROM servers")
       .all()
@@ -100,7 +128,7 @@ export class Store implements Storage {
     for (const each of lost) unableTo("be repaired", () => deleteRow(database, each as RowKey));
     const servers = lost.length === 1 ? "One stored server" : `${lost.length} stored servers`;
     const sentence = `${servers} could not be read; the database as it was is kept as ${copy}.`;
-    return Store.alerting(directory, database, sentence);
+    return Store.alerting(directory, database, alert === null ? sentence : `${alert} ${sentence}`);
   }
 
   private static alerting(directory: string, database: Database, alert: string | null): Store {
@@ -127,9 +155,36 @@ export class Store implements Storage {
   reopen(): void {
     if (!this.isCopy) return;
     const database = reopened(this.directory);
+    try {
+      unableTo("be written", () => recoverExits(database, this.directory, false));
+    } catch (error) {
+      database.close();
+      throw error;
+    }
     this.database.close();
     this.database = database;
+    if (this.flusher !== null) writeBehind(database);
     this.isCopy = false;
+  }
+
+  /**
+   * From now on no write waits for the disk, which may take seconds: `flushed` does. What was written survives the end
+   * of the process at once.
+   */
+  writeBehind(): void {
+    this.flusher ??= new Flusher(join(this.directory, NAME), (isLong) => this.afterFlush(isLong));
+    if (!this.isCopy) writeBehind(this.database);
+  }
+
+  /** Resolves once all that was written is on the disk; throws `GatewayError` if the disk fails. */
+  async flushed(): Promise<void> {
+    try {
+      await this.flusher?.flushed();
+    } catch (error) {
+      unableTo("be written", () => {
+        throw error;
+      });
+    }
   }
 
   servers(): Server[] {
@@ -160,7 +215,7 @@ export class Store implements Storage {
   }
 
   write(key: string, value: string): void {
-    this.change((database) =>
+    this.changeSetting(key, (database) =>
       database.query("INSERT OR REPLACE INTO settings VALUES ($key, $value)").run({ key, value }),
     );
   }
@@ -171,7 +226,9 @@ export class Store implements Storage {
   }
 
   forget(key: string): void {
-    this.change((database) => database.query("DELETE FROM settings WHERE key = $key").run({ key }));
+    this.changeSetting(key, (database) =>
+      database.query("DELETE FROM settings WHERE key = $key").run({ key }),
+    );
   }
 
   devices(): StoredDevice[] {
@@ -180,28 +237,36 @@ export class Store implements Storage {
 
   /** Replaces the device of that id, or removes it if it has neither name nor exit. */
   saveDevice({ id, name, exit }: StoredDevice): void {
-    this.change((database) =>
+    this.changeExits((database) =>
       name === null && exit === null
         ? database.query("DELETE FROM devices WHERE id = $id").run({ id })
         : database.query("INSERT OR REPLACE INTO devices VALUES ($id, $name, $exit)").run({ id, name, exit }),
     );
   }
 
-  /** Adds events in this order, and removes all but the latest `most`. */
-  addEvents(events: readonly StoredEvent[], most: number): void {
+  /** Adds events, and removes those with these ids. */
+  addEvents(events: readonly StoredEvent[], surplus: readonly number[] = []): void {
     this.atomically((database) => {
-      const insert = database.query("INSERT INTO events (at, content) VALUES ($at, $content)");
-      for (const { at, content } of events) insert.run({ at, content });
-      database.query("DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - $most").run({ most });
+      const insert = database.query("INSERT OR REPLACE INTO events VALUES ($id, $at, $content)");
+      for (const { id, at, content } of events) insert.run({ id, at, content });
+      const remove = database.query("DELETE FROM events WHERE id = $id");
+      for (const id of surplus) remove.run({ id });
     });
   }
 
+  /** The ids of all events, oldest first, by whether their text contains this one. */
+  eventIds(text: string): { containing: number[]; others: number[] } {
+    const ids = this.database.query(
+      "SELECT id FROM events WHERE (instr(content, $text) > 0) = $has ORDER BY id",
+    );
+    const idsOf = (has: number) => ids.values({ text, has }).flat() as number[];
+    return { containing: idsOf(1), others: idsOf(0) };
+  }
+
   /** The latest `most` with an id above `after` and below `before`, oldest first. */
-  events(range: { after: number; before: number; most: number }): ({ id: number } & StoredEvent)[] {
+  events(range: { after: number; before: number; most: number }): StoredEvent[] {
     const latest = "SELECT * FROM events WHERE id > $after AND id < $before ORDER BY id DESC LIMIT $most";
-    return this.database.query(`SELECT * FROM (${latest}) ORDER BY id`).all(range) as ({
-      id: number;
-    } & StoredEvent)[];
+    return this.database.query(`SELECT * FROM (${latest}) ORDER BY id`).all(range) as StoredEvent[];
   }
 
   /**
@@ -209,21 +274,23 @@ export class Store implements Storage {
    * them. The end is exclusive.
    */
   eventsDuring(range: { from: number; to: number; most: number }): {
-    events: ({ id: number } & StoredEvent)[];
-    before: ({ id: number } & StoredEvent)[];
+    events: StoredEvent[];
+    before: StoredEvent[];
   } {
     const { from, to, most } = range;
     const latest = "SELECT * FROM events WHERE at >= $from AND at < $to ORDER BY id DESC LIMIT $most";
-    const events = this.database.query(`SELECT * FROM (${latest}) ORDER BY id`).all({ from, to, most }) as ({
-      id: number;
-    } & StoredEvent)[];
-    // With max(), SQLite takes the other columns from the same row.
+    const events = this.database
+      .query(`SELECT * FROM (${latest}) ORDER BY id`)
+      .all({ from, to, most }) as StoredEvent[];
+    // With max(), SQLite takes the other columns from the same row. A damaged one must not end the query.
+    const tunnel = "CASE WHEN json_valid(content) THEN content ->> 'tunnel' END";
     const before = this.database
       .query(
         `SELECT max(id) AS id, at, content FROM events
-        WHERE id < $first AND at < $to AND content ->> 'type' = 'tunnel_state' GROUP BY content ->> 'tunnel'`,
+        WHERE id < $first AND at < $to AND instr(content, '"tunnel_state"') > 0 AND ${tunnel} IS NOT NULL
+        GROUP BY ${tunnel}`,
       )
-      .all({ first: events[0]?.id ?? Number.MAX_SAFE_INTEGER, to }) as ({ id: number } & StoredEvent)[];
+      .all({ first: events[0]?.id ?? Number.MAX_SAFE_INTEGER, to }) as StoredEvent[];
     return { events, before };
   }
 
@@ -270,11 +337,22 @@ export class Store implements Storage {
 
   /** Erases all traces of removed or overwritten data, such as private keys. */
   scrub(): void {
-    this.isScrubbed = forgetDeleted(this.database);
+    const isBehind = this.flusher !== null;
+    const written = isBehind ? rewriteKeys(this.database) : forgetDeleted(this.database);
+    this.isScrubbed = written !== null && !isBehind;
+    this.overdrawn = written ?? 0;
     this.scrubsAtOnce = false;
+    if (!isBehind || written === null) return;
+    this.wrote();
+    void this.emptyLog().then((isEmpty) => {
+      this.isScrubbed = isEmpty;
+    });
   }
 
-  /** Scrubs what was removed since the last time, until `signal` says stop: clients could ask for it without end. */
+  /**
+   * Scrubs what was removed since the last time, until `signal` says stop: clients could ask for it without end. A store
+   * that has more than a turn's worth waits for several turns.
+   */
   async keepScrubbed(
     clock: { sleep(ms: number, signal: AbortSignal): Promise<void> },
     signal: AbortSignal,
@@ -282,6 +360,10 @@ export class Store implements Storage {
     for (;;) {
       await clock.sleep(SCRUB_EVERY_MS, signal);
       if (signal.aborted) return;
+      if (!this.areExitsCopied && this.flusher === null) this.copyExits();
+      else if (!this.areExitsCopied) this.wrote();
+      this.overdrawn = Math.max(0, this.overdrawn - SCRUBBED_BYTES_PER_TURN);
+      if (this.overdrawn > 0) continue;
       this.scrubsAtOnce = this.isScrubbed;
       if (!this.isScrubbed) this.scrub();
     }
@@ -300,16 +382,83 @@ export class Store implements Storage {
   /** Why the database cannot be relied on, as a sentence, or null. Reads all of it. */
   fault(): string | null {
     if (this.isCopy) return "The database cannot be written; a copy in memory is used.";
-    return isDamaged(this.database) ? "The database is damaged." : null;
+    if (isDamaged(this.database)) return "The database is damaged.";
+    return this.areExitsCopied ? null : "The second copy of the devices' exits, exits.db, cannot be written.";
   }
 
   close(): void {
     this.database.close();
   }
 
+  private changeSetting(key: string, effect: (database: Database) => unknown): void {
+    if (decidesExits(key)) this.changeExits(effect);
+    else this.change(effect);
+  }
+
+  private changeExits(effect: (database: Database) => unknown): void {
+    this.atomically((database) => {
+      effect(database);
+      countChange(database);
+      this.areExitsCopied = false;
+    });
+  }
+
   private change(effect: (database: Database) => unknown): void {
     this.reopen();
     unableTo("be written", () => effect(this.database));
+    this.wrote();
+    if (!this.areExitsCopied && this.flusher === null && !this.database.inTransaction) this.copyExits();
+  }
+
+  private wrote(): void {
+    if (this.database.inTransaction) return;
+    if (this.isLogEmpty) flushOnOverwrite(this.database, true);
+    this.isLogEmpty = false;
+    this.flusher?.wrote();
+  }
+
+  /** The second copy comes after what it is a copy of. */
+  private async afterFlush(isLong: boolean): Promise<void> {
+    if (!this.areExitsCopied && !this.isCopy) {
+      this.areExitsCopied = true;
+      await copyExitsBehind(this.database, this.directory).catch(() => {
+        this.areExitsCopied = false;
+      });
+    }
+    if (isLong) void this.emptyLog();
+  }
+
+  /** One at a time: on a slow disk each flush of a long log would start a worker of its own. */
+  private emptyLog(): Promise<boolean> {
+    this.emptying ??= this.emptyLogNow().finally(() => {
+      this.emptying = null;
+    });
+    return this.emptying;
+  }
+
+  /** Other threads wait for the disk; nothing is left to wait for when the log is emptied here. */
+  private async emptyLogNow(): Promise<boolean> {
+    const { flusher } = this;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS && flusher !== null; attempt++) {
+      const { writes } = flusher;
+      if (this.isCopy || !(await checkpointed(join(this.directory, NAME)))) return false;
+      if (flusher.writes !== writes) continue;
+      if (!emptyLog(this.database)) return false;
+      this.isLogEmpty = true;
+      flushOnOverwrite(this.database, false);
+      return true;
+    }
+    return false;
+  }
+
+  /** If that fails, it is tried again with the next change, or within a minute. */
+  private copyExits(): void {
+    try {
+      if (!this.isCopy) copyExits(this.database, this.directory);
+      this.areExitsCopied = true;
+    } catch {
+      this.areExitsCopied = false;
+    }
   }
 }
 

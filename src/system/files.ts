@@ -14,6 +14,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { chmod, open, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** Replaces a file by one rename: a reader sees the old one or the new one, even after a power cut. */
@@ -23,6 +24,26 @@ export function placeText(path: string, text: string, mode: number): "placed" | 
   return place(path, mode, (fresh) => writeFileSync(fresh, text, { mode }));
 }
 
+/** Like `placeText`, whatever was there. */
+export function placeBytes(path: string, bytes: Uint8Array, mode: number): void {
+  place(path, mode, (fresh) => writeFileSync(fresh, bytes, { mode }));
+}
+
+/** Like `placeBytes`; other threads wait for the disk. */
+export async function placeBytesBehind(path: string, bytes: Uint8Array, mode: number): Promise<void> {
+  const fresh = freshOf(path);
+  try {
+    await writeFile(fresh, bytes, { mode });
+    await chmod(fresh, mode);
+    await syncBehind(fresh);
+    await rename(fresh, path);
+  } catch (error) {
+    await rm(fresh, { force: true });
+    throw error;
+  }
+  await syncBehind(dirname(path));
+}
+
 /** Like `placeText`; a program that runs from the old file keeps it. */
 export function placeCopy(from: string, path: string, mode: number): "placed" | "unchanged" {
   const same = existsSync(path) && modeOf(path) === mode && readFileSync(from).equals(readFileSync(path));
@@ -30,9 +51,14 @@ export function placeCopy(from: string, path: string, mode: number): "placed" | 
   return place(path, mode, (fresh) => copyFileSync(from, fresh));
 }
 
-/** Removes a file, or a folder with its contents, and the temporary file that a power cut may have left. */
+/** The file, and the temporary one that an interruption or a power cut may have left: those that are there. */
+export function leftOf(path: string): string[] {
+  return [path, freshOf(path)].filter(existsSync);
+}
+
+/** Removes a file, or a folder with its contents, and its temporary file. */
 export function remove(path: string): "removed" | "unchanged" {
-  const there = [path, freshOf(path)].filter(existsSync);
+  const there = leftOf(path);
   for (const one of there) rmSync(one, { recursive: true });
   return there.length > 0 ? "removed" : "unchanged";
 }
@@ -78,6 +104,15 @@ function freshOf(path: string): string {
 
 function modeOf(path: string): number {
   return statSync(path).mode & 0o7777;
+}
+
+async function syncBehind(path: string): Promise<void> {
+  const file = await open(path, "r");
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }
 
 function sync(path: string): void {

@@ -12,8 +12,16 @@ export interface Host {
    * quotes the reason that it gave.
    */
   run(argv: readonly string[], options?: RunOptions): Promise<string>;
-  /** Starts a program that prints events, and calls back for each line, of errors too, until `stop` is called. */
-  watch(argv: readonly string[], onLine: (line: string) => void, onExit: () => void): Watch;
+  /**
+   * Starts a program that prints events, and calls back for each line, of errors too, until `stop` is called. Without a
+   * limit every line is read.
+   */
+  watch(
+    argv: readonly string[],
+    onLine: (line: string) => void,
+    onExit: () => void,
+    limit?: LineLimit,
+  ): Watch;
   /**
    * The text of a file, or the beginning of it; null if it cannot be read. `/proc/sys` is that of the served namespace.
    */
@@ -47,6 +55,16 @@ export interface Host {
    */
   openUdp(place: UdpPlace): Promise<UdpSocket>;
   /**
+   * Ends the tracked connections that `isOver` names, and returns them: the next packet of one begins a new connection.
+   * Throws `GatewayError("kernel_refused")`.
+   */
+  endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]>;
+  /**
+   * Makes the destination of each TCP connection send a packet of it, if it still has it: in the name of the source it
+   * gets one that no connection expects, which it has to answer (RFC 5961, section 4).
+   */
+  challenge(connections: readonly Direction[]): Promise<void>;
+  /**
    * Sends one request over HTTPS, to the given addresses and no others; over plain HTTP only to private addresses.
    * Throws `GatewayError("unable")` if there is no answer. An abort throws the signal's reason, and nothing more is sent.
    */
@@ -63,6 +81,30 @@ export interface Path {
   address: string;
   /** The only interface that they may leave by. */
   link: string;
+}
+
+/** A connection as the kernel tracks it (conntrack). */
+export interface Connection {
+  /** The number of the IP protocol. */
+  protocol: number;
+  /** 0 unless the firewall has given it another. */
+  zone: number;
+  /** As its first packet came in. */
+  original: Direction;
+  /** As replies come in: from where NAT has led it, to the source that NAT has given it. */
+  reply: Direction;
+  /** Whether NAT has changed its destination. */
+  isRedirected: boolean;
+  /** Of TCP: whether one end may still wait for the other. */
+  isOpen: boolean;
+}
+
+/** The ports are 0 where the protocol has none. */
+export interface Direction {
+  source: Address;
+  sourcePort: number;
+  destination: Address;
+  destinationPort: number;
 }
 
 /** What can be listened to. The packets have a valid header, and anything in the rest. */
@@ -123,8 +165,8 @@ export interface RunOptions {
   until?: string;
   /** Once this is on its standard error, the program has failed: its end is not waited for either. */
   failure?: string;
-  /** Given the process id, resolves if something else shows that the program has done its work. */
-  done?: (pid: number) => Promise<void>;
+  /** Resolves if something else shows that the program has done its work. */
+  done?: Promise<void>;
   /** Kills the program when aborted. */
   signal?: AbortSignal;
 }
@@ -162,6 +204,13 @@ export interface HttpsAnswer {
 
 /** Sends a request to a server on the internet. Throws `GatewayError("unable")` if there is no answer. */
 export type Send = (request: HttpsRequest) => Promise<HttpsAnswer>;
+
+/** Bounds what a program costs whose output strangers can cause. What it prints beyond that waits, then is dropped. */
+export interface LineLimit {
+  linesPerSecond: number;
+  /** Called after lines were dropped, and again once there is nothing more to drop. */
+  onDropped: () => void;
+}
 
 export interface Watch {
   stop(): void;

@@ -3,7 +3,8 @@ import { closeSync, openSync } from "node:fs";
 import { GatewayError } from "../errors.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
-export const DATAGRAM_NONBLOCK_CLOEXEC = 0o2 | 0o4000 | 0o2000000;
+export const NONBLOCK_CLOEXEC = 0o4000 | 0o2000000;
+export const DATAGRAM_NONBLOCK_CLOEXEC = 0o2 | NONBLOCK_CLOEXEC;
 export const SOL_SOCKET = 1;
 const CLONE_NEWNET = 0x40000000;
 

@@ -1,9 +1,12 @@
 import { closeSync, constants, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../errors.ts";
 import type {
+  Connection,
+  Direction,
   Heard,
   Host,
   HttpsAnswer,
+  LineLimit,
   LinkSocket,
   Path,
   PinnedRequest,
@@ -12,6 +15,7 @@ import type {
   UdpSocket,
   Watch,
 } from "./host.ts";
+import { readLines } from "./lines.ts";
 import { reasonIn } from "./reason.ts";
 
 /**
@@ -27,6 +31,8 @@ const EXCHANGE_TIMEOUT_MS = 1_000;
 /** Programs that hand a change to the kernel; `tee` writes a sysctl. */
 const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
 // Not needed at a start.
+const loadChallenge = () => import("./challenge.ts");
+const loadConntrack = () => import("./conntrack.ts");
 const loadHttps = () => import("./https.ts");
 const loadLinkSocket = () => import("./link-socket.ts");
 const loadLookup = () => import("./lookup.ts");
@@ -93,7 +99,12 @@ export class LinuxHost implements Host {
     );
   }
 
-  watch(argv: readonly string[], onLine: (line: string) => void, onExit: () => void): Watch {
+  watch(
+    argv: readonly string[],
+    onLine: (line: string) => void,
+    onExit: () => void,
+    limit?: LineLimit,
+  ): Watch {
     const child = startChild(argv[0] ?? "", () =>
       Bun.spawn(this.inNamespace(argv), {
         env: CHILD_ENV,
@@ -103,17 +114,17 @@ export class LinuxHost implements Host {
       }),
     );
     let stopped = false;
-    const readLines = async (stream: AsyncIterable<Uint8Array>) => {
-      let rest = "";
-      const decoder = new TextDecoder();
-      for await (const chunk of stream) {
-        const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-        rest = lines.pop() ?? "";
-        for (const line of lines) if (!stopped) onLine(line);
-      }
+    const take = (line: string) => {
+      if (!stopped) onLine(line);
+    };
+    const dropped = limit && {
+      ...limit,
+      onDropped: () => {
+        if (!stopped) limit.onDropped();
+      },
     };
     void (async () => {
-      await Promise.all([readLines(child.stdout), readLines(child.stderr)]);
+      await Promise.all([child.stdout, child.stderr].map((stream) => readLines(stream, take, dropped)));
       await child.exited;
       if (!stopped) onExit();
     })();
@@ -221,6 +232,14 @@ export class LinuxHost implements Host {
     return (await loadUdpSocket()).openUdp(this.netns, place);
   }
 
+  async endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {
+    return (await loadConntrack()).endConnections(this.netns, isOver);
+  }
+
+  async challenge(connections: readonly Direction[]): Promise<void> {
+    (await loadChallenge()).challenge(this.netns, connections);
+  }
+
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
     const { ask, LONGEST_MS } = await loadHttps();
     if (this.netns === null) return ask(request, signal);
@@ -320,7 +339,7 @@ async function outcomeOf(
   const done = Promise.withResolvers<Outcome>();
   const output = textOf(child.stdout, until, (stdout) => done.resolve({ code: 0, stdout, stderr: "" }));
   const errors = textOf(child.stderr, failure, (stderr) => done.resolve({ code: 1, stdout: "", stderr }));
-  void isDone?.(child.pid).then(() => done.resolve({ code: 0, stdout: "", stderr: "" }));
+  void isDone?.then(() => done.resolve({ code: 0, stdout: "", stderr: "" }));
   const work = Promise.all([child.exited, output, errors]);
   const ended = Promise.race([work, late.promise])
     .finally(() => clearTimeout(timer))

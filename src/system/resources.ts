@@ -1,4 +1,5 @@
 import { readlinkSync, statfsSync } from "node:fs";
+import { totalmem } from "node:os";
 
 /** Bytes that root may still write in a folder's file system; null if that is not known. */
 export function freeBytes(folder: string): number | null {
@@ -17,4 +18,9 @@ export function isProgramReplaced(): boolean {
   } catch {
     return false;
   }
+}
+
+/** The machine's memory. */
+export function memoryBytes(): number {
+  return totalmem();
 }

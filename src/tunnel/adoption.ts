@@ -57,7 +57,7 @@ export async function adopted(
     const session = sessionOn(slot, link === slot.links[0] ? 0 : 1, usable, device.peer.endpoint);
     return network.online && host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
       ? { name: "connected", session, since }
-      : { name: "reconnecting", server, session, since };
+      : { name: "reconnecting", server, session, dead: true, since };
   }
   return null;
 }

@@ -89,7 +89,11 @@ export class Controller {
 
   constructor(private readonly deps: Deps) {
     this.aim = new Aim(deps);
-    this.upkeep = new Upkeep(deps, () => carriedBy(this.current));
+    this.upkeep = new Upkeep(
+      deps,
+      () => carriedBy(this.current),
+      () => !this.isDead,
+    );
     this.rivals = new Rivals(deps.rivalOf);
     this.choice = new Choice({ ...deps, rivals: this.rivals });
     this.reader = new StatusReader(deps);
@@ -121,6 +125,12 @@ export class Controller {
   get isAlive(): boolean {
     const state = this.current;
     return (state.name === "connecting" ? state.former : state)?.name === "connected";
+  }
+
+  /** Whether its server is known not to answer. */
+  private get isDead(): boolean {
+    const state = this.current.name === "connecting" ? this.current.former : this.current;
+    return state?.name === "reconnecting" && state.dead;
   }
 
   /** Calls back after every change of state. */
@@ -291,19 +301,30 @@ export class Controller {
     return [carriedBy(state)?.server, tried, this.dialled].filter((server) => server != null);
   }
 
-  /** The session is dead; routes and firewall stay, so that nothing leaves outside the tunnel. */
-  lost(why: string): void {
-    if (this.current.name !== "connected") return;
+  /**
+   * With `dead`, the server is known not to answer: its devices are refused at once. Otherwise the session goes on until
+   * another one is up. Routes stay, so that nothing leaves outside the tunnel.
+   */
+  lost(why: string, dead = true): void {
+    const before = this.current;
+    const isKnown = before.name === "reconnecting" && (before.dead || !dead);
+    if ((before.name !== "connected" && before.name !== "reconnecting") || isKnown) return;
     this.deps.log.warn(`${why}; reconnecting`);
-    this.deps.probe.roundTrips.forget(this.current.session.server);
+    if (before.name === "connected") this.deps.probe.roundTrips.forget(before.session.server);
     this.error = why;
-    this.enter({ type: "lost" });
+    this.enter({ type: "lost", dead });
+    if (dead) this.updateKillSwitch();
   }
 
   recovered(): void {
     if (this.current.name !== "reconnecting") return;
     this.error = null;
     this.enter({ type: "recovered" });
+    this.updateKillSwitch();
+  }
+
+  private updateKillSwitch(): void {
+    void this.upkeep.updateKillSwitch().catch(() => this.requests.add(() => this.upkeep.settle()));
   }
 
   /** One attempt to leave `reconnecting`, with a new interface and a newly resolved endpoint; throws if it fails. */
@@ -315,7 +336,7 @@ export class Controller {
       const { session, since } = state;
       const same = session !== null && sameServer(session.server, server);
       try {
-        const former = session === null ? null : { session, alive: false };
+        const former = session === null ? null : { session, alive: false, dead: state.dead };
         const arrived = await this.dial(server, former, signal);
         this.arrive(arrived, this.aim.places, same ? since : undefined);
       } catch (error) {
@@ -373,7 +394,9 @@ export class Controller {
     const isThere = state.name === "connected" && leadsTo(wanted, state.session.server);
     if (isThere && places === undefined) return answer();
     const session = carriedBy(state);
-    const former: Former | null = session && { session, alive: state.name === "connected" };
+    const former: Former | null = session && {
+      ...{ session, alive: state.name === "connected", dead: this.isDead },
+    };
     const first = this.choice.first(wanted);
     if (first !== undefined) this.enter({ type: "dial", server: first });
     try {

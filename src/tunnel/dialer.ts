@@ -22,6 +22,8 @@ export interface Former {
   session: Session;
   /** Whether its server answers. */
   alive: boolean;
+  /** Whether it is known not to; of a session that may work no more, neither is known. */
+  dead: boolean;
 }
 
 interface Deps {
@@ -62,12 +64,41 @@ export class Dialer {
     const endpoint = { address, port };
     const session = sessionFor(slot, usable, endpoint, old);
     // The firewall permits traffic inside it already: only routes lead there, and one change fewer comes before it flows.
-    const sessions = old === null ? [session] : [old, session];
-    await together([killSwitch.update(name, partOf(sessions)), kernel.open(session, uplinkMtu)]);
-    await kernel.configure(session);
-    await this.handshake(session, signal);
-    await kernel.route(session, old?.server.config ?? null);
+    const carrying = [...carriedSince(former), session];
+    const silent = silentSince(former);
+    // What a former session has left in the zone of this one.
+    await killSwitch.settleConnections();
+    await together([killSwitch.update(name, partOf(carrying, silent)), kernel.open(session, uplinkMtu)]);
+    const twin = old !== null && haveSameKeys(old, session) ? old : null;
+    // A dead one has nothing to lose. One that is alive carries traffic until the new one does.
+    if (twin !== null && former?.dead === true) await this.silence(twin);
+    try {
+      await kernel.configure(session);
+      await this.handshake(session, signal);
+      await together([
+        kernel.route(session, old?.server.config ?? null),
+        // Questions to the gateway itself follow no route: the first session gets them.
+        killSwitch.update(name, partOf(carrying.toReversed(), silent)),
+      ]);
+      if (twin !== null && former?.dead === false) await this.silence(twin);
+    } catch (error) {
+      if (twin !== null) await this.restoreTwin(twin, session);
+      throw error;
+    }
     return session;
+  }
+
+  /** Another program may have deleted its interface. */
+  private async silence(twin: Session): Promise<void> {
+    await this.deps.kernel.silence(twin).catch(() => {});
+  }
+
+  /** The former session may still come back by itself, but not while another one has its keys. */
+  private async restoreTwin(twin: Session, session: Session): Promise<void> {
+    const { kernel } = this.deps;
+    await kernel.close(session.link).catch(() => {});
+    // Without its interface, the server is dialled again.
+    await kernel.configure(twin).catch(() => {});
   }
 
   private async registered(server: Server, way: Way, signal: AbortSignal): Promise<Server> {
@@ -110,12 +141,26 @@ export function assertUplink({ uplink }: HostNetwork): void {
 /** How a tunnel looks up the name of its next server. */
 export function wayOf(owner: string, former: Former | null, inside: boolean): Way {
   if (inside) return { inside: true };
-  return { inside: false, owner, part: partOf(carriedSince(former)) };
+  return { inside: false, owner, part: partOf(carriedSince(former), silentSince(former)) };
 }
 
 /** The sessions that carry traffic until a new one does. */
 export function carriedSince(former: Former | null): Session[] {
-  return former === null ? [] : [former.session];
+  return former?.dead === false ? [former.session] : [];
+}
+
+/** Those that nothing is led into, but whose server may come back. */
+export function silentSince(former: Former | null): Session[] {
+  return former?.dead === true ? [former.session] : [];
+}
+
+/**
+ * Whether a server takes them for one peer, whose latest handshake counts: if both send, each can take the connection
+ * from the other, which then waits 15 s until it shakes hands again (KEEPALIVE_TIMEOUT and REKEY_TIMEOUT).
+ */
+function haveSameKeys(one: Session, other: Session): boolean {
+  const keysOf = ({ server: { config } }: Session) => [config.interface.privateKey, config.peer.publicKey];
+  return Bun.deepEquals(keysOf(one), keysOf(other));
 }
 
 /** Waits for all of them even if one fails: what is still running must not collide with the repair. */

@@ -45,15 +45,23 @@ export function weigh(evidence: Evidence, before: Sample, after: Sample, keepali
   return { ...evidence, askedAt: evidence.askedAt ?? (asked ? after.at : null) };
 }
 
-/** Whether anything came between two samples from a server that hears us. */
+/**
+ * Whether anything came between two samples from a server that hears us. Where the interface was given its server anew,
+ * WireGuard counts from zero again, and knows no handshake.
+ */
 export function heardIn(before: Sample, after: Sample): boolean {
   if (after.packets !== null && before.packets !== null) {
-    const packets = after.packets.received - before.packets.received;
-    return isHeard(after.packets.receivedBytes - before.packets.receivedBytes, packets);
+    const [is, was] = [after.packets, before.packets];
+    return isHeard(addedTo(was.receivedBytes, is.receivedBytes), addedTo(was.received, is.received));
   }
   return (
-    isHeard(Math.max(0, after.rxBytes - before.rxBytes)) || after.latestHandshake !== before.latestHandshake
+    isHeard(addedTo(before.rxBytes, after.rxBytes)) ||
+    (after.latestHandshake !== 0 && after.latestHandshake !== before.latestHandshake)
   );
+}
+
+function addedTo(before: number, after: number): number {
+  return after < before ? after : after - before;
 }
 
 /**

@@ -291,10 +291,19 @@ export class Kernel {
    * permit them by then, and mark and peer are set together: WireGuard resends a first packet that the kill switch
    * dropped only after 5 s.
    */
-  async configure(session: Session, others: readonly Session[] = []): Promise<void> {
+  configure(session: Session, others: readonly Session[] = []): Promise<void> {
+    return this.tell(session, [session, ...others]);
+  }
+
+  /** Takes the server from the interface, which then sends no handshakes; routes stay and lead nowhere. */
+  silence(session: Session): Promise<void> {
+    return this.tell(session, []);
+  }
+
+  private async tell(session: Session, servers: readonly Session[]): Promise<void> {
     const { link } = session;
     const own = { privateKey: session.server.config.interface.privateKey, fwmark: session.mark };
-    const peers = [session, ...others].map(({ server, endpoint }) => ({
+    const peers = servers.map(({ server, endpoint }) => ({
       config: server.config.peer,
       endpoint,
       keepalive: keepaliveOf(server),

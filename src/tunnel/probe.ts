@@ -7,7 +7,7 @@ import { MOST_ASKED, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
-import { assertUplink, carriedSince, type Former, together, wayOf } from "./dialer.ts";
+import { assertUplink, carriedSince, type Former, silentSince, together, wayOf } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { Resolver } from "./resolver.ts";
 import { type Round, roundsOf, withoutRoutes } from "./round.ts";
@@ -136,13 +136,13 @@ export class Probe {
     signal: AbortSignal,
   ): Promise<[Server, number][]> {
     const { kernel, killSwitch, name } = this.deps;
-    const carrying = carriedSince(former);
+    const [carrying, silent] = [carriedSince(former), silentSince(former)];
     await together([
-      killSwitch.update(name, partOf(carrying, [first, ...others])),
+      killSwitch.update(name, partOf(carrying, [...silent, first, ...others])),
       kernel.open(first, killSwitch.network.uplinkMtu),
     ]);
     const answered = await this.answers([first, ...others], best, signal);
-    await together([kernel.close(first.link), killSwitch.update(name, partOf(carrying))]);
+    await together([kernel.close(first.link), killSwitch.update(name, partOf(carrying, silent))]);
     return answered;
   }
 

@@ -17,11 +17,13 @@ export interface Connected {
   since: number;
 }
 
-/** The server does not answer and is tried until it does. Without a session, everything is blocked meanwhile. */
+/** The server is tried until it answers. Without a session, everything is blocked meanwhile. */
 export interface Reconnecting {
   name: "reconnecting";
   server: Server;
   session: Session | null;
+  /** Whether its server is known not to answer: then nothing is led into the session. */
+  dead: boolean;
   since: number;
 }
 
@@ -35,8 +37,8 @@ export type Event =
   | { type: "fail" }
   /** Another connect or a disconnect came during a dial. */
   | { type: "interrupt" }
-  /** The session is dead. */
-  | { type: "lost" }
+  /** The session is dead, or may not work any more. */
+  | { type: "lost"; dead: boolean }
   /** The session can no longer be used: no traffic passes until another one is up. */
   | { type: "drop" }
   /** The session that was thought dead answers. */
@@ -57,20 +59,24 @@ export function transition(state: State, event: Event): State {
     case "interrupt":
       return state.name === "connecting" ? (state.former ?? { name: "disconnected" }) : state;
     case "lost":
-      return state.name === "connected"
-        ? { ...state, name: "reconnecting", server: state.session.server }
-        : state;
-    case "drop":
       if (state.name === "connected")
-        return { name: "reconnecting", server: state.session.server, session: null, since: state.since };
-      return state.name === "reconnecting" && state.session !== null ? { ...state, session: null } : state;
+        return { ...state, name: "reconnecting", server: state.session.server, dead: event.dead };
+      return state.name === "reconnecting" && event.dead && !state.dead ? { ...state, dead: true } : state;
+    case "drop":
+      if (state.name === "connected") {
+        const { session, since } = state;
+        return { name: "reconnecting", server: session.server, session: null, dead: true, since };
+      }
+      return state.name === "reconnecting" && state.session !== null
+        ? { ...state, session: null, dead: true }
+        : state;
     case "recovered":
       return state.name === "reconnecting" && state.session !== null
         ? { name: "connected", session: state.session, since: state.since }
         : state;
     case "resume":
       return state.name === "disconnected"
-        ? { name: "reconnecting", server: event.server, session: null, since: event.since }
+        ? { name: "reconnecting", server: event.server, session: null, dead: true, since: event.since }
         : state;
     case "disconnect":
       return { name: "disconnected" };

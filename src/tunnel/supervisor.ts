@@ -139,15 +139,15 @@ export class Supervisor {
     if (before.online && !online) this.lost(outageOf(uplink));
     if (before.online && online && this.mayUse(gone)) {
       // Userspace WireGuard keeps sending from an address that no longer exists.
-      this.lost("the uplink has another address");
+      this.lost("the uplink has another address", false);
       this.hurry();
     }
     if (!before.online && online) this.hurry();
   }
 
   /** Forgets what came in before the loss, so that it does not count as a sign of life after it. */
-  private lost(why: string): void {
-    this.deps.controller.lost(why);
+  private lost(why: string, dead = true): void {
+    this.deps.controller.lost(why, dead);
     this.known = null;
   }
 

@@ -33,12 +33,18 @@ export class Upkeep {
     private readonly deps: Deps,
     /** The session that carries traffic now, or null. */
     private readonly carrying: () => Session | null,
+    /** Whether its server answers. */
+    private readonly isAlive: () => boolean,
   ) {}
 
-  /** Permits what the session needs, and no more. */
+  /** Permits what the session needs, and no more: while its server is dead, that it may come back. */
   updateKillSwitch(): Promise<void> {
     const session = this.carrying();
-    return this.deps.killSwitch.update(this.deps.name, partOf(session === null ? [] : [session]));
+    const sessions = session === null ? [] : [session];
+    return this.deps.killSwitch.update(
+      this.deps.name,
+      this.isAlive() ? partOf(sessions) : partOf([], sessions),
+    );
   }
 
   /** Repairs whatever differs. A failure is logged, and `unsettled` until a later call succeeds. */
@@ -73,8 +79,11 @@ export class Upkeep {
     const message = `Another program has removed ${missing.join(" and ")} of ${tunnel}.`;
     await repairs.repair(
       missing.length === 0 ? [] : [{ layer: "routing", message }],
-      () =>
-        missing.length === 0 ? Promise.resolve() : kernel.restore(session, killSwitch.network.uplinkMtu),
+      async () => {
+        if (missing.length === 0) return;
+        await kernel.restore(session, killSwitch.network.uplinkMtu);
+        await killSwitch.settleConnections(true);
+      },
       later,
     );
     return true;
@@ -100,6 +109,8 @@ export class Upkeep {
     try {
       await this.deps.host.sleep(FORMER_STAYS_MS, signal);
       await this.updateKillSwitch();
+      // The kernel forgets most of them with the interface: before, their devices can be told.
+      await this.deps.killSwitch.settleConnections();
       await this.deps.kernel.close(former.link);
     } catch {
       await this.settle();

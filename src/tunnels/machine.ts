@@ -31,7 +31,7 @@ export class Machine {
     // An uplink without a route is still the uplink: the firewall must let the router's messages in to restore the route.
     const network =
       found.uplink === null ? { ...found, uplink: known.uplink, uplinkMtu: known.uplinkMtu } : found;
-    if (Bun.deepEquals(network, known)) return;
+    if (Bun.deepEquals(network, known)) return killSwitch.restoreRoutes();
     if (network.online !== known.online) log.info(`the uplink is ${network.online ? "up" : "down"}`);
     const updated = killSwitch.updateNetwork(network);
     for (const { controller } of tunnels())

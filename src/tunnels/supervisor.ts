@@ -1,4 +1,5 @@
 import { messageOf } from "../errors.ts";
+import { ARP_TABLE } from "../killswitch/arp.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
@@ -55,13 +56,14 @@ export class MachineSupervisor {
     const watched = {
       links: slots.flatMap(({ links }) => links),
       routingTables: slots.map(({ table }) => table),
-      firewallTable: TABLE,
+      lanLinks: () => killSwitch.network.lans.map((lan) => lan.interface),
+      firewallTables: [TABLE, ARP_TABLE],
     };
     const listener = {
       onEvent: (event: KernelEvent) => void this.saw(event, signal),
       onWatching: (watching: boolean) => killSwitch.setWatched(watching),
       onNeighbour,
-      onCommit: (pid: number) => killSwitch.committed(pid),
+      onCommit: (changes: readonly string[]) => killSwitch.committed(changes),
     };
     watchKernel(host, watched, listener, signal);
     // For what happened before the programs that report events were listening.
@@ -98,7 +100,12 @@ export class MachineSupervisor {
     const { host, killSwitch } = this.deps;
     if (event.of === "firewall" || event.of === "rules") killSwitch.changed();
     if (event.of === "firewall" && killSwitch.isOwnChange(event.missed)) return;
-    if (event.of === "tunnel") return this.tell(event, signal);
+    if (event.of === "tunnel") {
+      this.tell(event, signal);
+      // A route that was added to a tunnel's table and leads elsewhere.
+      if (event.link !== null || event.deleted) return;
+      return this.saw({ of: "rules" }, signal);
+    }
     if (this.waiting.has(event.of)) return;
     this.waiting.add(event.of);
     await host.sleep(SETTLES_MS[event.of], signal);

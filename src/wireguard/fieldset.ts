@@ -13,7 +13,7 @@ import {
   refuse,
 } from "./fields.ts";
 import { publicKeyOf } from "./key.ts";
-import type { Config } from "./schema.ts";
+import { type Config, withAllowedIps } from "./schema.ts";
 
 /** The fields of a configuration, whatever its source; each may be given several times. */
 export type FieldName =
@@ -70,13 +70,13 @@ export function interfaceFrom(fields: Fieldset, names: Names): Config["interface
 
 function peerFrom(fields: Fieldset, names: Names): Config["peer"] {
   const allowedIps = every(fields.allowedIps, MOST.allowedIps, allowedIpIn);
-  return {
+  const peer = {
     publicKey: last(fields.publicKey, keyIn) ?? missing(names.publicKey),
     ...present("presharedKey", last(fields.presharedKey, keyIn)),
     endpoint: last(fields.endpoint, endpointIn) ?? missing(names.endpoint),
-    allowedIps: allowedIps.length > 0 ? allowedIps : [...EVERYTHING],
     ...present("persistentKeepalive", last(fields.persistentKeepalive, keepaliveIn)),
   };
+  return withAllowedIps(peer, allowedIps.length > 0 ? allowedIps : EVERYTHING);
 }
 
 function missing(name: string): never {

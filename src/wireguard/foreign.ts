@@ -22,11 +22,12 @@ export function inertIn(key: Inert, field: Field): void {
   INERT[key](field);
 }
 
-const INERT: Record<Inert, (field: Field) => void> = {
+const INERT: Record<Inert, (field: Field) => unknown> = {
   saveconfig: (field) => matching(field, /^(true|false)$/, "must be true or false"),
   table: (field) => matching(field, /^[A-Za-z0-9_.-]{1,64}$/, "must be off, auto or a routing table"),
   fwmark: (field) => matching(field, MARK, "must be off or a 32-bit number"),
-  listenport: portIn,
+  // 0 is any port (wg(8)).
+  listenport: (field) => field.text === "0" || portIn(field),
 };
 
 const MARK = /^(off|0|[1-9][0-9]{0,9}|0x[0-9a-f]{1,8})$/i;

@@ -69,7 +69,26 @@ export function configIn({ interface: own, peer }: StoredConfig): Config | null 
   const dns = allIn(own.dns, parseAddress);
   const allowedIps = allIn(peer.allowedIps, parsePrefix);
   if (addresses === null || dns === null || allowedIps === null) return null;
-  return { interface: { ...own, addresses, dns }, peer: { ...peer, allowedIps } };
+  return { interface: { ...own, addresses, dns }, peer: withAllowedIps(peer, allowedIps) };
+}
+
+/** A usual list has two entries. */
+const FEW = 16;
+
+/**
+ * A long list is kept as one text and split where it is needed: as strings of their own, its entries take eight times
+ * that memory, and anyone on the LAN may store servers.
+ */
+export function withAllowedIps<Peer extends object>(
+  peer: Peer,
+  list: readonly Prefix[],
+): Omit<Peer, "allowedIps"> & { allowedIps: Prefix[] } {
+  if (list.length <= FEW) return { ...peer, allowedIps: [...list] };
+  const text = list.join();
+  return Object.defineProperty({ ...peer, allowedIps: [] }, "allowedIps", {
+    enumerable: true,
+    get: () => text.split(",") as Prefix[],
+  });
 }
 
 function allIn<T>(texts: readonly string[], parse: (text: string) => T | null): T[] | null {

@@ -1,9 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { changesOf } from "../../src/backup/changes.ts";
 import { type Contents, checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { liveBackup } from "../../src/backup/live.ts";
-import { type Permissions, restoreInto } from "../../src/backup/restore.ts";
+import { changesBy, holdingsOf, type Permissions, restoreInto } from "../../src/backup/restore.ts";
 import { MOST_ASSIGNED } from "../../src/devices/assignments.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { nextTurn } from "../../src/queue.ts";
@@ -39,7 +38,7 @@ function withStore(work: (store: Store) => void): void {
 const all = (store: Store) => ({ servers: store.servers(), settings: store.settings() });
 
 describe("a restore", () => {
-  test("puts servers and settings in place; settings that the backup leaves out get their defaults again", () => {
+  test("puts servers and settings in place; what the backup leaves out stays", () => {
     withStore((store) => {
       store.insert({ ...SERVER, name: "stays" });
       store.write("connection", "null");
@@ -51,7 +50,7 @@ describe("a restore", () => {
       });
       expect(all(store)).toEqual({
         servers: [SERVER, { ...SERVER, name: "stays" }],
-        settings: { provider: "custom" },
+        settings: { connection: "null", killswitch: "on", provider: "custom" },
       });
     });
   });
@@ -63,7 +62,7 @@ describe("a restore", () => {
       expect(() => restoreInto(store, contents({}), CAREFUL)).toThrow(
         new GatewayError(
           "unable",
-          'already present: "home" (custom); nothing was changed; pass --replace to replace them',
+          "the restore would replace what is here: the server home (custom); nothing was changed; pass --replace to allow that",
         ),
       );
       expect(all(store)).toEqual(before);
@@ -97,7 +96,10 @@ describe("a restore", () => {
       store.write("account", "of Mullvad");
       store.write("managed", "mullvad");
       const backup = contents({ "account ivpn": account("one"), managed: "ivpn" }, []);
-      restoreInto(store, backup, CAREFUL);
+      expect(() => restoreInto(store, backup, CAREFUL)).toThrow(
+        "replace what is here: the provider of managed servers;",
+      );
+      restoreInto(store, backup, { ...CAREFUL, replace: true });
       restoreInto(store, backup, CAREFUL);
       expect(store.settings()).toMatchObject({
         account: "of Mullvad",
@@ -106,7 +108,7 @@ describe("a restore", () => {
       });
       const other = contents({ "account ivpn": account("two"), managed: "ivpn" }, []);
       expect(() => restoreInto(store, other, CAREFUL)).toThrow(
-        `already present: the account's registration "IVPN session"`,
+        "would replace what is here: the account IVPN;",
       );
       restoreInto(store, other, { ...CAREFUL, replace: true });
       expect(store.read("account ivpn")).toBe(account("two"));
@@ -120,11 +122,11 @@ describe("a restore", () => {
       restoreInto(store, contents({}), CAREFUL);
       expect(store.read("fixed_addresses")).toBe(`${tv} 192.168.7.50,${phone} 192.168.7.40`);
       const other = "02:00:00:00:00:40";
-      restoreInto(
-        store,
-        contents({ fixed_addresses: `${tv} 192.168.7.51,${other} 192.168.7.40` }, []),
-        CAREFUL,
+      const given = contents({ fixed_addresses: `${tv} 192.168.7.51,${other} 192.168.7.40` }, []);
+      expect(() => restoreInto(store, given, CAREFUL)).toThrow(
+        `replace what is here: the fixed address ${tv}, the fixed address ${phone}; nothing`,
       );
+      restoreInto(store, given, { ...CAREFUL, replace: true });
       expect(store.read("fixed_addresses")).toBe(`${tv} 192.168.7.51,${other} 192.168.7.40`);
     });
   });
@@ -138,9 +140,113 @@ describe("a restore", () => {
       store.write("schedules_done", "{}");
       restoreInto(store, contents({}), CAREFUL);
       expect(store.read("schedules")).toBe(text({ a: every(1), b: every(1) }));
-      restoreInto(store, contents({ schedules: text({ b: every(2), c: every(2) }) }, []), CAREFUL);
+      const given = contents({ schedules: text({ b: every(2), c: every(2) }) }, []);
+      expect(() => restoreInto(store, given, CAREFUL)).toThrow(
+        "replace what is here: the schedule b; nothing",
+      );
+      restoreInto(store, given, { ...CAREFUL, replace: true });
       expect(store.read("schedules")).toBe(text({ a: every(1), b: every(2), c: every(2) }));
       expect(store.read("schedules_done")).toBe("{}");
+    });
+  });
+
+  const PORT = { device: "02:00:00:00:00:20", protocol: "tcp", port: 6881 };
+  test.each<[what: string, here: Record<string, string>, given: Record<string, string>, told: object]>([
+    [
+      "the default exit",
+      { default_exit: "blocked" },
+      { default_exit: "main" },
+      { what: "default exit", name: "", before: "blocked", after: "main" },
+    ],
+    [
+      "the provider",
+      { provider: "imported" },
+      { provider: "custom" },
+      { what: "provider", name: "", before: "imported", after: "custom" },
+    ],
+    [
+      "a schedule",
+      { schedules: JSON.stringify([{ name: "nightly", tunnel: "main", at: "04:00" }]) },
+      { schedules: JSON.stringify([{ name: "nightly", tunnel: "main", every_hours: 2 }]) },
+      {
+        ...{ what: "schedule", name: "nightly", before: "move the tunnel main at 04:00" },
+        after: "move the tunnel main every 2 h",
+      },
+    ],
+    [
+      "a forward",
+      { forwards: JSON.stringify([PORT]) },
+      { forwards: JSON.stringify([{ ...PORT, fixed: 51413 }]) },
+      {
+        ...{ what: "forward", name: `${PORT.device} tcp 6881` },
+        ...{ before: "from a port of the provider", after: "from port 51413" },
+      },
+    ],
+    [
+      "a fixed address",
+      { fixed_addresses: `${PORT.device} 192.168.7.50` },
+      { fixed_addresses: `${PORT.device} 192.168.7.51` },
+      { what: "fixed address", name: PORT.device, before: "192.168.7.50", after: "192.168.7.51" },
+    ],
+  ])("changes %s that is here only if that is permitted, and tells it before", (_, here, given, told) => {
+    withStore((store) => {
+      for (const [key, value] of Object.entries(here)) store.write(key, value);
+      const before = all(store);
+      const backup = contents(given, []);
+      expect(changesBy(holdingsOf(store), backup, CAREFUL)).toEqual([{ ...told, replaces: true }] as never);
+      expect(() => restoreInto(store, backup, CAREFUL)).toThrow("would replace what is here");
+      expect(all(store)).toEqual(before);
+      restoreInto(store, backup, { ...CAREFUL, replace: true });
+      expect(store.settings()).toMatchObject(given);
+      // What has been restored is no change.
+      expect(changesBy(holdingsOf(store), backup, CAREFUL)).toEqual([]);
+      restoreInto(store, backup, CAREFUL);
+    });
+  });
+
+  test("tells of a forward, a schedule and an exit that are new here, without a permission", () => {
+    withStore((store) => {
+      const given = {
+        default_exit: "blocked",
+        forwards: JSON.stringify([PORT]),
+        schedules: JSON.stringify([{ name: "nightly", tunnel: "main", at: "04:00", days: ["mon"] }]),
+      };
+      const told = changesBy(holdingsOf(store), contents(given, []), CAREFUL);
+      expect(told.map(({ what, name, before, after }) => [what, name, before, after])).toEqual([
+        ["default exit", "", "main", "blocked"],
+        ["forward", `${PORT.device} tcp 6881`, null, "from a port of the provider"],
+        ["schedule", "nightly", null, "move the tunnel main at 04:00 on mon"],
+      ]);
+      restoreInto(store, contents(given, []), CAREFUL);
+      expect(store.settings()).toMatchObject(given);
+    });
+  });
+
+  test("keeps what has been learned here since: where a device is, and a server's address", () => {
+    withStore((store) => {
+      const forward = (address: string) => JSON.stringify([{ ...PORT, address }]);
+      store.write("forwards", forward("192.168.7.50"));
+      store.write("address vpn.example.net", "192.0.2.9");
+      const given = { forwards: forward("192.168.7.40"), "address vpn.example.net": "192.0.2.1" };
+      restoreInto(store, contents(given, []), CAREFUL);
+      expect(store.settings()).toMatchObject({
+        forwards: forward("192.168.7.50"),
+        "address vpn.example.net": "192.0.2.9",
+      });
+    });
+  });
+
+  test("of a gateway where nobody has chosen an exit says main, so that it is told where another is chosen", () => {
+    inDirectory((directory) => {
+      const fresh = Store.open(directory, NOW);
+      const backup = contentsOf(fresh, NOW);
+      fresh.close();
+      withStore((store) => {
+        store.write("default_exit", "blocked");
+        expect(() => restoreInto(store, backup, CAREFUL)).toThrow("the default exit;");
+        restoreInto(store, backup, { ...CAREFUL, replace: true });
+        expect(store.read("default_exit")).toBe("main");
+      });
     });
   });
 
@@ -215,12 +321,23 @@ const PHONE = { id: "02:00:00:00:00:30", name: "Phone", exit: null };
 describe("the devices of a backup", () => {
   const withDevices = (devices: StoredDevice[]) => ({ ...contents({}, []), devices });
 
-  test("are restored beside those that are there, with the default exit", () => {
+  test("are restored beside those that are there; the default exit stays if the backup has none", () => {
     withStore((store) => {
       store.saveDevice(PHONE);
       store.write("default_exit", "blocked");
       expect(restoreInto(store, withDevices([TV]), CAREFUL).devices).toBe(1);
-      expect([store.devices(), store.read("default_exit")]).toEqual([[TV, PHONE], null]);
+      expect([store.devices(), store.read("default_exit")]).toEqual([[TV, PHONE], "blocked"]);
+    });
+  });
+
+  test("a default exit that is restored ends the state in which exits are lost", () => {
+    withStore((store) => {
+      store.write("default_exit", "blocked");
+      store.write("exits_lost", "They were lost.");
+      restoreInto(store, withDevices([TV]), CAREFUL);
+      expect([store.read("default_exit"), store.read("exits_lost")]).toEqual(["blocked", "They were lost."]);
+      restoreInto(store, { ...withDevices([TV]), settings: { default_exit: "blocked" } }, CAREFUL);
+      expect([store.read("default_exit"), store.read("exits_lost")]).toEqual(["blocked", null]);
     });
   });
 
@@ -230,7 +347,7 @@ describe("the devices of a backup", () => {
       store.saveDevice(other);
       restoreInto(store, withDevices([other]), CAREFUL);
       expect(() => restoreInto(store, withDevices([TV]), CAREFUL)).toThrow(
-        'already present: the device "TV"; nothing was changed; pass --replace to replace them',
+        "would replace what is here: the device TV (02:00:00:00:00:20); nothing was changed; pass --replace to allow that",
       );
       expect(store.devices()).toEqual([other]);
       restoreInto(store, withDevices([TV]), { ...CAREFUL, replace: true });
@@ -349,7 +466,7 @@ describe("the tunnels of a backup", () => {
       store.write("tunnel tv", JSON.stringify({ slot: 3, connection: leadsTo("x") }));
       const backup = { ...contents({}), tunnels: TUNNELS };
       expect(() => restoreInto(store, backup, CAREFUL)).toThrow(
-        'already present: the tunnel "tv"; nothing was changed; pass --replace to replace them',
+        "would replace what is here: the tunnel tv; nothing was changed; pass --replace to allow that",
       );
       restoreInto(store, backup, { ...CAREFUL, replace: true });
       expect(rows(store)[0]).toEqual(["tv", 3, "home"]);
@@ -368,10 +485,9 @@ describe("the tunnels of a backup", () => {
       const backup = { ...contents({}, []), tunnels: [{ name: "tv", connection: twoHops }] };
       const { via: _, wanted_via: __, ...direct } = twoHops;
       store.write("tunnel tv", JSON.stringify({ slot: 3, connection: direct }));
-      expect(() => restoreInto(store, backup, CAREFUL)).toThrow('already present: the tunnel "tv"');
-      const present = { settings: store.settings(), devices: [] };
-      expect(changesOf(present, backup).tunnels).toContainEqual({
-        ...{ name: "tv", isNew: false, before: "se-1 (managed)" },
+      expect(() => restoreInto(store, backup, CAREFUL)).toThrow("what is here: the tunnel tv;");
+      expect(changesBy(holdingsOf(store), backup, CAREFUL)).toContainEqual({
+        ...{ what: "tunnel", name: "tv", before: "se-1 (managed)", replaces: true },
         after: "se-1 via nl-1 (managed, for se-1 via Netherlands)",
       });
       restoreInto(store, backup, { ...CAREFUL, replace: true });
@@ -439,13 +555,23 @@ describe("a restore while the service runs", () => {
       const { gateway, backup, loads } = await live(directory);
       await gateway.controller.connect(ONE);
       const before = all(gateway.store);
-      expect(await backup.changes({ ...contents({}), devices: [TV] })).toEqual({
-        tunnels: [{ name: "main", isNew: false, before: `${ONE.name} (${ONE.provider})`, after: null }],
-        devices: [{ id: TV.id, before: null, after: { name: "TV", exit: "blocked" } }],
-        default_exit: null,
-      });
+      const given = { ...contents({ connection: "null" }), devices: [TV] };
+      expect(await backup.changes(given, CAREFUL)).toEqual([
+        {
+          ...{ what: "tunnel", name: "main", before: `${ONE.name} (${ONE.provider})` },
+          ...{ after: "no server", replaces: true },
+        },
+        {
+          ...{ what: "device", name: `TV (${TV.id})`, before: null },
+          ...{ after: "named TV, exit blocked", replaces: false },
+        },
+        {
+          ...{ what: "server", name: "home (custom)", before: null },
+          ...{ after: "192.0.2.1:51820", replaces: false },
+        },
+      ]);
       expect([all(gateway.store), loads]).toEqual([before, []]);
-      await expect(backup.changes({ ...contents({}), servers: [{}] })).rejects.toThrow(
+      await expect(backup.changes({ ...contents({}), servers: [{}] }, CAREFUL)).rejects.toThrow(
         "the backup is damaged",
       );
     }));

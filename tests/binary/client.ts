@@ -1,6 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { type Answer, answerFrom, request } from "../http/wire.ts";
+import { patiently } from "../patience.ts";
 
 /** Built by `scripts/build`, which `scripts/test` runs first. */
 export const BINARY = join(import.meta.dir, "../../dist/portcullis");
@@ -28,12 +29,10 @@ export class Client {
     return this.raw(request(method, path, body, headers));
   }
 
-  /** Sends a request as programs do; returns the status and the body. */
+  /** Sends a request as programs do that obey the limit of requests; returns the status and the body. */
   async ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: Answer["json"] }> {
-    const { status, json, text } = await this.send(
-      method,
-      path,
-      body === undefined ? undefined : JSON.stringify(body),
+    const { status, json, text } = await patiently(() =>
+      this.send(method, path, body === undefined ? undefined : JSON.stringify(body)),
     );
     return { status, body: json ?? text };
   }

@@ -168,6 +168,45 @@ test(
   TIMEOUT_MS,
 );
 
+test(
+  "on a full disk what closes takes effect and says that it is not saved, and what opens is refused",
+  async () => {
+    const { stdout } = await lab.exec(lab.namespaces.client, ["cat", "/sys/class/net/lan0/address"]);
+    const device = `/api/devices/${stdout.trim()}`;
+    const give = (path: string, exit: string | null) => fresh().ask("PUT", path, { exit });
+    expect((await fresh().ask("POST", "/api/provider/managed")).status).toBe(200);
+    expect(await connect("box-vpn-1")).toEqual(DONE);
+    expect((await give(device, "main")).status).toBe(200);
+    expect(await page()).toContain(VPN.vpn1.v4);
+    await fill();
+    const inForce = {
+      status: 500,
+      body: {
+        ...FULL,
+        error: `${FULL.error} The change is in force, but a restart would undo it: repeat the command when the database can be written.`,
+      },
+    };
+    expect(await give("/api/default-exit", "blocked")).toEqual(inForce);
+    expect(await page()).toContain(VPN.vpn1.v4);
+    expect(await give(device, "blocked")).toEqual(inForce);
+    expect(await page()).toBeNull();
+    expect(await give(device, "main")).toEqual({ status: 500, body: FULL });
+    expect(await give("/api/default-exit", "main")).toEqual({ status: 500, body: FULL });
+    expect(await page()).toBeNull();
+    await onDisk('rm "$1"/filling-*');
+    await until(async () => (await fresh().ask("DELETE", device)).status === 200);
+    expect(await page()).toBeNull();
+    await gateway.kill("SIGKILL");
+    await gateway.start();
+    expect((await fresh().ask("GET", "/api/devices")).body.default_exit).toBe("blocked");
+    expect(await page()).toBeNull();
+    expect((await give("/api/default-exit", "main")).status).toBe(200);
+    expect(await page()).toContain(VPN.vpn1.v4);
+    expect((await disconnect()).status).toBe(200);
+  },
+  TIMEOUT_MS,
+);
+
 /** Fills the disk to the last byte. */
 async function fill(): Promise<void> {
   const file = 'file=$(mktemp "$1/filling-XXXXXX"); dd if=/dev/zero of="$file" bs=512 2>/dev/null;';

@@ -205,7 +205,7 @@ test("too many requests and requests from another site's page are refused in the
   expect(others).toEqual([]);
   expect(last?.headers.get("retry-after")).toBe("1");
   expect(last?.json.error).toBe("too many requests: see the X-RateLimit headers and Retry-After");
-  const foreign = "Host must be this gateway's address or name";
+  const foreign = "Host must be this gateway's address or name; further names are set by --name";
   for (const host of ["evil.example", "", "localhost.evil.example:5000", "127.1"]) {
     expect(seen(await send("GET /api/status", undefined, { Host: host }))).toEqual(refusal(403, foreign));
   }
@@ -220,7 +220,10 @@ const BODY = `POST /api/connect HTTP/1.1\r\n${CLOSE}Content-Type: application/js
 test("unusual but valid HTTP gets our answers", async () => {
   const raw = async (bytes: string) => seen(await fresh().raw(bytes));
   const healthy = { status: 200, type: "text/plain; charset=utf-8", body: "healthy" };
-  const foreign = refusal(403, "Host must be this gateway's address or name");
+  const foreign = refusal(
+    403,
+    "Host must be this gateway's address or name; further names are set by --name",
+  );
   const evil = "Host: evil.example\r\n";
   expect(await raw(`GET /health HTTP/1.0\r\n${HOST}\r\n`)).toEqual(healthy);
   expect(await raw("GET /health HTTP/1.0\r\n\r\n")).toEqual(foreign);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { BINARY } from "./client.ts";
 
 const TIMEOUT_MS = 240_000;
@@ -70,3 +71,13 @@ async function played(definitions: string, commands: readonly string[]): Promise
   }
   return printed;
 }
+
+test("try: where namespaces are not permitted, one sentence says so, and nothing is left behind", () => {
+  const lacking = ["--bounding-set", "-sys_admin,-net_admin", "--inh-caps", "-sys_admin,-net_admin"];
+  const { exitCode, pid, stdout, stderr } = Bun.spawnSync(["setpriv", ...lacking, BINARY, "try"]);
+  expect(`${stderr}${stdout}`).toMatch(
+    /^portcullis: network namespaces are not permitted here \(ip netns .*Operation not permitted\); start it on the machine itself, or in a privileged container\n$/,
+  );
+  expect(exitCode).toBe(1);
+  expect(readdirSync("/run/netns").filter((name) => name.startsWith(`pc${pid}-`))).toEqual([]);
+});

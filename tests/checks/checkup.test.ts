@@ -10,14 +10,20 @@ const JUNE = Date.UTC(2026, 5, 1);
 const RESOLVER = "10.64.0.1";
 
 let home: Home;
+let stopping: AbortController;
 beforeEach(async () => {
   home = await Home.start();
+  stopping = new AbortController();
+  void home.graph.bounds.watch(stopping.signal);
   home.host.setClock(JUNE);
   home.host.links.get("up0")?.addresses.push("198.51.100.2/24");
   home.host.files.set("/etc/resolv.conf", "nameserver 198.51.100.1\n");
   home.host.files.set("/proc/sys/net/ipv4/ip_forward", "1\n");
 });
-afterEach(() => home.stop());
+afterEach(() => {
+  stopping.abort();
+  return home.stop();
+});
 
 async function checks(): Promise<Check[]> {
   // Results are kept for five seconds.
@@ -69,6 +75,7 @@ test("a gateway without a tunnel has one warning, and each check says what was f
     ["resolver", "Resolver for server names", "ok", "198.51.100.1"],
     ["tunnel:main", "Tunnel main", "warning", "not connected: nothing leaves by it"],
     ["ipv6", "IPv6", "ok", "on; filtered like IPv4"],
+    ["connections", "Connections", "ok", "100 of 262144 places of the connection table are taken"],
     ["database", "Database", "ok", "can be read and is not damaged"],
     ["memory", "Memory", "ok", "not known"],
   ]);

@@ -36,14 +36,20 @@ test("memory is judged by what the kernel says is available", async () => {
   expect(await memory(null)).toEqual({ result: "ok", found: "not known", advice: null });
 });
 
-test("a database is good, was damaged at the start, or is bad", () => {
-  expect(databaseFinding(null, null).result).toBe("ok");
-  expect(databaseFinding(null, "The database was damaged; it is kept as a.db.")).toEqual({
+test("a database is good, was damaged at the start, has lost the exits of devices, or is bad", () => {
+  expect(databaseFinding(null, null, null).result).toBe("ok");
+  expect(databaseFinding(null, "The database was damaged; it is kept as a.db.", null)).toEqual({
     result: "warning",
     found: "The database was damaged; it is kept as a.db.",
     advice: "Restore a backup if you have one: sudo portcullis restore. A worn SD card loses data.",
   });
-  expect(databaseFinding("The database is damaged.", "before")).toEqual({
+  expect(databaseFinding(null, "before", "The exits were lost.")).toEqual({
+    result: "fault",
+    found: "The exits were lost.",
+    advice:
+      "Or restore a backup: sudo portcullis restore. See the devices: portcullis devices. A worn SD card loses data.",
+  });
+  expect(databaseFinding("The database is damaged.", "before", "lost")).toEqual({
     result: "fault",
     found: "The database is damaged.",
     advice: "See whether the disk is full or read-only. A worn SD card becomes read-only: replace it.",

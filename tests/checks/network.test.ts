@@ -23,6 +23,8 @@ const NETWORK: HostNetwork = {
   online: true,
   routers: [],
   lanRoutes: [],
+  linkRoutes: [],
+  routesAgainstLan: [],
   remarks: [],
 };
 

@@ -15,6 +15,7 @@ const FACTS: TunnelFacts = {
   row: ROW,
   now: NOW,
   online: true,
+  detour: null,
   clockBehind: false,
   othersAnswer: false,
   data: true,
@@ -70,7 +71,7 @@ test("a server that shakes hands and carries nothing is told from one that is si
     result: "fault",
     found: "se-1 answered the handshake 40 s ago, but no data came back",
     advice:
-      "The server is up and knows your key, but does not carry your traffic. See whether your account has expired: sudo portcullis account. Try another server: portcullis connect, with a country or a city.",
+      "The server is up and knows your key, but does not carry your traffic. See whether your account has expired: sudo portcullis account show. Try another server: portcullis connect, with a country or a city.",
   });
   expect(tunnelFinding({ ...FACTS, row: { ...ROW, provider: "custom" }, data: false }).advice).not.toContain(
     "account",
@@ -82,7 +83,7 @@ test("silence has the cause that fits what else is known", () => {
     result: "fault",
     found: `${SILENT} (no other server has accepted the key lately)`,
     advice:
-      "The server is down, or the provider refuses the key because the account has expired or the key was removed. To see which: sudo portcullis account. If the account is good, try another server.",
+      "The server is down, or the provider refuses the key because the account has expired or the key was removed. To see which: sudo portcullis account show. If the account is good, try another server.",
   });
   expect(failed({ othersAnswer: true })).toEqual({
     result: "fault",
@@ -120,4 +121,15 @@ test.each([
   expect(failed({}, { error, state: "reconnecting" }).found).toBe(
     `${error} (no other server has accepted the key lately)`,
   );
+});
+
+test("a server that another route than the default one leads to is named with the route, unless the uplink is down", () => {
+  const detour = "203.0.113.11 via 192.168.88.66 dev up0";
+  expect(failed({ detour })).toEqual({
+    result: "fault",
+    found: `${SILENT} (what is sent to it takes the route ${detour}, and not the default route)`,
+    advice: `If this route is not yours, a machine on the uplink has set it, by DHCP or router advertisements. Nothing leaves outside the tunnel by it. Remove it: sudo ip route del ${detour}`,
+  });
+  expect(failed({ detour, online: false }).advice).toBe("The uplink is down: repair it first.");
+  expect(tunnelFinding({ ...FACTS, detour }).result).toBe("ok");
 });

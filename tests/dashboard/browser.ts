@@ -1,5 +1,10 @@
 import axe from "axe-core";
-import puppeteer, { type Browser as Chromium, type ElementHandle, type Page } from "puppeteer-core";
+import puppeteer, {
+  type Browser as Chromium,
+  type ElementHandle,
+  type KeyInput,
+  type Page,
+} from "puppeteer-core";
 import { until } from "../lab/until.ts";
 
 /** What the page is looked at with. */
@@ -52,6 +57,14 @@ export class Browser {
     await tab.page.evaluateOnNewDocument(before);
     await tab.page.goto(url);
     return tab;
+  }
+
+  /** Closes all that was opened. */
+  async closeTabs(): Promise<void> {
+    const own = this.chromium
+      .browserContexts()
+      .filter((each) => each !== this.chromium.defaultBrowserContext());
+    await Promise.all(own.map((each) => each.close()));
   }
 
   close(): Promise<void> {
@@ -109,6 +122,33 @@ export class Tab {
     });
   }
 
+  /** Waits until nothing matches any more. */
+  async loses(selector: string): Promise<void> {
+    const isGone = async () => (await this.text(selector).catch(() => "")) === null;
+    await until(isGone, undefined, 25).catch(() => {
+      throw new Error(`${selector} is still there`);
+    });
+  }
+
+  /** Waits until what has the focus is called so: by its name in a form, its text or its label. */
+  async focuses(name: string): Promise<void> {
+    let found: unknown[] = [];
+    const isFocused = async () => {
+      found = (await this.page.evaluate(FOCUSED)) as unknown[];
+      return found.includes(name);
+    };
+    await until(isFocused, undefined, 25).catch(() => {
+      throw new Error(`${name} does not have the focus, but: ${JSON.stringify(found)}`);
+    });
+  }
+
+  /** Presses a key as soon as the page takes it: while the gateway is lost, buttons and forms do nothing. */
+  async press(key: KeyInput): Promise<void> {
+    await this.page.bringToFront();
+    await this.loses(".notice");
+    await this.page.keyboard.press(key);
+  }
+
   /** Replaces what is in the field with this label, in the dialog if one is open. */
   async type(label: string, text: string): Promise<void> {
     const field = await this.control(label);
@@ -160,7 +200,7 @@ export class Tab {
 
   /**
    * Clicks the button or link with this text or label, in the dialog if one is open. It waits until there is one, and
-   * clicks again if the page moved it away from under the mouse.
+   * clicks again if the page moved it away from under the mouse, or if it did nothing then, as while the gateway is lost.
    */
   async click(name: string): Promise<void> {
     // A click on a page behind another one does nothing.
@@ -243,6 +283,9 @@ const TOO_WIDE = `(() => {
   return [...document.querySelectorAll("body *")].filter(isWide).map((each) => "too wide: " + each.outerHTML.slice(0, 100));
 })()`;
 
+/** What the element with the focus may be called. */
+const FOCUSED = `(({ name, innerText, ariaLabel }) => [name, innerText?.trim(), ariaLabel])(document.activeElement)`;
+
 /** The value of a choice's option; it runs in the page. */
 function optionNamed(choice: unknown, text: string): string | null {
   const { options } = choice as { options: Iterable<{ text: string; value: string }> };
@@ -256,12 +299,13 @@ function setValue(field: unknown, value: string): void {
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-/** Notes whether the next click reaches the element; it runs in the page. */
+/** Notes whether the next click reaches the element while it can be used; it runs in the page. */
 function watchClick(element: unknown): void {
   const page = globalThis as { clicked?: boolean };
   page.clicked = false;
+  const target = element as EventTarget & { ariaDisabled: string | null };
   const note = () => {
-    page.clicked = true;
+    page.clicked = target.ariaDisabled !== "true";
   };
-  (element as EventTarget).addEventListener("click", note, { once: true, capture: true });
+  target.addEventListener("click", note, { once: true, capture: true });
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { until } from "../lab/until.ts";
 import type { Tab } from "./browser.ts";
@@ -11,10 +11,23 @@ let tab: Tab;
 beforeAll(async () => {
   rig = await startRig();
   rig.options.flags = [...(rig.options.flags ?? []), "--managed-list", ""];
-  await rig.gateway.restart();
-  tab = await rig.browser.open(rig.url);
+  await rig.gateway.keep();
 }, TIMEOUT_MS);
+beforeEach(() => rig.reset(), TIMEOUT_MS);
 afterAll(() => rig?.close(), TIMEOUT_MS);
+
+const open = async (route = "") => {
+  tab = await rig.browser.open(`${rig.url}${route}`);
+};
+
+/** Two servers, as if their files had been dropped. */
+async function importServers(): Promise<void> {
+  for (const [index, name] of ["gothenburg", "amsterdam"].entries()) {
+    const body = { ...rig.lab.sandbox.servers[index]?.importBody, name };
+    expect(await rig.gateway.api("POST", "/api/import", body)).toMatchObject({ status: 200 });
+  }
+  expect(await rig.gateway.api("POST", "/api/provider/imported")).toMatchObject({ status: 200 });
+}
 
 /** As a person does who opens a website on the computer with the browser. */
 const openWebsite = () => rig.lab.fetchFrom(rig.lab.namespaces.client, `http://${INTERNET.host4}/`);
@@ -22,6 +35,7 @@ const openWebsite = () => rig.lab.fetchFrom(rig.lab.namespaces.client, `http://$
 test(
   "a gateway without a server leads to the first steps, with the three ways to get one",
   async () => {
+    await open();
     await tab.shows("h1", "Set up the gateway");
     await tab.shows(".ways", "sudo portcullis account login");
     expect(await tab.text("title")).not.toBeNull();
@@ -35,6 +49,8 @@ test(
 test(
   "Home can be seen without a server too, and leads back only when the page is opened again",
   async () => {
+    await open();
+    await tab.shows("h1", "Set up the gateway");
     await tab.click("Home");
     await tab.shows(".state h1", "Blocked");
     await tab.page.reload();
@@ -46,20 +62,17 @@ test(
 test(
   "the form for a server of one's own shows what the gateway refuses at the field that it names",
   async () => {
-    // A page that was just opened has used up the requests of this second. One that a reload cut off may count for ever.
-    await tab.page.waitForNetworkIdle({ idleTime: 1_000, timeout: 10_000 }).catch(() => {});
+    await open();
     await tab.click("Add a server…");
     await tab.click("Add the server");
     await tab.shows(".field:has([name=name]) .failed", "It is required.");
     await tab.page.type("[name=name]", "home");
     await tab.page.type("[name=endpoint]", "nonsense");
     for (const name of ["public_key", "private_key", "address"]) await tab.page.type(`[name=${name}]`, "x");
-    await tab.page.keyboard.press("Enter");
+    await tab.press("Enter");
     await tab.shows(".field:has([name=address]) .failed", "It must be addresses in CIDR form");
-    const focused = "document.activeElement.name";
-    expect(await tab.page.evaluate(focused)).toBe("address");
+    await tab.focuses("address");
     expect(await tab.barriers()).toEqual([]);
-    await tab.page.keyboard.press("Escape");
   },
   TIMEOUT_MS,
 );
@@ -68,6 +81,8 @@ test(
   "dropped files are imported, each with its result, and the next step opens",
   async () => {
     const [one, two] = rig.lab.sandbox.servers;
+    await open();
+    await tab.shows("h1", "Set up the gateway");
     await tab.drop({
       "gothenburg.conf": one.importText.replace("[Peer]", "Table = off\n\n[Peer]"),
       "amsterdam.conf": two.importText,
@@ -91,6 +106,8 @@ test(
 test(
   "once connected, the gateway's own address is shown, for the whole home and for one device",
   async () => {
+    await importServers();
+    await open("#/setup");
     await tab.click("Connect to amsterdam");
     await tab.shows(".step:nth-child(2)", "Connected to amsterdam.");
     await tab.shows(".step:nth-child(3)", "Router (gateway) 192.168.77.1 DNS server 192.168.77.1");
@@ -106,6 +123,10 @@ test(
 test(
   "this device counts as protected once the gateway has forwarded something of it, and no longer than its tunnel is up",
   async () => {
+    await importServers();
+    expect((await rig.gateway.api("POST", "/api/connect", { server: "amsterdam" })).status).toBe(200);
+    await open("#/setup");
+    await tab.shows(".verdict", "Waiting for this device");
     await until(async () => (await openWebsite())?.includes("203.0.113.12") === true);
     await tab.shows(
       ".verdict",

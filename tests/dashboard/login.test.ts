@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { until } from "../lab/until.ts";
 import type { Tab } from "./browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
@@ -13,13 +13,17 @@ beforeAll(async () => {
   // So that the page offers to connect to it again.
   await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
   await rig.gateway.api("POST", "/api/disconnect");
-  await serve("on");
+  await rig.gateway.keep();
+}, TIMEOUT_MS);
+beforeEach(async () => {
+  demand("on");
+  await rig.reset();
 }, TIMEOUT_MS);
 afterAll(() => rig?.close(), TIMEOUT_MS);
 
-async function serve(auth: string): Promise<void> {
+/** From the gateway's next start on. */
+function demand(auth: string): void {
   rig.options.flags = ["--host", "::", "--auth", auth];
-  await rig.gateway.restart();
 }
 
 async function made(...words: string[]): Promise<string> {
@@ -50,7 +54,36 @@ test(
     await tab.shows(".outcome.failed", "This token is not valid, or was removed.");
     await logIn(tab, "kein Schlüssel");
     await tab.shows(".outcome.failed", "This token is not valid, or was removed.");
-    await tab.page.browserContext().close();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a login over the limit of requests is made as soon as the gateway takes it",
+  async () => {
+    const token = await made("phone");
+    const tab = await rig.browser.open(rig.url);
+    await tab.shows("h1", "Log in");
+    await tab.type("Token", token);
+    // From the computer of the browser, so that both share the limit.
+    const questions = ["timeout", "3", "curl", "-s", "-o", "/dev/null", `${rig.url}api/access?[1-1000000]`];
+    const asking = rig.lab.exec(rig.lab.namespaces.client, questions);
+    const isOver = async () =>
+      (
+        await rig.lab.exec(rig.lab.namespaces.client, [
+          "curl",
+          "-s",
+          "-o",
+          "/dev/null",
+          "-w",
+          "%{http_code}",
+          `${rig.url}api/access`,
+        ])
+      ).stdout === "429";
+    await until(isOver, undefined, 25);
+    await tab.click("Log in");
+    await asking;
+    await tab.shows(".state h1", "Blocked");
   },
   TIMEOUT_MS,
 );
@@ -73,7 +106,6 @@ test(
     await tab.shows("h1", "Log in");
     // The page loads itself again to forget the home, and cannot be asked meanwhile.
     await until(async () => (await tab.page.evaluate("sessionStorage.length").catch(() => null)) === 0);
-    await tab.page.browserContext().close();
   },
   TIMEOUT_MS,
 );
@@ -96,7 +128,6 @@ test(
     await tab.page.click(".logout button");
     await tab.shows("h1", "Log in");
     expect(await tab.page.evaluate("localStorage.length")).toBe(0);
-    await tab.page.browserContext().close();
   },
   TIMEOUT_MS,
 );
@@ -116,7 +147,6 @@ test(
     await tab.page.click(`${operation} .execute`);
     await tab.shows(`${operation} .live-responses-table tbody`, /^200/);
     expect(isIn(tab, token)).toBe(false);
-    await tab.page.browserContext().close();
   },
   TIMEOUT_MS,
 );
@@ -124,7 +154,8 @@ test(
 test(
   "if only changes need a token, the page is shown without one and asks when something is changed",
   async () => {
-    await serve("write");
+    demand("write");
+    await rig.gateway.restart();
     const token = await made("desk");
     const tab = await rig.browser.open(rig.url);
     await tab.shows(".state h1", "Blocked");
@@ -141,7 +172,6 @@ test(
     // It learns of that with its next request.
     await tab.page.evaluate(`location.hash = "#/history"`);
     await tab.page.waitForFunction("sessionStorage.length === 0");
-    await tab.page.browserContext().close();
   },
   TIMEOUT_MS,
 );

@@ -46,14 +46,14 @@ export function playHistory({ lab }: Rig): void {
       const insert = (table: string) =>
         database.query(`INSERT OR REPLACE INTO ${table} VALUES ($at, $subject, $rx, $tx)`);
       const [minutes, hours] = [insert("history_minutes"), insert("history_hours")];
-      const row = (at: number, minute: number, length: number) => {
-        const rx = Math.round(share * length * bytesAt(minute));
+      const row = (at: number, minutesAgo: number, length: number) => {
+        const rx = Math.round(share * length * bytesAt(-minutesAgo));
         return { $at: at, $subject: index + 1, $rx: rx, $tx: Math.round(rx / 12) };
       };
-      for (let ago = MINUTES; ago > 0; ago--) if (!isOut(ago)) minutes.run(row(now - ago, now - ago, 1));
+      for (let ago = MINUTES; ago > 0; ago--) if (!isOut(ago)) minutes.run(row(now - ago, ago, 1));
       const hour = Math.floor(now / MINUTES_PER_HOUR);
       for (let ago = HOURS; ago > 0; ago--)
-        hours.run(row(hour - ago, (hour - ago) * MINUTES_PER_HOUR, MINUTES_PER_HOUR));
+        hours.run(row(hour - ago, ago * MINUTES_PER_HOUR, MINUTES_PER_HOUR));
     }
   })();
   database.close();
@@ -63,7 +63,7 @@ function isOut(ago: number): boolean {
   return OUTAGES.some(([from, until]) => ago <= from && ago > until);
 }
 
-/** More in the evening, and the same noise in each run. */
+/** As if it were evening now, whatever the time is, so that each run has the same; most in the evenings. */
 function bytesAt(minute: number): number {
   const evening = 1 + Math.cos(((minute % MINUTES) / MINUTES - 0.85) * 2 * Math.PI);
   const noise = Math.abs(Math.sin(minute * 12.9898) * 43_758.5453) % 1;

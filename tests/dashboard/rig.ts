@@ -14,6 +14,8 @@ export interface Rig {
   options: GatewayOptions;
   /** The page's address, as the LAN has it. */
   url: string;
+  /** What each test begins with: the gateway as it was when its `keep` was called, and no open page. */
+  reset(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -27,11 +29,16 @@ export async function startRig({ program }: Pick<GatewayOptions, "program"> = {}
     };
     const gateway = await lab.startGateway(options);
     const browser = await Browser.start(lab.namespaces.client);
+    const reset = async () => {
+      await browser.closeTabs();
+      await gateway.reset();
+    };
     const close = async () => {
       await browser.close();
       await lab.close();
     };
-    return { lab, gateway, browser, options, url: `http://${LAN.gateway4}:${gateway.port}/`, close };
+    const url = `http://${LAN.gateway4}:${gateway.port}/`;
+    return { lab, gateway, browser, options, url, reset, close };
   } catch (error) {
     await lab.close();
     throw error;

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { until } from "../lab/until.ts";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { Tab } from "./browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
 
@@ -7,6 +6,9 @@ const TV = "02:00:00:00:00:20";
 const DIALOG = "dialog[open]";
 const FIRST = ".schedule:first-child";
 const SECOND = ".schedule:nth-child(2)";
+const ADD = "Add a schedule…";
+const FILM = { device: TV, exit: "amsterdam", at: "20:00", until: "00:30", days: ["fri", "sat"] };
+const OFTEN = { tunnel: "main", every_hours: 6 };
 
 let rig: Rig;
 let tab: Tab;
@@ -17,21 +19,23 @@ beforeAll(async () => {
   await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
   await rig.gateway.api("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "box-vpn-2" });
   await rig.gateway.api("PUT", `/api/devices/${TV}`, { name: "TV" });
-  tab = await rig.browser.open(`${rig.url}#/schedules`);
-  other = await rig.browser.open(`${rig.url}#/schedules`);
+  await rig.gateway.keep();
 }, TIMEOUT_MS);
+beforeEach(() => rig.reset(), TIMEOUT_MS);
 afterAll(() => rig?.close(), TIMEOUT_MS);
 
+/** Opens the view in two browsers, with these schedules. */
+async function openWith(schedules: Readonly<Record<string, object>>): Promise<void> {
+  for (const [name, schedule] of Object.entries(schedules))
+    expect(await rig.gateway.api("PUT", `/api/schedules/${name}`, schedule)).toMatchObject({ status: 200 });
+  tab = await rig.browser.open(`${rig.url}#/schedules`);
+  other = await rig.browser.open(`${rig.url}#/schedules`);
+}
 const list = async () => (await rig.gateway.api("GET", "/api/schedules")).body;
-const focus = () => tab.page.evaluate("document.activeElement.name || document.activeElement.innerText");
 /** Waits until the field that has the focus is said to be wrong. */
 async function faulted(name: string, text: string): Promise<void> {
-  let found: unknown = null;
-  const look = async () => {
-    found = [await focus(), await tab.text(`${DIALOG} .field .failed`)];
-    return Bun.deepEquals(found, [name, text]);
-  };
-  await until(look).catch(() => expect(found).toEqual([name, text]));
+  await tab.shows(`${DIALOG} .field:has([name=${name}]) .failed`, text);
+  await tab.focuses(name);
 }
 
 /** The time of day on the gateway's clock, hours from now. */
@@ -43,6 +47,7 @@ async function clockIn(hours: number): Promise<string> {
 test(
   "without a schedule, the page says what one is for",
   async () => {
+    await openWith({});
     await tab.shows("main", "No schedule yet");
     await tab.shows("main", /Times are those of the gateway’s clock \(.+\), where it is \d\d:\d\d\./);
     expect(await tab.barriers()).toEqual([]);
@@ -53,20 +58,21 @@ test(
 test(
   "a device's other exit is added by form; what is wrong is said at the field, which has the focus",
   async () => {
-    await tab.click("Add a schedule…");
+    await openWith({});
+    await tab.click(ADD);
     await tab.shows(DIALOG, "Add a schedule");
-    expect(await focus()).toBe("name");
+    await tab.focuses("name");
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Save the schedule");
     await faulted("name", "It is required.");
     expect(await tab.barriers()).toEqual([]);
     await tab.type("Name", "film/night");
-    await tab.page.keyboard.press("Enter");
+    await tab.press("Enter");
     await faulted("name", "It cannot be part of an address; leave out slashes.");
     await tab.type("Name", "film");
     await tab.choose("Device", "TV");
     await tab.choose("Exit", "amsterdam · Amsterdam, Netherlands");
-    await tab.page.keyboard.press("Enter");
+    await tab.press("Enter");
     await faulted("at", "It is required.");
     await tab.set("From", "20:00");
     await tab.set("Until", "20:00");
@@ -85,43 +91,46 @@ test(
       "film TV leaves by amsterdam from 20:00 to 00:30 the next day, on Friday and Saturday. Next ";
     await tab.shows(FIRST, sentence);
     await tab.shows("main", "The schedule film is saved.");
-    await until(async () => (await focus()) === "Add a schedule…");
+    await tab.focuses(ADD);
     await other.shows(FIRST, sentence);
-    const { schedules } = await list();
-    expect(schedules).toMatchObject([
-      { name: "film", device: TV, exit: "amsterdam", at: "20:00", until: "00:30", days: ["fri", "sat"] },
-    ]);
+    expect((await list()).schedules).toMatchObject([{ name: "film", ...FILM }]);
   },
   TIMEOUT_MS,
 );
 
+/** Enters the name of a schedule of a tunnel's moves, into the dialog that a key has opened. */
+async function begins(name: string): Promise<void> {
+  await tab.shows(DIALOG, "Add a schedule");
+  await tab.focuses("name");
+  await tab.page.keyboard.type(name);
+  await tab.choose("What happens", "A tunnel moves to another server");
+  await tab.choose("When", "Every few hours");
+}
+
 test(
   "a tunnel's moves are added with the keyboard alone, and a name that is taken is refused",
   async () => {
-    const { keyboard } = tab.page;
-    await keyboard.press("Enter");
-    await tab.shows(DIALOG, "Add a schedule");
-    await keyboard.type("film");
-    await tab.choose("What happens", "A tunnel moves to another server");
-    await tab.choose("When", "Every few hours");
+    await openWith({ film: FILM });
+    await tab.shows(FIRST, "film");
+    await tab.page.focus(".view-head .button");
+    await tab.press("Enter");
+    await begins("film");
     await tab.type("Every … hours", "0");
-    await keyboard.press("Enter");
+    await tab.press("Enter");
     const taken = "It is that of another schedule; choose another one.";
     await faulted("name", taken);
     await tab.type("Name", "often");
-    await keyboard.press("Enter");
+    await tab.press("Enter");
     const range = "It must be a whole number from 1 to 720.";
     await faulted("every_hours", range);
     expect(await tab.barriers()).toEqual([]);
-    await keyboard.press("Escape");
-    await until(async () => (await focus()) === "Add a schedule…");
-    await keyboard.press("Enter");
-    await tab.shows(DIALOG, "Add a schedule");
-    await keyboard.type("often");
-    await tab.choose("What happens", "A tunnel moves to another server");
-    await tab.choose("When", "Every few hours");
+    await tab.press("Escape");
+    await tab.loses(DIALOG);
+    await tab.focuses(ADD);
+    await tab.press("Enter");
+    await begins("often");
     await tab.type("Every … hours", "6");
-    await keyboard.press("Enter");
+    await tab.press("Enter");
     await other.shows(
       SECOND,
       "often The tunnel main moves to another server of its place every 6 hours. Next ",
@@ -134,6 +143,7 @@ test(
 test(
   "a schedule is changed by form, and from then on it is seen that it is in force, in both views",
   async () => {
+    await openWith({ film: FILM });
     await other.page.evaluate(`location.hash = "#/devices"`);
     await tab.click("Change film");
     await tab.shows(DIALOG, "Change film");
@@ -169,13 +179,13 @@ test(
         return Response.json(list);
       };
     })()`;
+    await openWith({ film: FILM, often: OFTEN });
     const failed = await rig.browser.open(`${rig.url}#/schedules`, undefined, played);
     await failed.shows(
       SECOND,
       "It failed the last time. The tunnel main does not move: there is no other server in Gothenburg, Sweden.",
     );
     expect(await failed.barriers()).toEqual([]);
-    await failed.page.close();
   },
   TIMEOUT_MS,
 );
@@ -183,6 +193,7 @@ test(
 test(
   "removing asks first, and what another program removes is gone at once",
   async () => {
+    await openWith({ film: FILM, often: OFTEN });
     await tab.click("Remove film");
     await tab.shows(DIALOG, "Remove the schedule film? TV then keeps its own exit at that time.");
     expect(await tab.barriers()).toEqual([]);

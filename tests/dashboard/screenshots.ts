@@ -65,10 +65,6 @@ process.exit(0);
 async function prepareHome({ lab, gateway }: Rig): Promise<void> {
   const api = async (method: string, path: string, body: unknown): Promise<void> => {
     const { status, body: answer } = await gateway.api(method, path, body);
-    if (status === 429) {
-      await Bun.sleep(1_000);
-      return api(method, path, body);
-    }
     if (status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
   };
   for (const { mac, name } of lab.sandbox.computers) await api("PUT", `/api/devices/${mac}`, { name });

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { Tab } from "./browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
 
 const MAIN = ".tunnel:nth-of-type(1)";
 const TV = ".tunnel:nth-of-type(2)";
 const DIALOG = "dialog[open]";
+const TV_DEVICE = "/api/devices/02:00:00:00:00:20";
 
 let rig: Rig;
 let tab: Tab;
@@ -12,13 +13,33 @@ let other: Tab;
 
 beforeAll(async () => {
   rig = await startRig();
-  await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:20", { name: "TV" });
+  await rig.gateway.api("PUT", TV_DEVICE, { name: "TV" });
+  await rig.gateway.keep();
+}, TIMEOUT_MS);
+beforeEach(async () => {
+  await rig.reset();
   tab = await rig.browser.open(`${rig.url}#/tunnels`);
   other = await rig.browser.open(`${rig.url}#/tunnels`);
 }, TIMEOUT_MS);
 afterAll(() => rig?.close(), TIMEOUT_MS);
 
-const vpn2 = (words: string) => rig.lab.exec(rig.lab.namespaces.vpn2, ["ip", ...words.split(" ")]);
+/** A second tunnel, which is the exit of the TV. */
+async function addTv(): Promise<void> {
+  await change("PUT", "/api/tunnels/tv", { provider: "managed", server: "box-vpn-2" });
+  await change("PUT", TV_DEVICE, { exit: "tv" });
+}
+
+async function change(method: string, path: string, body?: unknown): Promise<void> {
+  expect(await rig.gateway.api(method, path, body)).toMatchObject({ status: 200 });
+}
+
+/** Plays this while the server of the tunnel tv is silent. */
+async function whileSilent(work: () => Promise<void>): Promise<void> {
+  const cable = (to: string) => rig.lab.exec(rig.lab.namespaces.vpn2, ["ip", "link", "set", "wan0", to]);
+  await cable("down");
+  await work().finally(() => cable("up"));
+}
+
 const rows = async () => (await rig.gateway.api("GET", "/api/tunnels")).body.tunnels;
 
 test(
@@ -33,7 +54,7 @@ test(
     await tab.shows(MAIN, "Connected to Gothenburg, Sweden");
     await tab.shows(MAIN, "Server box-vpn-1");
     await tab.shows(MAIN, "The tunnel main is connected.");
-    expect(await tab.page.evaluate("document.activeElement.ariaLabel")).toBe("Move main");
+    await tab.focuses("Move main");
     await other.shows(MAIN, "Connected to Gothenburg, Sweden");
     expect(await tab.barriers()).toEqual([]);
   },
@@ -69,8 +90,9 @@ test(
 test(
   "a tunnel names its devices as soon as another program gives it one",
   async () => {
+    await change("PUT", "/api/tunnels/tv", { provider: "managed", server: "box-vpn-2" });
     await tab.shows(TV, "No device has this exit.");
-    await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:20", { exit: "tv" });
+    await change("PUT", TV_DEVICE, { exit: "tv" });
     await tab.shows(TV, "Exit of 1 device: TV.");
     await tab.shows(MAIN, "New devices get it too: it is the default exit.");
   },
@@ -80,6 +102,8 @@ test(
 test(
   "remove asks, says that the tunnel is the exit of a device, and shows the refusal where it was clicked",
   async () => {
+    await addTv();
+    await tab.shows(TV, "Exit of 1 device: TV.");
     await tab.click("Remove tv");
     await tab.shows(
       DIALOG,
@@ -102,6 +126,8 @@ test(
 test(
   "disconnect asks who will lose the internet, and both browsers see what has happened",
   async () => {
+    await addTv();
+    await tab.shows(TV, "Exit of 1 device: TV.");
     await tab.click("Disconnect tv");
     await tab.shows(
       DIALOG,
@@ -117,17 +143,19 @@ test(
 test(
   "a server that does not answer leaves the reason with the form, and the tunnel as it was",
   async () => {
-    await vpn2("link set wan0 down");
-    await tab.click("Connect tv");
-    await tab.type("Server, city or country", "box-vpn-2");
-    await tab.click("Connect");
-    await tab.shows(`${DIALOG} button[type=submit]`, "Connecting to box-vpn-2…", 2_000);
-    await other.shows(TV, "Connecting to box-vpn-2…");
-    expect(await tab.barriers([{ width: 360, scheme: "dark" }])).toEqual([]);
-    await tab.shows(`${DIALOG} .outcome.failed`, "did not answer the WireGuard handshake");
-    await tab.page.keyboard.press("Escape");
-    await tab.shows(TV, "tv Blocked: the tunnel to box-vpn-2 could not be made.");
-    expect(await tab.barriers()).toEqual([]);
+    await addTv();
+    await change("POST", "/api/tunnels/tv/disconnect");
+    await whileSilent(async () => {
+      await tab.click("Connect tv");
+      await tab.type("Server, city or country", "box-vpn-2");
+      await tab.click("Connect");
+      await tab.shows(`${DIALOG} button[type=submit]`, "Connecting to box-vpn-2…");
+      await other.shows(TV, "Connecting to box-vpn-2…");
+      await tab.shows(`${DIALOG} .outcome.failed`, "did not answer the WireGuard handshake");
+      await tab.press("Escape");
+      await tab.shows(TV, "tv Blocked: the tunnel to box-vpn-2 could not be made.");
+      expect(await tab.barriers()).toEqual([]);
+    });
   },
   TIMEOUT_MS,
 );
@@ -135,12 +163,19 @@ test(
 test(
   "a connect that another browser stops is no surprise to anyone",
   async () => {
-    await tab.click("Try again: tv");
-    await other.click("Stop connecting tv");
-    await other.shows(TV, "tv Disconnected: it leads nowhere.");
-    await tab.shows(TV, "tv Disconnected: it leads nowhere.");
-    await tab.shows(`${TV} .outcome.failed`, "Interrupted");
-    await vpn2("link set wan0 up");
+    await addTv();
+    await change("POST", "/api/tunnels/tv/disconnect");
+    await whileSilent(async () => {
+      const failed = await rig.gateway.api("PUT", "/api/tunnels/tv", { server: "box-vpn-2" });
+      expect(failed.status).toBe(500);
+      await tab.click("Try again: tv");
+      await tab.shows(TV, "Connecting to box-vpn-2…");
+      expect(await tab.barriers([{ width: 360, scheme: "dark" }])).toEqual([]);
+      await other.click("Stop connecting tv");
+      await other.shows(TV, "tv Disconnected: it leads nowhere.");
+      await tab.shows(TV, "tv Disconnected: it leads nowhere.");
+      await tab.shows(`${TV} .outcome.failed`, "Interrupted");
+    });
   },
   TIMEOUT_MS,
 );
@@ -148,7 +183,10 @@ test(
 test(
   "a tunnel without devices is removed, from both pages",
   async () => {
-    await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:20", { exit: null });
+    await change("PUT", "/api/tunnels/tv", { provider: "managed", server: "box-vpn-2" });
+    await change("POST", "/api/tunnels/tv/disconnect");
+    await tab.shows(TV, "tv Disconnected");
+    await other.shows(TV, "tv Disconnected");
     await tab.shows(TV, "No device has this exit.");
     await tab.click("Remove tv");
     await tab.shows(DIALOG, "No device leaves by it, so nobody loses the internet.");

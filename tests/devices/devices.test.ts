@@ -21,7 +21,12 @@ import { newDirectory } from "../tunnel/directory.ts";
 const TV = "02:00:00:00:00:20" as Mac;
 const PHONE = "02:00:00:00:00:30" as Mac;
 const LEASES = "/var/lib/misc/dnsmasq.leases";
-const WATCHED = { links: [], routingTables: [20556], firewallTable: "inet portcullis" };
+const WATCHED = {
+  links: [],
+  routingTables: [20556],
+  lanLinks: () => [],
+  firewallTables: ["inet portcullis"],
+};
 
 const LAN0: Lan = {
   interface: "lan0",
@@ -377,7 +382,7 @@ test("if it cannot be saved, nothing has changed, and the kill switch has the fo
   world.store.saveDevice = () => {
     throw new GatewayError("storage_full", "The database could not be written: the disk is full.");
   };
-  await expect(world.devices.assign(TV, { exit: "blocked" })).rejects.toThrow("the disk is full");
+  await expect(world.devices.assign(TV, { exit: "main" })).rejects.toThrow("the disk is full");
   await world.host.pass(0);
   world.store.saveDevice = write;
   expect(await world.devices.list()).toEqual(before);
@@ -948,3 +953,74 @@ test("without DHCP no address can be chosen, and the message says how to serve i
 function neighbour(mac: Mac, address: string) {
   return { interface: "lan0", address: mustParseAddress(address), mac, heardMsAgo: 0, isLost: false };
 }
+
+test("lost exits are told until a person has chosen the default exit, even if the choice is the same", async () => {
+  world.store.write("default_exit", "blocked");
+  world.store.write("exits_lost", "The exits were lost.");
+  await world.devices.load();
+  await world.devices.assign(TV, { exit: "main" });
+  expect(world.devices.exitsLost).toBe("The exits were lost.");
+  await world.devices.setDefaultExit("blocked");
+  expect([world.devices.exitsLost, world.store.read("exits_lost")]).toEqual([null, null]);
+});
+
+describe("on a disk that takes no writes", () => {
+  const FULL = "The database could not be written: the disk is full.";
+  const IN_FORCE = `${FULL} The change is in force, but a restart would undo it: repeat the command when the database can be written.`;
+  let atomically: Store["atomically"];
+  const fill = () => {
+    ({ atomically } = world.store);
+    world.store.atomically = () => {
+      throw new GatewayError("storage_full", FULL);
+    };
+  };
+  const inForce = new GatewayError("storage_full", IN_FORCE);
+  const refused = new GatewayError("storage_full", FULL);
+  const exits = async () => {
+    const { devices, default_exit } = await world.devices.list();
+    return [default_exit, ...devices.map(({ exit }) => exit)];
+  };
+
+  test("what only closes takes effect and says that a restart would undo it; it is saved when there is room", async () => {
+    await world.devices.assign(TV, { name: "TV", exit: "amsterdam" });
+    await world.devices.assign(PHONE, { exit: "main" });
+    const laptop = "02:00:00:00:00:40";
+    await world.devices.assign(laptop, { exit: "main" });
+    fill();
+    await expect(world.devices.assign(TV, { exit: "blocked" })).rejects.toThrow(inForce);
+    expect(world.parts.at(-1)?.devices).toContainEqual({ id: TV, exit: { to: "blocked" } });
+    await expect(world.devices.assign(TV, { exit: "blocked" })).rejects.toThrow(inForce);
+    await expect(world.devices.setDefaultExit("blocked")).rejects.toThrow(inForce);
+    expect(world.parts.at(-1)?.defaultExit).toEqual({ to: "blocked" });
+    await expect(world.devices.schedule(PHONE, "blocked")).rejects.toThrow(inForce);
+    expect(await exits()).toEqual(["blocked", "blocked", "blocked", "main"]);
+    await expect(world.devices.schedule(PHONE, null)).rejects.toThrow(refused);
+    await expect(world.devices.forget(laptop)).rejects.toThrow(inForce);
+    expect(await exits()).toEqual(["blocked", "blocked", "blocked"]);
+    world.store.atomically = atomically;
+    await world.host.pass(15_000);
+    expect([world.store.devices(), world.store.read("default_exit")]).toEqual([
+      [
+        { id: TV, name: "TV", exit: "blocked" },
+        { id: PHONE, name: null, exit: "main" },
+      ],
+      "blocked",
+    ]);
+  });
+
+  test("what opens, or moves, or names, is refused, and nothing has changed", async () => {
+    await world.devices.assign(TV, { exit: "blocked" });
+    await world.devices.assign(PHONE, { exit: "main" });
+    await world.devices.setDefaultExit("blocked");
+    fill();
+    await expect(world.devices.assign(TV, { exit: "main" })).rejects.toThrow(refused);
+    await expect(world.devices.assign(PHONE, { exit: "amsterdam" })).rejects.toThrow(refused);
+    await expect(world.devices.assign(PHONE, { name: "Phone" })).rejects.toThrow(refused);
+    await expect(world.devices.setDefaultExit("main")).rejects.toThrow(refused);
+    await expect(world.devices.schedule(TV, "main")).rejects.toThrow(refused);
+    await expect(world.devices.setDirect(true)).rejects.toThrow(refused);
+    expect(await exits()).toEqual(["blocked", "blocked", "main"]);
+    await world.host.pass(15_000);
+    expect(await exits()).toEqual(["blocked", "blocked", "main"]);
+  });
+});

@@ -116,6 +116,35 @@ test("invented devices push each other out, and never one that is named or assig
   expect(world.all.presence(macOf(2 * MOST_STRANGERS + 1))).toBeNull();
 });
 
+test("one more stranger costs the same, however many there are", () => {
+  let questions = 0;
+  const all = new Neighbourhood(
+    () => 0,
+    () => {
+      questions += 1;
+      return false;
+    },
+  );
+  for (let number = 0; number < 4 * MOST_STRANGERS; number++)
+    all.take(heard(macOf(number), `10.0.${number >> 8}.${number & 255}`));
+  expect(all.macs).toHaveLength(MOST_STRANGERS);
+  expect(questions).toBeLessThanOrEqual(2 * 4 * MOST_STRANGERS);
+});
+
+test("a device whose name was taken back while it was silent is a stranger like others", () => {
+  const world = new World();
+  for (let number = 0; number < 10; number++) {
+    world.kept.add(macOf(number));
+    world.all.take(heard(macOf(number), `10.1.0.${number}`));
+  }
+  world.kept.clear();
+  world.all.takeAll([]);
+  for (let number = 10; number < 10 + MOST_STRANGERS; number++)
+    world.all.take(heard(macOf(number), `10.0.${number >> 8}.${number & 255}`));
+  expect(world.all.macs).toHaveLength(MOST_STRANGERS);
+  expect(world.all.presence(macOf(0))).toBeNull();
+});
+
 test("invented addresses of one device push out its oldest", () => {
   const world = new World();
   for (let number = 1; number <= 100; number++) world.all.take(heard(TV, `192.168.7.${number}`));

@@ -1,5 +1,7 @@
 import { GatewayError } from "../../src/errors.ts";
 import type {
+  Connection,
+  Direction,
   Heard,
   Host,
   HttpsAnswer,
@@ -21,7 +23,7 @@ import { unknown } from "./refusal.ts";
 import { Wireguard } from "./wireguard.ts";
 
 /** The programs that the gateway lets watch. */
-const MONITORS = ["nft monitor", "ip monitor label link address route rule neigh"];
+const MONITORS = ["nft monitor", "ip monitor label link address route rule", "ip monitor label neigh"];
 const DISABLE_IPV6 = "/proc/sys/net/ipv6/conf/all/disable_ipv6";
 
 /**
@@ -58,7 +60,11 @@ export class FakeHost implements Host, Internet {
   readonly echoing = new Map<string, number>();
   /** What the internet answers to a URL; it is silent to all others, for ever. */
   readonly pages = new Map<string, HttpsAnswer>();
-  readonly files = new Map<string, string>([[DISABLE_IPV6, "0\n"]]);
+  readonly files = new Map<string, string>([
+    [DISABLE_IPV6, "0\n"],
+    ["/proc/sys/net/netfilter/nf_conntrack_max", "262144\n"],
+    ["/proc/sys/net/netfilter/nf_conntrack_count", "100\n"],
+  ]);
   readonly commands: string[] = [];
   /** The lines given to `ip -batch`. */
   readonly batched: string[] = [];
@@ -83,6 +89,11 @@ export class FakeHost implements Host, Internet {
   readonly tables = this.nftables.tables;
   private readonly wireguard = new Wireguard(this.links, this);
 
+  /** What the kernel tracks. */
+  connections: readonly Connection[] = [];
+  /** Those whose destination has been made to answer. */
+  readonly challenged: Direction[] = [];
+
   /** What is heard of other machines on a link. */
   readonly listening = new Listening();
   readonly datagrams = new Datagrams();
@@ -90,6 +101,7 @@ export class FakeHost implements Host, Internet {
   private readonly clock: Clock;
   private readonly watchers = new Set<{
     program: string;
+    hears: ReadonlySet<string>;
     onLine: (line: string) => void;
     onExit: () => void;
   }>();
@@ -122,7 +134,7 @@ export class FakeHost implements Host, Internet {
   watch(argv: readonly string[], onLine: (line: string) => void, onExit: () => void): Watch {
     const command = argv.join(" ");
     if (!MONITORS.includes(command)) unknown(command);
-    const watcher = { program: argv[0] ?? "", onLine, onExit };
+    const watcher = { program: argv[0] ?? "", hears: new Set(argv), onLine, onExit };
     this.watchers.add(watcher);
     return { stop: () => void this.watchers.delete(watcher) };
   }
@@ -175,6 +187,16 @@ export class FakeHost implements Host, Internet {
 
   async openUdp(place: UdpPlace): Promise<UdpSocket> {
     return this.datagrams.open(place);
+  }
+
+  async endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {
+    const ended = this.connections.filter(isOver);
+    this.connections = this.connections.filter((each) => !ended.includes(each));
+    return ended;
+  }
+
+  async challenge(connections: readonly Direction[]): Promise<void> {
+    this.challenged.push(...connections);
   }
 
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
@@ -246,7 +268,20 @@ export class FakeHost implements Host, Internet {
     this.nftables.removeCounters();
   }
 
+  /** Another program removes the bounds of each device. */
+  removeBounds(): void {
+    this.nftables.removeBounds();
+  }
+
   /** Another program removes the firewall's table. */
+  get arpTable(): string | null {
+    return this.nftables.arp;
+  }
+
+  removeArpTable(): void {
+    this.nftables.removeArpTable();
+  }
+
   removeTable(): void {
     this.nftables.removeTable();
   }
@@ -333,7 +368,9 @@ export class FakeHost implements Host, Internet {
   /** The kernel tells those who watch. */
   tell(program: "nft" | "ip", line: string): void {
     const told = () => {
-      for (const watcher of [...this.watchers]) if (watcher.program === program) watcher.onLine(line);
+      for (const { program: its, hears, onLine } of [...this.watchers])
+        if (its === program && (its === "nft" || hears.has("neigh") === line.startsWith("[NEIGH]")))
+          onLine(line);
     };
     if (this.mute) return;
     if (this.toldAfterMs === 0) told();

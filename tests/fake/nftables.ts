@@ -1,4 +1,5 @@
 import { chainsListed, isSet } from "../../src/killswitch/listing.ts";
+import { BOUNDS_TABLE } from "../../src/network/bounds-table.ts";
 import { COUNTERS_TABLE } from "../../src/network/counters.ts";
 import { fail, unknown } from "./refusal.ts";
 
@@ -9,12 +10,15 @@ interface Machine {
   tell(program: "nft", line: string): void;
 }
 
+const ADD_ARP_TABLE = "add table arp portcullis\n";
 const ADD_TABLE = "add table inet portcullis\n";
 
 /** What `nft` does: the firewall's table as the text that it was loaded from, and the tables of other programs. */
 export class Nftables {
   /** The text of `table inet portcullis`, or null where there is none. */
   table: string | null = null;
+  /** The same of `table arp portcullis`. */
+  arp: string | null = null;
   /** Every table that ever stood. */
   readonly tables: (string | null)[] = [];
   /** Tables of other programs, as nft lists them, by family and name: `ip filter`. */
@@ -23,6 +27,10 @@ export class Nftables {
   private counters: { handle: number; elements: Map<string, { expires: number; bytes: number }> } | null =
     null;
   private handle = 0;
+  /** The table that bounds each device. */
+  private bounds: string | null = null;
+  /** The devices that it has refused something, by set. */
+  readonly refused = new Map<string, readonly string[]>();
 
   constructor(private readonly machine: Machine) {}
 
@@ -31,6 +39,13 @@ export class Nftables {
     if (command === "nft -f -" && stdin.startsWith(`add table ${COUNTERS_TABLE}\n`))
       return this.loadCounters(stdin);
     if (command === `nft -j list table ${COUNTERS_TABLE}`) return this.countersJson();
+    if (command === "nft -f -" && stdin.startsWith(ADD_ARP_TABLE)) return this.loadArp(stdin);
+    if (command === "nft -s -n list table arp portcullis") return this.arp ?? missing();
+    if (command === "nft -f -" && stdin.startsWith(`add table ${BOUNDS_TABLE}\n`))
+      return this.loadBounds(stdin);
+    if (command === `nft -t list table ${BOUNDS_TABLE}`) return this.bounds ?? missing();
+    const [, noted] = new RegExp(`^nft -j list set ${BOUNDS_TABLE} (\\S+)$`).exec(command) ?? [];
+    if (noted !== undefined) return this.refusedJson(noted);
     if (command === "nft -f -") return this.changeElements(stdin);
     if (command === "nft -s -n list table inet portcullis") return this.table ?? missing();
     if (command === "nft -j list chains") {
@@ -65,6 +80,24 @@ export class Nftables {
     return "";
   }
 
+  /** Another program removes the bounds of each device. */
+  removeBounds(): void {
+    this.bounds = null;
+    this.tell(`delete table ${BOUNDS_TABLE}`);
+  }
+
+  private loadBounds(text: string): string {
+    this.bounds = text;
+    this.tell(`add table ${BOUNDS_TABLE}`);
+    return "";
+  }
+
+  private refusedJson(set: string): string {
+    if (this.bounds === null) missing();
+    const elem = this.refused.get(set)?.map((val) => ({ elem: { val, expires: 600 } }));
+    return JSON.stringify({ nftables: [{ metainfo: {} }, { set: { name: set, elem } }] });
+  }
+
   private countersJson(): string {
     const { handle, elements } = this.counters ?? missing();
     const nftables = [...elements].map(([key, { expires, bytes }]) => {
@@ -78,6 +111,11 @@ export class Nftables {
   removeTable(): void {
     this.table = null;
     this.tell("delete table inet portcullis");
+  }
+
+  removeArpTable(): void {
+    this.arp = null;
+    this.tell("delete table arp portcullis");
   }
 
   /** Another program puts a rule in front of a chain. */
@@ -95,7 +133,7 @@ export class Nftables {
 
   /** Another program takes the rules out of all chains; the chains and their policies stay. */
   flushTable(): void {
-    this.table = this.table?.replaceAll(/^ {4}(?!type ).*\n/gm, "") ?? null;
+    this.table = this.table?.replaceAll(/^ {4}(?!type |elements ).*\n/gm, "") ?? null;
     this.tell("delete rule inet portcullis output handle 8");
   }
 
@@ -150,6 +188,16 @@ export class Nftables {
     this.tables.push(this.table);
     this.tell("add table inet portcullis");
     return this.machine.echoes ? echoOf(table) : "";
+  }
+
+  private loadArp(text: string): string {
+    const replace = `${ADD_ARP_TABLE}delete table arp portcullis\n`;
+    if (!text.startsWith(replace)) unknown(text);
+    const table = text.slice(replace.length);
+    if (table !== "" && !table.startsWith("table arp portcullis {\n")) unknown(table);
+    this.arp = table === "" ? null : table;
+    this.tell("add table arp portcullis");
+    return "";
   }
 
   private tell(line: string, generation = "7 by process 4711 (nft)"): void {

@@ -9,6 +9,7 @@ import {
   type WantedPort,
   type Way,
 } from "../../src/forwards/opener.ts";
+import { forwardsIn } from "../../src/forwards/saved.ts";
 import type { Forward } from "../../src/forwards/schema.ts";
 import type { Mac } from "../../src/mac.ts";
 import { inDirectory } from "../tunnel/directory.ts";
@@ -145,6 +146,23 @@ claim("a port is asked for, led to the device, and renewed in time", async (worl
   await world.pass(2 * MINUTE_MS);
   expect(world.provider.asked).toEqual(["open one tcp 6881 any", "renew one 50000", "renew one 50000"]);
   expect(world.forwards.portsOf("main")).toEqual([50_000]);
+});
+
+claim("where its device is now is saved with a forward, not only where it goes later", async (world) => {
+  await world.settled(world.forwards.put(TV_ID, {}));
+  expect(forwardsIn(world.gateway.store.read("forwards"))).toMatchObject([{ address: TV_AT }]);
+});
+
+claim("the address that ports lead to is kept as long as one does, and then forgotten", async (world) => {
+  await world.toTv();
+  await world.hear(TV, "192.168.7.21");
+  const second = { ...TV_ID, port: 80 };
+  await world.settled(world.forwards.put(second, {}));
+  await world.settled(world.forwards.remove(TV_ID));
+  expect(world.led).toEqual(["wg0 tcp 80 192.168.7.20:80"]);
+  await world.settled(world.forwards.remove(second));
+  await world.toTv();
+  expect(world.led).toEqual(["wg0 tcp 6881 192.168.7.21:6881"]);
 });
 
 claim("a port that a renewal changes is told", async (world) => {
@@ -361,6 +379,30 @@ claim("what a device asks for in vain is not kept", async (world) => {
   await world.pass(1_000);
   expect(await world.forwards.list()).toEqual([]);
 });
+
+claim(
+  "a forward ends even if the disk takes no writes, which is told, and saved when there is room",
+  async (world) => {
+    await world.settled(world.forwards.put(TV_ID, {}));
+    const { store } = world.gateway;
+    const { write } = store;
+    const full = new GatewayError("storage_full", "The disk is full.");
+    store.write = () => {
+      throw full;
+    };
+    await expect(world.settled(world.forwards.remove(TV_ID))).rejects.toThrow(
+      "The disk is full. The change is in force, but a restart would undo it",
+    );
+    expect([world.led, world.removed]).toEqual([[], [`${TV} tcp 6881`]]);
+    await expect(world.settled(world.forwards.put(TV_ID, {}))).rejects.toThrow(full);
+    expect(world.led).toEqual([]);
+    store.write = write;
+    await world.settled(world.forwards.put({ ...TV_ID, port: 6882 }, {}));
+    expect(JSON.parse(store.read("forwards") ?? "").map(({ port }: { port: number }) => port)).toEqual([
+      6882,
+    ]);
+  },
+);
 
 claim("a restored backup's forwards are opened, and others closed", async (world) => {
   await world.toTv();

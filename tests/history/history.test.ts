@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { History, type Sources } from "../../src/history/history.ts";
+import { pageOf } from "../../src/history/page.ts";
 import type { Carried, Ring, Subject } from "../../src/history/ring.ts";
 import { Store } from "../../src/store/store.ts";
 import type { State } from "../../src/tunnel/state.ts";
@@ -337,6 +338,77 @@ test("with --history off nothing is kept, and what was kept is removed", () =>
     expect([world.minutes(), world.listings]).toEqual([[], 0]);
   }));
 
+test("a long time is read in pieces, between which others have their turn, and gives the same", () =>
+  inRing(async (ring) => {
+    for (let minute = 0; minute < 300; minute++)
+      ring.add(BEGIN + minute, [
+        { ...MAIN, rx: 3, tx: 1 },
+        { ...TV, rx: 2, tx: minute },
+      ]);
+    let turns = 0;
+    let turn = setImmediate(function next() {
+      turns++;
+      turn = setImmediate(next);
+    });
+    const [from, to] = [BEGIN * MINUTE_MS, (BEGIN + 300) * MINUTE_MS];
+    const page = await pageOf(
+      { from: new Date(from).toISOString(), to: new Date(to).toISOString(), resolution: "minute" },
+      {
+        history: { isKept: true, ring },
+        journal: { during: () => ({ events: [], before: [], more: false }) },
+        tunnels: ["main"],
+        now: to,
+      },
+    );
+    clearImmediate(turn);
+    expect(turns).toBeGreaterThanOrEqual(24);
+    expect(page.points).toHaveLength(300);
+    expect(page.tunnels).toEqual([{ name: "main", rx_bytes: 900, tx_bytes: 300 }]);
+    expect(page.devices).toEqual([{ id: TV.name, rx_bytes: 600, tx_bytes: 44_850 }]);
+    const pieces = [...ring.pieces({ resolution: "minute", ...EVER })];
+    expect(pieces).toHaveLength(25);
+  }));
+
+test("damaged figures are left out: negative ones, and more than any line carries", () =>
+  inRing(async (ring, _, store) => {
+    ring.add(BEGIN, [{ ...MAIN, rx: 3, tx: 1 }]);
+    ring.add(BEGIN + 1, [{ ...MAIN, rx: 5, tx: 1 }]);
+    const damage = (figure: number) =>
+      store.atomically((database) =>
+        database.run("UPDATE history_minutes SET rx = ? WHERE at = ?", [figure, BEGIN]),
+      );
+    for (const figure of [-1, -(2 ** 62), 2 ** 62]) {
+      damage(figure);
+      expect(ring.totals({ resolution: "minute", ...EVER })).toEqual([{ ...MAIN, rx: 5, tx: 1 }]);
+      expect(ring.series(MAIN, { resolution: "minute", ...EVER })).toEqual([{ at: BEGIN + 1, rx: 5, tx: 1 }]);
+    }
+  }));
+
+test("what is forgotten is gone at once, and its rows are removed piece by piece; a full disk delays that", () =>
+  inRing(async (ring, _, store) => {
+    for (let minute = 0; minute < 250; minute++)
+      ring.add(BEGIN + minute, [
+        { ...MAIN, rx: 3, tx: 1 },
+        { ...TV, rx: 2, tx: 1 },
+      ]);
+    const rows = () =>
+      store.view((database) => database.query("SELECT count(*) FROM history_minutes").values().flat()[0]);
+    expect(ring.forget(TV)).toBe(true);
+    expect(ring.totals({ resolution: "minute", ...EVER }).map(({ name }) => name)).toEqual(["main"]);
+    expect(ring.forget(TV)).toBe(false);
+    expect(rows()).toBeGreaterThan(250);
+    // Meanwhile it is back, and is another one.
+    ring.add(BEGIN + 250, [{ ...TV, rx: 7, tx: 7 }]);
+    while (Number(rows()) > 251) await Bun.sleep(1);
+    expect(ring.series(TV, { resolution: "minute", ...EVER })).toEqual([{ at: BEGIN + 250, rx: 7, tx: 7 }]);
+    const subjects = () =>
+      store.view((database) =>
+        database.query("SELECT name FROM history_subjects ORDER BY name").values().flat(),
+      );
+    while (subjects().length > 2) await Bun.sleep(1);
+    expect(subjects()).toEqual([TV.name, "main"]);
+  }));
+
 test("rows are bounded, and a clock that was wrong for a while costs few of the right ones", () =>
   inRing(async (ring) => {
     const one = [{ ...MAIN, rx: 1, tx: 1 }];
@@ -452,12 +524,12 @@ slow.test(
   120_000,
 );
 
-function inRing(work: (ring: Ring, directory: string) => Promise<void>): Promise<void> {
+function inRing(work: (ring: Ring, directory: string, store: Store) => Promise<void>): Promise<void> {
   return inDirectory(async (directory) => {
     const store = Store.open(directory, 0);
     const log = { warn: () => {} };
     const { ring } = new History({ clock: new FakeHost(), store, log, isKept: true });
-    await work(ring, directory);
+    await work(ring, directory, store);
     store.close();
   });
 }

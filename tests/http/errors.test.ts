@@ -105,7 +105,7 @@ test("percent-encoding that is malformed or no UTF-8 is a 400 that says so", asy
 test("each code of a GatewayError has its status", async () => {
   expectRefusal(await connect(" "), 400, "server: begins or ends with white space");
   const foreign = await send("GET", "/api/status", undefined, { Host: "evil.example" });
-  expectRefusal(foreign, 403, "Host must be this gateway's address or name");
+  expectRefusal(foreign, 403, "Host must be this gateway's address or name; further names are set by --name");
   const nowhere = "server: the provider managed has no server, country or city of this name";
   expectRefusal(await connect("nowhere"), 404, nowhere);
   for (let count = 0; count < 10; count++) await home.again("GET", "/api/status");

@@ -139,7 +139,10 @@ test("a page of another site and a foreign Host are refused before the upgrade",
     [{ Origin: "http://evil.example" }, "Origin is another site's"],
     [{ Origin: "null" }, "Origin is another site's"],
     [{ Origin: `http://localhost:${home.port}` }, "Origin is another site's"],
-    [{ Host: "evil.example", Origin: "http://evil.example" }, "Host must be this gateway's address or name"],
+    [
+      { Host: "evil.example", Origin: "http://evil.example" },
+      "Host must be this gateway's address or name; further names are set by --name",
+    ],
     [{ "Sec-Fetch-Site": "cross-site" }, "(Sec-Fetch-Site)"],
   ];
   const before = home.listings;
@@ -211,6 +214,7 @@ test("a client has a hundred places; who leaves, even without a word, makes room
   const { status, text } = await knock(home.port);
   expect(status).toBe(429);
   expect(text).toContain("this client has too many sockets");
+  expect(text.toLowerCase()).toContain("retry-after: 60");
   await join("127.0.0.2");
   listeners[0]?.destroy();
   // The server hears of an end in a turn of its own.

@@ -172,6 +172,8 @@ test.each([
     400,
     "device: must be a MAC address, such as 02:00:00:00:00:20; only a single device on the LAN itself can be forwarded to",
   ],
+  [`/api/forwards/${TV}/tcp/0`, 400, "port: must be a number from 1 to 65535"],
+  [`/api/forwards/${TV}/tcp/00`, 400, "port must be like 6881 (1 to 65535)"],
   [`/api/forwards/${TV}/tcp/70000`, 400, "port: must be a number from 1 to 65535"],
   [
     `/api/forwards/${TV}/udp/53`,

@@ -71,6 +71,7 @@ function appOf(): ReturnType<typeof createApp>["app"] {
     clock: home.host,
     log: () => {},
     fault: () => {},
+    saved: async () => {},
   };
   return createApp(home.gateway, { ...rest, gate, gluetun: true, interfaceOf: async () => null }).app;
 }

@@ -127,7 +127,9 @@ test("a device that is forgotten has no history, even one that is no longer know
 });
 
 test.each([
-  ["?from=yesterday", "from"],
+  ["?from=yesterday", "from must be like 2026-03-01T18:00Z (ISO 8601 in UTC; an hour before"],
+  ["?from=2024-02-30T00:00Z", "from: there is no such time"],
+  ["?to=2023-02-29T24:00Z", "to: there is no such time"],
   ["?from=2026-13-01T00:00Z", "from"],
   ["?from=2023-11-15T00:00Z&to=2023-11-14T00:00Z", "from"],
   ["?resolution=second", "resolution"],

@@ -63,6 +63,7 @@ export class Home {
       clock: host,
       log: (method, path, status) => this.lines.push(`${method} ${path} ${status}`),
       fault: (message) => this.faults.push(message),
+      saved: () => graph.store.flushed(),
       ...options,
     });
     this.listening = listen(app, "127.0.0.1", 0);

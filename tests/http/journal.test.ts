@@ -40,3 +40,9 @@ test.each(["?since=-1", "?since=1e3", "?limit=0", "?limit=501", "?before=x", "?s
     expect(error).toContain(/[?&]other/.test(query) ? "other" : (/(\w+)=/.exec(query)?.[1] ?? ""));
   },
 );
+
+test("a wrong limit is refused with the range", async () => {
+  expect((await events("?limit=0")).error).toBe(
+    "limit must be like 20 (how many at most, 1 to 500; 100 if not given)",
+  );
+});

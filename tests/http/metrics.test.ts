@@ -100,11 +100,17 @@ portcullis_direct_allowed 0
 # HELP portcullis_forwarded_ports Open ports of the internet that lead to devices, by tunnel.
 # TYPE portcullis_forwarded_ports gauge
 portcullis_forwarded_ports{tunnel="main"} 0
+# HELP portcullis_connections Places of the kernel's connection table that are taken.
+# TYPE portcullis_connections gauge
+portcullis_connections 100
+# HELP portcullis_connections_max All places of the kernel's connection table.
+# TYPE portcullis_connections_max gauge
+portcullis_connections_max 262144
 # HELP portcullis_build_info The version that runs; always 1.
 # TYPE portcullis_build_info gauge
 portcullis_build_info{version="${version}",bun="${Bun.version}",arch="${process.arch}"} 1
 `);
-  expect(parseExposition(text).size).toBe(13);
+  expect(parseExposition(text).size).toBe(15);
 });
 
 test("without a tunnel there are no figures of WireGuard", async () => {

@@ -65,7 +65,10 @@ test("over the wire, the gateway's names are served and others are 403", async (
     expect({ host, status, json }).toEqual({
       host,
       status: 403,
-      json: { success: false, error: "Host must be this gateway's address or name" },
+      json: {
+        success: false,
+        error: "Host must be this gateway's address or name; further names are set by --name",
+      },
     });
   }
 });

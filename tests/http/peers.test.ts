@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Peers } from "../../src/http/peers.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 
 /** As `ss -Htn6 state connected` prints it. */
 const LISTING = [
@@ -71,7 +71,7 @@ describe("the interface of a link-local peer", () => {
   });
 });
 
-needsRoot.describe("with real cables", () => {
+needsNamespaces.describe("with real cables", () => {
   const here = `pc-peers-${process.pid}`;
   const there = `${here}-b`;
   const machine = new LinuxHost();

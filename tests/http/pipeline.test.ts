@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { GatewayError } from "../../src/errors.ts";
 import { Gate } from "../../src/http/gate.ts";
 import { type PipelineOptions, pipelineFor } from "../../src/http/pipeline.ts";
 import { cidrs } from "../fake/address.ts";
@@ -13,6 +14,7 @@ function doorWith(options: Partial<PipelineOptions> = {}) {
     clock: { now: () => 0, monotonic: () => 0 },
     log: (method, path, status) => lines.push(`${method} ${path} ${status}`),
     fault: (message) => lines.push(message),
+    saved: async () => {},
     ...options,
   });
   return { door, lines };
@@ -34,6 +36,24 @@ test("who is not near is refused before the routes, with the limits in the answe
   expect(lines).toEqual(Array(4).fill("GET /api/status 403"));
 });
 
+test("what a request has changed is on the disk before it is answered; questions do not wait", async () => {
+  const saving = Promise.withResolvers<void>();
+  const { door } = doorWith({ saved: () => saving.promise });
+  const change = (path: string) =>
+    new Request(`http://localhost${path}`, { method: "PUT", headers: { host: "localhost" } });
+  const answer = door(change("/api/default-exit"), "192.168.1.9", served);
+  expect((await door(asked("/health"), "192.168.1.9", served)).status).toBe(200);
+  expect(Bun.peek.status(answer)).toBe("pending");
+  saving.resolve();
+  expect((await answer).status).toBe(200);
+  const { door: failing } = doorWith({
+    saved: async () => {
+      throw new GatewayError("unable", "The database could not be written: system error EIO.");
+    },
+  });
+  expect((await failing(change("/api/default-exit"), "192.168.1.9", served)).status).toBe(500);
+});
+
 test("the LAN is asked for at each request, for its prefixes may change", async () => {
   let lan = cidrs("192.168.1.0/24");
   const { door } = doorWith({ lan: () => lan });
@@ -50,6 +70,22 @@ test("clients of the LAN have a limit each", async () => {
   for (let i = 0; i < 10; i++) expect(await ask("192.168.1.7")).toBe(200);
   expect(await ask("::ffff:192.168.1.7")).toBe(429);
   expect(await ask("192.168.1.8")).toBe(200);
+});
+
+test("requests that a page of another site may have sent do not use up the limit of the gateway's own pages", async () => {
+  const { door } = doorWith();
+  const ask = async (headers: Record<string, string> = {}) => {
+    const request = new Request("http://localhost/api/status", {
+      headers: { host: "localhost", ...headers },
+    });
+    return (await door(request, "192.168.1.7", served)).status;
+  };
+  const foreign = [{}, { referer: "http://evil.test/" }, { referer: "http://localhost.evil.test/" }];
+  for (let i = 0; i < 12; i++) await ask(foreign[i % foreign.length]);
+  for (const headers of foreign) expect(await ask(headers)).toBe(429);
+  const own = [{ referer: "http://localhost/" }, { origin: "http://localhost" }];
+  for (let i = 0; i < 10; i++) expect(await ask(own[i % own.length])).toBe(200);
+  for (const headers of own) expect(await ask(headers)).toBe(429);
 });
 
 test("an error outside every route is an internal error like any other", async () => {

@@ -20,6 +20,8 @@ export const ONE_CABLE: Machine = {
     online: true,
     routers: [ip("192.168.7.1")],
     lanRoutes: [],
+    linkRoutes: [],
+    routesAgainstLan: [],
     remarks: [],
   },
   wireguard: "kernel",

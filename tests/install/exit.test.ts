@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { join } from "node:path";
-import { needsRoot, slow } from "../fast.ts";
+import { needsNamespaces, slow } from "../fast.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
 /** Starting a program takes seconds on a busy machine. */
@@ -32,7 +32,7 @@ slow.test(
   TIMEOUT_MS,
 );
 
-needsRoot.test(
+needsNamespaces.test(
   "without a terminal, uninstall does nothing unless --yes is passed, and --dry-run needs no --yes",
   () => {
     expect(ran("uninstall")).toMatchObject({ code: 2, said: expect.stringContaining("--yes") });

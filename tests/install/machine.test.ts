@@ -12,7 +12,7 @@ import { loadCounters } from "../../src/network/counters.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { ALL_BY_HAND, ONE_CABLE } from "./example.ts";
 
 test("an SSH session is kept only if it comes from the LAN or from the machine itself", () => {
@@ -22,7 +22,7 @@ test("an SSH session is kept only if it comes from the LAN or from the machine i
   expect(ends.filter((client) => isOnLan(client, ONE_CABLE.network))).toEqual([]);
 });
 
-needsRoot.describe("on a machine", () => {
+needsNamespaces.describe("on a machine", () => {
   const name = `pc-machine-${process.pid}`;
   const host = new LinuxHost(name);
   beforeAll(() => new LinuxHost().run(["ip", "netns", "add", name]));
@@ -82,6 +82,10 @@ test("an installation by hand is known by its files, but not by units of the pac
     writeFileSync(join(root, path), text);
   };
   expect(filesByHand(root)).toEqual({ units: [], programs: [] });
+  // What a copy leaves that a power cut or a signal ends.
+  put(`${BY_HAND.program}.new`, "");
+  expect(filesByHand(root)).toEqual({ units: [], programs: ALL_BY_HAND.programs });
+  rmSync(join(root, `${BY_HAND.program}.new`));
   for (const [name, text] of Object.entries(unitsFor(BY_HAND.program))) put(join(BY_HAND.units, name), text);
   put(BY_HAND.program, "");
   expect(filesByHand(root)).toEqual(ALL_BY_HAND);

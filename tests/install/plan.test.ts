@@ -15,7 +15,7 @@ import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { countersFor } from "../../src/network/counters.ts";
 import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
 import { cidr } from "../fake/address.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
 import { ALL_BY_HAND, ONE_CABLE, TWO_CABLES } from "./example.ts";
@@ -58,7 +58,7 @@ test("boots turn forwarding on only once the kill switch is enabled, and no long
   expect(on).toBeGreaterThan(enabled);
   const removal = uninstallPlan({
     machine: { sysctlsBefore: "net/ipv4/ip_forward = 0\n" },
-    remains: { units: UNITS, network: [], addresses: [], tables: ["inet portcullis"], rules: [] },
+    remains: { units: UNITS, network: [], addresses: [], tables: ["inet portcullis"], rules: [], routes: [] },
     ...{ forwarders: [], keepState: true, byHand: ALL_BY_HAND },
   });
   const order = stepsAt(removal, PATHS.sysctls, "systemctl disable", "set ipv4/ip_forward", "nft delete");
@@ -268,8 +268,9 @@ test("an uninstallation undoes everything, the tunnel first and then the kill sw
       units: ["portcullis.service", "portcullis-killswitch.service"],
       network: ["portcullis0"],
       addresses: [{ interface: "eth0", prefix: cidr("fd12:3456:789a:b5f5::1/64") }],
-      tables: ["inet portcullis", "inet portcullis_traffic"],
+      tables: ["inet portcullis", "inet portcullis_traffic", "inet portcullis_bounds"],
       rules: rulesFor(ONE_CABLE.network),
+      routes: [{ family: 4, table: 20565 }],
     },
     forwarders: [],
     keepState: false,
@@ -281,7 +282,7 @@ test("an uninstallation undoes everything, the tunnel first and then the kill sw
 test("an uninstallation leaves the package's program and units to dpkg", () => {
   const rest = {
     machine: { sysctlsBefore: null },
-    remains: { units: UNITS, network: [], addresses: [], tables: [], rules: [] },
+    remains: { units: UNITS, network: [], addresses: [], tables: [], rules: [], routes: [] },
     ...{ forwarders: [], keepState: true },
   };
   const byHand = uninstallPlan({ ...rest, byHand: ALL_BY_HAND });
@@ -299,7 +300,7 @@ test("an uninstallation leaves the package's program and units to dpkg", () => {
 test("forwarding stays on if another program needs it, and the message says how to turn it off", () => {
   const sysctlsBefore =
     "net/ipv4/conf/eth0/send_redirects = 1\nnet/ipv4/ip_forward = 0\nnet/ipv6/conf/all/forwarding = 0\n";
-  const remains = { units: [], network: [], addresses: [], tables: [], rules: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], routes: [] };
   const removal = (forwarders: string[], before = sysctlsBefore) => ({
     machine: { sysctlsBefore: before },
     remains,
@@ -320,7 +321,7 @@ test("forwarding stays on if another program needs it, and the message says how 
 });
 
 test("an uninstallation that keeps the state removes no file with servers, keys or settings", () => {
-  const remains = { units: [], network: [], addresses: [], tables: [], rules: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], routes: [] };
   const kept = textOf(
     uninstallPlan({
       ...{ machine: { sysctlsBefore: null }, remains, forwarders: [], byHand: ALL_BY_HAND },
@@ -341,7 +342,7 @@ test("an uninstallation removes every file that an installation creates", () => 
     mqttCaFile: "/home/pi/ca.pem",
   };
   const made = plan(ONE_CABLE, given).flatMap((step) => ("path" in step ? [step.path] : []));
-  const remains = { units: [], network: [], addresses: [], tables: [], rules: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], routes: [] };
   const removed = uninstallPlan({
     machine: { sysctlsBefore: null },
     remains,
@@ -378,20 +379,22 @@ const MODULE_OF: Record<string, string> = {
   socket: "nft_socket",
 };
 
-needsRoot.test("a boot loads exactly the kernel modules that the gateway's tables use", () =>
-  inNamespace(async (host) => {
-    const tables = [
-      ...Object.values(POLICIES).flatMap((policy) => [rulesetOf(policy), openRulesetOf(policy)]),
-      countersFor({ lans: ["lan0"], uplink: "lan0" }),
-    ];
-    const used = new Set(["nf_tables"]);
-    for (const stdin of tables) {
-      // The expressions as they are sent to the kernel: `[ fib daddr type => reg 1 ]`.
-      const sent = await host.run(["nft", "--debug=netlink", "-c", "-f", "-"], { stdin });
-      for (const [, name = ""] of sent.matchAll(/^ *\[ (\w+) /gm))
-        if (!BUILT_IN.includes(name)) used.add(MODULE_OF[name] ?? `the module of ${name}`);
-      if (/type nat hook/.test(stdin)) used.add("nft_chain_nat");
-    }
-    expect(FIREWALL_MODULES.toSorted()).toEqual([...used].sort());
-  }),
+needsNamespaces.test(
+  "a boot loads exactly the kernel modules that the gateway's tables use, and that which ends connections",
+  () =>
+    inNamespace(async (host) => {
+      const tables = [
+        ...Object.values(POLICIES).flatMap((policy) => [rulesetOf(policy), openRulesetOf(policy)]),
+        countersFor({ lans: ["lan0"], uplink: "lan0" }),
+      ];
+      const used = new Set(["nf_tables", "nf_conntrack_netlink"]);
+      for (const stdin of tables) {
+        // The expressions as they are sent to the kernel: `[ fib daddr type => reg 1 ]`.
+        const sent = await host.run(["nft", "--debug=netlink", "-c", "-f", "-"], { stdin });
+        for (const [, name = ""] of sent.matchAll(/^ *\[ (\w+) /gm))
+          if (!BUILT_IN.includes(name)) used.add(MODULE_OF[name] ?? `the module of ${name}`);
+        if (/type nat hook/.test(stdin)) used.add("nft_chain_nat");
+      }
+      expect(FIREWALL_MODULES.toSorted()).toEqual([...used].sort());
+    }),
 );

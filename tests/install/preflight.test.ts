@@ -1,11 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/errors.ts";
 import { answered, repaired } from "../../src/install/answers.ts";
-import { assertCommand, assertFit, assertNotCutOff, warningsFor } from "../../src/install/preflight.ts";
+import { assertFiles } from "../../src/install/plan.ts";
+import {
+  assertCommand,
+  assertFit,
+  assertNotCutOff,
+  assertPort,
+  warningsFor,
+} from "../../src/install/preflight.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { BY_HAND, type Layout, PACKAGED, setupCommand } from "../../src/system/layout.ts";
+import { LinuxHost } from "../../src/system/linux.ts";
 import { cidrs } from "../fake/address.ts";
+import { needsRoot } from "../fast.ts";
 import { ONE_CABLE } from "./example.ts";
 
 const DEFAULTS = settingsFrom({});
@@ -23,6 +32,63 @@ function refusal(work: () => void): string {
 test("a suitable machine is not refused", () => {
   const own = process.arch === "x64" ? "amd64" : process.arch;
   expect(refusal(() => assertFit({ ...ONE_CABLE, architecture: own }, DEFAULTS, {}))).toBe("");
+});
+
+test("a file that a flag names is looked for before anything is done; addresses and lists are left alone", async () => {
+  const host = { read: async (path: string) => (path === "/there" ? "text" : null) };
+  const found = (given: Parameters<typeof assertFiles>[1]) =>
+    assertFiles(host, given).then(
+      () => "",
+      (error: GatewayError) => error.message,
+    );
+  expect(await found({ managedList: "https://example.net/list", managedKeyFile: "/there" })).toBe("");
+  expect(await found({ notify: "/missing,ntfy://a/b" })).toBe("");
+  for (const [key, flag] of [
+    ["managedList", "managed-list"],
+    ["managedKeyFile", "managed-key-file"],
+    ["notify", "notify"],
+    ["mqttPasswordFile", "mqtt-password-file"],
+    ["mqttCaFile", "mqtt-ca-file"],
+  ] as const)
+    expect(await found({ [key]: "/missing" })).toBe(
+      `--${flag}: there is no file /missing, or it cannot be read`,
+    );
+});
+
+test("a port at which another program listens is refused, and that of the installed service is not", async () => {
+  const listening = (local: string) => ({
+    run: async () => `LISTEN 0      4096   ${local}      0.0.0.0:*    users:(("docker-proxy",pid=7,fd=4))\n`,
+  });
+  const refused = (local: string, host = "::", environment: string | null = null) =>
+    assertPort(listening(local), environment, { host, port: 5000 }).then(
+      () => false,
+      (error: GatewayError) => error.message,
+    );
+  const message =
+    "--port: docker-proxy listens on port 5000 already; end it, or choose another port with --port";
+  for (const local of [
+    "0.0.0.0:5000",
+    "*:5000",
+    "[::]:5000",
+    "127.0.0.1:5000",
+    "[::1]:5000",
+    "192.168.1.2%eth0:5000",
+  ])
+    expect(await refused(local)).toBe(message);
+  expect(await refused("127.0.0.1:5000", "127.0.0.1")).toBe(message);
+  expect(await refused("0.0.0.0:5000", "127.0.0.1")).toBe(message);
+  expect(await refused("192.168.1.2:5000", "127.0.0.1")).toBe(false);
+  expect(await refused("*:5000", "::", "PORTCULLIS_PORT=5000\n")).toBe(false);
+  expect(await refused("*:5000", "::", "#PORTCULLIS_PORT=5000\n")).toBe(false);
+  expect(await refused("*:5000", "::", "PORTCULLIS_PORT=80\n")).toBe(message);
+  await assertPort({ run: async () => "" }, null, { host: "::", port: 5000 });
+});
+
+needsRoot.test("the program that listens is found as ss shows it", async () => {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const work = assertPort(new LinuxHost(), null, { host: "::", port: listener.port });
+  await expect(work).rejects.toThrow(`listens on port ${listener.port} already`);
+  listener.stop(true);
 });
 
 test("another architecture, no systemd and no network are refused, and the message says what to do", () => {

@@ -99,7 +99,7 @@ test("an uninstallation leaves no file behind, and restores the sysctls that sti
   const { root, program } = rootWithProgram("removal");
   await doneIn(root, planFor(program));
   const sysctlsBefore = readFileSync(join(root, "/etc/portcullis/sysctls-before"), "utf8");
-  const remains = { units: [], network: [], addresses: [], tables: [], rules: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], routes: [] };
   const host = new Machine();
   for (const { path } of ONE_CABLE.sysctls) host.files.set(`/proc/sys/net/${path}`, "9\n");
   host.files.delete("/proc/sys/net/ipv6/conf/eth0/accept_ra");
@@ -150,7 +150,7 @@ test("a version counts as set up only once every step is done, and no longer aft
   expect(await due()).toEqual([true, true]);
   await doneIn(root, planFor(program));
   expect(await due()).toEqual([false, true]);
-  const remains = { units: [], network: [], addresses: [], tables: [], rules: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], routes: [] };
   const removal = { remains, forwarders: [], keepState: true, byHand: ALL_BY_HAND };
   await doneIn(root, uninstallPlan({ ...removal, machine: { sysctlsBefore: null } }));
   expect(await due()).toEqual([false, false]);
@@ -213,4 +213,37 @@ describe("the service keeps what the next boot needs", () => {
     await settle();
     expect(firewallIn(state)).toBe(saved?.text ?? "");
   });
+});
+
+test("a setting that has its value is not written: in a container, those of the whole machine cannot be", async () => {
+  const host = new FakeHost();
+  host.files.set("/proc/sys/net/netfilter/nf_conntrack_max", "7000\n");
+  host.files.set("/proc/sys/net/ipv4/ip_forward", "1\n");
+  const written: string[] = [];
+  host.writeSysctl = async (path, value) => void written.push(`${path} ${value}`);
+  const plan = [
+    { do: "sysctl", path: "netfilter/nf_conntrack_max", value: "7000" },
+    { do: "sysctl", path: "ipv4/ip_forward", value: "0" },
+  ] as const;
+  await carryOut(plan, { host, root: folder, say: () => {} });
+  expect(written).toEqual(["/proc/sys/net/ipv4/ip_forward 0"]);
+});
+
+test("Ctrl-C ends a plan after the step that is under way, which leaves no half file", async () => {
+  const { root, program } = rootWithProgram("interrupted");
+  writeFileSync(program, new Uint8Array(2 ** 23));
+  const names = Array.from({ length: 40 }, (_, number) => `copy-${number}`);
+  const script = `
+    import { carryOut, interruption } from ${JSON.stringify(join(import.meta.dir, "../../src/install/run.ts"))};
+    const plan = ${JSON.stringify(names)}.map((name) => ({ do: "copy", from: ${JSON.stringify(program)}, path: "/" + name, mode: 0o755 }));
+    await carryOut(plan, { host: null, root: ${JSON.stringify(root)}, say: console.log, interrupted: interruption() }).catch(({ message }) => console.log(message));
+    process.exit();`;
+  const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+  while (!existsSync(root) || readdirSync(root).length === 0) await Bun.sleep(1);
+  child.kill("SIGINT");
+  const lines = (await child.stdout.text()).trim().split("\n");
+  expect(lines.at(-1)).toBe("interrupted");
+  expect(readdirSync(root).length).toBe(lines.length - 1);
+  expect(readdirSync(root).filter((name) => name.endsWith(".new"))).toEqual([]);
+  expect(lines.length - 1).toBeLessThan(names.length);
 });

@@ -36,6 +36,7 @@ function takenBack(machine: Machine): Promise<void> {
     addresses: [],
     tables: ["inet portcullis"],
     rules: [],
+    routes: [],
   };
   const removal = {
     machine: { sysctlsBefore: null },
@@ -57,7 +58,7 @@ test("what to remove is determined after the service has ended, because it remov
 test("what cannot be removed is named, with what to do next, and no file is removed before it", async () => {
   const machine = new Machine(true);
   await expect(takenBack(machine)).rejects.toThrow(
-    "not removed: table inet portcullis; completed steps stay; run it again: sudo portcullis uninstall",
+    "not removed: table inet portcullis, table arp portcullis; completed steps stay; run it again: sudo portcullis uninstall",
   );
   expect(machine.said).not.toContain("systemctl daemon-reload");
 });

@@ -2,14 +2,14 @@ import { expect } from "bun:test";
 import { bridgedTrouble } from "../../src/killswitch/bridged.ts";
 import type { Host } from "../../src/system/host.ts";
 import { cidrs } from "../fake/address.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { inNamespace } from "./namespace.ts";
 
 const LANS = [{ interface: "br0", prefixes: cidrs("192.168.7.0/24") }];
 const IPV4 = "/proc/sys/net/bridge/bridge-nf-call-iptables";
 const IPV6 = "/proc/sys/net/bridge/bridge-nf-call-ip6tables";
 
-needsRoot.test("a LAN's bridge whose frames pass the firewall is found if it has several ports", () =>
+needsNamespaces.test("a LAN's bridge whose frames pass the firewall is found if it has several ports", () =>
   inNamespace(async (host) => {
     const ip = (...words: string[]) => host.run(["ip", ...words]);
     const found = (files: Record<string, string>) => {

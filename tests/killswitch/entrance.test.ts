@@ -1,9 +1,9 @@
 import { expect } from "bun:test";
 import { closedTo } from "../../src/killswitch/entrance.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { inNamespace } from "./namespace.ts";
 
-const { test } = needsRoot;
+const { test } = needsNamespaces;
 const ESTABLISHED = "ct state established,related accept";
 
 /** Another program's table whose chain for incoming packets drops by policy. */

@@ -61,7 +61,7 @@ export const NETWORK: HostNetwork = {
     { interface: "br-lan.5", prefixes: cidrs("10.5.0.0/16", "fe80::/10") },
   ],
   uplink: "up0",
-  uplinkAddresses: [ip("192.168.8.2")],
+  uplinkAddresses: ips("192.168.8.2", "fd00:8::2", "fd00:8::3", "fe80::2"),
   addresses: ips("192.168.7.1", "192.168.8.2"),
   uplinkPrefixes: cidrs("192.168.8.0/24", "fd00:8::/64"),
   uplinkMtu: 1500,
@@ -70,6 +70,8 @@ export const NETWORK: HostNetwork = {
   online: true,
   routers: [],
   lanRoutes: [],
+  linkRoutes: [],
+  routesAgainstLan: [],
   remarks: [],
 };
 

@@ -1,14 +1,14 @@
 import { expect } from "bun:test";
 import { jhashOf } from "../../src/killswitch/jhash.ts";
 import { parseMac } from "../../src/mac.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { inNamespace } from "./namespace.ts";
 
 const MACS = ["02:00:00:00:00:01", "ae:ff:00:80:7f:fe", "fe:ff:ff:ff:ff:ff"];
 /** The kernel forgets a packet's zone with the packet, so its mark shows the hash. */
 const MODULUS = 0x8000;
 
-needsRoot.test("the hash of a MAC address is the one that the kernel computes", () =>
+needsNamespaces.test("the hash of a MAC address is the one that the kernel computes", () =>
   inNamespace(async (host) => {
     for (const text of MACS) {
       const mac = parseMac(text);

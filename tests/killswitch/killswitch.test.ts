@@ -95,6 +95,16 @@ describe.each(DAMAGES)("$what", ({ layer, by }) => {
   });
 });
 
+claim("the table by which neighbours find the gateway is put back without an alert", async (gateway) => {
+  const { host } = gateway;
+  const before = host.arpTable;
+  expect(before).toContain(`iifname "up0" meta mark set`);
+  host.removeArpTable();
+  await host.pass(1_000);
+  expect(host.arpTable).toBe(before);
+  expect(gateway.alerts).toEqual([]);
+});
+
 claim("a rule that is altered right after a repair is put back, too", async (gateway) => {
   const { host } = gateway;
   const before = kernelState(host);
@@ -414,14 +424,17 @@ describe("several owners", () => {
       expect(loadsOf(host)).toBe(before);
     });
 
-    test("that move are done once the kernel reports the commit of their own program", async () => {
+    test("that move are done once the kernel reports their own changes", async () => {
       const [killSwitch, host] = await withDevices();
       const run = host.run.bind(host);
-      const [own, other] = [7, 8];
+      let own: string[] = [];
       const ended = Promise.withResolvers<void>();
       host.run = async (argv, options = {}) => {
         const output = await run(argv, options);
-        if (options.done !== undefined) await Promise.race([options.done(own), ended.promise]);
+        if (options.done !== undefined) {
+          own = options.stdin?.trimEnd().split("\n") ?? [];
+          await Promise.race([options.done, ended.promise]);
+        }
         return output;
       };
       let isDone = false;
@@ -435,7 +448,7 @@ describe("several owners", () => {
       };
       const first = move(moved);
       await turns();
-      killSwitch.committed(other);
+      killSwitch.committed(own.slice(1));
       await turns();
       expect(isDone).toBe(false);
       killSwitch.committed(own);
@@ -484,6 +497,8 @@ describe("several owners", () => {
 
   describe("on a kernel", () => {
     const batches = ["ip -4 -batch -", "ip -6 -batch -"];
+    /** Nothing else waits for it. */
+    const arp = ["nft -f -", "nft -s -n list table arp portcullis"];
 
     /** What the kill switch runs until nothing is left but the load of the table, and what follows the load. */
     async function aroundLoad(rules: readonly string[]): Promise<[string[], string[]]> {
@@ -506,7 +521,7 @@ describe("several owners", () => {
 
     test("without rules of ours both layers are loaded at once", async () => {
       const readings = ["ip -j -4 rule show", "ip -j -6 rule show"];
-      expect(await aroundLoad([])).toEqual([[LOAD, ...readings, ...batches], []]);
+      expect(await aroundLoad([])).toEqual([[LOAD, ...readings, ...batches], arp]);
     });
 
     test("what another program alters right after the first load is not taken for nft's spelling", async () => {
@@ -517,9 +532,25 @@ describe("several owners", () => {
       expect(await killSwitch.stands()).toBe(false);
     });
 
+    test("nor is a table with another exit, which a killed service's nft commits before the first listing", async () => {
+      const host = new FakeHost();
+      const killSwitch = killSwitchOn(host);
+      await killSwitch.update("main", first);
+      const run = host.run.bind(host);
+      host.run = async (argv, options) => {
+        const output = await run(argv, options);
+        // Of as many rules.
+        if (argv.join(" ") === LOAD) host.replaceRule("goto exit_main", "goto exit_blocked");
+        return output;
+      };
+      await killSwitch.updateNetwork(NETWORK);
+      host.run = run;
+      expect(await killSwitch.stands()).toBe(false);
+    });
+
     test("with an earlier version's rules the table comes first", async () => {
       const [, after] = await aroundLoad(["priority 40 lookup 20556"]);
-      expect(after).toEqual(batches);
+      expect(after).toEqual([...batches, ...arp]);
     });
   });
 });
@@ -538,6 +569,24 @@ describe("two layers that are damaged together", () => {
       "routing_altered",
       "routing_restored",
     ]);
+  });
+});
+
+describe("a repair", () => {
+  claim("looks at what blocks, and loads it, before anything else", async (gateway) => {
+    const { host } = gateway;
+    await gateway.controller.connect(ONE);
+    await host.pass(10_000);
+    const from = host.commands.length;
+    host.removeTable();
+    await host.pass(1_000);
+    const ran = host.commands.slice(from);
+    const loaded = ran.findIndex((command) => command.startsWith(LOAD));
+    expect(loaded).toBeGreaterThan(-1);
+    const others = ran
+      .slice(0, loaded)
+      .filter((command) => !/^(nft .*list table inet|ip -j -[46] rule)/.test(command));
+    expect(others).toEqual([]);
   });
 });
 

@@ -1,11 +1,11 @@
 import { expect } from "bun:test";
 import { letsThrough, obstaclesTo, summaryOf } from "../../src/killswitch/obstacles.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
-const { test } = needsRoot;
+const { test } = needsNamespaces;
 
 const PASSAGE = { lans: ["lan0"], tunnels: ["wg0", "wg1"], base: "wg", uplink: null };
 

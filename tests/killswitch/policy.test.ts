@@ -28,6 +28,7 @@ describe("the policy of several owners", () => {
     expect(policyOf(["amsterdam", "devices", "exemption", "main"])).toEqual({
       lans: NETWORK.lans,
       uplink: "up0",
+      uplinkAddresses: NETWORK.uplinkAddresses,
       uplinkPrefixes: NETWORK.uplinkPrefixes,
       addresses: NETWORK.addresses,
       online: true,

@@ -3,7 +3,7 @@ import { inspect } from "../../src/killswitch/report.ts";
 import { applyRoutes, lansWith, rivalOf, routedIn, routesTo } from "../../src/killswitch/routed.ts";
 import { applyRules, routedRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { cidr, cidrs } from "../fake/address.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { FIRST, LAN_ROUTES, NETWORK, POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
@@ -46,7 +46,7 @@ test("each prefix has the routes of the LAN within it, and refuses the rest", ()
   ]);
 });
 
-needsRoot.test("the kernel has the routes, and only those, whatever it had before", () =>
+needsNamespaces.test("the kernel has the routes, and only those, whatever it had before", () =>
   inNamespace(async (host) => {
     const lines = ["link add lan0 type veth peer name lan1", "link set lan1 up", "link set lan0 up"];
     lines.push("address add 192.168.7.1/24 dev lan0", "address add fe80::1/64 dev lan0 nodad");
@@ -85,7 +85,7 @@ needsRoot.test("the kernel has the routes, and only those, whatever it had befor
   }),
 );
 
-needsRoot.test("without the service, its rule to the routed networks does not count as altered", () =>
+needsNamespaces.test("without the service, its rule to the routed networks does not count as altered", () =>
   inNamespace(async (host) => {
     await applyRules(host, [...rulesFor(network), ...routedRules(POLICIES.routed.routed)]);
     const expected = { network, rules: rulesFor(network), isAsLoaded: null, fault: null };

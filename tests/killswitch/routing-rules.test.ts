@@ -10,7 +10,7 @@ import {
   withoutBarrier,
 } from "../../src/killswitch/routing-rules.ts";
 import type { Host } from "../../src/system/host.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
@@ -76,7 +76,7 @@ test("a resolver that is listed twice, or asked by two tunnels from one port, ha
   expect(exceptionRules(policy)).toEqual(exceptionRules(POLICIES.lookup));
 });
 
-needsRoot.describe("a kernel", () => {
+needsNamespaces.describe("a kernel", () => {
   test.each([
     ["the rules of a gateway with a kill switch", RULES],
     ["the rules during a lookup", [...RULES, ...exceptionRules(POLICIES.lookup)]],

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import type { Host } from "../../src/system/host.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
@@ -26,7 +26,7 @@ const otherAt = (priority: string) => `table ip other {
   chain count { type filter hook postrouting priority 300; oifname "up0" udp dport 53 counter; }
 }`;
 
-needsRoot.test.each(["srcnat", "srcnat - 20"])(
+needsNamespaces.test.each(["srcnat", "srcnat - 20"])(
   "a redirected DNS query does not leave by the uplink, even if another program translates what does, at %s",
   (priority) =>
     inNamespace(async (host) => {
@@ -52,4 +52,81 @@ async function query(host: Host, resolver: string): Promise<void> {
 async function counted(host: Host): Promise<number> {
   const listing = await host.run(["nft", "list", "chain", "ip", "other", "count"]);
   return Number(/counter packets (\d+)/.exec(listing)?.[1]);
+}
+
+/** Counts what leaves by the tunnel's interface behind all NAT, by its source. */
+const SOURCES = `table inet sources {
+  chain count {
+    type filter hook postrouting priority 300;
+    oifname "wg0" udp dport 9 ip saddr 10.64.0.2 counter comment "right"
+    oifname "wg0" udp dport 9 ip6 saddr fd00:64::2 counter comment "right"
+    oifname "wg0" udp dport 9 ip saddr != 10.64.0.2 counter comment "wrong"
+    oifname "wg0" udp dport 9 ip6 saddr != fd00:64::2 counter comment "wrong"
+  }
+}`;
+/** With the last address the kernel removes the routes of IPv4, but not those of IPv6. */
+const ROUTES = ["203.0.113.0/24", "2001:db8:9::/64"].map((prefix) => `route replace ${prefix} dev wg0`);
+const WITH_IPV6 = [
+  ...["fd00:7::1/64 dev lan0 nodad", "fd00:88::2/64 dev up0 nodad", "fd00:64::2/128 dev wg0 nodad"].map(
+    (address) => `address add ${address}`,
+  ),
+];
+const ADDRESSES = ["10.64.0.2/32 dev wg0", "fd00:64::2/128 dev wg0 nodad"];
+
+needsNamespaces.test(
+  "nothing leaves by a tunnel that has lost its address, and once it is back, the same flows go on, in both families",
+  () =>
+    inNamespace(async (host) => {
+      const batch = (lines: readonly string[]) =>
+        host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
+      const change = (verb: "add" | "del") =>
+        batch([...ADDRESSES.map((each) => `address ${verb} ${each}`), ...ROUTES]);
+      const zonesOf = async (port: number) => {
+        const zones: number[] = [];
+        await host.endConnections(({ zone, original }) => {
+          if (original.sourcePort === port) zones.push(zone);
+          return false;
+        });
+        return zones;
+      };
+      await batch([...LINKS, ...WITH_IPV6]);
+      await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES.connected) });
+      await host.run(["nft", "-f", "-"], { stdin: SOURCES });
+      await change("del");
+      await send(host, 40_000);
+      expect([await sources(host), await zonesOf(40_000)]).toEqual([[0, 0, 0, 0], []]);
+      await change("add");
+      await send(host, 40_000);
+      expect([await sources(host), await zonesOf(40_000)]).toEqual([
+        [1, 1, 0, 0],
+        [1, 1],
+      ]);
+      // Positive control: without these rules another source leaves, and is kept.
+      await host.run(["nft", "flush", "chain", "inet", "portcullis", "keep_translated"]);
+      await change("del");
+      await send(host, 40_001);
+      await change("add");
+      await send(host, 40_001);
+      expect([await sources(host), await zonesOf(40_001)]).toEqual([
+        [1, 1, 2, 2],
+        [1, 1],
+      ]);
+    }),
+  PATIENCE_MS,
+);
+
+/** A datagram of each family, from the same address and port each time, as a device sends them. */
+async function send(host: Host, port: number): Promise<void> {
+  const one = (bound: string, to: string) =>
+    `const s${to.length} = await Bun.udpSocket({ hostname: "${bound}", port: ${port} }); try { s${to.length}.send("x", 9, "${to}"); } catch {} s${to.length}.close();`;
+  await host.run([
+    process.execPath,
+    "-e",
+    `${one("192.168.7.1", "203.0.113.80")} ${one("fd00:7::1", "2001:db8:9::80")}`,
+  ]);
+}
+
+async function sources(host: Host): Promise<number[]> {
+  const listing = await host.run(["nft", "list", "chain", "inet", "sources", "count"]);
+  return [...listing.matchAll(/counter packets (\d+)/g)].map(([, packets]) => Number(packets));
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { commandLine } from "../cli/program.ts";
@@ -6,8 +6,6 @@ import { NUMBER } from "../providers/mullvad/provider.ts";
 import { createLab, type Gateway, type Lab, type Ran } from "./lab.ts";
 import { ProviderSite } from "./provider.ts";
 
-/** HTTP status. */
-const TOO_MANY = 429;
 const PAGE = `http://${INTERNET.host4}/`;
 
 let lab: Lab;
@@ -24,27 +22,33 @@ beforeAll(async () => {
     flags: ["--managed-api", provider.address, ...unset],
     environment: provider.environment,
   });
+  await gateway.keep();
+  await provider.stop();
 }, 120_000);
-afterAll(async () => {
-  provider?.stop();
-  await lab?.close();
+/** A provider who knows no device, and a gateway without an account. */
+beforeEach(async () => {
+  provider = await ProviderSite.start(lab);
+  await gateway.reset();
+  provider.visits();
 }, 120_000);
+afterEach(() => provider.stop(), 120_000);
+afterAll(() => lab?.close(), 120_000);
 
 const account = async (...words: string[]) => said(await gateway.operate("account", ...words, "--json"));
-const connect = () => api("POST", "/api/connect", { server: "box-vpn-1" });
+const connect = () => gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
 const client = () => lab.fetchFrom(lab.namespaces.client, PAGE);
-
-/** Once more if there were too many requests. */
-const api: Gateway["api"] = async (...request) => {
-  const answer = await gateway.api(...request);
-  if (answer.status !== TOO_MANY) return answer;
-  await Bun.sleep(1_000);
-  return gateway.api(...request);
-};
 
 function logIn(number: string) {
   const state = join(lab.sandbox.directory, "state");
   return lab.outside(commandLine("account", "login", "--json", "--state-dir", state), number).then(said);
+}
+
+/** What most tests begin with: an account, and a server that knows the device's key. */
+async function loggedIn(): Promise<void> {
+  const { code, public_key, addresses } = await logIn(`${NUMBER}\n`);
+  expect(code).toBe(0);
+  await serverKnows(public_key, addresses);
+  provider.visits();
 }
 
 function said({ code, stdout, stderr }: Ran) {
@@ -78,6 +82,7 @@ test("without an account connecting says what to type", async () => {
 }, 120_000);
 
 test("while everything is blocked the operator logs in, and nothing else leaves", async () => {
+  const told = gateway.log().length;
   const sniffer = await lab.sniff();
   const traffics = await Promise.all([
     lab.traffic(lab.namespaces.client),
@@ -93,16 +98,21 @@ test("while everything is blocked the operator logs in, and nothing else leaves"
   ]);
   const { leaks, missed } = await sniffer.stop();
   expect(missed).toBe(0);
-  const ports = [...gateway.log().matchAll(/from port (\d+)/g)].map(([, port]) => port);
+  const ports = [
+    ...gateway
+      .log()
+      .slice(told)
+      .matchAll(/from port (\d+)/g),
+  ].map(([, port]) => port);
   const exemption = (frame: string) =>
     ports.some((port) => frame.includes(`${INTERNET.host4} TCP ${port} > 443`));
   const lookup = (frame: string) => frame.includes(`${ROUTER.lan[2].v4} UDP 2`) && frame.includes(" > 53,");
   expect(ports).toHaveLength(3);
   expect(leaks.filter((frame) => !exemption(frame) && !lookup(frame))).toEqual([]);
-  await serverKnows(shown.public_key, shown.addresses);
 }, 120_000);
 
 test("the device connects, and the account is then asked for through the tunnel", async () => {
+  await loggedIn();
   expect(await connect()).toEqual({ status: 200, body: { success: true } });
   expect(await client()).toContain(VPN.vpn1.v4);
   const { code, public_key } = await account("show");
@@ -115,6 +125,8 @@ test("the device connects, and the account is then asked for through the tunnel"
 }, 120_000);
 
 test("under the tunnel neither the key nor the account is taken from it, and a restart keeps both", async () => {
+  await loggedIn();
+  expect((await connect()).status).toBe(200);
   for (const command of ["logout", "rotate-key"]) {
     const { code, error } = await account(command);
     expect(code).toBe(1);
@@ -129,8 +141,8 @@ test("under the tunnel neither the key nor the account is taken from it, and a r
 }, 120_000);
 
 test("another key connects once the provider's servers have it, and the former one no longer", async () => {
+  await loggedIn();
   const [former = ""] = keys;
-  await api("POST", "/api/disconnect");
   const { code, public_key, addresses } = await account("rotate-key");
   expect([code, public_key === former]).toEqual([0, false]);
   expect((await connect()).status).toBe(500);
@@ -140,7 +152,7 @@ test("another key connects once the provider's servers have it, and the former o
 }, 120_000);
 
 test("a backup that is restored brings the account back at once", async () => {
-  await api("POST", "/api/disconnect");
+  await loggedIn();
   const { stdout } = await gateway.operate("export", "--plain");
   provider.pause();
   expect(await account("logout", "--forget")).toMatchObject({ code: 0, success: true });
@@ -152,8 +164,7 @@ test("a backup that is restored brings the account back at once", async () => {
 }, 120_000);
 
 test("logging out removes the device at the provider, and the account here at once", async () => {
-  await api("POST", "/api/disconnect");
-  provider.visits();
+  await loggedIn();
   expect(await account("logout")).toEqual({
     code: 0,
     success: true,
@@ -177,14 +188,17 @@ test("a wrong number is refused by the provider in one sentence", async () => {
 }, 120_000);
 
 test("without the provider the operator hears why", async () => {
-  provider.stop();
+  await provider.stop();
   const { code, error } = await logIn(NUMBER);
   expect(code).toBe(1);
   expect(error).toMatch(/^the request to internet\.test failed: /);
 }, 120_000);
 
-test("the log has neither the number nor a private key", () => {
+test("the log has neither the number nor a private key", async () => {
+  await loggedIn();
+  expect((await connect()).status).toBe(200);
+  expect((await account("show")).code).toBe(0);
   const log = gateway.log();
   expect(log).not.toContain(NUMBER);
   expect(log).not.toMatch(/[A-Za-z0-9+/]{43}=/);
-});
+}, 120_000);

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { DropIn } from "./dropin.ts";
+import { story } from "./story.ts";
 import { until } from "./until.ts";
 
 const TEST_MS = 180_000;
@@ -28,58 +29,51 @@ const NONE = {
 };
 const isOut = async () => Object.values(await home.leaked()).every((leaked) => leaked.v6 > 0);
 
-test(
-  "positive control: before the gateway is there, IPv6 is seen at the home router",
-  async () => {
-    await home.gateway.kill("SIGKILL");
-    await home.routerServes({ dhcp: false, ipv6: true });
-    await home.each(async (client) => client.start());
-    await until(isOut, TEST_MS, LOOK_MS);
-  },
+story(
+  "IPv6 beside a home router that goes on advertising itself: before the gateway, with it, without its power, and after its return",
   TEST_MS,
-);
+  (claim) => {
+    claim("positive control: before the gateway is there, IPv6 is seen at the home router", async () => {
+      await home.gateway.kill("SIGKILL");
+      await home.routerServes({ dhcp: false, ipv6: true });
+      await home.each(async (client) => client.start());
+      await until(isOut, TEST_MS, LOOK_MS);
+    });
 
-test(
-  "with the gateway nothing uses the home router, because longer prefixes lead to the gateway",
-  async () => {
-    await home.connect();
-    await home.served(4);
-    await home.knowBothRouters();
-    await home.mark();
-    await home.rounds(ENOUGH);
-    expect(await home.leaked()).toEqual(NONE);
-    // From an address of the gateway's prefix it is served, and from one of the home router's it is refused at once.
-    const ends = await home.each(({ namespace }) =>
-      home.lab.exec(namespace, ["curl", "-gs", "-m", "30", PAGE6]),
+    claim(
+      "with the gateway nothing uses the home router, because longer prefixes lead to the gateway",
+      async () => {
+        await home.connect();
+        await home.served(4);
+        await home.knowBothRouters();
+        await home.mark();
+        await home.rounds(ENOUGH);
+        expect(await home.leaked()).toEqual(NONE);
+        // From an address of the gateway's prefix it is served, and from one of the home router's it is refused at once.
+        const ends = await home.each(({ namespace }) =>
+          home.lab.exec(namespace, ["curl", "-gs", "-m", "30", PAGE6]),
+        );
+        for (const { code } of Object.values(ends)) expect([SERVED, COULD_NOT_CONNECT]).toContain(code);
+      },
     );
-    for (const { code } of Object.values(ends)) expect([SERVED, COULD_NOT_CONNECT]).toContain(code);
-  },
-  TEST_MS,
-);
 
-test(
-  "without the gateway's power IPv4 has no way out, and IPv6 goes to the home router",
-  async () => {
-    await home.cutPower();
-    await home.mark();
-    const ms = await until(isOut, TEST_MS, LOOK_MS);
-    console.log(`without power, all three send IPv6 to the home router after ${(ms / 1000).toFixed(0)} s`);
-    expect(await v4()).toEqual([0, 0, 0]);
-  },
-  TEST_MS,
-);
-
-test(
-  "after its return the gateway is preferred again",
-  async () => {
-    await home.powerUp();
-    await home.served(4);
-    const uses = async () => {
+    claim("without the gateway's power IPv4 has no way out, and IPv6 goes to the home router", async () => {
+      await home.cutPower();
       await home.mark();
-      await home.rounds(ENOUGH);
-      return Bun.deepEquals(await home.leaked(), NONE);
-    };
-    await until(uses);
+      const ms = await until(isOut, TEST_MS, LOOK_MS);
+      console.log(`without power, all three send IPv6 to the home router after ${(ms / 1000).toFixed(0)} s`);
+      expect(await v4()).toEqual([0, 0, 0]);
+    });
+
+    claim("after its return the gateway is preferred again", async () => {
+      await home.powerUp();
+      await home.served(4);
+      const uses = async () => {
+        await home.mark();
+        await home.rounds(ENOUGH);
+        return Bun.deepEquals(await home.leaked(), NONE);
+      };
+      await until(uses);
+    });
   },
-  TEST_MS,
 );

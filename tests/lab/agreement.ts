@@ -95,6 +95,8 @@ function isOpen({ name, state }: TunnelRow): boolean {
   return name === "main" || state === "connected" || state === "reconnecting";
 }
 
+const NO_DEVICE = "00:00:00:00:00:00";
+
 function setsFor(told: Told): string[] {
   const { tunnels, devices } = told;
   const assigned = devices.filter((device) => device.assigned);
@@ -107,7 +109,8 @@ function setsFor(told: Told): string[] {
     ({ id, exit }) => `${id} ${exit === "direct" ? "exit_direct" : chainOf(told, exit)}`,
   );
   return sorted([
-    text("assigned", assigned),
+    // Without it the set counts as emptied.
+    ["assigned", NO_DEVICE, ...sorted(assigned.map(({ id }) => id))].join(" "),
     ["exit_of", ...sorted(exits)].join(" "),
     ...open,
     ...(direct.length > 0 ? [text("on_direct", direct)] : []),
@@ -131,8 +134,9 @@ function chainOf({ tunnels }: Told, exit: string): string {
 
 async function defaultIn(lab: Lab): Promise<string | undefined> {
   const rules = (await tableIn(lab)).flatMap(({ rule }) => rule ?? []);
-  const last = rules.findLast(({ chain }) => chain === `from_${lab.sandbox.lan}`);
-  return last?.expr.flatMap(({ goto }) => goto?.target ?? [])[0];
+  const ways = rules.filter(({ chain }) => chain === "by_device");
+  const [, standard] = ways.flatMap(({ expr }) => expr.flatMap(({ goto }) => goto?.target ?? []));
+  return standard;
 }
 
 /** An element of the map of exits. */

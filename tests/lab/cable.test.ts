@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { LAN_TABLE } from "../../src/network/slot.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import { inject } from "./injector.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
@@ -36,7 +37,9 @@ beforeAll(async () => {
   // The home router answers for the internet's host, so that what is meant for a neighbour reaches that host.
   await lab.exec(router, ["sysctl", "-qw", "net.ipv6.conf.lan0.proxy_ndp=1"]);
   await lab.exec(router, ["ip", "-6", "neigh", "add", "proxy", INTERNET.host6, "dev", "lan0"]);
+  await service.keep();
 }, TEST_MS);
+beforeEach(() => service.reset(), TEST_MS);
 afterAll(() => lab.close(), TEST_MS);
 
 /** A frame of the client's, in the name of any host. */
@@ -85,8 +88,7 @@ test(
     const { cable, internet } = await saidDuring(async () => {
       await send(ends.from, ends.to, { protocol: TCP, bytes: tcpBytes(ports, 2) });
       await send(ends.from, ends.to, { protocol: UDP, bytes: udpBytes(ports) });
-    });
-    await lab.exec(gateway, ["ip", "-6", "route", "del", ...route]);
+    }).finally(() => lab.exec(gateway, ["ip", "-6", "route", "del", ...route]));
     // Positive control: it is a neighbour to the gateway, and is refused as one.
     expect(cable.some((line) => line.includes("Flags [R.]"))).toBe(true);
     expect(cable.some((line) => line.includes("unreachable prohibited"))).toBe(true);
@@ -132,15 +134,24 @@ test(
     expect(await lab.fetchFrom(client, page)).not.toBeNull();
     // A running service would see the change.
     await service.kill("SIGKILL");
-    const toLan = ["-6", "route", "del", LAN.prefix6, "dev", lab.sandbox.lan];
-    expect((await lab.exec(gateway, ["ip", ...toLan])).stderr).toBe("");
-    const tap = await Wiretap.start(lab.namespaces.router, "lan0", `ip6 dst host ${LAN.client6}`);
-    const sniffer = await lab.sniff();
-    // An answer through the tunnel, and one of the gateway's own.
-    expect(await lab.fetchFrom(client, page)).toBeNull();
-    expect(await lab.fetchFrom(client, `http://[${LAN.gateway6}]:1/`)).toBeNull();
-    expect((await sniffer.stop()).leaks).toEqual([]);
-    expect(await tap.stop()).toEqual([]);
+    const route = async (verb: "add" | "del") => {
+      const toLan = ["-6", "route", verb, LAN.prefix6, "dev", lab.sandbox.lan, "proto", "kernel"];
+      expect((await lab.exec(gateway, ["ip", ...toLan])).stderr).toBe("");
+    };
+    await route("del");
+    // At a boot the service has not filled it yet.
+    await lab.exec(gateway, ["ip", "-6", "route", "flush", "table", `${LAN_TABLE}`]);
+    try {
+      const tap = await Wiretap.start(lab.namespaces.router, "lan0", `ip6 dst host ${LAN.client6}`);
+      const sniffer = await lab.sniff();
+      // An answer through the tunnel, and one of the gateway's own.
+      expect(await lab.fetchFrom(client, page)).toBeNull();
+      expect(await lab.fetchFrom(client, `http://[${LAN.gateway6}]:1/`)).toBeNull();
+      expect((await sniffer.stop()).leaks).toEqual([]);
+      expect(await tap.stop()).toEqual([]);
+    } finally {
+      await route("add");
+    }
   },
   TEST_MS,
 );

@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
 import { createLab, ENDPOINTS, type Gateway, type Lab } from "./lab.ts";
-import { TokenBucket } from "./leaks/pace.ts";
 import { Sniffer } from "./sniffer.ts";
 import { until } from "./until.ts";
 import { Wiretap } from "./wiretap.ts";
@@ -25,25 +24,20 @@ describe("a connect to a country", () => {
   beforeAll(async () => {
     lab = await createLab({ arms: 2 });
     gateway = await lab.startGateway({ flags: ["--managed-list", listOf(lab)] });
+    await gateway.keep();
+  }, 120_000);
+  /** Nothing is measured yet, and there is no tunnel. */
+  beforeEach(async () => {
+    await lab.delay(0);
+    await gateway.reset();
   }, 120_000);
   afterAll(() => lab.close(), 120_000);
 
-  const pace = new TokenBucket();
-  const api = async (method: string, path: string, body?: object) => {
-    await pace.turn(path);
-    return gateway.api(method, path, body);
-  };
-  const status = async () => (await api("GET", "/api/status")).body;
+  const status = async () => (await gateway.api("GET", "/api/status")).body;
   const request = async (path: string, body?: object) => {
-    const { status, body: answer } = await api("POST", path, body);
+    const { status, body: answer } = await gateway.api("POST", path, body);
     expect({ status, error: answer.error }).toEqual({ status: 200, error: undefined });
   };
-  /** Nothing is measured yet, and there is no tunnel. */
-  async function anew(): Promise<void> {
-    await request("/api/disconnect");
-    await gateway.restart();
-    await request("/api/provider/managed");
-  }
   const sniff = () =>
     Sniffer.start(lab.namespaces.router, "lan0", {
       endpoints: [...ENDPOINTS, { address: DEAD, port: VPN_PORT }],
@@ -62,8 +56,8 @@ describe("a connect to a country", () => {
       ["vpn2", "box-vpn-1"],
       ["vpn1", "box-vpn-2"],
     ] as const) {
+      await gateway.reset();
       await lab.delay(FAR_MS, far);
-      await anew();
       await request("/api/connect", { server: "Sweden" });
       expect(await status()).toMatchObject({ connected: true, server: near });
       expect(gateway.log()).toMatch(/round trips: .*dead no answer/);
@@ -71,7 +65,7 @@ describe("a connect to a country", () => {
   }, 120_000);
 
   test("asks nobody the second time", async () => {
-    await anew();
+    await lab.delay(FAR_MS, "vpn1");
     const first = await tap(VPN.vpn1.v4, DEAD);
     await request("/api/connect", { server: "Sweden" });
     const asked = await first.stop();
@@ -87,7 +81,6 @@ describe("a connect to a country", () => {
   }, 120_000);
 
   test("from blocked: what leaves is WireGuard to those servers, and clients are refused until the tunnel is up", async () => {
-    await anew();
     const sniffer = await sniff();
     const traffic = await Promise.all(
       [lab.namespaces.client, lab.namespaces.gateway].map((sender) => lab.traffic(sender)),
@@ -102,7 +95,6 @@ describe("a connect to a country", () => {
 
   test("from a tunnel elsewhere: it carries all until the nearest is reached, and nothing is lost or leaks", async () => {
     await lab.delay(SOMEWHAT_FAR_MS, "vpn1");
-    await anew();
     await request("/api/provider/custom");
     await request("/api/custom/add", { ...lab.sandbox.servers[0].customBody, location: "" });
     await request("/api/connect", { server: "custom-1" });
@@ -123,7 +115,7 @@ describe("a connect to a country", () => {
   test("of which nobody answers leaves the tunnel as it was, and a disconnect ends the asking", async () => {
     await request("/api/connect", { server: "box-vpn-1" });
     const start = performance.now();
-    const answer = await api("POST", "/api/connect", { server: "Nowhere" });
+    const answer = await gateway.api("POST", "/api/connect", { server: "Nowhere" });
     expect(answer).toMatchObject({
       status: 500,
       body: {
@@ -133,7 +125,7 @@ describe("a connect to a country", () => {
     });
     expect(performance.now() - start).toBeGreaterThan(2_900);
     expect(await status()).toMatchObject({ connected: true, server: "box-vpn-1" });
-    const asking = api("POST", "/api/connect", { server: "Nowhere" });
+    const asking = gateway.api("POST", "/api/connect", { server: "Nowhere" });
     await until(async () => (await status()).state === "connecting");
     const links = async () => (await lab.exec(lab.namespaces.gateway, ["ip", "-o", "link", "show"])).stdout;
     // The one for the probes, in addition to the live tunnel's.
@@ -145,7 +137,7 @@ describe("a connect to a country", () => {
   }, 120_000);
 
   test("that nobody knows is not found", async () => {
-    const { status, body } = await api("POST", "/api/connect", { server: "Atlantis" });
+    const { status, body } = await gateway.api("POST", "/api/connect", { server: "Atlantis" });
     expect({ status, error: body.error }).toEqual({
       status: 404,
       error: "server: the provider managed has no server, country or city of this name",

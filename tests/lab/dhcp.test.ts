@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import {
   chmodSync,
   chownSync,
@@ -21,6 +21,7 @@ import { type Arms, INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { story } from "./story.ts";
 import { until } from "./until.ts";
 
 const ULA = "fd12:3456:789a::/48";
@@ -150,170 +151,151 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
     await lab.close();
   }, TIMEOUT_MS);
 
-  test(
-    "a device gets an address, and the gateway as router and resolver",
-    async () => {
-      await until(() => textOf("lease") !== "");
-      expect(textOf("lease")).toMatch(
-        new RegExp(
-          `^192\\.168\\.77\\.(1\\d\\d|2[0-4]\\d)/24 router ${LAN.gateway4} dns ${LAN.gateway4} domain home.arpa lease 43200$`,
-        ),
+  story(
+    "a device has its address, router, resolver and name of the gateway, whatever ends or changes",
+    TIMEOUT_MS,
+    (claim) => {
+      claim("a device gets an address, and the gateway as router and resolver", async () => {
+        await until(() => textOf("lease") !== "");
+        expect(textOf("lease")).toMatch(
+          new RegExp(
+            `^192\\.168\\.77\\.(1\\d\\d|2[0-4]\\d)/24 router ${LAN.gateway4} dns ${LAN.gateway4} domain home.arpa lease 43200$`,
+          ),
+        );
+        await until(async () => (await addresses6()).includes(ULA.replace("::/48", "")));
+        const { stdout: routes } = await inDevice("ip", "-6", "route", "show", "default");
+        expect(routes).toMatch(/^default via fe80::\S+ dev lan0 proto ra .* pref high\s*$/);
+        expect((await inGateway("ip", "-6", "address", "show", "dev", "lan0")).stdout).toContain(
+          `${OWN6}/64`,
+        );
+      });
+
+      claim(
+        "it reaches pages through the tunnel, by IPv4 and IPv6, by name, and nothing leaves outside it",
+        async () => {
+          const sniffer = await lab.sniff();
+          await until(
+            async () => (await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status === 200,
+          );
+          await until(async () => (await page(INTERNET.host4))?.includes(VPN.vpn1.v4) === true);
+          await until(async () => (await page(`[${INTERNET.host6}]`))?.includes(VPN.vpn1.v6) === true);
+          await until(async () => (await page("internet.test")) !== null);
+          const { stdout } = await inDevice("getent", "ahosts", "internet.test");
+          expect(stdout).toContain(INTERNET.host4);
+          expect((await sniffer.stop()).leaks).toEqual([]);
+        },
       );
-      await until(async () => (await addresses6()).includes(ULA.replace("::/48", "")));
-      const { stdout: routes } = await inDevice("ip", "-6", "route", "show", "default");
-      expect(routes).toMatch(/^default via fe80::\S+ dev lan0 proto ra .* pref high\s*$/);
-      expect((await inGateway("ip", "-6", "address", "show", "dev", "lan0")).stdout).toContain(`${OWN6}/64`);
-    },
-    TIMEOUT_MS,
-  );
 
-  test(
-    "it reaches pages through the tunnel, by IPv4 and IPv6, by name, and nothing leaves outside it",
-    async () => {
-      const sniffer = await lab.sniff();
-      await until(
-        async () => (await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status === 200,
+      claim("its name is the device's name", async () => {
+        const named = async () => {
+          const { body } = await gateway.api("GET", "/api/devices");
+          return body.devices.find(({ id }: { id: string }) => id === PHONE.mac)?.name;
+        };
+        await until(async () => (await named()) === PHONE.name);
+      });
+
+      claim(
+        "while the service is down the server goes on, and the gateway's IPv6 address comes back with the service",
+        async () => {
+          await gateway.kill("SIGKILL");
+          await inGateway("ip", "-6", "address", "del", `${OWN6}/64`, "dev", "lan0");
+          const before = textOf("server.log").split("DHCPACK").length;
+          client.kill("SIGUSR1");
+          await until(() => textOf("server.log").split("DHCPACK").length > before);
+          await gateway.start();
+          const own = async () => (await inGateway("ip", "-6", "address", "show", "dev", "lan0")).stdout;
+          await until(async () => (await own()).includes(`${OWN6}/64`));
+          await inGateway("ip", "-6", "address", "del", `${OWN6}/64`, "dev", "lan0");
+          await until(async () => (await own()).includes(`${OWN6}/64`));
+          await until(async () => (await page(INTERNET.host4))?.includes(VPN.vpn1.v4) === true);
+          await until(async () => (await page(`[${INTERNET.host6}]`))?.includes(VPN.vpn1.v6) === true);
+        },
       );
-      await until(async () => (await page(INTERNET.host4))?.includes(VPN.vpn1.v4) === true);
-      await until(async () => (await page(`[${INTERNET.host6}]`))?.includes(VPN.vpn1.v6) === true);
-      await until(async () => (await page("internet.test")) !== null);
-      const { stdout } = await inDevice("getent", "ahosts", "internet.test");
-      expect(stdout).toContain(INTERNET.host4);
-      expect((await sniffer.stop()).leaks).toEqual([]);
-    },
-    TIMEOUT_MS,
-  );
 
-  test(
-    "its name is the device's name",
-    async () => {
-      const named = async () => {
-        const { body } = await gateway.api("GET", "/api/devices");
-        return body.devices.find(({ id }: { id: string }) => id === PHONE.mac)?.name;
-      };
-      await until(async () => (await named()) === PHONE.name);
-    },
-    TIMEOUT_MS,
-  );
+      claim("it gets the address that a person has chosen for it", async () => {
+        const path = `/api/devices/${PHONE.mac}`;
+        expect((await gateway.api("PUT", path, { address: "192.168.77.60" })).status).toBe(200);
+        // As the unit's reload does.
+        server.kill("SIGHUP");
+        // What is renewed before the server has read it again stays as it was.
+        const renewed = () => {
+          client.kill("SIGUSR1");
+          return textOf("lease").startsWith("192.168.77.60/24 ");
+        };
+        await until(renewed, undefined, RENEWAL_MS);
+        await until(async () => (await page(INTERNET.host4))?.includes(VPN.vpn1.v4) === true);
+      });
 
-  test(
-    "while the service is down the server goes on, and the gateway's IPv6 address comes back with the service",
-    async () => {
-      await gateway.kill("SIGKILL");
-      await inGateway("ip", "-6", "address", "del", `${OWN6}/64`, "dev", "lan0");
-      const before = textOf("server.log").split("DHCPACK").length;
-      client.kill("SIGUSR1");
-      await until(() => textOf("server.log").split("DHCPACK").length > before);
-      await gateway.start();
-      const own = async () => (await inGateway("ip", "-6", "address", "show", "dev", "lan0")).stdout;
-      await until(async () => (await own()).includes(`${OWN6}/64`));
-      await inGateway("ip", "-6", "address", "del", `${OWN6}/64`, "dev", "lan0");
-      await until(async () => (await own()).includes(`${OWN6}/64`));
-      await until(async () => (await page(INTERNET.host4))?.includes(VPN.vpn1.v4) === true);
-      await until(async () => (await page(`[${INTERNET.host6}]`))?.includes(VPN.vpn1.v6) === true);
-    },
-    TIMEOUT_MS,
-  );
+      claim("what it sends with a public address is refused at once, and never leaves", async () => {
+        await inGateway("ip", "address", "add", `${HOME6}::2/64`, "dev", "lan0", "nodad");
+        await inDevice("ip", "address", "add", `${HOME6}::9/64`, "dev", "lan0", "nodad");
+        const sniffer = await lab.sniff();
+        const url = `http://[${INTERNET.host6}]/`;
+        const ask = (source: string) => inDevice("curl", "-gsf", "-m", "20", "--interface", source, url);
+        const start = performance.now();
+        for (let count = 0; count < 20; count += 1) expect((await ask(`${HOME6}::9`)).code).toBe(7);
+        expect(performance.now() - start).toBeLessThan(15_000);
+        const { stdout } = await inDevice("ping", "-c1", "-W3", "-I", `${HOME6}::9`, INTERNET.host6);
+        expect(stdout).toContain("Administratively prohibited");
+        expect((await sniffer.stop()).leaks).toEqual([]);
+        await inDevice("ip", "address", "del", `${HOME6}::9/64`, "dev", "lan0");
+        await inGateway("ip", "address", "del", `${HOME6}::2/64`, "dev", "lan0");
+        await until(async () => (await page(`[${INTERNET.host6}]`))?.includes(VPN.vpn1.v6) === true);
+      });
 
-  test(
-    "it gets the address that a person has chosen for it",
-    async () => {
-      const path = `/api/devices/${PHONE.mac}`;
-      expect((await gateway.api("PUT", path, { address: "192.168.77.60" })).status).toBe(200);
-      // As the unit's reload does.
-      server.kill("SIGHUP");
-      // What is renewed before the server has read it again stays as it was.
-      const renewed = () => {
-        client.kill("SIGUSR1");
-        return textOf("lease").startsWith("192.168.77.60/24 ");
-      };
-      await until(renewed, undefined, RENEWAL_MS);
-      await until(async () => (await page(INTERNET.host4))?.includes(VPN.vpn1.v4) === true);
-    },
-    TIMEOUT_MS,
-  );
-
-  test(
-    "what it sends with a public address is refused at once, and never leaves",
-    async () => {
-      await inGateway("ip", "address", "add", `${HOME6}::2/64`, "dev", "lan0", "nodad");
-      await inDevice("ip", "address", "add", `${HOME6}::9/64`, "dev", "lan0", "nodad");
-      const sniffer = await lab.sniff();
-      const url = `http://[${INTERNET.host6}]/`;
-      const ask = (source: string) => inDevice("curl", "-gsf", "-m", "20", "--interface", source, url);
-      const start = performance.now();
-      for (let count = 0; count < 20; count += 1) expect((await ask(`${HOME6}::9`)).code).toBe(7);
-      expect(performance.now() - start).toBeLessThan(15_000);
-      const { stdout } = await inDevice("ping", "-c1", "-W3", "-I", `${HOME6}::9`, INTERNET.host6);
-      expect(stdout).toContain("Administratively prohibited");
-      expect((await sniffer.stop()).leaks).toEqual([]);
-      await inDevice("ip", "address", "del", `${HOME6}::9/64`, "dev", "lan0");
-      await inGateway("ip", "address", "del", `${HOME6}::2/64`, "dev", "lan0");
-      await until(async () => (await page(`[${INTERNET.host6}]`))?.includes(VPN.vpn1.v6) === true);
-    },
-    TIMEOUT_MS,
-  );
-
-  test(
-    "when the server ends for good, the device is told: it has no IPv6 router, and no address that it uses",
-    async () => {
-      server.kill("SIGKILL");
-      await gateway.kill("SIGKILL");
-      const routes = async () => (await inDevice("ip", "-6", "route", "show", "proto", "ra")).stdout;
-      expect(await routes()).toContain("default via ");
-      const prefix = ulaOn(ULA, "lan0");
-      await sayFarewell(new LinuxHost(lab.namespaces.gateway), [{ interface: "lan0", prefix }]);
-      expect(await routes()).not.toMatch(/default|::\/1/);
-      expect(await addresses6()).toMatch(/ deprecated .*preferred_lft 0sec/);
-    },
-    TIMEOUT_MS,
-  );
-
-  test(
-    "beside another server on the LAN it is not ready to start",
-    async () => {
-      const range = "--dhcp-range=192.168.77.70,192.168.77.79,255.255.255.0,1h";
-      const words = [
-        "--keep-in-foreground",
-        "--user=root",
-        "--port=0",
-        "--log-facility=-",
-        "--pid-file",
-        "--conf-file=/dev/null",
-      ];
-      const other = start(
-        "other.log",
-        lab.namespaces.client,
-        "dnsmasq",
-        ...words,
-        range,
-        `--dhcp-leasefile=${file("other")}`,
+      claim(
+        "when the server ends for good, the device is told: it has no IPv6 router, and no address that it uses",
+        async () => {
+          server.kill("SIGKILL");
+          await gateway.kill("SIGKILL");
+          const routes = async () => (await inDevice("ip", "-6", "route", "show", "proto", "ra")).stdout;
+          expect(await routes()).toContain("default via ");
+          const prefix = ulaOn(ULA, "lan0");
+          await sayFarewell(new LinuxHost(lab.namespaces.gateway), [{ interface: "lan0", prefix }]);
+          expect(await routes()).not.toMatch(/default|::\/1/);
+          expect(await addresses6()).toMatch(/ deprecated .*preferred_lft 0sec/);
+        },
       );
-      await until(() => textOf("other.log").includes("DHCP, IP range"));
-      await expect(prepareDhcp(readiness(filesIn(cache())))).rejects.toThrow(
-        `another DHCP server answers: ${LAN.client4} on lan0; devices that ask it would not use the gateway. Switch DHCP off there, usually in the settings of the home router`,
-      );
-      other.kill("SIGKILL");
-    },
-    TIMEOUT_MS,
-  );
 
-  test(
-    "on a LAN that has another network it gives out addresses of that",
-    async () => {
-      // The kill switch follows the LAN, too.
-      await gateway.start();
-      await inGateway("ip", "-4", "address", "flush", "dev", "lan0");
-      await inGateway("ip", "address", "add", "192.168.99.1/24", "dev", "lan0");
-      server = await startServer();
-      // Released: it asks everyone on the LAN.
-      client.kill("SIGUSR2");
-      const renewed = () => {
-        client.kill("SIGUSR1");
-        return /^192\.168\.99\.\d+\/24 router 192\.168\.99\.1 /.test(textOf("lease"));
-      };
-      await until(renewed, undefined, RENEWAL_MS);
+      claim("beside another server on the LAN it is not ready to start", async () => {
+        const range = "--dhcp-range=192.168.77.70,192.168.77.79,255.255.255.0,1h";
+        const words = [
+          "--keep-in-foreground",
+          "--user=root",
+          "--port=0",
+          "--log-facility=-",
+          "--pid-file",
+          "--conf-file=/dev/null",
+        ];
+        const other = start(
+          "other.log",
+          lab.namespaces.client,
+          "dnsmasq",
+          ...words,
+          range,
+          `--dhcp-leasefile=${file("other")}`,
+        );
+        await until(() => textOf("other.log").includes("DHCP, IP range"));
+        await expect(prepareDhcp(readiness(filesIn(cache())))).rejects.toThrow(
+          `another DHCP server answers: ${LAN.client4} on lan0; devices that ask it would not use the gateway. Switch DHCP off there, usually in the settings of the home router`,
+        );
+        other.kill("SIGKILL");
+      });
+
+      claim("on a LAN that has another network it gives out addresses of that", async () => {
+        // The kill switch follows the LAN, too.
+        await gateway.start();
+        await inGateway("ip", "-4", "address", "flush", "dev", "lan0");
+        await inGateway("ip", "address", "add", "192.168.99.1/24", "dev", "lan0");
+        server = await startServer();
+        // Released: it asks everyone on the LAN.
+        client.kill("SIGUSR2");
+        const renewed = () => {
+          client.kill("SIGUSR1");
+          return /^192\.168\.99\.\d+\/24 router 192\.168\.99\.1 /.test(textOf("lease"));
+        };
+        await until(renewed, undefined, RENEWAL_MS);
+      });
     },
-    TIMEOUT_MS,
   );
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { appendFileSync } from "node:fs";
 import { TABLE } from "../../src/killswitch/ruleset.ts";
 import { type Arms, INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
@@ -6,7 +6,6 @@ import { commandIn } from "../../src/system/linux.ts";
 import { inject } from "./injector.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { LanDevice } from "./lan-device.ts";
-import { TokenBucket } from "./leaks/pace.ts";
 import { type Mark, Marker, markIn } from "./marker.ts";
 import { packetFrame, TCP, tcpBytes } from "./packet.ts";
 import type { Traffic } from "./traffic.ts";
@@ -38,7 +37,6 @@ type Place = "main" | "clear";
 describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   let lab: Lab;
   let gateway: Gateway;
-  const pace = new TokenBucket();
   const router = ROUTER.lan[arms];
   let devices: LanDevice[];
   const namespaceOf = (device: Device) => devices[device - 1]?.namespace ?? "";
@@ -54,11 +52,12 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
       expect((await inside("sysctl", "-qw", `net/${path}=0`)).code).toBe(0);
     gateway = await lab.startGateway();
     await ask("POST", "/api/connect", { server: "box-vpn-1" });
+    await gateway.keep();
   }, TIMEOUT_MS);
+  beforeEach(() => gateway.reset(), TIMEOUT_MS);
   afterAll(() => lab?.close(), TIMEOUT_MS);
 
   async function ask(method: string, path: string, body?: unknown, status = 200): Promise<void> {
-    await pace.turn("/api/connect");
     const answer = await gateway.api(method, path, body);
     expect({ path, status: answer.status, body: answer.status === status ? null : answer.body }).toEqual({
       ...{ path, status, body: null },
@@ -69,6 +68,12 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
     ask("PUT", `/api/devices/${macOf(device)}`, { exit }, status);
   const allow = async (wanted: "on" | "off") =>
     expect((await gateway.operate("direct", wanted)).code).toBe(0);
+  /** What most tests begin with: the first device is direct. */
+  async function assignDirect(): Promise<void> {
+    await allow("on");
+    await assign(1, "direct");
+    await until(async () => (await pageOf(1))?.includes(ROUTER.public4) === true);
+  }
   const pageOf = (device: Device, page = PAGE) => lab.fetchFrom(namespaceOf(device), page);
   const isRefused = (device: Device, page = PAGE) => lab.isRefused(namespaceOf(device), page);
 
@@ -149,18 +154,14 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
       await assign(1, "direct", 403);
       for (const device of DEVICES) await until(async () => (await pageOf(device)) !== null);
       expect(table(await seenDuring(() => Bun.sleep(MOMENT_MS)))).toEqual([BY_MAIN, BY_MAIN]);
-      await gateway.kill("SIGKILL");
       const open = await seenDuring(async () => {
-        await inside("nft", "flush", "ruleset");
-        await flushRules();
+        await gateway.expose();
         const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
         await traffic.sends(ENOUGH);
         await traffic.stop();
       });
       expect(table(open).map(({ clear }) => clear.includes("udp4"))).toEqual([true, true]);
       expect(open.others.length).toBeGreaterThanOrEqual(ENOUGH);
-      await gateway.start();
-      await until(async () => (await lab.fetchFrom(lab.namespaces.client, PAGE)) !== null);
     },
     TIMEOUT_MS,
   );
@@ -206,6 +207,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   test(
     "its queries to the gateway are answered by the uplink's resolvers, and those to others there",
     async () => {
+      await assignDirect();
       for (const resolver of [LAN.gateway4, LAN.gateway6, INTERNET.dns4, INTERNET.dns6]) {
         const tap = await Wiretap.start(lab.namespaces.router, "lan0", "dst port 53");
         const traffic = await lab.traffic(namespaceOf(1), { kinds: ["udp", "dns"], resolver });
@@ -229,6 +231,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   test(
     "replies come back whatever the reverse-path filter",
     async () => {
+      await assignDirect();
       for (const value of ["1", "2", "0"]) {
         const { stdout } = await inside("sh", "-c", "ls /proc/sys/net/ipv4/conf");
         for (const link of stdout.split(/\s+/).filter((name) => name !== ""))
@@ -242,6 +245,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   test(
     "another MAC address with its IP address is not direct, nor is a source from outside the LAN, nor the gateway with the mark",
     async () => {
+      await assignDirect();
       const page = (device: Device, from: string) =>
         lab.exec(namespaceOf(device), [
           "curl",
@@ -279,6 +283,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   test(
     "when it is taken away during a download, no packet of the device leaves directly after the answer, and the server's reach it no more",
     async () => {
+      await assignDirect();
       const stream = lab.outside(commandIn(lab.namespaces.internet, [process.execPath, "-e", STREAMER]));
       const [one, traffic] = [namespaceOf(1), await lab.traffic(namespaceOf(1), { kinds: ["udp", "flow"] })];
       await traffic.sends(ENOUGH);
@@ -307,8 +312,6 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
       expect(await pageOf(1)).toContain(VPN.vpn1.v4);
       await assign(1, "direct", 403);
       await Promise.all([stream, listener]);
-      await allow("on");
-      await assign(1, "direct");
     },
     TIMEOUT_MS,
   );
@@ -316,7 +319,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   test(
     "while another program's rule accepts all that is forwarded, nothing leaves with a device's own address",
     async () => {
-      await assign(1, "direct");
+      await assignDirect();
       const frames = await strayFrames(1);
       const seen = async (...nft: string[]) => {
         expect((await inside("nft", ...nft)).code).toBe(0);
@@ -341,7 +344,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   test(
     "connections through the tunnel are reset when their device becomes direct, over IPv4 and IPv6",
     async () => {
-      await assign(1, "main");
+      await allow("on");
       const flows = [INTERNET.host4, INTERNET.host6].map((host) =>
         lab.exec(namespaceOf(1), [process.execPath, "-e", FLOW, host]),
       );
@@ -359,6 +362,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   test(
     "a device that is moved under load leaves by no other exit after the answer, and nobody else notices",
     async () => {
+      await allow("on");
       const exits = ["main", "direct", "blocked"] as const;
       const after: { epoch: number; exit: string }[] = [];
       const seen = await seenDuring(async (markers) =>
@@ -385,7 +389,6 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
         expect(right).toHaveLength(MOVES / exits.length);
       }
       expect(table(seen)[1]).toEqual(BY_MAIN);
-      await assign(1, "direct");
     },
     TIMEOUT_MS,
   );
@@ -393,6 +396,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   test(
     "with main disconnected the direct device is online, and the others are refused",
     async () => {
+      await assignDirect();
       await ask("POST", "/api/disconnect");
       const seen = await seenDuring(async () => {
         expect(await isRefused(2)).toBe(true);
@@ -401,7 +405,6 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
       });
       expect(table(seen)).toEqual([DIRECT, NOWHERE]);
       expect(await lab.isRefused(lab.namespaces.gateway, PAGE)).toBe(true);
-      await ask("POST", "/api/connect", { server: "box-vpn-1" });
     },
     TIMEOUT_MS,
   );
@@ -409,6 +412,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   test(
     "after a SIGKILL and a restart each device has the exit that it had, all the time",
     async () => {
+      await assignDirect();
       const seen = await seenDuring(() =>
         undisturbed(async (traffic) => {
           await gateway.kill("SIGKILL");
@@ -432,6 +436,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   test(
     "either layer alone: without the firewall nothing is direct, without the rules no other device is",
     async () => {
+      await assignDirect();
       await gateway.kill("SIGKILL");
       await inside("nft", "flush", "ruleset");
       const routing = await seenDuring(() => Bun.sleep(MOMENT_MS));
@@ -444,8 +449,6 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
         await Bun.sleep(MOMENT_MS);
       });
       expect([kinds(firewall.clear, 2), kinds(firewall.main, 1), firewall.others]).toEqual([[], [], []]);
-      await gateway.start();
-      await until(async () => (await pageOf(1)) !== null && (await pageOf(2)) !== null);
     },
     TIMEOUT_MS,
   );
@@ -453,6 +456,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   test(
     "with the kill switch off each device keeps its exit",
     async () => {
+      await assignDirect();
       expect((await gateway.operate("killswitch", "off")).code).toBe(0);
       expect([await pageOf(1), await pageOf(2)]).toEqual([
         expect.stringContaining(ROUTER.public4),
@@ -467,6 +471,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   test.skipIf(arms === 1)(
     "without a carrier on the uplink a direct device is refused at once, and served again when it is back",
     async () => {
+      await assignDirect();
       await lab.unplug();
       // A page that was on its way when the cable came out never arrives.
       const refused = ["curl", "-gsf", "-m", "2", PAGE];

@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 import { inject } from "./injector.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { LanDevice } from "./lan-device.ts";
 import { craftedBodies } from "./leaks/crafted.ts";
-import { TokenBucket } from "./leaks/pace.ts";
 import { Listener } from "./listener.ts";
 import { type Mark, Marker, markIn } from "./marker.ts";
 import { datagramFrame, fragmentFrames, packetFrame, priorityTagged, UDP, udpBytes } from "./packet.ts";
@@ -20,6 +19,8 @@ const ENOUGH = 100;
 /** Long enough for some marks of each kind. */
 const MOMENT_MS = 600;
 const RELOADS = 40;
+const FLUSHES = 5;
+const IN_TABLE = "inet portcullis";
 const NUMBERS = [1, 2, 3] as const;
 type Device = (typeof NUMBERS)[number];
 type Place = "main" | "second" | "clear";
@@ -27,7 +28,6 @@ type Place = "main" | "second" | "clear";
 let lab: Lab;
 let gateway: Gateway;
 let devices: LanDevice[];
-const pace = new TokenBucket();
 const namespaceOf = (device: Device) => devices[device - 1]?.namespace ?? "";
 const macOf = (device: Device) => devices[device - 1]?.mac ?? "";
 const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
@@ -42,11 +42,12 @@ beforeAll(async () => {
   await ask("POST", "/api/custom/add", lab.sandbox.servers[0].customBody);
   await ask("POST", "/api/connect", { server: "box-vpn-1" });
   await lead();
+  await gateway.keep();
 }, TIMEOUT_MS);
+beforeEach(() => gateway.reset(), TIMEOUT_MS);
 afterAll(() => lab?.close(), TIMEOUT_MS);
 
 async function ask(method: string, path: string, body?: unknown): Promise<void> {
-  await pace.turn("/api/connect");
   const answer = await gateway.api(method, path, body);
   expect({ path, status: answer.status, body: answer.status === 200 ? null : answer.body }).toEqual({
     ...{ path, status: 200, body: null },
@@ -55,6 +56,17 @@ async function ask(method: string, path: string, body?: unknown): Promise<void> 
 
 const lead = () => ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
 const assign = (device: Device, exit: string) => ask("PUT", `/api/devices/${macOf(device)}`, { exit });
+/** What most tests begin with: one device by the second tunnel, one by none, and one by main. */
+async function assignAll(): Promise<void> {
+  await assign(1, "second");
+  await assign(2, "blocked");
+  await assign(3, "main");
+}
+async function nft(command: string): Promise<void> {
+  expect(await inside("nft", command)).toEqual({ code: 0, stdout: "", stderr: "" });
+}
+/** The devices that have an exit of their own, as the kernel knows them. */
+const listed = async () => (await inside("nft", "list", "set", "inet", "portcullis", "assigned")).stdout;
 const setDefault = (exit: string) => ask("PUT", "/api/default-exit", { exit });
 const pageOf = (device: Device) => lab.fetchFrom(namespaceOf(device), PAGE);
 const isRefused = (device: Device) => lab.isRefused(namespaceOf(device), PAGE);
@@ -116,21 +128,12 @@ test(
   async () => {
     const assigned = await seenDuring(() => Bun.sleep(MOMENT_MS));
     expect(table(assigned)).toEqual([BY_MAIN, BY_MAIN, BY_MAIN]);
-    await gateway.kill("SIGKILL");
     const open = await seenDuring(async () => {
-      await inside("nft", "flush", "ruleset");
-      for (const family of ["-4", "-6"]) {
-        const { stdout } = await inside("ip", "-j", family, "rule", "show");
-        for (const { priority } of JSON.parse(stdout))
-          if (priority > 0 && priority < 100)
-            await inside("ip", family, "rule", "del", "priority", `${priority}`);
-      }
+      await gateway.expose();
       await Bun.sleep(MOMENT_MS);
     });
     expect(table(open).map(({ clear }) => clear.includes("udp4"))).toEqual([true, true, true]);
     expect(open.leaks.length).toBeGreaterThan(ENOUGH);
-    await gateway.start();
-    await until(async () => (await lab.fetchFrom(lab.namespaces.client, PAGE)) !== null);
   },
   TIMEOUT_MS,
 );
@@ -138,9 +141,7 @@ test(
 test(
   "each device leaves by its exit or not at all: UDP, TCP, DNS and IPv6; a blocked one is refused at once",
   async () => {
-    await assign(1, "second");
-    await assign(2, "blocked");
-    await assign(3, "main");
+    await assignAll();
     const seen = await seenDuring(() => undisturbed(() => Bun.sleep(MOMENT_MS)));
     expect(table(seen)).toEqual([BY_SECOND, NOWHERE, BY_MAIN]);
     expect(seen.leaks).toEqual([]);
@@ -163,6 +164,7 @@ test(
 test(
   "replies come back by each exit, whatever the reverse-path filter",
   async () => {
+    await assignAll();
     for (const value of ["1", "2", "0"]) {
       const { stdout } = await inside("sh", "-c", "ls /proc/sys/net/ipv4/conf");
       for (const link of stdout.split(/\s+/).filter((name) => name !== ""))
@@ -180,6 +182,7 @@ test(
 test(
   "a device's TCP connection is reset when it is moved, and another device's is not",
   async () => {
+    await assignAll();
     const [moved, other] = await Promise.all(
       ([1, 3] as const).map((device) => lab.traffic(namespaceOf(device), { kinds: ["udp", "flow"] })),
     );
@@ -189,7 +192,6 @@ test(
     expect((await moved?.stop())?.flow?.refused).toBeGreaterThan(0);
     const report = await other?.stop();
     expect([report?.flow?.refused, report?.flow?.lost, report?.udp?.lost]).toEqual([0, [], []]);
-    await assign(1, "second");
   },
   TIMEOUT_MS,
 );
@@ -197,6 +199,7 @@ test(
 test(
   "while main is switched again and again, no packet of a device on another exit, or on none, leaves by main",
   async () => {
+    await assignAll();
     const seen = await seenDuring(async () => {
       for (let count = 0; count < RELOADS / 4; count += 1) {
         await ask("PUT", "/api/tunnels/main", { provider: "custom", server: "custom-1" });
@@ -230,6 +233,7 @@ test(
   "whatever frames a device makes up, they leave by its exit or not at all",
   async () => {
     const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
+    await assignAll();
     const seen: string[][][] = [];
     for (const device of NUMBERS) {
       const filter = `dst host ${INTERNET.host4} or dst host ${INTERNET.host6}`;
@@ -259,6 +263,7 @@ test(
 test(
   "a resolver on the gateway, which asks through main, hears the devices of main alone, over TLS too",
   async () => {
+    await assignAll();
     const heard = async (port: number) => {
       const listener = await Listener.start(lab.namespaces.gateway, port);
       for (const device of NUMBERS)
@@ -277,6 +282,7 @@ test(
 test(
   "with one tunnel down its device is refused at once, and the devices on the other notice nothing",
   async () => {
+    await assignAll();
     const seen = await seenDuring(() =>
       undisturbed(async () => {
         await ask("POST", "/api/tunnels/second/disconnect");
@@ -295,7 +301,6 @@ test(
     });
     expect(others.at("second").filter(({ device }) => device !== 1)).toEqual([]);
     expect([others.at("clear"), others.leaks]).toEqual([[], []]);
-    await ask("POST", "/api/connect", { server: "box-vpn-1" });
   },
   TIMEOUT_MS,
 );
@@ -303,6 +308,7 @@ test(
 test(
   "with the default exit blocked, or another tunnel, it is so for the others alone",
   async () => {
+    await assignAll();
     await setDefault("blocked");
     expect(await lab.isRefused(lab.namespaces.client, PAGE)).toBe(true);
     const seen = await seenDuring(() => Bun.sleep(MOMENT_MS));
@@ -317,8 +323,63 @@ test(
 );
 
 test(
+  "positive control: a device that another program takes out of every set is one that nobody has assigned",
+  async () => {
+    await assignAll();
+    await gateway.kill("SIGKILL");
+    const taken = await seenDuring(async () => {
+      await nft(`delete element ${IN_TABLE} assigned { ${macOf(1)} }`);
+      await nft(`delete element ${IN_TABLE} exit_of { ${macOf(1)} }`);
+      await Bun.sleep(MOMENT_MS);
+    });
+    expect(table(taken)[0]?.main).toEqual(ALL_KINDS);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "sets of devices that another program empties close and never open, until they are repaired",
+  async () => {
+    await assign(1, "second");
+    await assign(2, "blocked");
+    const sets = ["flush set inet portcullis assigned", "flush map inet portcullis exit_of"];
+    const empty = {
+      some: async () => nft(`delete element ${IN_TABLE} assigned { ${macOf(1)}, ${macOf(2)} }`),
+      list: async () => nft(sets[0] ?? ""),
+      map: async () => nft(sets[1] ?? ""),
+      both: async () => nft(sets.join("; ")),
+      all: async () => nft([...sets, "flush set inet portcullis on_second"].join("; ")),
+    };
+    for (const [which, work] of Object.entries(empty)) {
+      const seen = await seenDuring(async () => {
+        for (let times = 0; times < FLUSHES; times++) {
+          await work();
+          await until(async () => (await listed()).includes(macOf(2)));
+        }
+      });
+      expect({ which, seen: table(seen).slice(0, 2) }).toEqual({ which, seen: [BY_SECOND, NOWHERE] });
+      expect(seen.leaks).toEqual([]);
+    }
+    // Nobody repairs it now.
+    await gateway.kill("SIGKILL");
+    await empty.list();
+    const unrepaired = await seenDuring(() => Bun.sleep(MOMENT_MS));
+    expect(table(unrepaired)).toEqual([BY_SECOND, NOWHERE, NOWHERE]);
+    await empty.both();
+    const gone = await seenDuring(() => Bun.sleep(MOMENT_MS));
+    expect(table(gone)).toEqual([NOWHERE, NOWHERE, NOWHERE]);
+    expect(await isRefused(3)).toBe(true);
+    await gateway.start();
+    await until(async () => (await pageOf(3))?.includes(VPN.vpn1.v4) === true);
+    expect(await pageOf(1)).toContain(VPN.vpn2.v4);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "after a SIGKILL and a restart each device has the exit that it had, all the time",
   async () => {
+    await assignAll();
     const seen = await seenDuring(() =>
       undisturbed(async (traffic) => {
         await gateway.kill("SIGKILL");
@@ -337,6 +398,7 @@ test(
 test(
   "either layer alone keeps each device from every wrong exit",
   async () => {
+    await assignAll();
     await gateway.kill("SIGKILL");
     const routing = await seenDuring(async () => {
       await inside("nft", "flush", "ruleset");
@@ -357,7 +419,6 @@ test(
     expect([kinds(firewall.at("main"), 1), kinds(firewall.at("second"), 3)]).toEqual([[], []]);
     expect([kinds(firewall.at("main"), 2), kinds(firewall.at("second"), 2)]).toEqual([[], []]);
     expect([firewall.at("clear"), firewall.leaks]).toEqual([[], []]);
-    await gateway.start();
   },
   TIMEOUT_MS,
 );

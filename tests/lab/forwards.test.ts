@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { BOUNDS_TABLE, loadBounds } from "../../src/network/bounds-table.ts";
 import { INTERNET, LAN, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { LinuxHost } from "../../src/system/linux.ts";
 import { Doorbell } from "./doorbell.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { LanDevice } from "./lan-device.ts";
-import { TokenBucket } from "./leaks/pace.ts";
 import { until } from "./until.ts";
 
 /** Connects, switches and restarts on a busy machine. */
@@ -21,7 +22,6 @@ let phone: LanDevice;
 let bell: Doorbell;
 let otherBell: Doorbell;
 let sniffer: Awaited<ReturnType<Lab["sniff"]>>;
-const pace = new TokenBucket();
 
 beforeAll(async () => {
   lab = await createLab({ arms: 2 });
@@ -31,10 +31,22 @@ beforeAll(async () => {
   for (const namespace of [lab.namespaces.vpn1, lab.namespaces.vpn2]) await openPorts(namespace);
   gateway = await lab.startGateway();
   await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.keep();
+}, TIMEOUT_MS);
+
+beforeEach(async () => {
+  await gateway.reset();
+  // Of IPv6 only a device that sends something is known.
   for (const { namespace } of [tv, phone])
     for (const address of [LAN.gateway4, LAN.gateway6])
       await lab.exec(namespace, ["ping", "-c", "1", address]);
+  await gateway.hears(2, 2);
+  rings();
   sniffer = await lab.sniff();
+}, TIMEOUT_MS);
+
+afterEach(async () => {
+  expect((await sniffer.stop()).leaks).toEqual([]);
 }, TIMEOUT_MS);
 
 afterAll(async () => {
@@ -55,7 +67,6 @@ async function openPorts(namespace: string): Promise<void> {
 }
 
 async function ask(method: string, path: string, body?: unknown): Promise<unknown> {
-  await pace.turn("/api/connect");
   const answer = await gateway.api(method, path, body);
   expect({ path, status: answer.status, body: answer.body }).toMatchObject({ path, status: 200 });
   return answer.body;
@@ -76,6 +87,13 @@ async function call(
   const script = `exec 3<>/dev/udp/${address}/${port}; echo ring >&3; timeout 2 dd bs=100 count=1 status=none <&3`;
   const { stdout } = await lab.exec(namespace, ["bash", "-c", script]);
   return stdout.trim() === "" ? null : stdout.trim();
+}
+
+/** What most tests begin with: the port is open by TCP and UDP. */
+async function forwardBoth(): Promise<void> {
+  for (const protocol of ["tcp", "udp"]) await forward(protocol);
+  await until(async () => Bun.deepEquals(await fromInternet("vpn1"), everyCall()));
+  rings();
 }
 
 const CALLS = ["tcp", "udp"].flatMap((protocol) => ["v4", "v6"].map((family) => [protocol, family] as const));
@@ -133,6 +151,7 @@ test(
 test(
   "nothing else reaches it: from the uplink, from the LAN, at another port, or at the other server",
   async () => {
+    await forwardBoth();
     const { router, client } = lab.namespaces;
     await lab.exec(router, ["ip", "route", "replace", INSIDE4, "via", UPLINK.gateway4]);
     await lab.exec(router, ["ip", "route", "replace", tv.v4, "via", UPLINK.gateway4]);
@@ -158,6 +177,7 @@ test(
 test(
   "the port moves with a switch, closes with the tunnel, and is open again after a restart of the service",
   async () => {
+    await forwardBoth();
     await ask("POST", "/api/connect", { server: "box-vpn-2" });
     await until(async () => (await fromInternet("vpn2")).every((answer) => answer !== null));
     expect(await fromInternet("vpn1")).toEqual(NOBODY);
@@ -178,6 +198,7 @@ test(
 test(
   "the port moves with the device's exit: replies leave by the same tunnel, and by no other",
   async () => {
+    await forwardBoth();
     await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
     await ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
     rings();
@@ -196,14 +217,14 @@ test(
 test(
   "after a restart with an empty neighbour table, the kernel finds the device, and the port is open again",
   async () => {
-    await forward("tcp");
+    await forwardBoth();
     await gateway.kill("SIGTERM");
     const { code } = await lab.exec(lab.namespaces.gateway, ["ip", "neigh", "flush", "all"]);
     expect(code).toBe(0);
     await gateway.start();
     const call4 = () => call(lab.namespaces.internet, "tcp", VPN.vpn1.v4, EXTERNAL);
     await until(async () => (await call4()) === tv.namespace);
-    // Of IPv6 only a device that sends something is known.
+    // By IPv6, once it has sent something.
     await lab.exec(tv.namespace, ["ping", "-c", "1", LAN.gateway6]);
     await until(async () => Bun.deepEquals(await fromInternet("vpn1"), everyCall()));
   },
@@ -214,7 +235,7 @@ test(
   "a connection from the internet ends with its forward, also one that has begun",
   async () => {
     const script = `exec 3<>/dev/tcp/${VPN.vpn1.v4}/${EXTERNAL}; for n in $(seq 100); do echo $n >&3; read -t 5 -u 3 line || exit; echo $line; sleep 0.2; done`;
-    rings();
+    await forwardBoth();
     const caller = lab.exec(lab.namespaces.internet, ["timeout", "30", "bash", "-c", script]);
     await until(() => bell.rings().length > 0);
     await Bun.sleep(1_000);
@@ -230,12 +251,54 @@ test(
 );
 
 test(
+  "one that has begun ends with the tunnel, too: nothing of it is left when the next server has the tunnel's place",
+  async () => {
+    await forwardBoth();
+    const script = `exec 3<>/dev/tcp/${VPN.vpn1.v4}/${EXTERNAL}; echo ring >&3; timeout 60 cat <&3`;
+    const caller = lab.exec(lab.namespaces.internet, ["timeout", "90", "bash", "-c", script]);
+    const led = async () => {
+      let count = 0;
+      await new LinuxHost(lab.namespaces.gateway).endConnections(({ isOpen, original }) => {
+        if (isOpen && original.destinationPort === EXTERNAL) count += 1;
+        return false;
+      });
+      return count;
+    };
+    await until(async () => (await led()) > 0);
+    await ask("POST", "/api/connect", { server: "box-vpn-2" });
+    await until(async () => (await led()) === 0);
+    await caller;
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "hosts on the internet open no more connections to a device than it may have, and other devices are reached",
+  async () => {
+    const own = new LinuxHost(lab.namespaces.gateway);
+    const replace = async (most: number) => {
+      await own.run(["nft", "delete", "table", ...BOUNDS_TABLE.split(" ")]);
+      await loadBounds(own, most);
+    };
+    await forwardBoth();
+    await replace(3);
+    const heard: (string | null)[] = [];
+    // Each from another port; the kernel keeps them for half a minute.
+    for (let count = 0; count < 6; count += 1)
+      heard.push(await call(lab.namespaces.internet, "udp", VPN.vpn1.v4, EXTERNAL));
+    expect(heard).toEqual([...Array<string>(3).fill(tv.namespace), null, null, null]);
+    expect(await call(lab.namespaces.internet, "udp", VPN.vpn1.v6, EXTERNAL)).toBe(tv.namespace);
+    // Positive control.
+    await replace(8_192);
+    expect(await call(lab.namespaces.internet, "udp", VPN.vpn1.v4, EXTERNAL)).toBe(tv.namespace);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "without the firewall nothing is led to the device, and without routing no reply leaves",
   async () => {
-    await forward("tcp");
-    await forward("udp");
-    expect(await fromInternet("vpn1")).toEqual(everyCall());
-    rings();
+    await forwardBoth();
     await gateway.kill("SIGKILL");
     const { gateway: own } = lab.namespaces;
     const { stdout: table } = await lab.exec(own, ["nft", "list", "ruleset"]);
@@ -246,7 +309,6 @@ test(
     for (const family of ["-4", "-6"])
       for (const table of ["20556"]) await lab.exec(own, ["ip", family, "route", "flush", "table", table]);
     expect(await fromInternet("vpn1")).toEqual(NOBODY);
-    expect((await sniffer.stop()).leaks).toEqual([]);
   },
   TIMEOUT_MS,
 );

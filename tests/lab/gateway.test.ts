@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { CUSTOM_EXAMPLE } from "../../src/http/examples.ts";
 import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
 import { PROGRAM } from "../program.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { TokenBucket } from "./leaks/pace.ts";
 import type { Traffic } from "./traffic.ts";
 import { until } from "./until.ts";
 
@@ -11,6 +11,8 @@ const PAGE = `http://${INTERNET.host4}/`;
 const PAGE6 = `http://[${INTERNET.host6}]/`;
 /** So many questions of one sender are enough for a leak to show: more than a second has where nothing else runs. */
 const ENOUGH = 100;
+/** A server at an address where nobody is. */
+const DEAD = { ...CUSTOM_EXAMPLE, name: "dead", endpoint: "203.0.113.99:51820" };
 
 describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms) => {
   let lab: Lab;
@@ -18,17 +20,22 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
 
   beforeAll(async () => {
     lab = await createLab({ arms });
+    gateway = await lab.startGateway({ starter: ["unshare", "--mount"] });
+    for (const body of [lab.sandbox.servers[0].customBody, DEAD])
+      expect((await api("POST", "/api/custom/add", body)).status).toBe(200);
+    await gateway.keep();
   }, 120_000);
+  beforeEach(() => gateway.reset(), 120_000);
   afterAll(() => lab.close(), 120_000);
 
   const client = () => lab.fetchFrom(lab.namespaces.client, PAGE);
   const own = () => lab.fetchFrom(lab.namespaces.gateway, PAGE);
-  const pace = new TokenBucket();
-  const api = async (method: string, path: string, body?: unknown) => {
-    await pace.turn(path);
-    return gateway.api(method, path, body);
-  };
+  const api: Gateway["api"] = (...request) => gateway.api(...request);
   const connect = (server: string) => api("POST", "/api/connect", { server });
+  async function connected(server: string, provider = "managed"): Promise<void> {
+    expect((await api("POST", `/api/provider/${provider}`)).status).toBe(200);
+    expect((await connect(server)).body).toEqual({ success: true });
+  }
   const status = async () => (await api("GET", "/api/status")).body;
   /** Everything that can leak, from the client and from the gateway, during the work; the sniffer counts. */
   async function leaksDuring(work: (senders: Traffic[]) => Promise<unknown>): Promise<string[]> {
@@ -46,6 +53,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   const asked = (senders: Traffic[]) => Promise.all(senders.map((sender) => sender.sends(ENOUGH)));
 
   test("positive control: without the service the client's packets leave outside any tunnel, and the sniffer sees them", async () => {
+    await gateway.expose();
     expect(await client()).toContain(ROUTER.public4);
     const leaks = await leaksDuring(asked);
     expect(leaks.length).toBeGreaterThan(50);
@@ -56,7 +64,8 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 120_000);
 
   test("from the first moment the client and the gateway are refused at once", async () => {
-    gateway = await lab.startGateway({ starter: ["unshare", "--mount"] });
+    await gateway.expose();
+    await gateway.start();
     for (const namespace of [lab.namespaces.client, lab.namespaces.gateway]) {
       expect(await lab.isRefused(namespace, PAGE)).toBe(true);
     }
@@ -83,6 +92,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 120_000);
 
   test("the tunnel's resolver answers whichever resolver a client or the gateway asks", async () => {
+    await connected("box-vpn-1");
     for (const resolver of [LAN.gateway4, "9.9.9.9", ROUTER.lan[arms].v4]) {
       // With one cable a client reaches the home router without passing the gateway.
       if (arms === 1 && resolver === ROUTER.lan[1].v4) continue;
@@ -98,6 +108,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 120_000);
 
   test("a resolver of the gateway's own on port 53 keeps answering", async () => {
+    await connected("box-vpn-1");
     const script = `const s=require("dgram").createSocket("udp4");s.on("message",(m,r)=>{const a=Buffer.from(m);a[2]|=0x80;a[3]=5;s.send(a,r.port,r.address)});s.bind(53,"${LAN.gateway4}",()=>console.log("ready"))`;
     const child = Bun.spawn(["ip", "netns", "exec", lab.namespaces.gateway, process.execPath, "-e", script], {
       stdout: "pipe",
@@ -111,6 +122,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 120_000);
 
   test("a program on the gateway is reached from the LAN alone: not from inside the tunnel, not from the uplink", async () => {
+    await connected("box-vpn-1");
     const script = `Bun.serve({ hostname: "::", port: 8080, fetch: () => new Response("reached") }); console.log("ready");`;
     const argv = ["ip", "netns", "exec", lab.namespaces.gateway, process.execPath, "-e", script];
     const child = Bun.spawn(argv, { stdout: "pipe" });
@@ -132,6 +144,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 120_000);
 
   test("connect, switch there and back, disconnect: not one packet leaves outside the tunnel", async () => {
+    await connected("box-vpn-1");
     const leaks = await leaksDuring(async (senders) => {
       for (const server of ["box-vpn-2", "box-vpn-1", "box-vpn-2"]) {
         expect((await connect(server)).status).toBe(200);
@@ -148,7 +161,6 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
 
   test("custom and imported servers, with a preshared key, work like managed ones", async () => {
     const [first, second] = lab.sandbox.servers;
-    expect((await api("POST", "/api/custom/add", first.customBody)).body).toEqual({ success: true });
     expect((await api("POST", "/api/import", second.importBody)).body).toMatchObject({
       success: true,
     });
@@ -169,8 +181,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 120_000);
 
   test("a LAN that comes to use the tunnel's address reaches the gateway by it, the tunnel ends, and comes back with the address", async () => {
-    await api("POST", "/api/provider/managed");
-    expect((await connect("box-vpn-1")).body).toEqual({ success: true });
+    await connected("box-vpn-1");
     const [address = ""] = lab.sandbox.managedAddress.split("/");
     const ping = ["ping", "-c", "1", "-W", "1", address];
     const reached = async () => (await lab.exec(lab.namespaces.client, ping)).code === 0;
@@ -210,23 +221,16 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 120_000);
 
   test("a connect that fails leaves the live tunnel as it was; without one the gateway stays blocked", async () => {
-    const [first] = lab.sandbox.servers;
-    await api("POST", "/api/custom/add", {
-      ...first.customBody,
-      name: "wrong key",
-      public_key: generateKeyPair().publicKey,
-    });
-    await api("POST", "/api/custom/add", {
-      ...first.customBody,
-      name: "dead",
-      endpoint: "203.0.113.99:51820",
-    });
+    const { customBody } = lab.sandbox.servers[0];
+    const wrongKey = { ...customBody, name: "wrong key", public_key: generateKeyPair().publicKey };
+    expect((await api("POST", "/api/custom/add", wrongKey)).status).toBe(200);
+    await connected(customBody.name, "custom");
     const leaks = await leaksDuring(async () => {
       const wrong = await connect("wrong key");
       expect(wrong.status).toBe(500);
       expect(wrong.body.error).toContain("handshake");
       expect(await client()).toContain(VPN.vpn1.v4);
-      expect(await status()).toMatchObject({ connected: true, server: "named" });
+      expect(await status()).toMatchObject({ connected: true, server: customBody.name });
       await api("POST", "/api/disconnect");
       expect((await connect("dead")).status).toBe(500);
       expect(await client()).toBeNull();
@@ -237,6 +241,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 120_000);
 
   test("disconnect interrupts a connect under way", async () => {
+    expect((await api("POST", "/api/provider/custom")).status).toBe(200);
     const connecting = connect("dead");
     await until(async () => (await status()).state === "connecting");
     expect((await api("POST", "/api/disconnect")).status).toBe(200);
@@ -246,8 +251,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
   }, 120_000);
 
   test("stopped, killed and started again while connected: the tunnel stays live and nothing leaks", async () => {
-    await api("POST", "/api/provider/managed");
-    expect((await connect("box-vpn-2")).status).toBe(200);
+    await connected("box-vpn-2");
     const leaks = await leaksDuring(async () => {
       await gateway.kill("SIGTERM");
       expect(await client()).toContain(VPN.vpn2.v4);
@@ -281,7 +285,6 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
       await asked(senders);
     });
     expect(withoutRules).toEqual([]);
-    await gateway.restart();
   }, 120_000);
 
   test("a flushed table is noticed, reported and put back by the service itself", async () => {

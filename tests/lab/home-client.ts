@@ -14,7 +14,7 @@ import type { Lab } from "./lab.ts";
 const DISCONNECTED_MS = 12_000;
 
 /** A mount namespace, a host name, and a process namespace whose processes all end with the first. */
-const OWN = ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"];
+export const OWN = ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"];
 
 /** A computer at home that gets its addresses, routes and resolvers from the network. */
 export class HomeClient {

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { INTERNET, MULTIHOP_PORTS, ROUTER, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { TokenBucket } from "./leaks/pace.ts";
 import { Sniffer } from "./sniffer.ts";
 import { until } from "./until.ts";
 import { Wiretap } from "./wiretap.ts";
@@ -21,19 +20,16 @@ let gateway: Gateway;
 beforeAll(async () => {
   lab = await createLab({ arms: 2 });
   gateway = await lab.startGateway();
+  await gateway.keep();
 }, 120_000);
+beforeEach(() => gateway.reset(), 120_000);
 afterAll(() => lab.close(), 120_000);
 
-const pace = new TokenBucket();
-const api = async (method: string, path: string, body?: object) => {
-  await pace.turn(path);
-  return gateway.api(method, path, body);
-};
 const connect = async (server: string, via?: string) => {
-  const { status, body } = await api("POST", "/api/connect", { server, ...(via && { via }) });
+  const { status, body } = await gateway.api("POST", "/api/connect", { server, ...(via && { via }) });
   expect({ status, error: body.error }).toEqual({ status: 200, error: undefined });
 };
-const status = async () => (await api("GET", "/api/status")).body;
+const status = async () => (await gateway.api("GET", "/api/status")).body;
 const seenAs = () => lab.fetchFrom(lab.namespaces.client, PAGE);
 const sniff = (...endpoints: { address: string; port: number }[]) =>
   Sniffer.start(lab.namespaces.router, "lan0", { endpoints, direction: "in" });
@@ -97,6 +93,7 @@ test("a switch to another exit by another entry loses no packet, and back neithe
 }, 120_000);
 
 test("a service that is killed leaves both hops as they are, and the next one takes them up", async () => {
+  await connect("box-vpn-1", "box-vpn-2");
   const sniffer = await sniff(WAYS["box-vpn-1"]);
   const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
   await traffic.sends(ENOUGH);
@@ -111,16 +108,23 @@ test("a service that is killed leaves both hops as they are, and the next one ta
 }, 120_000);
 
 test("an entry that forwards nothing any more ends in blocked, never in the direct way, and is found again", async () => {
+  await connect("box-vpn-1", "box-vpn-2");
   const rules = (await lab.exec(lab.namespaces.vpn2, ["nft", "list", "ruleset"])).stdout;
   expect((await lab.exec(lab.namespaces.vpn2, ["nft", "flush", "ruleset"])).code).toBe(0);
   // What is forwarded already has its entry in conntrack.
   await lab.exec(lab.namespaces.vpn2, ["nft", "-f", "-"], FORWARDS_NOTHING);
+  const openAgain = async () => {
+    await lab.exec(lab.namespaces.vpn2, ["nft", "flush", "ruleset"]);
+    await lab.exec(lab.namespaces.vpn2, ["nft", "-f", "-"], rules);
+  };
   const sniffer = await sniff(WAYS["box-vpn-1"]);
   const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
-  await until(async () => (await status()).state === "reconnecting", 60_000);
-  expect(await seenAs()).toBeNull();
-  await lab.exec(lab.namespaces.vpn2, ["nft", "flush", "ruleset"]);
-  await lab.exec(lab.namespaces.vpn2, ["nft", "-f", "-"], rules);
+  try {
+    await until(async () => (await status()).state === "reconnecting", 60_000);
+    expect(await seenAs()).toBeNull();
+  } finally {
+    await openAgain();
+  }
   await until(async () => (await status()).state === "connected", 60_000);
   expect(await status()).toMatchObject({ server: "box-vpn-1", via: "box-vpn-2" });
   expect(await seenAs()).toBe(VPN.vpn1.v4);

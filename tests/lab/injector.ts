@@ -35,7 +35,7 @@ function send(link: string, frames: readonly Uint8Array[]): void {
   }
 }
 
-function linkAddress(link: string): Uint8Array {
+export function linkAddress(link: string): Uint8Array {
   const bytes = new Uint8Array(SOCKADDR_LL_BYTES);
   const view = new DataView(bytes.buffer);
   view.setUint16(0, AF_PACKET, true);

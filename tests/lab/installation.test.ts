@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { filesByHand } from "../../src/install/machine.ts";
@@ -8,6 +8,7 @@ import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
 import { Installation } from "./installation.ts";
 import { createLab, type Lab } from "./lab.ts";
 import { Listener } from "./listener.ts";
+import { story } from "./story.ts";
 
 const PAGE = `http://${INTERNET.host4}/ip`;
 const PATIENCE_MS = 120_000;
@@ -34,9 +35,9 @@ describe.each([2, 1] as const)("an installation with %i network card(s)", (arms:
     (await Promise.all(["nft -s list ruleset", "ip rule", "ip -6 rule"].map((line) => inside(line)))).join(
       "\n",
     );
-  /** Boot does without the table that counts. */
+  /** Boot does without the tables that block nothing of their own, which not every kernel has. */
   const blocking = async () =>
-    (await killSwitch()).replace(/^table inet portcullis_traffic \{.*?^\}\n/ms, "");
+    (await killSwitch()).replace(/^table (?:inet portcullis_\w+|arp portcullis) \{.*?^\}\n/gms, "");
   /** All of the kernel that an installation changes. */
   const network = async () =>
     [
@@ -82,136 +83,126 @@ describe.each([2, 1] as const)("an installation with %i network card(s)", (arms:
     await inside("ip rule add priority 32767 lookup default");
   }
 
-  test(
-    "what boot sets with nft and ip alone is what the service sets, to the letter",
-    async () => {
-      expect(await unprotected()).not.toBeNull();
-      await machine.install("release 1");
-      const byService = await blocking();
-      await machine.gateway?.kill("SIGKILL");
-      await forgetAll();
-      expect(await unprotected()).not.toBeNull();
-      await machine.boot();
-      expect(await killSwitch()).toBe(byService);
-      expect(await page()).toBeNull();
-      await machine.gateway?.start();
-      expect(await blocking()).toBe(byService);
-    },
+  story(
+    "installed, booted, upgraded, taken over by the package and uninstalled, it leaks nothing and leaves nothing",
     PATIENCE_MS,
-  );
-
-  test(
-    "at boot the uplink gets its address and its default route, with and without the service",
-    async () => {
-      for (const served of [false, true]) {
+    (claim) => {
+      claim("what boot sets with nft and ip alone is what the service sets, to the letter", async () => {
+        expect(await unprotected()).not.toBeNull();
+        await machine.install("release 1");
+        const byService = await blocking();
         await machine.gateway?.kill("SIGKILL");
         await forgetAll();
-        await cutOff();
+        expect(await unprotected()).not.toBeNull();
         await machine.boot();
-        if (served) await machine.gateway?.start();
-        await plugIn();
-        expect(await inside("ip route show default")).toContain(`default via ${ROUTER.lan[arms].v4}`);
-      }
-    },
-    PATIENCE_MS,
-  );
-
-  test(
-    "damaged files leave nothing open at boot, not even for answers to the LAN that would take the wrong cable",
-    async () => {
-      await machine.gateway?.kill("SIGKILL");
-      await forgetAll();
-      machine.damage();
-      await machine.boot().catch(() => {});
-      const sniffer = await lab.sniff();
-      // As while the LAN's cable is not up yet: its addresses are behind the default route.
-      await inside(`ip route del ${LAN.prefix4} dev ${lab.sandbox.lan}`);
-      expect(await answers(lab.namespaces.client, LAN.gateway4, 22)).toBe(false);
-      await inside(`ip route add ${LAN.prefix4} dev ${lab.sandbox.lan} src ${LAN.gateway4} proto kernel`);
-      expect((await sniffer.stop()).leaks.filter((frame) => frame.startsWith(LAN.gateway4))).toEqual([]);
-      expect(await answers(lab.namespaces.gateway, "127.0.0.1", 80)).toBe(true);
-      expect(await page()).toBeNull();
-      expect(await lab.fetchFrom(lab.namespaces.gateway, PAGE)).toBeNull();
-      await machine.gateway?.start();
-    },
-    PATIENCE_MS,
-  );
-
-  /** Plays an upgrade to `release` under traffic; nothing may leak, and no flow may end. */
-  async function upgrade(release: string, work: () => Promise<void>, program: string): Promise<void> {
-    const [used, sniffer] = [await port(), await lab.sniff()];
-    const traffic = await lab.traffic(lab.namespaces.client);
-    await work();
-    expect(await page()).toBe(VPN.vpn1.v4);
-    const { flow } = await traffic.stop();
-    expect((await sniffer.stop()).leaks).toEqual([]);
-    expect(flow?.refused).toBe(0);
-    expect(await port()).toBe(used);
-    expect(readFileSync(join(machine.root, program), "utf8")).toBe(release);
-  }
-
-  test(
-    "an upgrade keeps the tunnel and its flows, and leaks nothing",
-    async () => {
-      expect((await machine.gateway?.api("POST", "/api/connect", { server: "box-vpn-1" }))?.body).toEqual({
-        success: true,
+        expect(await killSwitch()).toBe(byService);
+        expect(await page()).toBeNull();
+        await machine.gateway?.start();
+        expect(await blocking()).toBe(byService);
       });
-      await upgrade("release 2", () => machine.install("release 2"), BY_HAND.program);
-    },
-    PATIENCE_MS,
-  );
 
-  test(
-    "when the package takes over, the tunnel and its flows stay, nothing leaks, and its kill switch is for the next boot",
-    async () => {
-      await upgrade("release 3", () => machine.setUp("release 3"), PACKAGED.program);
-      expect(filesByHand(machine.root)).toEqual({ units: [], programs: [] });
-      await machine.gateway?.kill("SIGKILL");
-      await forgetAll();
-      expect(await unprotected()).not.toBeNull();
-      await machine.boot();
-      expect(await page()).toBeNull();
-      await machine.gateway?.start();
-      expect(await page()).toBe(VPN.vpn1.v4);
-    },
-    PATIENCE_MS,
-  );
+      claim(
+        "at boot the uplink gets its address and its default route, with and without the service",
+        async () => {
+          for (const served of [false, true]) {
+            await machine.gateway?.kill("SIGKILL");
+            await forgetAll();
+            await cutOff();
+            await machine.boot();
+            if (served) await machine.gateway?.start();
+            await plugIn();
+            expect(await inside("ip route show default")).toContain(`default via ${ROUTER.lan[arms].v4}`);
+          }
+        },
+      );
 
-  test(
-    "an uninstallation brings network and files back to what they were",
-    async () => {
-      await machine.uninstall();
-      expect(await network()).toBe(before);
-      const files = readdirSync(machine.root, { recursive: true, encoding: "utf8" });
-      const left = files.filter((name) => statSync(join(machine.root, name)).isFile());
-      // The rest is dpkg's.
-      const packaged = [PACKAGED.program, ...UNITS.map((unit) => join(PACKAGED.units, unit))];
-      expect(left.map((name) => `/${name}`).toSorted()).toEqual(packaged.toSorted());
-      expect(await unprotected()).not.toBeNull();
-    },
-    PATIENCE_MS,
-  );
+      claim(
+        "damaged files leave nothing open at boot, not even for answers to the LAN that would take the wrong cable",
+        async () => {
+          await machine.gateway?.kill("SIGKILL");
+          await forgetAll();
+          machine.damage();
+          await machine.boot().catch(() => {});
+          const sniffer = await lab.sniff();
+          // As while the LAN's cable is not up yet: its addresses are behind the default route.
+          await inside(`ip route del ${LAN.prefix4} dev ${lab.sandbox.lan}`);
+          expect(await answers(lab.namespaces.client, LAN.gateway4, 22)).toBe(false);
+          await inside(`ip route add ${LAN.prefix4} dev ${lab.sandbox.lan} src ${LAN.gateway4} proto kernel`);
+          expect((await sniffer.stop()).leaks.filter((frame) => frame.startsWith(LAN.gateway4))).toEqual([]);
+          expect(await answers(lab.namespaces.gateway, "127.0.0.1", 80)).toBe(true);
+          expect(await page()).toBeNull();
+          expect(await lab.fetchFrom(lab.namespaces.gateway, PAGE)).toBeNull();
+          await machine.gateway?.start();
+        },
+      );
 
-  test(
-    "if the machine did not forward before, nothing of a device leaves while it is uninstalled",
-    async () => {
-      const own = [LAN.client4, LAN.client6];
-      const leaving = async (work: () => Promise<unknown>) => {
-        const sniffer = await lab.sniff();
+      /** Plays an upgrade to `release` under traffic; nothing may leak, and no flow may end. */
+      async function upgrade(release: string, work: () => Promise<void>, program: string): Promise<void> {
+        const [used, sniffer] = [await port(), await lab.sniff()];
         const traffic = await lab.traffic(lab.namespaces.client);
         await work();
-        await traffic.stop();
-        return (await sniffer.stop()).leaks.filter((frame) => own.some((each) => frame.startsWith(each)));
-      };
-      expect((await leaving(() => Bun.sleep(500))).length).toBeGreaterThan(0);
-      await forgetRedirects();
-      await inside("sysctl -w net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0");
-      machine.gateway = null;
-      machine.told.length = 0;
-      await machine.install("release 4");
-      expect(await leaving(() => machine.uninstall())).toEqual([]);
-      expect(await inside("sysctl -n net.ipv4.ip_forward")).toBe("0\n");
+        expect(await page()).toBe(VPN.vpn1.v4);
+        const { flow } = await traffic.stop();
+        expect((await sniffer.stop()).leaks).toEqual([]);
+        expect(flow?.refused).toBe(0);
+        expect(await port()).toBe(used);
+        expect(readFileSync(join(machine.root, program), "utf8")).toBe(release);
+      }
+
+      claim("an upgrade keeps the tunnel and its flows, and leaks nothing", async () => {
+        expect((await machine.gateway?.api("POST", "/api/connect", { server: "box-vpn-1" }))?.body).toEqual({
+          success: true,
+        });
+        await upgrade("release 2", () => machine.install("release 2"), BY_HAND.program);
+      });
+
+      claim(
+        "when the package takes over, the tunnel and its flows stay, nothing leaks, and its kill switch is for the next boot",
+        async () => {
+          await upgrade("release 3", () => machine.setUp("release 3"), PACKAGED.program);
+          expect(filesByHand(machine.root)).toEqual({ units: [], programs: [] });
+          await machine.gateway?.kill("SIGKILL");
+          await forgetAll();
+          expect(await unprotected()).not.toBeNull();
+          await machine.boot();
+          expect(await page()).toBeNull();
+          await machine.gateway?.start();
+          expect(await page()).toBe(VPN.vpn1.v4);
+        },
+      );
+
+      claim("an uninstallation brings network and files back to what they were", async () => {
+        await machine.uninstall();
+        expect(await network()).toBe(before);
+        const files = readdirSync(machine.root, { recursive: true, encoding: "utf8" });
+        const left = files.filter((name) => statSync(join(machine.root, name)).isFile());
+        // The rest is dpkg's.
+        const packaged = [PACKAGED.program, ...UNITS.map((unit) => join(PACKAGED.units, unit))];
+        expect(left.map((name) => `/${name}`).toSorted()).toEqual(packaged.toSorted());
+        expect(await unprotected()).not.toBeNull();
+      });
+
+      claim(
+        "if the machine did not forward before, nothing of a device leaves while it is uninstalled",
+        async () => {
+          const own = [LAN.client4, LAN.client6];
+          const leaving = async (work: () => Promise<unknown>) => {
+            const sniffer = await lab.sniff();
+            const traffic = await lab.traffic(lab.namespaces.client);
+            await work();
+            await traffic.stop();
+            return (await sniffer.stop()).leaks.filter((frame) => own.some((each) => frame.startsWith(each)));
+          };
+          expect((await leaving(() => Bun.sleep(500))).length).toBeGreaterThan(0);
+          await forgetRedirects();
+          await inside("sysctl -w net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0");
+          machine.gateway = null;
+          machine.told.length = 0;
+          await machine.install("release 4");
+          expect(await leaving(() => machine.uninstall())).toEqual([]);
+          expect(await inside("sysctl -n net.ipv4.ip_forward")).toBe("0\n");
+        },
+      );
     },
-    PATIENCE_MS,
   );
 });

@@ -1,19 +1,25 @@
-import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { closeSync, cpSync, existsSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { MEMORY } from "../../src/install/units.ts";
 import { Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
 import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { commandIn } from "../../src/system/linux.ts";
+import type { TunnelRow } from "../../src/tunnel/schema.ts";
+import { patiently } from "../patience.ts";
 import { PROGRAM } from "../program.ts";
 import { DelayLine, type Port } from "./delay.ts";
 import type { WireguardEndpoint } from "./frame.ts";
 import { Sniffer } from "./sniffer.ts";
 import { Traffic, type TrafficOptions } from "./traffic.ts";
+import { until } from "./until.ts";
 
 /** Starting the service takes 0.3 s, and fifty times that if forty programs share two processors. */
 const HEALTHY_WITHIN_MS = 60_000;
 
 const COULD_NOT_CONNECT = 7;
+
+/** From this priority on, the routing rules are the kernel's: `main` and `default`. */
+const KERNELS_OWN = 32_766;
 
 export const ENDPOINTS: readonly WireguardEndpoint[] = Object.values(VPN).flatMap(({ v4, v6 }) => [
   { address: v4, port: VPN_PORT },
@@ -156,6 +162,60 @@ export class Gateway {
     await this.isHealthy();
   }
 
+  /** Keeps what has been decided and has happened so far, for `reset`. */
+  async keep(): Promise<void> {
+    await this.kill("SIGTERM");
+    cpSync(this.stateDir, this.kept, { recursive: true });
+    await this.start();
+  }
+
+  /**
+   * Starts the service with what was kept, so that no test stands on what another one has left. Returns once each tunnel
+   * that led somewhere is connected again.
+   */
+  async reset(): Promise<void> {
+    await this.kill("SIGTERM");
+    await this.lab.plug();
+    rmSync(this.stateDir, { recursive: true });
+    cpSync(this.kept, this.stateDir, { recursive: true });
+    // The service would take up the tunnels that are there.
+    const { stdout } = await this.lab.exec(this.namespace, ["ip", "-j", "link"]);
+    for (const { ifname } of JSON.parse(stdout))
+      if (ifname.startsWith(this.lab.sandbox.interface))
+        await this.lab.exec(this.namespace, ["ip", "link", "del", ifname]);
+    await this.start();
+    await until(async () => {
+      const { status, body } = await this.api("GET", "/api/tunnels");
+      const isAtRest = ({ state }: TunnelRow) => ["connected", "disconnected"].includes(state);
+      // Nothing is told without a token if one is demanded.
+      return status !== 200 || body.tunnels.every(isAtRest);
+    });
+  }
+
+  /** Returns once it has heard so many devices, each by so many addresses: after a start it reads the neighbours first. */
+  async hears(devices: number, addresses = 1): Promise<void> {
+    await until(async () => {
+      const { body } = await this.api("GET", "/api/devices");
+      const heard = body.devices.filter(
+        (each: { addresses: string[] }) => each.addresses.length >= addresses,
+      );
+      return heard.length >= devices;
+    });
+  }
+
+  /** Ends the service and takes both layers of its kill switch away, as a positive control needs it. */
+  async expose(): Promise<void> {
+    await this.kill("SIGKILL");
+    const inside = (...argv: string[]) => this.lab.exec(this.namespace, argv);
+    await inside("nft", "flush", "ruleset");
+    for (const family of ["-4", "-6"]) {
+      const { stdout } = await inside("ip", "-j", family, "rule", "show");
+      for (const { priority } of JSON.parse(stdout))
+        if (priority > 0 && priority < KERNELS_OWN)
+          await inside("ip", family, "rule", "del", "priority", `${priority}`);
+    }
+  }
+
   /** Starts the process and does not wait for it. */
   launch(): void {
     const log = openSync(this.logFile, "a", 0o600);
@@ -177,16 +237,13 @@ export class Gateway {
     return this.lab.outside([...program, ...words, "--state-dir", this.stateDir]);
   }
 
+  /** Asks as a program does that obeys the limit of requests. */
   async api(method: string, path: string, body?: unknown): Promise<Answer> {
     const url = `http://127.0.0.1:${this.port}${path}`;
-    if (this.options.inNamespace) return this.apiInside(method, url, body);
-    const response = await fetch(url, {
-      method,
-      ...(body === undefined
-        ? {}
-        : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
-    });
-    return { status: response.status, body: parsed(await response.text()) };
+    const { status, text } = await patiently(() =>
+      this.options.inNamespace ? this.askInside(method, url, body) : askOutside(method, url, body),
+    );
+    return { status, body: parsed(text) };
   }
 
   /** Returns once the process is gone. */
@@ -214,6 +271,10 @@ export class Gateway {
     return join(this.lab.sandbox.directory, "state");
   }
 
+  private get kept(): string {
+    return `${this.stateDir}-kept-${this.port}`;
+  }
+
   private command(): string[] {
     const { sandbox } = this.lab;
     return [
@@ -229,14 +290,17 @@ export class Gateway {
   }
 
   /** A socket in the namespace cannot be reached from outside, so `curl` asks from inside. */
-  private async apiInside(method: string, url: string, body?: unknown): Promise<Answer> {
+  private async askInside(method: string, url: string, body?: unknown): Promise<RawAnswer> {
     const data = body === undefined ? [] : ["-H", "content-type: application/json", "--data-binary", "@-"];
-    const argv = ["curl", "-s", "-m", "30", "-X", method, "-w", "\n%{http_code}", ...data, url];
-    const text = body === undefined ? undefined : JSON.stringify(body);
-    const { code, stdout } = await this.lab.exec(this.namespace, argv, text);
+    const shown = "\n%{http_code} %header{retry-after}";
+    const argv = ["curl", "-s", "-m", "30", "-X", method, "-w", shown, ...data, url];
+    const sent = body === undefined ? undefined : JSON.stringify(body);
+    const { code, stdout } = await this.lab.exec(this.namespace, argv, sent);
     if (code !== 0) throw new Error(`${method} ${url}: curl failed (${code})`);
     const end = stdout.lastIndexOf("\n");
-    return { status: Number(stdout.slice(end + 1)), body: parsed(stdout.slice(0, end)) };
+    const [status, seconds] = stdout.slice(end + 1).split(" ");
+    const headers = new Headers(seconds ? { "Retry-After": seconds } : {});
+    return { status: Number(status), headers, text: stdout.slice(0, end) };
   }
 
   /** Waits until it is; throws if it has ended or takes too long. */
@@ -254,6 +318,18 @@ export class Gateway {
       await Bun.sleep(10);
     }
   }
+}
+
+interface RawAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+async function askOutside(method: string, url: string, body?: unknown): Promise<RawAnswer> {
+  const json = { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+  const response = await fetch(url, { method, ...(body !== undefined && json) });
+  return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
 function freePort(): number {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { createLab, Gateway, type Lab } from "./lab.ts";
 import { until } from "./until.ts";
@@ -23,6 +23,12 @@ async function bringUp(lab: Lab, link: "lan0" | "wan0"): Promise<void> {
   if (link === "lan0") return;
   await ip(lab, `route replace default via ${ROUTER.lan[2].v4} dev wan0`);
   await ip(lab, `-6 route replace default via ${ROUTER.lan[2].v6} dev wan0`);
+}
+
+/** What each test begins with: both cables are in, and the gateway is as it was when it was kept. */
+async function reset(lab: Lab, gateway: Gateway): Promise<void> {
+  for (const link of ["wan0", "lan0"] as const) await bringUp(lab, link);
+  await gateway.reset();
 }
 
 async function takeDown(lab: Lab, link: "lan0" | "wan0"): Promise<void> {
@@ -51,7 +57,9 @@ describe("two cards, of which either is down and without addresses", () => {
       async () => (await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status === 200,
       30_000,
     );
+    await gateway.keep();
   }, 90_000);
+  beforeEach(() => reset(lab, gateway), 90_000);
   afterAll(() => lab.close(), 30_000);
 
   const health = async () => (await gateway.api("GET", "/health")).body;
@@ -80,6 +88,7 @@ describe("two cards, of which either is down and without addresses", () => {
   }, 90_000);
 
   test("without its uplink, too, it is reconnecting, a restart stays up, and all comes back by itself", async () => {
+    await takeDown(lab, "lan0");
     await takeDown(lab, "wan0");
     await until(async () => (await state()) === "reconnecting", BACK_WITHIN_MS);
     expect((await gateway.api("GET", "/api/status")).body.error).toBe("the uplink wan0 is down");
@@ -106,7 +115,9 @@ describe("two cards, and nobody has said which is the LAN's", () => {
       inNamespace: true,
       flags: ["--host", "::", "--lan", "", "--uplink", ""],
     });
+    await gateway.keep();
   }, 90_000);
+  beforeEach(() => reset(lab, gateway), 90_000);
   afterAll(() => lab.close(), 30_000);
 
   const asks = (namespace: string, host: string) =>
@@ -171,8 +182,9 @@ describe("two cards, and nobody has said which is the LAN's", () => {
     await gateway.kill("SIGTERM");
     await takeDown(lab, "wan0");
     await gateway.start();
+    const told = gateway.log().length;
     await bringUp(lab, "wan0");
-    await until(() => gateway.log().includes("the uplink is up"), BACK_WITHIN_MS);
+    await until(() => gateway.log().includes("the uplink is up", told), BACK_WITHIN_MS);
     expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
     expect(await lab.fetchFrom(lab.namespaces.client, PAGE)).toContain(VPN.vpn1.v4);
   }, 90_000);
@@ -240,11 +252,23 @@ describe.each([2, 1] as const)(
   "with %i card(s), a lease with half the internet for a netmask",
   (arms: Arms) => {
     let lab: Lab;
+    let gateway: Gateway;
     beforeAll(async () => {
       lab = await createLab({ arms });
       // The router answers for whomever the gateway takes for a neighbour.
       const settings = ["net.ipv4.conf.lan0.proxy_arp=1", "net.ipv4.conf.all.proxy_arp=1"];
       await lab.exec(lab.namespaces.router, ["sysctl", "-qw", ...settings]);
+      gateway = await lab.startGateway();
+      const connect = () => gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+      await until(async () => (await connect()).status === 200, 30_000);
+      await gateway.keep();
+    }, 90_000);
+    beforeEach(async () => {
+      const { uplink } = lab.sandbox;
+      await lab.exec(lab.namespaces.gateway, ["ip", "address", "del", `${own}/1`, "dev", uplink]);
+      await ip(lab, `address replace ${own}/24 dev ${uplink}`);
+      await ip(lab, `route replace default via ${ROUTER.lan[arms].v4} dev ${uplink}`);
+      await gateway.reset();
     }, 60_000);
     afterAll(() => lab.close(), 30_000);
 
@@ -263,19 +287,15 @@ describe.each([2, 1] as const)(
     }
 
     test("positive control: without the service the gateway's packets leave by the cable", async () => {
+      await gateway.expose();
       await lease(1);
       await ip(lab, `route del default dev ${lab.sandbox.uplink}`);
       const leaks = await leaksDuring(() => Bun.sleep(500));
       expect(leaks.filter((line) => line.startsWith(own)).length).toBeGreaterThan(20);
-      await ip(lab, `route add default via ${ROUTER.lan[arms].v4} dev ${lab.sandbox.uplink}`);
-      await ip(lab, `address del ${own}/1 dev ${lab.sandbox.uplink}`);
       if (arms === 1) await lab.exec(lab.namespaces.client, ["ip", "route", "flush", "cache"]);
     }, 30_000);
 
     test("nothing leaks, the route stays in the tunnel, and it is told", async () => {
-      const gateway = await lab.startGateway();
-      const connect = () => gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
-      await until(async () => (await connect()).status === 200, 30_000);
       const leaks = await leaksDuring(async () => {
         await lease(1);
         await ip(lab, `address del ${own}/24 dev ${lab.sandbox.uplink}`);

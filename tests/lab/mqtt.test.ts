@@ -1,31 +1,44 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { CLIENT_ENVIRONMENT, UNPACKED } from "./client-programs.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { createLab, type Gateway, type GatewayOptions, type Lab } from "./lab.ts";
 import { Mosquitto, PASSWORD, USER } from "./mosquitto.ts";
 import { until } from "./until.ts";
 
 setDefaultTimeout(180_000);
+
+/** Long enough for some attempts to reach the broker. */
+const WATCHED_MS = 8_000;
 
 let lab: Lab;
 let home: Mosquitto;
 /** On the internet. */
 let far: Mosquitto;
 let gateway: Gateway;
+const options: GatewayOptions = { inNamespace: true };
 let base: string;
 
 beforeAll(async () => {
   lab = await createLab({ arms: 2 });
   home = await Mosquitto.create(lab, lab.namespaces.client, LAN.client4);
   far = await Mosquitto.create(lab, lab.namespaces.internet, "internet.test");
-  writeFileSync(passwordFile(), `${PASSWORD}\n`, { mode: 0o600 });
   const { stdout } = await lab.outside(["hostname"]);
   base = `portcullis/${stdout
     .trim()
     .toLowerCase()
     .replaceAll(/[^a-z0-9-]/g, "-")}`;
+  gateway = await lab.startGateway(options);
+  await gateway.keep();
+});
+/** A gateway that has heard of no broker, and a broker that has forgotten everything. */
+beforeEach(async () => {
+  await home.stop();
+  await home.start();
+  writeFileSync(passwordFile(), `${PASSWORD}\n`, { mode: 0o600 });
+  delete options.flags;
+  await gateway.reset();
 });
 afterAll(async () => {
   await home?.stop();
@@ -34,11 +47,18 @@ afterAll(async () => {
 });
 
 const passwordFile = () => join(lab.sandbox.directory, "mqtt.password");
-const start = (mqtt: string, ...flags: string[]) =>
-  lab.startGateway({
-    inNamespace: true,
-    flags: ["--mqtt", mqtt, "--mqtt-password-file", passwordFile(), "--mqtt-commands", "on", ...flags],
-  });
+/** Restarts the service with this broker. */
+function use(mqtt: string, ...flags: string[]): Promise<void> {
+  options.flags = ["--mqtt", mqtt, "--mqtt-password-file", passwordFile(), "--mqtt-commands", "on", ...flags];
+  return gateway.restart();
+}
+/** The same with the broker of the LAN, which is told of everything. */
+async function useHome(): Promise<void> {
+  await use(`mqtt://${USER}@${LAN.client4}`);
+  await until(async () => (await main()) !== null);
+}
+const connect = async (server: string) =>
+  expect((await gateway.api("POST", "/api/connect", { server })).status).toBe(200);
 const main = () => home.json(`${base}/tunnel/main/state`);
 const available = async () => (await home.retained()).get(`${base}/availability`);
 
@@ -50,6 +70,7 @@ const visitors = () =>
   }));
 
 test("positive control: without the service a client on the gateway reaches a broker on the internet outside any tunnel", async () => {
+  await gateway.expose();
   const sniffer = await lab.sniff();
   const client = `${UNPACKED}/usr/bin/mosquitto_pub`;
   const given = ["-h", INTERNET.host4, "-u", USER, "-P", PASSWORD, "-i", "control", "-t", "x", "-n"];
@@ -64,8 +85,7 @@ test("positive control: without the service a client on the gateway reaches a br
 });
 
 test("in a home whose tunnel is down, the broker on the LAN gets discovery and states", async () => {
-  gateway = await start(`mqtt://${USER}@${LAN.client4}`);
-  await until(async () => (await main()) !== null);
+  await useHome();
   const id = base.replace("/", "_");
   const topics = [...(await home.retained()).keys()].sort();
   expect(topics).toEqual([
@@ -83,6 +103,7 @@ test("in a home whose tunnel is down, the broker on the LAN gets discovery and s
 });
 
 test("a select connects and switches the tunnel; the switch disconnects it, and connects it again", async () => {
+  await useHome();
   await home.publish(`${base}/tunnel/main/server/set`, "box-vpn-1");
   await until(async () => (await main()).state === "connected");
   expect(await main()).toMatchObject({
@@ -101,6 +122,8 @@ test("a select connects and switches the tunnel; the switch disconnects it, and 
 });
 
 test("a broker that is killed and started again, and has forgotten everything, gets it all again", async () => {
+  await useHome();
+  await connect("box-vpn-2");
   await home.stop();
   await home.start();
   await until(async () => (await main())?.server === "box-vpn-2");
@@ -108,6 +131,7 @@ test("a broker that is killed and started again, and has forgotten everything, g
 });
 
 test("after a SIGKILL the broker says that the gateway is gone; after its start, that it is there", async () => {
+  await useHome();
   await gateway.kill("SIGKILL");
   await until(async () => (await available()) === "offline");
   await gateway.start();
@@ -115,10 +139,11 @@ test("after a SIGKILL the broker says that the gateway is gone; after its start,
 });
 
 test("with a wrong password the log says so, once, without it; the right one needs no restart", async () => {
+  await useHome();
   await gateway.kill("SIGTERM");
   expect(await available()).toBe("offline");
   writeFileSync(passwordFile(), "battery-staple\n");
-  gateway = await start(`mqtt://${USER}@${LAN.client4}`);
+  await gateway.start();
   const refusal =
     "warn: MQTT: the broker refuses the user or the password: see --mqtt and --mqtt-password-file\n";
   await until(() => gateway.log().includes(refusal));
@@ -127,32 +152,28 @@ test("with a wrong password the log says so, once, without it; the right one nee
   expect(gateway.log().split(refusal)).toHaveLength(2);
   expect(gateway.log()).not.toContain("battery-staple");
   expect(gateway.log()).not.toContain(PASSWORD);
-  await gateway.kill("SIGTERM");
 });
 
 test("with TLS the broker's certificate has to be from the home's own authority", async () => {
-  gateway = await start(`mqtts://${USER}@${LAN.client4}`);
+  await use(`mqtts://${USER}@${LAN.client4}`);
   await until(() => /warn: MQTT: .*certificate/.test(gateway.log()));
-  expect(await available()).toBe("offline");
-  await gateway.kill("SIGTERM");
-  gateway = await start(`mqtts://${USER}@${LAN.client4}`, "--mqtt-ca-file", home.authority);
+  expect(await available()).toBeUndefined();
+  await use(`mqtts://${USER}@${LAN.client4}`, "--mqtt-ca-file", home.authority);
   await until(async () => (await available()) === "online");
-  await gateway.kill("SIGTERM");
 });
 
 test("a broker on the internet is reached through the tunnel alone, whatever happens to the tunnel", async () => {
   const clients = () =>
     visitors().flatMap(({ from, name }) => (name?.startsWith("portcullis-") ? [from] : []));
   const sniffer = await lab.sniff();
-  gateway = await start(`mqtt://${USER}@${INTERNET.host4}`);
-  // The service connects again by itself.
-  await gateway.api("POST", "/api/disconnect");
-  await until(async () => (await gateway.api("GET", "/api/status")).body.state === "disconnected");
   const before = clients().length;
-  await until(() => /MQTT: .*(closed|no tunnel|cannot be reached)/.test(gateway.log()));
-  await Bun.sleep(5_000);
+  const told = gateway.log().length;
+  const said = () => gateway.log().slice(told);
+  await use(`mqtt://${USER}@${INTERNET.host4}`);
+  await until(() => /MQTT: .*(closed|no tunnel|cannot be reached)/.test(said()));
+  await Bun.sleep(WATCHED_MS);
   expect(clients()).toHaveLength(before);
-  expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
+  await connect("box-vpn-1");
   await until(() => clients().length > before);
   expect(clients().at(-1)).toBe(VPN.vpn1.v4);
   const { leaks } = await sniffer.stop();
@@ -162,9 +183,7 @@ test("a broker on the internet is reached through the tunnel alone, whatever hap
   expect((await gateway.operate("killswitch", "off")).code).toBe(0);
   const after = clients().length;
   await gateway.api("POST", "/api/disconnect");
-  await until(() => gateway.log().includes("there is no tunnel to the broker any more"));
-  await Bun.sleep(8_000);
+  await until(() => said().includes("there is no tunnel to the broker any more"));
+  await Bun.sleep(WATCHED_MS);
   expect(clients()).toHaveLength(after);
-  await gateway.operate("killswitch", "on");
-  await gateway.kill("SIGTERM");
 });

@@ -38,12 +38,21 @@ export class NatPmpProvider {
     this.child.kill("SIGUSR2");
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.child.kill("SIGKILL");
+    await this.child.exited;
   }
 }
 
+/** What another one has left, who was killed. */
+function forgetRules(): void {
+  const tables = Bun.spawnSync(["nft", "list", "tables", "ip"]).stdout.toString();
+  for (const [, name = ""] of tables.matchAll(/ (ports_\S+)/g))
+    Bun.spawnSync(["nft", "delete", "table", "ip", name]);
+}
+
 async function serve(server: Server, first: number, notes: string): Promise<void> {
+  forgetRules();
   let [next, restarts] = [first, 0];
   const customers = new Map<string, ProviderNatPmp>();
   const providerOf = (address: string) => {

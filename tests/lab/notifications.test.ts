@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { Notified } from "./notified.ts";
@@ -24,6 +24,11 @@ beforeAll(async () => {
     flags: ["--notify", Notified.lan, "--notify", Notified.internet],
     environment: notified.environment,
   });
+  await gateway.keep();
+}, TIMEOUT_MS);
+beforeEach(async () => {
+  await gateway.reset();
+  for (const which of ["gotify", "ntfy"] as const) known[which] = notified.messages(which).length;
 }, TIMEOUT_MS);
 afterAll(async () => {
   notified?.stop();
@@ -35,7 +40,14 @@ async function tried() {
   return { code, ...JSON.parse(stdout) };
 }
 
-const taken = (which: "gotify" | "ntfy") => notified.messages(which).map(({ message }) => message);
+/** How many each service had when the test began. */
+const known = { gotify: 0, ntfy: 0 };
+const messages = (which: keyof typeof known) => notified.messages(which).slice(known[which]);
+const taken = (which: keyof typeof known) => messages(which).map(({ message }) => message);
+
+async function connect(): Promise<void> {
+  expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
+}
 
 /** What left outside the tunnel meanwhile. */
 async function leaksDuring(work: () => Promise<void>): Promise<readonly string[]> {
@@ -73,16 +85,19 @@ test(
   "after a restart, what waited is sent through the tunnel as soon as there is one",
   async () => {
     const leaks = await leaksDuring(async () => {
+      expect((await gateway.operate("direct", "on")).code).toBe(0);
+      await until(async () => taken("gotify").length === 1, DELIVERED_WITHIN_MS);
+      expect(taken("ntfy")).toEqual([]);
       await gateway.restart();
-      expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
+      await connect();
       await until(async () => taken("ntfy").length === 1, DELIVERED_WITHIN_MS);
       expect((await tried()).success).toBe(true);
     });
     expect(leaks).toEqual([]);
-    const [kept, last] = notified.messages("ntfy");
-    expect(kept?.message).toEndWith(taken("gotify")[1] ?? "");
-    expect(last?.message).toBe(TEST);
-    expect(new Set(notified.messages("ntfy").map(({ from }) => from))).toEqual(new Set([VPN.vpn1.v4]));
+    const [kept, last] = taken("ntfy");
+    expect(kept).toEndWith(taken("gotify")[0] ?? "");
+    expect(last).toBe(TEST);
+    expect(new Set(messages("ntfy").map(({ from }) => from))).toEqual(new Set([VPN.vpn1.v4]));
   },
   TIMEOUT_MS,
 );
@@ -90,6 +105,7 @@ test(
 test(
   "an outage is told on the LAN while it lasts, and on the internet in one sentence afterwards",
   async () => {
+    await connect();
     const [near, far] = [taken("gotify").length, taken("ntfy").length];
     const leaks = await leaksDuring(async () => {
       await lab.unplug();
@@ -109,7 +125,6 @@ test(
 test(
   "with the kill switch off, where other programs leave in the clear, notifications still do not",
   async () => {
-    await gateway.api("POST", "/api/disconnect");
     expect((await gateway.operate("killswitch", "off")).code).toBe(0);
     const before = taken("ntfy").length;
     const quiet = await leaksDuring(async () => {
@@ -133,6 +148,8 @@ test(
 test(
   "neither the log nor the interface has what is secret in the addresses",
   async () => {
+    await connect();
+    expect((await tried()).success).toBe(true);
     const paths = ["status", "events", "checks", "network", "tunnels"];
     const answers = await Promise.all(paths.map((path) => gateway.api("GET", `/api/${path}`)));
     const text = gateway.log() + JSON.stringify(answers);

@@ -64,6 +64,8 @@ export function documented(role: "MASTER" | "BACKUP", port: number): string {
 /** Debian's keepalived in a namespace. */
 export class Keepalived {
   private readonly daemon: Daemon;
+  /** How much the log had when it was started. */
+  private logged = 0;
 
   constructor(
     lab: Lab,
@@ -77,15 +79,16 @@ export class Keepalived {
     const config = this.daemon.file("conf");
     // It refuses a file that others may write or that is executable.
     writeFileSync(config, this.config, { mode: 0o600 });
+    this.logged = this.daemon.log().length;
     this.daemon.start([
       ...["--dont-fork", "--vrrp", "--log-console", "--no-syslog", "--use-file", config],
       ...["--pid", this.daemon.file("pid"), "--vrrp_pid", this.daemon.file("vrrp-pid")],
     ]);
   }
 
-  /** What it did not like about its configuration. */
+  /** What it has not liked about its configuration since it was started. */
   complaints(): string[] {
-    const lines = this.daemon.log().split("\n");
+    const lines = this.daemon.log().slice(this.logged).split("\n");
     return lines.filter((line) => /ignoring|unknown|warning|security|error/i.test(line));
   }
 
@@ -98,8 +101,8 @@ export class Keepalived {
 /** All that a power cut ends: every process, the cable's carrier, the moved address. Rules stay, as a boot sets them first. */
 export async function cutPower(lab: Lab): Promise<void> {
   const { gateway } = lab.namespaces;
-  const { stdout } = await lab.outside(["ip", "netns", "pids", gateway]);
-  for (const pid of stdout.split("\n").filter((line) => line !== "")) process.kill(Number(pid), "SIGKILL");
+  // One that has ended meanwhile is no fault.
+  await lab.outside(["sh", "-c", 'ip netns pids "$0" | xargs -r kill -KILL', gateway]);
   await lab.unplug();
   await lab.exec(gateway, ["ip", "address", "del", `${SHARED}/24`, "dev", "lan0"]);
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { Check } from "../../src/checks/schema.ts";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
@@ -19,7 +19,9 @@ beforeAll(async () => {
   lab = await createLab({ arms: 1 });
   gateway = await lab.startGateway();
   await connect("box-vpn-1");
+  await gateway.keep();
 }, TEST_MS);
+beforeEach(() => gateway.reset(), TEST_MS);
 afterAll(() => lab.close(), TEST_MS);
 
 async function connect(server: string): Promise<void> {
@@ -79,6 +81,8 @@ test(
   "positive control: without the kill switch, the same frames reach the tunnel's address, and the same packets leave",
   async () => {
     const { gateway: namespace } = lab.namespaces;
+    await advertise();
+    await until(async () => (await addresses()).includes("inet6 fd64:"));
     await gateway.kill("SIGKILL");
     await lab.exec(namespace, ["nft", "delete", "table", "inet", "portcullis"]);
     expect(await reachTunnelAddress(lab)).toContain(TUNNEL.server6);

@@ -21,6 +21,7 @@ export class ProviderSite {
   static async start(lab: Lab): Promise<ProviderSite> {
     const folder = lab.sandbox.directory;
     await makeCertificate(folder, NAME);
+    rmSync(join(folder, "paused"), { force: true });
     const argv = [process.execPath, import.meta.path, folder];
     const child = Bun.spawn(commandIn(lab.namespaces.internet, argv), { stdin: "ignore", stdout: "pipe" });
     await child.stdout.getReader().read();
@@ -49,8 +50,9 @@ export class ProviderSite {
     rmSync(join(this.folder, "paused"));
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.child.kill("SIGKILL");
+    await this.child.exited;
   }
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { commandIn } from "../../src/system/linux.ts";
@@ -28,12 +28,16 @@ beforeAll(async () => {
   lab = await createLab({ arms: 2, computers: 3 });
   helper = lab.sandbox.computers.find(({ v4 }) => v4 === HELPER.v4)?.namespace ?? "";
   gateway = await lab.startGateway();
-  sniffer = await lab.sniff();
   // Both ask a resolver on the internet; the gateway's also asks the home router, which DHCP names.
   startDnsmasq(lab.namespaces.gateway, [LAN.gateway4, LAN.gateway6], [INTERNET.dns4, ROUTER.lan[2].v4]);
   startDnsmasq(lab.namespaces.gateway, [BOUND], [`${ROUTER.lan[2].v4}@${lab.sandbox.uplink}`]);
   startDnsmasq(helper, [HELPER.v4, HELPER.v6], [INTERNET.dns4]);
   await connect("box-vpn-1");
+  await gateway.keep();
+}, TEST_MS);
+beforeEach(async () => {
+  await gateway.reset();
+  sniffer = await lab.sniff();
 }, TEST_MS);
 afterAll(() => lab?.close(), TEST_MS);
 
@@ -156,12 +160,16 @@ test(
   async () => {
     const cable = (way: "up" | "down") =>
       lab.exec(lab.namespaces.vpn2, ["ip", "link", "set", "dev", "wan0", way]);
+    await connect("box-vpn-2");
     await cable("down");
-    const probe = await asks();
-    await until(async () => (await state()) === "reconnecting", PATIENCE_MS);
-    await probe.stop();
-    await askedByNobody();
-    await cable("up");
+    try {
+      const probe = await asks();
+      await until(async () => (await state()) === "reconnecting", PATIENCE_MS);
+      await probe.stop();
+      await askedByNobody();
+    } finally {
+      await cable("up");
+    }
     expect((await gateway.api("POST", "/api/disconnect")).status).toBe(200);
     await askedByNobody();
     await connect("box-vpn-1");
@@ -173,15 +181,7 @@ test(
 test(
   "positive control: without the kill switch they ask in clear, and the sniffer sees it of both",
   async () => {
-    await gateway.kill("SIGKILL");
-    const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
-    await inside("nft", "flush", "ruleset");
-    for (const family of ["-4", "-6"]) {
-      const { stdout } = await inside("ip", "-j", family, "rule");
-      for (const { priority } of JSON.parse(stdout))
-        if (priority > 0 && priority < 32766)
-          await inside("ip", family, "rule", "del", "priority", `${priority}`);
-    }
+    await gateway.expose();
     let found = {};
     await until(async () => {
       const probe = await asks();

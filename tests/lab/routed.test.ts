@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { TokenBucket } from "./leaks/pace.ts";
+import { questions } from "./leaks/questions.ts";
+import { Probe } from "./probe.ts";
 import { until } from "./until.ts";
 import { Wiretap } from "./wiretap.ts";
 
@@ -31,7 +32,6 @@ const ROUTES = [`10.8.0.0/16 via ${INNER.v4}`, `fd08::/48 via ${INNER.v6}`];
 let lab: Lab;
 let gateway: Gateway;
 let names: { inner: string; office: string; cameras: string };
-const pace = new TokenBucket();
 const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
 
 beforeAll(async () => {
@@ -45,6 +45,17 @@ beforeAll(async () => {
   gateway = await lab.startGateway();
   await ask("POST", "/api/connect", { server: "box-vpn-1" });
   await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+  for (const prefix of [OFFICE.prefix, OFFICE.prefix6]) await assign(prefix, "second");
+  for (const prefix of [CAMERAS.prefix, CAMERAS.prefix6]) await assign(prefix, "blocked");
+  await gateway.keep();
+}, TIMEOUT_MS);
+beforeEach(async () => {
+  await gateway.expose();
+  await inside("ip", "-4", "route", "flush", "root", "10.8.0.0/16");
+  await inside("ip", "-6", "route", "flush", "root", "fd08::/48");
+  // A cable that was out has lost it.
+  await inside("ip", "address", "replace", `${LAN.gateway6}/64`, "dev", "lan0", "nodad");
+  await gateway.reset();
 }, TIMEOUT_MS);
 afterAll(async () => {
   await lab?.close();
@@ -96,7 +107,6 @@ async function build(): Promise<void> {
 }
 
 async function ask(method: string, path: string, body?: unknown): Promise<void> {
-  await pace.turn("/api/connect");
   const answer = await gateway.api(method, path, body);
   expect({ path, status: answer.status, body: answer.status === 200 ? null : answer.body }).toEqual({
     ...{ path, status: 200, body: null },
@@ -111,6 +121,11 @@ const routes = async (verb: "add" | "del") => {
   for (const route of ROUTES)
     expect((await inside("ip", "route", verb, ...route.split(" "))).stderr).toBe("");
 };
+/** What most tests begin with: the gateway knows the way to the networks. */
+async function useRoutes(): Promise<void> {
+  await routes("add");
+  await until(async () => (await officePages()).every((page) => page !== null));
+}
 const officePages = async () => [
   await lab.fetchFrom(names.office, PAGE),
   await lab.fetchFrom(names.office, PAGE6),
@@ -120,8 +135,6 @@ const BY_SECOND = [expect.stringContaining(VPN.vpn2.v4), expect.stringContaining
 test(
   "without a route of the LAN a network is assigned and offline, and what it sends is dropped",
   async () => {
-    await assign(OFFICE.prefix, "second");
-    await assign(OFFICE.prefix6, "second");
     expect(await row(OFFICE.prefix)).toMatchObject({ exit: "second", interface: null, online: false });
     expect(await officePages()).toEqual([null, null]);
   },
@@ -135,7 +148,6 @@ test(
     await traffic.sends(ENOUGH);
     await routes("add");
     await until(async () => (await lab.fetchFrom(names.office, PAGE)) !== null);
-    for (const prefix of [CAMERAS.prefix, CAMERAS.prefix6]) await assign(prefix, "blocked");
     expect(await officePages()).toEqual(BY_SECOND);
     for (const page of [PAGE, PAGE6]) expect(await lab.isRefused(names.cameras, page)).toBe(true);
     expect(await lab.fetchFrom(names.inner, PAGE)).toContain(VPN.vpn1.v4);
@@ -158,8 +170,38 @@ test(
 );
 
 test(
+  "questions of a network whose route or prefix is gone are dropped, whatever its hosts asked before",
+  async () => {
+    const gone = async () => (await row(CAMERAS.prefix))?.interface == null;
+    const asked = async () => {
+      const tap = await Wiretap.start(lab.namespaces.vpn1, lab.sandbox.serverInterfaces.vpn1, "dst port 53");
+      const before = (await asking.count())[0]?.sent ?? 0;
+      await asking.until(({ sent }) => sent >= before + ENOUGH);
+      return (await tap.stop()).length;
+    };
+    await useRoutes();
+    await assign(CAMERAS.prefix, "main");
+    const asking = await Probe.start(names.cameras, questions([LAN.gateway4]).slice(0, 1));
+    await asking.until(({ answered }) => answered > 0);
+    expect(await asked()).toBeGreaterThan(0);
+    await assign(CAMERAS.prefix, "blocked");
+    expect(await asked()).toBe(0);
+    await routes("del");
+    await until(gone);
+    expect(await asked()).toBe(0);
+    await routes("add");
+    await until(async () => !(await gone()));
+    await ask("DELETE", `/api/devices/${encodeURIComponent(CAMERAS.prefix)}`);
+    expect(await asked()).toBe(0);
+    await asking.stop();
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "a host of the LAN that takes an address of the network gets that network's exit at most",
   async () => {
+    await useRoutes();
     const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
     const filter = `tcp and dst host ${INTERNET.host4}`;
     const main = await Wiretap.start(lab.namespaces.vpn1, vpn1, filter);
@@ -178,6 +220,7 @@ test(
 test(
   "what is for the network never leaves by the uplink: not without its route, nor by another, nor with either layer alone",
   async () => {
+    await useRoutes();
     const { sandbox, namespaces } = lab;
     const tap = () => Wiretap.start(namespaces.router, "lan0", "net 10.8.0.0/16 or net fd08::/48");
     const send = async () => {

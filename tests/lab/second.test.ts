@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { CUSTOM_EXAMPLE } from "../../src/http/examples.ts";
@@ -18,7 +18,9 @@ beforeAll(async () => {
   lab = await createLab({ arms: 2 });
   gateway = await lab.startGateway();
   expect((await connect("box-vpn-1")).status).toBe(200);
+  await gateway.keep();
 }, TIMEOUT_MS);
+beforeEach(() => gateway.reset(), TIMEOUT_MS);
 afterAll(() => lab?.close(), TIMEOUT_MS);
 
 const connect = (server: string) => gateway.api("POST", "/api/connect", { server });
@@ -122,7 +124,6 @@ test(
     expect(await kernel()).toBe(before);
     holder.kill("SIGKILL");
     await holder.exited;
-    await gateway.start();
   },
   TIMEOUT_MS,
 );

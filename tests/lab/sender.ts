@@ -75,12 +75,7 @@ export class Sender {
 
   /** Every packet that is sent from now on has a higher number. */
   now(): Promise<Progress> {
-    return this.ask("now");
-  }
-
-  /** Begins the download again, as a program does that has waited too long. */
-  downloadAgain(): Promise<Progress> {
-    return this.ask("download");
+    return this.ask();
   }
 
   /** Waits for progress; throws without it after a minute. */
@@ -97,8 +92,8 @@ export class Sender {
     return progress;
   }
 
-  private async ask(word: "now" | "download"): Promise<Progress> {
-    this.child.stdin.write(`${word}\n`);
+  private async ask(): Promise<Progress> {
+    this.child.stdin.write("now\n");
     await this.child.stdin.flush();
     return JSON.parse((await this.lines.next()).value ?? "{}");
   }
@@ -150,9 +145,7 @@ function run(device: number, slower: number): void {
     const timer = setInterval(() => socket.writable && socket.write(`${next("t")}\n`), slower * SELDOM_MS);
     socket.on("close", () => clearInterval(timer));
   });
-  let download: Socket | null = null;
   stayConnected(state, "download", CHARGEN_PORT, (socket) => {
-    download = socket;
     socket.on("data", (data) => {
       state.bytes += data.length;
     });
@@ -166,12 +159,7 @@ function run(device: number, slower: number): void {
       await Bun.sleep(10);
     process.stdout.write(text([...open]), () => process.exit(0));
   };
-  process.stdin
-    .on("end", () => void finish())
-    .on("data", (word) => {
-      if (`${word}`.startsWith("download")) download?.destroy();
-      process.stdout.write(text([]));
-    });
+  process.stdin.on("end", () => void finish()).on("data", () => process.stdout.write(text([])));
   console.log("ready");
 }
 

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { LAN } from "../../src/sandbox/topology.ts";
+import { patiently } from "../patience.ts";
 import { PROGRAM } from "../program.ts";
 import { createLab, type Gateway, type GatewayOptions, type Lab } from "./lab.ts";
 
@@ -20,19 +21,31 @@ beforeAll(async () => {
   lab = await createLab({ arms: 2, computers: 3 });
   options.flags = flagsFor("on");
   gateway = await lab.startGateway(options);
+  await gateway.keep();
   const [laptop, tv] = lab.sandbox.computers;
   phone = laptop?.namespace ?? "";
   guest = tv?.namespace ?? "";
 }, TIMEOUT_MS);
 afterAll(() => lab?.close(), TIMEOUT_MS);
 
+beforeEach(async () => {
+  options.flags = flagsFor("on");
+  await gateway.reset();
+}, TIMEOUT_MS);
+
 /** The status code of a request from a computer of the LAN; the token is in a file, as it should be. */
 async function code(namespace: string, method: string, path: string, token?: string): Promise<number> {
   const header = join(lab.sandbox.directory, "header");
   writeFileSync(header, token === undefined ? "" : `Authorization: Bearer ${token}\n`, { mode: 0o600 });
   const url = `http://${LAN.gateway4}:${gateway.port}${path}`;
-  const argv = ["curl", "-s", "-m", "60", "-o", "/dev/null", "-w", "%{http_code}", "-H", `@${header}`];
-  return Number((await lab.exec(namespace, [...argv, "-X", method, url])).stdout);
+  const shown = "%{http_code} %header{retry-after}";
+  const argv = ["curl", "-s", "-m", "60", "-o", "/dev/null", "-w", shown, "-H", `@${header}`];
+  const { status } = await patiently(async () => {
+    const { stdout } = await lab.exec(namespace, [...argv, "-X", method, url]);
+    const [code, seconds] = stdout.split(" ");
+    return { status: Number(code), headers: new Headers(seconds ? { "Retry-After": seconds } : {}) };
+  });
+  return status;
 }
 
 async function made(...words: string[]): Promise<string> {

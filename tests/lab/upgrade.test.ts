@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
@@ -47,6 +47,14 @@ const session = () => inside(["wg", "show", link(), "latest-handshakes"]);
 beforeAll(async () => {
   lab = await createLab({ arms: 2 });
   gateway = await lab.startGateway({ starter: ["unshare", "--mount"] });
+  expect(await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).toMatchObject({ status: 200 });
+  await gateway.keep();
+}, 90_000);
+/** A connected gateway of version 0.1, whose service does not run. */
+beforeEach(async () => {
+  await gateway.reset();
+  await gateway.kill("SIGKILL");
+  await downgrade();
 }, 90_000);
 afterAll(() => lab.close(), 30_000);
 
@@ -86,9 +94,6 @@ async function during(work: () => Promise<unknown>): Promise<{ leaks: string[]; 
 }
 
 test("an upgrade from version 0.1 takes the live tunnel over: nothing leaks, and no connection ends", async () => {
-  expect(await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).toMatchObject({ status: 200 });
-  await gateway.kill("SIGKILL");
-  await downgrade();
   const before = await session();
   const { leaks, client } = await during(() => gateway.start());
   expect(leaks).toEqual([]);
@@ -109,12 +114,18 @@ test("an upgrade from version 0.1 takes the live tunnel over: nothing leaks, and
 }, 120_000);
 
 test("after it the kernel has the rules of today alone, and the next connect works", async () => {
+  await gateway.start();
   for (const family of ["-4", "-6"] as const) {
     const all = await numbers(family);
     expect([Math.min(...all), Math.max(...all)]).toEqual([10, 90]);
   }
   const tables = (await inside(["nft", "list", "tables"])).trim().split("\n");
-  expect(tables.sort()).toEqual(["table inet portcullis", "table inet portcullis_traffic"]);
+  expect(tables.sort()).toEqual([
+    "table arp portcullis",
+    "table inet portcullis",
+    "table inet portcullis_bounds",
+    "table inet portcullis_traffic",
+  ]);
   expect((await gateway.operate("killswitch", "status")).code).toBe(0);
   await gateway.api("POST", "/api/connect", { server: "box-vpn-2" });
   expect(await lab.fetchFrom(lab.namespaces.client, PAGE)).toContain(VPN.vpn2.v4);
@@ -122,13 +133,7 @@ test("after it the kernel has the rules of today alone, and the next connect wor
 
 test("positive control: without rules and table the same traffic leaks, and the sniffer sees it", async () => {
   const { leaks } = await during(async () => {
-    await gateway.kill("SIGKILL");
-    for (const family of ["-4", "-6"] as const) {
-      for (const number of await numbers(family)) {
-        await inside(["ip", family, "rule", "del", "priority", `${number}`]);
-      }
-    }
-    await inside(["nft", "flush", "ruleset"]);
+    await gateway.expose();
     expect(await lab.fetchFrom(lab.namespaces.client, PAGE)).toContain(ROUTER.public4);
   });
   expect(leaks.length).toBeGreaterThan(20);

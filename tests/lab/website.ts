@@ -56,8 +56,9 @@ export class Website {
       .map((line) => JSON.parse(line));
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.child.kill("SIGKILL");
+    await this.child.exited;
   }
 }
 

@@ -1,6 +1,8 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { generate } from "mqtt-packet";
+import { Connection } from "../../src/mqtt/connection.ts";
+import { FloodingBroker } from "./flooding-broker.ts";
 import { Shown } from "./shown.ts";
 
 setDefaultTimeout(60_000);
@@ -93,6 +95,31 @@ test("of a flood, a hundred packets a second are read", async () => {
   expect(shown.broker.messages.length).toBe(before);
   shown.broker.publish(start.topic, start.payload);
   await shown.until(() => shown.broker.messages.length > before);
+});
+
+test("a broker that sends two-byte packets as fast as it can has to wait for the next turn, 20 ms later", async () => {
+  shown = await Shown.start();
+  const flood = await FloodingBroker.start();
+  const slept: number[] = [];
+  const waiting = new AbortController();
+  // A clock that stands still.
+  const clock = {
+    monotonic: () => 0,
+    sleep: (ms: number, signal?: AbortSignal) => {
+      slept.push(ms);
+      const ends = AbortSignal.any([waiting.signal, ...(signal ? [signal] : [])]);
+      return new Promise<void>((resolve) => ends.addEventListener("abort", () => resolve()));
+    },
+  };
+  const own = { address: "127.0.0.1", from: null, certified: null, authority: null, clientId: "pi" };
+  const dialled = { ...own, port: flood.port, user: null, password: null, will: { topic: "t", payload: "" } };
+  const connection = await Connection.open(dialled, clock, waiting.signal);
+  // What the kernel buffers on both sides, and nothing more.
+  expect(await flood.sentInTheEnd()).toBeLessThan(FloodingBroker.FOREVER_BYTES);
+  expect(slept).toContain(20);
+  connection.close("the test is over");
+  waiting.abort();
+  await flood.stop();
 });
 
 test("names that nobody should give a server are names that there are not", async () => {

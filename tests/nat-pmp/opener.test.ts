@@ -251,6 +251,22 @@ describe("a server that has restarted", () => {
     expect(lost).toEqual(["main"]);
   });
 
+  test("may count backward with each answer: its ports are to be renewed once a lifetime", async () => {
+    const { host, opener, lost } = begin();
+    const way = wayTo();
+    let seconds = 1_000_000;
+    const backward = new ProviderNatPmp(() => (seconds -= 10), ip("203.0.113.7"));
+    host.datagrams.onSent = (bytes) => backward.answer(bytes);
+    const port = await opener.open(way, WANTED, never);
+    lost.splice(0);
+    for (let count = 0; count < 240; count++) {
+      await host.sleep(1_000);
+      await opener.renew(way, port, never);
+    }
+    expect(lost.length).toBeGreaterThan(2);
+    expect(lost.length).toBeLessThan(6);
+  });
+
   test("is not suspected because its clock is slow, or because the tunnel has another server now", async () => {
     const { host, provider, opener, lost } = begin();
     const way = wayTo();

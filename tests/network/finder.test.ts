@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { networkFinder } from "../../src/network/finder.ts";
-import { readNetwork } from "../../src/network/host-network.ts";
+import { type HostNetwork, readNetwork } from "../../src/network/host-network.ts";
 import { NO_ROLES, type Roles } from "../../src/network/lan.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -44,6 +44,19 @@ test("the LAN is remembered while the service runs and after its restart, and a 
   expect(said).toEqual([MISSING]);
   expect((await start()()).lans).toEqual([]);
   expect(said).toEqual([MISSING, MISSING]);
+});
+
+test("what has a route through a router to the internet is the uplink and not LAN, if nothing else says so", async () => {
+  const { host, start } = machine();
+  host.setDefaultRoute(null);
+  const reading = await readNetwork(host);
+  const lansIn = ({ lans }: HostNetwork) => lans.map((lan) => lan.interface);
+  // Positive control: nothing tells the two interfaces apart.
+  expect(lansIn(await start()(reading))).toEqual(["lan0", "up0"]);
+  const routes = [{ dst: "203.0.113.11", gateway: "192.168.1.1", dev: "up0" }];
+  const network = await start()({ ...reading, routes });
+  expect([network.uplink, network.online]).toEqual(["up0", true]);
+  expect(lansIn(network)).toEqual(["lan0"]);
 });
 
 test("a full disk does not make the service forget the LAN, and is logged", async () => {

@@ -3,7 +3,7 @@ import { hasTunnel, hostNetworkOf, type Ipv6, readNetwork } from "../../src/netw
 import { type Settings, settingsFrom } from "../../src/settings.ts";
 import type { Host } from "../../src/system/host.ts";
 import { cidrs, ip, ips } from "../fake/address.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
 
 const DEFAULTS = settingsFrom({ interface: "wg" });
@@ -93,6 +93,8 @@ describe("the uplink", () => {
       online: true,
       routers: [ip("203.0.113.1")],
       lanRoutes: [],
+      linkRoutes: [],
+      routesAgainstLan: [],
       remarks: [],
     });
   });
@@ -192,12 +194,16 @@ describe("the uplink", () => {
 describe("the gateway is online", () => {
   const named = settingsFrom({ interface: "wg", uplink: "up0" });
   const route = { dst: "default", dev: "up0" };
+  const server = { dst: "203.0.113.11", gateway: "192.168.1.1", dev: "up0" };
 
   test.each([
     ["with a carrier and a default route", true, ["UP", "LOWER_UP"], [route], []],
     ["with only an IPv6 default route", true, ["UP", "LOWER_UP"], [], [route]],
     ["with one of several routers", true, ["UP"], [{ nexthops: [{ dev: "lan0" }, { dev: "up0" }] }], []],
     ["not with only dead routers", false, ["UP"], [{ nexthops: [{ dev: "up0", flags: ["dead"] }] }], []],
+    ["with a route through a router to a server alone", true, ["UP"], [server], []],
+    ["not with a route to a network of its own link", false, ["UP"], [{ ...server, gateway: undefined }], []],
+    ["not with a route to a private network", false, ["UP"], [{ ...server, dst: "10.8.0.0/16" }], []],
     ["not without a carrier", false, ["UP", "NO-CARRIER"], [route], []],
     ["not if the interface is down", false, [], [route], []],
     ["not without a default route", false, ["UP", "LOWER_UP"], [], []],
@@ -281,7 +287,7 @@ test.each<[string | null, Ipv6]>([
   expect((await hostNetworkOf(hostOf({ ...HOME, files }), DEFAULTS)).ipv6).toBe(ipv6);
 });
 
-needsRoot.test(
+needsNamespaces.test(
   "a real kernel's uplink is online with its carrier and its route, and only then",
   () =>
     inNamespace(async (host) => {

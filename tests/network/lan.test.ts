@@ -107,6 +107,15 @@ describe("the uplink", () => {
     expect(namesOf([{ ...UPLINK, leased: leases }])).toEqual(["eth0"]);
   });
 
+  test("is not LAN before it is known, if its address is leased and another interface has its own", () => {
+    const unknown = { uplink: null, routed: [] };
+    const leasing = { ...UPLINK, leased: UPLINK.addresses };
+    expect(namesOf([leasing, LAN], unknown)).toEqual(["eth1"]);
+    expect(namesOf([leasing], unknown)).toEqual(["eth0"]);
+    // Positive control: without a lease nothing tells the two apart.
+    expect(namesOf([UPLINK, LAN], unknown)).toEqual(["eth0", "eth1"]);
+  });
+
   test("is the LAN if the operator says so, with a remark if the gateway would choose otherwise", () => {
     const { lans, remarks } = lanOf([UPLINK, LAN], outlook({ named: ["eth0", "eth1"] }));
     expect(lans.map((lan) => lan.interface)).toEqual(["eth0", "eth1"]);

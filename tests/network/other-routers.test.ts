@@ -20,6 +20,8 @@ const TWO_CABLES: HostNetwork = {
   uplinkPrefixes: [],
   routers: [],
   lanRoutes: [],
+  linkRoutes: [],
+  routesAgainstLan: [],
   uplinkMtu: 1500,
   ipv6: "on",
   resolvers: [],

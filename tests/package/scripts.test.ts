@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { symlinkSync } from "node:fs";
+import { readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { PATHS } from "../../src/install/paths.ts";
 import { needsRoot } from "../fast.ts";
@@ -23,6 +23,16 @@ function arm(machine: PackagedMachine, unit = "/usr/lib/systemd/system/portculli
 
 needsRoot.test("the maintainer scripts are sound POSIX shell (shellcheck)", () => {
   const { stdout, stderr } = Bun.spawnSync(["shellcheck", ...SCRIPTS]);
+  expect(`${stdout}${stderr}`).toBe("");
+});
+
+needsRoot.test("so are the project's own, with what they source", () => {
+  const folder = join(import.meta.dir, "../../scripts");
+  const scripts = readdirSync(folder)
+    .map((name) => join(folder, name))
+    .filter((file) => readFileSync(file, "utf8").startsWith("#!/bin/sh\n"));
+  expect(scripts.length).toBeGreaterThan(10);
+  const { stdout, stderr } = Bun.spawnSync(["shellcheck", "-x", "-P", folder, ...scripts]);
   expect(`${stdout}${stderr}`).toBe("");
 });
 

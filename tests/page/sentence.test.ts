@@ -256,3 +256,10 @@ test("an uplink that is down comes before what it makes fail", () => {
   );
   expect(sentenceOf(known({ status })).why).toBe("se-1 did not answer.");
 });
+
+test("if exits were lost, the page says why the default exit is blocked", () => {
+  const status = { ...STATUS, error: "The exits of devices were lost with the database." };
+  expect(sentenceOf(known({ status, standard: "blocked" })).why).toBe(status.error);
+  expect(sentenceOf(known({ status, exits: ["blocked"], standard: "blocked" })).why).toBe(status.error);
+  expect(sentenceOf(known({ status })).why).toBeNull();
+});

@@ -298,7 +298,7 @@ describe("the account is in use while a managed tunnel is up, is being brought u
     ["dialling a managed server", { name: "connecting", server: managed, former: null }, null, true],
     [
       "on the way back to a managed server",
-      { name: "reconnecting", server: managed, session: null, since: 0 },
+      { name: "reconnecting", server: managed, session: null, dead: true, since: 0 },
       null,
       true,
     ],

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { DeviceId } from "../../src/devices/id.ts";
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError, Unsaved } from "../../src/errors.ts";
 import { MOST_SCHEDULES } from "../../src/schedules/schedule.ts";
 import { Schedules } from "../../src/schedules/schedules.ts";
 import type { ScheduleBody } from "../../src/schedules/schema.ts";
@@ -352,4 +352,62 @@ test("a disk that takes no writes refuses a schedule, and does not keep those th
   await world.until("2026-11-23T08:00");
   expect(world.done).toEqual([`11-22T21:00 ${TV} blocked`, `11-23T07:00 ${TV} null`]);
   expect(world.schedules.list().schedules).toHaveLength(1);
+});
+
+describe("on a disk that takes no writes", () => {
+  const FULL = new GatewayError("storage_full", "the disk is full");
+  const IN_FORCE = "the disk is full The change is in force, but a restart would undo it";
+  const fill = () => {
+    world.settings.set = () => {
+      throw FULL;
+    };
+  };
+  const empty = () => {
+    world.settings.set = (key, value) => Map.prototype.set.call(world.settings, key, value);
+  };
+
+  test("a new schedule for blocked works, is told, and is saved when there is room", async () => {
+    fill();
+    await expect(world.schedules.put("bedtime", NIGHT)).rejects.toThrow(IN_FORCE);
+    await world.until("2026-11-22T21:30");
+    expect(world.done).toEqual([`11-22T21:00 ${TV} blocked`]);
+    empty();
+    await world.until("2026-11-22T21:31");
+    expect(world.settings.get("schedules")).toContain("bedtime");
+  });
+
+  test("one that replaces another, or opens, is refused", async () => {
+    await world.schedules.put("bedtime", NIGHT);
+    fill();
+    const later = { ...NIGHT, from: "22:00" };
+    await expect(world.schedules.put("bedtime", later)).rejects.toThrow(FULL);
+    await expect(world.schedules.put("day", { ...NIGHT, exit: "main" })).rejects.toThrow(FULL);
+    await expect(world.schedules.remove("bedtime")).rejects.toThrow(FULL);
+    await world.until("2026-11-22T21:30");
+    expect(world.done).toEqual([`11-22T21:00 ${TV} blocked`]);
+  });
+
+  test("one that opens ends with its removal", async () => {
+    await world.schedules.put("day", { ...NIGHT, exit: "main" });
+    await world.until("2026-11-22T21:30");
+    fill();
+    await expect(world.schedules.remove("day")).rejects.toThrow(IN_FORCE);
+    expect(world.done).toEqual([`11-22T21:00 ${TV} main`, `11-22T21:30 ${TV} null`]);
+    empty();
+    await world.until("2026-11-22T21:32");
+    expect(world.settings.get("schedules")).toBe("[]");
+  });
+
+  test("a device that is blocked on time, although that cannot be saved, is no failure of the schedule", async () => {
+    await world.schedules.put("bedtime", NIGHT);
+    const before = world.schedules.list().schedules;
+    world.obey = () => {
+      throw new Unsaved(FULL);
+    };
+    await world.until("2026-11-22T21:30");
+    expect(world.schedules.list().schedules.map(({ error }) => error)).toEqual(before.map(() => null));
+    expect(world.alerts).toEqual([
+      "11-22T21:00 state_not_saved: the disk is full The change is in force, but a restart would undo it: repeat the command when the database can be written.",
+    ]);
+  });
 });

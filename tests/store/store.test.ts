@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GatewayError } from "../../src/errors.ts";
-import { readOnlyCopyOf } from "../../src/store/database.ts";
+import { copyInMemory } from "../../src/store/database.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
 import { slow } from "../fast.ts";
@@ -23,7 +23,8 @@ import { inDirectory, NOW, SERVER } from "../servers/example.ts";
 import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
 
 const ASIDE = "portcullis.damaged-2026-01-02T03:04:05.006Z.db";
-const DAMAGED = `The database was damaged; it is kept as ${ASIDE} and an empty one is in its place.`;
+const SET_ASIDE = `The database was damaged; it is kept as ${ASIDE} and an empty one is in its place.`;
+const DAMAGED = `${SET_ASIDE} The names and exits of devices are as they were.`;
 
 const OTHER_KEY = "FpCyhws9cxwWoV4xELtfJvjJN+zQVRPISllRWgeopVE=";
 
@@ -185,7 +186,7 @@ test("only the owner may read the directory and the files in it, whatever their 
         readdirSync(directory)
           .toSorted()
           .map((name) => `${name} ${modeOf(join(directory, name))}`),
-      ).toEqual(["portcullis.db 600", "portcullis.db-shm 600", "portcullis.db-wal 600"]);
+      ).toEqual(["exits.db 600", "portcullis.db 600", "portcullis.db-shm 600", "portcullis.db-wal 600"]);
     });
   });
 });
@@ -193,6 +194,10 @@ test("only the owner may read the directory and the files in it, whatever their 
 describe("a removed private key is gone from the disk", () => {
   const CONFIG = { ...SERVER.config, interface: { ...SERVER.config.interface, privateKey: OTHER_KEY } };
   const KEYS = [SERVER.config.interface.privateKey, OTHER_KEY];
+
+  const randomKey = () => crypto.getRandomValues(new Uint8Array(32)).toBase64();
+  /** What this process has handed to the kernel for files. */
+  const bytesWritten = () => Number(/^wchar: (\d+)$/m.exec(readFileSync("/proc/self/io", "utf8"))?.[1]);
 
   /** The files that hold each of the two keys. */
   const holding = (directory: string) =>
@@ -234,6 +239,81 @@ describe("a removed private key is gone from the disk", () => {
       store.insert(SERVER);
       store.remove("custom", "home");
       expect(holding(directory)).toEqual([[], []]);
+      stopping.abort();
+      await done;
+      store.close();
+    });
+  });
+
+  test("wherever SQLite has moved it, however the others came and went", () => {
+    withStored((directory) => {
+      let seed = 7;
+      const random = (below: number) => {
+        seed = (seed * 48_271) % 2_147_483_647;
+        return seed % below;
+      };
+      opened(directory, (store) => {
+        const here: { name: string; key: string }[] = [];
+        const removed: string[] = [];
+        for (let turn = 0; turn < 60; turn++) {
+          for (let count = 0; count < 5; count++) {
+            const key = randomKey();
+            const name = `server ${random(1_000_000_000)}`;
+            const config = { ...CONFIG, interface: { ...CONFIG.interface, privateKey: key } };
+            store.insert({ ...SERVER, name, config });
+            here.push({ name, key });
+          }
+          const [gone] = here.splice(random(here.length), 1);
+          if (gone === undefined) continue;
+          store.remove("custom", gone.name);
+          store.scrub();
+          removed.push(gone.key);
+        }
+        const bytes = readdirSync(directory).map((name) => readFileSync(join(directory, name)));
+        expect(removed.filter((key) => bytes.some((each) => each.includes(key)))).toEqual([]);
+        expect(here.every(({ key }) => bytes.some((each) => each.includes(key)))).toBe(true);
+        expect(store.servers()).toHaveLength(here.length + 1);
+      });
+    });
+  });
+
+  test("at a cost that a long history and the lists do not raise", () => {
+    withStored((directory) => {
+      opened(directory, (store) => {
+        const content = "x".repeat(1_000);
+        store.addEvents(Array.from({ length: 10_000 }, (_, id) => ({ id, at: NOW, content })));
+        store.scrub();
+        const before = bytesWritten();
+        store.insert({ ...SERVER, name: "other", config: CONFIG });
+        store.remove("custom", "other");
+        store.scrub();
+        expect(statSync(fileOf(directory)).size).toBeGreaterThan(10_000_000);
+        expect(bytesWritten() - before).toBeLessThan(500_000);
+      });
+    });
+  });
+
+  test("later where so many servers are stored that each time writes megabytes", async () => {
+    await inTunnelDirectory(async (directory) => {
+      const store = Store.open(directory, NOW);
+      store.atomically(() => {
+        const label = "x".repeat(50_000);
+        for (let count = 0; count < 60; count++) store.insert({ ...SERVER, name: `big ${count}`, label });
+      });
+      const add = (name: string) => store.insert({ ...SERVER, name, config: CONFIG });
+      for (const name of ["first", "second"]) add(name);
+      const clock = new FakeHost();
+      clock.patient = true;
+      const stopping = new AbortController();
+      const done = store.keepScrubbed(clock, stopping.signal);
+      store.remove("custom", "first");
+      store.remove("custom", "second");
+      const before = bytesWritten();
+      await clock.pass(120_000);
+      expect(bytesWritten() - before).toBeLessThan(500_000);
+      await clock.pass(120_000);
+      expect(bytesWritten() - before).toBeGreaterThan(3_000_000);
+      expect(holding(directory)[1]).toEqual([]);
       stopping.abort();
       await done;
       store.close();
@@ -367,6 +447,180 @@ test("an address in another spelling is read in its canonical one", () => {
   });
 });
 
+describe("what decides about exits outlives the database", () => {
+  const TV = { id: "02:00:00:00:00:20", name: "TV", exit: "amsterdam" };
+  const CAMERA = { id: "02:00:00:00:00:30", name: null, exit: "blocked" };
+  const KEPT = {
+    default_exit: "blocked",
+    direct: "on",
+    scheduled_exits: "02:00:00:00:00:40 blocked",
+    schedules: "[]",
+    schedules_done: "{}",
+  };
+  const LOST =
+    "The exits of devices were lost with the database: until you choose the default exit, every device without an exit of its own is blocked. First give their exits back to the devices that had one, then type: portcullis default-exit main";
+  const OLDER =
+    "The database is missing, or older than what was last decided about devices: their names and exits are those of the second copy, exits.db.";
+
+  const copyOf = (directory: string) => join(directory, "exits.db");
+  const withExits = (work: (directory: string) => void) =>
+    inDirectory((directory) => {
+      opened(directory, (store) => {
+        store.saveDevice(CAMERA);
+        store.saveDevice(TV);
+        for (const [key, value] of Object.entries(KEPT)) store.write(key, value);
+        store.write("provider", "custom");
+      });
+      work(directory);
+    });
+  const expectExits = (store: Store) => {
+    expect(store.devices()).toEqual([TV, CAMERA]);
+    expect(store.settings()).toMatchObject(KEPT);
+  };
+  const expectBlocked = (store: Store) => {
+    expect([store.devices(), store.read("default_exit"), store.read("exits_lost")]).toEqual([
+      [],
+      "blocked",
+      LOST,
+    ]);
+    expect(store.read("direct")).toBeNull();
+  };
+
+  test("a damaged one", () => {
+    withExits((directory) => {
+      truncateSync(fileOf(directory), 5000);
+      opened(directory, (store) => {
+        expect([store.alert, store.read("provider")]).toEqual([DAMAGED, null]);
+        expectExits(store);
+        store.alertTold();
+      });
+      opened(directory, (store) => {
+        expect(store.alert).toBeNull();
+        expectExits(store);
+      });
+    });
+  });
+
+  test("one that is gone", () => {
+    withExits((directory) => {
+      rmSync(fileOf(directory));
+      opened(directory, (store) => {
+        expect(store.alert).toBe(OLDER);
+        expectExits(store);
+      });
+    });
+  });
+
+  test("an older one that was put back, also of a version that had no copy", () => {
+    withExits((directory) => {
+      const older = readFileSync(fileOf(directory));
+      const first = { ...CAMERA, name: "Camera" };
+      opened(directory, (store) => store.saveDevice(first));
+      writeFileSync(fileOf(directory), older);
+      opened(directory, (store) => {
+        expect([store.alert, store.read("provider")]).toEqual([OLDER, "custom"]);
+        expect(store.devices()).toEqual([TV, first]);
+      });
+      change(fileOf(directory), "DELETE FROM devices");
+      change(fileOf(directory), "DELETE FROM settings WHERE key = 'exits_written'");
+      opened(directory, (store) => expect([store.alert, store.devices()]).toEqual([OLDER, [TV, first]]));
+    });
+  });
+
+  test("a change that was killed between the two files stands", () => {
+    withExits((directory) => {
+      const before = readFileSync(copyOf(directory));
+      opened(directory, (store) => store.saveDevice({ ...CAMERA, exit: "main" }));
+      writeFileSync(copyOf(directory), before);
+      opened(directory, (store) => {
+        expect([store.alert, store.devices()]).toEqual([null, [TV, { ...CAMERA, exit: "main" }]]);
+      });
+      expect(readFileSync(copyOf(directory)).equals(before)).toBeFalse();
+    });
+  });
+
+  test.each<[string, (path: string) => void]>([
+    ["damaged, too", (path) => truncateSync(path, 3000)],
+    ["gone, too", (path) => rmSync(path)],
+    ["of a newer version", (path) => change(path, "PRAGMA user_version = 99")],
+  ])(
+    "if the copy is %s, everything without an exit of its own is blocked until a person chooses",
+    (_, lose) => {
+      withExits((directory) => {
+        truncateSync(fileOf(directory), 5000);
+        lose(copyOf(directory));
+        opened(directory, (store) => {
+          expect(store.alert).toBe(`${SET_ASIDE} ${LOST}`);
+          expectBlocked(store);
+          store.alertTold();
+        });
+        truncateSync(fileOf(directory), 5000);
+        opened(directory, expectBlocked);
+        rmSync(fileOf(directory));
+        opened(directory, expectBlocked);
+      });
+    },
+  );
+
+  test("the same if a power cut came before that was written", () => {
+    withExits((directory) => {
+      rmSync(copyOf(directory));
+      // All that the replacement of the damaged database leaves.
+      writeFileSync(join(directory, ASIDE), readFileSync(fileOf(directory)));
+      rmSync(fileOf(directory));
+      opened(directory, (store) => {
+        expect(store.alert).toBe(LOST);
+        expectBlocked(store);
+      });
+    });
+  });
+
+  test("a damaged copy is replaced, and so is one that a version without it has left behind", () => {
+    withExits((directory) => {
+      truncateSync(copyOf(directory), 3000);
+      opened(directory, (store) => expect([store.alert, store.fault()]).toEqual([null, null]));
+      truncateSync(fileOf(directory), 5000);
+      opened(directory, expectExits);
+      rmSync(copyOf(directory));
+      change(fileOf(directory), "DELETE FROM settings WHERE key = 'exits_written'");
+      opened(directory, (store) => expect(store.devices()).toEqual([TV, CAMERA]));
+      truncateSync(fileOf(directory), 5000);
+      opened(directory, expectExits);
+    });
+  });
+
+  test("a first start has nothing to lose: main is the default exit, and stays so if the database is damaged", () => {
+    inDirectory((directory) => {
+      opened(directory, (store) => expect([store.alert, store.settings()]).toEqual([null, {}]));
+      truncateSync(fileOf(directory), 5000);
+      opened(directory, (store) =>
+        expect([store.alert, store.read("default_exit")]).toEqual([DAMAGED, null]),
+      );
+    });
+  });
+
+  test("a copy that cannot be written is a fault, and is written within a minute when it can be", async () => {
+    await inTunnelDirectory(async (directory) => {
+      const store = Store.open(directory, NOW);
+      mkdirSync(`${copyOf(directory)}.new`);
+      store.saveDevice(TV);
+      expect(store.fault()).toBe("The second copy of the devices' exits, exits.db, cannot be written.");
+      rmSync(`${copyOf(directory)}.new`, { recursive: true, force: true });
+      const clock = new FakeHost();
+      clock.patient = true;
+      const stopping = new AbortController();
+      const done = store.keepScrubbed(clock, stopping.signal);
+      await clock.pass(60_000);
+      expect(store.fault()).toBeNull();
+      stopping.abort();
+      await done;
+      store.close();
+      truncateSync(fileOf(directory), 5000);
+      opened(directory, (again) => expect(again.devices()).toEqual([TV]));
+    });
+  });
+});
+
 /** Code and message of what the work throws. */
 function failureOf(work: () => unknown): [string, string] | null {
   try {
@@ -435,13 +689,13 @@ describe("a failure is reported in a sentence", () => {
 
   test("there is no copy of a database that is missing, empty or damaged", () => {
     withStored((directory) => {
-      expect(readOnlyCopyOf(directory)?.query("SELECT name FROM servers").values()).toEqual([["home"]]);
+      expect(copyInMemory(directory)?.query("SELECT name FROM servers").values()).toEqual([["home"]]);
       overwrite(fileOf(directory), 4_000, 3_000);
-      expect(readOnlyCopyOf(directory)).toBeNull();
+      expect(copyInMemory(directory)).toBeNull();
       truncateSync(fileOf(directory));
-      expect(readOnlyCopyOf(directory)).toBeNull();
+      expect(copyInMemory(directory)).toBeNull();
       rmSync(fileOf(directory));
-      expect(readOnlyCopyOf(directory)).toBeNull();
+      expect(copyInMemory(directory)).toBeNull();
     });
   });
 

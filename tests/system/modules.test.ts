@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { GatewayError } from "../../src/errors.ts";
 import { loadTable } from "../../src/killswitch/table.ts";
 import { explained } from "../../src/system/modules.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
 
 const LIKELY =
@@ -29,7 +29,7 @@ test("another error stays as it is", () => {
   expect(explained(error)).toBe(error);
 });
 
-needsRoot.test("the kernel answers so if the module of an expression is missing", () =>
+needsNamespaces.test("the kernel answers so if the module of an expression is missing", () =>
   inNamespace(async (host) => {
     // No kernel has it in a bridge's table: it is looked up as that of a missing module is.
     const text = "add table bridge x; add chain bridge x a; add rule bridge x a fib daddr type local accept";

@@ -242,11 +242,12 @@ test("such a server is neither added nor imported", () =>
     const accounts = { managed: () => ({ current: "list" as const, choices: [] }), choose: async () => {} };
     const favourites = new Favourites(store, catalogue, () => {});
     const otherRouters = { current: [] };
+    const bounds = { places: async () => null };
     const forwards = { portsOf: () => [] } as unknown as Forwards;
     const schedules = { list: () => ({ time_zone: "UTC", schedules: [] }), put: never, remove: never };
     const parts = {
       ...{ tunnels, devices, accounts, catalogue, favourites, savedState, events, journal, history },
-      ...{ checkup, otherRouters, forwards, schedules, log },
+      ...{ checkup, otherRouters, bounds, forwards, schedules, log },
     };
     const gateway = gatewayOf({ ...parts, clock: host, hostname: "gateway" });
     const config = formatConfig({

@@ -27,8 +27,8 @@ const SECOND: Session = {
 };
 
 const CONNECTED: Connected = { name: "connected", session: FIRST, since: 7 };
-const LOST: Reconnecting = { name: "reconnecting", server: ONE, session: FIRST, since: 7 };
-const RECALLED: Reconnecting = { name: "reconnecting", server: ONE, session: null, since: 7 };
+const LOST: Reconnecting = { name: "reconnecting", server: ONE, session: FIRST, dead: true, since: 7 };
+const RECALLED: Reconnecting = { name: "reconnecting", server: ONE, session: null, dead: true, since: 7 };
 
 const STATES = {
   disconnected: { name: "disconnected" },
@@ -47,7 +47,7 @@ const EVENTS = {
   arrive: { type: "arrive", session: SECOND, since: 9 },
   fail: { type: "fail" },
   interrupt: { type: "interrupt" },
-  lost: { type: "lost" },
+  lost: { type: "lost", dead: true },
   drop: { type: "drop" },
   recovered: { type: "recovered" },
   resume: { type: "resume", server: TWO, since: 9 },
@@ -70,7 +70,7 @@ function everywhere(former: Connected | Reconnecting | null) {
 const TABLE: Record<keyof typeof STATES, Partial<Record<Event["type"], State>>> = {
   disconnected: {
     ...everywhere(null),
-    resume: { name: "reconnecting", server: TWO, session: null, since: 9 },
+    resume: { name: "reconnecting", server: TWO, session: null, dead: true, since: 9 },
   },
   failed: everywhere(null),
   connecting: { ...everywhere(null), fail: { name: "failed", server: ONE }, interrupt: GONE },
@@ -105,4 +105,12 @@ test("a session carries traffic while it is connected or lost, and while another
     "lost",
   ]);
   for (const [, state] of carried) expect(carriedBy(state)).toBe(FIRST);
+});
+
+test("a session that may work no more is doubtful until its server is known to be dead", () => {
+  const doubtful = transition(CONNECTED, { type: "lost", dead: false });
+  expect(doubtful).toEqual({ ...LOST, dead: false });
+  expect(transition(doubtful, { type: "lost", dead: false })).toBe(doubtful);
+  expect(transition(doubtful, { type: "lost", dead: true })).toEqual(LOST);
+  expect(transition(doubtful, { type: "recovered" })).toMatchObject({ name: "connected", session: FIRST });
 });

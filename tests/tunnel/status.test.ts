@@ -75,7 +75,7 @@ test("a clock that went backwards gives no negative uptime", () => {
 });
 
 test.each([
-  { name: "reconnecting", server: SERVER, session: SESSION, since: NOW } as const,
+  { name: "reconnecting", server: SERVER, session: SESSION, dead: true, since: NOW } as const,
   {
     name: "connecting",
     server: SERVER,

@@ -36,7 +36,9 @@ function attemptsOn(gateway: Gateway): Attempt[] {
   const { host } = gateway;
   host.onEvent = (event) => {
     const link = /^wg setconf (\S+) /.exec(event)?.[1];
-    if (link === undefined) return;
+    const dialled = link === undefined ? undefined : host.links.get(link);
+    // An interface that has a key, or had one, is that of the former session.
+    if (link === undefined || dialled === undefined || dialled.device?.privateKey) return;
     const attempt = { at: host.monotonic(), endpoint: "" };
     attempts.push(attempt);
     // The command is about to happen; what it says is known after it.
@@ -99,13 +101,22 @@ describe("a server that dies under traffic", () => {
   });
 
   claimConnected(
-    "leaves routes and firewall as they were, so that nothing leaves beside it",
+    "is led nothing: its devices are refused at once, routes stay, and its WireGuard may come back",
     async (gateway) => {
       const { host } = gateway;
-      const before = kernelState(host);
+      const [routes, leads] = [[...host.routes], /oifname "wg0" iifname "lan0"/];
+      expect(host.table).toMatch(leads);
       await loseServer(gateway);
-      await host.pass(HANDSHAKE_MS + 1_000);
-      expect(kernelState(host)).toBe(before);
+      for (const ms of [0, 5_000, HANDSHAKE_MS]) {
+        await host.pass(ms);
+        expect(host.table).not.toMatch(leads);
+        expect(host.table).toContain("ip daddr 192.0.2.1 udp dport 51820");
+        expect([...host.routes]).toEqual(routes);
+      }
+      host.silent.clear();
+      await host.pass(2_000);
+      expect(gateway.controller.state.name).toBe("connected");
+      expect(host.table).toMatch(/oifname "wg\d" iifname "lan0"/);
     },
   );
 
@@ -136,6 +147,29 @@ describe("a server that dies under traffic", () => {
     expect(await gateway.status()).toMatchObject({ connected: true, server: "two" });
   });
 });
+
+claimConnected(
+  "two interfaces never send to one server with one key, and a dead session is given its server back after a failed dial",
+  async (gateway) => {
+    const { host } = gateway;
+    const withServer = () =>
+      [...host.links].flatMap(([name, { device }]) => (device?.peer == null ? [] : [name]));
+    let [most, dials] = [0, 0];
+    host.onEvent = (event) => {
+      most = Math.max(most, withServer().length);
+      if (event.startsWith("wg setconf wg1 ")) dials += 1;
+    };
+    await loseServer(gateway);
+    await host.pass(30_000);
+    expect([most, dials > 1]).toEqual([1, true]);
+    for (let waited = 0; withServer()[0] !== "wg0" && waited < 20_000; waited += 100) await host.pass(100);
+    expect(withServer()).toEqual(["wg0"]);
+    host.silent.clear();
+    await host.pass(30_000);
+    expect(gateway.controller.state.name).toBe("connected");
+    expect([most, withServer().length]).toEqual([1, 1]);
+  },
+);
 
 describe("a server that stays dead", () => {
   const candidates = [server("two", 2), server("three", 3)];

@@ -134,7 +134,7 @@ describe("a signature is refused", () => {
   test("that is not there", async () => {
     const folder = workshop.release();
     rmSync(join(folder, "SHA256SUMS.sig"));
-    await expect(update(folder)).rejects.toThrow("SHA256SUMS.sig cannot be read: ENOENT");
+    await expect(update(folder)).rejects.toThrow("SHA256SUMS.sig cannot be read: ");
     expect(ran).toEqual([]);
   });
 
@@ -344,7 +344,7 @@ test("whoever interrupts it changes nothing", async () => {
 });
 
 test("what is named must be a release's folder or archive", async () => {
-  expect(() => depsFor(join(workshop.folder, "nothing"))).toThrow("ENOENT");
+  expect(() => depsFor(join(workshop.folder, "nothing"))).toThrow("no such file or directory");
   expect(() => depsFor(workshop.key.file)).toThrow(
     `${workshop.key.file} is neither the folder of a release nor one of its archives`,
   );

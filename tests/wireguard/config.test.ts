@@ -189,6 +189,12 @@ describe("values that are accepted", () => {
     ]);
   });
 
+  test("ListenPort = 0 is WireGuard's word for any port", () => {
+    const { config, warnings } = parseConfig(inInterface("ListenPort = 0"));
+    expect(config).toEqual(PLAIN_CONFIG);
+    expect(warnings).toEqual(["line 4: ListenPort: has no effect; the gateway sets this itself"]);
+  });
+
   test("keys without effect are accepted with a warning for each", () => {
     const lines = ["SaveConfig = true", "Table = off", "FwMark = 0xca6c", "ListenPort = 51820"];
     const { config, warnings } = parseConfig(inInterface(lines.join("\n")));
@@ -310,6 +316,7 @@ describe("values of [Interface] that are refused", () => {
     ["MTU", "auto", MTU],
     ["MTU", "1420 ; wide", MTU],
     ["ListenPort", "65536", PORT],
+    ["ListenPort", "00", PORT],
     ["FwMark", "0x100000000", "must be off or a 32-bit number"],
     ["FwMark", "4294967296", "must be off or a 32-bit number"],
     ["SaveConfig", "yes", "must be true or false"],

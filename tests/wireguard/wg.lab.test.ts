@@ -6,7 +6,7 @@ import { parsePrefix } from "../../src/address.ts";
 import { parseDump, parseUapi, setconfText, uapiText } from "../../src/wireguard/interface.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { ip } from "../fake/address.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { config } from "./arbitrary.ts";
 
 const NAMESPACE = `w${process.pid}`;
@@ -22,7 +22,7 @@ const link = fc.record({
   keepalive: fc.nat(65535),
 });
 
-needsRoot.describe("a real WireGuard interface in a namespace of its own", () => {
+needsNamespaces.describe("a real WireGuard interface in a namespace of its own", () => {
   let daemon: ReturnType<typeof Bun.spawn>;
 
   beforeAll(async () => {

@@ -19,9 +19,23 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
   const onBackdrop = (event: MouseEvent) => {
     if (event.target === dialog.current) props.onClose();
   };
+  // At once: the browser tells of a dialog that it has closed with the next frame only, after what is pressed meanwhile.
+  const onCancel = (event: Event) => {
+    // A file picker in the dialog has an event of that name, too.
+    if (event.target !== dialog.current) return;
+    event.preventDefault();
+    props.onClose();
+  };
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Escape does the same
-    <dialog ref={dialog} class="dialog" aria-labelledby={id} onClose={props.onClose} onClick={onBackdrop}>
+    <dialog
+      ref={dialog}
+      class="dialog"
+      aria-labelledby={id}
+      onCancel={onCancel}
+      onClose={props.onClose}
+      onClick={onBackdrop}
+    >
       <div class="dialog-content">
         <header class="dialog-head">
           <h2 id={id}>{props.title}</h2>

@@ -44,15 +44,15 @@ export class IvpnAccount implements Account {
     assertUnused();
     const { token } = registration;
     const newKey = unfinished ?? generateKeyPair().privateKey;
-    slot.save(JSON.stringify({ ...registration, newKey }));
-    const address = await api.replaceKey(token, publicKeyOf(newKey)).catch((error: unknown) => {
+    await slot.save(JSON.stringify({ ...registration, newKey }));
+    const address = await api.replaceKey(token, publicKeyOf(newKey)).catch(async (error: unknown) => {
       if (!(error instanceof Refusal)) throw unable(`${messageOf(error)}; ${UNDECIDED}`);
       // The provider may have taken a key that was sent before.
-      if (unfinished === undefined) slot.save(JSON.stringify(registration));
+      if (unfinished === undefined) await slot.save(JSON.stringify(registration));
       throw error;
     });
     const next = { ...registration, privateKey: newKey, addresses: [address] };
-    slot.save(JSON.stringify(next));
+    await slot.save(JSON.stringify(next));
     await changed();
     return shownAccount(next, await outcome(api.paid(token)));
   }

@@ -79,7 +79,7 @@ export class MullvadAccount implements Account {
     if (device === null || device instanceof Error) return shownAccount(registration, paid, device);
     const known = settled(registration, device);
     if (!Bun.deepEquals(known, registration)) {
-      this.save(known);
+      await this.save(known);
       await this.deps.changed();
     }
     return shownAccount(known, paid, device);
@@ -91,8 +91,8 @@ export class MullvadAccount implements Account {
     return registration;
   }
 
-  private save(registration: MullvadRegistration): void {
-    this.deps.slot.save(JSON.stringify(registration));
+  private save(registration: MullvadRegistration): Promise<void> {
+    return this.deps.slot.save(JSON.stringify(registration));
   }
 }
 

@@ -7,7 +7,7 @@ import { isFinal } from "./refusal.ts";
 import type { MullvadRegistration } from "./registration.ts";
 import { GONE } from "./shown.ts";
 
-type Save = (registration: MullvadRegistration) => void;
+type Save = (registration: MullvadRegistration) => Promise<void>;
 
 /**
  * Gives the registration a new key. The key is saved before it is sent: whatever fails in between, the provider's key is
@@ -21,14 +21,14 @@ export async function rotated(
   if (registration.newKey !== undefined) {
     const { newKey } = registration;
     const last = settled(registration, await present(session, registration.id));
-    save(last);
+    await save(last);
     if (last.privateKey === newKey) return last;
     return rotated(session, last, save);
   }
   const prepared = { ...registration, newKey: generateKeyPair().privateKey };
-  save(prepared);
+  await save(prepared);
   const next = settled(prepared, await replaced(session, prepared, () => save(registration)));
-  save(next);
+  await save(next);
   return next;
 }
 
@@ -46,7 +46,7 @@ export function settled(
 async function replaced(
   session: MullvadSession,
   { id, newKey = "" }: MullvadRegistration,
-  undo: () => void,
+  undo: () => Promise<void>,
 ): Promise<MullvadDevice> {
   const publicKey = publicKeyOf(newKey);
   try {
@@ -54,7 +54,7 @@ async function replaced(
   } catch (error) {
     const device = isFinal(error) ? null : await present(session, id).catch(() => undecided(error));
     if (device?.publicKey === publicKey) return device;
-    undo();
+    await undo();
     throw error;
   }
 }

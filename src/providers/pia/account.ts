@@ -78,7 +78,7 @@ export class PiaAccount implements Account {
     }
     const port = await this.withToken(api, (token) => api.reservePort(server, token));
     // The operator may have logged out meanwhile.
-    this.deps.slot.save(JSON.stringify({ ...this.registration(), port }));
+    await this.deps.slot.save(JSON.stringify({ ...this.registration(), port }));
     await api.bindPort(server, port);
     return portOf(port);
   }

@@ -309,6 +309,8 @@ const NETWORK = {
   online: true,
   routers: [],
   lanRoutes: [],
+  linkRoutes: [],
+  routesAgainstLan: [],
   remarks: [],
 } as const;
 

@@ -1,4 +1,4 @@
-import { INTERNET, LAN, TUNNEL, UPLINK } from "../../../src/sandbox/topology.ts";
+import { INTERNET, LAN, RESOLVERS, UPLINK } from "../../../src/sandbox/topology.ts";
 import { type Arrival, Arrivals } from "../arrivals.ts";
 import type { Answer, Gateway, Lab } from "../lab.ts";
 import { LanDevice } from "../lan-device.ts";
@@ -84,7 +84,7 @@ export class Devices {
     );
     const [other, { importText }] = sandbox.servers;
     // With a resolver that main does not use.
-    const config = importText.replace(`DNS = ${TUNNEL.server4}`, `DNS = ${INTERNET.dns4}`);
+    const config = importText.replace(`DNS = ${RESOLVERS.vpn2.v4}`, `DNS = ${INTERNET.dns4}`);
     for (const body of [other.importBody, { name: SECOND.server, config }])
       await ask(request, "POST", "/api/import", body);
     await ask(request, "PUT", "/api/tunnels/second", SECOND);

@@ -68,6 +68,7 @@ function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
   const closed = blocked({
     lans,
     uplink: sandbox.uplink,
+    uplinkAddresses: [],
     uplinkPrefixes: [],
     addresses: [],
     lanRoutes: [],

@@ -1,0 +1,50 @@
+import { MAIN_SLOT, markOf } from "../network/slot.ts";
+import type { Host } from "../system/host.ts";
+import { chain, setMark } from "./match.ts";
+import type { OwnChanges } from "./own-changes.ts";
+
+export const ARP_TABLE = "arp portcullis";
+
+/**
+ * Lets the uplink's neighbours find the gateway. The kernel answers an ARP request only if a route leads back to who asks
+ * (net/ipv4/arp.c, `arp_process`, and `fib_validate_source`), but the routing rules have none for packets without a mark.
+ * The mark gives this look-up the machine's own routes, and packets cannot use it: the chain sees ARP only.
+ */
+export function arpTextOf(uplink: string | null): string {
+  const replace = `add table ${ARP_TABLE}\ndelete table ${ARP_TABLE}\n`;
+  if (uplink === null) return replace;
+  const rule = `iifname "${uplink}" ${setMark(markOf(MAIN_SLOT))} comment "the return path is the uplink"`;
+  const input = chain("input", "type filter hook input priority filter; policy accept;", [rule]);
+  return `${replace}table ${ARP_TABLE} {\n${input}}\n`;
+}
+
+/** Null without such a table. */
+export function listArpTable(host: Host): Promise<string | null> {
+  return host.run(["nft", "-s", "-n", "list", "table", ...ARP_TABLE.split(" ")]).catch(() => null);
+}
+
+/** This table in the kernel. Nothing is let out without it, so a kernel that has no such tables is no fault. */
+export class ArpTable {
+  /** What was loaded last, and how the kernel listed it; null if that is unknown. */
+  private loaded: { text: string; listing: string | null } | null = null;
+
+  constructor(
+    private readonly host: Host,
+    private readonly ownChanges: OwnChanges,
+  ) {}
+
+  async load(text: string): Promise<void> {
+    if (text === this.loaded?.text) return;
+    await this.ownChanges.make(() => this.host.run(["nft", "-f", "-"], { stdin: text })).catch(() => {});
+    this.loaded = { text, listing: await listArpTable(this.host) };
+  }
+
+  /** Loads it again if another program has changed it. */
+  async restore(): Promise<void> {
+    if (this.loaded === null) return;
+    const { text, listing } = this.loaded;
+    if ((await listArpTable(this.host)) === listing) return;
+    this.loaded = null;
+    await this.load(text);
+  }
+}

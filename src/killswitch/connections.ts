@@ -1,0 +1,159 @@
+import { type Address, contains } from "../address.ts";
+import type { Mac } from "../mac.ts";
+import { MOST_TUNNELS } from "../network/slot.ts";
+import type { Connection, Direction, Host } from "../system/host.ts";
+import { FIRST_DIRECT_ZONE, zoneOf } from "./direct.ts";
+import type { Exit, FirewallTunnel, Policy } from "./policy.ts";
+
+/** Two for each tunnel. */
+const LAST_TUNNEL_ZONE = 2 * MOST_TUNNELS;
+/** Of so many ended connections at a time the devices are told at once; of others when they send something. */
+const MAX_CHALLENGES = 512;
+const PROTOCOLS = { tcp: 6, udp: 17 };
+
+type Forward = Policy["forwards"][number];
+
+/** The device that has an address of the LAN, as far as known. */
+export type DeviceAt = (address: Address) => Mac | null;
+
+/**
+ * Ends the connections that the policy does not lead where they go: those of a tunnel that has ended or has another
+ * address, of a device that has another exit, or of a forwarded port that is closed. The kernel would keep some for days,
+ * and whoever gets the zone next would have them. The firewall lets none of them out meanwhile.
+ */
+export class Connections {
+  /** What the last look went by; null before the first, and after one that failed. */
+  private settledFor: unknown = null;
+  /** The newest; a look takes seconds if the table is full, and one by an older policy would end what goes on. */
+  private policy: Policy | null = null;
+  private work: Promise<void> = Promise.resolve();
+  /**
+   * The forwarded ports since the last look. At a start the connections of ports that are not open again yet are none of
+   * theirs, and go on.
+   */
+  private forwards: Policy["forwards"] = [];
+  /** Whether a look waits for the one before: policies that come meanwhile need no further one. */
+  private waits = false;
+
+  constructor(
+    private readonly host: Pick<Host, "endConnections" | "challenge">,
+    private readonly deviceAt: DeviceAt,
+  ) {}
+
+  /** Looks at the kernel's connections if what decides about them is new, or in any case; resolves after the look. */
+  settle(policy: Policy, isDue = false): Promise<void> {
+    const { lans, addresses, endpoints, devices, routed, defaultExit, forwards } = policy;
+    const decides = { lans, addresses, endpoints, devices, routed, defaultExit, forwards };
+    this.policy = policy;
+    const isNew = (each: Forward) => !this.forwards.some((other) => Bun.deepEquals(each, other));
+    this.forwards = [...this.forwards, ...forwards.filter(isNew)];
+    if (isDue || !Bun.deepEquals(decides, this.settledFor)) {
+      this.settledFor = decides;
+      if (!this.waits) this.work = this.work.then(() => this.look(policy));
+      this.waits = true;
+    }
+    return this.work;
+  }
+
+  private async look(asked: Policy): Promise<void> {
+    this.waits = false;
+    const newest = () => this.policy ?? asked;
+    try {
+      const ended = await this.host.endConnections((each) =>
+        isOver(each, newest(), this.deviceAt, this.forwards),
+      );
+      this.forwards = newest().forwards;
+      await this.host.challenge(toTell(ended, newest()));
+    } catch {
+      // A kernel without the module: connections then end by themselves, and what they send is still refused.
+      this.settledFor = null;
+    }
+  }
+}
+
+/**
+ * Whether the policy does not lead a connection where it goes. Those of the gateway outside the tunnels go on. `former` are
+ * the forwarded ports that the policy may have closed.
+ */
+export function isOver(
+  connection: Connection,
+  policy: Policy,
+  deviceAt: DeviceAt,
+  former: Policy["forwards"],
+): boolean {
+  const { zone, original, reply } = connection;
+  if (zone >= FIRST_DIRECT_ZONE) return !directZonesIn(policy).has(zone);
+  if (zone === 0 || zone > LAST_TUNNEL_ZONE) return false;
+  if ([original.source, reply.source].some((address) => policy.addresses.includes(address))) return false;
+  const tunnels = policy.endpoints.filter((tunnel) => tunnel.zone === zone);
+  // Inside a tunnel: whatever address a device of the LAN claims as its own.
+  if (tunnels.some(({ addresses }) => addresses.includes(original.source))) return false;
+  const inward = tunnels.find(({ addresses }) => addresses.includes(original.destination));
+  if (inward !== undefined)
+    return !isForwarded(connection, inward, policy.forwards) && isForwarded(connection, inward, former);
+  const outward = tunnels.find(({ addresses }) => addresses.includes(reply.destination));
+  return outward === undefined || isElsewhere(exitAt(original.source, policy, deviceAt), outward);
+}
+
+function isForwarded(
+  { protocol, original, reply }: Connection,
+  tunnel: FirewallTunnel,
+  forwards: Policy["forwards"],
+): boolean {
+  return forwards.some(
+    (forward) =>
+      forward.interface === tunnel.interface &&
+      PROTOCOLS[forward.protocol] === protocol &&
+      forward.inside === original.destinationPort &&
+      forward.to === reply.source &&
+      forward.port === reply.sourcePort,
+  );
+}
+
+function isElsewhere(exit: Exit | null, { tunnel }: FirewallTunnel): boolean {
+  return exit !== null && !(exit.to === "tunnel" && exit.name === tunnel);
+}
+
+/** Null if nobody is known to have the address. */
+function exitAt(address: Address, policy: Policy, deviceAt: DeviceAt): Exit | null {
+  const network = policy.routed.find(({ prefix }) => contains(prefix, address));
+  if (network !== undefined) return network.exit;
+  const mac = deviceAt(address);
+  return mac && (policy.devices.find(({ id }) => id === mac)?.exit ?? policy.defaultExit);
+}
+
+/** Also while the uplink is down. */
+function directZonesIn({ devices }: Policy): ReadonlySet<number> {
+  return new Set(devices.flatMap(({ id, exit }) => (exit.to === "direct" ? [zoneOf(id)] : [])));
+}
+
+/** Looks no further than it must: whether an address is the LAN's takes some microseconds, and a table has many. */
+function toTell(ended: readonly Connection[], policy: Policy): Direction[] {
+  const told: Direction[] = [];
+  for (const each of ended) {
+    if (told.length >= MAX_CHALLENGES) break;
+    told.push(...asSeenBy(policy, each));
+  }
+  return told;
+}
+
+/** What its device takes for the other end, towards the device; nothing if no device may wait for more of it. */
+function asSeenBy({ lans }: Policy, { isOpen, original, reply }: Connection): Direction[] {
+  if (!isOpen) return [];
+  const isOnLan = (address: Address) =>
+    lans.some(({ prefixes }) => prefixes.some((prefix) => contains(prefix, address)));
+  if (isOnLan(original.source))
+    return [
+      {
+        ...{ source: original.destination, sourcePort: original.destinationPort },
+        ...{ destination: original.source, destinationPort: original.sourcePort },
+      },
+    ];
+  if (!isOnLan(reply.source)) return [];
+  return [
+    {
+      ...{ source: reply.destination, sourcePort: reply.destinationPort },
+      ...{ destination: reply.source, destinationPort: reply.sourcePort },
+    },
+  ];
+}

@@ -1,0 +1,142 @@
+import { type Mac, parseMac } from "../mac.ts";
+import type { Host } from "../system/host.ts";
+
+/**
+ * A table of its own, which refuses what one device has too much of: the kill switch replaces its own table, and a
+ * replaced set would count from zero.
+ */
+export const BOUNDS_TABLE = "inet portcullis_bounds";
+
+/** Of a device; a torrent client with DHT has some thousands. The kernel looks at so many when one begins. */
+const MOST_CONNECTIONS = 8_192;
+/** The part of the connection table that one device may fill. */
+const SHARE = 1 / 8;
+/**
+ * What `ct count` does not count: TCP connections that have ended, which the kernel keeps for a while, and what a device
+ * sends with addresses that nobody has, each of which needs a place in the neighbour table.
+ */
+const STARTS = { perSecond: 500, burst: 2_000 };
+/** Each solicitation of an invented address takes a place in the neighbour table. A device asks once in half a minute. */
+const SOLICITATIONS = { perSecond: 20, burst: 100 };
+/** How long a refusal can be read. */
+const NOTED_SECONDS = 600;
+/** MAC addresses can be invented: further ones are not noted, and further ones still have no bound. */
+const MOST_NOTED = 256;
+const MOST_DEVICES = 65_535;
+
+/** The sets of those that were refused something, with what it was. */
+const REFUSED = { connections: "refused", solicitations: "silenced" } as const;
+export type Refused = Record<keyof typeof REFUSED, Mac[]>;
+
+/** How many connections one device may have in a connection table with so many places. */
+export function mostConnections(places: number): number {
+  return Math.min(MOST_CONNECTIONS, Math.floor(places * SHARE));
+}
+
+/**
+ * The table in text for `nft -f -`. Loading it again keeps the elements of its sets, and so what was counted. NAT chains
+ * see the first packet of each connection only. A network behind another router counts as its router; what is led to a
+ * device from outside counts by the device's address.
+ */
+export function boundsFor(most: number): string {
+  const counted = (key: string) => `{ ${key} ct count over ${most} }`;
+  const limited = (key: string, { perSecond, burst }: typeof STARTS) =>
+    `{ ${key} limit rate over ${perSecond}/second burst ${burst} packets }`;
+  return `add table ${BOUNDS_TABLE}
+flush table ${BOUNDS_TABLE}
+table ${BOUNDS_TABLE} {
+${counters("connections", "ether_addr")}
+${counters("inward_4", "ipv4_addr")}
+${counters("inward_6", "ipv6_addr")}
+${passing("starts", 60, MOST_DEVICES)}
+${passing("solicitors", 60, MOST_DEVICES)}
+${passing(REFUSED.connections, NOTED_SECONDS, MOST_NOTED)}
+${passing(REFUSED.solicitations, NOTED_SECONDS, MOST_NOTED)}
+  chain begun {
+    type nat hook prerouting priority dstnat - 20; policy accept;
+    update @starts ${limited("ether saddr", STARTS)} goto refuse comment "${RULES[0]}"
+    add @connections ${counted("ether saddr")} goto refuse comment "${RULES[1]}"
+  }
+
+  chain refuse {
+    update @${REFUSED.connections} { ether saddr } comment "for portcullis check"
+    meta l4proto tcp reject with tcp reset
+    reject with icmpx admin-prohibited
+  }
+
+  chain led_inward {
+    type nat hook postrouting priority srcnat - 20; policy accept;
+    th dport != 53 ct status dnat add @inward_4 ${counted("ip daddr")} drop comment "${RULES[2]}"
+    th dport != 53 ct status dnat add @inward_6 ${counted("ip6 daddr")} drop comment "${RULES[3]}"
+  }
+
+  chain solicited {
+    type filter hook input priority filter - 1; policy accept;
+    icmpv6 type { nd-neighbor-solicit, nd-router-solicit, nd-router-advert } update @solicitors ${limited("ether saddr", SOLICITATIONS)} goto silence comment "${RULES[4]}"
+  }
+
+  chain silence {
+    update @${REFUSED.solicitations} { ether saddr } comment "for portcullis check"
+    drop
+  }
+}
+`;
+}
+
+const RULES = [
+  "connections that a device begins",
+  "connections that a device has",
+  "connections by forwarded ports",
+  "connections by forwarded ports, IPv6",
+  "neighbours that a device invents",
+] as const;
+
+function counters(name: string, type: string): string {
+  return `  set ${name} {
+    type ${type}
+    size ${MOST_DEVICES}
+    flags dynamic
+  }
+`;
+}
+
+function passing(name: string, seconds: number, size: number): string {
+  return `  set ${name} {
+    type ether_addr
+    size ${size}
+    flags dynamic,timeout
+    timeout ${seconds}s
+  }
+`;
+}
+
+/** Makes the table, and keeps what it has counted if possible. */
+export async function loadBounds(host: Pick<Host, "run">, most: number): Promise<void> {
+  const text = boundsFor(most);
+  const load = (stdin: string) => host.run(["nft", "-f", "-"], { stdin });
+  // Another version's sets, or another program's.
+  await load(text).catch(() => load(`add table ${BOUNDS_TABLE}\ndelete table ${BOUNDS_TABLE}\n${text}`));
+}
+
+/** Whether the kernel has all rules, whatever the sets have. */
+export async function areBoundsLoaded(host: Pick<Host, "run">): Promise<boolean> {
+  const listing = await host.run(["nft", "-t", "list", "table", ...BOUNDS_TABLE.split(" ")]).catch(() => "");
+  return !/^\s*flags\b.*\bdormant\b/m.test(listing) && RULES.every((rule) => listing.includes(`"${rule}"`));
+}
+
+/** The devices that were refused something in the last minutes. */
+export async function readRefused(host: Pick<Host, "run">): Promise<Refused> {
+  const read = async (set: string) => {
+    const json = await host.run(["nft", "-j", "list", "set", ...BOUNDS_TABLE.split(" "), set]);
+    const { nftables } = JSON.parse(json) as {
+      nftables: { set?: { elem?: { elem?: { val?: unknown } }[] } }[];
+    };
+    const values = nftables.flatMap((each) => each.set?.elem ?? []).map((element) => element.elem?.val);
+    return values.flatMap((value) => (typeof value === "string" ? (parseMac(value) ?? []) : [])).sort();
+  };
+  const [connections, solicitations] = await Promise.all([
+    read(REFUSED.connections),
+    read(REFUSED.solicitations),
+  ]);
+  return { connections, solicitations };
+}

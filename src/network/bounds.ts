@@ -1,0 +1,110 @@
+import type { AlertCode } from "../alert.ts";
+import { messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Host } from "../system/host.ts";
+import { memoryBytes } from "../system/resources.ts";
+import { areBoundsLoaded, loadBounds, mostConnections, type Refused, readRefused } from "./bounds-table.ts";
+import { applySysctls, roomFor } from "./sysctls.ts";
+
+const ALL = "/proc/sys/net/netfilter/nf_conntrack_max";
+const TAKEN = "/proc/sys/net/netfilter/nf_conntrack_count";
+/** Where the kernel does not say: of a machine with 1 to 4 GiB (nf_conntrack_core.c). */
+const USUAL_PLACES = 65_536;
+const LOOK_EVERY_MS = 10_000;
+/** Parts of the table: an alert begins at the first and ends below the second. */
+const FULL = 0.8;
+const ROOMY = 0.7;
+
+/** The kernel's connection table. */
+export interface Places {
+  taken: number;
+  all: number;
+}
+
+interface Deps {
+  host: Host;
+  alarm: (code: AlertCode, message: string) => void;
+  log: Pick<Log, "info" | "warn">;
+}
+
+/** Keeps room in the kernel's tables, which all devices and the gateway share, and tells when there is none. */
+export class Bounds {
+  private isFull = false;
+  private trouble: string | null = null;
+  /** Null until it is watched. */
+  private isLoaded: boolean | null = null;
+
+  constructor(private readonly deps: Deps) {}
+
+  /** Makes room, loads the bounds of each device, and looks at the connection table until `signal` aborts. */
+  async watch(signal: AbortSignal): Promise<void> {
+    const { host, log } = this.deps;
+    const changed = await applySysctls(host, roomFor(memoryBytes())).catch((error: unknown) => {
+      log.warn(`the kernel's tables keep their size: ${messageOf(error)}`);
+      return [];
+    });
+    for (const { path, value, why } of changed) log.info(`set net/${path} to ${value}: ${why}`);
+    this.isLoaded = false;
+    while (!signal.aborted) {
+      if (this.isLoaded === false) await this.load();
+      await this.look();
+      await host.sleep(LOOK_EVERY_MS, signal);
+    }
+  }
+
+  /** Another program has changed the firewall, and may have removed the bounds. */
+  async check(): Promise<void> {
+    if (this.isLoaded && !(await areBoundsLoaded(this.deps.host))) await this.load();
+  }
+
+  /** Null if the kernel has no such table yet. */
+  async places(): Promise<Places | null> {
+    const [taken, all] = await Promise.all([this.read(TAKEN), this.read(ALL)]);
+    return taken === null || all === null ? null : { taken, all };
+  }
+
+  /** What devices were refused in the last minutes; null if the bounds are not in the kernel. */
+  async refused(): Promise<Refused | null> {
+    const { host } = this.deps;
+    return (await areBoundsLoaded(host)) ? readRefused(host) : null;
+  }
+
+  private async load(): Promise<void> {
+    const { host, log } = this.deps;
+    try {
+      await loadBounds(host, mostConnections((await this.read(ALL)) ?? USUAL_PLACES));
+      this.isLoaded = true;
+    } catch (error) {
+      const trouble = `one device may take all connections: ${messageOf(error)}`;
+      if (trouble !== this.trouble) log.warn(trouble);
+      this.trouble = trouble;
+      this.isLoaded = false;
+    }
+  }
+
+  private async look(): Promise<void> {
+    const places = await this.places();
+    if (places === null) return;
+    const { taken, all } = places;
+    if (!this.isFull && isNearlyFull(places)) {
+      this.isFull = true;
+      this.deps.alarm(
+        "connections_full",
+        `${taken} of ${all} places of the kernel's connection table are taken. When it is full, nothing can connect: portcullis check names the devices that were refused more.`,
+      );
+    } else if (this.isFull && taken < all * ROOMY) {
+      this.isFull = false;
+      this.deps.alarm("connections_free", "The kernel's connection table has room again.");
+    }
+  }
+
+  private async read(path: string): Promise<number | null> {
+    const text = (await this.deps.host.read(path))?.trim() ?? "";
+    return /^\d+$/.test(text) ? Number(text) : null;
+  }
+}
+
+/** Whether so much of the table is taken that people should know. */
+export function isNearlyFull({ taken, all }: Places): boolean {
+  return taken >= all * FULL;
+}

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { mostConnections } from "../../src/network/bounds-table.ts";
+import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
+import { inject } from "./injector.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { LanDevice } from "./lan-device.ts";
+import { datagramFrame, ICMPV6, icmpBytes, packetFrame } from "./packet.ts";
+import { until } from "./until.ts";
+
+const TIMEOUT_MS = 240_000;
+const ECHO_PORT = 7;
+/** The kernel keeps an entry without an answer for 30 s. */
+const FLOOD_MS = 20_000;
+/** Of the others in the lab: the gateway's own, and what they fetch. */
+const OTHERS = 500;
+/** Without the bounds it hung for half a minute. */
+const CHECKED_WITHIN_MS = 15_000;
+const PAGE = `http://${INTERNET.host4}/`;
+
+let lab: Lab;
+let gateway: Gateway;
+let greedy: LanDevice;
+let other: LanDevice;
+let gatewayMac: string;
+
+beforeAll(async () => {
+  lab = await createLab({ arms: 2 });
+  [greedy, other] = await Promise.all([LanDevice.plugIn(lab, 1), LanDevice.plugIn(lab, 2)]);
+  // As on a real machine: the loopback and the dashboard are the gateway's own.
+  gateway = await lab.startGateway({ inNamespace: true, flags: ["--host", "0.0.0.0"] });
+  const { status } = await gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+  expect(status).toBe(200);
+  gatewayMac = (await inGateway("cat", "/sys/class/net/lan0/address")).trim().replaceAll(":", "");
+  for (const { namespace } of [greedy, other])
+    for (const address of [LAN.gateway4, LAN.gateway6]) await lab.exec(namespace, ["ping", "-c1", address]);
+  await gateway.keep();
+}, TIMEOUT_MS);
+beforeEach(async () => {
+  // The service forgets all connections when it puts back a firewall that was away.
+  await gateway.expose();
+  await gateway.reset();
+  await until(async () => (await bounds()).includes("ct count over"));
+  await until(async () => (await number("count")) < OTHERS);
+}, TIMEOUT_MS);
+afterAll(() => lab?.close(), TIMEOUT_MS);
+
+async function inGateway(...argv: string[]): Promise<string> {
+  const { code, stdout, stderr } = await lab.exec(lab.namespaces.gateway, argv);
+  if (code !== 0) throw new Error(stderr);
+  return stdout;
+}
+
+const bounds = async () =>
+  (await lab.exec(lab.namespaces.gateway, ["nft", "list", "table", "inet", "portcullis_bounds"])).stdout;
+const number = async (name: string) =>
+  Number(await inGateway("cat", `/proc/sys/net/netfilter/nf_conntrack_${name}`));
+
+/** Begins a connection from each of so many ports: UDP, to a host that answers. */
+async function begin(first: number, count: number): Promise<void> {
+  const mac = greedy.mac.replaceAll(":", "");
+  const frames = Array.from({ length: count }, (_, at) =>
+    datagramFrame({
+      ...{ fromMac: mac, toMac: gatewayMac, from: greedy.v4, to: INTERNET.host4 },
+      ...{ sourcePort: 1_024 + ((first + at) % 64_000), targetPort: ECHO_PORT, payload: "more" },
+    }),
+  );
+  await inject(greedy.namespace, "lan0", frames);
+}
+
+/** The page by the tunnel, the dashboard on the LAN, and the gateway's own interface on the loopback. */
+async function othersAreServed(): Promise<(boolean | number)[]> {
+  const [page, dashboard, own] = await Promise.all([
+    lab.fetchFrom(other.namespace, PAGE),
+    lab.fetchFrom(other.namespace, `http://${LAN.gateway4}:${gateway.port}/health`),
+    gateway.api("GET", "/api/status"),
+  ]);
+  return [page !== null, dashboard !== null, own.status];
+}
+const SERVED = [true, true, 200];
+
+test(
+  "one device gets its share of the connection table and not more, and others do not notice",
+  async () => {
+    const most = mostConnections(await number("max"));
+    const end = performance.now() + FLOOD_MS;
+    let begun = 0;
+    for (; performance.now() < end; begun += 3_000) {
+      await begin(begun, 3_000);
+      expect(await othersAreServed()).toEqual(SERVED);
+    }
+    const taken = await number("count");
+    expect(begun).toBeGreaterThan(most + OTHERS);
+    expect([taken > most * 0.9, taken <= most + OTHERS, taken]).toEqual([true, true, taken]);
+    // It has an answer at once, and not a time-out.
+    expect(await lab.isRefused(greedy.namespace, PAGE)).toBe(true);
+    const asked = performance.now();
+    const { body } = await gateway.api("GET", "/api/checks");
+    expect(performance.now() - asked).toBeLessThan(CHECKED_WITHIN_MS);
+    const { result, found } = body.checks.find(({ id }: { id: string }) => id === "connections");
+    expect([result, found]).toEqual(["warning", expect.stringContaining(`were refused to ${greedy.mac}`)]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a reload of the firewall, and a restart of the service, do not give it a second share",
+  async () => {
+    const most = mostConnections(await number("max"));
+    await gateway.api("POST", "/api/connect", { server: "box-vpn-2" });
+    await gateway.restart();
+    for (let round = 0; round < 8; round += 1) {
+      await begin(30_000 + round * 3_000, 3_000);
+      expect(await othersAreServed()).toEqual(SERVED);
+      await Bun.sleep(500);
+    }
+    const taken = await number("count");
+    expect([taken <= most + OTHERS, taken]).toEqual([true, taken]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "who asks for neighbours in the name of many is heard some times a second, and others always",
+  async () => {
+    expect(await invented("aa")).toBeLessThan(200);
+    expect((await lab.exec(other.namespace, ["ping", "-6", "-c3", "-W2", LAN.gateway6])).code).toBe(0);
+    await inGateway("ip", "-6", "neigh", "flush", "dev", "lan0");
+    expect((await lab.exec(other.namespace, ["ping", "-6", "-c3", "-W2", LAN.gateway6])).code).toBe(0);
+    const { body } = await gateway.api("GET", "/api/checks");
+    expect(JSON.stringify(body)).toContain(greedy.mac);
+  },
+  TIMEOUT_MS,
+);
+
+/** Asks for the gateway's address from so many addresses; how many of them the gateway then knows. */
+async function invented(part: string): Promise<number> {
+  const mac = greedy.mac.replaceAll(":", "");
+  const frames = Array.from({ length: 400 }, (_, at) => {
+    const ends = { from: `fd77::${part}:${(at + 1).toString(16)}`, to: LAN.gateway6 };
+    const target = Uint8Array.fromHex(`fd77${"0".repeat(24)}0001`);
+    const option = Uint8Array.fromHex(`0101${mac}`);
+    const bytes = icmpBytes(ends, 135, 0, 0, Buffer.concat([target, option]));
+    return packetFrame(
+      { fromMac: mac, toMac: gatewayMac, ...ends },
+      { protocol: ICMPV6, bytes, hopLimit: 255 },
+    );
+  });
+  await inject(greedy.namespace, "lan0", frames);
+  const shown = await inGateway("ip", "-6", "neigh", "show", "dev", "lan0");
+  return shown.split("\n").filter((line) => line.startsWith(`fd77::${part}:`)).length;
+}
+
+test(
+  "positive control: without the bounds the device takes as many as it begins, and each address is a neighbour",
+  async () => {
+    const most = mostConnections(await number("max"));
+    await gateway.kill("SIGKILL");
+    await inGateway("nft", "delete", "table", "inet", "portcullis_bounds");
+    for (let round = 0; round < 5; round += 1) await begin(round * 3_000, 3_000);
+    await until(async () => (await number("count")) > most + OTHERS);
+    expect(await invented("bb")).toBeGreaterThan(300);
+  },
+  TIMEOUT_MS,
+);

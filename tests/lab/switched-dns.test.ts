@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { LAN, RESOLVERS } from "../../src/sandbox/topology.ts";
+import { createLab, type Gateway, type Lab } from "./lab.ts";
+import { until } from "./until.ts";
+
+const TEST_MS = 180_000;
+const SWITCHES = 4;
+const ASKED_EVERY_MS = 10;
+/** The former tunnel stays for a second; the change itself takes some 10 ms, and much longer on a busy machine. */
+const LONGEST_GAP_MS = 500;
+
+let lab: Lab;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  lab = await createLab({ arms: 2 });
+  gateway = await lab.startGateway();
+  for (const [index, { customBody }] of lab.sandbox.servers.entries()) {
+    const { v4, v6 } = index === 0 ? RESOLVERS.vpn1 : RESOLVERS.vpn2;
+    await ask("POST", "/api/custom/add", { ...customBody, dns: `${v4},${v6}` });
+  }
+  await gateway.keep();
+}, TEST_MS);
+beforeEach(() => gateway.reset(), TEST_MS);
+afterAll(() => lab?.close(), TEST_MS);
+
+async function ask(method: string, path: string, body?: unknown): Promise<void> {
+  const answer = await gateway.api(method, path, body);
+  expect({ path, status: answer.status, body: answer.status === 200 ? null : answer.body }).toEqual({
+    ...{ path, status: 200, body: null },
+  });
+}
+
+interface Pair {
+  servers: readonly [string, string];
+  /** The gateway's addresses that are asked. */
+  resolvers: readonly string[];
+}
+
+const CUSTOM: Pair = { servers: ["custom-1", "custom-2"], resolvers: [LAN.gateway4, LAN.gateway6] };
+/** The sandbox's provider names a resolver of one address family. */
+const MANAGED: Pair = { servers: ["box-vpn-1", "box-vpn-2"], resolvers: [LAN.gateway4] };
+
+/** Asks the gateway's own addresses while a tunnel is switched again and again. */
+async function askDuring(
+  { servers, resolvers }: Pair,
+  switchTo: (server: string) => Promise<void>,
+): Promise<void> {
+  const asking = await Promise.all(
+    resolvers.map((resolver) =>
+      lab.traffic(lab.namespaces.client, { kinds: ["dns"], resolver, rarelyMs: ASKED_EVERY_MS }),
+    ),
+  );
+  const answered = async (least: number) => {
+    for (const traffic of asking) {
+      const before = (await traffic.count()).dns?.answered ?? 0;
+      await until(async () => ((await traffic.count()).dns?.answered ?? 0) >= before + least);
+    }
+  };
+  await answered(20);
+  for (let count = 0; count < SWITCHES; count += 1) {
+    await switchTo(servers[(count + 1) % 2] ?? "");
+    await answered(150);
+  }
+  for (const traffic of asking) {
+    const { longestGapMs } = (await traffic.stop()).dns ?? {};
+    expect(longestGapMs).toBeLessThan(LONGEST_GAP_MS);
+  }
+}
+
+for (const [provider, pair, title] of [
+  ["custom", CUSTOM, "another resolver"],
+  ["managed", MANAGED, "the same resolver"],
+] as const)
+  test(
+    `a switch of main to a server with ${title} leaves no question to the gateway unanswered`,
+    async () => {
+      await ask("POST", `/api/provider/${provider}`);
+      const connect = (server: string) => ask("POST", "/api/connect", { server });
+      await connect(pair.servers[0]);
+      await askDuring(pair, connect);
+    },
+    TEST_MS,
+  );
+
+test(
+  "and so does a switch of another tunnel",
+  async () => {
+    const move = (server: string) => ask("PUT", "/api/tunnels/second", { provider: "custom", server });
+    await move(CUSTOM.servers[0]);
+    await ask("PUT", "/api/default-exit", { exit: "second" });
+    await askDuring(CUSTOM, move);
+  },
+  TEST_MS,
+);

@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { AlertCode } from "../../src/alert.ts";
+import { Bounds } from "../../src/network/bounds.ts";
+import { mostConnections } from "../../src/network/bounds-table.ts";
+import { applySysctls, roomFor } from "../../src/network/sysctls.ts";
+import { FakeHost } from "../fake/host.ts";
+
+const GIB = 1_073_741_824;
+const MAX = "/proc/sys/net/netfilter/nf_conntrack_max";
+const COUNT = "/proc/sys/net/netfilter/nf_conntrack_count";
+const ESTABLISHED = "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established";
+const LOOK_MS = 10_000;
+
+let host: FakeHost;
+let bounds: Bounds;
+let alerts: AlertCode[];
+let lines: string[];
+let stopping: AbortController;
+beforeEach(() => {
+  stopping = new AbortController();
+  host = new FakeHost();
+  host.patient = true;
+  alerts = [];
+  lines = [];
+  const note = (line: string) => void lines.push(line);
+  bounds = new Bounds({ host, alarm: (code) => alerts.push(code), log: { info: note, warn: note } });
+});
+afterEach(() => stopping.abort());
+
+async function watch(): Promise<void> {
+  void bounds.watch(stopping.signal);
+  await host.pass(0);
+}
+
+test("a device may have an eighth of the connection table, and 8,192 connections at most", () => {
+  expect([1_024, 16_384, 65_536, 262_144].map(mostConnections)).toEqual([128, 2_048, 8_192, 8_192]);
+});
+
+test("the connection table gets room as the memory allows, and neighbours get it too", () => {
+  const places = (gib: number) =>
+    roomFor(gib * GIB).find(({ path }) => path.endsWith("conntrack_max"))?.value;
+  expect([0.5, 1, 2, 4, 16].map(places)).toEqual(["65536", "131072", "262144", "262144", "262144"]);
+});
+
+test("more room than needed and shorter times are kept", async () => {
+  host.files.set(MAX, "500000\n");
+  host.files.set(ESTABLISHED, "600\n");
+  expect(await applySysctls(host, roomFor(4 * GIB))).toEqual([]);
+  host.files.set(MAX, "7000\n");
+  host.files.set(ESTABLISHED, "432000\n");
+  const changed = await applySysctls(host, roomFor(4 * GIB));
+  expect(changed.map(({ path, value }) => [path, value])).toEqual([
+    ["netfilter/nf_conntrack_max", "262144"],
+    ["netfilter/nf_conntrack_tcp_timeout_established", "7440"],
+  ]);
+});
+
+test("what a container may not change stays, and nobody is told", async () => {
+  host.files.set(MAX, "7000\n");
+  host.writeSysctl = () => Promise.reject(new Error("Permission denied"));
+  await watch();
+  expect(lines).toEqual([]);
+});
+
+test("bounds that another program has removed are made again, and those that stand stay", async () => {
+  await watch();
+  expect(await bounds.refused()).toEqual({ connections: [], solicitations: [] });
+  host.removeBounds();
+  expect(await bounds.refused()).toBeNull();
+  await bounds.check();
+  expect(await bounds.refused()).not.toBeNull();
+  const before = host.commands.length;
+  await bounds.check();
+  expect(host.commands.slice(before)).toEqual(["nft -t list table inet portcullis_bounds"]);
+});
+
+test("a kernel that refuses the bounds is told of once, and asked again", async () => {
+  host.fails = () => "before";
+  await watch();
+  await host.pass(2 * LOOK_MS);
+  expect(lines).toEqual([expect.stringContaining("one device may take all connections: ")]);
+  host.fails = () => null;
+  await host.pass(LOOK_MS);
+  expect(await bounds.refused()).not.toBeNull();
+});
+
+test("an alert tells of a connection table of which four fifths are taken, and one that there is room again", async () => {
+  await watch();
+  const taken = async (count: number) => {
+    host.files.set(COUNT, `${count}\n`);
+    await host.pass(LOOK_MS);
+    return alerts;
+  };
+  expect(await taken(209_000)).toEqual([]);
+  expect(await taken(210_000)).toEqual(["connections_full"]);
+  expect(await taken(190_000)).toEqual(["connections_full"]);
+  expect(await taken(210_000)).toEqual(["connections_full"]);
+  expect(await taken(180_000)).toEqual(["connections_full", "connections_free"]);
+});
