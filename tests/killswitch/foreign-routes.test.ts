@@ -1,10 +1,10 @@
 import { expect } from "bun:test";
 import { foreignRoutes, removeRoutes } from "../../src/killswitch/foreign-routes.ts";
 import { allSlots } from "../../src/network/slot.ts";
-import { needsRoot } from "../fast.ts";
+import { needsNamespaces } from "../fast.ts";
 import { inNamespace } from "./namespace.ts";
 
-needsRoot.test(
+needsNamespaces.test(
   "in the tunnels' and the LAN's tables every route that leads elsewhere is found and removed, and no other",
   () =>
     inNamespace(async (host) => {
