@@ -127,8 +127,6 @@ StartLimitIntervalSec=0
 
 [Service]
 Type=notify
-# Notifications come from systemd-notify, a process of its own.
-NotifyAccess=all
 # A busy Pi needs many seconds; the kill switch is in place meanwhile.
 TimeoutStartSec=300
 Environment=${MEMORY.join("=")}
@@ -217,8 +215,8 @@ Environment=${UNIT_DIGEST}=${digest}
 ExecStart=/usr/sbin/dnsmasq --keep-in-foreground --conf-file=${PATHS.dhcpConfig} --pid-file --log-facility=-
 ExecReload=/bin/kill -HUP $MAINPID
 TimeoutStartSec=infinity
-# The status comes from systemd-notify, a process of its own.
-NotifyAccess=all
+# The status comes from dhcp-ready.
+NotifyAccess=exec
 Restart=always
 RestartSec=20
 DynamicUser=yes

@@ -1,13 +1,18 @@
+import { read } from "bun:ffi";
 import { mkdirSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Settings } from "../settings.ts";
+import { libc } from "./libc.ts";
 
 /** A service takes some milliseconds to stop; an operator may start the next one before that. */
-const ENDS_WITHIN_SECONDS = 1.5;
-/** The exit code that `flock` uses if another process has the lock (`EX_TEMPFAIL` of sysexits.h). */
-const HELD = 75;
+const ENDS_WITHIN_MS = 1_500;
+const RETRY_AFTER_MS = 20;
+/** From the kernel's headers; the same on ARM and x86. */
+const LOCK_EXCLUSIVE_NONBLOCK = 2 | 4;
+/** Another process has the lock (`EWOULDBLOCK` of flock(2)). */
+const HELD = 11;
 /** The lock of whatever installs or uninstalls; only root may write in /run. */
 const INSTALLATION_LOCK = "/run/portcullis-install.lock";
 /** The folder of WireGuard's sockets: only root has access, and the installed service may write there. */
@@ -55,13 +60,24 @@ function openFolder(path: string): number {
 
 /** The kill switch is more important: if a lock is not possible, the gateway starts without it. */
 async function claim(why: string, open: () => number, log: Pick<Log, "warn">): Promise<void> {
-  const code = await lock(open).catch((error: unknown) => messageOf(error));
-  if (code === HELD) throw new GatewayError("unable", why);
-  if (code !== 0) log.warn(`a second portcullis would not be detected: flock failed (${code})`);
+  const error = await lock(open).catch((cause: unknown) => messageOf(cause));
+  if (error === HELD) throw new GatewayError("unable", why);
+  if (error !== 0) log.warn(`a second portcullis would not be detected: flock failed (${error})`);
 }
 
-/** The lock belongs to the open file, which `flock` shares with this process; no other child inherits it. */
+/** The kernel's error, or 0. The lock belongs to the open file, which no child process inherits. */
 async function lock(open: () => number): Promise<number> {
-  const argv = ["flock", "-w", `${ENDS_WITHIN_SECONDS}`, "-E", `${HELD}`, "3"];
-  return Bun.spawn(argv, { stdio: ["ignore", "ignore", "ignore", open()] }).exited;
+  const file = open();
+  for (const begun = performance.now(); ; await Bun.sleep(RETRY_AFTER_MS)) {
+    const error = flock(file);
+    if (error !== HELD || performance.now() - begun >= ENDS_WITHIN_MS) return error;
+  }
+}
+
+function flock(file: number): number {
+  const c = libc();
+  // Found before the call: between a call and its error there must be no other.
+  const errno = c.__errno_location();
+  if (c.flock(file, LOCK_EXCLUSIVE_NONBLOCK) === 0) return 0;
+  return errno === null ? -1 : read.i32(errno, 0);
 }

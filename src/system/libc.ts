@@ -12,7 +12,10 @@ export type Libc = ReturnType<typeof opened>;
 /** Opened once: sockets come and go as long as the service runs. */
 let symbols: Libc | null = null;
 
-/** Calls on sockets. Bun's own can be neither packet sockets nor bound to a link, marked, or in another namespace. */
+/**
+ * Calls that Bun has none for: locks, and most of what sockets can do. Bun's own can be neither packet sockets nor bound
+ * to a link, marked, or in another namespace.
+ */
 export function libc(): Libc {
   symbols ??= opened();
   return symbols;
@@ -31,6 +34,9 @@ function opened() {
     recvfrom: { args: ["i32", "ptr", "usize", "i32", "ptr", "ptr"], returns: "i64" },
     if_nametoindex: { args: ["ptr"], returns: "u32" },
     setns: { args: ["i32", "i32"], returns: "i32" },
+    inet_pton: { args: ["i32", "ptr", "ptr"], returns: "i32" },
+    flock: { args: ["i32", "i32"], returns: "i32" },
+    __errno_location: { args: [], returns: "ptr" },
     close: { args: ["i32"], returns: "i32" },
   }).symbols;
 }

@@ -6,7 +6,6 @@ const PROGRAMS: Record<string, string> = {
   ip: "iproute2",
   wg: "wireguard-tools",
   nft: "nftables",
-  flock: "util-linux",
 };
 /** capabilities(7): the bit of CAP_NET_ADMIN in a capability mask. */
 const CAP_NET_ADMIN = 12n;

@@ -1,7 +1,8 @@
-import { dlopen, ptr } from "bun:ffi";
+import { ptr } from "bun:ffi";
 import { isIPv6 } from "node:net";
 import { GatewayError } from "../errors.ts";
 import type { Path } from "./host.ts";
+import { DATAGRAM_NONBLOCK_CLOEXEC, type Libc, libc, SOL_SOCKET } from "./libc.ts";
 
 /** Echo requests may get lost, and the first may only make a router say that it is too long. */
 const SENT_AT_MS = [0, 250, 500, 750];
@@ -12,8 +13,7 @@ const POLL_MS = 5;
 const LONGEST_BYTES = 65_536;
 
 /** From the kernel's headers; the same on ARM and x86. */
-const DATAGRAM_NONBLOCK_CLOEXEC = 0o2 | 0o4000 | 0o2000000;
-const [SOL_SOCKET, SO_BINDTODEVICE] = [1, 25];
+const SO_BINDTODEVICE = 25;
 /** Forbids all fragmentation, and ignores the route's MTU: only the link's counts (ip(7)). */
 const PMTUDISC_PROBE = 3;
 const FAMILIES = {
@@ -42,7 +42,6 @@ const FAMILIES = {
 };
 
 type Family = (typeof FAMILIES)[4 | 6];
-type Libc = ReturnType<typeof libc>;
 
 /**
  * Sends ICMP echo requests that make IP packets of so many bytes from an ICMP socket (icmp(7)); returns the longest that
@@ -121,21 +120,8 @@ function send(c: Libc, socket: number, { header, request }: Family, size: number
 function receive(c: Libc, socket: number, { header, reply }: Family): number {
   const packet = Buffer.alloc(LONGEST_BYTES);
   for (let longest = 0; ; ) {
-    const length = Number(c.recv(socket, ptr(packet), packet.length, 0));
+    const length = Number(c.recvfrom(socket, ptr(packet), packet.length, 0, null, null));
     if (length <= 0) return longest;
     if (packet[0] === reply) longest = Math.max(longest, length + header);
   }
-}
-
-/** Bun's own sockets do neither ICMP nor socket options. */
-function libc() {
-  return dlopen("libc.so.6", {
-    socket: { args: ["i32", "i32", "i32"], returns: "i32" },
-    setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
-    inet_pton: { args: ["i32", "ptr", "ptr"], returns: "i32" },
-    connect: { args: ["i32", "ptr", "u32"], returns: "i32" },
-    send: { args: ["i32", "ptr", "usize", "i32"], returns: "i64" },
-    recv: { args: ["i32", "ptr", "usize", "i32"], returns: "i64" },
-    close: { args: ["i32"], returns: "i32" },
-  }).symbols;
 }
