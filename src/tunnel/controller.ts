@@ -77,6 +77,8 @@ export class Controller {
   private error: string | null = null;
   /** The server that is dialled, which may be another than the state's. */
   private dialled: Server | null = null;
+  /** Where the last connect that failed should have led. */
+  private failed: Target | null = null;
   private readonly requests = new Requests();
   private readonly aim: Aim;
   private readonly upkeep: Upkeep;
@@ -279,9 +281,9 @@ export class Controller {
     return this.aim.places;
   }
 
-  /** Where the tunnel should lead, in the words of the client. */
+  /** Where the tunnel should lead, or should have led if that failed, in the words of the client. */
   private get words(): (Words & { provider: Provider }) | null {
-    const { wanted } = this.requests;
+    const wanted = this.requests.wanted ?? (this.current.name === "failed" ? this.failed : null);
     return wanted === null ? this.aim.words : { provider: wanted.provider, ...wordsOf(wanted) };
   }
 
@@ -404,6 +406,7 @@ export class Controller {
     } catch (error) {
       this.dialled = null;
       this.error = messageOf(error);
+      this.failed = wanted;
       this.enter({ type: signal.aborted ? "interrupt" : "fail" });
       await this.upkeep.settle();
       throw error;

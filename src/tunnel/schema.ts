@@ -55,7 +55,8 @@ export const TunnelRow = Type.Object(
     provider: Type.Union([Provider, Type.Null()], { description: "of the server; null without one" }),
     server: Type.String(),
     wanted: Type.Union([Type.String(), Type.Null()], {
-      description: "the server, country or city that the tunnel should lead to",
+      description:
+        "the server, country or city that the tunnel should lead to; after a failed connect, what was asked for",
     }),
     state: StateName,
     location: Type.String(),

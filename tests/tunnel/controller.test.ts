@@ -122,6 +122,10 @@ describe("a connect", () => {
     expect(kernelState(host)).toBe(before);
     expect(await controller.status("custom")).toMatchObject({ connected: false, state: "failed" });
     expect((await controller.status("custom")).error).toContain("did not answer");
+    const target = { provider: ONE.provider, wanted: ONE.name };
+    expect(await controller.row()).toMatchObject({ ...target, server: "", state: "failed" });
+    await controller.disconnect();
+    expect(await controller.row()).toMatchObject({ provider: null, wanted: null, state: "disconnected" });
   });
 
   claim("that fails with an unexpected error never shows the key that the error quotes", async (gateway) => {

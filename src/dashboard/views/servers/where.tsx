@@ -1,12 +1,29 @@
-import { placeOf, viaText } from "../../sentence.ts";
-import type { Connecting } from "./connecting.ts";
+import { sentenceFrom } from "../../format.ts";
+import { leadAgain } from "../../lead-again.ts";
+import { Button } from "../../parts/button.tsx";
+import { placeOf, targetOf, viaText } from "../../sentence.ts";
+import { type Connecting, plainly } from "./connecting.ts";
 
-/** Where the tunnel `main` leads, in a line; screen readers hear its changes. */
-export function Where({ connecting: { main } }: { connecting: Connecting }) {
+/** Where the tunnel `main` leads, or why it does not; screen readers hear its changes. */
+export function Where({ connecting: { main, action } }: { connecting: Connecting }) {
+  // The row that was clicked shows it too.
+  const why = main?.state === "failed" && action.outcome === null ? main.error : null;
   return (
-    <p class="where" role="status">
-      {main === null ? "…" : lineOf(main)}
-    </p>
+    <div class="where">
+      <p role="status">
+        {main === null ? "…" : lineOf(main)}
+        {why !== null && ` ${sentenceFrom(why)}`}
+      </p>
+      {main?.state === "failed" && main.wanted !== null && (
+        <Button
+          kind="primary"
+          doing={`Connecting to ${targetOf(main)}…`}
+          work={() => plainly(leadAgain(main))}
+        >
+          Try again
+        </Button>
+      )}
+    </div>
   );
 }
 
@@ -19,6 +36,7 @@ function lineOf(main: NonNullable<Connecting["main"]>): string {
     case "reconnecting":
       return `${placeOf(main)} does not answer. The gateway keeps trying.`;
     case "failed":
+      return `Not connected: the tunnel to ${targetOf(main) ?? "the server"} could not be made.`;
     case "disconnected":
       return "Not connected. Choose a server, or a place for the nearest server there.";
   }

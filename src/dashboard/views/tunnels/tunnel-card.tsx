@@ -6,6 +6,7 @@ import { connectedSince, knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
 import { agoOf, bytesOf, countOf, listOf, rateOf, sentenceFrom, timeOf } from "../../format.ts";
+import { leadAgain } from "../../lead-again.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon, type IconName } from "../../parts/icon.tsx";
@@ -121,13 +122,6 @@ function Actions({ row, devices }: TunnelCardProps) {
     ? `The kill switch is not in place: ${who} may then leave outside every tunnel.`
     : `${who} will have no internet until the tunnel is connected again. No other tunnel takes its place.`;
   const end = async () => void (await change("POST", `${path}/disconnect`));
-  const again = async () => {
-    await change("PUT", path, {
-      server: row.wanted,
-      ...(row.wanted_via !== undefined && { via: row.wanted_via }),
-      ...(row.provider !== null && { provider: row.provider }),
-    });
-  };
   const lead = row.wanted === null ? "Connect" : "Move";
   const canTry = row.wanted !== null && (row.state === "failed" || row.state === "reconnecting");
   return (
@@ -137,7 +131,8 @@ function Actions({ row, devices }: TunnelCardProps) {
           <Button
             action={action}
             doing={`Connecting to ${targetOf(row)}…`}
-            work={again}
+            kind="primary"
+            work={() => leadAgain(row)}
             label={`Try again: ${row.name}`}
           >
             Try again
