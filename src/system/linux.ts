@@ -30,6 +30,11 @@ const KILLED_WITHIN_MS = 1_000;
 const EXCHANGE_TIMEOUT_MS = 1_000;
 /** Programs that hand a change to the kernel; `tee` writes a sysctl. */
 const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
+/**
+ * In front of a command: the kernel ends it when this program is killed (prctl(2), PR_SET_PDEATHSIG). It would notice
+ * that nobody reads its pipe only when it has something to print, and systemd leaves it, as it leaves wireguard-go.
+ */
+const ENDS_WITH_THIS_PROGRAM = ["setpriv", "--pdeathsig", "KILL"];
 // Not needed at a start.
 const loadChallenge = () => import("./challenge.ts");
 const loadConntrack = () => import("./conntrack.ts");
@@ -106,7 +111,7 @@ export class LinuxHost implements Host {
     limit?: LineLimit,
   ): Watch {
     const child = startChild(argv[0] ?? "", () =>
-      Bun.spawn(this.inNamespace(argv), {
+      Bun.spawn([...ENDS_WITH_THIS_PROGRAM, ...this.inNamespace(argv)], {
         env: CHILD_ENV,
         stdin: "ignore",
         stdout: "pipe",

@@ -6,6 +6,7 @@ const PROGRAMS: Record<string, string> = {
   ip: "iproute2",
   wg: "wireguard-tools",
   nft: "nftables",
+  setpriv: "util-linux",
 };
 /** capabilities(7): the bit of CAP_NET_ADMIN in a capability mask. */
 const CAP_NET_ADMIN = 12n;

@@ -71,7 +71,9 @@ test("a namespace that does not exist is refused with a clear message", async ()
 test("without ip, wg and nft it says which packages to install; without root, that it needs root", async () => {
   const none = await spawned([BINARY, "serve"], { PATH: folder });
   expect(none.code).toBe(1);
-  expect(none.stderr).toContain("apt-get install --no-install-recommends iproute2 wireguard-tools nftables");
+  expect(none.stderr).toContain(
+    "apt-get install --no-install-recommends iproute2 wireguard-tools nftables util-linux",
+  );
   const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"];
   const unprivileged = await spawned([...nobody, BINARY, "serve", "--state-dir", "/nowhere"]);
   expect(unprivileged.code).toBe(1);

@@ -250,8 +250,8 @@ export class Home {
   }
 
   private leaksIn(inClear: readonly string[]): readonly string[] {
-    if (!this.wasDirect && !this.wasDirectBefore) return inClear;
-    return inClear.filter((line) => !FROM_SENDERS.test(line));
+    const isWrong = (line: string) => (!this.wasDirect && !this.wasDirectBefore) || !FROM_SENDERS.test(line);
+    return inClear.filter(isWrong).map((line) => `leak: ${line}`);
   }
 
   private mayBeDirect(decisions: readonly Decisions[]): boolean {

@@ -20,7 +20,7 @@ export class Judge {
     });
     const kinds = Map.groupBy(
       wrong,
-      ({ device, kind, place, may }) => `device ${device}, ${kind}, at ${place} instead of ${may}`,
+      ({ device, kind, place, may }) => `leak: device ${device}, ${kind}, at ${place} instead of ${may}`,
     );
     return [...kinds].map(
       ([title, { length, 0: first }]) => `${title}: ${length}, the first is ${first?.number}`,

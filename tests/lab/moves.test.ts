@@ -78,7 +78,7 @@ test(
     const { wrong } = await home.finish();
     const kinds = (device: number, place: string) =>
       wrong.filter(
-        (line) => line.startsWith(`device ${device}, `) && line.includes(`, at ${place} instead of `),
+        (line) => line.startsWith(`leak: device ${device}, `) && line.includes(`, at ${place} instead of `),
       );
     expect(kinds(1, "custom-1").length).toBeGreaterThan(1);
     expect(kinds(2, "clear").length).toBeGreaterThan(1);

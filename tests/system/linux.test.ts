@@ -45,6 +45,21 @@ test("a program that prints events is heard on both outputs, and its end is repo
   expect(lines.toSorted()).toEqual(["an error", "an event"]);
 });
 
+test("a program that prints events ends when this one is killed, though it has nothing to print", async () => {
+  const source = join(import.meta.dir, "../../src/system/linux.ts");
+  const script = `
+    const { LinuxHost } = await import(${JSON.stringify(source)});
+    new LinuxHost().watch(["sh", "-c", "echo $$; exec sleep 1000"], (line) => console.log(line), () => {});
+  `;
+  const service = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+  const { value } = await service.stdout.getReader().read();
+  const command = `/proc/${Number(new TextDecoder().decode(value))}/cmdline`;
+  service.kill("SIGKILL");
+  await service.exited;
+  // There is none, or an empty one until the parent of the process has taken note of its end.
+  while (await new LinuxHost().read(command)) await Bun.sleep(10);
+});
+
 /** Code and message of the error, or what the program printed. */
 async function failureOf(argv: readonly string[], timeoutMs = 60_000): Promise<string> {
   const error: unknown = await new LinuxHost().run(argv, { timeoutMs }).catch((thrown: unknown) => thrown);

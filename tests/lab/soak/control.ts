@@ -37,9 +37,9 @@ export async function control(home: Home): Promise<Control> {
   await home.takeUp();
   await home.comesToRest();
   const found = await home.forgive();
-  const isOfJudge = (line: string) => line.startsWith("device ");
+  const isOfJudge = (line: string) => line.startsWith("leak: device ");
   for (const { number } of home.devices)
-    if (!found.some((line) => line.startsWith(`device ${number},`) && line.includes(`at ${CLEAR}`)))
+    if (!found.some((line) => line.startsWith(`leak: device ${number},`) && line.includes(`at ${CLEAR}`)))
       throw new Error(`positive control: the judge did not see device ${number} in clear`);
   return {
     frames: found.filter((line) => !isOfJudge(line)).length,

@@ -19,6 +19,8 @@ const SAMPLE_MS = 5_000;
 const ENDS_WITHIN_MS = 120_000;
 /** Crashes and restarts come before and after this part, in which one process is measured. */
 const MEASURED = { from: 0.2, to: 0.9 };
+/** Whatever the machine's speed, a play goes on until it has so many, because with less it has shown nothing. */
+const AT_LEAST = { rounds: 3, packets: 100, frames: 100, requests: 100 };
 /** They take the place of this part of the jumps of the clock. */
 const LONG_OUTAGES = { part: 0.15, shortestMs: 3_000, longestMs: 15_000 };
 
@@ -122,17 +124,19 @@ export class Soak {
   private async rounds(): Promise<string | null> {
     const { home, tally } = this;
     const note = (line: string) => this.story.push(`${new Date().toISOString()} ${line}`);
+    note("positive control");
     this.controls.begin = await control(home);
     this.load.start();
     for (let wrong = await this.quiet(); ; wrong = await this.quiet()) {
       if (wrong !== null) return wrong;
-      if (this.part >= 1) break;
+      if (this.part >= 1 && this.hasSeenEnough) break;
       const found = await round(home, this.random, tally, this.kinds(), note);
       if (found !== null) return found;
     }
     this.load.stop();
     const grown = growth(this.meter.samples);
     if (grown.length > 0) return grown.join("; ");
+    note("positive control");
     this.controls.end = await control(home);
     const { wrong, missed } = await home.finish();
     if (missed > 0) wrong.push(`the sniffer missed ${missed} frames`);
@@ -141,6 +145,12 @@ export class Soak {
 
   private get part(): number {
     return (performance.now() - this.begunAt) / this.ms;
+  }
+
+  private get hasSeenEnough(): boolean {
+    const { packets, frames } = this.home.judged;
+    const seen = { rounds: this.tally.rounds, packets, frames, requests: this.load.sent };
+    return (Object.keys(AT_LEAST) as (keyof typeof AT_LEAST)[]).every((what) => seen[what] >= AT_LEAST[what]);
   }
 
   private get isMeasured(): boolean {
