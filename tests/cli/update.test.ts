@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import type { OperatorAnswers, OperatorRequests } from "../../src/operator/operator.ts";
 import { answerOn } from "../../src/operator/socket.ts";
 import type { HttpsRequest, PinnedRequest } from "../../src/system/host.ts";
+import { needsRoot } from "../fast.ts";
 import { makeCertificate } from "../system/certificate.ts";
 import { Workshop } from "../update/made.ts";
 import { programTrusting } from "../update/signed-program.ts";
@@ -30,7 +31,7 @@ async function update(...args: string[]) {
   return { code, stdout, stderr };
 }
 
-describe("--check", () => {
+needsRoot.describe("--check", () => {
   test("shows a newer release and what is new, by exit code 4", async () => {
     const folder = workshop.release();
     const { code, stdout, stderr } = await update(folder, "--check");
@@ -70,7 +71,7 @@ describe("--check", () => {
   });
 });
 
-test("usage errors have exit code 2", async () => {
+needsRoot.test("usage errors have exit code 2", async () => {
   expect((await update()).code).toBe(2);
   expect(await update("--json", "/")).toMatchObject({ code: 2 });
   expect(await update("--check", "http://example.test/")).toMatchObject({
@@ -79,7 +80,7 @@ test("usage errors have exit code 2", async () => {
   });
 });
 
-test.skipIf(await Bun.file("/usr/local/bin/portcullis").exists())(
+needsRoot.test.skipIf(await Bun.file("/usr/local/bin/portcullis").exists())(
   "a machine on which nothing is installed is not upgraded",
   async () => {
     expect((await update(workshop.release(), "--yes")).stderr).toBe(
@@ -88,7 +89,7 @@ test.skipIf(await Bun.file("/usr/local/bin/portcullis").exists())(
   },
 );
 
-describe("from an address", () => {
+needsRoot.describe("from an address", () => {
   const OTHER = "; or copy the release's files to this machine, and name their folder\n";
   let server: Bun.Server<undefined>;
   let shown: string;
