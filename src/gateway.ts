@@ -19,6 +19,7 @@ import type { Schedules } from "./schedules/schedules.ts";
 import type { Catalogue, IsMeasured } from "./servers/catalogue.ts";
 import type { Favourites } from "./servers/favourites.ts";
 import { type CustomServer, type ImportedConfig, PROVIDERS, type Provider } from "./servers/schema.ts";
+import type { Settings } from "./settings.ts";
 import type { Host } from "./system/host.ts";
 import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./tunnel/histogram.ts";
 import type { SavedState } from "./tunnel/saved-state.ts";
@@ -47,6 +48,7 @@ interface Deps {
   checkup: Pick<Checkup, "results">;
   otherRouters: Pick<OtherRouters, "current">;
   bounds: Pick<Bounds, "places">;
+  settings: Pick<Settings, "dhcp">;
   /** The machine's name. */
   hostname: string;
   log: Pick<Log, "warn">;
@@ -71,6 +73,7 @@ export function gatewayOf(deps: Deps): Gateway {
     checkup,
     otherRouters,
     bounds,
+    settings,
     log,
   } = deps;
   const { controller } = tunnels.main;
@@ -192,6 +195,7 @@ export function gatewayOf(deps: Deps): Gateway {
     network: () => ({
       hostname,
       ...ownNetworkIn(controller.network),
+      dhcp: settings.dhcp !== null,
       other_routers: otherRouters.current.map((each) => {
         const { interface: link, address, mac } = each;
         return { interface: link, address, mac, found: sentenceOf(each) };

@@ -106,8 +106,14 @@ async function outcomeOf({ file, path, open }: Config): Promise<{ results: Resul
 }
 
 function configsIn(archive: string, bytes: Uint8Array): Config[] {
-  const entries = entriesOf(bytes, MOST_CONFIG_BYTES).filter(({ name }) => /[^/]\.conf$/i.test(name));
-  if (entries.length === 0) throw new Error("The archive has no .conf files.");
+  const all = entriesOf(bytes, MOST_CONFIG_BYTES);
+  const entries = all.filter(({ name }) => /[^/]\.conf$/i.test(name));
+  if (entries.length === 0)
+    throw new Error(
+      all.some(({ name }) => /\.ovpn$/i.test(name))
+        ? "The archive has OpenVPN files, and the gateway uses WireGuard. On your provider’s website, choose WireGuard instead of OpenVPN and download that archive."
+        : "The archive has no .conf files.",
+    );
   if (entries.length > MOST_SERVERS)
     throw new Error(
       `The archive has more than ${MOST_SERVERS} .conf files, which is more than the gateway keeps.`,

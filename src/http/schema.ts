@@ -129,6 +129,7 @@ export const Network = Type.Object(
     ),
     uplink: Type.Union([Type.String(), Type.Null()], { description: "its interface; null if unknown" }),
     online: Type.Boolean({ description: "whether the uplink has a carrier and a way to the internet" }),
+    dhcp: Type.Boolean({ description: "whether devices get their addresses from the gateway (--dhcp)" }),
     other_routers: Type.Array(
       Type.Object(
         {

@@ -1,9 +1,12 @@
 import { isIpv6 } from "../address.ts";
 import { type Field, refuse } from "./fields.ts";
 import { configFrom, EVERYTHING, type FieldName } from "./fieldset.ts";
-import { inertIn, isHook, isInert, isOfAmneziaWg } from "./foreign.ts";
+import { inertIn, isHook, isInert, isOfAmneziaWg, isOpenVpn } from "./foreign.ts";
 import { type Line, linesOf, lowerCased, shown } from "./ini.ts";
 import { type Config, LONGEST_KEEPALIVE_SECONDS, type StoredConfig } from "./schema.ts";
+
+const OPENVPN =
+  "is an OpenVPN file, and the gateway uses WireGuard: on your provider's website, choose WireGuard instead of OpenVPN and download that file";
 
 type Section = "Interface" | "Peer";
 
@@ -32,6 +35,7 @@ export function parseConfig(text: string): { config: Config; warnings: string[] 
   const warnings: string[] = [];
   let section: Section | null = null;
   let peers = 0;
+  if (isOpenVpn(text)) refuse("config", OPENVPN);
   for (const line of linesOf(text)) {
     if (line.kind === "section") {
       section = sectionOf(line);

@@ -10,6 +10,14 @@ export function isOfAmneziaWg(key: string): boolean {
   return /^(jc|jmin|jmax|s[1-4]|h[1-4]|i[1-5]|j[1-3]|itime)$/.test(key);
 }
 
+/** What each client file of OpenVPN has: a directive without a value, the server, or a certificate (openvpn(8)). */
+const OPENVPN =
+  /^[ \t]*(client|dev[ \t]+(tun|tap)\w*|remote[ \t]+\S+.*|<(ca|cert|key|tls-auth|tls-crypt)>)[ \t]*\r?$/m;
+
+export function isOpenVpn(text: string): boolean {
+  return OPENVPN.test(text) && !/^[ \t]*\[/m.test(text);
+}
+
 /** Keys of `[Interface]` that wg and wg-quick know, but whose values the gateway chooses itself. */
 export function isInert(key: string): key is Inert {
   return Object.hasOwn(INERT, key);

@@ -16,9 +16,19 @@ beforeAll(async () => {
 beforeEach(() => rig.reset(), TIMEOUT_MS);
 afterAll(() => rig?.close(), TIMEOUT_MS);
 
-const open = async (route = "") => {
-  tab = await rig.browser.open(`${rig.url}${route}`);
+const open = async (route = "", before = "") => {
+  tab = await rig.browser.open(`${rig.url}${route}`, undefined, before);
 };
+
+/** Another answer about the gateway's network than the sandbox's. */
+const networkWith = (change: object) => `(() => {
+  const real = fetch;
+  window.fetch = async (...request) => {
+    const answer = await real(...request);
+    if (!String(request[0]).endsWith("/api/network")) return answer;
+    return Response.json({ ...(await answer.json()), ...${JSON.stringify(change)} });
+  };
+})()`;
 
 /** Two servers, as if their files had been dropped. */
 async function importServers(): Promise<void> {
@@ -88,10 +98,11 @@ test(
       "amsterdam.conf": two.importText,
       "photo.jpg": new Uint8Array([0xff, 0xd8, 0xff, 0xe0]),
       "hooks.conf": one.importText.replace("[Peer]", "PostUp = reboot\n\n[Peer]"),
+      "oslo.ovpn": "client\ndev tun\nremote 203.0.113.11 1194\n",
     });
-    await tab.shows("dialog[open]", "2 servers imported, 2 refused.");
+    await tab.shows("dialog[open]", "2 servers imported, 3 refused.");
     expect(await tab.text("dialog .results")).toMatch(
-      /^photo.jpg was refused It is not a text, .* hooks.conf was refused .*PostUp.* gothenburg was imported .*Table: .* amsterdam was imported$/,
+      /^photo.jpg was refused It is not a text, .* hooks.conf was refused .*PostUp.* oslo.ovpn was refused It is an OpenVPN file, .* choose WireGuard .* gothenburg was imported .*Table: .* amsterdam was imported$/,
     );
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Go on");
@@ -110,12 +121,40 @@ test(
     await open("#/setup");
     await tab.click("Connect to amsterdam");
     await tab.shows(".step:nth-child(2)", "Connected to amsterdam.");
-    await tab.shows(".step:nth-child(3)", "Router (gateway) 192.168.77.1 DNS server 192.168.77.1");
-    await tab.shows(".step:nth-child(3)", "In the settings of your home router");
+    await tab.shows(".step:nth-child(3)", "The gateway gives addresses: off.");
     await tab.page.click(".step:nth-child(3) label:last-child");
     await tab.shows(".step:nth-child(3)", "In the network settings of the device");
+    await tab.shows(".step:nth-child(3)", "Router (gateway) 192.168.77.1 DNS server 192.168.77.1");
     await tab.shows(".verdict", "Waiting for this device");
     expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "for the whole home it says whether the gateway gives the addresses, and only then what to do, with one cable and two",
+  async () => {
+    await importServers();
+    expect((await rig.gateway.api("POST", "/api/connect", { server: "amsterdam" })).status).toBe(200);
+    const { lan } = (await rig.gateway.api("GET", "/api/network")).body;
+    const oneCable = { uplink: lan[0].interface };
+    const shows = (text: string | RegExp) => tab.shows(".step:nth-child(3)", text);
+    await open("#/setup");
+    await shows(
+      /gives addresses: off\..* Type on the gateway: sudo portcullis setup --dhcp Connect all devices/,
+    );
+    await open("#/setup", networkWith(oneCable));
+    await shows(/off\..* a fixed address .* switch off DHCP, .* setup --dhcp Connect each device again/);
+    await tab.page.click(".step:nth-child(3) summary");
+    await shows(/enter in its DHCP settings: Router \(gateway\) 192\.168\.77\.1 /);
+    expect(await tab.barriers()).toEqual([]);
+    await open("#/setup", networkWith({ ...oneCable, dhcp: true }));
+    await shows(/gives addresses: on\..* You enter nothing.* switch off DHCP, .* Connect each device again/);
+    expect(await tab.text(".step:nth-child(3)")).not.toContain("192.168.77.1");
+    expect(await tab.barriers()).toEqual([]);
+    await open("#/setup", networkWith({ dhcp: true }));
+    await shows(/gives addresses: on\..* at its network card lan0, /);
+    expect(await tab.text(".step:nth-child(3)")).not.toContain("switch off DHCP");
   },
   TIMEOUT_MS,
 );

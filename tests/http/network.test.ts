@@ -27,6 +27,7 @@ test("GET /api/network answers the gateway's own addresses on the LAN, IPv4 firs
     ],
     uplink: home.graph.controller.network.uplink,
     online: true,
+    dhcp: false,
     other_routers: [],
   });
   expect(network.uplink).toBeString();
@@ -37,6 +38,11 @@ test("a LAN without an address and an uplink that is down are told as they are",
   home.host.plug(false);
   await home.graph.tunnels.machine.checkNetwork();
   expect(await read()).toMatchObject({ lan: [], online: false });
+});
+
+test("dhcp says whether devices get their addresses from the gateway", async () => {
+  home.graph.settings.dhcp = ["192.168.7.100-192.168.7.199"];
+  expect(await read()).toMatchObject({ dhcp: true });
 });
 
 test("another router of the LAN is named, with what it tells devices", async () => {

@@ -52,7 +52,7 @@ function known(change: Partial<Known> & { exits?: string[]; standard?: string })
     tunnels: [tunnel("main", "Stockholm, Sweden")],
     devices,
     killswitch: killswitch(true, true),
-    network: { hostname: "pi", lan: [], uplink: "eth0", online: true, other_routers: [] },
+    network: { hostname: "pi", lan: [], uplink: "eth0", online: true, dhcp: false, other_routers: [] },
     ...rest,
   };
 }
@@ -250,7 +250,7 @@ test("a tunnel that is an exit and is not connected is named, with what it means
 
 test("an uplink that is down comes before what it makes fail", () => {
   const status = { ...STATUS, ...NOTHING, state: "failed", error: "se-1 did not answer" } as const;
-  const network = { hostname: "pi", lan: [], uplink: "eth0", online: false, other_routers: [] };
+  const network = { hostname: "pi", lan: [], uplink: "eth0", online: false, dhcp: false, other_routers: [] };
   expect(sentenceOf(known({ status, network })).why).toBe(
     "The uplink is down: look at its cable and at the home router.",
   );

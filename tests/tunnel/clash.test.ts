@@ -248,6 +248,7 @@ test("such a server is neither added nor imported", () =>
     const parts = {
       ...{ tunnels, devices, accounts, catalogue, favourites, savedState, events, journal, history },
       ...{ checkup, otherRouters, bounds, forwards, schedules, log },
+      settings: { dhcp: null },
     };
     const gateway = gatewayOf({ ...parts, clock: host, hostname: "gateway" });
     const config = formatConfig({

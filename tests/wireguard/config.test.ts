@@ -346,6 +346,16 @@ describe("files that are refused", () => {
     expect(messageFor(inPeer(`${name} = ${value}`))).toBe(`line 9: ${name}: ${HOOK}`);
   });
 
+  test.each([
+    ["the client file of a provider", "client\r\ndev tun\r\nproto udp\r\nremote 203.0.113.11 1194\r\n"],
+    ["one that begins with a comment and a certificate", "# Gothenburg\n<ca>\nMIIB=\n</ca>\n"],
+    ["one with values that have an equals sign", "setenv CLIENT_CERT=0\nremote a.example 443 tcp\n"],
+  ])("an OpenVPN file, by its name: %s", (_, text) => {
+    expect(messageFor(text)).toBe(
+      "config: is an OpenVPN file, and the gateway uses WireGuard: on your provider's website, choose WireGuard instead of OpenVPN and download that file",
+    );
+  });
+
   test.each(["Jc", "Jmin", "jmax", "S1", "S2", "H1", "h4", "I1"])("the AmneziaWG key %s", (name) => {
     expect(messageFor(inInterface(`${name} = 5`))).toBe(`line 4: ${name}: ${AMNEZIA}`);
   });

@@ -65,7 +65,8 @@ function Results({ results }: { results: readonly Result[] }) {
   const plain = results.filter(({ name, notes }) => name !== null && notes.length === 0);
   const rest = plain.length - MOST_SHOWN;
   return (
-    <ul class="rows results">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a long list is scrolled by keyboard too
+    <ul class="rows results" tabIndex={0} aria-label="Files">
       {[...refused, ...noted, ...plain.slice(0, MOST_SHOWN)].map((result, index) => (
         <Row key={`${index} ${result.file}`} result={result} />
       ))}

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Network } from "../../../http/schema.ts";
 import { useAnswer } from "../../answers.ts";
+import { listOf } from "../../format.ts";
 import { Pending } from "../../parts/pending.tsx";
 
 type Whom = "home" | "device";
@@ -25,27 +26,102 @@ export function PointHere() {
           {optionOf("device", "One device")}
         </div>
       </fieldset>
-      <p>{WHERE[whom]}</p>
-      <Addresses network={network.value} />
-      <p>{THEN[whom]}</p>
-      {isOneCable(network.value) && <p class="quiet">{IPV6}</p>}
+      {whom === "home" ? <WholeHome network={network.value} /> : <OneDevice network={network.value} />}
     </>
   );
 }
 
-const WHERE: Readonly<Record<Whom, string>> = {
-  home: "In the settings of your home router, look for DHCP, often under LAN or home network. Enter there:",
-  device:
-    "In the network settings of the device, choose manual or static addresses. Leave its own address and mask as they are, and enter:",
-};
+function WholeHome({ network }: { network: Network }) {
+  return (
+    <>
+      <p>
+        <strong>The gateway gives addresses: {network.dhcp ? "on" : "off"}.</strong>
+      </p>
+      {network.dhcp ? <Given network={network} /> : <ToBeGiven network={network} />}
+    </>
+  );
+}
 
-const THEN: Readonly<Record<Whom, string>> = {
-  home: "Devices notice when they join the network again: turn their Wi-Fi off and on, or unplug their cable for a moment.",
-  device: "On phones, these settings are in the details of the Wi-Fi network.",
-};
+/** Devices get their addresses from the gateway. */
+function Given({ network }: { network: Network }) {
+  return (
+    <>
+      <p>
+        Devices learn from the gateway which router and DNS server to use. You enter nothing, neither on them
+        nor in the home router.
+      </p>
+      <ol class="how">
+        <li>{isOneCable(network) ? ROUTER_OFF : behindCard(network)}</li>
+        <li>{AGAIN}</li>
+      </ol>
+    </>
+  );
+}
+
+/** Devices get their addresses from the home router. */
+function ToBeGiven({ network }: { network: Network }) {
+  return (
+    <>
+      <p>
+        Devices learn from your home router which router to use, and most home routers can name only
+        themselves. So let the gateway give the addresses instead:
+      </p>
+      <ol class="how">
+        {isOneCable(network) && (
+          <>
+            <li>
+              Give the gateway a fixed address that devices do not get. Otherwise it loses its address with
+              the next step.
+            </li>
+            <li>{ROUTER_OFF}</li>
+          </>
+        )}
+        <li>
+          Type on the gateway: <code class="command">sudo portcullis setup --dhcp</code>
+        </li>
+        {!isOneCable(network) && <li>{behindCard(network)}</li>}
+        <li>{AGAIN}</li>
+      </ol>
+      {isOneCable(network) && (
+        <details>
+          <summary>If your home router can name another router</summary>
+          <p>Leave its DHCP on, and enter in its DHCP settings:</p>
+          <Addresses network={network} />
+          <p>{IPV6}</p>
+          <p>{AGAIN}</p>
+        </details>
+      )}
+    </>
+  );
+}
+
+function OneDevice({ network }: { network: Network }) {
+  return (
+    <>
+      <p>
+        In the network settings of the device, choose manual or static addresses. Leave its own address and
+        mask as they are, and enter:
+      </p>
+      <Addresses network={network} />
+      <p>On phones, these settings are in the details of the Wi-Fi network.</p>
+      {isOneCable(network) && <p class="quiet">{IPV6}</p>}
+    </>
+  );
+}
+
+const ROUTER_OFF =
+  "In the home router, switch off DHCP, and IPv6 for the LAN (“router advertisements” and “DHCPv6”): devices could otherwise get their addresses there, and leave outside the tunnel.";
+
+const AGAIN = "Connect each device again: its Wi-Fi or its cable off for ten seconds, and on.";
 
 const IPV6 =
-  "Turn IPv6 off in the home router’s LAN settings. The gateway and the home router are on the same cable, so devices could otherwise use the home router’s IPv6, outside the tunnel.";
+  "Switch IPv6 off in the home router’s LAN settings. The gateway and the home router are on the same cable, so devices could otherwise use the home router’s IPv6, outside the tunnel.";
+
+function behindCard({ lan }: Network): string {
+  const cards = lan.map((each) => each.interface);
+  const where = cards.length === 0 ? "its second network card" : `its network card ${listOf(cards)}`;
+  return `Connect all devices to the gateway at ${where}, by a switch or an access point, and switch off the home router’s own Wi-Fi: what uses that is not behind the gateway.`;
+}
 
 function isOneCable({ lan, uplink }: Network): boolean {
   return lan.some((each) => each.interface === uplink);
