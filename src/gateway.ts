@@ -31,6 +31,7 @@ import type { Tunnel } from "./tunnel/tunnel.ts";
 import type { Tunnels } from "./tunnels/tunnels.ts";
 import { generateKeyPair } from "./wireguard/key.ts";
 import type { Config } from "./wireguard/schema.ts";
+import { tunnelTitle } from "./words.ts";
 
 interface Deps {
   tunnels: Tunnels;
@@ -159,8 +160,10 @@ export function gatewayOf(deps: Deps): Gateway {
     remove: (provider, name) => {
       const user = tunnels.using(provider, name);
       if (user !== null) {
-        const which = user === tunnels.main ? "the tunnel" : `the tunnel ${user.name}`;
-        throw new GatewayError("bad_request", `name: ${which} uses this server; disconnect first`);
+        throw new GatewayError(
+          "bad_request",
+          `name: the ${tunnelTitle(user.name)} uses this server; disconnect first`,
+        );
       }
       catalogue.remove(provider, name);
     },

@@ -179,4 +179,4 @@ export async function graphOn(
   };
 }
 
-const ACCOUNT_LOST = "The stored account of the managed provider could not be read and is not used.";
+const ACCOUNT_LOST = "The stored VPN account could not be read and is not used.";

@@ -76,7 +76,7 @@ export function answer(graph: Graph, app: App): Service {
   graph.savedState.save();
   const stopping = new AbortController();
   const http = listenWhenThere(app, graph, stopping.signal);
-  const killSwitch = graph.savedState.killSwitchWanted() ? "is in place" : "is off, as the operator wants it";
+  const killSwitch = graph.savedState.killSwitchWanted() ? "is in place" : "was turned off by command";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
   void beginWatching(graph, stopping.signal);
   void reportList(graph, stopping.signal);
@@ -176,7 +176,7 @@ async function reportList(
   if (managed.alert !== null) events.alarm("list_damaged", managed.alert);
   if (updates.isFetched && managed.listed().length === 0)
     log.info(
-      "the provider managed has no servers yet; its list is fetched through the first tunnel, or by: portcullis servers update",
+      "the VPN account has no servers yet; their list is fetched through the first tunnel, or by: sudo portcullis servers update",
     );
   // The text of a long list takes twice the memory of the list itself, which a Pi needs for other things.
   Bun.gc(true);

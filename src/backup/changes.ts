@@ -39,7 +39,7 @@ const CHOICES: readonly Choice[] = [
   { what: "exit direct", key: "direct", unset: "not allowed", isPermitted: true },
   { what: "default exit", key: "default_exit", unset: MAIN },
   { what: "provider", key: "provider", unset: "managed" },
-  { what: "provider of managed servers", key: "managed", unset: "none" },
+  { what: "VPN account's provider", key: "managed", unset: "none" },
 ];
 type Choice = { what: string; key: string; unset: string; isPermitted?: boolean };
 

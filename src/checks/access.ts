@@ -1,9 +1,9 @@
 import type { ShownToken } from "../access/schema.ts";
 import type { Settings } from "../settings.ts";
+import { setupCommand } from "../system/layout.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
-const MAKE_ONE =
-  "Make one for each client: sudo portcullis token add <name>. If no token should be needed: sudo portcullis install --auth off";
+const MAKE_ONE = `Make one for each client: sudo portcullis token add <name>. If no token should be needed: ${setupCommand("--auth off")}`;
 
 /** Whether anyone can use the interface; null if it asks for no token. */
 export function accessFinding(auth: Settings["auth"], tokens: readonly ShownToken[]): Finding | null {

@@ -15,6 +15,7 @@ import type { Host } from "../system/host.ts";
 import { freeBytes, isProgramReplaced } from "../system/resources.ts";
 import { CLOCK_EVERY_MS, type SavedState } from "../tunnel/saved-state.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
+import { capital, tunnelTitle } from "../words.ts";
 import { accessFinding } from "./access.ts";
 import { clockFinding } from "./clock.ts";
 import { dhcpFinding } from "./dhcp.ts";
@@ -182,7 +183,7 @@ export class Checkup {
       ),
       item("resolver", "Resolver for server names", () => resolverFinding(host)),
       ...(tunnels?.all() ?? []).map(({ name }) =>
-        item(`tunnel:${name}`, `Tunnel ${name}`, () => inTunnels.finding(name)),
+        item(`tunnel:${name}`, capital(tunnelTitle(name)), () => inTunnels.finding(name)),
       ),
       item("dns", "DNS inside the tunnel", () => inTunnels.insideFinding(dnsFinding)),
       item("mtu", "Packet size in the tunnel", () => inTunnels.insideFinding(mtuFinding)),

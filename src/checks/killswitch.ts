@@ -29,7 +29,7 @@ export function layerFinding(
 ): Finding {
   if (!wanted)
     return fault(
-      "off, as the operator has chosen: traffic may leave outside the tunnel",
+      "turned off on the gateway: traffic may leave outside the tunnel",
       "Turn it on: sudo portcullis killswitch on",
     );
   const broken = brokenIn(layer, inspection);
@@ -57,7 +57,7 @@ export function otherRulesFinding(inspection: Inspection): Finding {
 export function directFinding({ direct }: Inspection): Finding {
   if (direct === 0) return ok("no device leaves outside the tunnel");
   return warning(
-    `${direct === 1 ? "1 device leaves" : `${direct} devices leave`} outside the tunnel, as the operator allows`,
+    `${direct === 1 ? "1 device leaves" : `${direct} devices leave`} outside the tunnel, as allowed on the gateway`,
     "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
   );
 }

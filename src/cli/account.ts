@@ -27,7 +27,7 @@ export async function logIn(settings: Settings, name: string | null): Promise<Sa
   });
   const account =
     live?.answer ?? (await offline(settings, (accounts) => accounts.logIn(provider.name, credentials)));
-  return saidOf(account, "Logged in. You can now connect to the managed provider's servers.");
+  return saidOf(account, "Logged in. You can now connect to the provider's servers.");
 }
 
 export async function showAccount(settings: Settings, provider: string | null): Promise<Said> {

@@ -41,7 +41,7 @@ export async function addServer(api: Api, name: string, flags: AddFlags): Promis
     }),
   };
   const json = await api.post("/api/custom/add", Success, server);
-  return { json, text: `Added ${printable(name)} to the custom servers.\n` };
+  return { json, text: `Added ${printable(name)} to your own servers.\n` };
 }
 
 /** From the current provider if none is given. */
@@ -50,7 +50,7 @@ export async function removeServer(api: Api, name: string, given?: Stored): Prom
   if (provider === "managed")
     throw new GatewayError(
       "unable",
-      "the current provider is managed, and its servers come from a list; pass --provider custom or --provider imported",
+      "the servers in use are those of the VPN account, which come from its list; pass --provider own or --provider imported",
     );
   const json = await api.delete(`${REMOVE[provider]}/${encodeURIComponent(name)}`, Success);
   return { json, text: `Removed ${printable(name)}.\n` };

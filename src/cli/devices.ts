@@ -3,6 +3,7 @@ import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
 import { parseMac } from "../mac.ts";
+import { STATE_WORDS, tunnelTitle } from "../words.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
 import { list, printable, styled } from "./text.ts";
@@ -57,7 +58,7 @@ async function stateOf(api: Api, exit: string): Promise<string> {
   const state = tunnels.find(({ name }) => name === exit)?.state ?? "connected";
   return state === "connected"
     ? ""
-    : `The tunnel ${exit} is ${state}: until it is connected, the device is refused.\n`;
+    : `The ${tunnelTitle(exit)} ${STATE_WORDS[state]}: until it is connected, the device has no internet.\n`;
 }
 
 async function forgetDevice(api: Api, device: string): Promise<Said> {
@@ -116,7 +117,7 @@ function linesOf(words: readonly string[]): string {
 }
 
 function textOf({ devices, default_exit }: DeviceList): string {
-  const rest = `Default exit: ${default_exit}\n`;
+  const rest = `Default exit, for devices without one of their own: ${default_exit}\n`;
   return devices.length === 0
     ? `No device has been seen yet.\n${rest}`
     : `${list(["Device", "Exit", "State", "Id", "Address"], devices.map(rowOf))}${rest}`;

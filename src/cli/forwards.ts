@@ -4,6 +4,7 @@ import { GatewayError } from "../errors.ts";
 import { Forward, ForwardList } from "../forwards/schema.ts";
 import { Success } from "../http/answers.ts";
 import { parseMac } from "../mac.ts";
+import { tunnelTitle } from "../words.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
 import { deviceOf } from "./devices.ts";
@@ -119,7 +120,10 @@ function sentenceOf(forward: Forward): string {
   const { external, address, tunnel, protocol, state } = forward;
   const title = titleOf(forward);
   if (state === "open") {
-    const where = address === null ? `at the server of ${tunnel}` : `of ${address}, the server of ${tunnel}`;
+    const where =
+      address === null
+        ? `at the server of the ${tunnelTitle(tunnel ?? "")}`
+        : `of ${address}, the server of the ${tunnelTitle(tunnel ?? "")},`;
     return `${protocol.toUpperCase()} port ${external} ${where} leads to ${title}.\n`;
   }
   const why = state === "opening" ? "the provider was asked, and has not answered yet" : errorOf(forward);

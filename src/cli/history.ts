@@ -1,6 +1,7 @@
 import { type Device, DeviceList } from "../devices/schema.ts";
 import { GatewayError } from "../errors.ts";
 import { HistoryPage } from "../history/schema.ts";
+import { STATE_WORDS, tunnelTitle } from "../words.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
 import { deviceOf } from "./devices.ts";
@@ -32,7 +33,8 @@ export async function showHistory(api: Api, flags: HistoryFlags, now: number): P
   });
   const json = await api.get(`/api/history?${query}`, HistoryPage);
   const { devices } = await api.get("/api/devices", DeviceList);
-  const title = device?.title ?? (flags.tunnel === undefined ? "all tunnels" : `the tunnel ${flags.tunnel}`);
+  const title =
+    device?.title ?? (flags.tunnel === undefined ? "all tunnels" : `the ${tunnelTitle(flags.tunnel)}`);
   const since = `the last ${hours === 1 ? "hour" : `${hours} hours`}`;
   return { json, text: `${printable(title)} in ${since}:\n${textOf(json, devices)}` };
 }
@@ -43,7 +45,7 @@ function textOf(page: HistoryPage, devices: readonly Device[]): string {
   if (!page.kept) return `The gateway keeps no history (--history off).\n${states}`;
   const names = new Map(devices.map(({ id, name }) => [id, name]));
   const rows = [
-    ...page.tunnels.map((row) => [`tunnel ${row.name}`, ...bytesIn(row)]),
+    ...page.tunnels.map((row) => [tunnelTitle(row.name), ...bytesIn(row)]),
     ...page.devices.map((row) => [printable(names.get(row.id) || row.id), ...bytesIn(row)]),
   ];
   const table = rows.length === 0 ? "" : `\n${list(["Who", "Received", "Sent"], rows)}`;
@@ -68,7 +70,7 @@ function outagesIn({ states }: HistoryPage): string {
     .map(({ tunnel, state, from, until, error }) => {
       const why = error === null ? "" : `: ${printable(error)}`;
       const time = until === null ? `since ${minuteOf(from)}` : `${minuteOf(from)} to ${minuteOf(until)}`;
-      return `${time}  tunnel ${tunnel} ${state}${why}\n`;
+      return `${time}  ${tunnelTitle(tunnel)} ${STATE_WORDS[state]}${why}\n`;
     })
     .join("");
 }

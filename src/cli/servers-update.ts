@@ -21,5 +21,5 @@ async function updateOffline(settings: Settings, force: boolean): Promise<Update
 
 function textOf({ changed, servers, skipped }: Updated): string {
   const left = skipped === 0 ? "" : ` ${skipped} unusable entries of the list were skipped.`;
-  return `The list of managed servers ${changed ? "is new" : "has not changed"}: ${servers} servers.${left}\n`;
+  return `The list of the VPN account's servers ${changed ? "is new" : "has not changed"}: ${servers} servers.${left}\n`;
 }

@@ -1,13 +1,14 @@
 import { GatewayError } from "../errors.ts";
 import { Servers } from "../http/schema.ts";
-import type { ServerRecord, ServerTree } from "../servers/schema.ts";
+import type { Provider, ServerRecord, ServerTree } from "../servers/schema.ts";
 import { UNKNOWN } from "../servers/tree.ts";
+import { capital, PROVIDER_WORDS } from "../words.ts";
 import type { Api } from "./api.ts";
 import { printable, styled, table } from "./text.ts";
 
 interface Found {
   servers: ServerTree;
-  provider: string;
+  provider: Provider;
 }
 
 /** The current provider's servers: all, or those of one country or city. */
@@ -23,7 +24,8 @@ export async function readServers(api: Api, country?: string, city?: string): Pr
 /** Countries, cities and servers, each level indented. */
 export function treeTextOf({ servers, provider }: Found): string {
   const countries = Object.entries(servers);
-  if (countries.length === 0) return `The provider ${provider} has no servers; ${WAYS[provider] ?? ""}\n`;
+  if (countries.length === 0)
+    return `${capital(PROVIDER_WORDS[provider].servers)}: none yet; ${WAYS[provider]}\n`;
   return countries
     .map(([country, cities]) => `${styled("bold", printable(country))}\n${citiesText(cities)}`)
     .join("");
@@ -38,8 +40,8 @@ export function namesTextOf({ servers }: Found): string {
 }
 
 /** How to fill an empty provider. */
-const WAYS: Record<string, string> = {
-  managed: "fetch its list, on the gateway: sudo portcullis servers update",
+const WAYS: Record<Provider, string> = {
+  managed: "fetch their list, on the gateway: sudo portcullis servers update",
   custom: "add one: portcullis add --help",
   imported: "import files: portcullis import *.conf",
 };
@@ -79,9 +81,9 @@ function entryOf<T>(places: Record<string, T>, wanted: string): [string, T] | un
   return Object.entries(places).find(([name]) => folded(name) === folded(wanted));
 }
 
-function notFound(provider: string, place: string): never {
+function notFound(provider: Provider, place: string): never {
   throw new GatewayError(
     "not_found",
-    `the provider ${provider} has no servers in ${place}; all of its places: portcullis servers`,
+    `none of ${PROVIDER_WORDS[provider].servers} is in ${place}; all of their places: portcullis servers`,
   );
 }

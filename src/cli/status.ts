@@ -1,5 +1,6 @@
 import { viaText } from "../servers/hops.ts";
 import { Status } from "../tunnel/schema.ts";
+import { PROVIDER_WORDS } from "../words.ts";
 import type { Api } from "./api.ts";
 import { printable, styled, table } from "./text.ts";
 
@@ -19,7 +20,7 @@ export function textOf(status: Status, now: number): string {
     server !== "" && ["Traffic", `${bytes(rx_bytes)} received, ${bytes(tx_bytes)} sent`],
     ["Kill switch", killSwitchOf(status)],
     status.direct_devices > 0 && ["Direct", directOf(status)],
-    ["Provider", status.provider],
+    ["Servers", PROVIDER_WORDS[status.provider].title],
     error !== null && ["Error", styled("red", printable(error))],
   ];
   return table(rows.filter((row) => row !== false).map(([name, value]) => [styled("dim", name), value]));

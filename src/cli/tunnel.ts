@@ -1,10 +1,11 @@
-import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
 import { Disconnected, KeyPair, Providers, Switched } from "../http/schema.ts";
 import { viaText } from "../servers/hops.ts";
-import type { Managed } from "../servers/schema.ts";
+import type { Provider } from "../servers/schema.ts";
+import { PROVIDER_WORDS } from "../words.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
+import type { Use } from "./provider.ts";
 import { placed, readStatus } from "./status.ts";
 import { printable, styled, table } from "./text.ts";
 
@@ -25,22 +26,19 @@ export async function disconnect(api: Api): Promise<Said> {
 
 export async function listProviders(api: Api): Promise<Said> {
   const json = await api.get("/api/providers", Providers);
-  const lineOf = (provider: string) =>
-    provider === json.current ? `* ${styled("green", provider)}` : `  ${provider}`;
-  return { json, text: json.providers.map((provider) => `${lineOf(provider)}\n`).join("") };
+  const rowOf = (provider: Provider) => {
+    const { word, servers, origin } = PROVIDER_WORDS[provider];
+    const isInUse = provider === json.current;
+    return [isInUse ? `* ${styled("green", word)}` : `  ${word}`, `${servers}, ${origin}`];
+  };
+  return { json, text: table(json.providers.map(rowOf)) };
 }
 
-export async function useProvider(api: Api, provider: string, managed?: Managed): Promise<Said> {
-  if (managed !== undefined) await useManaged(api, provider, managed);
+export async function useProvider(api: Api, { provider, managed }: Use): Promise<Said> {
+  if (managed !== undefined) await api.put("/api/managed", Success, { name: managed });
   const json = await api.post(`/api/provider/${encodeURIComponent(provider)}`, Switched);
   const whose = managed === undefined ? "" : ` (${managed})`;
-  return { json, text: `The current provider is ${json.provider}${whose}.\n` };
-}
-
-async function useManaged(api: Api, provider: string, name: Managed): Promise<void> {
-  if (provider !== "managed")
-    throw new GatewayError("bad_request", "--managed: is only for: portcullis use managed");
-  await api.put("/api/managed", Success, { name });
+  return { json, text: `From now on, connect uses ${PROVIDER_WORDS[provider].servers}${whose}.\n` };
 }
 
 export async function makeKeyPair(api: Api): Promise<Said> {

@@ -3,6 +3,7 @@ import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
 import { viaText } from "../servers/hops.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
+import { tunnelTitle } from "../words.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
 import { placed, shownState } from "./status.ts";
@@ -26,12 +27,12 @@ export async function changeTunnel(
     case "disconnect": {
       assertNoServer(action, server, more.via);
       const json = await api.post(`${path}/disconnect`, Success);
-      return { json, text: `The tunnel ${printable(name)} is disconnected.\n` };
+      return { json, text: `The ${printable(tunnelTitle(name))} is disconnected.\n` };
     }
     default: {
       assertNoServer(action, server, more.via);
       const json = await api.delete(path, Success);
-      return { json, text: `Removed the tunnel ${printable(name)}.\n` };
+      return { json, text: `Removed the ${printable(tunnelTitle(name))}.\n` };
     }
   }
 }
@@ -44,13 +45,14 @@ async function connectTunnel(
   if (server === undefined) throw usage("missing argument 'server': where should the tunnel lead?");
   // The handshake may take seconds, so say what is happening.
   const asked = printable(viaText(server, more.via));
-  if (process.stderr.isTTY) process.stderr.write(`Connecting ${printable(name)} to ${asked} …\n`);
+  if (process.stderr.isTTY)
+    process.stderr.write(`Connecting the ${printable(tunnelTitle(name))} to ${asked} …\n`);
   const json = await api.put(path, Success, { server, ...more });
   const { tunnels } = await api.get("/api/tunnels", TunnelRows);
   // The server that was chosen for a country or a city; the tunnel may have moved on since.
   const row = tunnels.find((each) => each.name === name);
   const reached = row === undefined || row.server === "" ? asked : printable(placed(row));
-  return { json, text: `The tunnel ${printable(name)} is connected to ${reached}.\n` };
+  return { json, text: `The ${printable(tunnelTitle(name))} is connected to ${reached}.\n` };
 }
 
 function textOf(rows: readonly TunnelRow[]): string {

@@ -9,6 +9,7 @@ import { MAIN } from "../killswitch/policy.ts";
 import { viaText } from "../servers/hops.ts";
 import type { Host } from "../system/host.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
+import { PROVIDER_WORDS, tunnelTitle } from "../words.ts";
 import type { Api } from "./api.ts";
 import { lineOf, readStatus, textOf } from "./status.ts";
 import { printable, styled } from "./text.ts";
@@ -95,11 +96,11 @@ function sentenceOf(event: Shown): string {
     case "status_change":
       return lineOf(event.payload);
     case "server_update":
-      return `${event.payload.provider} has ${event.payload.count} servers`;
+      return `${PROVIDER_WORDS[event.payload.provider].servers}: ${event.payload.count}`;
     case "tunnel_update":
       return tunnelLineOf(event.payload);
     case "tunnel_removed":
-      return `tunnel ${printable(event.payload.name)}: removed`;
+      return `${printable(tunnelTitle(event.payload.name))}: removed`;
     case "device_update":
       return `${deviceOf(event.payload)} is ${event.payload.online ? "online" : "offline"}, exit ${event.payload.exit}`;
     case "device_removed":
@@ -118,7 +119,7 @@ function sentenceOf(event: Shown): string {
 }
 
 function tunnelLineOf({ name, state, server, via, error }: TunnelRow): string {
-  const parts = [`tunnel ${name}: ${state}`, viaText(server, via), error ?? ""];
+  const parts = [`${tunnelTitle(name)}: ${state}`, viaText(server, via), error ?? ""];
   return parts
     .filter((part) => part !== "")
     .map(printable)

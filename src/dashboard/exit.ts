@@ -1,5 +1,6 @@
 import type { DeviceList } from "../devices/schema.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
+import { STATE_WORDS, tunnelTitle } from "../words.ts";
 import { placeOf, type Tone } from "./sentence.ts";
 
 /** Where an exit leads now: in a sentence, and by itself. */
@@ -39,13 +40,17 @@ export function exitOf(exit: string, tunnels: readonly TunnelRow[], isOpen: bool
   }
   if (exit === "blocked")
     return { icon: "blocked", tone: "blocked", where: "blocked", text: "blocked · no internet" };
-  const is = state === "failed" ? "has failed" : `is ${state}`;
   return {
     icon: "blocked",
     tone: "blocked",
-    where: `blocked: the tunnel ${exit} ${is}`,
+    where: `blocked: ${downText(exit, row)}`,
     text: `${exit} · ${state}`,
   };
+}
+
+/** Why nothing leaves by a tunnel: "the tunnel tv has failed". */
+export function downText(exit: string, row: TunnelRow | undefined): string {
+  return `the ${tunnelTitle(exit)} ${row === undefined ? "is not known" : STATE_WORDS[row.state]}`;
 }
 
 type Device = DeviceList["devices"][number];

@@ -1,5 +1,6 @@
 import type { DeviceList } from "../devices/schema.ts";
 import type { Day, ScheduleList } from "../schedules/schema.ts";
+import { tunnelTitle } from "../words.ts";
 import { titleOf } from "./exit.ts";
 import { countOf, listOf, timeOfDay } from "./format.ts";
 import { clockIn, dayIn } from "./zone.ts";
@@ -26,7 +27,7 @@ export function sentenceFor(schedule: Schedule, devices: Devices): string {
 }
 
 function whatOf({ tunnel, device = "", exit = "" }: Schedule, devices: Devices): string {
-  if (tunnel !== undefined) return `The tunnel ${tunnel} moves to another server of its place`;
+  if (tunnel !== undefined) return `The ${tunnelTitle(tunnel)} moves to another server of its place`;
   return `${whoIn(device, devices)} ${exit === "blocked" ? "is blocked" : `leaves by ${exit}`}`;
 }
 

@@ -1,6 +1,7 @@
 import type { DeviceList } from "../devices/schema.ts";
 import type { KillSwitchLayers, Network } from "../http/schema.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
+import { STATE_WORDS, tunnelTitle } from "../words.ts";
 import type { Connection } from "./connection.ts";
 import { countOf, listOf, sentenceFrom, timeOf } from "./format.ts";
 
@@ -90,7 +91,7 @@ function withExceptions(sentence: Sentence, direct: number): Sentence {
     ...sentence,
     tone: tone === "protected" || tone === "blocked" ? "partly" : tone,
     word: `${word}, with exceptions`,
-    text: `${countOf(direct, "device leaves", "devices leave")} outside the tunnels, as the operator allows. ${rest}`,
+    text: `${countOf(direct, "device leaves", "devices leave")} outside the tunnels, as allowed on the gateway. ${rest}`,
   };
 }
 
@@ -115,7 +116,7 @@ function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence
     tone: "exposed",
     word: "Exposed",
     text: isOff
-      ? "The kill switch is off, as the operator has chosen: traffic may leave outside the tunnel."
+      ? "The kill switch was turned off on the gateway: traffic may leave outside the tunnel."
       : "The kill switch is not in place: traffic may leave outside the tunnel.",
     why: isOff ? null : REPAIRED,
     help: isOff ? "killswitch" : null,
@@ -254,7 +255,7 @@ export function viaText(text: string, via: string | undefined): string {
 }
 
 function waiting({ name, devices, state }: TunnelRow): string {
-  const who = devices === 0 ? "Its devices" : countOf(devices, "device");
+  const who = devices === 0 ? "its devices" : countOf(devices, "device");
   const are = devices === 1 ? "is" : "are";
-  return `The tunnel ${name} is ${state}: ${who} ${are} blocked until it is connected.`;
+  return `The ${tunnelTitle(name)} ${STATE_WORDS[state]}: ${who} ${are} blocked until it is connected.`;
 }

@@ -1,6 +1,7 @@
 import type { Mac } from "../mac.ts";
 import { carriedBy } from "../tunnel/state.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
+import { STATE_WORDS, tunnelTitle } from "../words.ts";
 import type { Place } from "./keeper.ts";
 
 interface Seen {
@@ -18,12 +19,13 @@ export function placeOf({ device, exit, isKnown }: Seen, tunnels: readonly Tunne
       `the device's exit is ${exit}, and ports are opened at the server of a tunnel; to give it one: portcullis device ${device} exit main`,
     );
   const controller = tunnels.find(({ name }) => name === exit)?.controller;
-  if (controller === undefined) return closed(`there is no tunnel ${exit}, the device's exit`);
+  if (controller === undefined)
+    return closed(`the device's exit is the ${tunnelTitle(exit)}, which does not exist`);
   const session = carriedBy(controller.state);
   const way = session === null ? null : { tunnel: exit, session };
   const { name } = controller.state;
   if (!controller.isAlive)
-    return { way, why: `the tunnel ${exit} is ${name}; the port opens once it is connected` };
+    return { way, why: `the ${tunnelTitle(exit)} ${STATE_WORDS[name]}; the port opens once it is connected` };
   return { way, why: isKnown ? null : UNSEEN };
 }
 

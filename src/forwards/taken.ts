@@ -1,3 +1,4 @@
+import { tunnelTitle } from "../words.ts";
 import type { Held } from "./held.ts";
 import type { Opened } from "./keeper.ts";
 import { type OpenPort, PortRefusal, type WantedPort, type Way } from "./opener.ts";
@@ -22,7 +23,7 @@ export function refuseTaken(
   if (!othersOn(way, held, all).some(({ port }) => port.inside === inside)) return;
   throw new PortRefusal(
     "exhausted",
-    `port ${inside} of the tunnel ${way.tunnel} leads to another device or port already; remove that forward first`,
+    `port ${inside} of the ${tunnelTitle(way.tunnel)} already leads to another device or port; remove that forward first`,
   );
 }
 

@@ -18,8 +18,8 @@ export function customRoutes(gateway: Gateway) {
       {
         parse: jsonBody,
         body: standardSchema({ ...CustomServer, examples: [CUSTOM_EXAMPLE] }),
-        response: answers(Success, "the server was added to the provider custom"),
-        detail: { summary: "Add a custom server", tags: ["Servers"] },
+        response: answers(Success, "the server was added to your own (`custom`)"),
+        detail: { summary: "Add a server of your own", tags: ["Servers"] },
       },
     )
     .delete(
@@ -32,7 +32,7 @@ export function customRoutes(gateway: Gateway) {
         parse: unusedBody,
         params: namePath(CUSTOM_EXAMPLE.name),
         response: answers(Success, "the server was removed"),
-        detail: { summary: "Remove a custom server", tags: ["Servers"] },
+        detail: { summary: "Remove a server of your own", tags: ["Servers"] },
       },
     );
 }

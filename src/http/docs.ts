@@ -40,8 +40,8 @@ async function documentOf(gateway: Gateway, eventSockets: EventSockets, offer: O
 const INFO = {
   title: "Portcullis",
   description:
-    "A WireGuard VPN gateway with a kill switch. The local network is served; whether it needs a token is the " +
-    "operator's choice, and /api/access tells. Malformed " +
+    "A WireGuard VPN gateway with a kill switch. The local network is served; /api/access says whether a " +
+    "token is needed. Malformed " +
     "HTTP is answered before it reaches an endpoint, without a body: 431 if the head is larger than 16 KiB or has " +
     "too many fields, 505 for a version other than HTTP/1.0 and 1.1, 400 otherwise.",
   version,

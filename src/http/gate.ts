@@ -77,7 +77,7 @@ function tokenOf(headers: Headers): string | null {
   return protocol === undefined ? null : protocol.slice(PROTOCOL_TOKEN.length);
 }
 
-const HOW = "the operator makes one with: sudo portcullis token add <name>";
+const HOW = "to make one, on the gateway: sudo portcullis token add <name>";
 const MISSING = `a token is needed, as Authorization: Bearer <token>; ${HOW}`;
 const INVALID = ', error="invalid_token"';
 const WRONG = `the token is not valid, or was removed; ${HOW}`;

@@ -13,7 +13,7 @@ const No = Type.Literal(false);
 export const GluetunSettings = object({
   type: Type.Literal("wireguard"),
   provider: object({
-    name: Type.String({ description: "the managed provider, or custom" }),
+    name: Type.String({ description: "the VPN account's provider, or custom" }),
     server_selection: object({
       vpn: Text,
       countries: None,

@@ -61,7 +61,7 @@ const TAGS = ["gluetun"];
 export function gluetunRoutes(gateway: Gateway) {
   const main = async () => {
     const [row] = await gateway.tunnels();
-    if (row === undefined) throw new Error("there is no tunnel main");
+    if (row === undefined) throw new Error("there is no main tunnel");
     return row;
   };
   const status = async () => ({ status: STATUSES[(await main()).state] });

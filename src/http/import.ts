@@ -18,7 +18,7 @@ export function importRoutes(gateway: Gateway) {
       {
         parse: jsonBody,
         body: standardSchema({ ...ImportedConfig, examples: [IMPORT_EXAMPLE] }),
-        response: answers(Imported, "the configuration was added to the provider imported"),
+        response: answers(Imported, "the configuration was added to the imported servers"),
         detail: { summary: "Import a WireGuard configuration", tags: ["Servers"] },
       },
     )
@@ -32,7 +32,7 @@ export function importRoutes(gateway: Gateway) {
         parse: unusedBody,
         params: namePath(IMPORT_EXAMPLE.name),
         response: answers(Success, "the configuration was removed"),
-        detail: { summary: "Remove an imported configuration", tags: ["Servers"] },
+        detail: { summary: "Remove an imported server", tags: ["Servers"] },
       },
     );
 }

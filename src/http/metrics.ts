@@ -122,7 +122,7 @@ function ownFamilies(figures: Figures): Family[] {
     family(
       "portcullis_direct_allowed",
       "gauge",
-      "1 while the operator lets devices leave outside the tunnel.",
+      "1 while devices may leave outside the tunnel (portcullis direct on).",
       Number(directAllowed),
     ),
     {

@@ -32,7 +32,7 @@ export function providerRoutes(gateway: Gateway) {
       },
     )
     .get("/api/managed", () => gateway.managed(), {
-      response: answers(ManagedChoices, "what the provider managed can be, and what it is"),
+      response: answers(ManagedChoices, "whose servers `managed` can have, and has"),
       detail: { summary: "List whose servers managed can have", tags: ["Servers"] },
     })
     .put(
@@ -44,7 +44,7 @@ export function providerRoutes(gateway: Gateway) {
       {
         parse: jsonBody,
         body: standardSchema({ ...ManagedChoice, examples: [{ name: "list" }] }),
-        response: answers(Success, "the servers of managed are now those; no managed tunnel may be up"),
+        response: answers(Success, "the servers of `managed` are now those; no tunnel may use one of them"),
         detail: { summary: "Choose whose servers managed has", tags: ["Servers"] },
       },
     );

@@ -89,7 +89,7 @@ const LayerPart = Type.Object(
 export const KillSwitchLayers = Type.Object(
   {
     active: Type.Boolean({ description: "as `killswitch_active` in the status" }),
-    wanted: Type.Boolean({ description: "false if the operator has turned it off" }),
+    wanted: Type.Boolean({ description: "false if it was turned off (portcullis killswitch off)" }),
     layers: Type.Array(
       Type.Object(
         {

@@ -120,11 +120,12 @@ export function inspectionOf(found: Found, fault: string | null): Inspection {
   const routing = allHold(layers.routing);
   const last = part("last change", fault === null, "is in the kernel", `failed: ${fault}`);
   const some = direct === 1 ? "1 leaves" : `${direct} leave`;
-  const allowed = direct === 0 ? "none leaves" : `${some}, as the operator allows,`;
+  const leaving =
+    direct === 0 ? "none leaves outside the tunnel" : `${some} outside the tunnel, as allowed on the gateway`;
   const directs = part(
     "direct devices",
     firewall || routing,
-    `${allowed} outside the tunnel`,
+    leaving,
     "nothing keeps any device inside the tunnel",
   );
   const parts = [...layers.firewall, ...layers.routing, last, found.sysctls.forwarding, directs];

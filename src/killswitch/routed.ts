@@ -12,6 +12,7 @@ import type { Lan } from "../network/lan.ts";
 import type { LanRoute, ShownRoute } from "../network/lan-routes.ts";
 import { ROUTED_TABLE } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
+import { tunnelTitle } from "../words.ts";
 
 /** A network behind another router of the LAN. */
 interface Routed {
@@ -43,7 +44,7 @@ export function rivalOf(prefix: Prefix, network: Network, tunnels: Tunnels): str
   for (const own of addresses) if (contains(prefix, own)) return `the gateway's address ${own}`;
   for (const { tunnel, addresses: inside, resolvers } of tunnels)
     for (const own of [...inside, ...resolvers])
-      if (contains(prefix, own)) return `the address ${own} in the tunnel ${tunnel}`;
+      if (contains(prefix, own)) return `the address ${own} in the ${tunnelTitle(tunnel)}`;
   return null;
 }
 

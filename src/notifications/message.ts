@@ -1,4 +1,5 @@
 import { redacted } from "../secrets.ts";
+import { tunnelTitle } from "../words.ts";
 import { LEVELS, type Level, levelOf, type NotifiedEvent, type Outage } from "./event.ts";
 import type { Pending } from "./outbox.ts";
 
@@ -51,7 +52,7 @@ function sentenceOf(event: NotifiedEvent, now: number): string {
 }
 
 function outageText({ tunnel, from, to, end, reason }: Outage, now: number): string {
-  const which = tunnel === "main" ? "The tunnel" : `The tunnel ${tunnel}`;
+  const which = `The ${tunnelTitle(tunnel)}`;
   const begin = timeOf(Date.parse(from), now);
   const why = reason === null ? "" : ` Reason: ${reason}.`;
   if (to === null) return `${which} has been down since ${begin}: nothing leaves by it.${why}`;

@@ -172,18 +172,15 @@ export class Accounts {
 
   private assertUnused(): void {
     if (!this.deps.inUse()) return;
-    throw new GatewayError(
-      "unable",
-      "a tunnel of the managed provider uses the account; disconnect first: portcullis disconnect",
-    );
+    throw new GatewayError("unable", "a tunnel uses the account; disconnect first: portcullis disconnect");
   }
 
   /** Only the current provider's account is used. */
   private noticed(provider: VpnProvider, account: ShownAccount): ShownAccount {
     if (this.isCurrent(provider)) return account;
     const current = this.deps.registrations.current().provider;
-    const instead = current === null ? OVERRULED : `managed servers are those of ${current.label}`;
-    const command = `to use this account: portcullis use managed --managed ${provider.name}`;
+    const instead = current === null ? OVERRULED : `the VPN account's servers are those of ${current.label}`;
+    const command = `to use this account: portcullis use ${provider.name}`;
     return { ...account, warnings: [...account.warnings, `${instead}; ${command}`] };
   }
 }

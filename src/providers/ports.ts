@@ -68,7 +68,7 @@ export class AccountOpener implements Opener {
 
 function serverOf({ tunnel, session: { server, endpoint } }: Way): ServerToRegister {
   if (tunnel !== MAIN)
-    throw new PortRefusal("unsupported", "PIA's port can be opened on the tunnel main only; use that one");
+    throw new PortRefusal("unsupported", "PIA's port can be opened on the main tunnel only; use that one");
   if (server.opensPorts === false)
     throw new PortRefusal(
       "unsupported",

@@ -4,6 +4,7 @@ import { type DeviceId, deviceIdIn } from "../devices/id.ts";
 import { GatewayError } from "../errors.ts";
 import { nameIn } from "../name.ts";
 import { nameFault } from "../tunnel/name.ts";
+import { tunnelTitle } from "../words.ts";
 import { DAYS, type Day, SavedSchedule, type ScheduleBody } from "./schema.ts";
 
 /** A time of day on some days of the week. */
@@ -92,7 +93,8 @@ export function scheduleRows(text: string | null): ReadonlyMap<string, string> {
 }
 
 function wordsOf({ when, ...what }: Schedule): string {
-  const action = what.do === "move" ? `move the tunnel ${what.tunnel}` : `${what.device} to ${what.exit}`;
+  const action =
+    what.do === "move" ? `move the ${tunnelTitle(what.tunnel)}` : `${what.device} to ${what.exit}`;
   if ("everyHours" in when) return `${action} every ${when.everyHours} h`;
   const span = "until" in when ? `from ${when.at} until ${when.until}` : `at ${when.at}`;
   return `${action} ${span}${when.days.length === DAYS.length ? "" : ` on ${when.days.join(", ")}`}`;

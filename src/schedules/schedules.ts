@@ -6,6 +6,7 @@ import { GatewayError, messageOf, Unsaved } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { Queue } from "../queue.ts";
 import type { Host } from "../system/host.ts";
+import { tunnelTitle } from "../words.ts";
 import {
   bodyOf,
   MOST_SCHEDULES,
@@ -191,7 +192,7 @@ export class Schedules {
       this.faults.delete(name);
       if (!(await this.deps.move(tunnel))) return;
     } catch (error) {
-      this.tellFault(name, `the tunnel ${tunnel} does not move: ${messageOf(error)}`);
+      this.tellFault(name, `the ${tunnelTitle(tunnel)} does not move: ${messageOf(error)}`);
     } finally {
       this.moving.delete(name);
     }

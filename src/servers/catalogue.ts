@@ -4,6 +4,7 @@ import { GatewayError } from "../errors.ts";
 import { nameIn } from "../name.ts";
 import { parseConfig } from "../wireguard/config.ts";
 import type { Config } from "../wireguard/schema.ts";
+import { PROVIDER_WORDS } from "../words.ts";
 import { customServer } from "./custom.ts";
 import { areFit, exitFault, type Hops, pairOf, reachedVia } from "./hops.ts";
 import { likeliest } from "./likeness.ts";
@@ -269,7 +270,7 @@ export class Catalogue {
     const bytes = this.bytes + sizeOf(server);
     if (bytes > MOST_STORED_BYTES)
       refuse(
-        `name: there is no room for it: custom and imported servers may take ${MOST_STORED_BYTES} bytes together; remove some first`,
+        `name: there is no room for it: your own servers and the imported ones may take ${MOST_STORED_BYTES} bytes together; remove some first`,
       );
     this.store.insert(server);
     servers.set(server.name, server);
@@ -311,5 +312,8 @@ function refuse(message: string): never {
 function notFound(field: string, provider: Provider, what = "server", meant: string | null = null): never {
   const code = field === "via" ? "bad_request" : "not_found";
   const hint = meant === null ? "" : `; did you mean ${meant}?`;
-  throw new GatewayError(code, `${field}: the provider ${provider} has no ${what} of this name${hint}`);
+  throw new GatewayError(
+    code,
+    `${field}: there is no ${what} of this name among ${PROVIDER_WORDS[provider].servers}${hint}`,
+  );
 }

@@ -1,6 +1,7 @@
 import { checkerOf, listIn } from "../checker.ts";
 import { GatewayError } from "../errors.ts";
 import { isName, nameIn } from "../name.ts";
+import { PROVIDER_WORDS } from "../words.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { Favourite, type Provider } from "./schema.ts";
 import type { Storage } from "./storage.ts";
@@ -20,7 +21,7 @@ export class Favourites {
     private readonly catalogue: Pick<Catalogue, "has" | "onChange">,
     private readonly onChange: (count: number) => void,
   ) {
-    // A list of managed servers that cannot be read has none, and may be read again.
+    // A list of the VPN account's servers that cannot be read has none, and may be read again.
     catalogue.onChange((provider) => provider !== "managed" && this.dropMissing(provider));
   }
 
@@ -80,7 +81,7 @@ export class Favourites {
     if (!this.exists(favourite))
       throw new GatewayError(
         "not_found",
-        `server: the provider ${favourite.provider} has no server of this name`,
+        `server: there is no server of this name among ${PROVIDER_WORDS[favourite.provider].servers}`,
       );
   }
 }

@@ -103,14 +103,14 @@ export class ManagedList {
     if ("missing" in this.ownEnd) {
       throw new GatewayError(
         "bad_request",
-        `server: a managed server needs an account; ${this.ownEnd.missing}`,
+        `server: this server needs a VPN account; ${this.ownEnd.missing}`,
       );
     }
     const found = serverOf(server, this.own());
     if (found !== null) return found;
     throw new GatewayError(
       "bad_request",
-      "server: its list is another provider's than the account; choose that one with: portcullis use managed --managed",
+      "server: it is on another provider's list than that of your account; to use your account: portcullis use <provider>, such as portcullis use mullvad",
     );
   }
 
@@ -159,12 +159,12 @@ async function textIn(host: Pick<Host, "read">, path: string): Promise<string> {
 function faultSentence(place: string, { code, message }: GatewayError): string {
   const fault =
     code === "unable" ? `${place} cannot be used: ${message}` : `${place} is missing or cannot be read`;
-  return `The list of managed servers ${fault}; the provider is empty.`;
+  return `The VPN account has no servers: its list ${fault}.`;
 }
 
 function skippedSentence(skipped: number): string | null {
   if (skipped === 0) return null;
-  return `${skipped} of the managed servers could not be read from the list and ${skipped === 1 ? "is" : "are"} left out.`;
+  return `${skipped} of the VPN account's servers could not be read from the list and ${skipped === 1 ? "is" : "are"} left out.`;
 }
 
 /** The own end, and whether it is a placeholder. */

@@ -98,7 +98,7 @@ export class Updates {
         this.failedAt = host.monotonic();
         const why = messageOf(error);
         if (error instanceof Shrunk) onShrunk(why);
-        else log.warn(`the list of managed servers could not be refreshed: ${why}`);
+        else log.warn(`the list of the VPN account's servers could not be refreshed: ${why}`);
       }
     }
   }
@@ -146,7 +146,7 @@ export class Updates {
   private take(list: List): Updated {
     const changed = this.deps.catalogue.relist(list);
     const servers = list.servers.length;
-    if (changed) this.deps.log.info(`the list of managed servers has changed: ${servers} servers`);
+    if (changed) this.deps.log.info(`the list of the VPN account's servers has changed: ${servers} servers`);
     return { changed, servers, skipped: list.skipped };
   }
 
@@ -155,7 +155,7 @@ export class Updates {
     if (force || servers.length * 2 >= current) return;
     throw new Shrunk(
       "unable",
-      `the new list of managed servers has ${servers.length} ${servers.length === 1 ? "server" : "servers"} and the current one ${current}, which is kept; to use the new one: portcullis servers update --force`,
+      `the new list of the VPN account's servers has ${servers.length} ${servers.length === 1 ? "server" : "servers"} and the current one ${current}, which is kept; to use the new one: portcullis servers update --force`,
     );
   }
 }

@@ -214,7 +214,7 @@ export class Controller {
     const { savedState, log } = this.deps;
     return this.requests.add(async () => {
       savedState.saveKillSwitch(wanted);
-      log.warn(`the operator has turned the kill switch ${wanted ? "on" : "off"}`);
+      log.warn(`the kill switch was turned ${wanted ? "on" : "off"} by command`);
       // Also if it fails: the kernel has what it has.
       await this.upkeep.settle().finally(() => this.switchListeners.forEach((listener) => void listener()));
       savedState.assertSaved();

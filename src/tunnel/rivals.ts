@@ -1,6 +1,7 @@
 import { GatewayError } from "../errors.ts";
 import type { Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
+import { tunnelTitle } from "../words.ts";
 import { candidatesOf, isPlace } from "./target.ts";
 
 /**
@@ -16,7 +17,7 @@ export class Rivals {
     const rival = this.rivalOf(server);
     return rival === null
       ? null
-      : `the tunnel ${rival} leads there with the same key; choose another server, or one with a key of its own`;
+      : `the ${tunnelTitle(rival)} leads there with the same key; choose another server, or one with a key of its own`;
   }
 
   assertNone(server: Server): void {

@@ -1,9 +1,9 @@
 import { messageOf } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
-import { MAIN } from "../killswitch/policy.ts";
 import type { Repairs } from "../killswitch/repairs.ts";
 import type { Log } from "../log.ts";
 import type { Host } from "../system/host.ts";
+import { tunnelTitle } from "../words.ts";
 import { together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import { partOf, type Session } from "./session.ts";
@@ -75,8 +75,7 @@ export class Upkeep {
     if (session === null) return true;
     const missing = await kernel.missingOf(session);
     if (missing.includes("link")) return false;
-    const tunnel = name === MAIN ? "the tunnel" : `the tunnel ${name}`;
-    const message = `Another program has removed ${missing.join(" and ")} of ${tunnel}.`;
+    const message = `Another program has removed ${missing.join(" and ")} of the ${tunnelTitle(name)}.`;
     await repairs.repair(
       missing.length === 0 ? [] : [{ layer: "routing", message }],
       async () => {

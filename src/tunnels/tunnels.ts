@@ -17,6 +17,7 @@ import { Resolver } from "../tunnel/resolver.ts";
 import { RoundTrips } from "../tunnel/roundtrips.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import { type Surroundings, type Tunnel, tunnelIn } from "../tunnel/tunnel.ts";
+import { tunnelTitle } from "../words.ts";
 import { Machine } from "./machine.ts";
 import { MachineSupervisor } from "./supervisor.ts";
 
@@ -196,7 +197,7 @@ export class Tunnels {
     const faulty = this.all().find(({ name, controller }) => name !== MAIN && controller.unsettled !== null);
     return faulty === undefined
       ? null
-      : `the tunnel ${faulty.name} could not be configured: ${faulty.controller.unsettled}`;
+      : `the ${tunnelTitle(faulty.name)} could not be configured: ${faulty.controller.unsettled}`;
   }
 
   /** The tunnel that uses a server, or null. */

@@ -97,7 +97,7 @@ describe("a restore", () => {
       store.write("managed", "mullvad");
       const backup = contents({ "account ivpn": account("one"), managed: "ivpn" }, []);
       expect(() => restoreInto(store, backup, CAREFUL)).toThrow(
-        "replace what is here: the provider of managed servers;",
+        "replace what is here: the VPN account's provider;",
       );
       restoreInto(store, backup, { ...CAREFUL, replace: true });
       restoreInto(store, backup, CAREFUL);
@@ -169,8 +169,8 @@ describe("a restore", () => {
       { schedules: JSON.stringify([{ name: "nightly", tunnel: "main", at: "04:00" }]) },
       { schedules: JSON.stringify([{ name: "nightly", tunnel: "main", every_hours: 2 }]) },
       {
-        ...{ what: "schedule", name: "nightly", before: "move the tunnel main at 04:00" },
-        after: "move the tunnel main every 2 h",
+        ...{ what: "schedule", name: "nightly", before: "move the main tunnel at 04:00" },
+        after: "move the main tunnel every 2 h",
       },
     ],
     [
@@ -215,7 +215,7 @@ describe("a restore", () => {
       expect(told.map(({ what, name, before, after }) => [what, name, before, after])).toEqual([
         ["default exit", "", "main", "blocked"],
         ["forward", `${PORT.device} tcp 6881`, null, "from a port of the provider"],
-        ["schedule", "nightly", null, "move the tunnel main at 04:00 on mon"],
+        ["schedule", "nightly", null, "move the main tunnel at 04:00 on mon"],
       ]);
       restoreInto(store, contents(given, []), CAREFUL);
       expect(store.settings()).toMatchObject(given);

@@ -130,7 +130,7 @@ test("a body of another type, of no type, or of too many bytes is a 400, however
 
 const SLASH = "the path holds an encoded slash (%2F), which no name has";
 const ENCODING = "the path is not valid percent-encoded UTF-8";
-const NOBODY = "name: the provider custom has no server of this name";
+const NOBODY = "name: there is no server of this name among your own servers";
 
 /** Requests without a body. */
 const PATHS: [request: string, status: number, error: string][] = [
@@ -144,7 +144,7 @@ const PATHS: [request: string, status: number, error: string][] = [
   ["DELETE /api/custom/remove/%252e", 404, NOBODY],
   ["DELETE /api/import/a%2Fb", 400, SLASH],
   ["DELETE /api/import/a%00", 400, "name: contains a control character"],
-  ["DELETE /api/import/..%2e", 404, "name: the provider imported has no server of this name"],
+  ["DELETE /api/import/..%2e", 404, "name: there is no server of this name among the imported servers"],
   ["DELETE /api/import", 404, "not found: DELETE /api/import"],
   ["POST /api/provider/other", 400, "provider must be managed, custom or imported"],
   ["GET /api/nope", 404, "not found: GET /api/nope"],
@@ -162,7 +162,7 @@ test("unknown paths, names and methods are reported too", async () => {
   expect(got).toEqual(PATHS.map(([request, status, error]) => [request, refusal(status, error)]));
   const unknown = seen(await send(CONNECT, '{"server":"constructor"}'));
   expect(unknown).toEqual(
-    refusal(404, "server: the provider managed has no server, country or city of this name"),
+    refusal(404, "server: there is no server, country or city of this name among the VPN account's servers"),
   );
 });
 

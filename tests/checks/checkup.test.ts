@@ -73,7 +73,7 @@ test("a gateway without a tunnel has one warning, and each check says what was f
     ["lan", "LAN", "ok", "lan0 (192.168.7.0/24, fe80::/10)"],
     ["other_routers", "Other routers on the LAN", "ok", "none were heard"],
     ["resolver", "Resolver for server names", "ok", "198.51.100.1"],
-    ["tunnel:main", "Tunnel main", "warning", "not connected: nothing leaves by it"],
+    ["tunnel:main", "Main tunnel", "warning", "not connected: nothing leaves by it"],
     ["ipv6", "IPv6", "ok", "on; filtered like IPv4"],
     ["connections", "Connections", "ok", "100 of 262144 places of the connection table are taken"],
     ["database", "Database", "ok", "can be read and is not damaged"],
@@ -108,7 +108,7 @@ test("devices that leave outside the tunnel are a warning that says how to end i
   expect(directFinding({ ...inspection, direct: 0 }).result).toBe("ok");
   expect(directFinding({ ...inspection, direct: 2 })).toEqual({
     result: "warning",
-    found: "2 devices leave outside the tunnel, as the operator allows",
+    found: "2 devices leave outside the tunnel, as allowed on the gateway",
     advice: "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
   });
 });
@@ -135,7 +135,7 @@ test("a kill switch that the operator has turned off is a fault, and nothing is 
   home.host.onEvent = (event) => events.push(event);
   const off = {
     result: "fault",
-    found: "off, as the operator has chosen: traffic may leave outside the tunnel",
+    found: "turned off on the gateway: traffic may leave outside the tunnel",
     advice: "Turn it on: sudo portcullis killswitch on",
   } as const;
   expect(await found("firewall")).toEqual(off);
@@ -183,7 +183,7 @@ test("a device that leaves outside the tunnel is counted as the kernel has it", 
   await home.gateway.assignDevice("02:00:00:00:00:20", { exit: "direct" });
   expect(await found("direct")).toEqual({
     result: "warning",
-    found: "1 device leaves outside the tunnel, as the operator allows",
+    found: "1 device leaves outside the tunnel, as allowed on the gateway",
     advice: "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
   });
 });

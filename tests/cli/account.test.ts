@@ -68,7 +68,7 @@ describe("without a running service", () => {
     expect(made).toEqual({
       code: 0,
       stderr: "",
-      stdout: `Logged in. You can now connect to the managed provider's servers.
+      stdout: `Logged in. You can now connect to the provider's servers.
 Account       ************3456
 Paid until    ${made.stdout.match(/2027-01-02 \(\d+ days\)/)?.[0]}
 Registration  happy otter 50, since 2026-01-02
@@ -205,8 +205,7 @@ describe("with a running service, which does the work", () => {
       expect(await account(env, [command])).toEqual({
         code: 1,
         stdout: "",
-        stderr:
-          "portcullis: a tunnel of the managed provider uses the account; disconnect first: portcullis disconnect\n",
+        stderr: "portcullis: a tunnel uses the account; disconnect first: portcullis disconnect\n",
       });
     }
     used.inUse = false;

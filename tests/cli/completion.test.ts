@@ -52,16 +52,13 @@ function bash(...words: string[]): string[] {
 test("bash completes commands, subcommands, options and choices", () => {
   expect(bash("conn")).toEqual(["connect"]);
   expect(bash("killswitch", "")).toEqual(["on", "off", "status"]);
-  expect(bash("use", "")).toEqual(["managed", "custom", "imported"]);
-  expect(bash("use", "managed", "--managed", "")).toEqual(
-    expect.arrayContaining(["mullvad", "ivpn", "list"]),
-  );
+  expect(bash("use", "")).toEqual(expect.arrayContaining(["account", "own", "imported", "mullvad", "list"]));
   expect(bash("account", "show", "--provider", "iv")).toEqual(["ivpn"]);
   expect(bash("status", "--w")).toEqual(["--watch"]);
   expect(bash("status", "--json", "--u")).toEqual(["--url"]);
   expect(bash("killswitch", "status", "--j")).toEqual(["--json"]);
   expect(bash("completion", "f")).toEqual(["fish"]);
-  expect(bash("remove", "--provider", "")).toEqual(["custom", "imported"]);
+  expect(bash("remove", "--provider", "")).toEqual(["own", "imported"]);
   // An option's values, and a value that cannot be completed.
   expect(bash("add", "--endpoint", "")).toEqual([]);
   expect(bash("keypair", "")).toEqual([]);
@@ -71,11 +68,7 @@ test("bash completes each operand of a tunnel's command", () => {
   expect(bash("tunnel", "")).toEqual(["main", "tv"]);
   expect(bash("tunnel", "tv", "")).toEqual(["connect", "disconnect", "remove"]);
   expect(bash("tunnel", "tv", "connect", "se")).toEqual(["se-1"]);
-  expect(bash("tunnel", "tv", "connect", "se-1", "--provider", "")).toEqual([
-    "managed",
-    "custom",
-    "imported",
-  ]);
+  expect(bash("tunnel", "tv", "connect", "se-1", "--provider", "")).toEqual(["account", "own", "imported"]);
 });
 
 test("bash completes the server that another one is reached through", () => {
@@ -120,7 +113,7 @@ describe.each(SHELLS)("at a terminal with %s", (shell) => {
     ["portcullis device 02:\texi\tbl\t", "device|02:00:00:00:00:20|exit|blocked|"],
     ["portcullis device 02:00:00:00:00:20 exi\tbl\t", "device|02:00:00:00:00:20|exit|blocked|"],
     ["portcullis device liv\tfor\t", "device|living room|forget|"],
-    ["portcullis tunnel t\tconn\tse\t--pro\tcus\t", "tunnel|tv|connect|se-1|--provider|custom|"],
+    ["portcullis tunnel t\tconn\tse\t--pro\tow\t", "tunnel|tv|connect|se-1|--provider|own|"],
     ["portcullis connect x --vi\tse\t", "connect|x|--via|se-1|"],
     ["portcullis history --dev\tliv\t", "history|--device|living room|"],
     ["portcullis default-exit --url http://a:1 bl\t", "default-exit|--url|http://a:1|blocked|"],
@@ -189,7 +182,7 @@ test.skipIf(Bun.which("fish") === null)("fish completes as bash does", () => {
   };
   expect(complete("portcullis conn")).toEqual(["connect"]);
   expect(complete("portcullis killswitch status --j")).toEqual(["--json"]);
-  expect(complete("portcullis remove --provider ").toSorted()).toEqual(["custom", "imported"]);
+  expect(complete("portcullis remove --provider ").toSorted()).toEqual(["imported", "own"]);
   expect(complete("portcullis connect x --via ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
   expect(complete("portcullis tunnel ").toSorted()).toEqual(["main", "tv"]);
   expect(complete("portcullis tunnel tv ").toSorted()).toEqual(["connect", "disconnect", "remove"]);

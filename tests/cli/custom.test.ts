@@ -44,7 +44,7 @@ test("add sends each field of the interface; keys come from files", async () => 
   ];
   expect(await run(home.port, ["add", "home", ...REQUIRED, ...optional])).toEqual({
     code: 0,
-    stdout: "Added home to the custom servers.\n",
+    stdout: "Added home to your own servers.\n",
     stderr: "",
   });
   const fields = {
@@ -71,7 +71,7 @@ test("at a terminal the private key is asked for and not shown", async () => {
   // A typing error and a backspace.
   terminal.type(`${PRIVATE}x\x7f\r`);
   expect(await terminal.exited).toBe(0);
-  expect(terminal.screen()).toBe("Private key: \r\nAdded home to the custom servers.\r\n");
+  expect(terminal.screen()).toBe("Private key: \r\nAdded home to your own servers.\r\n");
   expect(home.graph.catalogue.servers("custom")).toEqual([stored("home")]);
 });
 
@@ -93,7 +93,7 @@ test("remove takes the current provider's server, and --provider another's", asy
   catalogue.use("imported");
   expect((await run(home.port, ["remove", "a"])).stdout).toBe("Removed a.\n");
   expect(left()).toEqual({ custom: ["a", "b"], imported: ["b"] });
-  expect((await run(home.port, ["remove", "b", "--provider", "custom"])).stdout).toBe("Removed b.\n");
+  expect((await run(home.port, ["remove", "b", "--provider", "own"])).stdout).toBe("Removed b.\n");
   expect(left()).toEqual({ custom: ["a"], imported: ["b"] });
   catalogue.use("custom");
   expect((await run(home.port, ["remove", "b", "--provider", "imported", "--json"])).stdout).toBe(
@@ -103,18 +103,18 @@ test("remove takes the current provider's server, and --provider another's", asy
   expect(left()).toEqual({ custom: [], imported: [] });
 });
 
-test("remove takes nothing from the managed provider", async () => {
+test("remove takes nothing from the VPN account", async () => {
   home.graph.catalogue.addCustom({ name: "home", ...BODY });
   expect(await run(home.port, ["remove", "home"])).toEqual({
     code: 1,
     stdout: "",
     stderr:
-      "portcullis: the current provider is managed, and its servers come from a list; pass --provider custom or --provider imported\n",
+      "portcullis: the servers in use are those of the VPN account, which come from its list; pass --provider own or --provider imported\n",
   });
   const { code, stderr } = await run(home.port, ["remove", "home", "--provider", "managed"]);
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: expect.stringContaining("Allowed choices are custom, imported."),
+    stderr: expect.stringContaining("Allowed choices are own, imported."),
   });
   expect(namesOf("custom")).toEqual(["home"]);
 });
@@ -128,6 +128,6 @@ test("remove encodes names, and prints the gateway's answer about an unknown one
   expect(await run(home.port, ["remove", name])).toEqual({
     code: 1,
     stdout: "",
-    stderr: `portcullis: name: the provider custom has no server of this name\n`,
+    stderr: `portcullis: name: there is no server of this name among your own servers\n`,
   });
 });

@@ -17,7 +17,7 @@ const ok = (stdout: string) => ({ code: 0, stdout, stderr: "" });
 
 test("status prints a few aligned lines for people and the gateway's answer for scripts, and no colours into a pipe", async () => {
   expect(await portcullis("status")).toEqual(
-    ok("State        disconnected\nKill switch  active\nProvider     managed\n"),
+    ok("State        disconnected\nKill switch  active\nServers      VPN account\n"),
   );
   await home.gateway.connect({ server: "se-1" });
   await home.graph.controller.setKillSwitch(false);
@@ -26,7 +26,7 @@ test("status prints a few aligned lines for people and the gateway's answer for 
   expect(connected).toEqual(
     ok(
       "State        connected\nServer       se-1 (Stockholm, Sweden)\nAddress      192.0.2.1\nUptime       0h 0m\n" +
-        `Handshake    ${ago}\nTraffic      92 B received, 180 B sent\nKill switch  off\nProvider     managed\n`,
+        `Handshake    ${ago}\nTraffic      92 B received, 180 B sent\nKill switch  off\nServers      VPN account\n`,
     ),
   );
   const { stdout } = await portcullis("status", "--json");
@@ -34,25 +34,35 @@ test("status prints a few aligned lines for people and the gateway's answer for 
 });
 
 test("providers marks the current one; use changes it, and an unknown one is a usage error", async () => {
-  expect(await portcullis("use", "custom")).toEqual(ok("The current provider is custom.\n"));
-  expect(await portcullis("providers")).toEqual(ok("  managed\n* custom\n  imported\n"));
+  expect(await portcullis("use", "own")).toEqual(ok("From now on, connect uses your own servers.\n"));
+  expect(await portcullis("providers")).toEqual(
+    ok(
+      "  account   the VPN account's servers, from your VPN provider's list\n" +
+        "* own       your own servers, added by hand\n" +
+        "  imported  the imported servers, from WireGuard files\n",
+    ),
+  );
   const wrong = await portcullis("use", "nonsense");
   expect(wrong.code).toBe(2);
-  expect(wrong.stderr).toContain("managed, custom, imported");
+  expect(wrong.stderr).toContain("account, own, imported, mullvad, ivpn");
 });
 
-test("use managed also chooses whose servers those are, which is only for managed", async () => {
-  expect(await portcullis("use", "managed", "--managed", "mullvad")).toEqual(
-    ok("The current provider is managed (mullvad).\n"),
+test.each([
+  ["account", "managed"],
+  ["managed", "managed"],
+  ["custom", "custom"],
+  ["imported", "imported"],
+] as const)("use takes people's word and the interface's name: %s", async (typed, provider) => {
+  expect((await portcullis("use", typed)).code).toBe(0);
+  expect(home.gateway.providers().current).toBe(provider);
+});
+
+test("use with a company's name chooses the account's servers, and that company for them", async () => {
+  home.gateway.use("custom");
+  expect(await portcullis("use", "mullvad")).toEqual(
+    ok("From now on, connect uses the VPN account's servers (mullvad).\n"),
   );
-  expect(home.gateway.managed().current).toBe("mullvad");
-  expect(await portcullis("use", "custom", "--managed", "list")).toEqual({
-    code: 2,
-    stdout: "",
-    stderr: "portcullis: --managed: is only for: portcullis use managed\n",
-  });
-  expect(home.gateway.managed().current).toBe("mullvad");
-  expect((await portcullis("use", "managed", "--managed", "nobody")).stderr).toContain("mullvad, ivpn");
+  expect([home.gateway.providers().current, home.gateway.managed().current]).toEqual(["managed", "mullvad"]);
 });
 
 test("servers are listed by country and city in any letter case, or only by name or place", async () => {
@@ -64,7 +74,7 @@ test("servers are listed by country and city in any letter case, or only by name
   expect(await portcullis("servers", "--places", "--names")).toEqual(ok("Sweden\nStockholm\nse-1\n"));
   const none = await portcullis("servers", "Sweden", "Oslo");
   expect(none.code).toBe(1);
-  expect(none.stderr).toContain("no servers in Oslo, Sweden");
+  expect(none.stderr).toContain("none of the VPN account's servers is in Oslo, Sweden");
   expect(JSON.parse((await portcullis("servers", "Sweden", "--json")).stdout)).toEqual(
     home.gateway.servers(),
   );
@@ -83,7 +93,7 @@ test("connect --via names both hops, and so does the status", async () => {
   const { stdout } = await portcullis("status");
   expect(stdout).toContain("\nServer       se-2 (Malmö, Sweden) via nl-1\nAddress      192.0.2.2\n");
   expect(await portcullis("tunnel", "main", "connect", "nl-1", "--via", "se-2")).toEqual(
-    ok("The tunnel main is connected to nl-1 (Malmö, Sweden) via se-2.\n"),
+    ok("The main tunnel is connected to nl-1 (Malmö, Sweden) via se-2.\n"),
   );
   expect((await portcullis("tunnels")).stdout).toMatch(/^main +connected +nl-1 \(Malmö, Sweden\) via se-2 /m);
   expect(await portcullis("connect", "se-2", "--via", "se-2")).toMatchObject({
@@ -114,7 +124,7 @@ test("connect and disconnect say what happened; a refusal is printed as the gate
   expect(json.code).toBe(1);
   expect(JSON.parse(json.stdout)).toEqual({
     success: false,
-    error: "server: the provider managed has no server, country or city of this name",
+    error: "server: there is no server, country or city of this name among the VPN account's servers",
   });
 });
 

@@ -24,13 +24,15 @@ function hear(mac: Mac, ...addresses: string[]): void {
 }
 
 test("devices lists who is there", async () => {
-  expect((await cli("devices")).stdout).toBe("No device has been seen yet.\nDefault exit: main\n");
+  expect((await cli("devices")).stdout).toBe(
+    "No device has been seen yet.\nDefault exit, for devices without one of their own: main\n",
+  );
   hear(TV, "192.168.7.20", "fd00:7::20");
   await home.graph.devices.assign(PRINTER, { name: "lab" });
   expect((await cli("devices")).stdout).toBe(`Device  Exit            State    Id                 Address
 -       main (default)  online   02:00:00:00:00:20  192.168.7.20 +1
 lab     main (default)  offline  02:00:00:00:00:40
-Default exit: main
+Default exit, for devices without one of their own: main
 `);
   expect((await cli("devices", "--names")).stdout).toBe(`${TV}\n${PRINTER}\nlab\n`);
   expect((await cli("devices", "--exits")).stdout).toBe("main\nblocked\n");
@@ -59,7 +61,7 @@ test("device and default-exit choose exits, and say what is refused", async () =
   });
   expect((await cli("device", "living room", "exit", "main")).stdout).toBe(
     `The exit of living room (${TV}) is main now.
-The tunnel main is disconnected: until it is connected, the device is refused.
+The main tunnel is disconnected: until it is connected, the device has no internet.
 `,
   );
   expect((await cli("default-exit", "blocked")).stdout).toBe(

@@ -8,7 +8,7 @@ setDefaultTimeout(60_000);
 
 const TV = "02:00:00:00:00:20" as Mac;
 const TAKEN =
-  "port 51413 of the tunnel main leads to another device or port already; remove that forward first";
+  "port 51413 of the main tunnel already leads to another device or port; remove that forward first";
 const KEPT = "The forward is kept: portcullis forwards shows when it is open.\n";
 
 let home: Home;
@@ -31,7 +31,7 @@ test("without a tunnel, forward says why the port is not open, and keeps it", as
   );
   expect(await cli("forward", "TV:6881", "--udp", "--external", "51413")).toMatchObject({
     code: 1,
-    stdout: `TV:6881 (udp) is not open yet: the tunnel main is disconnected; the port opens once it is connected\n${KEPT}`,
+    stdout: `TV:6881 (udp) is not open yet: the main tunnel is disconnected; the port opens once it is connected\n${KEPT}`,
   });
 });
 
@@ -45,7 +45,8 @@ test("a forward that gets another external port says which port no longer leads 
 
 test("forward says which port leads to the device, for TCP and UDP unless told otherwise", async () => {
   await cli("connect", "se-1");
-  const opened = (protocol: string) => `${protocol} port 51413 at the server of main leads to TV:6881 `;
+  const opened = (protocol: string) =>
+    `${protocol} port 51413 at the server of the main tunnel leads to TV:6881 `;
   expect(await cli("forward", "TV:6881", "--external", "51413")).toMatchObject({
     code: 0,
     stdout: `${opened("TCP")}(tcp).\n${opened("UDP")}(udp).\n`,

@@ -28,7 +28,7 @@ test("a tunnel is connected, listed, disconnected and removed", async () => {
     ok("The tunnel tv is connected to se-1 (Stockholm, Sweden).\n"),
   );
   expect(await portcullis("tunnel", "main", "connect", OWN.name, "--provider", "custom")).toEqual(
-    ok(`The tunnel main is connected to ${OWN.name} (${OWN.location}).\n`),
+    ok(`The main tunnel is connected to ${OWN.name} (${OWN.location}).\n`),
   );
   expect(await portcullis("tunnels", "--names")).toEqual(ok("main\ntv\n"));
   expect((await portcullis("tunnels")).stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
@@ -80,7 +80,7 @@ test("what is wrong is said, and usage errors have their own exit code", async (
   ]);
   expect(await failed("tv", "connect", "nowhere")).toEqual([
     1,
-    "portcullis: server: the provider managed has no server, country or city of this name",
+    "portcullis: server: there is no server, country or city of this name among the VPN account's servers",
   ]);
   expect(await failed("tv", "remove")).toEqual([1, "portcullis: name: there is no tunnel of this name"]);
   expect((await failed("tv", "connect"))[0]).toBe(2);

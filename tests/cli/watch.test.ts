@@ -43,7 +43,7 @@ test("status --watch prints a line for each change into a pipe, and exits 3 when
     new RegExp(`^${stamp}connected  se-1 \\(Stockholm, Sweden\\)  kill switch active$`),
   );
   home.graph.events.publish({ type: "server_update", payload: { provider: "custom", count: 3 } });
-  expect(await next()).toMatch(new RegExp(`^${stamp}custom has 3 servers$`));
+  expect(await next()).toMatch(new RegExp(`^${stamp}your own servers: 3$`));
   const alert = {
     code: "firewall_altered",
     message: "rules are gone",
@@ -81,7 +81,7 @@ test("at a terminal it draws over itself, in colours and no wider than the scree
   home.graph.catalogue.use("custom");
   await home.gateway.connect({ server: "x".repeat(64) });
   const terminal = atTerminal(home.port, ["status", "--watch"]);
-  await terminal.shows("Provider\x1b[22m     custom\r\n");
+  await terminal.shows("Servers\x1b[22m      Your own\r\n");
   expect(terminal.screen()).toContain("\x1b[32mconnected\x1b[39m");
   expect(terminal.screen()).toContain(` ${"x".repeat(47)}\r\n`);
   await home.gateway.disconnect();
@@ -93,16 +93,16 @@ test("at a terminal it draws over itself, in colours and no wider than the scree
 
 test("at a terminal the last changes of other tunnels and of devices are below the status", async () => {
   const terminal = atTerminal(home.port, ["status", "--watch"], { NO_COLOR: "1" });
-  await terminal.shows("Provider     managed\r\n");
+  await terminal.shows("Servers      VPN account\r\n");
   await home.gateway.leadTunnel("tv", { server: "se-1" });
   await terminal.shows("Z  tunnel tv: connected  se-1\r\n");
   await home.gateway.assignDevice("02:00:00:00:00:20", { name: "TV", exit: "tv" });
   await terminal.shows("Z  TV (02:00:00:00:00:20) is offl");
   for (let count = 0; count < 9; count += 1)
     home.graph.events.publish({ type: "server_update", payload: { provider: "custom", count } });
-  await terminal.shows("custom has 8 servers");
+  await terminal.shows("your own servers: 8");
   const last = terminal.screen().split("\x1b[0J").at(-1) ?? "";
-  expect([...last.matchAll(/custom has (\d) servers/g)].map(([, n]) => n)).toEqual([..."45678"]);
+  expect([...last.matchAll(/your own servers: (\d)/g)].map(([, n]) => n)).toEqual([..."45678"]);
   expect(last).not.toContain("TV");
   terminal.end();
   await terminal.exited;

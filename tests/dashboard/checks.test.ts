@@ -31,7 +31,7 @@ const titlesOf = async (kind: string) =>
 test(
   "without a tunnel this device has no internet, and its DNS queries are refused",
   async () => {
-    await tab.shows(OWN, "Laptop has no internet The tunnel main is disconnected");
+    await tab.shows(OWN, "Laptop has no internet The main tunnel is disconnected");
     await tab.shows(OWN, "Its DNS queries are refused");
     await tab.shows(OWN, "The gateway has forwarded nothing from it yet");
     expect(await tab.barriers()).toEqual([]);
@@ -98,7 +98,7 @@ test(
     const turnedOff = await rig.gateway.operate("killswitch", "off", "--netns", rig.lab.namespaces.gateway);
     expect(turnedOff.code).toBe(0);
     await tab.click("Check again");
-    await tab.shows(".check-rows.fault", "Fault: Kill switch: firewall Off, as the operator has chosen");
+    await tab.shows(".check-rows.fault", "Fault: Kill switch: firewall Turned off on the gateway");
     await rig.gateway.api("PUT", LAPTOP, { exit: "blocked" });
     await tab.shows(OWN, "Laptop may leave outside the tunnel The kill switch is not in place");
     expect(await tab.barriers()).toEqual([]);

@@ -143,7 +143,7 @@ test(
     await tab.shows(CAMERA, "MAC address 02:00:00:00:00:30");
     const forward = "/api/forwards/02:00:00:00:00:30/tcp/554";
     await rig.gateway.api("PUT", forward, { external: 51413 });
-    await tab.shows(CAMERA, "Port 554 (TCP) reached from the internet at port 51413 of the tunnel main");
+    await tab.shows(CAMERA, "Port 554 (TCP) reached from the internet at port 51413 of the main tunnel");
     await rig.gateway.api("DELETE", forward);
     expect(await tab.barriers()).toEqual([]);
     await tab.type("Name of 192.168.77.30", "front/door");

@@ -30,8 +30,8 @@ test(
   "the last hour: what was carried, by whom, and the outage with its cause",
   async () => {
     await tab.shows(".rates .received", /^[\d.]+ [GM]B received$/);
-    await tab.shows("main", "Shaded: the tunnel main was not connected.");
-    await tab.shows("main", "Tunnel main: no answer from Gothenburg, Sweden (box-vpn-1).");
+    await tab.shows("main", "Shaded: the main tunnel was not connected.");
+    await tab.shows("main", "Main tunnel: no answer from Gothenburg, Sweden (box-vpn-1).");
     await tab.shows("main", "The server has not answered for 3 minutes.");
     await tab.shows(".card:nth-of-type(2)", /^By device Device Received Sent Laptop [\d.]+ MB/);
     await tab.shows(".card:nth-of-type(3)", /^By tunnel Tunnel Received Sent main /);

@@ -61,7 +61,7 @@ test(
     await tab.shows(SENTENCE, /^Nothing leaves: there is no tunnel\.$/);
     await tab.shows(".home", "Firewall: in place");
     await tab.shows(".home", "Routing: in place");
-    await tab.shows(".home", "3 devices are blocked: the tunnel main is disconnected Laptop, TV and Camera");
+    await tab.shows(".home", "3 devices are blocked: the main tunnel is disconnected Laptop, TV and Camera");
     expect(await tab.barriers()).toEqual([]);
   },
   TIMEOUT_MS,

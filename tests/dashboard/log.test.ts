@@ -51,11 +51,11 @@ test(
   async () => {
     await tab.shows(".day:last-of-type h2", /^\w+day,? \d+ \w+ \d{4}$/);
     await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
-    await tab.shows(".day:first-of-type", "Tunnel main: connected to Gothenburg, Sweden (box-vpn-1).");
+    await tab.shows(".day:first-of-type", "Main tunnel: connected to Gothenburg, Sweden (box-vpn-1).");
     await tab.shows(".day:first-of-type h2", /^Today$/);
     await tab.shows(".day time", /^\d\d:\d\d:\d\d$/);
     await rig.gateway.api("POST", "/api/disconnect");
-    await tab.shows(".day li:first-child", "Tunnel main: disconnected.");
+    await tab.shows(".day li:first-child", "Main tunnel: disconnected.");
     expect(await tab.barriers()).toEqual([]);
   },
   TIMEOUT_MS,
@@ -94,21 +94,21 @@ test(
   async () => {
     await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
     await rig.gateway.api("POST", "/api/disconnect");
-    await tab.shows("main", "Tunnel main: disconnected.");
+    await tab.shows("main", "Main tunnel: disconnected.");
     await flush();
     await tab.shows(".day:first-of-type", FLUSHED);
     await tab.page.reload();
     await tab.click("Alerts");
     await tab.shows(".day:first-of-type", FLUSHED);
-    expect(await tab.text("main")).not.toContain("Tunnel main:");
+    expect(await tab.text("main")).not.toContain("Main tunnel:");
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Older events");
     await tab.shows("main", "The firewall is back");
     await tab.click("Tunnel old");
     await tab.shows("main", "Tunnel old: no answer from Gothenburg, Sweden (box-vpn-1)");
-    expect(await tab.text("main")).not.toContain("Tunnel main:");
+    expect(await tab.text("main")).not.toContain("Main tunnel:");
     await tab.page.click(".chip:nth-child(3)");
-    await tab.shows("main", "Tunnel main: disconnected.");
+    await tab.shows("main", "Main tunnel: disconnected.");
     expect(await tab.text("main")).not.toContain("Alert:");
   },
   TIMEOUT_MS,

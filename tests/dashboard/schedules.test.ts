@@ -133,7 +133,7 @@ test(
     await tab.press("Enter");
     await other.shows(
       SECOND,
-      "often The tunnel main moves to another server of its place every 6 hours. Next ",
+      "often The main tunnel moves to another server of its place every 6 hours. Next ",
     );
     expect(await tab.barriers()).toEqual([]);
   },
@@ -175,7 +175,7 @@ test(
         const response = await real(path, init);
         if (path !== "/api/schedules" || init.method) return response;
         const list = await response.json();
-        list.schedules[1].error = "the tunnel main does not move: there is no other server in Gothenburg, Sweden";
+        list.schedules[1].error = "the main tunnel does not move: there is no other server in Gothenburg, Sweden";
         return Response.json(list);
       };
     })()`;
@@ -183,7 +183,7 @@ test(
     const failed = await rig.browser.open(`${rig.url}#/schedules`, undefined, played);
     await failed.shows(
       SECOND,
-      "It failed the last time. The tunnel main does not move: there is no other server in Gothenburg, Sweden.",
+      "It failed the last time. The main tunnel does not move: there is no other server in Gothenburg, Sweden.",
     );
     expect(await failed.barriers()).toEqual([]);
   },

@@ -241,7 +241,7 @@ test(
   TIMEOUT_MS,
 );
 
-/** Restarts the gateway with another list of managed servers. */
+/** Restarts the gateway with another list of the VPN account's servers. */
 async function useList(servers: readonly Record<string, unknown>[]): Promise<void> {
   const path = join(folder, "servers.json");
   writeFileSync(path, JSON.stringify({ servers }));

@@ -48,12 +48,12 @@ test(
     await tab.shows(MAIN, "main Disconnected: it leads nowhere.");
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Connect main");
-    await tab.shows(DIALOG, "Move the tunnel main");
+    await tab.shows(DIALOG, "Move the main tunnel");
     await tab.type("Server, city or country", "Gothenburg");
     await tab.click("Connect");
     await tab.shows(MAIN, "Connected to Gothenburg, Sweden");
     await tab.shows(MAIN, "Server box-vpn-1");
-    await tab.shows(MAIN, "The tunnel main is connected.");
+    await tab.shows(MAIN, "The main tunnel is connected.");
     await tab.focuses("Move main");
     await other.shows(MAIN, "Connected to Gothenburg, Sweden");
     expect(await tab.barriers()).toEqual([]);
@@ -76,7 +76,7 @@ test(
     await tab.type("Name", "tv");
     await tab.type("Server, city or country", "Atlantis");
     await tab.click("Add and connect");
-    await tab.shows(`${DIALOG} .outcome.failed`, "has no server, country or city of this name");
+    await tab.shows(`${DIALOG} .outcome.failed`, "there is no server, country or city of this name");
     await tab.type("Server, city or country", "box-vpn-2");
     await tab.click("Add and connect");
     await tab.shows(TV, "tv Connected to Amsterdam, Netherlands");

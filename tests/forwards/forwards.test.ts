@@ -182,7 +182,7 @@ claim(
     const phone = await world.settled(world.forwards.put(ofPhone, { external: TV_ID.port }));
     expect([phone.state, phone.error]).toEqual([
       "closed",
-      "port 6881 of the tunnel main leads to another device or port already; remove that forward first",
+      "port 6881 of the main tunnel already leads to another device or port; remove that forward first",
     ]);
     for (const next of [TWO, ONE]) {
       await world.settled(controller.connect(next));

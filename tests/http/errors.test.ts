@@ -106,7 +106,7 @@ test("each code of a GatewayError has its status", async () => {
   expectRefusal(await connect(" "), 400, "server: begins or ends with white space");
   const foreign = await send("GET", "/api/status", undefined, { Host: "evil.example" });
   expectRefusal(foreign, 403, "Host must be this gateway's address or name; further names are set by --name");
-  const nowhere = "server: the provider managed has no server, country or city of this name";
+  const nowhere = "server: there is no server, country or city of this name among the VPN account's servers";
   expectRefusal(await connect("nowhere"), 404, nowhere);
   for (let count = 0; count < 10; count++) await home.again("GET", "/api/status");
   const many = "too many requests: see the X-RateLimit headers and Retry-After";

@@ -57,13 +57,13 @@ test("listeners are told of each change of the favourites", async () => {
   ]);
 });
 
-const UNKNOWN = "server: the provider managed has no server of this name";
+const UNKNOWN = "server: there is no server of this name among the VPN account's servers";
 const PROVIDER = "provider must be managed, custom or imported";
 
 test.each([
   ["managed/se-999", 404, UNKNOWN],
   ["managed/__proto__", 404, UNKNOWN],
-  ["custom/se-1", 404, "server: the provider custom has no server of this name"],
+  ["custom/se-1", 404, "server: there is no server of this name among your own servers"],
   ["other/se-1", 400, PROVIDER],
   ["__proto__/se-1", 400, PROVIDER],
   ["managed/%20se-1", 400, "server: begins or ends with white space"],

@@ -79,7 +79,7 @@ test("a port is closed with its tunnel, and open again with the next one", async
   const { json } = await put(PATH, { external: 51413 });
   expect([json.state, json.error]).toEqual([
     "closed",
-    "the tunnel main is disconnected; the port opens once it is connected",
+    "the main tunnel is disconnected; the port opens once it is connected",
   ]);
   await tvIsConnected();
   expect([(await forwards())[0].state, await led()]).toEqual(["open", [`${LED} 192.168.7.20:6881`]]);
@@ -147,7 +147,7 @@ test("one external port leads to one device", async () => {
   await put(PATH, { external: 51413 });
   const second = await put(`/api/forwards/${PHONE}/tcp/6881`, { external: 51413 });
   expect(second.json.error).toBe(
-    "port 51413 of the tunnel main leads to another device or port already; remove that forward first",
+    "port 51413 of the main tunnel already leads to another device or port; remove that forward first",
   );
   expect((await put(`/api/forwards/${TV}/udp/6881`, { external: 51413 })).json.state).toBe("open");
   expect(await led()).toEqual([

@@ -118,7 +118,7 @@ test.each([
     "Stockholm",
     "via: no server in Stockholm can be the entry for Stockholm; choose another place",
   ],
-  ["se-1", "se-9", "via: the provider managed has no server, country or city of this name"],
+  ["se-1", "se-9", "via: there is no server, country or city of this name among the VPN account's servers"],
   ["se-1", "", "via must be a non-empty string"],
 ])("%s via %s is refused with a reason that names the field", async (server, via, error) => {
   expect(await connect(server, via)).toEqual({ status: 400, success: false, error } as never);
@@ -167,7 +167,7 @@ test("a server of one's own has no port for two hops", async () => {
     await send("PUT", "/api/tunnels/tv", { provider: "custom", server: "home", via: "se-1" }),
   ).toMatchObject({
     status: 400,
-    error: "via: the provider custom has no server, country or city of this name",
+    error: "via: there is no server, country or city of this name among your own servers",
   });
 });
 
@@ -218,7 +218,7 @@ test("two tunnels cannot lead to one exit by different entries: it knows the gat
     status: 400,
     success: false,
     error:
-      "server: the tunnel main leads there with the same key; choose another server, or one with a key of its own",
+      "server: the main tunnel leads there with the same key; choose another server, or one with a key of its own",
   } as never);
   expect(await send("PUT", "/api/tunnels/tv", { server: "se-2", via: "nl-1" })).toEqual(OK);
   expect(await send("PUT", "/api/tunnels/nl", { server: "nl-1", via: "se-1" })).toEqual(OK);

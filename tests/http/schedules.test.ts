@@ -126,7 +126,7 @@ test.each(["se-1", "Stockholm", "Sweden"])(
     await home.pass(60_000);
     expect(await home.status()).toMatchObject({ connected: true, server: other });
     const [{ error }] = (await list()).schedules;
-    expect(error).toStartWith("the tunnel main does not move: ");
+    expect(error).toStartWith("the main tunnel does not move: ");
     const { events } = (await home.send("GET", "/api/events?limit=200")).json;
     expect(events.filter(({ code }: { code?: string }) => code === "schedule_failed")).toMatchObject([
       { message: `The schedule "often" failed: ${error}.` },
@@ -144,6 +144,6 @@ test("a tunnel to the only server of its place stays there, and one that leads n
   await home.pass(10_000);
   expect(await home.status()).toMatchObject({ connected: true, server: "no-1" });
   expect((await list()).schedules[0].error).toBe(
-    "the tunnel main does not move: there is no other server in the city and the country of no-1",
+    "the main tunnel does not move: there is no other server in the city and the country of no-1",
   );
 });

@@ -115,7 +115,7 @@ test.each([
 
 test("an unknown server, provider or field is refused, and no tunnel is left behind", async () => {
   expect(await lead("tv", { ...SE1, server: "nowhere" })).toEqual(
-    refused(404, "server: the provider managed has no server, country or city of this name"),
+    refused(404, "server: there is no server, country or city of this name among the VPN account's servers"),
   );
   expect((await lead("tv", { ...SE1, provider: "other" })).error).toBe(
     "provider must be managed, custom or imported",

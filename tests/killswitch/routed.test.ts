@@ -23,8 +23,8 @@ test.each([
   ["192.168.7.20/32", "the LAN's own 192.168.7.0/24 on lan0"],
   ["10.0.0.0/8", "the LAN's own 10.5.0.0/16 on br-lan.5"],
   ["192.168.8.0/25", "the uplink's network 192.168.8.0/24"],
-  ["10.64.0.0/31", "the address 10.64.0.1 in the tunnel main"],
-  ["fd00:64::/64", "the address fd00:64::2 in the tunnel main"],
+  ["10.64.0.0/31", "the address 10.64.0.1 in the main tunnel"],
+  ["fd00:64::/64", "the address fd00:64::2 in the main tunnel"],
   ["10.8.0.0/16", null],
 ])("%s overlaps %p", (prefix, rival) => {
   expect(rivalOf(cidr(prefix), network, [FIRST])).toBe(rival);

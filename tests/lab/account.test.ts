@@ -75,7 +75,7 @@ test("without an account connecting says what to type", async () => {
     body: {
       success: false,
       error:
-        "server: a managed server needs an account; type: sudo portcullis account login, or set --managed-key-file and --managed-address",
+        "server: this server needs a VPN account; type: sudo portcullis account login, or set --managed-key-file and --managed-address",
     },
   });
   expect(provider.visits()).toEqual([]);

@@ -140,7 +140,7 @@ describe("a connect to a country", () => {
     const { status, body } = await gateway.api("POST", "/api/connect", { server: "Atlantis" });
     expect({ status, error: body.error }).toEqual({
       status: 404,
-      error: "server: the provider managed has no server, country or city of this name",
+      error: "server: there is no server, country or city of this name among the VPN account's servers",
     });
   });
 });

@@ -198,7 +198,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
       const { stdout, code } = await gateway.operate("killswitch", "status");
       expect([code, stdout]).toEqual([
         0,
-        expect.stringContaining("1 leaves, as the operator allows, outside the tunnel"),
+        expect.stringContaining("1 leaves outside the tunnel, as allowed on the gateway"),
       ]);
     },
     TIMEOUT_MS,

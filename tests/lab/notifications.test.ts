@@ -114,9 +114,11 @@ test(
       await until(async () => taken("ntfy").length > far, OUTAGE_TOLD_WITHIN_MS);
     });
     expect(leaks).toEqual([]);
-    expect(taken("gotify")[near]).toMatch(/^The tunnel has been down since \d+:\d\d: nothing leaves by it\./);
+    expect(taken("gotify")[near]).toMatch(
+      /^The main tunnel has been down since \d+:\d\d: nothing leaves by it\./,
+    );
     expect(taken("ntfy").slice(far)).toEqual([
-      expect.stringMatching(/^The tunnel was down from \d+:\d\d to \d+:\d\d\. Reason: [^\n]*\.$/),
+      expect.stringMatching(/^The main tunnel was down from \d+:\d\d to \d+:\d\d\. Reason: [^\n]*\.$/),
     ]);
   },
   TIMEOUT_MS,

@@ -135,7 +135,7 @@ test(
     const { status, body } = await api("PUT", "/api/tunnels/third", { server: "box-vpn-1" });
     expect([status, body.error]).toEqual([
       400,
-      "server: the tunnel main leads there with the same key; choose another server, or one with a key of its own",
+      "server: the main tunnel leads there with the same key; choose another server, or one with a key of its own",
     ]);
     expect(await row("third")).toBeUndefined();
     expect(await lead("custom-1", "custom")).toBe(200);

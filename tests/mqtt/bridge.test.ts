@@ -131,7 +131,7 @@ test("a command that cannot be carried out is logged, changes nothing, and is an
     [
       "tunnel/main/server",
       "nowhere",
-      "server: the provider managed has no server, country or city of this name",
+      "server: there is no server, country or city of this name among the VPN account's servers",
     ],
     ["tunnel/main/connection", "toggle", "the payload must be ON or OFF"],
     ["tunnel/main/connection", "ON", "the tunnel was never connected: choose a server first"],

@@ -110,14 +110,14 @@ test("an outage is told on the LAN while it lasts, and elsewhere afterwards, in 
     notifications.see("main", DOWN, "the server is silent");
     await host.pass(4 * MINUTE_MS);
     expect(world.texts(NEAR_HOST)).toEqual([
-      "The tunnel has been down since 3:10: nothing leaves by it. Reason: the server is silent.",
+      "The main tunnel has been down since 3:10: nothing leaves by it. Reason: the server is silent.",
     ]);
     expect(world.tries.get(FAR_HOST)).toBeUndefined();
     world.isUp = true;
     notifications.see("main", UP, null);
     await host.pass(MINUTE_MS);
     const [near, far] = [world.texts(NEAR_HOST), world.texts(FAR_HOST)];
-    expect(far).toEqual(["The tunnel was down from 3:10 to 3:14. Reason: the server is silent."]);
+    expect(far).toEqual(["The main tunnel was down from 3:10 to 3:14. Reason: the server is silent."]);
     expect(near).toEqual(far);
     expect(world.lines).toEqual([]);
   }));
@@ -149,8 +149,8 @@ test("a dial out of an outage does not end it", () =>
     notifications.see("main", OFF, null);
     await host.pass(MINUTE_MS);
     expect(world.texts(NEAR_HOST)).toEqual([
-      "The tunnel has been down since 3:09: nothing leaves by it.",
-      "The tunnel was down from 3:09 until it was disconnected at 3:12.",
+      "The main tunnel has been down since 3:09: nothing leaves by it.",
+      "The main tunnel was down from 3:09 until it was disconnected at 3:12.",
     ]);
   }));
 
@@ -163,7 +163,7 @@ test("an outage in which the date is set is as long as it was", () =>
     await host.pass(MINUTE_MS);
     notifications.see("main", UP, null);
     await host.pass(MINUTE_MS);
-    expect(world.texts(NEAR_HOST).at(-1)).toBe("The tunnel was down from 3:39 to 3:41.");
+    expect(world.texts(NEAR_HOST).at(-1)).toBe("The main tunnel was down from 3:39 to 3:41.");
   }));
 
 test.each(["stop", "kill"] as const)(
@@ -185,11 +185,11 @@ test.each(["stop", "kill"] as const)(
       world.notifications.see("main", UP, null);
       await host.pass(MINUTE_MS);
       expect(world.texts(FAR_HOST)).toEqual([
-        "3:09: The TV leaves directly.\nThe tunnel was down from 3:09 to 3:13.\nThe tunnel tv was down from 3:09 to 3:11.",
+        "3:09: The TV leaves directly.\nThe main tunnel was down from 3:09 to 3:13.\nThe tunnel tv was down from 3:09 to 3:11.",
       ]);
       expect(world.texts(NEAR_HOST)).toEqual([
         "The tunnel tv was down from 3:09 to 3:11.",
-        "The tunnel was down from 3:09 to 3:13.",
+        "The main tunnel was down from 3:09 to 3:13.",
       ]);
     }),
 );

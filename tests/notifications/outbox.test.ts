@@ -39,7 +39,7 @@ test("an outage that could not be told while it lasted is told in one sentence",
   const outbox = new Outbox();
   outbox.add(outage(0, null));
   outbox.add(outage(0, 4));
-  expect(sentAt(outbox, 4)).toBe("quiet: The tunnel was down from 3:10 to 3:14.");
+  expect(sentAt(outbox, 4)).toBe("quiet: The main tunnel was down from 3:10 to 3:14.");
   expect(outbox.isEmpty).toBe(true);
 });
 
@@ -154,7 +154,7 @@ test("a day that is not today is named, and a key that some program printed is n
     return outbox.take(START);
   });
   expect(messageOf(pending ?? [], "Portcullis", START + 5 * MINUTE_MS).text).toBe(
-    "The tunnel was down from 3:10 on 2026-01-01 to 3:14. Reason: bad key (a key).",
+    "The main tunnel was down from 3:10 on 2026-01-01 to 3:14. Reason: bad key (a key).",
   );
 });
 

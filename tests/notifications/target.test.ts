@@ -9,7 +9,7 @@ afterAll(() => Promise.all(Object.values(services).map((service) => service.stop
 
 const MESSAGE: Message = {
   title: "Portcullis on pi",
-  text: "The tunnel was down from 3:10 to 3:14.\nÜber all – 🙂",
+  text: "The main tunnel was down from 3:10 to 3:14.\nÜber all – 🙂",
   level: "quiet",
   at: "2026-01-02T03:14:00.000Z",
   events: [

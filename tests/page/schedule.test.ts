@@ -45,8 +45,8 @@ test.each<[Schedule, string]>([
     { ...FILM, device: "10.8.0.0/24" },
     `10.8.0.0/24 leaves by amsterdam from ${EIGHT} to ${ELEVEN} each day.`,
   ],
-  [MOVE, "The tunnel main moves to another server of its place every 6 hours."],
-  [{ ...MOVE, every_hours: 1 }, "The tunnel main moves to another server of its place every hour."],
+  [MOVE, "The main tunnel moves to another server of its place every 6 hours."],
+  [{ ...MOVE, every_hours: 1 }, "The main tunnel moves to another server of its place every hour."],
 ])("a schedule reads as a sentence (%#)", (schedule, text) => {
   expect(sentenceFor(schedule, DEVICES)).toBe(text);
 });

@@ -108,7 +108,7 @@ const CASES: [name: string, known: Known, said: string][] = [
   [
     "a direct device",
     known({ killswitch: { ...killswitch(true, true), direct_devices: 1 } }),
-    "Protected, with exceptions. 1 device leaves outside the tunnels, as the operator allows. Everything else leaves by Stockholm, Sweden.",
+    "Protected, with exceptions. 1 device leaves outside the tunnels, as allowed on the gateway. Everything else leaves by Stockholm, Sweden.",
   ],
   [
     "a direct device and a blocked one",
@@ -116,7 +116,7 @@ const CASES: [name: string, known: Known, said: string][] = [
       exits: ["main", "direct", "blocked"],
       killswitch: { ...killswitch(true, true), direct_devices: 1 },
     }),
-    "Protected, with exceptions. 1 device leaves outside the tunnels, as the operator allows. Everything else that is not blocked leaves by Stockholm, Sweden.",
+    "Protected, with exceptions. 1 device leaves outside the tunnels, as allowed on the gateway. Everything else that is not blocked leaves by Stockholm, Sweden.",
   ],
   [
     "no tunnel",
@@ -133,7 +133,7 @@ const CASES: [name: string, known: Known, said: string][] = [
       tunnels: [tunnel("main", "", { state: "disconnected", wanted: null })],
       killswitch: { ...killswitch(true, true), direct_devices: 1 },
     }),
-    "Blocked, with exceptions. 1 device leaves outside the tunnels, as the operator allows. Nothing else leaves: there is no tunnel.",
+    "Blocked, with exceptions. 1 device leaves outside the tunnels, as allowed on the gateway. Nothing else leaves: there is no tunnel.",
   ],
   [
     "every device blocked or direct",
@@ -142,7 +142,7 @@ const CASES: [name: string, known: Known, said: string][] = [
       standard: "blocked",
       killswitch: { ...killswitch(true, true), direct_devices: 1 },
     }),
-    "Blocked, with exceptions. 1 device leaves outside the tunnels, as the operator allows. Nothing else leaves: the exit of every other one is “blocked”.",
+    "Blocked, with exceptions. 1 device leaves outside the tunnels, as allowed on the gateway. Nothing else leaves: the exit of every other one is “blocked”.",
   ],
   [
     "a connect under way, and a direct device",
@@ -151,7 +151,7 @@ const CASES: [name: string, known: Known, said: string][] = [
       tunnels: [tunnel("main", "", { state: "connecting" })],
       killswitch: null,
     }),
-    "Connecting, with exceptions. 2 devices leave outside the tunnels, as the operator allows. Connecting to main-server. Nothing else leaves outside a tunnel meanwhile.",
+    "Connecting, with exceptions. 2 devices leave outside the tunnels, as allowed on the gateway. Connecting to main-server. Nothing else leaves outside a tunnel meanwhile.",
   ],
   [
     "layers that cannot be read, although the last status has the kill switch",
@@ -215,7 +215,7 @@ const CASES: [name: string, known: Known, said: string][] = [
   [
     "a kill switch that the operator has turned off",
     known({ status: { ...STATUS, killswitch_active: false }, killswitch: killswitch(false, true, false) }),
-    "Exposed. The kill switch is off, as the operator has chosen: traffic may leave outside the tunnel.",
+    "Exposed. The kill switch was turned off on the gateway: traffic may leave outside the tunnel.",
   ],
   [
     "a status without the kill switch, before its layers are known",

@@ -115,7 +115,7 @@ test("an account in the settings stays in use, and a login says so", () =>
   scene(
     async (home) => {
       expect((await home.accounts.logIn(null, [NUMBER])).warnings).toEqual([
-        "the account in the settings is used instead: --managed-key-file and --managed-address; to use this account: portcullis use managed --managed mullvad",
+        "the account in the settings is used instead: --managed-key-file and --managed-address; to use this account: portcullis use mullvad",
       ]);
       expect(home.ownAddresses()).toEqual(["192.0.2.7/32"]);
     },
@@ -208,7 +208,7 @@ describe("with accounts at two providers", () => {
       expect(await accounts.show("mullvad")).toMatchObject({
         device: "happy otter 50",
         warnings: [
-          "managed servers are those of Second VPN; to use this account: portcullis use managed --managed mullvad",
+          "the VPN account's servers are those of Second VPN; to use this account: portcullis use mullvad",
         ],
       });
       expect((await accounts.logOut("mullvad", false)).device).toBe("happy otter 50");
@@ -223,7 +223,7 @@ describe("with accounts at two providers", () => {
       await home.accounts.logIn("second", ["me", "secret"]);
       home.inUse = true;
       expect((await home.accounts.logIn("mullvad", [NUMBER])).warnings).toEqual([
-        "managed servers are those of Second VPN; to use this account: portcullis use managed --managed mullvad",
+        "the VPN account's servers are those of Second VPN; to use this account: portcullis use mullvad",
       ]);
       expect(home.ownAddresses()).toBeUndefined();
       expect(home.registrations.current().provider).toBe(second);
@@ -276,7 +276,7 @@ test("without an account, the chosen provider's login is what is missing", () =>
     });
     await accounts.choose("ivpn");
     expect(() => managed.find("ivpn-1")).toThrow(
-      "server: a managed server needs an account; type: sudo portcullis account login --provider ivpn",
+      "server: this server needs a VPN account; type: sudo portcullis account login --provider ivpn",
     );
     await accounts.choose("list");
     expect(() => managed.find("mullvad-1")).toThrow("set --managed-key-file and --managed-address");

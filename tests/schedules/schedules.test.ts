@@ -280,7 +280,7 @@ describe("a move", () => {
     await world.schedules.put("nightly", MOVE);
     world.obey = () => Promise.reject(new GatewayError("no_answer", "two does not answer"));
     await world.until("2026-11-24T12:00");
-    const fault = "the tunnel main does not move: two does not answer";
+    const fault = "the main tunnel does not move: two does not answer";
     const words = `schedule_failed: The schedule "nightly" failed: ${fault}.`;
     expect(world.alerts).toEqual([`11-23T04:00 ${words}`, `11-24T04:00 ${words}`]);
     expect(world.schedules.list().schedules).toMatchObject([{ error: fault }]);

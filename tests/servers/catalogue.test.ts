@@ -62,7 +62,7 @@ test("a custom server is found by its name while custom is current, also after a
   withCatalogue((catalogue, again) => {
     catalogue.addCustom(BODY);
     expect(() => catalogue.find("home")).toThrow(
-      "server: the provider managed has no server, country or city of this name",
+      "server: there is no server, country or city of this name among the VPN account's servers",
     );
     catalogue.use("custom");
     expect(catalogue.find("home")).toEqual(SERVER);
@@ -138,7 +138,7 @@ describe("names", () => {
     (name) => {
       withCatalogue((catalogue, again) => {
         catalogue.use("custom");
-        expect(() => catalogue.find(name)).toThrow("has no server, country or city of this name");
+        expect(() => catalogue.find(name)).toThrow("there is no server, country or city of this name");
         catalogue.addCustom({ ...BODY, name });
         const later = again();
         expect(later.find(name).name).toBe(name);
@@ -166,11 +166,11 @@ describe("names", () => {
     withCatalogue((catalogue) => {
       catalogue.addCustom(BODY);
       expect(() => catalogue.remove("imported", "home")).toThrow(
-        new GatewayError("not_found", "name: the provider imported has no server of this name"),
+        new GatewayError("not_found", "name: there is no server of this name among the imported servers"),
       );
       catalogue.importConfig({ name: "mine", config: FILE });
       expect(() => catalogue.remove("custom", "mine")).toThrow(
-        new GatewayError("not_found", "name: the provider custom has no server of this name"),
+        new GatewayError("not_found", "name: there is no server of this name among your own servers"),
       );
     });
   });
@@ -208,7 +208,7 @@ slow.test(
       );
       const large = { ...BODY, allowed_ips: allowed.join(",") };
       const full =
-        "name: there is no room for it: custom and imported servers may take 8388608 bytes together; remove some first";
+        "name: there is no room for it: your own servers and the imported ones may take 8388608 bytes together; remove some first";
       let count = 0;
       const fill = () => {
         for (;;) {

@@ -56,7 +56,7 @@ test("servers that register the gateway have placeholders, and fit an own end th
   ];
   const files = { "/pia.json": JSON.stringify({ groups: {}, regions }) };
   const managed = await read({ managedList: "/pia.json" }, files);
-  const other = /^server: its list is another provider's than the account; choose that one with: /;
+  const other = /^server: it is on another provider's list than that of your account; to use your account: /;
   expect([managed.listed().length, managed.usable(), managed.servers()]).toEqual([1, 0, []]);
   expect(() => managed.find("berlin424")).toThrow(other);
   managed.useOwnEnd({ assigned: { dns: ips("192.0.2.53") } });
@@ -145,7 +145,7 @@ describe("without a usable account, connecting says what is missing", () => {
     ],
   ])("%s", async (_, settings, what) => {
     const managed = await read(settings);
-    expect(() => managed.find("se-1")).toThrow(`server: a managed server needs an account; ${what}`);
+    expect(() => managed.find("se-1")).toThrow(`server: this server needs a VPN account; ${what}`);
     expect(managed.find("xx-1")).toBeNull();
     expect(managed.servers()).toEqual([]);
     expect(managed.listed()).toHaveLength(2);
@@ -184,7 +184,7 @@ describe("lists", () => {
     const managed = await read({ managedList }, { "/x": text });
     expect(managed.listed()).toEqual([]);
     expect(managed.alert).toBe(
-      `The list of managed servers ${managedList} is missing or cannot be read; the provider is empty.`,
+      `The VPN account has no servers: its list ${managedList} is missing or cannot be read.`,
     );
   });
 
@@ -199,7 +199,7 @@ describe("lists", () => {
     const managed = await read({}, { "/list.json": text });
     expect(managed.listed()).toEqual([]);
     expect(managed.alert).toBe(
-      `The list of managed servers /list.json cannot be used: the server list ${why}; the provider is empty.`,
+      `The VPN account has no servers: its list /list.json cannot be used: the server list ${why}.`,
     );
   });
 
@@ -224,7 +224,9 @@ describe("lists", () => {
   ])("an entry with %s is left out and counted", async (_, entry) => {
     const managed = await read({}, { "/list.json": JSON.stringify({ servers: [NO1, entry] }) });
     expect(managed.listed().map((server) => server.name)).toEqual(["no-1"]);
-    expect(managed.alert).toBe("1 of the managed servers could not be read from the list and is left out.");
+    expect(managed.alert).toBe(
+      "1 of the VPN account's servers could not be read from the list and is left out.",
+    );
   });
 });
 
@@ -236,7 +238,9 @@ describe("a list in a provider's own format", () => {
 
   test("gives servers that can be connected to", async () => {
     const managed = await read({}, files);
-    expect(managed.alert).toBe("1 of the managed servers could not be read from the list and is left out.");
+    expect(managed.alert).toBe(
+      "1 of the VPN account's servers could not be read from the list and is left out.",
+    );
     expect(managed.find("se-mma-wg-001")).toMatchObject({
       label: "Mullvad",
       location: "Malmö, Sweden",

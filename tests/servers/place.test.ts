@@ -6,6 +6,7 @@ import { MOST_OFFERED, type Place, spotNamed, spread } from "../../src/servers/p
 import type { Server } from "../../src/servers/schema.ts";
 import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
+import { PROVIDER_WORDS } from "../../src/words.ts";
 import { ip } from "../fake/address.ts";
 import { BODY, CONFIG, inDirectory, NOW, PUBLIC } from "./example.ts";
 
@@ -111,7 +112,7 @@ describe("the meaning of a name", () => {
       catalogue.importConfig({ name: "mine", config: formatConfig(CONFIG) });
       for (const provider of ["managed", "imported"] as const) {
         catalogue.use(provider);
-        const nobody = `server: the provider ${provider} has no server, country or city of this name`;
+        const nobody = `server: there is no server, country or city of this name among ${PROVIDER_WORDS[provider].servers}`;
         for (const name of ["Sweden", "Unknown"]) {
           expect(() => catalogue.find(name)).toThrow(new GatewayError("not_found", nobody));
         }
@@ -136,7 +137,7 @@ describe("the meaning of a name", () => {
     const managed = managedList(20, { missing: "there is none" });
     withCatalogue((catalogue) => {
       for (const name of ["Land 1", "1"]) {
-        expect(() => catalogue.find(name)).toThrow("server: a managed server needs an account");
+        expect(() => catalogue.find(name)).toThrow("server: this server needs a VPN account");
       }
     }, managed);
   });

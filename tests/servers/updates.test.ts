@@ -222,7 +222,7 @@ test("after a failure it is tried once an hour, and a shrunken list is reported"
     home.answer = () => page(listOf(1));
     await home.pass(14 * HOUR_MS);
     expect(home.asked).toHaveLength(4);
-    expect(home.log.at(-1)).toStartWith("shrunk: the new list of managed servers has 1 server");
+    expect(home.log.at(-1)).toStartWith("shrunk: the new list of the VPN account's servers has 1 server");
     home.answer = () => page("", "", 500);
     await home.pass(HOUR_MS);
     expect(home.log.at(-1)).toContain("could not be refreshed: list.test answered with status 500");
@@ -238,7 +238,9 @@ test("a database that cannot be read is logged, and an hour later the list is fe
     };
     home.updates.tunnelIs(true, home.send);
     await home.pass(2 * 60_000);
-    expect(home.log).toEqual(["the list of managed servers could not be refreshed: disk I/O error"]);
+    expect(home.log).toEqual([
+      "the list of the VPN account's servers could not be refreshed: disk I/O error",
+    ]);
     store.fetchedAt = read;
     await home.pass(HOUR_MS);
     expect([home.asked.length, home.count()]).toEqual([1, 4]);

@@ -334,7 +334,7 @@ describe("two tunnels to one server with one key", () => {
   claim("are refused, whatever the server is called", async (gateway) => {
     const tv = await opened(gateway, "tv");
     await expect(settled(gateway, tv.connect(alias))).rejects.toThrow(
-      "server: the tunnel main leads there with the same key; choose another server, or one with a key of its own",
+      "server: the main tunnel leads there with the same key; choose another server, or one with a key of its own",
     );
     expect(tv.state.name).toBe("disconnected");
     const ownKey = server("one", 1);

@@ -8,19 +8,19 @@ const loadAccount = () => import("../account.ts");
 
 /** An account's secrets never travel over the HTTP interface. */
 export function addAccountCommands(program: Command): void {
-  const account = command(program, "account", "manage your account at the managed provider");
+  const account = command(program, "account", "log in to your VPN account, show it, or log out");
   const login = command(
     account,
     "login",
-    "register this gateway with your account; asks for the credentials",
+    "log in: registers this gateway with your account, and asks for the credentials",
   );
   accountCommand(
-    login.argument("[provider]", "the provider's name; an unknown one lists those that are known"),
+    login.argument("[provider]", "the provider, such as mullvad; with any other word: which there are"),
     "mullvad",
     async (settings, provider) => (await loadAccount()).logIn(settings, login.args[0] ?? provider),
   );
   accountCommand(
-    command(account, "show", "show the registration, and until when the account is paid"),
+    command(account, "show", "show until when the account is paid, and this gateway's registration"),
     CURRENT,
     async (settings, provider) => (await loadAccount()).showAccount(settings, provider),
   );

@@ -1,15 +1,16 @@
 import { type Command, Option } from "commander";
-import { STORED, type Stored } from "../../servers/schema.ts";
+import type { Stored } from "../../servers/schema.ts";
 import { asking, command } from "../asking.ts";
 import type { AddFlags } from "../custom.ts";
 import { STANDARD_INPUT } from "../defaults.ts";
+import { providerOption, STORED_CHOICES } from "../provider.ts";
 import { operatorCommand } from "./operator.ts";
 
 const loadCustom = () => import("../custom.ts");
 
 export function addServerCommands(program: Command): void {
   asking<{ names?: true; places?: true }>(
-    command(program, "servers", "list the current provider's servers, by country and city")
+    command(program, "servers", "list the servers in use (see the command use), by country and city")
       .argument("[country]")
       .argument("[city]")
       .option("--names", "print only their names, one a line")
@@ -25,13 +26,9 @@ export function addServerCommands(program: Command): void {
     (await loadCustom()).addServer(api, name, flags),
   );
   asking<{ provider?: Stored }>(
-    command(program, "remove", "remove a custom server or an imported configuration")
+    command(program, "remove", "remove a server of your own, or an imported one")
       .argument("<name>")
-      .addOption(
-        new Option("--provider <provider>", "the server's provider (default: the current one)").choices(
-          STORED,
-        ),
-      ),
+      .addOption(providerOption(STORED_CHOICES)),
     async (api, [name = ""], { provider }) => (await loadCustom()).removeServer(api, name, provider),
   );
   asking<{ name?: string }>(
@@ -72,8 +69,8 @@ export function addServersUpdate(program: Command): void {
   const update = command(
     servers,
     "update",
-    "fetch the managed provider's list (on the gateway, as root)",
-  ).option("--force", "accept a list with less than half of the present servers");
+    "fetch the list of the VPN account's servers (on the gateway, as root)",
+  ).option("--force", "accept a list that has less than half of the present servers");
   operatorCommand<{ force?: true }>(update, async (settings, { force }) =>
     (await import("../servers-update.ts")).updateServers(settings, force === true),
   );

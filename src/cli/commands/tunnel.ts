@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from "commander";
-import { MANAGED, type Managed, PROVIDERS, type Provider } from "../../servers/schema.ts";
 import { asking, command, host } from "../asking.ts";
+import { PROVIDER_CHOICES, providerOption, USE_CHOICES, useIn } from "../provider.ts";
 
 const loadTunnel = () => import("../tunnel.ts");
 const loadTunnels = () => import("../tunnels.ts");
@@ -19,32 +19,27 @@ export function addTunnelCommands(program: Command): void {
     },
   );
   asking<{ via?: string }>(
-    command(
-      program,
-      "connect",
-      "connect to a server of the current provider, or to the nearest one of a country or city",
-    )
+    command(program, "connect", "connect to a server, or to the nearest one of a country or city")
       .argument("<server>")
       .addOption(viaOption()),
     async (api, [server = ""], { via }) => (await loadTunnel()).connect(api, server, via),
   );
-  asking(command(program, "disconnect", "end the tunnel; the kill switch stays in place"), async (api) =>
+  asking(command(program, "disconnect", "end the main tunnel; the kill switch stays in place"), async (api) =>
     (await loadTunnel()).disconnect(api),
   );
   asking<{ names?: true }>(
-    command(program, "tunnels", "list the tunnels").option("--names", "print only their names, one a line"),
+    command(program, "tunnels", "list the tunnels; main is the one of connect and disconnect").option(
+      "--names",
+      "print only their names, one a line",
+    ),
     async (api, _, { names }) => (await loadTunnels()).listTunnels(api, names === true),
   );
-  asking<{ provider?: Provider; via?: string }>(
+  asking<{ provider?: string; via?: string }>(
     command(program, "tunnel", "connect, disconnect or remove one of several tunnels")
       .argument("<tunnel>", "its name; connect makes it if there is none")
       .addArgument(new Argument("<action>", "what to do").choices(["connect", "disconnect", "remove"]))
       .argument("[server]", "for connect: as for the command connect")
-      .addOption(
-        new Option("--provider <provider>", "the server's provider (default: the current one)").choices(
-          PROVIDERS,
-        ),
-      )
+      .addOption(providerOption(PROVIDER_CHOICES))
       .addOption(viaOption()),
     async (api, args, { provider, via }) =>
       (await loadTunnels()).changeTunnel(api, args, {
@@ -52,19 +47,25 @@ export function addTunnelCommands(program: Command): void {
         ...(via !== undefined && { via }),
       }),
   );
-  asking(command(program, "providers", "list the providers; a star marks the current one"), async (api) =>
-    (await loadTunnel()).listProviders(api),
+  asking(
+    command(
+      program,
+      "providers",
+      "list whose servers there are: your VPN account's, your own, imported; a star marks those in use",
+    ),
+    async (api) => (await loadTunnel()).listProviders(api),
   );
-  asking<{ managed?: Managed }>(
-    command(program, "use", "make a provider the current one; a live tunnel stays as it is")
-      .addArgument(new Argument("<provider>").choices(PROVIDERS))
-      .addOption(
-        new Option(
-          "--managed <name>",
-          "whose servers managed has: a company's, or those of your own list",
-        ).choices(MANAGED),
-      ),
-    async (api, [provider = ""], { managed }) => (await loadTunnel()).useProvider(api, provider, managed),
+  asking(
+    command(
+      program,
+      "use",
+      "choose whose servers connect uses: your VPN account's, your own, or imported ones; a live tunnel stays as it is",
+    ).addArgument(
+      new Argument("<provider>", "a company is the VPN account's, and list is your own JSON list of servers")
+        .choices(USE_CHOICES)
+        .argParser(useIn),
+    ),
+    async (api, [provider = ""]) => (await loadTunnel()).useProvider(api, useIn(provider)),
   );
 }
 

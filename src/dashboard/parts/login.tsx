@@ -40,7 +40,7 @@ function LoginForm() {
   return (
     <>
       <p>
-        This gateway asks for a token. Its operator makes one with{" "}
+        This gateway asks for a token. To make one, type on the gateway:{" "}
         <code>sudo portcullis token add &lt;name&gt;</code>.
       </p>
       <Form submit="Log in" doing="Checking…" work={() => logIn(token, keep)}>

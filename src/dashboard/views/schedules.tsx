@@ -83,7 +83,7 @@ function Nothing() {
       <h2>No schedule yet</h2>
       <p class="quiet">
         For example: the TV leaves by the tunnel amsterdam from 20:00 to 23:00, a child’s tablet is blocked at
-        night, or the tunnel main moves to another server each morning.
+        night, or the main tunnel moves to another server each morning.
       </p>
     </section>
   );

@@ -176,7 +176,7 @@ describe("a refusal says what to do:", () => {
     const refused = await refusal(opener.open(wayTo("berlin424", { slot: 1 }), TCP, never));
     expect(refused).toMatchObject({
       reason: "unsupported",
-      message: "PIA's port can be opened on the tunnel main only; use that one",
+      message: "PIA's port can be opened on the main tunnel only; use that one",
     });
   });
 

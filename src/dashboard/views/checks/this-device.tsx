@@ -1,8 +1,9 @@
 import type { Checks } from "../../../checks/schema.ts";
 import type { Device } from "../../../devices/schema.ts";
 import type { Status, TunnelRow } from "../../../tunnel/schema.ts";
+import { capital, tunnelTitle } from "../../../words.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
-import { exitOf, titleOf } from "../../exit.ts";
+import { downText, exitOf, titleOf } from "../../exit.ts";
 import { bytesOf, rateOf } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
@@ -79,14 +80,14 @@ function exitAnswer({ device, tunnels, status }: FoundProps): Answer {
       icon,
       tone,
       title: `${titleOf(device)} leaves by ${placeOf(row)}`,
-      text: `What it sends through the gateway goes into the tunnel ${row.name}, and nowhere else.`,
+      text: `What it sends through the gateway goes into the ${tunnelTitle(row.name)}, and nowhere else.`,
     };
   if (device.exit === "direct")
     return {
       icon,
       tone,
       title: `${titleOf(device)} leaves directly`,
-      text: "What it sends goes outside every tunnel, as the operator allows. Your internet provider and the sites see your home’s own address.",
+      text: "What it sends goes outside every tunnel, as allowed on the gateway. Your internet provider and the sites see your home’s own address.",
     };
   if (isOpen)
     return {
@@ -102,7 +103,7 @@ function exitAnswer({ device, tunnels, status }: FoundProps): Answer {
     text:
       device.exit === "blocked"
         ? "Its exit is blocked: what it sends is refused at once."
-        : `The tunnel ${device.exit} is ${row?.state ?? "not known"}: until it is connected, what the device sends is refused at once.`,
+        : `${capital(downText(device.exit, row))}: until it is connected, what the device sends is refused at once.`,
   };
 }
 

@@ -60,8 +60,8 @@ export function Direct({ isAllowed }: { isAllowed: boolean }) {
         </p>
       ) : (
         <p class="quiet">
-          It is not offered. It leads outside every tunnel, so it is a hole in the kill switch, which only the
-          operator can allow. To allow it, type on the gateway: <code>sudo portcullis direct on</code>
+          It is not offered: it leads outside every tunnel, so it is a hole in the kill switch. To allow it,
+          type on the gateway: <code>sudo portcullis direct on</code>
         </p>
       )}
     </section>

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Device } from "../../../devices/schema.ts";
 import type { Forward } from "../../../forwards/schema.ts";
+import { tunnelTitle } from "../../../words.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { isNetwork, titleOf } from "../../exit.ts";
@@ -80,6 +81,6 @@ function DeviceFacts({ device }: { device: Device }) {
 function forwardOf({ state, external, tunnel, asked_by, error }: Forward): string {
   const by = asked_by === "device" ? ", which the device has asked for" : "";
   return state === "open"
-    ? `reached from the internet at port ${external} of the tunnel ${tunnel}${by}`
+    ? `reached from the internet at port ${external} of the ${tunnelTitle(tunnel ?? "")}${by}`
     : `forwarded, but not open${error === null ? " yet" : `: ${error}`}`;
 }

@@ -1,6 +1,7 @@
 import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { HistoryPage } from "../../../history/schema.ts";
+import { tunnelTitle } from "../../../words.ts";
 import { bitRateOf, bitsOf, clockOf, dateOf } from "../../format.ts";
 import { colourOf, Plot } from "../../parts/plot.tsx";
 import { useMinute } from "../../traffic.ts";
@@ -40,7 +41,7 @@ export function Chart({ page, span, whose }: { page: HistoryPage; span: Span; wh
       />
       {bands.length > 0 && (
         <p class="quiet small">
-          <span class="outage-sample" /> Shaded: the tunnel {tunnelIn(whose)} was not connected.
+          <span class="outage-sample" /> Shaded: the {tunnelTitle(tunnelIn(whose))} was not connected.
         </p>
       )}
     </>

@@ -1,4 +1,5 @@
 import type { HistoryPage } from "../../../history/schema.ts";
+import { capital, tunnelTitle } from "../../../words.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { LOOKS, type Span, type Whose } from "./span.ts";
 
@@ -25,7 +26,11 @@ export function Choices({ span, onSpan, whose, onWhose, page, names }: ChoicesPr
   );
   const devices = withOwn("device", [...names.keys(), ...(page?.devices ?? []).map(({ id }) => id)]);
   const groups = [
-    { kind: "tunnel", label: "Tunnels", options: tunnels.map((name) => ({ name, text: `Tunnel ${name}` })) },
+    {
+      kind: "tunnel",
+      label: "Tunnels",
+      options: tunnels.map((name) => ({ name, text: capital(tunnelTitle(name)) })),
+    },
     {
       kind: "device",
       label: "Devices",

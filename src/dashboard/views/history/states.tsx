@@ -1,4 +1,5 @@
 import type { HistoryPage } from "../../../history/schema.ts";
+import { capital, tunnelTitle } from "../../../words.ts";
 import { GOOD } from "../../alert.ts";
 import { sentenceFrom, timeOf } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
@@ -56,7 +57,7 @@ function stateRow(state: State): Row {
     when: until === null ? `Since ${timeOf(from)}` : `${timeOf(from)} to ${endOf(from, until)}`,
     icon: isUp ? "shield" : "blocked",
     tone: isUp ? "protected" : "blocked",
-    text: `Tunnel ${tunnel}: ${WORDS[state.state](whereOf(state))}.`,
+    text: `${capital(tunnelTitle(tunnel))}: ${WORDS[state.state](whereOf(state))}.`,
     why: error,
   };
 }

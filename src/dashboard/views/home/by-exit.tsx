@@ -2,7 +2,7 @@ import type { DeviceList } from "../../../devices/schema.ts";
 import type { Network } from "../../../http/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { useIsOpen } from "../../answers.ts";
-import { OPEN_TEXT } from "../../exit.ts";
+import { downText, OPEN_TEXT } from "../../exit.ts";
 import { countOf, listOf, sentenceFrom } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
@@ -102,7 +102,7 @@ function wayOf(exit: string, tunnels: readonly TunnelRow[], isOpen: boolean): Wa
     return { icon: "shield", tone: "protected", where: leave(`by ${placeOf(row)}`) };
   if (isOpen) return OPEN;
   if (exit === "blocked") return { ...BLOCKED, where: are("blocked") };
-  return { ...BLOCKED, where: are(`blocked: the tunnel ${exit} is ${row?.state ?? "not known"}`) };
+  return { ...BLOCKED, where: are(`blocked: ${downText(exit, row)}`) };
 }
 
 const OPEN: Way = { icon: "warning", tone: "exposed", where: { one: OPEN_TEXT, many: OPEN_TEXT } };

@@ -1,4 +1,5 @@
 import type { JournalEntry } from "../../../journal/schema.ts";
+import { capital, tunnelTitle } from "../../../words.ts";
 import { GOOD } from "../../alert.ts";
 import { sentenceFrom } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
@@ -44,27 +45,28 @@ function alertIn({ code, message }: Extract<JournalEntry, { type: "security_aler
 function changeIn(entry: Extract<JournalEntry, { type: "tunnel_state" }>): Told {
   const { tunnel, state, error: why } = entry;
   const where = whereOf(entry);
+  const title = capital(tunnelTitle(tunnel));
   switch (state) {
     case "connected":
-      return { icon: "shield", tone: "protected", text: `Tunnel ${tunnel}: connected to ${where}.`, why };
+      return { icon: "shield", tone: "protected", text: `${title}: connected to ${where}.`, why };
     case "reconnecting":
       return {
         icon: "blocked",
         tone: "blocked",
-        text: `Tunnel ${tunnel}: no answer from ${where}; the gateway keeps trying, and its devices are blocked meanwhile.`,
+        text: `${title}: no answer from ${where}; the gateway keeps trying, and its devices are blocked meanwhile.`,
         why,
       };
     case "failed":
       return {
         icon: "blocked",
         tone: "blocked",
-        text: `Tunnel ${tunnel}: the connection to ${where} failed.`,
+        text: `${title}: the connection to ${where} failed.`,
         why,
       };
     case "connecting":
-      return { icon: "wait", tone: "working", text: `Tunnel ${tunnel}: connecting to ${where}.`, why };
+      return { icon: "wait", tone: "working", text: `${title}: connecting to ${where}.`, why };
     case "disconnected":
-      return { icon: "blocked", tone: "blocked", text: `Tunnel ${tunnel}: disconnected.`, why };
+      return { icon: "blocked", tone: "blocked", text: `${title}: disconnected.`, why };
   }
 }
 

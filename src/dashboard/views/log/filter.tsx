@@ -1,4 +1,5 @@
 import type { JournalEntry } from "../../../journal/schema.ts";
+import { capital, tunnelTitle } from "../../../words.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 
 /** What is shown: everything, alerts, all tunnels' states, or those of one tunnel, `tunnel:<name>`. */
@@ -25,7 +26,10 @@ export function Filter({ events, topic, onTopic }: FilterProps) {
     ["all", "Everything"],
     ["alerts", "Alerts"],
     ["tunnels", "Tunnels"],
-    ...(names.length > 1 ? names : []).map((name): [Topic, string] => [`tunnel:${name}`, `Tunnel ${name}`]),
+    ...(names.length > 1 ? names : []).map((name): [Topic, string] => [
+      `tunnel:${name}`,
+      capital(tunnelTitle(name)),
+    ]),
   ];
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a line

@@ -1,4 +1,5 @@
 import type { DeviceList } from "../../../devices/schema.ts";
+import { tunnelTitle } from "../../../words.ts";
 import { change } from "../../api.ts";
 import { sentenceFrom } from "../../format.ts";
 import { Button } from "../../parts/button.tsx";
@@ -70,7 +71,7 @@ function nowOf(schedule: Schedule, devices: DeviceList["devices"], zone: string,
 
 function whatRemovingDoes(schedule: Schedule, devices: DeviceList["devices"]): string {
   const { tunnel, device = "", active } = schedule;
-  if (tunnel !== undefined) return `The tunnel ${tunnel} then keeps its server until someone moves it.`;
+  if (tunnel !== undefined) return `The ${tunnelTitle(tunnel)} then keeps its server until someone moves it.`;
   const who = whoIn(device, devices);
   return active ? `${who} has its own exit again at once.` : `${who} then keeps its own exit at that time.`;
 }

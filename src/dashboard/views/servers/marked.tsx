@@ -1,8 +1,8 @@
+import { PROVIDER_WORDS } from "../../../words.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { agoOf } from "../../format.ts";
 import { type Connecting, isConnected, type Way } from "./connecting.ts";
 import type { Details } from "./details.ts";
-import { PROVIDER_NAMES } from "./provider-choice.tsx";
 import { ServerRow } from "./row.tsx";
 
 /** More recent ones than this are not shown. */
@@ -25,7 +25,7 @@ export function Marked({ details, connecting }: { details: Details; connecting: 
       {...(via !== undefined && { via })}
       facts={[
         via === undefined ? null : `via ${via}`,
-        PROVIDER_NAMES[provider],
+        PROVIDER_WORDS[provider].title,
         via === undefined ? details.roundTrip(provider, server) : null,
         more,
       ].filter((fact) => fact != null)}

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
+import { PROVIDER_WORDS } from "../../../words.ts";
 import { useAction } from "../../action.ts";
 import { change } from "../../api.ts";
 import { numberOf } from "../../format.ts";
@@ -7,12 +8,6 @@ import { Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import type { Answers } from "../../store.ts";
 import { plainly } from "./connecting.ts";
-
-export const PROVIDER_NAMES: Readonly<Record<Provider, string>> = {
-  managed: "VPN account",
-  custom: "Your own",
-  imported: "Imported",
-};
 
 /** Whose servers are listed: those of the account at a VPN provider, added by hand, or imported from files. */
 export function ProviderChoice({ providers }: { providers: Answers["servers/counts"] }) {
@@ -44,7 +39,8 @@ export function ProviderChoice({ providers }: { providers: Answers["servers/coun
             />
             {wanted === provider && <Icon name="wait" />}
             <span class="provider">
-              {PROVIDER_NAMES[provider]} <span class="count">{numberOf(providers.usable[provider])}</span>
+              {PROVIDER_WORDS[provider].title}{" "}
+              <span class="count">{numberOf(providers.usable[provider])}</span>
             </span>
           </label>
         ))}

@@ -1,6 +1,7 @@
 import { useRef } from "preact/hooks";
 import type { OwnDevice } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
+import { tunnelTitle } from "../../../words.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
@@ -51,7 +52,7 @@ function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[]
     return {
       tone: "partly",
       word: "Direct",
-      text: "The operator lets this device leave outside every tunnel.",
+      text: "This device leaves outside every tunnel, as allowed on the gateway.",
     };
   if (device.exit === "blocked")
     return {
@@ -64,7 +65,7 @@ function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[]
     return {
       tone: "blocked",
       word: "Blocked",
-      text: `The tunnel ${device.exit} of this device is not connected: nothing leaves.`,
+      text: `This device leaves by the ${tunnelTitle(device.exit)}, which is not connected: nothing leaves.`,
     };
   if (!isSeen)
     return {

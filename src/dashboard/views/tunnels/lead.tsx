@@ -1,6 +1,7 @@
 import { useId, useState } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
+import { PROVIDER_WORDS, tunnelTitle } from "../../../words.ts";
 import type { Action } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
@@ -16,11 +17,11 @@ interface LeadProps {
   onClose: () => void;
 }
 
-const PROVIDERS: readonly Option<Provider>[] = [
-  { value: "managed", text: "managed · the list of your VPN provider" },
-  { value: "custom", text: "custom · added by form" },
-  { value: "imported", text: "imported · from a WireGuard file" },
-];
+const NAMES: readonly Provider[] = ["managed", "custom", "imported"];
+const PROVIDERS: readonly Option<Provider>[] = NAMES.map((value) => {
+  const { title, origin } = PROVIDER_WORDS[value];
+  return { value, text: `${title} · ${origin}` };
+});
 
 /** More are of no use to someone who reads them; a longer text leaves fewer. */
 const MOST_SUGGESTIONS = 20;
@@ -35,10 +36,13 @@ export function Lead({ row, action, onClose }: LeadProps) {
   const lead = async () => {
     await change("PUT", `tunnels/${encodeURIComponent(name.trim())}`, { provider, server: server.trim() });
     onClose();
-    return `The tunnel ${name.trim()} is connected.`;
+    return `The ${tunnelTitle(name.trim())} is connected.`;
   };
   return (
-    <Dialog title={row === undefined ? "Add a tunnel" : `Move the tunnel ${row.name}`} onClose={onClose}>
+    <Dialog
+      title={row === undefined ? "Add a tunnel" : `Move the ${tunnelTitle(row.name)}`}
+      onClose={onClose}
+    >
       <Form
         action={action}
         work={lead}

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { StateName, TunnelRow } from "../../../tunnel/schema.ts";
+import { tunnelTitle } from "../../../words.ts";
 import { useAction } from "../../action.ts";
 import { connectedSince, knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
@@ -174,7 +175,7 @@ function Actions({ row, devices }: TunnelCardProps) {
             work={async () => void (await change("DELETE", path))}
             label={`Remove ${row.name}`}
             ask={{
-              title: `Remove the tunnel ${row.name}?`,
+              title: `Remove the ${tunnelTitle(row.name)}?`,
               text: whatRemovingDoes(row, devices),
               confirm: "Remove",
             }}
