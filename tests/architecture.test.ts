@@ -326,7 +326,6 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   install: ["system", "network", "killswitch", "dhcp"],
   update: ["system"],
   sandbox: ["system", "wireguard", "servers/schema.ts"],
-  "cli/completion": [],
   licenses: [],
   cli: [
     "system",
@@ -365,7 +364,6 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "install/uninstall.ts",
     "licenses",
     "cli",
-    "cli/completion",
   ],
   "main.ts": [
     "system",

@@ -2,6 +2,13 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Value } from "typebox/value";
+import { Device, DeviceList } from "../../src/devices/schema.ts";
+import { Servers } from "../../src/http/schema.ts";
+import { ScheduleList } from "../../src/schedules/schema.ts";
+import { ServerRecord } from "../../src/servers/schema.ts";
+import { UNKNOWN } from "../../src/servers/tree.ts";
+import { TunnelRow } from "../../src/tunnel/schema.ts";
 import { until } from "../lab/until.ts";
 import { commandLine, run } from "./program.ts";
 
@@ -12,21 +19,33 @@ const SHELLS = ["bash", "zsh", "fish"] as const;
 const scripts: Record<string, string> = {};
 let folder: string;
 
-/** A folder with a `portcullis` that prints the names above. */
+const places = {
+  [UNKNOWN]: { [UNKNOWN]: NAMES.map((hostname) => ({ ...Value.Create(ServerRecord), hostname })) },
+};
+const device = { ...Value.Create(Device), id: "02:00:00:00:00:20", name: "living room" };
+/** What the gateway knows. */
+const ANSWERS: Record<string, object> = {
+  "/api/servers": { ...Value.Create(Servers), servers: places },
+  "/api/tunnels": { tunnels: ["main", "tv"].map((name) => ({ ...Value.Create(TunnelRow), name })) },
+  "/api/devices": { ...Value.Create(DeviceList), devices: [device], exits: ["main", "blocked"] },
+  "/api/schedules": {
+    ...Value.Create(ScheduleList),
+    schedules: [{ ...Value.Create(ScheduleList.properties.schedules.items), name: "bedtime" }],
+  },
+};
+const gateway = Bun.serve({ port: 0, fetch: ({ url }) => Response.json(ANSWERS[new URL(url).pathname]) });
+
+/** A folder with a `portcullis` that completes by the gateway above, and otherwise only writes down how it is run. */
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "portcullis-cli-"));
-  writeFileSync(join(folder, "names"), NAMES.map((name) => `${name}\n`).join(""));
   writeFileSync(
     join(folder, "portcullis"),
     `#!/bin/sh
-case "$*" in
-"servers --places --names") cat ${folder}/names ;;
-"tunnels --names") printf '%s\\n' main tv ;;
-"devices --names") printf '%s\\n' 02:00:00:00:00:20 'living room' ;;
-"schedules --names") printf '%s\\n' bedtime ;;
-"devices --exits") printf '%s\\n' main blocked ;;
-*) printf '%s|' "$@" >${folder}/ran.part; mv ${folder}/ran.part ${folder}/ran ;;
-esac
+if [ "$1" = complete ]; then
+  PORTCULLIS_URL=${gateway.url.origin} exec ${commandLine().join(" ")} "$@"
+fi
+printf '%s|' "$@" >${folder}/ran.part
+mv ${folder}/ran.part ${folder}/ran
 `,
   );
   chmodSync(join(folder, "portcullis"), 0o755);
@@ -35,68 +54,78 @@ esac
     writeFileSync(join(folder, shell), scripts[shell]);
   }
 });
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await gateway.stop(true);
+});
 
 /** What bash offers for a line, given as its words. */
-function bash(...words: string[]): string[] {
+async function bash(...words: string[]): Promise<string[]> {
   const script = `source ${folder}/bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE=$*; _portcullis 2>/dev/null
     for each in "\${COMPREPLY[@]}"; do printf '%s\\n' "$each"; done`;
   const env = { PATH: `${folder}:${process.env.PATH}`, LC_ALL: "C.UTF-8" };
-  const { stdout } = Bun.spawnSync(["bash", "-c", script, "bash", "portcullis", ...words], {
-    env,
-    cwd: folder,
-  });
-  return stdout.toString().split("\n").slice(0, -1);
+  const child = Bun.spawn(["bash", "-c", script, "bash", "portcullis", ...words], { env, cwd: folder });
+  return (await child.stdout.text()).split("\n").slice(0, -1);
 }
 
-test("bash completes commands, subcommands, options and choices", () => {
-  expect(bash("conn")).toEqual(["connect"]);
-  expect(bash("killswitch", "")).toEqual(["on", "off", "status"]);
-  expect(bash("use", "")).toEqual(expect.arrayContaining(["account", "own", "imported", "mullvad", "list"]));
-  expect(bash("account", "show", "--provider", "iv")).toEqual(["ivpn"]);
-  expect(bash("status", "--w")).toEqual(["--watch"]);
-  expect(bash("status", "--json", "--u")).toEqual(["--url"]);
-  expect(bash("killswitch", "status", "--j")).toEqual(["--json"]);
-  expect(bash("completion", "f")).toEqual(["fish"]);
-  expect(bash("remove", "--provider", "")).toEqual(["own", "imported"]);
+test("bash completes commands, subcommands, options and choices", async () => {
+  expect(await bash("conn")).toEqual(["connect"]);
+  expect(await bash("killswitch", "")).toEqual(["on", "off", "status"]);
+  expect(await bash("use", "")).toEqual(
+    expect.arrayContaining(["account", "own", "imported", "mullvad", "list"]),
+  );
+  expect(await bash("account", "show", "--provider", "iv")).toEqual(["ivpn"]);
+  expect(await bash("status", "--w")).toEqual(["--watch"]);
+  expect(await bash("status", "--json", "--u")).toEqual(["--url"]);
+  expect(await bash("killswitch", "status", "--j")).toEqual(["--json"]);
+  expect(await bash("completion", "f")).toEqual(["fish"]);
+  expect(await bash("remove", "--provider", "")).toEqual(["own", "imported"]);
   // An option's values, and a value that cannot be completed.
-  expect(bash("add", "--endpoint", "")).toEqual([]);
-  expect(bash("keypair", "")).toEqual([]);
+  expect(await bash("add", "--endpoint", "")).toEqual([]);
+  expect(await bash("keypair", "")).toEqual([]);
 });
 
-test("bash completes each operand of a tunnel's command", () => {
-  expect(bash("tunnel", "")).toEqual(["main", "tv"]);
-  expect(bash("tunnel", "tv", "")).toEqual(["connect", "disconnect", "remove"]);
-  expect(bash("tunnel", "tv", "connect", "se")).toEqual(["se-1"]);
-  expect(bash("tunnel", "tv", "connect", "se-1", "--provider", "")).toEqual(["account", "own", "imported"]);
+test("bash completes each operand of a tunnel's command", async () => {
+  expect(await bash("tunnel", "")).toEqual(["main", "tv"]);
+  expect(await bash("tunnel", "tv", "")).toEqual(["connect", "disconnect", "remove"]);
+  expect(await bash("tunnel", "tv", "connect", "se")).toEqual(["se-1"]);
+  expect(await bash("tunnel", "tv", "connect", "se-1", "--provider", "")).toEqual([
+    "account",
+    "own",
+    "imported",
+  ]);
 });
 
-test("bash completes the server that another one is reached through", () => {
-  expect(bash("connect", "x", "--via", "se")).toEqual(["se-1"]);
-  expect(bash("tunnel", "tv", "connect", "x", "--via", "my\\ w")).toEqual(["my\\ wörk"]);
+test("bash completes the server that another one is reached through", async () => {
+  expect(await bash("connect", "x", "--via", "se")).toEqual(["se-1"]);
+  expect(await bash("tunnel", "tv", "connect", "x", "--via", "my\\ w")).toEqual(["my\\ wörk"]);
 });
 
-test("bash completes servers by name, quoted, except names that look like options", () => {
-  expect(bash("connect", "se")).toEqual(["se-1"]);
-  expect(bash("connect", "")).toEqual(["se-1", "my\\ wörk", "it\\'s\\ \\$\\(touch\\ pwned\\)\\ \\`x\\`"]);
-  expect(bash("connect", "my\\ w")).toEqual(["my\\ wörk"]);
+test("bash completes servers by name, quoted, except names that look like options", async () => {
+  expect(await bash("connect", "se")).toEqual(["se-1"]);
+  expect(await bash("connect", "")).toEqual([
+    "se-1",
+    "my\\ wörk",
+    "it\\'s\\ \\$\\(touch\\ pwned\\)\\ \\`x\\`",
+  ]);
+  expect(await bash("connect", "my\\ w")).toEqual(["my\\ wörk"]);
 });
 
-test("bash completes each place of a command by itself, whatever options come before it", () => {
-  expect(bash("device", "liv")).toEqual(["living\\ room"]);
-  expect(bash("device", "living\\ room", "")).toEqual(["exit", "name", "address", "forget"]);
-  expect(bash("device", "--url", "name", "tv", "na")).toEqual(["name"]);
-  expect(bash("device", "--json", "tv", "exit", "")).toEqual(["main", "blocked"]);
-  expect(bash("default-exit", "b")).toEqual(["blocked"]);
-  expect(bash("history", "--device", "liv")).toEqual(["living\\ room"]);
-  expect(bash("history", "--tunnel", "t")).toEqual(["tv"]);
-  expect(bash("schedule", "b")).toEqual(["bedtime"]);
-  expect(bash("schedule", "bedtime", "")).toEqual(["exit", "move", "remove"]);
-  expect(bash("schedule", "bedtime", "exit", "liv")).toEqual(["living\\ room"]);
-  expect(bash("schedule", "bedtime", "exit", "tv", "")).toEqual(["main", "blocked"]);
+test("bash completes each place of a command by itself, whatever options come before it", async () => {
+  expect(await bash("device", "liv")).toEqual(["living\\ room"]);
+  expect(await bash("device", "living\\ room", "")).toEqual(["exit", "name", "address", "forget"]);
+  expect(await bash("device", "--url", "name", "tv", "na")).toEqual(["name"]);
+  expect(await bash("device", "--json", "tv", "exit", "")).toEqual(["main", "blocked"]);
+  expect(await bash("default-exit", "b")).toEqual(["blocked"]);
+  expect(await bash("history", "--device", "liv")).toEqual(["living\\ room"]);
+  expect(await bash("history", "--tunnel", "t")).toEqual(["tv"]);
+  expect(await bash("schedule", "b")).toEqual(["bedtime"]);
+  expect(await bash("schedule", "bedtime", "")).toEqual(["exit", "move", "remove"]);
+  expect(await bash("schedule", "bedtime", "exit", "liv")).toEqual(["living\\ room"]);
+  expect(await bash("schedule", "bedtime", "exit", "tv", "")).toEqual(["main", "blocked"]);
   // The same places are offered again.
-  expect(bash("connect", "se-1", "se")).toEqual(["se-1"]);
-  expect(bash("--version", "device", "tv", "n")).toEqual(["name"]);
+  expect(await bash("connect", "se-1", "se")).toEqual(["se-1"]);
+  expect(await bash("--version", "device", "tv", "n")).toEqual(["name"]);
 });
 
 const INTERACTIVE: Record<(typeof SHELLS)[number], () => string[]> = {
@@ -115,6 +144,10 @@ describe.each(SHELLS)("at a terminal with %s", (shell) => {
     ["portcullis device liv\tfor\t", "device|living room|forget|"],
     ["portcullis tunnel t\tconn\tse\t--pro\tow\t", "tunnel|tv|connect|se-1|--provider|own|"],
     ["portcullis connect x --vi\tse\t", "connect|x|--via|se-1|"],
+    ["portcullis connect my\t", "connect|my wörk|"],
+    ["portcullis connect it\t", "connect|it's $(touch pwned) `x`|"],
+    ["portcullis import por\t", "import|portcullis|"],
+    ["portcullis add x --private-key-file por\t", "add|x|--private-key-file|portcullis|"],
     ["portcullis history --dev\tliv\t", "history|--device|living room|"],
     ["portcullis default-exit --url http://a:1 bl\t", "default-exit|--url|http://a:1|blocked|"],
   ])("%j runs what it completes", async (keys, ran) => {
@@ -150,17 +183,25 @@ describe.each(SHELLS)("at a terminal with %s", (shell) => {
   });
 });
 
-test("each command and option is in the script of every shell", async () => {
-  const help = (...args: string[]) => Bun.spawnSync(commandLine(...args, "--help")).stdout.toString();
-  const commands = [...help().matchAll(/^ {2}([a-z]+) /gm)]
-    .map(([, name]) => name)
-    .filter((name) => name !== "help");
-  const options = [...help("add").matchAll(/--([a-z-]+)/g)].map(([, name]) => name);
+test("each command and option of the help is offered, with its description", async () => {
+  const shown = async (...args: string[]) => (await run(1, args)).stdout;
+  const commands = [...(await shown("--help")).matchAll(/^ {2}([a-z-]+) /gm)].map(([, name]) => name);
+  const options = [...(await shown("add", "--help")).matchAll(/^ {2}(?:-., )?(--[a-z-]+)/gm)].map(
+    ([, name]) => name,
+  );
   expect(commands).toContain("connect");
-  expect(options).toContain("private-key-file");
-  for (const shell of SHELLS) {
-    for (const word of [...commands, ...options]) expect(scripts[shell]).toContain(word);
-  }
+  expect(options).toContain("--private-key-file");
+  const offered = async (...words: string[]) => {
+    const lines = (await shown("complete", "--", ...words)).split("\n");
+    return lines.filter((line) => /^\S+\t\S/.test(line)).map((line) => line.split("\t")[0]);
+  };
+  expect(await offered("")).toEqual(commands.filter((name) => name !== "help"));
+  expect(await offered("add", "x", "-")).toEqual(expect.arrayContaining(options));
+});
+
+test("names of files are left to the shell", async () => {
+  expect((await run(1, ["complete", "--", "import", ""])).code).toBe(9);
+  expect((await run(1, ["complete", "--", "add", "x", "--private-key-file", ""])).code).toBe(9);
 });
 
 test.each(SHELLS)("%s parses its script without an error", (shell) => {
@@ -169,26 +210,30 @@ test.each(SHELLS)("%s parses its script without an error", (shell) => {
   expect({ exitCode, stderr: stderr.toString() }).toEqual({ exitCode: 0, stderr: "" });
 });
 
-test.skipIf(Bun.which("fish") === null)("fish completes as bash does", () => {
-  const complete = (line: string) => {
+test.skipIf(Bun.which("fish") === null)("fish completes as bash does", async () => {
+  const complete = async (line: string) => {
     const env = { ...process.env, PATH: `${folder}:${process.env.PATH}`, HOME: folder };
     const script = `source ${folder}/fish; complete -C ${JSON.stringify(line)}`;
-    const { stdout } = Bun.spawnSync(["fish", "-N", "-c", script], { env });
+    const stdout = await Bun.spawn(["fish", "-N", "-c", script], { env }).stdout.text();
     return stdout
-      .toString()
       .split("\n")
       .slice(0, -1)
       .map((each) => each.split("\t")[0] ?? "");
   };
-  expect(complete("portcullis conn")).toEqual(["connect"]);
-  expect(complete("portcullis killswitch status --j")).toEqual(["--json"]);
-  expect(complete("portcullis remove --provider ").toSorted()).toEqual(["imported", "own"]);
-  expect(complete("portcullis connect x --via ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
-  expect(complete("portcullis tunnel ").toSorted()).toEqual(["main", "tv"]);
-  expect(complete("portcullis tunnel tv ").toSorted()).toEqual(["connect", "disconnect", "remove"]);
-  expect(complete("portcullis tunnel tv connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
-  expect(complete("portcullis device --url x tv ").toSorted()).toEqual(["address", "exit", "forget", "name"]);
-  expect(complete("portcullis device tv exit ").toSorted()).toEqual(["blocked", "main"]);
-  expect(complete("portcullis device liv")).toEqual(["living room"]);
-  expect(complete("portcullis connect ").toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
+  expect(await complete("portcullis conn")).toEqual(["connect"]);
+  expect(await complete("portcullis killswitch status --j")).toEqual(["--json"]);
+  expect((await complete("portcullis remove --provider ")).toSorted()).toEqual(["imported", "own"]);
+  expect((await complete("portcullis connect x --via ")).toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
+  expect((await complete("portcullis tunnel ")).toSorted()).toEqual(["main", "tv"]);
+  expect((await complete("portcullis tunnel tv ")).toSorted()).toEqual(["connect", "disconnect", "remove"]);
+  expect((await complete("portcullis tunnel tv connect ")).toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
+  expect((await complete("portcullis device --url x tv ")).toSorted()).toEqual([
+    "address",
+    "exit",
+    "forget",
+    "name",
+  ]);
+  expect((await complete("portcullis device tv exit ")).toSorted()).toEqual(["blocked", "main"]);
+  expect(await complete("portcullis device liv")).toEqual(["living room"]);
+  expect((await complete("portcullis connect ")).toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
 });

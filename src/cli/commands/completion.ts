@@ -1,12 +1,21 @@
 import { Argument, type Command } from "commander";
 import { command } from "../asking.ts";
-import { SHELLS, type Shell } from "../completion/shells.ts";
+
+const SHELLS = ["bash", "zsh", "fish"] as const;
 
 export function addCompletion(program: Command): void {
   command(program, "completion", "print a completion script for a shell: commands, options and names")
     .addArgument(new Argument("<shell>").choices(SHELLS))
-    .action(async (shell: Shell) => {
-      const { completionFor } = await import("../completion/completion.ts");
-      process.stdout.write(completionFor(shell, program));
+    .action(async (shell: (typeof SHELLS)[number]) => {
+      const { COMPLETION } = await import("../completion.ts");
+      process.stdout.write(COMPLETION[shell]);
+    });
+  // What these scripts run.
+  program
+    .command("complete", { hidden: true })
+    .argument("<words...>")
+    .action(async (words: string[]) => {
+      const { complete } = await import("../complete.ts");
+      process.exitCode = await complete(program, words);
     });
 }

@@ -1,0 +1,108 @@
+import type { Argument, Command, Option } from "commander";
+import type { Api } from "./api.ts";
+import { host } from "./asking.ts";
+import { DEFAULT_URL } from "./defaults.ts";
+
+/** The exit code that asks the shell for names of files; the scripts of `completion.ts` know it. */
+export const FILES = 9;
+
+interface Candidate {
+  word: string;
+  help?: string;
+}
+
+/**
+ * Prints what the last of these words of a command line can be, whatever has been typed of it: a line for each, with a
+ * tab before its description. Returns the exit code.
+ */
+export async function complete(program: Command, words: readonly string[]): Promise<number> {
+  const place = placeOf(program, words);
+  if (place === "file" || place === "folder") return FILES;
+  const found = typeof place === "string" ? await namesOf(place) : place;
+  process.stdout.write(found.map(({ word, help }) => `${help ? `${word}\t${help}` : word}\n`).join(""));
+  return 0;
+}
+
+/** The candidates, or the kind of value that may be typed, as the help calls it. */
+function placeOf(program: Command, words: readonly string[]): string | Candidate[] {
+  let command = program;
+  let at = 0;
+  let taker: Option | undefined;
+  for (const word of words.slice(0, -1)) {
+    if (taker !== undefined) taker = undefined;
+    else if (word.startsWith("-")) taker = takerIn(command, word);
+    else {
+      const next = at === 0 ? commandsOf(command).find((each) => each.name() === word) : undefined;
+      if (next === undefined) at += 1;
+      else command = next;
+    }
+  }
+  if (taker !== undefined) return wordsOf(taker) ?? kindIn(taker.flags);
+  if (words.at(-1)?.startsWith("-")) return optionsOf(command).flatMap(candidatesFor);
+  const commands = commandsOf(command).map((each) => ({ word: each.name(), help: each.description() }));
+  if (commands.length > 0) return commands;
+  const operand = operandAt(command, at);
+  return operand === undefined ? [] : (wordsOf(operand) ?? kindOf(operand.name()));
+}
+
+function commandsOf(command: Command): readonly Command[] {
+  const visible = command.createHelp().visibleCommands(command);
+  return visible.filter((each) => each.name() !== "help");
+}
+
+function optionsOf(command: Command): readonly Option[] {
+  return command.createHelp().visibleOptions(command);
+}
+
+/** The option, if it takes a value, which is then the next word. */
+function takerIn(command: Command, word: string): Option | undefined {
+  const option = optionsOf(command).find(({ long, short }) => word === long || word === short);
+  return option?.required || option?.optional ? option : undefined;
+}
+
+function candidatesFor({ long, short, description }: Option): Candidate[] {
+  return [long, short].flatMap((word) => (word ? [{ word, help: description }] : []));
+}
+
+/** Whatever follows the first operand is of the same kind, unless the command says otherwise. */
+function operandAt({ registeredArguments: all }: Command, at: number): Argument | undefined {
+  const [first, ...others] = all;
+  const isOne = others.every((each) => wordsOf(each) === undefined && !(kindOf(each.name()) in NAMES));
+  return isOne ? first : all[at];
+}
+
+function wordsOf({ argChoices }: Argument | Option): Candidate[] | undefined {
+  return argChoices?.map((word) => ({ word }));
+}
+
+function kindIn(flags: string): string {
+  return /[<[](.+?)[\]>]/.exec(flags)?.[1] ?? "";
+}
+
+/** `exit` also if it is an exit or something else. */
+function kindOf(name: string): string {
+  return /^exit\b/.test(name) ? "exit" : name;
+}
+
+/** The names that the gateway knows, one a line. */
+const NAMES: Record<string, (api: Api) => Promise<string>> = {
+  server: async (api) => {
+    const { namesTextOf, placesTextOf, readServers } = await import("./servers.ts");
+    const found = await readServers(api);
+    return placesTextOf(found) + namesTextOf(found);
+  },
+  tunnel: async (api) => (await (await import("./tunnels.ts")).listTunnels(api, true)).text,
+  device: async (api) => (await (await import("./devices.ts")).listDevices(api, { names: true })).text,
+  exit: async (api) => (await (await import("./devices.ts")).listDevices(api, { exits: true })).text,
+  schedule: async (api) => (await (await import("./schedules.ts")).listSchedules(api, true)).text,
+};
+
+/** Nothing for a kind that only the user knows. Names that look like options are left out: they would be taken for options. */
+async function namesOf(kind: string): Promise<Candidate[]> {
+  const names = NAMES[kind];
+  if (names === undefined) return [];
+  const [{ Api }, { givenToken }] = await Promise.all([import("./api.ts"), import("./bearer.ts")]);
+  const { PORTCULLIS_URL: url = DEFAULT_URL, PORTCULLIS_TOKEN_FILE: file } = process.env;
+  const lines = (await names(new Api(url, host, await givenToken(file)))).split("\n");
+  return lines.filter((word) => /^[^-]/.test(word)).map((word) => ({ word }));
+}
