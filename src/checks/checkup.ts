@@ -192,8 +192,8 @@ export class Checkup {
       item("access", "Access", () => tokens && accessFinding(settings.auth, tokens.list())),
       item("connections", "Connections", () => connectionsFinding(bounds, tunnels !== null)),
       item("disk", "Disk", () => diskFinding(freeBytes(settings.stateDir))),
-      item("database", "Database", () =>
-        databaseFinding(store.fault() ?? savedState.trouble, store.alert, store.read(EXITS_LOST)),
+      item("database", "Database", async () =>
+        databaseFinding((await store.fault()) ?? savedState.trouble, store.alert, store.read(EXITS_LOST)),
       ),
       item("memory", "Memory", () => memoryFinding(host)),
     ];

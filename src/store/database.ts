@@ -158,7 +158,7 @@ export function emptyLog(database: Database): boolean {
 
 /**
  * Makes writes return once the kernel has them; they survive the end of the process, and a power cut once the log is
- * flushed. The log is copied into the file by `checkpointed` only, and a lock of another program is not waited for.
+ * flushed. The log is copied into the file by `inThread` only, and a lock of another program is not waited for.
  */
 export function writeBehind(database: Database): void {
   database.run("PRAGMA synchronous = NORMAL");
@@ -174,11 +174,19 @@ export function flushOnOverwrite(database: Database, flushes: boolean): void {
   database.run(`PRAGMA synchronous = ${flushes ? "NORMAL" : "OFF"}`);
 }
 
-/** Whether SQLite finds damage in the file. */
+/** Copies the log into the file and waits for the disk; writers and readers go on. Whether it was the whole log. */
+export function hasCopiedLog(database: Database): boolean {
+  const [row = []] = database.query("PRAGMA wal_checkpoint(PASSIVE)").values();
+  const [busy, logged, copied] = row;
+  return busy === 0 && logged === copied;
+}
+
+/** Whether SQLite finds damage in the file, all of which it reads. */
 export function isDamaged(database: Database): boolean {
   try {
     return !Bun.deepEquals(quickCheck(database), ["ok"]);
-  } catch {
+  } catch (error) {
+    if (!isDamage(error)) throw error;
     return true;
   }
 }

@@ -4,11 +4,6 @@ import { Queue } from "../queue.ts";
 /** SQLite's own threshold, 1,000 pages. */
 const MAX_LOG_BYTES = 4_096_000;
 
-/** Where the worker is: in the executable below the folder of the main file, or beside this file. */
-const WORKER = Bun.main.startsWith("/$bunfs/")
-  ? "/$bunfs/root/store/checkpoint-worker.js"
-  : new URL("./checkpoint-worker.ts", import.meta.url).href;
-
 /** Waits for the disk in other threads, after writes that have only reached the kernel. */
 export class Flusher {
   private readonly queue = new Queue();
@@ -68,19 +63,5 @@ async function flushedBytes(path: string): Promise<number> {
     return (await file.stat()).size;
   } finally {
     await file.close();
-  }
-}
-
-/** Whether the whole log of a database has been copied into its file, and is on the disk. */
-export async function checkpointed(path: string): Promise<boolean> {
-  const answer = Promise.withResolvers<boolean>();
-  const worker = new Worker(WORKER, { smol: true });
-  worker.onmessage = ({ data }: MessageEvent<boolean>) => answer.resolve(data);
-  worker.onerror = () => answer.resolve(false);
-  worker.postMessage(path);
-  try {
-    return await answer.promise;
-  } finally {
-    worker.terminate();
   }
 }

@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../checker.ts";
+import { Queue } from "../queue.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import type { Storage, StoredList } from "../servers/storage.ts";
 import { Config, configIn } from "../wireguard/schema.ts";
@@ -11,7 +12,6 @@ import {
   emptyLog,
   flushOnOverwrite,
   forgetDeleted,
-  isDamaged,
   keepCopy,
   NAME,
   reopened,
@@ -20,7 +20,8 @@ import {
   writeBehind,
 } from "./database.ts";
 import { copyExits, copyExitsBehind, countChange, decidesExits, recoverExits } from "./exits.ts";
-import { checkpointed, Flusher } from "./flusher.ts";
+import { Flusher } from "./flusher.ts";
+import { inThread } from "./thread.ts";
 
 /** A row of the servers, with its configuration decoded. */
 export const StoredServer = Type.Object(
@@ -86,7 +87,10 @@ export class Store implements Storage {
   private overdrawn = 0;
   /** Null as long as each write waits for the disk. */
   private flusher: Flusher | null = null;
+  /** Waits to begin. */
   private emptying: Promise<boolean> | null = null;
+  /** A thread that reads the database would hold up the one that copies its log. */
+  private readonly threads = new Queue();
   /** Whether nothing was written since the log was emptied. */
   private isLogEmpty = false;
 
@@ -379,10 +383,13 @@ export class Store implements Storage {
     return work(this.database);
   }
 
-  /** Why the database cannot be relied on, as a sentence, or null. Reads all of it. */
-  fault(): string | null {
+  /** Why the database cannot be relied on, as a sentence, or null. Another thread reads all of it. */
+  async fault(): Promise<string | null> {
     if (this.isCopy) return "The database cannot be written; a copy in memory is used.";
-    if (isDamaged(this.database)) return "The database is damaged.";
+    const path = join(this.directory, NAME);
+    const isDamaged = await this.threads.add(() => inThread({ path, work: "look for damage" }));
+    if (isDamaged === null) return "The database cannot be read.";
+    if (isDamaged) return "The database is damaged.";
     return this.areExitsCopied ? null : "The second copy of the devices' exits, exits.db, cannot be written.";
   }
 
@@ -428,10 +435,14 @@ export class Store implements Storage {
     if (isLong) void this.emptyLog();
   }
 
-  /** One at a time: on a slow disk each flush of a long log would start a worker of its own. */
+  /**
+   * One after the other, and only one waits: on a slow disk each flush of a long log would start a worker of its own. One
+   * that has begun may have given up before the latest writes.
+   */
   private emptyLog(): Promise<boolean> {
-    this.emptying ??= this.emptyLogNow().finally(() => {
+    this.emptying ??= this.threads.add(() => {
       this.emptying = null;
+      return this.emptyLogNow();
     });
     return this.emptying;
   }
@@ -441,7 +452,8 @@ export class Store implements Storage {
     const { flusher } = this;
     for (let attempt = 0; attempt < MAX_ATTEMPTS && flusher !== null; attempt++) {
       const { writes } = flusher;
-      if (this.isCopy || !(await checkpointed(join(this.directory, NAME)))) return false;
+      const path = join(this.directory, NAME);
+      if (this.isCopy || !(await inThread({ path, work: "copy the log" }))) return false;
       if (flusher.writes !== writes) continue;
       if (!emptyLog(this.database)) return false;
       this.isLogEmpty = true;

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Store } from "../../src/store/store.ts";
 import { inDirectory } from "../tunnel/directory.ts";
@@ -47,36 +47,85 @@ async function work(directory: string): Promise<void> {
   process.exit(0);
 }
 
-if (process.argv[2] === "work") await work(process.argv[3] ?? "");
+/** The same for the question whether the database is damaged. */
+async function look(directory: string): Promise<void> {
+  const store = Store.open(directory, NOW);
+  process.stderr.write(`begins ${process.pid}\n`);
+  const fault = await store.fault();
+  process.stderr.write(`ends ${fault}\n`);
+  process.exit(0);
+}
 
-/** Runs it with strace(1), which shows by which thread the disk is waited for. */
-async function traced(directory: string, options: readonly string[] = []): Promise<string> {
+const [, , what, where = ""] = process.argv;
+if (what === "work") await work(where);
+if (what === "look") await look(where);
+
+/** Runs one of them with strace(1), which shows which thread calls the kernel, from `begins` to `ends`. */
+async function traced(which: "work" | "look", calls: string, directory: string) {
   const trace = join(directory, "trace");
-  const argv = ["strace", "-f", "-o", trace, "-e", "trace=fsync,fdatasync,write", ...options];
-  const child = Bun.spawn([...argv, process.execPath, import.meta.path, "work", directory], {
+  const argv = ["strace", "-f", "-o", trace, "-e", `trace=${calls},write`];
+  const child = Bun.spawn([...argv, process.execPath, import.meta.path, which, directory], {
     stdout: "ignore",
     stderr: "ignore",
   });
   await child.exited;
-  return readFileSync(trace, "utf8");
+  const text = readFileSync(trace, "utf8");
+  const [, pid = ""] = /begins (\d+)/.exec(text) ?? [];
+  const linesOf = (part: string) => part.split("\n").filter((line) => !line.includes(" write("));
+  return {
+    before: linesOf(text.slice(0, text.indexOf("begins "))),
+    lines: linesOf(text.slice(text.indexOf("begins "), text.indexOf('"ends'))),
+    isMain: (line: string) => line.startsWith(`${pid} `),
+    text,
+  };
 }
 
 test("while the service runs, no write, no scrub and no checkpoint waits for the disk in its main thread", () =>
   inDirectory(async (directory) => {
-    const trace = await traced(directory);
-    const [, pid = ""] = /begins (\d+)/.exec(trace) ?? [];
-    const lines = trace.slice(trace.indexOf("begins "), trace.indexOf('"ends')).split("\n");
-    const flushes = lines.filter((line) => /\bf(data)?sync\(/.test(line));
-    expect(flushes.filter((line) => line.startsWith(`${pid} `))).toEqual([]);
+    const { before, lines, isMain } = await traced("work", "fsync,fdatasync", directory);
+    const isFlush = (line: string) => /\bf(data)?sync\(/.test(line);
+    const flushes = lines.filter(isFlush);
+    expect(flushes.filter(isMain)).toEqual([]);
     // Positive control: others wait, at least once for each answer.
     expect(flushes.length).toBeGreaterThan(12);
     // At the start the service itself waits.
-    const before = trace.slice(0, trace.indexOf("begins ")).split("\n");
-    expect(before.some((line) => line.startsWith(`${pid} `) && /\bf(data)?sync\(/.test(line))).toBe(true);
+    expect(before.some((line) => isMain(line) && isFlush(line))).toBe(true);
     const store = Store.open(directory, NOW);
     expect(store.read("exit")).toBe("11");
     expect(store.servers()).toEqual([]);
     store.close();
+  }));
+
+test("whether the database is damaged is found out in another thread, which reads all of it", () =>
+  inDirectory(async (directory) => {
+    const store = Store.open(directory, NOW);
+    for (let round = 0; round < 20; round++) store.addEvents(eventsFrom(round * 500 + 1, 500));
+    store.close();
+    const pages = statSync(join(directory, "portcullis.db")).size / 4_096;
+    const { lines, isMain, text } = await traced("look", "pread64", directory);
+    expect(text).toContain('"ends null');
+    const reads = lines.filter((line) => / pread64\(.*= 4096$/.test(line));
+    expect(reads.filter(isMain).length).toBeLessThan(10);
+    expect(reads.length).toBeGreaterThan(pages / 2);
+  }));
+
+test("damage that comes while the service runs is a fault, and so is a database that is gone", () =>
+  inDirectory(async (directory) => {
+    const file = join(directory, "portcullis.db");
+    const store = Store.open(directory, NOW);
+    for (let round = 0; round < 2; round++) store.addEvents(eventsFrom(round * 500 + 1, 500));
+    store.close();
+    const again = Store.open(directory, NOW);
+    expect(await again.fault()).toBeNull();
+    const bytes = readFileSync(file);
+    bytes.fill(0xff, bytes.length - 40 * 4_096);
+    writeFileSync(file, bytes);
+    expect(await again.fault()).toBe("The database is damaged.");
+    again.close();
+    const third = Store.open(directory, NOW);
+    rmSync(file);
+    expect(await third.fault()).toBe("The database cannot be read.");
+    third.close();
   }));
 
 test("what is acknowledged was flushed, and the second copy of the exits is there", () =>
@@ -120,6 +169,34 @@ test(
       await store.flushed();
       store.close();
       expect(Store.open(directory, NOW).read("exit")).toBe("main");
+    }),
+  60_000,
+);
+
+test(
+  "a scrub leaves an empty log, also one that comes while others write and the log is being copied",
+  () =>
+    inDirectory(async (directory) => {
+      const store = Store.open(directory, NOW);
+      store.writeBehind();
+      const log = () => statSync(join(directory, "portcullis.db-wal")).size;
+      // The copy ends at one of these moments, or between two.
+      for (let round = 0; round < 20; round++) {
+        for (let part = 0; part < 9; part++) store.addEvents(eventsFrom(part * 500 + 1, 500));
+        await store.flushed();
+        const until = performance.now() + 6 * round;
+        while (performance.now() < until) {
+          store.write("exit", `${performance.now()}`);
+          await Bun.sleep(1);
+        }
+        store.scrub();
+        const deadline = performance.now() + 10_000;
+        while (log() > 0) {
+          if (performance.now() > deadline) throw new Error(`round ${round}: the log has ${log()} bytes`);
+          await Bun.sleep(5);
+        }
+      }
+      store.close();
     }),
   60_000,
 );
