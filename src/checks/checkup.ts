@@ -208,7 +208,7 @@ export class Checkup {
 }
 
 const NO_SERVICE = fault(
-  "it does not run; the kill switch is as the service left it",
+  "it is not running; the kill switch is as the service left it",
   "Start it: sudo systemctl start portcullis. If it ends again: portcullis logs",
 );
 

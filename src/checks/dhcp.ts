@@ -37,7 +37,7 @@ export async function dhcpFinding(
     case "waiting":
       return warning(
         state.reason === null ? "it is starting" : `it waits: ${state.reason}`,
-        "It starts by itself when nothing is in its way. Its log: journalctl -u portcullis-dhcp",
+        "It starts by itself once that is solved. Its log: journalctl -u portcullis-dhcp",
       );
     case "stopped":
       return fault("it does not run", "Start it: sudo systemctl start portcullis-dhcp");

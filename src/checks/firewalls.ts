@@ -46,6 +46,6 @@ async function legacyFinding(host: Host): Promise<Finding> {
   if (legacy !== true) return ok("none drops what the LAN sends");
   return warning(
     "iptables-legacy has rules that nft does not show",
-    "See whether they drop what the LAN sends: sudo iptables-legacy -S FORWARD",
+    "Check whether they drop what the LAN sends: sudo iptables-legacy -S FORWARD",
   );
 }

@@ -2,6 +2,7 @@ import type { Forward } from "../forwards/schema.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
 /** `portcullis forwards` shows them all. */
+const MOST_CAUSES = 2;
 const MOST_NAMED = 3;
 
 /** Whether the ports that should be open are; null if there are none. */
@@ -13,12 +14,19 @@ export function forwardsFinding(forwards: readonly Forward[]): Finding | null {
     const open = forwards.length - opening;
     return ok(`${open} open${opening === 0 ? "" : `, ${opening} being opened`}`);
   }
-  const named = closed.slice(0, MOST_NAMED).map(({ port, protocol, name, device, error }) => {
-    return `port ${port} (${protocol.toUpperCase()}) of ${name || device}: ${error}`;
-  });
-  const more = closed.length > MOST_NAMED ? `. Others: ${closed.length - MOST_NAMED}` : "";
+  const byCause = Map.groupBy(closed, ({ error }) => error);
+  const causes = [...byCause].slice(0, MOST_CAUSES).map(([error, ports]) => `${someOf(ports)}: ${error}`);
+  const more = byCause.size > MOST_CAUSES ? ". Others have other reasons" : "";
   return warning(
-    `${closed.length} of ${forwards.length} closed: ${named.join(". ")}${more}`,
-    "Repair what is named; the port then opens by itself, or within ten minutes if the provider had refused it. To see all: portcullis forwards",
+    `${closed.length} of ${forwards.length} closed: ${causes.join(". ")}${more}`,
+    "Solve the reason, and the port opens by itself; after a refusal by the provider that can take ten minutes. All ports: portcullis forwards",
   );
+}
+
+function someOf(ports: readonly Forward[]): string {
+  const named = ports.slice(0, MOST_NAMED).map(({ port, protocol, name, device }) => {
+    return `port ${port} (${protocol.toUpperCase()}) of ${name || device}`;
+  });
+  const more = ports.length > MOST_NAMED ? ` and ${ports.length - MOST_NAMED} more` : "";
+  return `${named.join(", ")}${more}`;
 }

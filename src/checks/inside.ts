@@ -47,7 +47,7 @@ export function dnsFinding({ resolver, answered }: Inside): Finding {
   if (answered.length > 0) return ok(`the tunnel's resolver ${resolver} answers`);
   return fault(
     `the tunnel's resolver ${resolver} does not answer`,
-    "See whether the DNS address of the server's configuration is right, or try another server.",
+    "Check the DNS address in the server's configuration, or try another server.",
   );
 }
 

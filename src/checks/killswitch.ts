@@ -39,8 +39,8 @@ export function layerFinding(
 }
 
 const WORKS = {
-  firewall: "the kernel has its rules, and each chain refuses what they do not accept",
-  routing: "the kernel has its rules: what does not go into a tunnel or to the LAN is unreachable",
+  firewall: "its rules are in the kernel: what they do not accept is refused",
+  routing: "its rules are in the kernel: nothing but tunnels and the LAN can be reached",
 };
 
 /** A rule of another program that is looked up before the gateway's. */
@@ -49,7 +49,7 @@ export function otherRulesFinding(inspection: Inspection): Finding {
   if (broken === undefined) return ok("no other program's routing rule comes first");
   return fault(
     `${broken.found}; only the firewall blocks`,
-    "Find the program that adds the rule and turn that off, then remove the rule: sudo ip rule del priority with its number",
+    "Find the program that adds the rule and turn it off, then remove the rule: sudo ip rule del priority <number>",
   );
 }
 

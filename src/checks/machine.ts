@@ -15,7 +15,7 @@ const MEMORY_BYTES = { warning: 64 * MIB, fault: 16 * MIB };
 /** `free` is null if it is not known. */
 export function diskFinding(free: number | null): Finding {
   if (free === null)
-    return warning("how much room is left is not known", "See whether the folder of the database exists.");
+    return warning("the free space is not known", "Check that the folder of the database exists.");
   const found = `${sizeText(free)} free for the database`;
   const advice = "Make room: sudo apt-get clean, and sudo journalctl --vacuum-size=50M";
   if (free < DISK_BYTES.fault) return fault(found, advice);
@@ -34,7 +34,7 @@ export function databaseFinding(
   if (trouble !== null)
     return fault(
       trouble,
-      "See whether the disk is full or read-only. A worn SD card becomes read-only: replace it.",
+      "Check whether the disk is full or read-only. A worn SD card becomes read-only: replace it.",
     );
   if (exitsLost !== null)
     return fault(
@@ -54,7 +54,7 @@ export async function memoryFinding(host: Pick<Host, "read">): Promise<Finding> 
   if (kibibytes === undefined) return ok("not known");
   const free = Number(kibibytes) * 1_024;
   const found = `${sizeText(free)} available`;
-  const advice = "End programs that this machine does not need, or restart it.";
+  const advice = "Stop programs that this machine does not need, or restart it.";
   if (free < MEMORY_BYTES.fault) return fault(found, advice);
   return free < MEMORY_BYTES.warning ? warning(found, advice) : ok(found);
 }
@@ -68,16 +68,16 @@ export async function connectionsFinding(
   const found =
     places === null
       ? "none yet"
-      : `${places.taken} of ${places.all} places of the connection table are taken`;
+      : `${places.taken} of ${places.all} entries of the connection table are in use`;
   if (places !== null && isNearlyFull(places))
     return warning(
       `${found}: when it is full, nothing can connect`,
-      "End the programs on the gateway or the devices that have so many connections.",
+      "Stop what has so many connections, on the gateway or on a device.",
     );
   if (refused === null)
     return runs
       ? warning(
-          `${found}; nothing keeps one device from taking all`,
+          `${found}; one device could use all of them`,
           "See why the kernel refuses the table portcullis_bounds: portcullis logs. If the kernel was upgraded, restart the machine.",
         )
       : ok(found);
@@ -85,12 +85,12 @@ export async function connectionsFinding(
   if (connections.length > 0)
     return warning(
       `${found}; further connections were refused to ${someOf(connections)} in the last ten minutes`,
-      "See what runs there; a torrent client can be given fewer connections.",
+      "Check what runs there. A torrent client can be limited to fewer connections.",
     );
   if (solicitations.length > 0)
     return warning(
       `${found}; more questions for IPv6 neighbours than any device needs came from ${someOf(solicitations)} in the last ten minutes`,
-      "See what runs there: it may want to keep other devices from IPv6.",
+      "Check what runs there: it may be disturbing IPv6 for other devices.",
     );
   return ok(found);
 }

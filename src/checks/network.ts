@@ -20,25 +20,25 @@ export async function uplinkFinding(
   if (uplink === null)
     return fault(
       "there is no default route",
-      "See whether the uplink's cable is plugged in and the home router is on. If the uplink needs no default route, name it with --uplink.",
+      "Check that the uplink's cable is plugged in and the home router is on. If the uplink needs no default route, name it with --uplink.",
     );
   const addresses = uplinkAddresses.filter((address) => !isLinkLocal(address));
   if (addresses.every((address) => SELF_ASSIGNED.test(address)))
     return fault(
       `${uplink} has no address from the home router`,
-      "See whether the cable is plugged in and the home router's DHCP server is on, or set an address by hand.",
+      "Check that the cable is plugged in and the home router's DHCP server is on, or set an address by hand.",
     );
   const shown = `${uplink} has ${addresses.join(", ")}`;
   if (!online && !inUse)
     return fault(
       `${shown}, but no carrier or no default route`,
-      "See whether the cable is plugged in and the home router is on.",
+      "Check that the cable is plugged in and the home router is on.",
     );
   const router = await silentRouter(host, uplink);
   if (router === null) return ok(shown);
   return fault(
     `${shown}, but the home router ${router} does not answer`,
-    "See whether the home router is on and has this address.",
+    "Check that the home router is on and has this address.",
   );
 }
 
@@ -66,8 +66,9 @@ export function lanFinding(network: HostNetwork, inside: readonly Address[] = []
       `${shown}; another interface has a route to a part of it, which is not used: ${route}`,
       "A DHCP server or a router on that network has set it, by mistake or to listen. If that network has the LAN's own addresses, give the LAN others.",
     );
-  if (remark !== undefined) return warning(`${shown}; ${remark}`, "Correct what is named here.");
-  return ok(lans.some((lan) => lan.interface === uplink) ? `${shown}; it is the uplink too` : shown);
+  if (remark !== undefined)
+    return warning(`${shown}; ${remark}`, "Correct that, or the settings --lan and --uplink.");
+  return ok(lans.some((lan) => lan.interface === uplink) ? `${shown}; it is also the uplink` : shown);
 }
 
 /**

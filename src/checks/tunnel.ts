@@ -62,7 +62,9 @@ function noData({ row, now }: TunnelFacts, title: string): Finding {
   const age = ageOf(row.latest_handshake, now);
   const shaken = age === null ? "" : ` ${secondsOf(age)} ago`;
   const account =
-    row.provider === "managed" ? " See whether your account has expired: sudo portcullis account show." : "";
+    row.provider === "managed"
+      ? " Check whether your account has expired: sudo portcullis account show."
+      : "";
   return fault(
     `${title} answered the handshake${shaken}, but no data came back`,
     `The server is up and knows your key, but does not carry your traffic.${account} Try another server: portcullis connect, with a country or a city.`,
@@ -80,7 +82,7 @@ function silent({ row, online, detour, clockBehind, othersAnswer }: TunnelFacts,
     );
   if (clockBehind) return fault(found, "The clock is behind: set it first.");
   if (row.error !== null && !UNANSWERED.test(row.error))
-    return fault(found, "The server was not asked. Repair what is named here, and connect again.");
+    return fault(found, "The server was not contacted. Solve this first, then connect again.");
   if (othersAnswer)
     return fault(
       `${found} (another server accepts the same key)`,
@@ -93,7 +95,7 @@ function silent({ row, online, detour, clockBehind, othersAnswer }: TunnelFacts,
     );
   return fault(
     found,
-    "See whether the server is up, whether its address, port and public key are right, and whether it knows this gateway's public key. Some networks block UDP: try another port if the server has one.",
+    "Check that the server is up, that its address, port and public key are right, and that it has this gateway's public key. Some networks block UDP: try another port if the server has one.",
   );
 }
 

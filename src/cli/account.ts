@@ -47,7 +47,7 @@ export async function rotateKey(settings: Settings, provider: string | null): Pr
   asRoot("account rotate-key");
   const live = await askOperator(settings.stateDir, "account/rotate-key", { provider });
   const account = live?.answer ?? (await offline(settings, (accounts) => accounts.rotateKey(provider)));
-  return saidOf(account, "The registration has a new key.");
+  return saidOf(account, "This gateway has a new key.");
 }
 
 async function offline<T>(settings: Settings, work: (accounts: Accounts) => Promise<T>): Promise<T> {

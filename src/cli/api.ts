@@ -95,7 +95,7 @@ export class Api {
   private read<Schema extends TSchema>(schema: Schema, answer: unknown): Static<Schema> {
     const known: unknown = Value.Clean(schema, answer);
     if (Value.Check(schema, known)) return known;
-    throw this.unreachable("what answers there is not a Portcullis gateway");
+    throw this.unreachable("the program that answers there is not a Portcullis gateway");
   }
 
   unreachable(reason: string, cause?: unknown): Unreachable {

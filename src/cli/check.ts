@@ -22,15 +22,19 @@ export async function check(
     if (url !== null || !(error instanceof Unreachable)) throw error;
     return checksHere(settings, error);
   });
-  return { json: checks, text: textOf(checks.checks), code: codeOf(checks.checks) };
+  return { json: checks, text: textOf(checks.checks, columns()), code: codeOf(checks.checks) };
 }
 
-/** One line for each check, and under those that are not ok what to do. */
-export function textOf(checks: readonly Check[]): string {
+/** One row for each check, and under those that are not ok what to do; longer lines than `columns` are wrapped. */
+export function textOf(checks: readonly Check[], columns = Number.POSITIVE_INFINITY): string {
   const width = Math.max(...checks.map(({ title }) => title.length));
+  const indent = " ".repeat(MARK_COLUMNS + width + 2);
+  const room = Math.max(LEAST_COLUMNS, columns - indent.length);
+  const fitted = (text: string) =>
+    Number.isFinite(room) ? Bun.wrapAnsi(text, room).replaceAll("\n", `\n${indent}`) : text;
   const lines = checks.flatMap(({ title, result, found, advice }) => [
-    `${MARKS[result]()}  ${title.padEnd(width)}  ${printable(found)}`,
-    ...(advice === null ? [] : [`         ${" ".repeat(width)}  What to do: ${printable(advice)}`]),
+    `${MARKS[result]()}  ${title.padEnd(width)}  ${fitted(printable(found))}`,
+    ...(advice === null ? [] : [`${indent}${fitted(`What to do: ${printable(advice)}`)}`]),
   ]);
   return `${lines.join("\n")}\n${summaryOf(checks)}\n`;
 }
@@ -39,6 +43,16 @@ export function textOf(checks: readonly Check[]): string {
 export function codeOf(checks: readonly Check[]): number {
   return checks.some(({ result }) => result === "fault") ? EXIT.failed : EXIT.ok;
 }
+
+/** Of a terminal; a pipe or a file gets whole lines. */
+function columns(): number | undefined {
+  return process.stdout.isTTY ? process.stdout.columns : undefined;
+}
+
+/** A mark and the space behind it. */
+const MARK_COLUMNS = 9;
+/** On a terminal that is narrower than this needs, the terminal itself breaks the lines. */
+const LEAST_COLUMNS = 30;
 
 /** The words differ, so that nothing depends on colour. */
 const MARKS = {

@@ -72,7 +72,7 @@ export async function setDefaultExit(api: Api, exit: string): Promise<Said> {
   return { json, text: `Devices without an exit of their own have the exit ${printable(exit)} now.\n` };
 }
 
-/** The device with this id, or with this name if no other has it; `title` is for people. */
+/** The device with this id, or with this name if no other has it; `title` is for people: the name that they have typed. */
 export async function deviceOf(api: Api, device: string): Promise<{ id: string; title: string }> {
   const { devices } = await api.get("/api/devices", DeviceList);
   const id = parseMac(device) ?? device.toLowerCase();
@@ -80,7 +80,8 @@ export async function deviceOf(api: Api, device: string): Promise<{ id: string; 
   // A device may be assigned before it was ever seen.
   if (known === undefined) return { id, title: printable(id) };
   const { id: found, name } = known;
-  return { id: found, title: name === "" ? found : `${printable(name)} (${found})` };
+  if (name === "" || found !== id) return { id: found, title: printable(name) || found };
+  return { id, title: `${printable(name)} (${id})` };
 }
 
 /** Devices choose their own names: what looks like an id is never one. */

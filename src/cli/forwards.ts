@@ -89,7 +89,7 @@ async function removeForwards(
   for (const protocol of protocols) await api.delete(path(protocol), Success);
   return {
     json: { success: true },
-    text: `${printable(target)} (${protocols.join(" and ")}) is not forwarded any more.\n`,
+    text: `${printable(target)} (${protocols.join(" and ")}) is no longer forwarded.\n`,
   };
 }
 

@@ -34,7 +34,7 @@ export async function showHistory(api: Api, flags: HistoryFlags, now: number): P
   const json = await api.get(`/api/history?${query}`, HistoryPage);
   const { devices } = await api.get("/api/devices", DeviceList);
   const title =
-    device?.title ?? (flags.tunnel === undefined ? "all tunnels" : `the ${tunnelTitle(flags.tunnel)}`);
+    device?.title ?? (flags.tunnel === undefined ? "All tunnels" : `The ${tunnelTitle(flags.tunnel)}`);
   const since = `the last ${hours === 1 ? "hour" : `${hours} hours`}`;
   return { json, text: `${printable(title)} in ${since}:\n${textOf(json, devices)}` };
 }

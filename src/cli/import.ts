@@ -72,7 +72,12 @@ function configsIn(path: string): Config[] {
     }));
   } catch (cause) {
     return [
-      { file: path, name: nameFor(path), text: new GatewayError("unable", messageOf(cause), { cause }) },
+      // The line begins with the path, which the message ends with.
+      {
+        file: path,
+        name: nameFor(path),
+        text: new GatewayError("unable", messageOf(cause).replace(` (${path})`, ""), { cause }),
+      },
     ];
   }
 }

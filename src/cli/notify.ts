@@ -12,7 +12,10 @@ export async function testNotifications(settings: Settings): Promise<Said> {
   asRoot("notify test");
   const live = await askOperator(settings.stateDir, "notify/test", null);
   if (live === null)
-    throw new GatewayError("unable", "the service sends notifications, and it does not run; start it first");
+    throw new GatewayError(
+      "unable",
+      "the service, which sends the notifications, is not running; start it first",
+    );
   const { answer: results } = live;
   const isFine = results.length > 0 && results.every(({ sent }) => sent);
   return {

@@ -3,6 +3,7 @@ import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { DAYS, type Day, type ScheduleBody, ScheduleList } from "../schedules/schema.ts";
+import { tunnelTitle } from "../words.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
 import { deviceOf } from "./devices.ts";
@@ -107,7 +108,9 @@ function textOf({ schedules, time_zone }: ScheduleList, names: ReadonlyMap<strin
 }
 
 function whatOf({ tunnel, device = "", exit = "" }: Row, names: ReadonlyMap<string, string>): string {
-  return tunnel === undefined ? `${printable(names.get(device) || device)} to ${exit}` : `move ${tunnel}`;
+  return tunnel === undefined
+    ? `exit of ${printable(names.get(device) || device)}: ${exit}`
+    : `move the ${tunnelTitle(tunnel)}`;
 }
 
 function whenOf({ at = "", until, days, every_hours }: Row): string {

@@ -58,7 +58,7 @@ function sentenceFor({ name, read_only }: NewToken): string {
 
 function adviceFor(auth: Settings["auth"]): string {
   return auth === "off"
-    ? `Nobody is asked for a token yet. To ask for it: ${setupCommand("--auth on")} (or write)\n`
+    ? `No token is needed yet. To require one: ${setupCommand("--auth on")} (or write)\n`
     : "";
 }
 

@@ -76,7 +76,7 @@ function pinFor(stateDir: string): Pin {
       if (live === null && (await listTable(host)) !== null)
         throw new GatewayError(
           "unable",
-          "the kill switch is in place, and the service does not run; start it: systemctl start portcullis",
+          "the kill switch is in place, and the service is not running; start it: systemctl start portcullis",
         );
       return await pinUnguarded(host, request);
     } catch (cause) {

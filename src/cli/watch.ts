@@ -108,7 +108,7 @@ function sentenceOf(event: Shown): string {
     case "forward_update":
       return forwardOf(event.payload);
     case "forward_removed":
-      return `port ${event.payload.port}/${event.payload.protocol} of ${printable(event.payload.device)}: not forwarded any more`;
+      return `port ${event.payload.port}/${event.payload.protocol} of ${printable(event.payload.device)}: no longer forwarded`;
     case "schedules_update":
       return `${event.payload.count} schedules`;
     case "favourites_update":

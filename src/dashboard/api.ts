@@ -34,7 +34,7 @@ export async function change<T = unknown>(method: Method, path: string, body?: u
   return (await answerOf(await request(path, { method, ...(body === undefined ? {} : json) }, UNKNOWN))) as T;
 }
 
-const UNKNOWN = "The gateway does not answer. Whether this was done will be seen when it is back.";
+const UNKNOWN = "The gateway does not answer. You will see whether this was done when it is back.";
 
 const UNSENT = "The gateway does not answer, so nothing was changed. Try again when it is back.";
 

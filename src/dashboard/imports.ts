@@ -123,7 +123,7 @@ function configsIn(archive: string, bytes: Uint8Array): Config[] {
 
 async function importOne(file: string, name: string, bytes: Uint8Array): Promise<Result> {
   if (bytes.length > MOST_CONFIG_BYTES)
-    throw new Error(`It is larger than ${MOST_CONFIG_BYTES} bytes, so it is no WireGuard configuration.`);
+    throw new Error(`It is larger than ${MOST_CONFIG_BYTES} bytes, so it is not a WireGuard configuration.`);
   const config = textOf(bytes);
   await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   try {
@@ -174,7 +174,7 @@ function textOf(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new Error("It is not a text, so it is no WireGuard configuration.");
+    throw new Error("It is not a text file, so it is not a WireGuard configuration.");
   }
 }
 

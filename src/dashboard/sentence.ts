@@ -202,7 +202,7 @@ function unconnected(known: Known, { state, error }: Status): Sentence {
       return {
         tone: "blocked",
         word: "Blocked",
-        text: `${rest}: the tunnel to ${target} could not be made.`,
+        text: `${rest}: the tunnel to ${target} could not be set up.`,
         why,
         help: "connect",
       };

@@ -119,7 +119,7 @@ function damaged(): Error {
 }
 
 function tooLarge(mostBytes: number): Error {
-  return new Error(`It is larger than ${mostBytes} bytes, so it is no WireGuard configuration.`);
+  return new Error(`It is larger than ${mostBytes} bytes, so it is not a WireGuard configuration.`);
 }
 
 function viewOf(bytes: Uint8Array): DataView {

@@ -166,4 +166,4 @@ function refusalOf(outcome: Outcome, { address }: Server): GatewayError {
 }
 
 const NO_NAT_PMP =
-  "With Proton, the key must be made with NAT-PMP turned on, and for a P2P server; other providers may have no forwarded ports";
+  "With Proton, make the key with NAT-PMP on, for a P2P server; other providers may forward no ports";

@@ -55,13 +55,13 @@ test("a gateway without a tunnel has one warning, and each check says what was f
       "firewall",
       "Kill switch: firewall",
       "ok",
-      "the kernel has its rules, and each chain refuses what they do not accept",
+      "its rules are in the kernel: what they do not accept is refused",
     ],
     [
       "routing",
       "Kill switch: routing",
       "ok",
-      "the kernel has its rules: what does not go into a tunnel or to the LAN is unreachable",
+      "its rules are in the kernel: nothing but tunnels and the LAN can be reached",
     ],
     ["other_rules", "Other programs' routing rules", "ok", "no other program's routing rule comes first"],
     ["direct", "Direct devices", "ok", "no device leaves outside the tunnel"],
@@ -75,7 +75,7 @@ test("a gateway without a tunnel has one warning, and each check says what was f
     ["resolver", "Resolver for server names", "ok", "198.51.100.1"],
     ["tunnel:main", "Main tunnel", "warning", "not connected: nothing leaves by it"],
     ["ipv6", "IPv6", "ok", "on; filtered like IPv4"],
-    ["connections", "Connections", "ok", "100 of 262144 places of the connection table are taken"],
+    ["connections", "Connections", "ok", "100 of 262144 entries of the connection table are in use"],
     ["database", "Database", "ok", "can be read and is not damaged"],
     ["memory", "Memory", "ok", "not known"],
   ]);
@@ -174,7 +174,7 @@ test("another firewall that drops what the LAN sends is a fault; rules that nft 
   expect(await found("other_firewalls")).toEqual({
     result: "warning",
     found: "iptables-legacy has rules that nft does not show",
-    advice: "See whether they drop what the LAN sends: sudo iptables-legacy -S FORWARD",
+    advice: "Check whether they drop what the LAN sends: sudo iptables-legacy -S FORWARD",
   });
 });
 
@@ -350,9 +350,9 @@ test("without a service the machine is checked all the same", async () => {
   const { checks: all } = await hasty(null).results();
   const bad = all.filter(({ result }) => result !== "ok").map(({ id, found: what }) => [id, what]);
   expect(bad).toEqual([
-    ["service", "it does not run; the kill switch is as the service left it"],
+    ["service", "it is not running; the kill switch is as the service left it"],
     ["routing", "routing rules, IPv4: 1 of the rules 10 to 99 are missing or altered"],
-    ["disk", "how much room is left is not known"],
+    ["disk", "the free space is not known"],
   ]);
   expect(all.find(({ id }) => id === "routing")?.advice).toBe(
     "Start the service: sudo systemctl start portcullis",
@@ -371,11 +371,7 @@ test("without a service, what the LAN has of a tunnel's prefix is told, and is n
   const { checks: all } = await hasty(null).results();
   const shown = all.filter(({ id }) => id === "routing" || id === "lan");
   expect(shown.map(({ id, result, found: what }) => [id, result, what])).toEqual([
-    [
-      "routing",
-      "ok",
-      "the kernel has its rules: what does not go into a tunnel or to the LAN is unreachable",
-    ],
+    ["routing", "ok", "its rules are in the kernel: nothing but tunnels and the LAN can be reached"],
     [
       "lan",
       "warning",

@@ -12,7 +12,7 @@ const finding = (taken: number, refused: Refused | null, runs = true) =>
 test("room, and a kernel without a connection table, are in order", async () => {
   expect(await finding(799, NOBODY)).toMatchObject({
     result: "ok",
-    found: "799 of 1000 places of the connection table are taken",
+    found: "799 of 1000 entries of the connection table are in use",
   });
   const none = { places: async () => null, refused: async () => NOBODY };
   expect(await connectionsFinding(none, true)).toMatchObject({ result: "ok", found: "none yet" });
@@ -21,16 +21,16 @@ test("room, and a kernel without a connection table, are in order", async () => 
 test("a table of which four fifths are taken is a warning", async () => {
   expect(await finding(800, NOBODY)).toMatchObject({
     result: "warning",
-    found: "800 of 1000 places of the connection table are taken: when it is full, nothing can connect",
+    found: "800 of 1000 entries of the connection table are in use: when it is full, nothing can connect",
   });
 });
 
 test("devices that were refused something are named, three at most", async () => {
   expect((await finding(1, { ...NOBODY, connections: MACS })).found).toBe(
-    "1 of 1000 places of the connection table are taken; further connections were refused to 02:00:00:00:00:01, 02:00:00:00:00:02, 02:00:00:00:00:03 and 2 more in the last ten minutes",
+    "1 of 1000 entries of the connection table are in use; further connections were refused to 02:00:00:00:00:01, 02:00:00:00:00:02, 02:00:00:00:00:03 and 2 more in the last ten minutes",
   );
   expect((await finding(1, { ...NOBODY, solicitations: MACS.slice(0, 1) })).found).toBe(
-    "1 of 1000 places of the connection table are taken; more questions for IPv6 neighbours than any device needs came from 02:00:00:00:00:01 in the last ten minutes",
+    "1 of 1000 entries of the connection table are in use; more questions for IPv6 neighbours than any device needs came from 02:00:00:00:00:01 in the last ten minutes",
   );
 });
 

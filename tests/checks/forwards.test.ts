@@ -10,7 +10,7 @@ const TV: Forward = {
 const UNSEEN = "the device was not seen on the LAN yet; the port opens as soon as it is";
 const CLOSED: Forward = { ...TV, state: "closed", external: null, error: UNSEEN };
 const ADVICE =
-  "Repair what is named; the port then opens by itself, or within ten minutes if the provider had refused it. To see all: portcullis forwards";
+  "Solve the reason, and the port opens by itself; after a refusal by the provider that can take ten minutes. All ports: portcullis forwards";
 
 test("without forwards there is nothing to look at", () => {
   expect(forwardsFinding([])).toBeNull();
@@ -34,9 +34,16 @@ test("a port that is closed is named with the reason, by its device's name or MA
   );
 });
 
-test("of many closed ports a few are named", () => {
-  const line = `port 6881 (TCP) of TV: ${UNSEEN}`;
+test("of many closed ports a few are named, and each reason is said once", () => {
+  const port = "port 6881 (TCP) of TV";
   expect(forwardsFinding(Array.from({ length: 5 }, () => CLOSED))?.found).toBe(
-    `5 of 5 closed: ${line}. ${line}. ${line}. Others: 2`,
+    `5 of 5 closed: ${port}, ${port}, ${port} and 2 more: ${UNSEEN}`,
+  );
+  const because = (error: string): Forward => ({ ...CLOSED, error });
+  expect(forwardsFinding([because("one"), because("two"), because("one")])?.found).toBe(
+    `3 of 3 closed: ${port}, ${port}: one. ${port}: two`,
+  );
+  expect(forwardsFinding(["one", "two", "three"].map(because))?.found).toBe(
+    `3 of 3 closed: ${port}: one. ${port}: two. Others have other reasons`,
   );
 });

@@ -60,7 +60,7 @@ test("a resolver that is silent is a fault, and then there is nothing to measure
   expect(dnsFinding(inside)).toEqual({
     result: "fault",
     found: "the tunnel's resolver 10.64.0.1 does not answer",
-    advice: "See whether the DNS address of the server's configuration is right, or try another server.",
+    advice: "Check the DNS address in the server's configuration, or try another server.",
   });
   expect(mtuFinding(inside)).toBeNull();
 });

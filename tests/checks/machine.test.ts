@@ -23,13 +23,13 @@ test("a disk is judged by what is left of it", () => {
   expect(diskFinding(0)).toEqual({ result: "fault", found: "0 MiB free for the database", advice });
   expect(diskFinding(null)).toEqual({
     result: "warning",
-    found: "how much room is left is not known",
-    advice: "See whether the folder of the database exists.",
+    found: "the free space is not known",
+    advice: "Check that the folder of the database exists.",
   });
 });
 
 test("memory is judged by what the kernel says is available", async () => {
-  const advice = "End programs that this machine does not need, or restart it.";
+  const advice = "Stop programs that this machine does not need, or restart it.";
   expect(await memory(500_000)).toEqual({ result: "ok", found: "488 MiB available", advice: null });
   expect(await memory(60_000)).toEqual({ result: "warning", found: "58 MiB available", advice });
   expect(await memory(10_000)).toEqual({ result: "fault", found: "9 MiB available", advice });
@@ -52,7 +52,7 @@ test("a database is good, was damaged at the start, has lost the exits of device
   expect(databaseFinding("The database is damaged.", "before", "lost")).toEqual({
     result: "fault",
     found: "The database is damaged.",
-    advice: "See whether the disk is full or read-only. A worn SD card becomes read-only: replace it.",
+    advice: "Check whether the disk is full or read-only. A worn SD card becomes read-only: replace it.",
   });
 });
 

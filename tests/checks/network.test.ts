@@ -69,38 +69,38 @@ test("what an uplink lacks is named", async () => {
     result: "fault",
     found: "there is no default route",
     advice:
-      "See whether the uplink's cable is plugged in and the home router is on. If the uplink needs no default route, name it with --uplink.",
+      "Check that the uplink's cable is plugged in and the home router is on. If the uplink needs no default route, name it with --uplink.",
   });
   const noAddress = {
     result: "fault",
     found: "up0 has no address from the home router",
     advice:
-      "See whether the cable is plugged in and the home router's DHCP server is on, or set an address by hand.",
+      "Check that the cable is plugged in and the home router's DHCP server is on, or set an address by hand.",
   } as const;
   expect(await uplink({ uplinkAddresses: [ip("fe80::2")] })).toEqual(noAddress);
   expect(await uplink({ uplinkAddresses: [ip("169.254.7.7")] })).toEqual(noAddress);
   expect(await uplink({ online: false })).toEqual({
     result: "fault",
     found: "up0 has 198.51.100.2, but no carrier or no default route",
-    advice: "See whether the cable is plugged in and the home router is on.",
+    advice: "Check that the cable is plugged in and the home router is on.",
   });
   const neighbours = [{ dst: "198.51.100.1", dev: "up0", state: ["FAILED"] }];
   expect(await uplink({}, { routes4: [ROUTE], neighbours })).toEqual({
     result: "fault",
     found: "up0 has 198.51.100.2, but the home router 198.51.100.1 does not answer",
-    advice: "See whether the home router is on and has this address.",
+    advice: "Check that the home router is on and has this address.",
   });
 });
 
 test("a LAN is there, doubtful or missing", () => {
   expect(lanFinding(NETWORK)).toEqual({ result: "ok", found: "lan0 (192.168.7.0/24)", advice: null });
   expect(lanFinding({ ...NETWORK, uplink: "lan0" }).found).toBe(
-    "lan0 (192.168.7.0/24); it is the uplink too",
+    "lan0 (192.168.7.0/24); it is also the uplink",
   );
   expect(lanFinding({ ...NETWORK, remarks: ["lan0 has 192.168.7.1/1"] })).toEqual({
     result: "warning",
     found: "lan0 (192.168.7.0/24); lan0 has 192.168.7.1/1",
-    advice: "Correct what is named here.",
+    advice: "Correct that, or the settings --lan and --uplink.",
   });
   const covered = [{ interface: "lan0", prefixes: cidrs("192.168.7.0/24", "fc00:bbbb:bbbb:bb01::/64") }];
   expect(lanFinding({ ...NETWORK, lans: covered }, [ip("fc00:bbbb:bbbb:bb01::5:1")])).toEqual({

@@ -71,7 +71,7 @@ test("a server that shakes hands and carries nothing is told from one that is si
     result: "fault",
     found: "se-1 answered the handshake 40 s ago, but no data came back",
     advice:
-      "The server is up and knows your key, but does not carry your traffic. See whether your account has expired: sudo portcullis account show. Try another server: portcullis connect, with a country or a city.",
+      "The server is up and knows your key, but does not carry your traffic. Check whether your account has expired: sudo portcullis account show. Try another server: portcullis connect, with a country or a city.",
   });
   expect(tunnelFinding({ ...FACTS, row: { ...ROW, provider: "custom" }, data: false }).advice).not.toContain(
     "account",
@@ -95,7 +95,7 @@ test("silence has the cause that fits what else is known", () => {
     result: "fault",
     found: SILENT,
     advice:
-      "See whether the server is up, whether its address, port and public key are right, and whether it knows this gateway's public key. Some networks block UDP: try another port if the server has one.",
+      "Check that the server is up, that its address, port and public key are right, and that it has this gateway's public key. Some networks block UDP: try another port if the server has one.",
   });
   expect(failed({ clockBehind: true })).toEqual({
     result: "fault",
@@ -110,7 +110,7 @@ test("silence has the cause that fits what else is known", () => {
   expect(failed({}, { error: "the name vpn.example.org does not resolve" })).toEqual({
     result: "fault",
     found: "the name vpn.example.org does not resolve",
-    advice: "The server was not asked. Repair what is named here, and connect again.",
+    advice: "The server was not contacted. Solve this first, then connect again.",
   });
 });
 

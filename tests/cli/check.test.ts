@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { loadBounds } from "../../src/network/bounds-table.ts";
 import { Home } from "../http/home.ts";
-import { run } from "./program.ts";
+import { atTerminal, run } from "./program.ts";
 
 // Each command starts the program, and the machine may be busy.
 setDefaultTimeout(60_000);
@@ -24,11 +24,20 @@ test("check prints a line for each check, and what to do under those that are no
   expect(stdout).toStartWith("ok       Version                        ");
   expect(stdout).toContain(`
 ok       Resolver for server names      198.51.100.1
-warning  Tunnel main                    not connected: nothing leaves by it
+warning  Main tunnel                    not connected: nothing leaves by it
                                         What to do: Connect it: portcullis connect, with a server, a country or a city.
 ok       IPv6                           on; filtered like IPv4
 `);
   expect(stdout).toEndWith("\n0 faults, 1 warning.\n");
+});
+
+test("at a terminal no line is wider than it", async () => {
+  const terminal = atTerminal(home.port, ["check"], { NO_COLOR: "1" });
+  expect(await terminal.exited).toBe(0);
+  const lines = terminal.screen().split("\r\n");
+  // As wide as the terminal of the tests; what has no spaces is not broken.
+  expect(lines.filter((line) => line.length > 70)).toEqual([]);
+  expect(lines).toContain(`${" ".repeat(40)}What to do: Connect it:`);
 });
 
 test("a fault is an exit code of its own, and a mark that needs no colour", async () => {

@@ -188,7 +188,7 @@ test("another HTTP server is not mistaken for a gateway, and text from a malicio
     const url = `http://127.0.0.1:${other.port}`;
     const status = await portcullis("status", "--url", url);
     expect(status.code).toBe(3);
-    expect(status.stderr).toContain("what answers there is not a Portcullis gateway");
+    expect(status.stderr).toContain("the program that answers there is not a Portcullis gateway");
     const { stdout } = await portcullis("servers", "--url", url);
     expect(stdout).toBe("\uFFFD[2Jcleared\uFFFDgnp\n  \uFFFD[2Jcleared\uFFFDgnp\n");
   } finally {

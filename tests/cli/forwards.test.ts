@@ -67,11 +67,11 @@ TV:80 (tcp): ${TAKEN}
 
 test("remove closes the port for both protocols, or for one", async () => {
   expect((await cli("forward", `${TV}:6881`, "remove", "--tcp")).stdout).toBe(
-    `${TV}:6881 (tcp) is not forwarded any more.\n`,
+    `${TV}:6881 (tcp) is no longer forwarded.\n`,
   );
   await cli("forward", "TV:6881", "--tcp", "--external", "51413");
   expect((await cli("forward", "tv:6881", "remove")).stdout).toBe(
-    "tv:6881 (tcp and udp) is not forwarded any more.\n",
+    "tv:6881 (tcp and udp) is no longer forwarded.\n",
   );
   expect(await cli("forward", "TV:6881", "remove")).toMatchObject({
     code: 1,

@@ -17,7 +17,7 @@ const cli = (...args: string[]) => run(home.port, ["history", ...args]);
 const NO_BAR = "▁";
 
 test("history without any traffic", async () => {
-  expect((await cli("--hours", "1")).stdout).toBe(`all tunnels in the last hour:\n${NO_BAR.repeat(60)}\n`);
+  expect((await cli("--hours", "1")).stdout).toBe(`All tunnels in the last hour:\n${NO_BAR.repeat(60)}\n`);
 });
 
 test("history shows who has carried how much, and outages with their cause", async () => {
@@ -33,7 +33,7 @@ test("history shows who has carried how much, and outages with their cause", asy
   home.graph.journal.add({ ...change, state: "reconnecting", error: "no handshake" });
   const { stdout } = await cli();
   const [title, bars, ...rest] = stdout.split("\n");
-  expect(title).toBe("all tunnels in the last 24 hours:");
+  expect(title).toBe("All tunnels in the last 24 hours:");
   expect(bars).toMatch(/^▁{50,}█▁+▃▁*$/);
   expect(rest.join("\n")).toMatch(
     /^\nWho {10}Received {2}Sent\nmain tunnel {2}2\.5 GB {4}15\.0 MB\nTV {11}500\.0 MB {2}900 B\n\nsince \d{4}-\d\d-\d\d \d\d:\d\d {2}main tunnel is reconnecting: no handshake\n$/,

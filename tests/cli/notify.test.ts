@@ -49,7 +49,7 @@ needsRoot.test(
     });
     expect(await run(0, ["notify", "test", "--state-dir", `${stateDir}/none`])).toMatchObject({
       code: 1,
-      stderr: "portcullis: the service sends notifications, and it does not run; start it first\n",
+      stderr: "portcullis: the service, which sends the notifications, is not running; start it first\n",
     });
   },
   TIMEOUT_MS,
@@ -59,7 +59,7 @@ test(
   "its help names the setting",
   async () => {
     expect((await run(0, ["notify", "--help"])).stdout).toContain(
-      "test the notifications whose addresses --notify sets",
+      "send a test message to the addresses of --notify",
     );
   },
   TIMEOUT_MS,

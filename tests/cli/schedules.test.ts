@@ -42,13 +42,13 @@ test("schedule gives a device an exit, moves tunnels, and is shown and removed",
   const { stdout } = await cli("schedules");
   const lines = stdout.split("\n").map((line) => line.replace(/ {2,}(in force +)?\w{3} \d{4}-.*/, ""));
   expect(lines).toEqual([
-    "Schedule  What           When                 Now       Next".replace(
+    "Schedule  What                  When                 Now       Next".replace(
       /Now +Next/,
       lines[0]?.match(/Now +Next/)?.[0] ?? "",
     ),
-    "bedtime   TV to blocked  21:00-07:00 sun-thu",
-    "nightly   move main      04:00 sat",
-    "often     move main      every 6 h",
+    "bedtime   exit of TV: blocked   21:00-07:00 sun-thu",
+    "nightly   move the main tunnel  04:00 sat",
+    "often     move the main tunnel  every 6 h",
     `Time zone: ${home.graph.schedules.list().time_zone}`,
     "",
   ]);

@@ -22,7 +22,7 @@ afterAll(async () => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-const HOW = "the operator makes one with: sudo portcullis token add <name>";
+const HOW = "to make one, on the gateway: sudo portcullis token add <name>";
 
 needsNamespaces.test("without a service, tokens are made, listed and removed in the database", async () => {
   await machine.run(["ip", "netns", "add", NAME]);
@@ -33,7 +33,7 @@ needsNamespaces.test("without a service, tokens are made, listed and removed in 
     stdout: expect.stringMatching(/^portcullis_[0-9a-z]{26}\n$/),
     stderr:
       "This is the token phone, which may read and change. It is not shown again:\n" +
-      "Nobody is asked for a token yet. To ask for it: sudo portcullis install --auth on (or write)\n",
+      "No token is needed yet. To require one: sudo portcullis install --auth on (or write)\n",
   });
   const { stdout, stderr } = await token("add", "tablet", "--read-only", "--auth", "on", "--json");
   expect(JSON.parse(stdout)).toMatchObject({ name: "tablet", read_only: true });

@@ -267,11 +267,11 @@ test(
       // Another one than the page would offer otherwise: the server that was used last.
       expect((await connect("Sweden")).status).toBe(500);
       const later = await rig.browser.open(rig.url);
-      await later.shows(SENTENCE, "the tunnel to Sweden could not be made");
+      await later.shows(SENTENCE, "the tunnel to Sweden could not be set up");
       await later.shows(".state .why", "box-vpn-1 did not answer the WireGuard handshake");
       await later.shows(".state-buttons", /^Try again Choose a server/);
       await later.click("Servers");
-      await later.shows(".where", /the tunnel to Sweden could not be made\. box-vpn-1 did not .* Try again$/);
+      await later.shows(".where", /the tunnel to Sweden could not be set up\. box-vpn-1 did not .* Try again$/);
       expect(await later.barriers()).toEqual([]);
     });
     await tab.click("Try again");

@@ -45,7 +45,7 @@ const rows = async () => (await rig.gateway.api("GET", "/api/tunnels")).body.tun
 test(
   "a tunnel that leads nowhere says so, and a click leads it somewhere",
   async () => {
-    await tab.shows(MAIN, "main Disconnected: it leads nowhere.");
+    await tab.shows(MAIN, "main Disconnected: no server is chosen.");
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Connect main");
     await tab.shows(DIALOG, "Move the main tunnel");
@@ -134,8 +134,8 @@ test(
       "Disconnect tv? TV will have no internet until the tunnel is connected again. No other tunnel takes its place.",
     );
     await tab.click("Disconnect");
-    await tab.shows(TV, "tv Disconnected: it leads nowhere.");
-    await other.shows(TV, "tv Disconnected: it leads nowhere.");
+    await tab.shows(TV, "tv Disconnected: no server is chosen.");
+    await other.shows(TV, "tv Disconnected: no server is chosen.");
   },
   TIMEOUT_MS,
 );
@@ -153,7 +153,7 @@ test(
       await other.shows(TV, "Connecting to box-vpn-2…");
       await tab.shows(`${DIALOG} .outcome.failed`, "did not answer the WireGuard handshake");
       await tab.press("Escape");
-      await tab.shows(TV, "tv Blocked: the tunnel to box-vpn-2 could not be made.");
+      await tab.shows(TV, "tv Blocked: the tunnel to box-vpn-2 could not be set up.");
       expect(await tab.barriers()).toEqual([]);
     });
   },
@@ -172,8 +172,8 @@ test(
       await tab.shows(TV, "Connecting to box-vpn-2…");
       expect(await tab.barriers([{ width: 360, scheme: "dark" }])).toEqual([]);
       await other.click("Stop connecting tv");
-      await other.shows(TV, "tv Disconnected: it leads nowhere.");
-      await tab.shows(TV, "tv Disconnected: it leads nowhere.");
+      await other.shows(TV, "tv Disconnected: no server is chosen.");
+      await tab.shows(TV, "tv Disconnected: no server is chosen.");
       await tab.shows(`${TV} .outcome.failed`, "Interrupted");
     });
   },

@@ -136,7 +136,7 @@ test("a port that the server does not open stays closed, and the reason says wha
   const { json } = await answer;
   expect([json.state, json.error]).toEqual([
     "closed",
-    "10.64.0.1 does not answer. With Proton, the key must be made with NAT-PMP turned on, and for a P2P server; other providers may have no forwarded ports",
+    "10.64.0.1 does not answer. With Proton, make the key with NAT-PMP on, for a P2P server; other providers may forward no ports",
   ]);
   expect((await put(PATH, { external: 51413 })).json.state).toBe("open");
 });

@@ -31,7 +31,7 @@ const get = (path: string, headers: Record<string, string> = {}) =>
 const post = (path: string, headers: Record<string, string> = {}) =>
   home.send("POST", path, undefined, headers);
 
-const HOW = "the operator makes one with: sudo portcullis token add <name>";
+const HOW = "to make one, on the gateway: sudo portcullis token add <name>";
 const MISSING = `a token is needed, as Authorization: Bearer <token>; ${HOW}`;
 const WRONG = `the token is not valid, or was removed; ${HOW}`;
 const NOBODY = `portcullis_${"0".repeat(26)}`;

@@ -147,7 +147,7 @@ describe("requests", () => {
     const sent = sendings(host);
     const before = host.monotonic();
     await expect(opener.open(wayTo(), WANTED, never)).rejects.toThrow(
-      "10.2.0.1 does not answer. With Proton, the key must be made with NAT-PMP turned on, and for a P2P server; other providers may have no forwarded ports",
+      "10.2.0.1 does not answer. With Proton, make the key with NAT-PMP on, for a P2P server; other providers may forward no ports",
     );
     expect(sent.map(([ms]) => ms)).toEqual([0, 250, 750, 1750, 3750]);
     expect(host.monotonic() - before).toBe(7_750);
@@ -186,7 +186,7 @@ describe("requests", () => {
 
 describe("a refusal says what to do:", () => {
   const NO_NAT_PMP =
-    "With Proton, the key must be made with NAT-PMP turned on, and for a P2P server; other providers may have no forwarded ports";
+    "With Proton, make the key with NAT-PMP on, for a P2P server; other providers may forward no ports";
 
   test.each([
     [2, "refused", `10.2.0.1 opens no ports for this key. ${NO_NAT_PMP}`],

@@ -37,7 +37,7 @@ test("a configuration and a text are no archives", () => {
 });
 
 test("what is larger than a configuration is not unpacked, whatever size the archive claims", async () => {
-  const large = "It is larger than 65536 bytes, so it is no WireGuard configuration.";
+  const large = "It is larger than 65536 bytes, so it is not a WireGuard configuration.";
   expect(await opened(ARCHIVES.large)).toEqual([["large.conf", large]]);
   const lying = ARCHIVES.large.slice();
   new DataView(lying.buffer).setUint32(Buffer.from(lying).indexOf("PK\x01\x02") + 24, 10, true);
@@ -56,7 +56,7 @@ test("an entry that claims more compressed bytes than a configuration has is not
   end.write("PK\x05\x06", "latin1");
   end.writeUInt16LE(1, 10);
   expect(await opened(Buffer.concat([central, end]))).toEqual([
-    [name, "It is larger than 65536 bytes, so it is no WireGuard configuration."],
+    [name, "It is larger than 65536 bytes, so it is not a WireGuard configuration."],
   ]);
 });
 

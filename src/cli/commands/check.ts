@@ -5,7 +5,7 @@ import { withInstalledSettings } from "../settings.ts";
 /** For people who need help: it works without a service too. */
 export function addCheckCommand(program: Command): void {
   withInstalledSettings<{ url?: string; tokenFile?: string; json?: true; report?: true }>(
-    command(program, "check", "look for what is wrong, and say what to do; exit code 1 if there is a fault")
+    command(program, "check", "find out what is wrong and what to do; exit code 1 if there is a fault")
       .addOption(
         new Option("--url <address>", "address of the gateway (default: this machine's)").env(
           "PORTCULLIS_URL",

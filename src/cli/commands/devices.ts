@@ -5,7 +5,7 @@ const loadDevices = () => import("../devices.ts");
 
 export function addDeviceCommands(program: Command): void {
   asking<{ names?: true; exits?: true }>(
-    command(program, "devices", "list the devices of the LAN, and where each leaves")
+    command(program, "devices", "list the devices of the LAN and the exit of each")
       .option("--names", "print only their ids and names, one a line")
       .option("--exits", "print only the exits that a device can have, one a line"),
     async (api, _, only) => (await loadDevices()).listDevices(api, only),

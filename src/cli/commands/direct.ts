@@ -9,7 +9,7 @@ export function addDirectCommand(program: Command): void {
   const on = command(
     program,
     "direct",
-    "let devices leave outside the tunnel (the exit direct), take it from all, or show who does",
+    "allow the exit direct, outside the tunnel, take it from all devices, or show who has it",
   ).addArgument(new Argument("[wanted]", "default: show").choices(WANTED));
   operatorCommand(on, async (settings) => {
     const wanted = WANTED.find((each) => each === on.args[0]);

@@ -6,15 +6,11 @@ const loadForwards = () => import("../forwards.ts");
 
 export function addForwardCommands(program: Command): void {
   asking(
-    command(program, "forwards", "list the ports of the internet that lead to devices of the LAN"),
+    command(program, "forwards", "list forwarded ports, which lead from the internet to devices of the LAN"),
     async (api) => (await loadForwards()).listForwards(api),
   );
   asking<ForwardFlags>(
-    command(
-      program,
-      "forward",
-      "have the VPN provider open a port that leads to a device of the LAN, or close it again",
-    )
+    command(program, "forward", "forward a port of the VPN server to a device of the LAN, or close it again")
       .argument("<device:port>", "the device by id, name or address, and its port, such as TV:6881")
       .addArgument(new Argument("[action]", "to close it").choices(["remove"]))
       .option("--tcp", "TCP only (default: TCP and UDP)")

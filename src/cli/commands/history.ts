@@ -4,7 +4,7 @@ import type { HistoryFlags } from "../history.ts";
 
 export function addHistoryCommand(program: Command): void {
   asking<HistoryFlags>(
-    command(program, "history", "show how much tunnels and devices have carried, and outages")
+    command(program, "history", "show outages, and how much tunnels and devices have carried")
       .option("--tunnel <tunnel>", "only this tunnel")
       .option("--device <device>", "only this device's traffic, by its id or its name")
       .option("--hours <number>", "how far back, 1 to 1464; by minute up to 24", "24"),

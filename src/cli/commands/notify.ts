@@ -4,9 +4,9 @@ import { operatorCommand } from "./operator.ts";
 
 /** The addresses are secret, so only root on the gateway learns what becomes of them. */
 export function addNotifyCommand(program: Command): void {
-  const notify = command(program, "notify", "test the notifications whose addresses --notify sets");
+  const notify = command(program, "notify", "send a test message to the addresses of --notify");
   operatorCommand(
-    command(notify, "test", "send a message to each address; exit code 1 unless all of them took it"),
+    command(notify, "test", "send a message to each address; exit code 1 unless all of them accepted it"),
     async (settings) => (await import("../notify.ts")).testNotifications(settings),
   );
 }

@@ -6,7 +6,7 @@ const loadSchedules = () => import("../schedules.ts");
 
 export function addScheduleCommands(program: Command): void {
   asking<{ names?: true }>(
-    command(program, "schedules", "list what is done at certain times").option(
+    command(program, "schedules", "list the schedules").option(
       "--names",
       "print only their names, one a line",
     ),

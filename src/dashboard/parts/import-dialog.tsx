@@ -70,7 +70,7 @@ function Results({ results }: { results: readonly Result[] }) {
       {[...refused, ...noted, ...plain.slice(0, MOST_SHOWN)].map((result, index) => (
         <Row key={`${index} ${result.file}`} result={result} />
       ))}
-      {rest > 0 && <li class="quiet">And {countOf(rest, "other")}, imported without a remark.</li>}
+      {rest > 0 && <li class="quiet">And {countOf(rest, "other")}, imported without warnings.</li>}
     </ul>
   );
 }

@@ -116,7 +116,7 @@ function dnsAnswer({ device, tunnels, status, checks }: FoundProps): Answer {
       icon: check?.result === "fault" || check?.result === "warning" ? "warning" : "shield",
       tone: check?.result === "fault" || check?.result === "warning" ? "partly" : "protected",
       title: "Its DNS queries go through the tunnel too",
-      text: `Plain ones, to the gateway or to any other resolver on the internet, are answered by the tunnel’s resolver if its server names one.${found} DNS over HTTPS, which many browsers use, is ordinary traffic inside the tunnel: it reaches the resolver that the browser has chosen, from the VPN server’s address. A resolver of your own at home asks by its own exit.`,
+      text: `Unencrypted queries, to the gateway or to a resolver on the internet, are answered by the tunnel’s resolver if its server names one.${found} DNS over HTTPS, which many browsers use, is ordinary traffic inside the tunnel: it reaches the resolver that the browser has chosen, from the VPN server’s address. A resolver of your own at home uses its own exit.`,
     };
   }
   if (device.exit === "direct")
@@ -131,7 +131,7 @@ function dnsAnswer({ device, tunnels, status, checks }: FoundProps): Answer {
       icon: "warning",
       tone: "exposed",
       title: "Its DNS queries may leave outside every tunnel",
-      text: "Nothing leads them to a tunnel while the kill switch is not in place.",
+      text: "Without the kill switch, nothing sends them into a tunnel.",
     };
   return {
     icon: "blocked",

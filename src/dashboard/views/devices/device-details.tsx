@@ -32,7 +32,9 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
       <Form work={rename} submit="Save the name" doing="Saving…">
         <Field
           label={`Name of ${title}`}
-          hint={device.named || device.name === "" ? undefined : "It has told this name itself."}
+          hint={
+            device.named || device.name === "" ? undefined : "The device itself says that this is its name."
+          }
           value={name}
           onValue={setName}
           maxLength={MOST_CHARACTERS}
@@ -58,8 +60,8 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
 function whatForgettingDoes(device: Device): string {
   const title = titleOf(device);
   return isNetwork(device)
-    ? `${title} loses its name and its exit, and leaves the list. What is behind that router is then no longer served under this prefix.`
-    : `${title} loses the name and the exit that were given to it, and has the default exit again. It stays in the list as long as it is heard.`;
+    ? `${title} loses its name and its exit, and leaves the list. The gateway then no longer serves what is behind that router.`
+    : `${title} loses the name and the exit that were given to it, and has the default exit again. It stays in the list as long as the gateway sees it.`;
 }
 
 function DeviceFacts({ device }: { device: Device }) {
@@ -71,7 +73,7 @@ function DeviceFacts({ device }: { device: Device }) {
     ...(fixed_address === null ? [] : [["Address from DHCP", fixed_address] satisfies Fact]),
     ...forwards.map((each): Fact => [`Port ${each.port} (${each.protocol.toUpperCase()})`, forwardOf(each)]),
     ["Interface of the gateway", device.interface ?? "none"],
-    ["Last heard", seen_at === null ? "not since the gateway started" : timeOf(seen_at)],
+    ["Last seen", seen_at === null ? "not since the gateway started" : timeOf(seen_at)],
     ["Received and sent", `${bytesOf(rx_bytes)} and ${bytesOf(tx_bytes)}`],
   ];
   return <Facts of={facts} />;

@@ -98,7 +98,8 @@ function questionAbout(device: Device): Question {
   const { id, name, named } = device;
   const title = titleOf(device);
   // Any device can call itself like another one.
-  const self = named || name === "" ? "" : `It has told the name ${name} itself; its MAC address is ${id}. `;
+  const self =
+    named || name === "" ? "" : `The device itself says that its name is ${name}; its MAC address is ${id}. `;
   return {
     title: `Let ${title} leave outside every tunnel?`,
     text: `${self}Your internet provider and the sites that ${title} uses will see it as they would without a VPN, with your home’s own address and its DNS questions. The other devices keep their exits.`,

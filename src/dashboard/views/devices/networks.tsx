@@ -21,8 +21,8 @@ export function Networks({ list, tunnels }: NetworksProps) {
     <section class="card networks">
       <h2>Networks behind another router</h2>
       <p class="quiet">
-        What is behind another router of your home has that router’s MAC address, so it gets an exit by its
-        addresses.
+        All devices behind another router at home appear with that router’s MAC address. Give them an exit by
+        their addresses.
       </p>
       {networks.length > 0 && (
         <ul class="device-rows">
@@ -42,8 +42,8 @@ function Network({ device, list, tunnels }: NetworksProps & { device: Device }) 
       <DeviceRow device={device} list={list} tunnels={tunnels} isOwn={false} />
       {device.interface === null && (
         <li class="no-route small">
-          The gateway has no route to {device.id} by the LAN, so what it sends is dropped. Add the route on
-          the gateway, with the other router’s address:{" "}
+          The gateway has no route to {device.id} on the LAN, so packets from there are dropped. Add the route
+          on the gateway, with the other router’s address:{" "}
           <code>
             sudo ip route add {device.id} via {device.id.includes(":") ? "fd00::20" : "192.168.1.20"}
           </code>

@@ -108,7 +108,7 @@ function ExitFields({ list, tunnels, zone, draft, bind }: FieldsProps) {
       <Field
         label="Until"
         type="time"
-        hint="The next day, if it is not after the first time."
+        hint="On the next day if it is not later than “From”."
         {...bind("until")}
       />
     </>
@@ -133,7 +133,7 @@ function MoveFields({ tunnels, zone, draft, bind, onRepeats }: MoveProps) {
     <>
       <Select
         label="Tunnel"
-        hint="To another server of the place that it was connected to."
+        hint="To another server in the same place."
         options={names.map((name) => ({ value: name, text: name }))}
         {...bind("tunnel")}
       />

@@ -61,7 +61,7 @@ function nowOf(schedule: Schedule, devices: DeviceList["devices"], zone: string,
     case "active":
       return `In force until ${moment}.`;
     case "overruled":
-      return `Not in force, although it is its time until ${moment}: ${whoIn(schedule.device ?? "", devices)} has another exit.`;
+      return `Not in force now, although planned until ${moment}: ${whoIn(schedule.device ?? "", devices)} was given another exit.`;
     case "waiting":
       return `Next ${moment}.`;
     case "overdue":

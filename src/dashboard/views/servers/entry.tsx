@@ -37,7 +37,7 @@ export function EntryChoice({ entries, entry, onEntry }: EntryChoiceProps) {
       {entry !== null && (
         <p class="quiet small">
           Two hops: {entry} forwards what is encrypted for the server that you choose. Only servers that can
-          be reached so are listed.
+          be reached this way are listed.
         </p>
       )}
     </div>

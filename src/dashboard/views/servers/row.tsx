@@ -125,7 +125,7 @@ function Remove({ provider, name }: { provider: Provider; name: string }) {
       work={() => plainly(change("DELETE", `${REMOVE[provider]}/${encodeURIComponent(name)}`))}
       ask={{
         title: `Remove the server ${name}?`,
-        text: "The gateway forgets it, its keys included. To use it again you need its file or its data. Servers that a tunnel uses cannot be removed.",
+        text: "The gateway forgets it, its keys included. To use it again you need its file or its settings. Servers that a tunnel uses cannot be removed.",
         confirm: "Remove",
       }}
     >

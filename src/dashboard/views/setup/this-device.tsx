@@ -46,7 +46,7 @@ function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[]
     return {
       tone: "unknown",
       word: "Not known",
-      text: `The gateway does not know the device with the address ${address}. Look at this page with a device of your home that is not behind another router.`,
+      text: `The gateway does not know the device with the address ${address}. Open this page on a device at home that is not behind another router.`,
     };
   if (device.exit === "direct")
     return {
@@ -71,7 +71,7 @@ function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[]
     return {
       tone: "working",
       word: "Waiting for this device",
-      text: "Open any website in another tab. Nothing of this device has come through the gateway yet since you opened this page.",
+      text: "Open any website in another tab. Nothing from this device has passed through the gateway since you opened this page.",
     };
   return {
     tone: "protected",

@@ -88,7 +88,7 @@ function ServerField(props: { provider: Provider; value: string; onValue: (value
     <>
       <Field
         label="Server, city or country"
-        hint="For a city or a country the nearest server is taken."
+        hint="For a city or a country, the nearest server is used."
         value={props.value}
         onValue={props.onValue}
         list={id}

@@ -64,9 +64,9 @@ function sentenceAbout(row: TunnelRow): string {
     case "reconnecting":
       return `: ${target} does not answer. The gateway keeps trying.`;
     case "failed":
-      return `: the tunnel to ${target} could not be made.`;
+      return `: the tunnel to ${target} could not be set up.`;
     case "disconnected":
-      return ": it leads nowhere.";
+      return ": no server is chosen.";
   }
 }
 
