@@ -36,7 +36,7 @@ function lineOf(main: NonNullable<Connecting["main"]>): string {
     case "reconnecting":
       return `${placeOf(main)} does not answer. The gateway keeps trying.`;
     case "failed":
-      return `Not connected: the tunnel to ${targetOf(main) ?? "the server"} could not be made.`;
+      return `Not connected: the tunnel to ${targetOf(main) ?? "the server"} could not be set up.`;
     case "disconnected":
       return "Not connected. Choose a server, or a place for the nearest server there.";
   }
