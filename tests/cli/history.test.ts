@@ -38,9 +38,7 @@ test("history shows who has carried how much, and outages with their cause", asy
   expect(rest.join("\n")).toMatch(
     /^\nWho {10}Received {2}Sent\nmain tunnel {2}2\.5 GB {4}15\.0 MB\nTV {11}500\.0 MB {2}900 B\n\nsince \d{4}-\d\d-\d\d \d\d:\d\d {2}main tunnel is reconnecting: no handshake\n$/,
   );
-  expect((await cli("--device", "tv", "--hours", "2")).stdout).toStartWith(
-    `TV (${TV}) in the last 2 hours:\n`,
-  );
+  expect((await cli("--device", "tv", "--hours", "2")).stdout).toStartWith(`TV in the last 2 hours:\n`);
   expect(JSON.parse((await cli("--tunnel", "main", "--json")).stdout).tunnels).toEqual([
     { name: "main", rx_bytes: 2_500_000_000, tx_bytes: 15_000_999 },
   ]);

@@ -271,7 +271,10 @@ test(
       await later.shows(".state .why", "box-vpn-1 did not answer the WireGuard handshake");
       await later.shows(".state-buttons", /^Try again Choose a server/);
       await later.click("Servers");
-      await later.shows(".where", /the tunnel to Sweden could not be set up\. box-vpn-1 did not .* Try again$/);
+      await later.shows(
+        ".where",
+        /the tunnel to Sweden could not be set up\. box-vpn-1 did not .* Try again$/,
+      );
       expect(await later.barriers()).toEqual([]);
     });
     await tab.click("Try again");
