@@ -5,8 +5,9 @@ import { MAIN_SLOT, MOST_TUNNELS } from "../network/slot.ts";
 import { ACCOUNT_SETTINGS } from "../providers/registrations.ts";
 import { unitedSchedules } from "../schedules/schedule.ts";
 import { unitedFavourites } from "../servers/favourites.ts";
-import { MOST_SERVERS, MOST_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
+import { MOST_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
+import { MAX_SERVERS } from "../shared/config-files.ts";
 import { EXITS_LOST } from "../store/exits.ts";
 import type { Store, StoredDevice } from "../store/store.ts";
 import { type Connection, connectionIn, savedTunnelsIn, tunnelKey } from "../tunnel/saved-state.ts";
@@ -166,10 +167,10 @@ function refuseTooMany(servers: readonly Server[]): void {
       `the servers would take more than ${MOST_STORED_BYTES} bytes; nothing was changed`,
     );
   for (const provider of PROVIDERS) {
-    if (servers.filter((server) => server.provider === provider).length > MOST_SERVERS)
+    if (servers.filter((server) => server.provider === provider).length > MAX_SERVERS)
       throw new GatewayError(
         "unable",
-        `there would be more than ${MOST_SERVERS} ${provider} servers; nothing was changed`,
+        `there would be more than ${MAX_SERVERS} ${provider} servers; nothing was changed`,
       );
   }
 }

@@ -1,20 +1,22 @@
 import { readFileSync, statSync } from "node:fs";
-import { basename } from "node:path";
 import { GatewayError, messageOf } from "../errors.ts";
 import { Imported } from "../http/schema.ts";
-import { MOST_SERVERS } from "../servers/room.ts";
+import {
+  configText,
+  isConfig,
+  MAX_CONFIG_BYTES,
+  MAX_FILE_BYTES,
+  MAX_SERVERS,
+  serverNameOf,
+} from "../shared/config-files.ts";
+import { entriesOf, isZip, ZipError, type ZipFault } from "../shared/zip.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
 import { EXIT } from "./exit.ts";
 import { printable, styled } from "./text.ts";
-import { filesIn, isZip } from "./zip.ts";
 
-/** The gateway accepts no larger body. */
-const MAX_CONFIG_BYTES = 65_536;
-/** A provider's archive of all its servers has about 2 MB; a video picked by mistake is not read. */
-const MAX_FILE_BYTES = 67_108_864;
-/** The gateway keeps no more servers, and a provider's archive of all its servers has under 1 MB of configurations. */
-const ARCHIVE = { files: MOST_SERVERS, bytesOfFile: MAX_CONFIG_BYTES, bytesInAll: 16_777_216 };
+/** A provider's archive of all its servers has under 1 MB of configurations, and one of a few KiB can claim terabytes. */
+const MAX_UNPACKED_BYTES = 16_777_216;
 
 /** A file, or an archive's entry; an error if it cannot be read. */
 interface Config {
@@ -34,7 +36,8 @@ interface Outcome {
 
 /** Imports wg-quick files and those in archives, one after the other; a failure does not stop the rest. */
 export async function importFiles(api: Api, paths: readonly string[], name?: string): Promise<Said> {
-  const configs = paths.flatMap(configsIn);
+  const configs: Config[] = [];
+  for (const path of paths) configs.push(...(await configsIn(path)));
   if (name !== undefined && configs.length !== 1)
     throw new GatewayError("bad_request", `--name: takes one file, but there are ${configs.length}`);
   const files: Outcome[] = [];
@@ -59,48 +62,57 @@ async function importOne(api: Api, { file, name, text }: Config): Promise<Outcom
   }
 }
 
-function configsIn(path: string): Config[] {
+async function configsIn(path: string): Promise<Config[]> {
   try {
     const bytes = read(path);
-    if (!isZip(bytes)) return [{ file: path, name: nameFor(path), text: decoded(bytes) }];
-    const entries = filesIn(bytes, (name) => /[^/]\.conf$/i.test(name), ARCHIVE);
-    if (entries.length === 0) throw new GatewayError("unable", "the archive holds no .conf files");
-    return entries.map(({ name, bytes }) => ({
-      file: `${path}: ${name}`,
-      name: nameFor(name),
-      text: decoded(bytes),
-    }));
+    return isZip(bytes) ? await unpacked(path, bytes) : [configOf(path, path, bytes)];
   } catch (cause) {
-    return [
-      // The line begins with the path, which the message ends with.
-      {
-        file: path,
-        name: nameFor(path),
-        text: new GatewayError("unable", messageOf(cause).replace(` (${path})`, ""), { cause }),
-      },
-    ];
+    // The line begins with the path, which the message ends with.
+    const fault = faultOf(cause).replace(` (${path})`, "");
+    return [{ file: path, name: serverNameOf(path), text: unable(fault, cause) }];
   }
 }
 
 function read(path: string): Uint8Array {
   if (statSync(path).size > MAX_FILE_BYTES)
-    throw new GatewayError("unable", "is too large to be a configuration or an archive of configurations");
+    throw unable("is too large to be a configuration or an archive of configurations");
   return readFileSync(path);
 }
 
-function decoded(bytes: Uint8Array): string | GatewayError {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch (cause) {
-    return new GatewayError("unable", "is not UTF-8 text", { cause });
+async function unpacked(path: string, zip: Uint8Array): Promise<Config[]> {
+  const entries = entriesOf(zip, MAX_CONFIG_BYTES).filter(({ name }) => isConfig(name));
+  if (entries.length === 0) throw unable("the archive holds no .conf files");
+  if (entries.length > MAX_SERVERS) throw unable(`the archive holds more than ${MAX_SERVERS} configurations`);
+  const configs: Config[] = [];
+  let left = MAX_UNPACKED_BYTES;
+  for (const { name, open } of entries) {
+    const bytes = await open().catch((cause: unknown) => Promise.reject(unable(faultOf(cause, name), cause)));
+    left -= bytes.length;
+    if (left < 0) throw unable(`the archive holds more than ${MAX_UNPACKED_BYTES} bytes of configurations`);
+    configs.push(configOf(`${path}: ${name}`, name, bytes));
   }
+  return configs;
 }
 
-/** Some systems store file names in decomposed form; the gateway wants composed form. */
-function nameFor(path: string): string {
-  return basename(path)
-    .replace(/\.conf$/i, "")
-    .normalize("NFC");
+/** What is wrong with a file, or with `entry` of an archive. */
+function faultOf(cause: unknown, entry = ""): string {
+  if (!(cause instanceof ZipError)) return messageOf(cause);
+  const name = JSON.stringify(entry.slice(0, 100));
+  const faults: Record<ZipFault, string> = {
+    damaged: "the archive is damaged",
+    encrypted: `${name} is encrypted; unpack the archive first`,
+    compression: "the archive uses an unsupported compression; unpack it first",
+    large: `${name} is larger than ${MAX_CONFIG_BYTES} bytes`,
+  };
+  return faults[cause.fault];
+}
+
+function unable(message: string, cause?: unknown): GatewayError {
+  return new GatewayError("unable", message, { cause });
+}
+
+function configOf(file: string, path: string, bytes: Uint8Array): Config {
+  return { file, name: serverNameOf(path), text: configText(bytes) ?? unable("is not UTF-8 text") };
 }
 
 function textOf({ file, name, success, warnings = [], error = "" }: Outcome): string {

@@ -1,23 +1,32 @@
 import { useEffect, useReducer } from "preact/hooks";
 import type { Static } from "typebox";
 import type { Imported } from "../http/schema.ts";
+import {
+  configText,
+  isConfig,
+  MAX_CONFIG_BYTES,
+  MAX_FILE_BYTES,
+  MAX_SERVERS,
+  serverNameOf,
+} from "../shared/config-files.ts";
+import { entriesOf, isZip, ZipError, type ZipFault } from "../shared/zip.ts";
 import { refresh } from "./answers.ts";
 import { ApiError, change, read } from "./api.ts";
 import { faultIn } from "./fault.ts";
 import { withoutField } from "./format.ts";
 import type { Answers } from "./store.ts";
-import { entriesOf, isZip } from "./zip.ts";
 
-/** The gateway accepts no larger body. */
-const MOST_CONFIG_BYTES = 65_536;
-/** The gateway keeps no more. */
-const MOST_SERVERS = 4_096;
-/** A provider's archive of all its servers has about 2 MB; a video dropped by mistake is not read. */
-const MOST_FILE_BYTES = 67_108_864;
 /** The gateway takes ten requests a second, of which some are left for the rest of the page. */
 const PAUSE_MS = 160;
 /** Nobody types names for more files than this. */
 const MOST_RENAMED = 20;
+
+const ZIP_FAULTS: Record<ZipFault, string> = {
+  damaged: "The archive is damaged.",
+  encrypted: "It is encrypted. Unpack the archive first.",
+  compression: "Its compression is not supported. Unpack the archive first.",
+  large: `It is larger than ${MAX_CONFIG_BYTES} bytes, so it is not a WireGuard configuration.`,
+};
 
 /** What came of a file, or of a file in an archive. */
 export interface Result {
@@ -94,9 +103,12 @@ async function outcomeOf({ file, path, open }: Config): Promise<{ results: Resul
   try {
     const bytes = await open();
     if (isZip(bytes)) return { results: [], more: configsIn(file, bytes) };
-    return { results: [await importOne(file, nameOf(path), bytes)], more: [] };
+    return { results: [await importOne(file, serverNameOf(path), bytes)], more: [] };
   } catch (error) {
-    const why = withoutField(error instanceof Error ? error.message : String(error));
+    const why =
+      error instanceof ZipError
+        ? ZIP_FAULTS[error.fault]
+        : withoutField(error instanceof Error ? error.message : String(error));
     const isSilent = error instanceof ApiError && error.status === null;
     const notes = isSilent && queue.length > 0 ? [why, "The files after it were not sent."] : [why];
     // Without a gateway they would only fail in the same way.
@@ -106,25 +118,25 @@ async function outcomeOf({ file, path, open }: Config): Promise<{ results: Resul
 }
 
 function configsIn(archive: string, bytes: Uint8Array): Config[] {
-  const all = entriesOf(bytes, MOST_CONFIG_BYTES);
-  const entries = all.filter(({ name }) => /[^/]\.conf$/i.test(name));
+  const all = entriesOf(bytes, MAX_CONFIG_BYTES);
+  const entries = all.filter(({ name }) => isConfig(name));
   if (entries.length === 0)
     throw new Error(
       all.some(({ name }) => /\.ovpn$/i.test(name))
         ? "The archive has OpenVPN files, and the gateway uses WireGuard. On your provider’s website, choose WireGuard instead of OpenVPN and download that archive."
         : "The archive has no .conf files.",
     );
-  if (entries.length > MOST_SERVERS)
+  if (entries.length > MAX_SERVERS)
     throw new Error(
-      `The archive has more than ${MOST_SERVERS} .conf files, which is more than the gateway keeps.`,
+      `The archive has more than ${MAX_SERVERS} .conf files, which is more than the gateway keeps.`,
     );
   return entries.map(({ name, open }) => ({ file: `${archive}: ${name}`, path: name, open }));
 }
 
 async function importOne(file: string, name: string, bytes: Uint8Array): Promise<Result> {
-  if (bytes.length > MOST_CONFIG_BYTES)
-    throw new Error(`It is larger than ${MOST_CONFIG_BYTES} bytes, so it is not a WireGuard configuration.`);
-  const config = textOf(bytes);
+  if (bytes.length > MAX_CONFIG_BYTES) throw new ZipError("large");
+  const config = configText(bytes);
+  if (config === null) throw new Error("It is not a text file, so it is not a WireGuard configuration.");
   await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   try {
     return await send(file, name, config);
@@ -161,29 +173,13 @@ async function chooseImported(): Promise<void> {
 }
 
 async function bytesOf(file: File): Promise<Uint8Array> {
-  if (file.size > MOST_FILE_BYTES)
+  if (file.size > MAX_FILE_BYTES)
     throw new Error("It is too large to be a WireGuard configuration or an archive of them.");
   try {
     return new Uint8Array(await file.arrayBuffer());
   } catch {
     throw new Error("It could not be read. If it is a folder, drop the files in it.");
   }
-}
-
-function textOf(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new Error("It is not a text file, so it is not a WireGuard configuration.");
-  }
-}
-
-/** Without the folders and the ending. Some systems decompose the letters of file names; the gateway composes them. */
-function nameOf(path: string): string {
-  return path
-    .replace(/^.*[/\\]/, "")
-    .replace(/\.conf$/i, "")
-    .normalize("NFC");
 }
 
 function replace(next: Import): void {

@@ -2,6 +2,7 @@ import { Value } from "typebox/value";
 import type { Endpoint } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import { nameIn } from "../name.ts";
+import { MAX_SERVERS } from "../shared/config-files.ts";
 import { parseConfig } from "../wireguard/config.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { PROVIDER_WORDS } from "../words.ts";
@@ -11,7 +12,7 @@ import { likeliest } from "./likeness.ts";
 import type { List } from "./lists/list.ts";
 import type { ManagedList, OwnEnd } from "./managed.ts";
 import { isIn, MOST_OFFERED, type Place, spotNamed, spread } from "./place.ts";
-import { MOST_SERVERS, MOST_STORED_BYTES, sizeOf, sizeOfAll } from "./room.ts";
+import { MOST_STORED_BYTES, sizeOf, sizeOfAll } from "./room.ts";
 import {
   type CustomServer,
   type ImportedConfig,
@@ -263,9 +264,9 @@ export class Catalogue {
   private add(provider: Stored, server: Server): void {
     const servers = this.stored[provider];
     if (servers.has(server.name)) refuse("name: is taken; remove that server first or choose another name");
-    if (servers.size >= MOST_SERVERS)
+    if (servers.size >= MAX_SERVERS)
       refuse(
-        `name: ${provider} has ${MOST_SERVERS} servers, which is the most there may be; remove some first`,
+        `name: ${provider} has ${MAX_SERVERS} servers, which is the most there may be; remove some first`,
       );
     const bytes = this.bytes + sizeOf(server);
     if (bytes > MOST_STORED_BYTES)

@@ -1,8 +1,5 @@
 import type { Server } from "./schema.ts";
 
-/** Unless tokens are asked for, anyone on the LAN can add servers: the disk and memory they take are limited. */
-export const MOST_SERVERS = 4096;
-
 /** All stored servers together. A usual one takes half a kilobyte, the largest possible one a hundred times that. */
 export const MOST_STORED_BYTES = 8 * 2 ** 20;
 

@@ -8,7 +8,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { nextTurn } from "../../src/queue.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
-import { MOST_SERVERS } from "../../src/servers/room.ts";
+import { MAX_SERVERS } from "../../src/shared/config-files.ts";
 import { Store, type StoredDevice } from "../../src/store/store.ts";
 import type { Send } from "../../src/system/host.ts";
 import { savedTunnelsIn } from "../../src/tunnel/saved-state.ts";
@@ -252,9 +252,9 @@ describe("a restore", () => {
 
   test("with too many servers changes nothing", () => {
     withStore((store) => {
-      const many = Array.from({ length: MOST_SERVERS + 1 }, (_, n) => ({ ...SERVER, name: `${n}` }));
+      const many = Array.from({ length: MAX_SERVERS + 1 }, (_, n) => ({ ...SERVER, name: `${n}` }));
       expect(() => restoreInto(store, contents({}, many), CAREFUL)).toThrow(
-        `there would be more than ${MOST_SERVERS} custom servers; nothing was changed`,
+        `there would be more than ${MAX_SERVERS} custom servers; nothing was changed`,
       );
       expect(store.servers()).toEqual([]);
     });

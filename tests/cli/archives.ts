@@ -1,3 +1,5 @@
+import { crc32, deflateRawSync } from "node:zlib";
+
 /** What is in the archives below. */
 export const CONFIG = `[Interface]
 PrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=
@@ -36,6 +38,30 @@ export const ARCHIVES = {
     AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAG8DUEsBAhQDFAAAAAgAgxgiXMYpeipWAAAA
     cBEBAAoAAAAAAAAAAAAAAIABAAAAAGxhcmdlLmNvbmZQSwUGAAAAAAEAAQA4AAAAfgAAAAAA`),
 };
+
+/** A deflated file. */
+export function zipOf(name: string, content: string): Uint8Array {
+  const packed = deflateRawSync(content);
+  const fields = Buffer.alloc(26);
+  fields.writeUInt16LE(8, 4);
+  fields.writeUInt32LE(crc32(content), 10);
+  fields.writeUInt32LE(packed.length, 14);
+  fields.writeUInt32LE(content.length, 18);
+  fields.writeUInt16LE(name.length, 22);
+  const file = Buffer.concat([Buffer.from("PK\x03\x04"), fields, Buffer.from(name), packed]);
+  const directory = Buffer.concat([
+    Buffer.from("PK\x01\x02\0\0"),
+    fields,
+    Buffer.alloc(14),
+    Buffer.from(name),
+  ]);
+  const end = Buffer.alloc(22);
+  end.write("PK\x05\x06");
+  end.writeUInt16LE(1, 10);
+  end.writeUInt32LE(directory.length, 12);
+  end.writeUInt32LE(file.length, 16);
+  return new Uint8Array(Buffer.concat([file, directory, end]));
+}
 
 /** An archive of one file that its directory lists `times` times, at the same offset. */
 export function listedOften(zip: Uint8Array, times: number): Uint8Array {

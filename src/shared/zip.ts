@@ -5,12 +5,24 @@ const END = 0x06054b50;
 /** Bytes of the fixed part of the three records. */
 const SIZE = { local: 30, central: 46, end: 22 };
 /** The longest comment, which is at the end of an archive. */
-const MOST_COMMENT_BYTES = 0xffff;
+const MAX_COMMENT_BYTES = 0xffff;
 
 /** What cannot be compressed grows by 5 bytes for each block, which has 8 KB at least in practice (RFC 1951, 3.2.4). */
-const MOST_GROWTH_BYTES = 1_024;
+const MAX_GROWTH_BYTES = 1_024;
 
-/** A file inside an archive; `open` rejects with a sentence if it cannot be unpacked. */
+/** What is wrong with an archive, or with a file in it: `compression` is of a kind that is not supported. */
+export type ZipFault = "damaged" | "encrypted" | "compression" | "large";
+
+/** The page and the command line each say it in their own words. */
+export class ZipError extends Error {
+  override readonly name = "ZipError";
+
+  constructor(readonly fault: ZipFault) {
+    super(fault);
+  }
+}
+
+/** A file inside an archive; `open` rejects with a `ZipError` if it cannot be unpacked. */
 export interface Entry {
   name: string;
   open: () => Promise<Uint8Array>;
@@ -22,9 +34,9 @@ export function isZip(bytes: Uint8Array): boolean {
 
 /**
  * The files of an archive, as its central directory has them, which alone defines its contents. Stored and deflated
- * ones are supported; each may have `mostBytes`, whatever size the archive claims.
+ * ones are supported; each may have `maxBytes`, whatever size the archive claims. Throws a `ZipError`.
  */
-export function entriesOf(zip: Uint8Array, mostBytes: number): Entry[] {
+export function entriesOf(zip: Uint8Array, maxBytes: number): Entry[] {
   try {
     const view = viewOf(zip);
     const end = endOf(view);
@@ -36,13 +48,13 @@ export function entriesOf(zip: Uint8Array, mostBytes: number): Entry[] {
       const header = at;
       entries.push({
         name: new TextDecoder().decode(zip.subarray(at + SIZE.central, at + SIZE.central + name)),
-        open: async () => contentOf(zip, header, mostBytes),
+        open: async () => contentOf(zip, header, maxBytes),
       });
       at += SIZE.central + name + more + comment;
     }
     return entries;
   } catch {
-    throw new Error("The archive is damaged.");
+    throw new ZipError("damaged");
   }
 }
 
@@ -50,50 +62,49 @@ type Lengths = [name: number, more: number, comment: number];
 
 function endOf(view: DataView): number {
   const last = view.byteLength - SIZE.end;
-  for (let at = last; at >= Math.max(0, last - MOST_COMMENT_BYTES); at -= 1)
+  for (let at = last; at >= Math.max(0, last - MAX_COMMENT_BYTES); at -= 1)
     if (view.getUint32(at, true) === END) return at;
   throw new RangeError("no end of central directory");
 }
 
-/** Of the entry whose central header is at `header`. */
-async function contentOf(zip: Uint8Array, header: number, mostBytes: number): Promise<Uint8Array> {
+/** The content of the entry whose central header is at `header`. */
+async function contentOf(zip: Uint8Array, header: number, maxBytes: number): Promise<Uint8Array> {
   const view = viewOf(zip);
   const flags = view.getUint16(header + 8, true);
-  if ((flags & 1) === 1) throw new Error("It is encrypted. Unpack the archive first.");
+  if ((flags & 1) === 1) throw new ZipError("encrypted");
   const method = view.getUint16(header + 10, true);
-  if (method !== 0 && method !== 8)
-    throw new Error("Its compression is not supported. Unpack the archive first.");
+  if (method !== 0 && method !== 8) throw new ZipError("compression");
   const length = view.getUint32(header + 20, true);
-  // Not copied: an archive may claim so for each of its thousands of entries.
-  if (length > mostBytes + MOST_GROWTH_BYTES) throw tooLarge(mostBytes);
+  // Refused before it is copied: an archive may claim this for each of its thousands of entries.
+  if (length > maxBytes + MAX_GROWTH_BYTES) throw new ZipError("large");
   const packed = packedAt(zip, view.getUint32(header + 42, true), length);
-  const bytes = method === 0 ? packed : await unpacked(packed, mostBytes);
-  if (bytes.length > mostBytes) throw tooLarge(mostBytes);
+  const bytes = method === 0 ? packed : await unpacked(packed, maxBytes);
+  if (bytes.length > maxBytes) throw new ZipError("large");
   const isWhole = bytes.length === view.getUint32(header + 24, true);
-  if (!isWhole || crc32(bytes) !== view.getUint32(header + 16, true)) throw damaged();
+  if (!isWhole || crc32(bytes) !== view.getUint32(header + 16, true)) throw new ZipError("damaged");
   return bytes;
 }
 
 function packedAt(zip: Uint8Array, at: number, length: number): Uint8Array<ArrayBuffer> {
   const view = viewOf(zip);
-  if (at + SIZE.local > zip.length || view.getUint32(at, true) !== LOCAL) throw damaged();
+  if (at + SIZE.local > zip.length || view.getUint32(at, true) !== LOCAL) throw new ZipError("damaged");
   const start = at + SIZE.local + view.getUint16(at + 26, true) + view.getUint16(at + 28, true);
   return new Uint8Array(zip.subarray(start, start + length));
 }
 
-async function unpacked(packed: Uint8Array<ArrayBuffer>, mostBytes: number): Promise<Uint8Array> {
+async function unpacked(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Uint8Array> {
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   const chunks: Uint8Array[] = [];
   let length = 0;
   const reader = stream.getReader();
   for (;;) {
-    const { done, value } = await reader.read().catch(() => Promise.reject(damaged()));
+    const { done, value } = await reader.read().catch(() => Promise.reject(new ZipError("damaged")));
     if (done) break;
     chunks.push(value);
     length += value.length;
-    if (length <= mostBytes) continue;
+    if (length <= maxBytes) continue;
     void reader.cancel();
-    throw tooLarge(mostBytes);
+    throw new ZipError("large");
   }
   const bytes = new Uint8Array(length);
   let at = 0;
@@ -112,14 +123,6 @@ function crc32(bytes: Uint8Array): number {
     for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
   }
   return ~crc >>> 0;
-}
-
-function damaged(): Error {
-  return new Error("The archive is damaged.");
-}
-
-function tooLarge(mostBytes: number): Error {
-  return new Error(`It is larger than ${mostBytes} bytes, so it is not a WireGuard configuration.`);
 }
 
 function viewOf(bytes: Uint8Array): DataView {
