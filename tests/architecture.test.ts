@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { Glob } from "bun";
 
@@ -530,6 +531,15 @@ test("the page in the browser takes only types, words and what is shared from th
     new Set(["words.ts", "shared/zip.ts", "shared/config-files.ts"]),
   );
   expect(outer.length).toBeGreaterThan(5);
+});
+
+test("every file that CONTRIBUTING names is there", async () => {
+  const text = await Bun.file(join(SRC, "../CONTRIBUTING.md")).text();
+  const named = [...text.matchAll(/(?<![\w./-])(?:[\w-]+\/)*[\w-]+\.tsx?\b/g)].map(([path]) => path);
+  const places = ["src", "src/dashboard", "tests", "tests/dashboard", "."];
+  const isThere = (path: string) => places.some((place) => existsSync(join(SRC, "..", place, path)));
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((path) => !isThere(path))).toEqual([]);
 });
 
 test("only system/ starts programs", () => {
