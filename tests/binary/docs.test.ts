@@ -96,14 +96,14 @@ test("the pages have commands", () => {
   expect(rowsIn(texts.get("docs/interface.md") ?? "").length).toBeGreaterThanOrEqual(13);
 });
 
-describe("each command in a table gives the answer beside it", () => {
+describe("the commands of a table, one after the other, give the answers beside them", () => {
   test.each(PAGES.filter((page) => rowsIn(texts.get(page) ?? "").length > 0))(
     "%s",
     async (page) => {
       const text = texts.get(page) ?? "";
       const variables = blocksIn(text).find((block) => block.text.startsWith("api="))?.text ?? "";
+      await asAtFirst();
       for (const { command, answer } of rowsIn(text)) {
-        await asAtFirst();
         const { stdout } = await typed(`${variables}\n${command}`);
         expect({ command, stdout }).toEqual({ command, stdout: expect.stringMatching(patternOf(answer)) });
       }
