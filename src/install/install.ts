@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { version } from "../../package.json";
+import type { Address } from "../address.ts";
 import type { ServedLan } from "../dhcp/config.ts";
 import { servedLans } from "../dhcp/lans.ts";
 import { assertAlone, assertPortFree } from "../dhcp/rivals.ts";
@@ -7,6 +8,7 @@ import { dhcpWait } from "../dhcp/unit.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import { type Inspection, inspectOffline } from "../killswitch/report.ts";
 import { type HostNetwork, hostNetworkOf, lanText } from "../network/host-network.ts";
+import { ownNetworkIn } from "../network/own.ts";
 import { randomUla } from "../network/ula.ts";
 import { FLAGS, type Settings } from "../settings.ts";
 import { claimInstallation } from "../system/claim.ts";
@@ -73,10 +75,12 @@ export async function install(command: Layout["command"], flags: Given, choices:
   });
   const { network } = machine;
   const lans = servedLans(network, machine.ground, settings);
-  say(
-    closingWords(await inspectOffline(host, network, settings), settings) +
-      dhcpWords(lans, lans.length === 0 ? null : await dhcpWait(host).catch(messageOf)),
-  );
+  const words = [
+    closingWords(await inspectOffline(host, network, settings), settings),
+    dhcpWords(lans, lans.length === 0 ? null : await dhcpWait(host).catch(messageOf)),
+    pageWords(network, settings),
+  ];
+  say(words.join(""));
 }
 
 /** An upgrade goes on: the DHCP server itself waits until no other one answers. Half an installation is not an upgrade. */
@@ -159,7 +163,6 @@ export function closingWords(
     firewall || routing
       ? "Portcullis is running and the kill switch is in place, now and from the start of each boot.\nNothing reaches the internet except through a tunnel."
       : "Portcullis is running, but the kill switch is off: traffic may leave outside the tunnel. To turn it on: sudo portcullis killswitch on",
-    `Status:    http://<this machine>:${port}/api/status`,
     ...(`${port}` === FLAGS.port.fallback
       ? []
       : [`Commands:  export PORTCULLIS_URL=http://127.0.0.1:${port}`]),
@@ -178,6 +181,14 @@ export function dhcpWords(lans: readonly ServedLan[], waits: string | null): str
     .join(", ");
   if (waits !== null) return `\nDHCP waits: ${waits}.`;
   return `\nDHCP:      ${ranges}\nDevices use the gateway from their next lease on: reconnect them, or wait until they renew it. Keep DHCP in the home router off.`;
+}
+
+/** Where to go on: the page, by an address that devices reach; the last thing that is said. */
+export function pageWords(network: HostNetwork, { host, port }: Pick<Settings, "host" | "port">): string {
+  const own = ownNetworkIn(network).lan.flatMap(({ addresses }) => addresses);
+  const [address = "<this machine>"] = own.includes(host as Address) ? [host] : own;
+  const shown = address.includes(":") ? `[${address}]` : address;
+  return `\n\nNow open the page on any device of the LAN; it leads through the rest: http://${shown}:${port}/`;
 }
 
 /** The path of the compiled program. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { servedLans } from "../../src/dhcp/lans.ts";
-import { closingWords, dhcpWords } from "../../src/install/install.ts";
+import { closingWords, dhcpWords, pageWords } from "../../src/install/install.ts";
 import { settingsFrom } from "../../src/settings.ts";
 import { ONE_CABLE } from "./example.ts";
 
@@ -27,6 +27,14 @@ test("if clients need a token, the closing words say how to make one", () => {
   const words = "Tokens:    sudo portcullis token add <name>, for each client\n";
   expect(closingWords(STANDS, { port: 5000, auth: "write" })).toContain(words);
   expect(closingWords(STANDS, { port: 5000, auth: "off" })).not.toContain("token");
+});
+
+test("the last thing that is said is where to open the page", () => {
+  const at = (settings: Parameters<typeof settingsFrom>[0], network = ONE_CABLE.network) =>
+    pageWords(network, settingsFrom(settings)).split(": ").at(-1);
+  expect(at({})).toBe("http://192.168.7.2:5000/");
+  expect(at({ port: "8080" })).toBe("http://192.168.7.2:8080/");
+  expect(at({}, { ...ONE_CABLE.network, addresses: [] })).toBe("http://<this machine>:5000/");
 });
 
 test("with DHCP, the closing words say which addresses it leases, and what the devices need", () => {
