@@ -43,9 +43,18 @@ let isHeard = false;
 /** When a tunnel's row came, in milliseconds since 1970. */
 const cameAt = new WeakMap<TunnelRow, number>();
 
-/** Since when a tunnel is connected, by this browser's clock. */
+/** Since when each tunnel is connected, as it was first shown. */
+const sinceOf = new Map<string, { server: string; since: number }>();
+/** Rows have whole seconds, and answers take their time. */
+const SAME_WITHIN_MS = 5_000;
+
+/** Since when a tunnel is connected, by this browser's clock; the same for each row of the same connection. */
 export function connectedSince(row: TunnelRow): number {
-  return (cameAt.get(row) ?? Date.now()) - row.uptime_seconds * 1_000;
+  const since = (cameAt.get(row) ?? Date.now()) - row.uptime_seconds * 1_000;
+  const shown = sinceOf.get(row.name);
+  if (shown?.server === row.server && Math.abs(shown.since - since) < SAME_WITHIN_MS) return shown.since;
+  sinceOf.set(row.name, { server: row.server, since });
+  return since;
 }
 
 /**

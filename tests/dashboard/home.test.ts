@@ -68,29 +68,45 @@ test(
 );
 
 test(
-  "on each width the navigation can be read and touched, and nothing has to be scrolled sideways for it",
+  "on each width the navigation can be read and touched; a phone has it in one row, and the rest behind More",
   async () => {
-    for (const width of [320, 375, 768, 1280]) {
+    const all = ["Home", "Servers", "Devices", "Tunnels", "Schedules", "History", "Checks", "Log"];
+    const atHand = [...all.slice(0, 4), "More"];
+    for (const [width, shown] of [
+      [320, atHand],
+      [375, atHand],
+      [768, all],
+      [1280, all],
+    ] as const) {
       await tab.page.setViewport({ width, height: 640 });
       const small = await tab.page.evaluate(TOO_SMALL);
-      const [first, last] = ["li:first-child a", "li:last-child a"].map((each) => `.navigation ${each}`);
       expect({ width, small }).toEqual({ width, small: [] });
-      expect(await tab.text(first ?? "")).toBe("Home");
-      expect(await tab.text(last ?? "")).toBe("Log");
+      expect(await tab.page.evaluate(ENTRIES)).toEqual([...shown]);
+      expect(Number(await tab.page.evaluate(ROWS))).toBe(width < 800 ? 1 : all.length);
       expect(await tab.page.evaluate(FOCUS_IS_SEEN)).toBe(true);
     }
+    await tab.wear({ width: 360, scheme: "light" });
+    await tab.click("More");
+    expect(await tab.page.evaluate(TOO_SMALL)).toEqual([]);
+    expect(await tab.barriers([{ width: 360, scheme: "dark" }])).toEqual([]);
+    await tab.click("Log");
+    await tab.shows("h1", "Log");
+    expect(await tab.page.evaluate(ENTRIES)).toEqual(atHand);
     await tab.wear({ width: 1400, scheme: "light" });
   },
   TIMEOUT_MS,
 );
 
 /** Entries of the navigation with small letters, smaller than a finger, or wider than their place or the page. */
-const TOO_SMALL = `[...document.querySelectorAll(".navigation a")].flatMap((each) => {
+const TOO_SMALL = `[...document.querySelectorAll(".navigation li")].filter((each) => each.checkVisibility()).flatMap((item) => {
+  const each = item.firstElementChild;
   const { width, height, right } = each.getBoundingClientRect();
   const letters = parseFloat(getComputedStyle(each).fontSize);
   const isWide = each.scrollWidth > each.clientWidth || right > document.documentElement.clientWidth;
   return letters < 12 || width < 44 || height < 44 || isWide ? [each.innerText + " " + letters + " " + width + "x" + height] : [];
 })`;
+const ENTRIES = `[...document.querySelectorAll(".navigation li")].filter((each) => each.checkVisibility()).map((each) => each.innerText.trim())`;
+const ROWS = `new Set([...document.querySelectorAll(".navigation li")].filter((each) => each.checkVisibility()).map((each) => each.getBoundingClientRect().top)).size`;
 /** Whether a link at the bottom of the window, where the bar is on a phone, is seen once it has the focus. */
 const FOCUS_IS_SEEN = `(() => {
   const link = document.querySelector('main a[href="#/checks"]');
@@ -335,6 +351,7 @@ test(
     await rig.gateway.kill("SIGKILL");
     expect(await told).toBeLessThan(TOLD_WITHIN_MS);
     await tab.shows(".notice", "What you see below is what was known then.");
+    expect((await tab.text("body"))?.match(/has not answered/g)).toHaveLength(1);
     await tab.shows(".navigation .word", /^No answer$/);
     expect(await tab.text("body")).not.toContain("Protected");
     expect(await tab.barriers()).toEqual([]);

@@ -13,13 +13,14 @@ interface Page {
   change: (method: string, path: string) => Promise<unknown>;
   getState: () => { answers: Record<string, Loaded | undefined> };
   setAnswer: (name: string, answer: unknown) => void;
+  connectedSince: (row: object) => number;
   setConnection: (connection: { name: "live" } | { name: "lost"; since: number }) => void;
 }
 
 const FOLDER = join(import.meta.dir, "../../src/dashboard");
 const parts = ["answers.ts", "api.ts", "store.ts"].map((file) => import(join(FOLDER, file)));
 const page: Page = Object.assign({}, ...(await Promise.all(parts)));
-const { show, refreshAll, endReads, change, getState, setAnswer, setConnection } = page;
+const { connectedSince, show, refreshAll, endReads, change, getState, setAnswer, setConnection } = page;
 
 const PATIENCE_MS = 20_000;
 const realFetch = globalThis.fetch;
@@ -126,4 +127,14 @@ test("nothing is sent to a gateway that is lost", async () => {
   );
   await sending.catch(() => {});
   expect(asked).toEqual([]);
+});
+
+test("since when a tunnel is connected does not waver by the whole seconds of its rows", () => {
+  const row = (name: string, server: string, uptime_seconds: number) => ({ name, server, uptime_seconds });
+  const since = connectedSince(row("main", "se-1", 60));
+  expect(connectedSince(row("main", "se-1", 61))).toBe(since);
+  expect(connectedSince(row("main", "se-1", 58))).toBe(since);
+  expect(connectedSince(row("tv", "se-1", 61))).not.toBe(since);
+  expect(connectedSince(row("main", "se-2", 61))).not.toBe(since);
+  expect(connectedSince(row("main", "se-2", 5))).toBeGreaterThan(since);
 });

@@ -1,5 +1,5 @@
 import type { ComponentType } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { faultOf, knownOf, useAnswer } from "../answers.ts";
 import type { Connection } from "../connection.ts";
 import { timeOf } from "../format.ts";
@@ -37,36 +37,59 @@ export function Shell({ views }: { views: readonly View[] }) {
   return (
     <Routes.Provider value={views.map((each) => each.route)}>
       <div class="shell">
-        <Navigation views={views} current={view} />
-        <main ref={main} tabIndex={-1} class={connection.name === "lost" ? "old" : ""}>
-          <Notice connection={connection} />
-          {view !== undefined && <view.Content />}
-          <Logout />
-        </main>
-        <Drop />
-        <LoginDialog />
+        <div class="layout">
+          <Navigation views={views} current={view} />
+          <main ref={main} tabIndex={-1} class={connection.name === "lost" ? "old" : ""}>
+            <Notice connection={connection} isHome={view?.route === ""} />
+            {view !== undefined && <view.Content />}
+            <Logout />
+          </main>
+        </div>
       </div>
+      <Drop />
+      <LoginDialog />
     </Routes.Provider>
   );
 }
 
+/** What a phone shows at once; with large letters only the first of them. */
+const AT_HAND = 4;
+
 function Navigation({ views, current }: { views: readonly View[]; current: View | undefined }) {
+  const id = useId();
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [current]);
+  const shown = views.filter((view) => !view.isHidden);
+  const linkTo = (view: View, place: string) => (
+    <li key={view.route} class={place}>
+      <a href={`#/${view.route}`} aria-current={view === current ? "page" : undefined}>
+        <Icon name={view.icon} /> {view.title}
+      </a>
+    </li>
+  );
+  const [first, ...middle] = shown.slice(0, AT_HAND);
+  const further = shown.slice(AT_HAND);
   return (
-    <nav class="navigation" aria-label="Views">
+    <nav class={`navigation ${current === first ? "at-home" : ""}`} aria-label="Views">
       <p class="brand">
         <Icon name="gate" /> Portcullis
       </p>
       <StateWord />
-      <ul>
-        {views
-          .filter((view) => !view.isHidden)
-          .map((view) => (
-            <li key={view.route}>
-              <a href={`#/${view.route}`} aria-current={view === current ? "page" : undefined}>
-                <Icon name={view.icon} /> {view.title}
-              </a>
-            </li>
-          ))}
+      <ul id={id} class={isOpen ? "" : "closed"}>
+        {first !== undefined && linkTo(first, "")}
+        {middle.map((view) => linkTo(view, "middle"))}
+        <li class="menu">
+          <button
+            type="button"
+            class={current !== undefined && further.includes(current) ? "current" : ""}
+            aria-expanded={isOpen}
+            aria-controls={id}
+            onClick={() => setOpen(!isOpen)}
+          >
+            <Icon name={isOpen ? "close" : "more"} /> {isOpen ? "Less" : "More"}
+          </button>
+        </li>
+        {further.map((view) => linkTo(view, "further"))}
       </ul>
     </nav>
   );
@@ -93,16 +116,16 @@ function StateWord() {
   );
 }
 
-/** Nothing old is shown as if it were new. */
-function Notice({ connection }: { connection: Connection }) {
+/** Nothing old is shown as if it were new. Home says by itself since when. */
+function Notice({ connection, isHome }: { connection: Connection; isHome: boolean }) {
   return (
     <div role="alert">
       {connection.name === "lost" && (
         <p class="notice">
           <Icon name="unknown" />
           <span>
-            The gateway has not answered since {timeOf(connection.since)}. What you see below is what was
-            known then. The page tries again every second.
+            {!isHome && `The gateway has not answered since ${timeOf(connection.since)}. `}What you see below
+            is what was known then. The page tries again every second.
           </span>
         </p>
       )}

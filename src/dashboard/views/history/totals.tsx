@@ -20,7 +20,7 @@ export function Totals({ page, names }: { page: HistoryPage; names: ReadonlyMap<
 
 function Total({ title, rows, empty }: { title: string; rows: readonly Row[]; empty: string }) {
   return (
-    <section class="card figures">
+    <section class="card figures total">
       <h2>{title}</h2>
       {rows.length === 0 ? (
         <p class="quiet">{empty}</p>

@@ -33,8 +33,9 @@ export function Marked({ details, connecting }: { details: Details; connecting: 
       connecting={connecting}
     />
   );
+  if (known.favourites.length + recent.length === 0) return null;
   return (
-    <>
+    <div class="marked">
       {known.favourites.length > 0 && (
         <section class="card">
           <h2>Favourites</h2>
@@ -55,6 +56,6 @@ export function Marked({ details, connecting }: { details: Details; connecting: 
           </ul>
         </section>
       )}
-    </>
+    </div>
   );
 }

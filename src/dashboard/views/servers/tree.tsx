@@ -43,7 +43,13 @@ function CountryRow({ country, ...props }: In & { country: Country }) {
   const [only] = cities;
   const shown = isPlace(name) ? name : "Without a place";
   return (
-    <Opening {...props} shown={shown} place={isPlace(name) ? name : null} servers={servers}>
+    <Opening
+      {...props}
+      shown={shown}
+      city={cities.length === 1 && only !== undefined && isPlace(only.name) ? only.name : null}
+      place={isPlace(name) ? name : null}
+      servers={servers}
+    >
       {() =>
         cities.length === 1 && only !== undefined ? (
           <Servers {...props} servers={servers} />
@@ -77,6 +83,8 @@ function CityRow({ city: { name, country, servers }, ...props }: In & { city: Ci
 
 interface OpeningProps extends In {
   shown: string;
+  /** The only one of a country, which has no row of its own. */
+  city?: string | null;
   /** As the gateway takes it; null if nobody can connect to it. */
   place: string | null;
   servers: readonly Listed[];
@@ -85,7 +93,7 @@ interface OpeningProps extends In {
 }
 
 /** A place with a button that opens it, and one that connects to it. */
-function Opening({ shown, place, servers, children, ...props }: OpeningProps) {
+function Opening({ shown, city = null, place, servers, children, ...props }: OpeningProps) {
   const { provider, connecting, isShort } = props;
   const id = useId();
   const [isOpen, setOpen] = useState(isShort);
@@ -101,7 +109,10 @@ function Opening({ shown, place, servers, children, ...props }: OpeningProps) {
       <Icon name="chevron" />
       <span class="server-name">
         <strong>{shown}</strong>
-        <span class="quiet small">{countOf(servers.length, "server")}</span>
+        <span class="quiet small">
+          {city !== null && `${city} · `}
+          {countOf(servers.length, "server")}
+        </span>
       </span>
       {isHere && !isOpen && <ConnectedTag />}
     </button>
