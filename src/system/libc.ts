@@ -41,7 +41,10 @@ function opened() {
   }).symbols;
 }
 
-/** A socket stays in the namespace that the thread was in when it was opened. Nothing else runs in between. */
+/**
+ * A socket stays in the namespace that the thread was in when it was opened, and so does a file of /proc. Nothing else
+ * runs in between.
+ */
 export function inNamespace<T>(c: Libc, netns: string | null, open: () => T): T {
   if (netns === null) return open();
   const other = openSync(`/run/netns/${netns}`, "r");

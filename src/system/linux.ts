@@ -44,6 +44,7 @@ const loadLookup = () => import("./lookup.ts");
 const loadMdns = () => import("./mdns.ts");
 const loadPathProbe = () => import("./path-probe.ts");
 const loadResolverProbe = () => import("./resolver-probe.ts");
+const loadLibc = () => import("./libc.ts");
 const loadUdpSocket = () => import("./udp-socket.ts");
 /** Children do not inherit the service's environment: no settings, no secrets, and messages in English. */
 const CHILD_ENV = {
@@ -154,23 +155,18 @@ export class LinuxHost implements Host {
   }
 
   async read(path: string, mostBytes?: number): Promise<string | null> {
-    // The kernel shows a process the /proc of the process's own namespace.
-    if (this.netns !== null && path.startsWith("/proc/")) return this.run(["cat", path]).catch(() => null);
     const file = this.netns !== null && path.startsWith("/etc/") ? this.ownCopy(path) : path;
+    const text = () => (mostBytes === undefined ? readFileSync(file, "utf8") : beginningOf(file, mostBytes));
     try {
-      return mostBytes === undefined ? readFileSync(file, "utf8") : beginningOf(file, mostBytes);
+      return path.startsWith("/proc/") ? await this.inside(text) : text();
     } catch {
       return null;
     }
   }
 
   async writeSysctl(path: string, value: string): Promise<void> {
-    if (this.netns !== null) {
-      await this.run(["tee", path], { stdin: value });
-      return;
-    }
     try {
-      writeFileSync(path, value);
+      await this.inside(() => writeFileSync(path, value));
     } catch (cause) {
       throw new GatewayError("kernel_refused", `cannot write ${path}: ${messageOf(cause)}`, { cause });
     }
@@ -285,6 +281,13 @@ export class LinuxHost implements Host {
 
   private inNamespace(argv: readonly string[]): string[] {
     return this.netns === null ? [...argv] : commandIn(this.netns, argv);
+  }
+
+  /** The kernel shows a thread the /proc of the namespace that the thread is in. */
+  private async inside<T>(work: () => T): Promise<T> {
+    if (this.netns === null) return work();
+    const { inNamespace, libc } = await loadLibc();
+    return inNamespace(libc(), this.netns, work);
   }
 
   private ownCopy(path: string): string {
