@@ -81,14 +81,14 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   async function seenDuring(work: (markers: Record<Device, Marker>) => Promise<unknown>) {
     const filter = "udp or tcp or ip6";
     const { vpn1 } = lab.sandbox.serverInterfaces;
-    const taps = {
-      main: await Wiretap.start(lab.namespaces.vpn1, vpn1, filter),
-      clear: await Wiretap.start(lab.namespaces.router, "lan0", filter),
-    };
+    const taps = await Promise.all([
+      Wiretap.start(lab.namespaces.vpn1, vpn1, filter),
+      Wiretap.start(lab.namespaces.router, "lan0", filter),
+    ]);
     const [one, two] = await Promise.all(DEVICES.map((each) => Marker.start(namespaceOf(each), each)));
     if (one === undefined || two === undefined) throw new Error("two devices");
     await work({ 1: one, 2: two }).finally(() => Promise.all([one, two].map((marker) => marker.stop())));
-    const [main, clear] = [await taps.main.stop(), await taps.clear.stop()];
+    const [main = [], clear = []] = await Promise.all(taps.map((tap) => tap.stop()));
     return {
       main: main.flatMap(marksIn),
       clear: clear.flatMap(marksIn),

@@ -77,22 +77,24 @@ async function seenDuring(
 ): Promise<{ at: (place: Place) => readonly Mark[]; leaks: string[] }> {
   const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
   const filter = "udp or tcp or ip6";
-  const taps = {
-    main: await Wiretap.start(lab.namespaces.vpn1, vpn1, filter),
-    second: await Wiretap.start(lab.namespaces.vpn2, vpn2, filter),
-    clear: await Wiretap.start(lab.namespaces.router, "lan0", filter),
-  };
-  const sniffer = await lab.sniff();
+  const [sniffer, ...taps] = await Promise.all([
+    lab.sniff(),
+    Wiretap.start(lab.namespaces.vpn1, vpn1, filter),
+    Wiretap.start(lab.namespaces.vpn2, vpn2, filter),
+    Wiretap.start(lab.namespaces.router, "lan0", filter),
+  ]);
   const markers = await Promise.all(NUMBERS.map((each) => Marker.start(namespaceOf(each), each)));
   await work().finally(() => Promise.all(markers.map((marker) => marker.stop())));
-  const { leaks } = await sniffer.stop();
   const marks = async (tap: Wiretap) =>
     (await tap.stop()).flatMap((line) => {
       // Answers and errors have the mark as well.
       const mark = / > (203\.0\.113|2001:db8|10\.64\.0\.1\.|fd64::1\.)/.test(line) ? markIn(line) : null;
       return mark === null ? [] : [mark];
     });
-  const [main, second, clear] = [await marks(taps.main), await marks(taps.second), await marks(taps.clear)];
+  const [{ leaks }, [main = [], second = [], clear = []]] = await Promise.all([
+    sniffer.stop(),
+    Promise.all(taps.map(marks)),
+  ]);
   return { at: (place) => ({ main, second, clear })[place], leaks };
 }
 
