@@ -32,6 +32,8 @@ const REMOVED = "removed";
 const READ_AT_ONCE = 12;
 /** In one turn of the event loop; the rows of one time lie together, those of one subject on as many pages. */
 const REMOVED_AT_ONCE = 100;
+/** Minutes, or hours, that a write removes: one for the new one, and one more so that a surplus shrinks. */
+const PRUNED_AT_ONCE = 2;
 /** 8 TiB in an hour. What is more, or negative, is damaged. */
 const MAX_BYTES = 2 ** 43;
 const MINUTES_PER_HOUR = 60;
@@ -42,38 +44,82 @@ const HOURS_PER_DAY = 24;
  * sum of its minutes. Their size is bounded by the number of rows and not by age, because a clock can be wrong.
  */
 export class Ring {
-  /** The hour in which old minutes were last removed, and the day in which old hours were. */
-  private pruned: { hour: number | null; day: number | null } = { hour: null, day: null };
+  /** Those that have rows; null if they are to be read. */
+  private times: Readonly<Record<Resolution, Set<number>>> | null = null;
+  /** The day in which what is left over was last removed. */
+  private tidied: number | null = null;
   private isRemoving = false;
+  /** Subjects that are known to have rows, while those that have none are looked for. */
+  private used: Set<number> | null = null;
 
   constructor(private readonly store: Pick<Store, "atomically" | "view">) {}
 
   /** Adds to what is known of a minute, counted from 1970. */
   add(minute: number, amounts: readonly (Subject & Carried)[]): void {
-    const hour = Math.floor(minute / MINUTES_PER_HOUR);
-    const day = Math.floor(hour / HOURS_PER_DAY);
+    const now = { minute, hour: Math.floor(minute / MINUTES_PER_HOUR) };
+    const day = Math.floor(now.hour / HOURS_PER_DAY);
+    this.times ??= this.store.view((database) => ({
+      minute: timesIn(database, "minute"),
+      hour: timesIn(database, "hour"),
+    }));
+    const { times } = this;
+    const surplus = (resolution: Resolution) => surplusOf(times[resolution], resolution, now[resolution]);
+    const old = { minute: surplus("minute"), hour: surplus("hour") };
     this.store.atomically((database) => {
       for (const { kind, name, rx, tx } of amounts) {
         const subject = idOf(database, { kind, name });
         if (subject === null) continue;
-        for (const [table, at] of [[TABLES.minute, minute] as const, [TABLES.hour, hour] as const])
+        this.used?.add(subject);
+        for (const resolution of RESOLUTIONS)
           database
             .query(
-              `INSERT INTO ${table} VALUES ($at, $subject, $rx, $tx)
+              `INSERT INTO ${TABLES[resolution]} VALUES ($at, $subject, $rx, $tx)
               ON CONFLICT DO UPDATE SET rx = rx + excluded.rx, tx = tx + excluded.tx`,
             )
-            .run({ at, subject, rx, tx });
+            .run({ at: now[resolution], subject, rx, tx });
       }
-      // Each reads its whole table.
-      if (this.pruned.hour !== hour) prune(database, "minute", minute);
-      if (this.pruned.day !== day) {
-        prune(database, "hour", hour);
-        forgetUnused(database);
-      }
+      for (const resolution of RESOLUTIONS)
+        for (const at of old[resolution])
+          database.query(`DELETE FROM ${TABLES[resolution]} WHERE at = $at`).run({ at });
     });
-    // What a process that was killed has left.
-    if (this.pruned.day !== day) void this.removeForgotten();
-    this.pruned = { hour, day };
+    for (const resolution of RESOLUTIONS) {
+      times[resolution].add(now[resolution]);
+      for (const at of old[resolution]) times[resolution].delete(at);
+    }
+    if (this.tidied !== day) void this.tidy();
+    this.tidied = day;
+  }
+
+  /** Removes what a process that was killed has left, and who has no rows any more. */
+  private async tidy(): Promise<void> {
+    await this.removeForgotten();
+    await this.forgetUnused();
+  }
+
+  private async forgetUnused(): Promise<void> {
+    if (this.used !== null) return;
+    const used = new Set<number>();
+    this.used = used;
+    try {
+      for (const resolution of RESOLUTIONS)
+        for (const { from, to } of this.pieces({ resolution, ...EVER })) {
+          const subjects = `SELECT DISTINCT subject FROM ${TABLES[resolution]} WHERE at >= $from AND at < $to`;
+          const found = this.store.view((database) => database.query(subjects).values({ from, to }).flat());
+          for (const subject of found) used.add(Number(subject));
+          await nextTurn();
+        }
+      const all = `SELECT id FROM history_subjects WHERE kind <> '${REMOVED}'`;
+      const known = this.store.view((database) => database.query(all).values().flat().map(Number));
+      const unused = known.filter((id) => !used.has(id));
+      if (unused.length === 0) return;
+      this.store.atomically((database) => {
+        for (const id of unused) database.query("DELETE FROM history_subjects WHERE id = $id").run({ id });
+      });
+    } catch {
+      // The next day does it.
+    } finally {
+      this.used = null;
+    }
   }
 
   /** A range in pieces, each to be read in a turn of its own; what has no rows is left out. */
@@ -145,6 +191,8 @@ export class Ring {
       // Nobody sees them meanwhile.
     } finally {
       this.isRemoving = false;
+      // Some may have no rows any more.
+      this.times = null;
     }
   }
 
@@ -187,8 +235,11 @@ export class Ring {
       for (const table of [...Object.values(TABLES), "history_subjects"])
         database.run(`DELETE FROM ${table}`);
     });
+    this.times = null;
   }
 }
+
+const EVER = { from: Number.MIN_SAFE_INTEGER, to: Number.MAX_SAFE_INTEGER };
 
 const IS_SOUND = `rx BETWEEN 0 AND ${MAX_BYTES} AND tx BETWEEN 0 AND ${MAX_BYTES}`;
 
@@ -218,22 +269,29 @@ function idOf(database: Database, subject: Subject): number | null {
   return idIn(database, subject);
 }
 
-/**
- * Keeps the times that are nearest to now. After a clock that was wrong, its rows go first; while it is wrong, only as
- * many of the others go as there are new ones.
- */
-function prune(database: Database, resolution: Resolution, now: number): void {
+/** Found one by one by the key, which does not read the rows of each. */
+function timesIn(database: Database, resolution: Resolution): Set<number> {
   const table = TABLES[resolution];
-  database
+  const found = database
     .query(
-      `DELETE FROM ${table} WHERE at IN
-      (SELECT DISTINCT at FROM ${table} ORDER BY abs(at - $now), at DESC LIMIT -1 OFFSET $most)`,
+      `WITH RECURSIVE times(at) AS (
+        SELECT min(at) FROM ${table}
+        UNION ALL
+        SELECT (SELECT min(at) FROM ${table} WHERE at > times.at) FROM times WHERE at IS NOT NULL
+      ) SELECT at FROM times WHERE at IS NOT NULL`,
     )
-    .run({ now, most: MOST_KEPT[resolution] });
+    .values();
+  return new Set(found.flat().map(Number));
 }
 
-function forgetUnused(database: Database): void {
-  database.run(
-    "DELETE FROM history_subjects WHERE id NOT IN (SELECT subject FROM history_minutes UNION SELECT subject FROM history_hours)",
-  );
+/**
+ * What has to go when there is one more: the times that are nearest to now stay. After a clock that was wrong, its rows go
+ * first; while it is wrong, only as many of the others go as there are new ones.
+ */
+function surplusOf(times: ReadonlySet<number>, resolution: Resolution, now: number): number[] {
+  const all = [...times.union(new Set([now]))];
+  const most = MOST_KEPT[resolution];
+  if (all.length <= most) return [];
+  const nearestFirst = all.sort((a, b) => Math.abs(a - now) - Math.abs(b - now) || b - a);
+  return nearestFirst.slice(most).slice(-PRUNED_AT_ONCE);
 }

@@ -427,6 +427,41 @@ test("rows are bounded, and a clock that was wrong for a while costs few of the 
     expect(count("minute")).toBeWithin(1_440, 1_501);
   }));
 
+test("a write removes two minutes at most, and who has no rows any more is looked for in pieces", () =>
+  inRing(async (ring, _, store) => {
+    // As versions have left it that removed old minutes once an hour.
+    store.atomically((database) => {
+      for (const [index, name] of ["main", "gone", "back"].entries())
+        database.query("INSERT INTO history_subjects VALUES (?, 'tunnel', ?)").run(index + 1, name);
+      for (let minute = -1_500; minute < 0; minute++)
+        database.query("INSERT INTO history_minutes VALUES (?, 1, 1, 1)").run(BEGIN + minute);
+    });
+    let turns = 0;
+    let turn = setImmediate(function next() {
+      turns++;
+      turn = setImmediate(next);
+    });
+    const one = { ...MAIN, rx: 1, tx: 1 };
+    const count = () => ring.series(MAIN, { resolution: "minute", ...EVER }).length;
+    for (let minute = 0, before = count(); minute < 100; minute++) {
+      ring.add(BEGIN + minute, [one]);
+      const after = count();
+      expect(before + 1 - after).toBeWithin(0, 3);
+      before = after;
+    }
+    expect(count()).toBe(1_440);
+    // What is there is read meanwhile. The clock was moved back.
+    ring.add(BEGIN - 5_000, [{ ...one, name: "back" }]);
+    const subjects = () =>
+      store.view((database) =>
+        database.query("SELECT name FROM history_subjects ORDER BY id").values().flat(),
+      );
+    while (subjects().length === 3) await new Promise((resolve) => setImmediate(resolve));
+    clearImmediate(turn);
+    expect(subjects()).toEqual(["main", "back"]);
+    expect(turns).toBeGreaterThanOrEqual(120);
+  }));
+
 slow.test(
   "three months of a home are a day of minutes and two months of hours, in two megabytes",
   () =>
