@@ -17,6 +17,7 @@ import { CLOCK_EVERY_MS, type SavedState } from "../tunnel/saved-state.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
 import { capital, tunnelTitle } from "../words.ts";
 import { accessFinding } from "./access.ts";
+import { withCauses } from "./causes.ts";
 import { clockFinding } from "./clock.ts";
 import { dhcpFinding } from "./dhcp.ts";
 import { type Finding, fault } from "./finding.ts";
@@ -124,7 +125,7 @@ export class Checkup {
     const { host, deadlineMs = DEADLINE_MS } = this.surroundings;
     const checks = await Promise.all(this.items().map((item) => checkOf(item, deadlineMs)));
     return {
-      checks: checks.filter((check) => check !== null),
+      checks: withCauses(checks.filter((check) => check !== null)),
       checked_at: new Date(host.now()).toISOString(),
     };
   }

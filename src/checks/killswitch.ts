@@ -49,7 +49,7 @@ export function otherRulesFinding(inspection: Inspection): Finding {
   if (broken === undefined) return ok("no other program's routing rule comes first");
   return fault(
     `${broken.found}; only the firewall blocks`,
-    "Find the program that adds the rule and turn it off, then remove the rule: sudo ip rule del priority <number>",
+    `Find the program that adds the rule and turn it off, then remove the rule: ${broken.remedy}`,
   );
 }
 

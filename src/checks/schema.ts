@@ -10,6 +10,9 @@ export const Check = Type.Object(
     advice: Type.Union([Type.String(), Type.Null()], {
       description: "what to do about it; null if nothing needs to be done",
     }),
+    because_of: Type.Optional(
+      Type.String({ description: "the `id` of the fault that this one follows from: repair that first" }),
+    ),
   },
   { additionalProperties: false },
 );

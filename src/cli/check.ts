@@ -32,10 +32,17 @@ export function textOf(checks: readonly Check[], columns = Number.POSITIVE_INFIN
   const room = Math.max(LEAST_COLUMNS, columns - indent.length);
   const fitted = (text: string) =>
     Number.isFinite(room) ? Bun.wrapAnsi(text, room).replaceAll("\n", `\n${indent}`) : text;
-  const lines = checks.flatMap(({ title, result, found, advice }) => [
-    `${MARKS[result]()}  ${title.padEnd(width)}  ${fitted(printable(found))}`,
-    ...(advice === null ? [] : [`${indent}${fitted(`What to do: ${printable(advice)}`)}`]),
-  ]);
+  const titles = new Map(checks.map(({ id, title }) => [id, title]));
+  const lines = checks.flatMap(({ title, result, found, advice, because_of }) => {
+    const more = [
+      ...(advice === null ? [] : [`What to do: ${advice}`]),
+      ...(because_of === undefined ? [] : [`This follows from: ${titles.get(because_of) ?? because_of}`]),
+    ];
+    return [
+      `${MARKS[result]()}  ${title.padEnd(width)}  ${fitted(printable(found))}`,
+      ...more.map((line) => `${indent}${fitted(printable(line))}`),
+    ];
+  });
   return `${lines.join("\n")}\n${summaryOf(checks)}\n`;
 }
 

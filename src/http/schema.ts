@@ -81,6 +81,11 @@ const LayerPart = Type.Object(
     name: Type.String({ examples: ["chain forward"] }),
     holds: Type.Boolean(),
     found: Type.String({ description: "what was found, for people" }),
+    remedy: Type.Optional(
+      Type.String({
+        description: "the command that ends it; missing if it holds, or if the gateway repairs it by itself",
+      }),
+    ),
   },
   { additionalProperties: false },
 );

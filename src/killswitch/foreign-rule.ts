@@ -4,14 +4,17 @@ import type { Rule } from "./routing-rules.ts";
 export function bypassIn(ahead: readonly Rule[]): string | null {
   if (ahead.length === 0) return null;
   const rules = ahead.map(({ priority, text }) => `${priority} ${text}`).join(", ");
-  const commands = ahead.map(
-    ({ family, priority }) => `ip ${family === 6 ? "-6 " : ""}rule del priority ${priority}`,
-  );
+  return `A routing rule of another program comes before the kill switch's, so only the firewall blocks: ${rules}; to remove it: ${removalOf(ahead)}`;
+}
+
+/** The command that removes them. */
+export function removalOf(ahead: readonly Rule[]): string {
   // What else it has changed ends with it.
-  const remedy = ahead.some(isFromWgQuick)
-    ? "wg-quick down, with the name of its interface"
-    : commands.join("; ");
-  return `A routing rule of another program comes before the kill switch's, so only the firewall blocks: ${rules}; to remove it: ${remedy}`;
+  if (ahead.some(isFromWgQuick)) return "sudo wg-quick down, with the name of its interface";
+  const commands = ahead.map(
+    ({ family, priority }) => `sudo ip ${family === 6 ? "-6 " : ""}rule del priority ${priority}`,
+  );
+  return commands.join("; ");
 }
 
 /** Its table has the number of the mark of its own packets. */

@@ -9,6 +9,7 @@ import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { DIRECT } from "./direct.ts";
 import { setFor } from "./exits.ts";
+import { removalOf } from "./foreign-rule.ts";
 import { chainsListed, elementsOf, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
 import {
   DIRECT_RULES,
@@ -30,6 +31,8 @@ export interface Part {
   holds: boolean;
   /** What was found, for people. */
   found: string;
+  /** What ends it; missing if it holds, or if the service repairs it. */
+  remedy?: string;
 }
 
 export interface Inspection {
@@ -185,9 +188,9 @@ export function ruleParts(
     "rules ahead",
     ahead.length === 0,
     "no other program's rule comes before them",
-    `another program's rule comes before them: ${ahead[0]?.priority} ${ahead[0]?.text}`,
+    `another program's rule comes before the kill switch's: ${ahead[0]?.priority} ${ahead[0]?.text}`,
   );
-  return [...families, first];
+  return [...families, ahead.length === 0 ? first : { ...first, remedy: removalOf(ahead) }];
 }
 
 export async function readSysctls(host: Host, network: HostNetwork): Promise<SysctlParts> {

@@ -122,9 +122,29 @@ test("a kill switch that another program has removed, bypassed or altered is a f
   expect(faults).toMatchObject({
     firewall: "fault: firewall table: is missing",
     routing: "fault: routing rules, IPv4: 1 of the rules 10 to 99 are missing or altered",
-    other_rules: "fault: another program's rule comes before them: 5 lookup main; only the firewall blocks",
+    other_rules:
+      "fault: another program's rule comes before the kill switch's: 5 lookup main; only the firewall blocks",
     forwarding: "fault: off: the devices of the LAN are not served",
   });
+});
+
+test("what follows from another program's rule names it, and gives no advice that would mislead", async () => {
+  await connectWithDns();
+  home.host.changeRule("add", "-4", "priority 5 lookup main");
+  expect(await found("other_rules")).toEqual({
+    result: "fault",
+    found: "another program's rule comes before the kill switch's: 5 lookup main; only the firewall blocks",
+    advice:
+      "Find the program that adds the rule and turn it off, then remove the rule: sudo ip rule del priority 5",
+  });
+  const effect = { result: "fault", advice: null, because_of: "other_rules" } as const;
+  expect(await found("tunnel:main")).toMatchObject(effect);
+  expect(await found("dns")).toMatchObject(effect);
+  home.host.changeRule("del", "-4", "priority 5 lookup main");
+  const cause = await found("tunnel:main");
+  expect(cause).not.toHaveProperty("because_of");
+  expect(cause?.advice).toContain("Try another server");
+  expect(await found("dns")).toMatchObject({ advice: null, because_of: "tunnel:main" });
 });
 
 test("a kill switch that the operator has turned off is a fault, and nothing is sent to measure the tunnel", async () => {

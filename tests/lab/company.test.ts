@@ -194,7 +194,7 @@ test(
   async () => {
     await wgQuick(lab, "up");
     const rules = "8 suppress_prefixlength 0 lookup main, 9 not fwmark 0xca6c lookup 51820";
-    const rule = `A routing rule of another program comes before the kill switch's, so only the firewall blocks: ${rules}, ${rules}; to remove it: wg-quick down, with the name of its interface`;
+    const rule = `A routing rule of another program comes before the kill switch's, so only the firewall blocks: ${rules}, ${rules}; to remove it: sudo wg-quick down, with the name of its interface`;
     const link = wgQuickLink(lab);
     const table = `Another firewall drops what the LAN sends into the tunnel over UDP (ip wg-quick-${link} premangle, ip6 wg-quick-${link} premangle); to let it through: wg-quick down ${link}`;
     await tells(`${rule}; ${table}`);

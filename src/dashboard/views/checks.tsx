@@ -41,7 +41,8 @@ function Summary({ of: { checks, checked_at } }: { of: CheckList }) {
     checks.some((each) => each.result === result),
   );
   const { icon, tone } = LOOKS[worst ?? "ok"];
-  const count = (result: Result) => checks.filter((each) => each.result === result).length;
+  const count = (result: Result) =>
+    checks.filter((each) => each.result === result && each.because_of === undefined).length;
   const parts = [
     ...(count("fault") > 0 ? [countOf(count("fault"), "fault")] : []),
     ...(count("warning") > 0 ? [countOf(count("warning"), "warning")] : []),
@@ -67,7 +68,7 @@ function Results({ checks }: { checks: readonly Check[] }) {
   return (
     <>
       {RESULTS.map(([result, title]) => {
-        const found = checks.filter((each) => each.result === result);
+        const found = checks.filter((each) => each.result === result && each.because_of === undefined);
         return found.length === 0 ? null : (
           <section key={result} class="card">
             <h2>
@@ -75,7 +76,7 @@ function Results({ checks }: { checks: readonly Check[] }) {
             </h2>
             <ul class={`rows check-rows ${result}`}>
               {found.map((check) => (
-                <Row key={check.id} check={check} />
+                <Row key={check.id} check={check} effects={effectsOf(check, checks)} />
               ))}
             </ul>
           </section>
@@ -85,7 +86,16 @@ function Results({ checks }: { checks: readonly Check[] }) {
   );
 }
 
-function Row({ check: { title, result, found, advice } }: { check: Check }) {
+/** What follows from a fault, and what follows from that. */
+function effectsOf({ id }: Check, checks: readonly Check[]): Check[] {
+  return checks
+    .filter(({ because_of }) => because_of === id)
+    .flatMap((each) => [each, ...effectsOf(each, checks)]);
+}
+
+function Row(props: { check: Check; effects: readonly Check[] }) {
+  const { check, effects } = props;
+  const { title, result, found, advice } = check;
   const { icon, tone, word } = LOOKS[result];
   return (
     <li class={`row tone-${tone}`}>
@@ -100,6 +110,18 @@ function Row({ check: { title, result, found, advice } }: { check: Check }) {
           <p class="advice">
             <span class="quiet">What to do:</span> {advice}
           </p>
+        )}
+        {effects.length > 0 && (
+          <details>
+            <summary>{countOf(effects.length, "fault follows", "faults follow")} from this</summary>
+            <ul>
+              {effects.map((each) => (
+                <li key={each.id}>
+                  {each.title}: {sentenceFrom(each.found)}
+                </li>
+              ))}
+            </ul>
+          </details>
         )}
       </div>
     </li>
