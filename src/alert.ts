@@ -25,6 +25,9 @@ export const AlertCode = Type.Union([
   /** The kernel refuses a part of the protection. */
   Type.Literal("protection_failed"),
   Type.Literal("protection_restored"),
+  /** The operator has turned the kill switch off, or on again. */
+  Type.Literal("killswitch_off"),
+  Type.Literal("killswitch_on"),
   /** The exit direct was allowed or withdrawn, or a device was given it or lost it. */
   Type.Literal("direct_changed"),
   /** Most of the kernel's connection table is taken. */
@@ -52,3 +55,10 @@ export const SecurityAlert = Type.Object(
   { additionalProperties: false },
 );
 export type SecurityAlert = Static<typeof SecurityAlert>;
+
+/** What is told when the operator turns the kill switch on or off. */
+export function switched(wanted: boolean): [code: AlertCode, message: string] {
+  return wanted
+    ? ["killswitch_on", "The kill switch has been turned on."]
+    : ["killswitch_off", "The kill switch has been turned off: traffic may leave outside the tunnel."];
+}

@@ -99,7 +99,10 @@ export async function graphOn(
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
     alarm: (code, message) => events.alarm(code, message),
   });
-  tunnels.onTunnel(({ name, controller }) => controller.onChange(journalOf(name, ground.journal)));
+  tunnels.onTunnel(({ name, controller }) => {
+    const exists = () => name === tunnels.main.name || ground.savedState.tunnels().has(name);
+    controller.onChange(journalOf(name, ground.journal, exists));
+  });
   tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => void ground.history.read(tunnel)));
   const companyOf = ({ provider, label, registers }: Server) =>
     // The one that registers the gateway, or the one in the record.

@@ -150,7 +150,7 @@ export const FLAGS = {
     "failover",
     "<on|off>",
     "off",
-    "replace a server that is dead for a minute with another of its city or country: on or off",
+    "replace a server that is dead, or carries nothing, for a minute with another of its city or country: on or off",
   ),
   gluetunRoutes: flag(
     "gluetun-routes",

@@ -9,7 +9,16 @@ const SESSION_ENDS_MS = 180_000;
 export interface TunnelFacts {
   row: Pick<
     TunnelRow,
-    "name" | "state" | "provider" | "server" | "via" | "wanted" | "wanted_via" | "latest_handshake" | "error"
+    | "name"
+    | "state"
+    | "provider"
+    | "server"
+    | "via"
+    | "wanted"
+    | "wanted_via"
+    | "latest_handshake"
+    | "error"
+    | "unanswered"
   >;
   /** Milliseconds since 1970. */
   now: number;
@@ -38,7 +47,7 @@ export function tunnelFinding(facts: TunnelFacts): Finding {
     case "reconnecting":
       return silent(facts, title);
     case "connected":
-      return data === false ? noData(facts, title) : alive(facts, title);
+      return (data === null ? row.unanswered : !data) ? noData(facts, title) : alive(facts, title);
   }
 }
 

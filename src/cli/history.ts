@@ -66,11 +66,11 @@ function barsOf({ points, from, to }: HistoryPage): string {
 
 function outagesIn({ states }: HistoryPage): string {
   return states
-    .filter(({ state }) => state !== "connected")
-    .map(({ tunnel, state, from, until, error }) => {
+    .filter(({ state, unanswered }) => state !== "connected" || unanswered)
+    .map(({ tunnel, state, from, until, error, unanswered }) => {
       const why = error === null ? "" : `: ${printable(error)}`;
       const time = until === null ? `since ${minuteOf(from)}` : `${minuteOf(from)} to ${minuteOf(until)}`;
-      return `${time}  ${tunnelTitle(tunnel)} ${STATE_WORDS[state]}${why}\n`;
+      return `${time}  ${tunnelTitle(tunnel)} ${unanswered ? "carried nothing" : STATE_WORDS[state]}${why}\n`;
     })
     .join("");
 }

@@ -1,3 +1,4 @@
+import { switched } from "../alert.ts";
 import { messageOf, NewerState } from "../errors.ts";
 import { graphOf } from "../graph.ts";
 import { type Inspection, inspectOffline } from "../killswitch/report.ts";
@@ -17,8 +18,11 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
   if ((await askOperator(settings.stateDir, `killswitch/${wanted}`, null)) !== null) return;
   // A service that is starting or stopping is changing the table.
   await claimGateway(settings, new Log(settings.logLevel));
-  const { tunnels, catalogue, savedState } = await graphOf(settings);
+  const { tunnels, catalogue, savedState, events, journal } = await graphOf(settings);
+  const isNews = savedState.killSwitchWanted() !== (wanted === "on");
   savedState.saveKillSwitch(wanted === "on");
+  if (isNews) events.alarm(...switched(wanted === "on"));
+  journal.write();
   await tunnels.start(catalogue);
   savedState.assertSaved();
 }

@@ -47,12 +47,8 @@ const COLOURS = {
   failed: "red",
 } as const satisfies Record<Status["state"], string>;
 
-function stateOf({ state }: Status): string {
-  return shownState(state);
-}
-
-export function shownState(state: Status["state"]): string {
-  return styled(COLOURS[state], state);
+export function stateOf({ state, unanswered }: Pick<Status, "state" | "unanswered">): string {
+  return unanswered ? styled("red", `${state}, carries nothing`) : styled(COLOURS[state], state);
 }
 
 function killSwitchOf({ killswitch_active }: Status): string {

@@ -6,7 +6,7 @@ import type { TunnelRow } from "../tunnel/schema.ts";
 import { tunnelTitle } from "../words.ts";
 import type { Api } from "./api.ts";
 import type { Said } from "./asking.ts";
-import { placed, shownState } from "./status.ts";
+import { placed, stateOf } from "./status.ts";
 import { list, printable, styled } from "./text.ts";
 
 export async function listTunnels(api: Api, namesOnly: boolean): Promise<Said> {
@@ -58,7 +58,7 @@ async function connectTunnel(
 function textOf(rows: readonly TunnelRow[]): string {
   const cells = rows.map((row) => [
     row.name,
-    shownState(row.state),
+    stateOf(row),
     printable(row.server === "" ? viaText(row.wanted ?? "", row.wanted_via) : placed(row)),
     String(row.devices),
   ]);

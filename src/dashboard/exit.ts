@@ -26,6 +26,13 @@ export function exitOf(exit: string, tunnels: readonly TunnelRow[], isOpen: bool
       text: "direct · outside every tunnel",
     };
   const row = tunnels.find(({ name }) => name === exit);
+  if (row?.unanswered)
+    return {
+      icon: "warning",
+      tone: "partly",
+      where: `by ${placeOf(row)}, which carries nothing`,
+      text: `${exit} · ${placeOf(row)} carries nothing`,
+    };
   if (row?.state === "connected")
     return {
       icon: "shield",

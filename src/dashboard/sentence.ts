@@ -20,7 +20,7 @@ export interface Known {
 export type Tone = "protected" | "partly" | "blocked" | "exposed" | "working" | "unknown";
 
 /** The one thing that helps. */
-export type Help = "connect" | "cancel" | "killswitch";
+export type Help = "connect" | "another" | "cancel" | "killswitch";
 
 /** The state of the home: a word, a sentence, why it is so, and what helps. */
 export interface Sentence {
@@ -29,6 +29,8 @@ export interface Sentence {
   text: string;
   why: string | null;
   help: Help | null;
+  /** What to type on the gateway, if only that helps. */
+  command?: string;
 }
 
 export function sentenceOf(known: Known): Sentence {
@@ -104,6 +106,16 @@ function brokenLayers({ status, killswitch }: Known): readonly string[] {
 /** At least one of the two layers is not in place. */
 function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence {
   const isOff = killswitch?.wanted === false;
+  const rule = ruleAhead(killswitch);
+  if (broken.length === 1 && !isOff && rule !== null)
+    return {
+      tone: "partly",
+      word: "Weakened",
+      text: "Another program’s routing rule leads devices past the tunnel, where the firewall stops them: they may have no internet.",
+      why: sentenceFrom(rule.found),
+      help: null,
+      command: rule.remedy,
+    };
   if (broken.length === 1 && !isOff)
     return {
       tone: "partly",
@@ -123,19 +135,31 @@ function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence
   };
 }
 
+/** What only a person can end. */
+export function ruleAhead(killswitch: KillSwitchLayers | null): { found: string; remedy: string } | null {
+  const parts = killswitch?.layers.flatMap((layer) => layer.parts) ?? [];
+  const part = parts.find(({ holds, remedy }) => !holds && remedy !== undefined);
+  return part?.remedy === undefined ? null : { found: part.found, remedy: part.remedy };
+}
+
 const REPAIRED = "The gateway repairs it by itself. If it stays so, another program undoes each repair.";
 
 /** What leaves, leaves by a tunnel; `used` are those that are an exit, if that is known. */
 function leaving(used: readonly TunnelRow[], known: Known, status: Status): Sentence {
   const { devices } = known;
-  const places = used.filter(isUp).map(placeOf);
-  const [only, ...more] = used.filter(isUp);
+  const up = used.filter(isUp);
+  const working = up.filter(({ unanswered }) => !unanswered);
+  const isEmpty = up.length === 0 ? status.unanswered : working.length === 0;
+  if (isEmpty) return carryingNothing(up, status);
+  const places = working.map(placeOf);
+  const [only, ...more] = working;
   const via = only === undefined ? status.via : more.length === 0 ? only.via : undefined;
   const place = places.length === 0 ? status.location || status.server : placesOf(places);
   const down = used.filter((row) => !isUp(row));
   // If the exits were lost, the default one is blocked until a person chooses.
   const lost = devices?.default_exit === "blocked" ? reasonIn(status) : null;
-  const why = down.length === 0 ? lost : down.map(waiting).join(" ");
+  const troubles = [...down.map(waiting), ...up.filter(({ unanswered }) => unanswered).map(unheard)];
+  const why = troubles.length === 0 ? lost : troubles.join(" ");
   const exits = [devices?.default_exit, ...(devices?.devices ?? []).map(({ exit }) => exit)];
   const others = directIn(known, status) > 0;
   const what = exits.includes("blocked")
@@ -147,6 +171,18 @@ function leaving(used: readonly TunnelRow[], known: Known, status: Status): Sent
     text: `${what} leaves by ${viaText(place, via)}.`,
     why,
     help: null,
+  };
+}
+
+/** The server answers handshakes, so the tunnel is up, and nothing else comes back. */
+function carryingNothing(up: readonly TunnelRow[], status: Status): Sentence {
+  const places = up.length === 0 ? [status.location || status.server] : up.map(placeOf);
+  return {
+    tone: "partly",
+    word: "Carries nothing",
+    text: `Protected, but ${listOf([...new Set(places.map(cityOf))])} carries nothing. Try another server.`,
+    why: reasonIn(up[0] ?? status),
+    help: "another",
   };
 }
 
@@ -236,7 +272,11 @@ function isUp({ state }: TunnelRow): boolean {
 /** One place in full; of several only the cities, because a place has a comma of its own. */
 function placesOf(places: readonly string[]): string {
   const different = [...new Set(places)];
-  return different.length < 2 ? listOf(different) : listOf(different.map((each) => each.replace(/,.*/, "")));
+  return different.length < 2 ? listOf(different) : listOf(different.map(cityOf));
+}
+
+export function cityOf(place: string): string {
+  return place.replace(/,.*/, "");
 }
 
 export function placeOf({ location, server, wanted, name }: TunnelRow): string {
@@ -258,4 +298,9 @@ function waiting({ name, devices, state }: TunnelRow): string {
   const who = devices === 0 ? "its devices" : countOf(devices, "device");
   const are = devices === 1 ? "is" : "are";
   return `The ${tunnelTitle(name)} ${STATE_WORDS[state]}: ${who} ${are} blocked until it is connected.`;
+}
+
+function unheard(row: TunnelRow): string {
+  const who = row.devices === 0 ? "its devices" : countOf(row.devices, "device");
+  return `The ${tunnelTitle(row.name)} carries nothing: ${who} ${row.devices === 1 ? "has" : "have"} no internet.`;
 }

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { AlertCode } from "../alert.ts";
+import { UNANSWERED } from "../journal/schema.ts";
 import { VIA } from "../servers/schema.ts";
 import { StateName } from "../tunnel/schema.ts";
 
@@ -16,6 +17,7 @@ export const Span = Type.Object(
     location: Type.String(),
     via: Type.Optional(VIA),
     error: Type.Union([Type.String(), Type.Null()], { description: "why it was so, if something failed" }),
+    unanswered: Type.Optional(UNANSWERED),
     from: Type.String({ description: "ISO 8601; may be before the range" }),
     until: Type.Union([AT, Type.Null()], { description: "null if it lasted to the end of the range" }),
   },

@@ -77,6 +77,15 @@ function tunnelFamilies({ tunnels }: Figures): Family[] {
         value: Number(state === "connected"),
       })),
     },
+    {
+      name: "portcullis_tunnel_unanswered",
+      type: "gauge",
+      help: "1 while nothing but handshakes comes back for what is sent into the tunnel.",
+      samples: tunnels.map(({ row: { name, unanswered } }) => ({
+        labels: { tunnel: name },
+        value: Number(unanswered),
+      })),
+    },
   ];
 }
 

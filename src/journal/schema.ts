@@ -6,6 +6,10 @@ import { StateName } from "../tunnel/schema.ts";
 const AT = Type.String({ description: "ISO 8601" });
 const ID = Type.Integer({ minimum: 1, description: "greater than that of each earlier event" });
 
+export const UNANSWERED = Type.Boolean({
+  description: "true if it carried nothing: nothing but handshakes came back; missing otherwise",
+});
+
 /** One event of the journal. */
 export const JournalEntry = Type.Union([
   Type.Object(
@@ -29,6 +33,7 @@ export const JournalEntry = Type.Union([
       location: Type.String(),
       via: Type.Optional(VIA),
       error: Type.Union([Type.String(), Type.Null()], { description: "why it is so, if something failed" }),
+      unanswered: Type.Optional(UNANSWERED),
     },
     { additionalProperties: false },
   ),

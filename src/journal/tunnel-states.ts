@@ -1,14 +1,19 @@
-import type { State } from "../tunnel/state.ts";
+import { isUnanswered, type State } from "../tunnel/state.ts";
 import type { Journal } from "./journal.ts";
 import type { Happening } from "./schema.ts";
 
 type TunnelState = Extract<Happening, { type: "tunnel_state" }>;
 
-/** Writes a tunnel's changes of state into the journal; what is only on the way to another state is left out. */
-export function journalOf(tunnel: string, journal: Pick<Journal, "add">) {
+/**
+ * Writes a tunnel's changes of state into the journal; what is only on the way to another state is left out. So is a
+ * tunnel that `exists` does not know yet: a new one that reaches no server is removed again.
+ */
+export function journalOf(tunnel: string, journal: Pick<Journal, "add">, exists: () => boolean = () => true) {
   let last: TunnelState | null = null;
+  let isKnown = false;
   return (state: State, error: string | null): void => {
-    if (state.name === "connecting") return;
+    isKnown ||= exists();
+    if (state.name === "connecting" || !isKnown) return;
     const happening = happeningOf(tunnel, state, error);
     if (!Bun.deepEquals(happening, last)) journal.add(happening);
     last = happening;
@@ -24,5 +29,15 @@ function happeningOf(
     state.name === "disconnected" ? null : state.name === "connected" ? state.session.server : state.server;
   const { name = "", location = "", via } = server ?? {};
   const through = via === undefined ? {} : { via: via.name };
-  return { type: "tunnel_state", tunnel, state: state.name, server: name, location, ...through, error };
+  const unanswered = isUnanswered(state) ? { unanswered: true } : {};
+  return {
+    type: "tunnel_state",
+    tunnel,
+    state: state.name,
+    server: name,
+    location,
+    ...through,
+    error,
+    ...unanswered,
+  };
 }

@@ -28,6 +28,12 @@ const COMPONENTS: Record<string, Component> = {
     value_template: "{{ value_json.state }}",
     attributes: true,
   },
+  unanswered: {
+    platform: "binary_sensor",
+    name: "Carries nothing",
+    device_class: "problem",
+    value_template: "{{ 'ON' if value_json.unanswered else 'OFF' }}",
+  },
   server: {
     ...SENSOR,
     name: "Server",
@@ -97,7 +103,18 @@ export function tunnelThing(
 }
 
 /** Null instead of an empty text: Home Assistant then shows that there is none. */
-function stateOf({ state, server, location, ip, provider, via, wanted, error, devices }: TunnelRow) {
+function stateOf({
+  state,
+  server,
+  location,
+  ip,
+  provider,
+  via,
+  wanted,
+  error,
+  devices,
+  unanswered,
+}: TunnelRow) {
   return {
     state,
     server: server || null,
@@ -108,6 +125,7 @@ function stateOf({ state, server, location, ip, provider, via, wanted, error, de
     wanted,
     error,
     devices,
+    unanswered,
   };
 }
 

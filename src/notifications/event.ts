@@ -12,6 +12,8 @@ export const Outage = Type.Object(
     /** What ended it; null while the tunnel is down. */
     end: Type.Union([Type.Literal("connected"), Type.Literal("disconnected"), Type.Null()]),
     reason: Type.Union([Type.String(), Type.Null()]),
+    /** True if the tunnel is connected and carries nothing; missing if it is down. */
+    unanswered: Type.Optional(Type.Boolean()),
   },
   { additionalProperties: false },
 );
@@ -49,6 +51,8 @@ const ALERTS: Record<AlertCode, readonly [cause: string, level: Level]> = {
   protection_uncontested: ["contest", "quiet"],
   protection_failed: ["protection", "urgent"],
   protection_restored: ["protection", "quiet"],
+  killswitch_off: ["kill switch", "urgent"],
+  killswitch_on: ["kill switch", "quiet"],
   direct_changed: ["direct", "normal"],
   connections_full: ["connections", "urgent"],
   connections_free: ["connections", "quiet"],

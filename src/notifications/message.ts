@@ -51,15 +51,19 @@ function sentenceOf(event: NotifiedEvent, now: number): string {
   return now - when > LATE_MS ? `${timeOf(when, now)}: ${message}` : message;
 }
 
-function outageText({ tunnel, from, to, end, reason }: Outage, now: number): string {
+function outageText({ tunnel, from, to, end, reason, unanswered }: Outage, now: number): string {
   const which = `The ${tunnelTitle(tunnel)}`;
   const begin = timeOf(Date.parse(from), now);
   const why = reason === null ? "" : ` Reason: ${reason}.`;
-  if (to === null) return `${which} has been down since ${begin}: nothing leaves by it.${why}`;
+  if (to === null)
+    return unanswered
+      ? `${which} has carried nothing since ${begin}.${why} Try another server.`
+      : `${which} has been down since ${begin}: nothing leaves by it.${why}`;
   const until = timeOf(Date.parse(to), now);
+  const was = unanswered ? "carried nothing" : "was down";
   return end === "disconnected"
-    ? `${which} was down from ${begin} until it was disconnected at ${until}.${why}`
-    : `${which} was down from ${begin} to ${until}.${why}`;
+    ? `${which} ${was} from ${begin} until it was disconnected at ${until}.${why}`
+    : `${which} ${was} from ${begin} to ${until}.${why}`;
 }
 
 /** In the machine's time zone: `3:10`, and with the date if that is not today. */

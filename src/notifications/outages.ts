@@ -1,5 +1,5 @@
 import type { Host } from "../system/host.ts";
-import type { State } from "../tunnel/state.ts";
+import { isUnanswered, type State } from "../tunnel/state.ts";
 import type { NotifiedEvent, Outage } from "./event.ts";
 
 /** Shorter ones are not told: many a server is back at once. */
@@ -37,26 +37,33 @@ export class Outages {
   see(tunnel: string, state: State, error: string | null): void {
     const open = this.open.get(tunnel);
     if (isDown(state)) {
-      if (open === undefined) this.begin(tunnel, error);
+      const begun = open ?? this.begin(tunnel, state, error);
+      // It took a while to find out.
+      if (isUnanswered(state)) this.told(begun);
     } else if (open !== undefined) {
       this.end(open, isUp(state) ? "connected" : "disconnected");
     }
   }
 
-  private begin(tunnel: string, reason: string | null): void {
-    const { clock, tell } = this.deps;
+  private begin(tunnel: string, state: State, reason: string | null): Open {
+    const { clock } = this.deps;
     const from = new Date(clock.now()).toISOString();
     const open: Open = {
-      outage: { tunnel, from, to: null, end: null, reason },
+      outage: { tunnel, from, to: null, end: null, reason, ...(isUnanswered(state) && { unanswered: true }) },
       since: clock.monotonic(),
       isTold: false,
     };
     this.open.set(tunnel, open);
     void clock.sleep(TOLD_AFTER_MS).then(() => {
-      if (this.open.get(tunnel) !== open) return;
-      open.isTold = true;
-      tell({ type: "outage", payload: open.outage });
+      if (this.open.get(tunnel) === open) this.told(open);
     });
+    return open;
+  }
+
+  private told(open: Open): void {
+    if (open.isTold) return;
+    open.isTold = true;
+    this.deps.tell({ type: "outage", payload: open.outage });
   }
 
   private end({ outage, since, isTold }: Open, end: Outage["end"]): void {
@@ -72,7 +79,8 @@ export class Outages {
 
 /** While a dial is under way, what was before it counts. */
 function isDown(state: State): boolean {
-  return (state.name === "connecting" ? state.former : state)?.name === "reconnecting";
+  const lasting = state.name === "connecting" ? state.former : state;
+  return lasting !== null && (lasting.name === "reconnecting" || isUnanswered(lasting));
 }
 
 function isUp(state: State): boolean {

@@ -56,7 +56,7 @@ export async function adopted(
     if (usable === null) continue;
     const session = sessionOn(slot, link === slot.links[0] ? 0 : 1, usable, device.peer.endpoint);
     return network.online && host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
-      ? { name: "connected", session, since }
+      ? { name: "connected", session, since, unanswered: null }
       : { name: "reconnecting", server, session, dead: true, since };
   }
   return null;

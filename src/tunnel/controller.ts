@@ -1,7 +1,8 @@
+import { switched } from "../alert.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
-import type { Repairs } from "../killswitch/repairs.ts";
+import type { Alarm, Repairs } from "../killswitch/repairs.ts";
 import { faultIn, type Inspection, type Layers } from "../killswitch/report.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
@@ -20,7 +21,7 @@ import { Rivals } from "./rivals.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { TunnelRow } from "./schema.ts";
 import { lastingClashOf, type Session, sameServer } from "./session.ts";
-import { carriedBy, type Event, type State, transition } from "./state.ts";
+import { carriedBy, type Event, isUnanswered, type State, transition } from "./state.ts";
 import type { TunnelStatus } from "./status.ts";
 import { StatusReader } from "./status-reader.ts";
 import {
@@ -54,6 +55,7 @@ interface Deps {
   /** Whether a start reconnects to the last server. */
   autoconnect: boolean;
   log: Pick<Log, "info" | "warn">;
+  alarm: Alarm;
 }
 
 /** What an earlier process has left. */
@@ -87,9 +89,12 @@ export class Controller {
   private readonly reader: StatusReader;
   private removal: Promise<void> | null = null;
   private readonly listeners = new Set<StateListener>();
+  /** How the operator wants the kill switch, as far as that has been told. */
+  private switchTold: boolean;
   private readonly switchListeners = new Set<() => void>();
 
   constructor(private readonly deps: Deps) {
+    this.switchTold = deps.savedState.killSwitchWanted();
     this.aim = new Aim(deps);
     this.upkeep = new Upkeep(
       deps,
@@ -125,8 +130,8 @@ export class Controller {
 
   /** Whether traffic that is sent into the tunnel is answered. */
   get isAlive(): boolean {
-    const state = this.current;
-    return (state.name === "connecting" ? state.former : state)?.name === "connected";
+    const state = this.current.name === "connecting" ? this.current.former : this.current;
+    return state?.name === "connected" && !isUnanswered(state);
   }
 
   /** Whether its server is known not to answer. */
@@ -211,10 +216,11 @@ export class Controller {
 
   /** For the operator only; HTTP clients cannot reach it. */
   setKillSwitch(wanted: boolean): Promise<void> {
-    const { savedState, log } = this.deps;
+    const { savedState, alarm } = this.deps;
     return this.requests.add(async () => {
       savedState.saveKillSwitch(wanted);
-      log.warn(`the kill switch was turned ${wanted ? "on" : "off"} by command`);
+      if (wanted !== this.switchTold) alarm(...switched(wanted));
+      this.switchTold = wanted;
       // Also if it fails: the kernel has what it has.
       await this.upkeep.settle().finally(() => this.switchListeners.forEach((listener) => void listener()));
       savedState.assertSaved();
@@ -325,27 +331,50 @@ export class Controller {
     this.updateKillSwitch();
   }
 
+  /**
+   * Data goes out, and nothing but handshakes comes back. The session stays: an answer through it is the only sign that
+   * it works again.
+   */
+  unanswered(): void {
+    const state = this.current;
+    if (state.name !== "connected" || state.unanswered !== null) return;
+    this.error = unansweredText(state.session.server);
+    this.deps.log.warn(this.error);
+    this.enter({ type: "unanswered", since: this.deps.host.monotonic() });
+  }
+
+  answered(): void {
+    const state = this.current;
+    if (state.name !== "connected" || state.unanswered === null) return;
+    if (this.error === unansweredText(state.session.server)) this.error = null;
+    this.deps.log.info(`${titleOf(state.session.server)} carries data again`);
+    this.enter({ type: "answered" });
+  }
+
   private updateKillSwitch(): void {
     void this.upkeep.updateKillSwitch().catch(() => this.requests.add(() => this.upkeep.settle()));
   }
 
-  /** One attempt to leave `reconnecting`, with a new interface and a newly resolved endpoint; throws if it fails. */
+  /**
+   * One attempt to leave `reconnecting`, or a server that carries nothing, with a new interface and a newly resolved
+   * endpoint; throws if it fails.
+   */
   redial(server: Server, attempt: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([this.requests.signal, attempt]);
     return this.requests.add(async () => {
       const state = this.current;
-      if (state.name !== "reconnecting" || signal.aborted) return;
+      if (!(state.name === "reconnecting" || isUnanswered(state)) || signal.aborted) return;
       const { session, since } = state;
       const same = session !== null && sameServer(session.server, server);
       try {
-        const former = session === null ? null : { session, alive: false, dead: state.dead };
+        const former = session === null ? null : { session, alive: false, dead: this.isDead };
         const arrived = await this.dial(server, former, signal);
         this.arrive(arrived, this.aim.places, same ? since : undefined);
       } catch (error) {
         this.dialled = null;
-        // While the uplink is down, that it is down says more than why an attempt failed.
-        if (!signal.aborted && (this.deps.killSwitch.network.online || this.error === null))
-          this.error = messageOf(error);
+        // While the uplink is down, or the tunnel carries nothing, that says more than why an attempt failed.
+        const isSaid = isUnanswered(state) || !this.deps.killSwitch.network.online;
+        if (!signal.aborted && (!isSaid || this.error === null)) this.error = messageOf(error);
         await this.upkeep.settle();
         throw error;
       }
@@ -397,7 +426,7 @@ export class Controller {
     if (isThere && places === undefined) return answer();
     const session = carriedBy(state);
     const former: Former | null = session && {
-      ...{ session, alive: state.name === "connected", dead: this.isDead },
+      ...{ session, alive: state.name === "connected" && !isUnanswered(state), dead: this.isDead },
     };
     const first = this.choice.first(wanted);
     if (first !== undefined) this.enter({ type: "dial", server: first });
@@ -470,4 +499,8 @@ export class Controller {
 /** The message for an uplink that is down. */
 export function outageOf(uplink: string | null): string {
   return uplink === null ? "the uplink is down" : `the uplink ${uplink} is down`;
+}
+
+function unansweredText(server: Server): string {
+  return `${titleOf(server)} answers handshakes, but nothing else comes back through it`;
 }

@@ -20,7 +20,7 @@ export interface Evidence {
 }
 
 /** A keepalive is an empty packet: 16 bytes of header and 16 of authentication. It is never answered. */
-const KEEPALIVE_BYTES = 32;
+export const KEEPALIVE_BYTES = 32;
 /** The persistent keepalive and the one that answers received data may go out together. */
 const KEEPALIVES_AT_ONCE = 2;
 /**
@@ -28,13 +28,18 @@ const KEEPALIVES_AT_ONCE = 2;
  * Data has multiples of 16 bytes, so it never adds up to as many bytes as a few of these; but some servers (boringtun)
  * do not pad it, so packets are counted too, where the kernel does.
  */
-const INITIATION_BYTES = 148;
-const INITIATIONS_AT_ONCE = 3;
+export const INITIATION_BYTES = 148;
+export const INITIATIONS_AT_ONCE = 3;
 /**
  * WireGuard answers data within 10 s, if only by a keepalive (KEEPALIVE_TIMEOUT, white paper 6.5); one second more
  * for the round trip.
  */
 const UNANSWERED_MS = 11_000;
+/**
+ * WireGuard shakes hands again after 15 s without an answer, and then every 5 s (KEEPALIVE_TIMEOUT + REKEY_TIMEOUT, white
+ * paper 6.2 and 6.4). A server that is known to carry nothing is dead only if it does not answer these either.
+ */
+const UNSHAKEN_MS = 30_000;
 /** WireGuard drops a session this long after its handshake (REJECT_AFTER_TIME, white paper 6.1). */
 export const SESSION_ENDS_MS = 180_000;
 
@@ -60,7 +65,7 @@ export function heardIn(before: Sample, after: Sample): boolean {
   );
 }
 
-function addedTo(before: number, after: number): number {
+export function addedTo(before: number, after: number): number {
   return after < before ? after : after - before;
 }
 
@@ -80,10 +85,17 @@ function isFew(attempts: number): boolean {
 export function askedIn(before: Sample, after: Sample, keepaliveMs: number): boolean {
   const both = heardIn(before, after) && after.packets?.sent !== before.packets?.sent;
   const counted = before.countedAt === before.at;
-  const keepalives = KEEPALIVES_AT_ONCE + Math.floor((after.at - before.at) / keepaliveMs);
+  const keepalives = keepalivesIn(before, after, keepaliveMs);
   return both || (counted && after.txBytes - before.txBytes > keepalives * KEEPALIVE_BYTES);
 }
 
-export function isDead({ heardAt, askedAt }: Evidence, at: number): boolean {
-  return at - heardAt >= SESSION_ENDS_MS || (askedAt !== null && at - askedAt >= UNANSWERED_MS);
+/** How many keepalives may pass between two samples. */
+export function keepalivesIn(before: Sample, after: Sample, keepaliveMs: number): number {
+  return KEEPALIVES_AT_ONCE + Math.floor((after.at - before.at) / keepaliveMs);
+}
+
+/** `carriesNothing` is whether that is known already: then only its handshakes tell whether it is there. */
+export function isDead({ heardAt, askedAt }: Evidence, at: number, carriesNothing = false): boolean {
+  const patience = carriesNothing ? UNSHAKEN_MS : UNANSWERED_MS;
+  return at - heardAt >= SESSION_ENDS_MS || (askedAt !== null && at - askedAt >= patience);
 }

@@ -14,6 +14,11 @@ const Mtu = Type.Union([Type.Integer(), Type.Null()], {
   description: "size of the longest packet that is sent into the tunnel, in bytes; null without one",
 });
 
+const Unanswered = Type.Boolean({
+  description:
+    "connected, and nothing but handshakes comes back for what is sent: the tunnel carries nothing",
+});
+
 /** GET /api/status: the seven fields of the contract, then what it lets follow. */
 export const Status = Type.Object(
   {
@@ -33,6 +38,7 @@ export const Status = Type.Object(
     tx_bytes: Type.Integer({ minimum: 0 }),
     error: Type.Union([Type.String(), Type.Null()]),
     mtu: Mtu,
+    unanswered: Unanswered,
     direct_devices: Type.Integer({
       minimum: 0,
       description: "how many devices the operator lets leave outside the tunnel",
@@ -67,6 +73,7 @@ export const TunnelRow = Type.Object(
     tx_bytes: Type.Integer({ minimum: 0 }),
     error: Type.Union([Type.String(), Type.Null()]),
     mtu: Mtu,
+    unanswered: Unanswered,
     devices: Type.Integer({ minimum: 0, description: "how many devices leave by it" }),
     via: Type.Optional(VIA),
     wanted_via: Type.Optional(

@@ -15,6 +15,8 @@ export interface Connected {
   session: Session;
   /** When this server first answered, in milliseconds on the monotonic clock. */
   since: number;
+  /** Since when it is known that nothing but handshakes comes back for what is sent; null if it is not so. */
+  unanswered: number | null;
 }
 
 /** The server is tried until it answers. Without a session, everything is blocked meanwhile. */
@@ -43,6 +45,10 @@ export type Event =
   | { type: "drop" }
   /** The session that was thought dead answers. */
   | { type: "recovered" }
+  /** Data goes out, and nothing but handshakes comes back. */
+  | { type: "unanswered"; since: number }
+  /** Data comes back again. */
+  | { type: "answered" }
   /** The service starts and returns to its last server. */
   | { type: "resume"; server: Server; since: number }
   | { type: "disconnect" };
@@ -53,14 +59,16 @@ export function transition(state: State, event: Event): State {
     case "dial":
       return { name: "connecting", server: event.server, former: formerOf(state) };
     case "arrive":
-      return { name: "connected", session: event.session, since: event.since };
+      return { name: "connected", session: event.session, since: event.since, unanswered: null };
     case "fail":
       return state.name === "connecting" ? (state.former ?? { name: "failed", server: state.server }) : state;
     case "interrupt":
       return state.name === "connecting" ? (state.former ?? { name: "disconnected" }) : state;
     case "lost":
-      if (state.name === "connected")
-        return { ...state, name: "reconnecting", server: state.session.server, dead: event.dead };
+      if (state.name === "connected") {
+        const { session, since } = state;
+        return { name: "reconnecting", server: session.server, session, dead: event.dead, since };
+      }
       return state.name === "reconnecting" && event.dead && !state.dead ? { ...state, dead: true } : state;
     case "drop":
       if (state.name === "connected") {
@@ -72,8 +80,14 @@ export function transition(state: State, event: Event): State {
         : state;
     case "recovered":
       return state.name === "reconnecting" && state.session !== null
-        ? { name: "connected", session: state.session, since: state.since }
+        ? { name: "connected", session: state.session, since: state.since, unanswered: null }
         : state;
+    case "unanswered":
+      return state.name === "connected" && !isUnanswered(state)
+        ? { ...state, unanswered: event.since }
+        : state;
+    case "answered":
+      return isUnanswered(state) ? { ...state, unanswered: null } : state;
     case "resume":
       return state.name === "disconnected"
         ? { name: "reconnecting", server: event.server, session: null, dead: true, since: event.since }
@@ -81,6 +95,11 @@ export function transition(state: State, event: Event): State {
     case "disconnect":
       return { name: "disconnected" };
   }
+}
+
+/** Whether a live session carries nothing: its server answers handshakes, and not what is sent through it. */
+export function isUnanswered(state: State): state is Connected & { unanswered: number } {
+  return state.name === "connected" && state.unanswered !== null;
 }
 
 /** The session that carries traffic in a state, if any. */

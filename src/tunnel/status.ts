@@ -2,7 +2,7 @@ import { isIpv4 } from "../address.ts";
 import type { Provider } from "../servers/schema.ts";
 import type { Interface } from "../wireguard/interface.ts";
 import type { Status, TunnelRow } from "./schema.ts";
-import type { State } from "./state.ts";
+import { isUnanswered, type State } from "./state.ts";
 
 /** A status without what concerns devices. */
 export type TunnelStatus = Omit<Status, "direct_devices">;
@@ -41,6 +41,7 @@ export function statusOf(
     tx_bytes: peer?.txBytes ?? 0,
     error,
     mtu,
+    unanswered: isUnanswered(state),
     ...(session?.server.via !== undefined && { via: session.server.via.name }),
   };
 }
@@ -61,9 +62,10 @@ export function rowOf(
     tx_bytes,
     error,
     mtu,
+    unanswered,
     via,
   } = status;
   const figures = { uptime_seconds, latest_handshake, rx_bytes, tx_bytes };
   const hops = { ...(via !== undefined && { via }), ...(wanted_via !== undefined && { wanted_via }) };
-  return { name, provider, server, wanted, state, location, ip, ...figures, error, mtu, ...hops };
+  return { name, provider, server, wanted, state, location, ip, ...figures, error, mtu, unanswered, ...hops };
 }

@@ -1,6 +1,7 @@
 import { type Address, familyOf } from "../address.ts";
 import { GatewayError, messageOf } from "../errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
+import { MAIN } from "../killswitch/policy.ts";
 import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { KernelEvent } from "../network/kernel-events.ts";
@@ -12,17 +13,23 @@ import { Backstop } from "./backstop.ts";
 import { type Controller, outageOf } from "./controller.ts";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
+import { resolverInside } from "./mtu.ts";
 import type { SavedState } from "./saved-state.ts";
-import { keepaliveOf, type Session } from "./session.ts";
-import { carriedBy } from "./state.ts";
+import { keepaliveOf, type Session, sameServer } from "./session.ts";
+import { carriedBy, isUnanswered } from "./state.ts";
+import { askedAnew, isCertain, isDoubtful, type Unanswered, unansweredAfter } from "./unanswered.ts";
 
 /**
  * How often the tunnel is checked. Under traffic, a dead server must be noticed within 15 s: one check that sees the
  * traffic begin, two more until it is known to be unanswered, and 11 s without an answer.
  */
 const LOOK_MS = { busy: 1_000, idle: 1_500 };
-/** A server that stays dead for this long is given up if `--failover` allows it. */
+/** A server that stays dead, or carries nothing, for this long is given up if `--failover` allows it. */
 const FAILOVER_AFTER_MS = 60_000;
+/** A server that carried nothing is no alternative for this long: when an account has expired, no server carries anything. */
+const BARREN_MS = 3_600_000;
+/** Between two questions of the gateway's own: until it is certain that nothing is answered, and then. */
+const ASK_AGAIN_MS = { doubtful: 5_000, certain: 15_000 };
 
 interface Deps {
   host: Host;
@@ -30,6 +37,8 @@ interface Deps {
   kernel: Kernel;
   killSwitch: KillSwitch;
   savedState: SavedState;
+  /** The tunnel's name. */
+  name: string;
   /** Servers that may replace a dead one, the nearest first; none unless the operator allows it. */
   alternatives: (server: Server) => readonly Server[];
   /** The server as its provider lists it now; null if it is gone. */
@@ -50,13 +59,22 @@ interface Effort {
 
 /** Watches one tunnel: notices loss and tampering, and has them repaired. */
 export class Supervisor {
-  private known: { session: Session; sample: Sample; evidence: Evidence } | null = null;
+  private known: {
+    session: Session;
+    sample: Sample;
+    evidence: Evidence;
+    unanswered: Unanswered | null;
+  } | null = null;
   private busy = false;
   /** Whether this check is the first: a session that exists by then belongs to an earlier process. */
   private first = true;
   /** The attempts to leave `reconnecting`; null while there is nothing to leave. */
   private effort: Effort | null = null;
   private attempt = new AbortController();
+  /** Servers that carried nothing, and when that was found. */
+  private barren: readonly { server: Server; at: number }[] = [];
+  /** When the gateway itself last asked something through the tunnel. */
+  private askedAt = Number.NEGATIVE_INFINITY;
   private hurried = Promise.withResolvers<void>();
   private isChecking = false;
   private readonly backstop: Backstop;
@@ -187,10 +205,20 @@ export class Supervisor {
       before === null
         ? { heardAt: sample.at - (adopted ? this.ageOf(sample) : 0), askedAt: null }
         : weigh(before.evidence, before.sample, sample, keepaliveMs);
-    this.known = { session, sample, evidence };
+    const former = this.known;
+    const isSame = former !== null && sameServer(former.session.server, session.server);
+    const unanswered =
+      before !== null && state.name === "connected"
+        ? unansweredAfter(before.unanswered, before.sample, sample, keepaliveMs)
+        : askedAnew(isSame ? former.unanswered : null);
+    this.known = { session, sample, evidence, unanswered };
     this.busy = evidence.askedAt !== null || (before !== null && askedIn(before.sample, sample, keepaliveMs));
-    if (isDead(evidence, sample.at)) controller.lost(`${titleOf(session.server)} no longer answers`);
+    if (isDead(evidence, sample.at, isUnanswered(state)))
+      controller.lost(`${titleOf(session.server)} no longer answers`);
     else if (before !== null && heardIn(before.sample, sample)) controller.recovered();
+    if (isCertain(unanswered)) controller.unanswered();
+    else if (unanswered === null) controller.answered();
+    if (isDoubtful(unanswered)) void this.ask(session);
     if (controller.state.name === "connected") this.deps.savedState.saveClock(this.deps.host.now());
     if (sample.latestHandshake > 0 && sample.latestHandshake !== before?.sample.latestHandshake)
       this.deps.savedState.saveHandshake(sample.latestHandshake);
@@ -205,36 +233,79 @@ export class Supervisor {
   }
 
   /**
+   * Asks the tunnel's resolver something: what devices send may be of a kind that nobody answers. Only `main` carries
+   * what the gateway sends, and only the kill switch keeps it inside.
+   */
+  private async ask(session: Session): Promise<void> {
+    const { host, killSwitch, savedState, name, controller } = this.deps;
+    const resolver = resolverInside(session, killSwitch.network);
+    const now = host.monotonic();
+    if (name !== MAIN || resolver === null || !savedState.killSwitchWanted()) return;
+    if (now - this.askedAt < ASK_AGAIN_MS[isUnanswered(controller.state) ? "certain" : "doubtful"]) return;
+    this.askedAt = now;
+    const answered = await host.probeResolver(resolver, [0]).catch(() => []);
+    if (answered.length === 0 || this.known?.session !== session) return;
+    this.known = { ...this.known, unanswered: null };
+    controller.answered();
+  }
+
+  /**
    * Tries the same server at once, then at growing intervals. While the uplink seems to be down, the intervals are long
    * from the start: trying is still worthwhile, because a route to the server is enough and does not count as online.
    */
   private async tryAgain(): Promise<void> {
     const { host, controller, killSwitch, log } = this.deps;
     const { state } = controller;
-    if (state.name !== "reconnecting") {
+    const now = host.monotonic();
+    if (
+      state.name !== "reconnecting" &&
+      !(isUnanswered(state) && now - state.unanswered >= FAILOVER_AFTER_MS)
+    ) {
       this.effort = null;
       return;
     }
-    const now = host.monotonic();
     const pause = (attempt: number) => pauseAfter(attempt, Math.random(), killSwitch.network.online);
     const notBefore = killSwitch.network.online ? now : now + pause(0);
     this.effort ??= { begunAt: now, attempts: 0, elsewhere: 0, notBefore };
     const { effort } = this;
     if (now < effort.notBefore) return;
+    const server =
+      state.name === "reconnecting"
+        ? this.candidate(state.server, effort)
+        : this.elsewhere(state.session.server, effort);
     this.attempt = new AbortController();
-    // Its key or its address may have changed meanwhile.
-    const server = this.candidate(this.deps.latest(state.server) ?? state.server, effort);
-    await controller
-      .redial(server, this.attempt.signal)
-      .catch((error) => log.warn(`${titleOf(server)}: ${messageOf(error)}`));
+    if (server !== null)
+      await controller
+        .redial(server, this.attempt.signal)
+        .catch((error) => log.warn(`${titleOf(server)}: ${messageOf(error)}`));
     effort.notBefore = host.monotonic() + pause(effort.attempts);
     effort.attempts += 1;
   }
 
-  private candidate(server: Server, effort: Effort): Server {
+  /** The next server to be tried in place of a dead one. */
+  private candidate(dead: Server, effort: Effort): Server {
+    // Its key or its address may have changed meanwhile.
+    const server = this.deps.latest(dead) ?? dead;
     if (this.deps.host.monotonic() - effort.begunAt < FAILOVER_AFTER_MS) return server;
     const ring = [...this.deps.alternatives(server), server];
     effort.elsewhere += 1;
     return ring[(effort.elsewhere - 1) % ring.length] ?? server;
+  }
+
+  /**
+   * The next server to be tried in place of one that carries nothing; null without `--failover`, or if the others
+   * carried nothing either.
+   */
+  private elsewhere(server: Server, effort: Effort): Server | null {
+    const now = this.deps.host.monotonic();
+    const others = this.barren.filter(
+      (other) => now - other.at < BARREN_MS && !sameServer(other.server, server),
+    );
+    this.barren = [...others, { server, at: now }];
+    const ring = this.deps
+      .alternatives(server)
+      .filter((other) => !this.barren.some((each) => sameServer(each.server, other)));
+    effort.elsewhere += 1;
+    return ring[(effort.elsewhere - 1) % ring.length] ?? null;
   }
 }

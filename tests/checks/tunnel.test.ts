@@ -10,6 +10,7 @@ const ROW: TunnelFacts["row"] = {
   wanted: "Sweden",
   latest_handshake: new Date(NOW - 40_000).toISOString(),
   error: null,
+  unanswered: false,
 };
 const FACTS: TunnelFacts = {
   row: ROW,

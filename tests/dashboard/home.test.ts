@@ -165,6 +165,56 @@ test(
 );
 
 test(
+  "a server that answers handshakes and drops what is inside is named, with what helps",
+  async () => {
+    await protect();
+    const hollow = "table inet hollow { chain forward { type filter hook forward priority -10; drop; }; }";
+    const inServer = (argv: string[], input?: string) => rig.lab.exec(rig.lab.namespaces.vpn1, argv, input);
+    const traffic = await rig.lab.traffic(rig.lab.namespaces.client, { kinds: ["udp"] });
+    expect((await inServer(["nft", "-f", "-"], hollow)).code).toBe(0);
+    try {
+      await tab.shows(STATE, /^Carries nothing$/);
+      await tab.shows(SENTENCE, "Protected, but Gothenburg carries nothing. Try another server.");
+      await tab.shows(".state", "Another server Disconnect");
+      await tab.shows(".home", "2 devices leave by Gothenburg, Sweden, which carries nothing Laptop and TV");
+      await tab.shows(".navigation .word", /^Carries nothing$/);
+      expect(await tab.barriers()).toEqual([]);
+    } finally {
+      await inServer(["nft", "delete", "table", "inet", "hollow"]);
+    }
+    await tab.shows(STATE, /^Protected$/);
+    await traffic.stop();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "another program's rule ahead is told with the command that removes it, and what follows from it is folded",
+  async () => {
+    await protect();
+    const rule = (verb: "add" | "del") =>
+      rig.lab.exec(rig.lab.namespaces.gateway, ["ip", "rule", verb, "priority", "5", "lookup", "main"]);
+    expect((await rule("add")).code).toBe(0);
+    try {
+      await tab.shows(STATE, /^Weakened$/);
+      await tab.shows(".state", "Remove it, on the gateway: sudo ip rule del priority 5");
+      await tab.shows(".home", "2 devices may have no internet: another program’s routing rule comes first");
+      expect(await tab.text(".state")).not.toContain("repairs it by itself");
+      expect(await tab.barriers()).toEqual([]);
+      const checks = await rig.browser.open(`${rig.url}#/checks`);
+      await checks.shows(".check-rows.fault", /Other programs' routing rules.* 2 faults follow from this/s);
+      expect(await checks.text(".check-rows.fault")).not.toContain("account");
+      await checks.shows(".this-device", "Laptop may have no internet");
+      expect(await checks.barriers()).toEqual([]);
+    } finally {
+      await rule("del");
+    }
+    await tab.shows(STATE, /^Protected$/);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "another router that devices may use is named as long as it advertises itself",
   async () => {
     const router = (lifetime: number) => {
@@ -252,6 +302,7 @@ test(
     await tab.shows(".home", "Routing: off");
     await tab.shows(".home", "1 device may leave outside the tunnel: the kill switch is off Camera");
     await tab.shows(".navigation .word", /^Exposed$/);
+    await tab.shows(".home section:last-child", "The kill switch has been turned off");
     expect(await tab.barriers()).toEqual([]);
     expect((await rig.gateway.operate("killswitch", "on")).code).toBe(0);
     await tab.shows(STATE, /^Protected$/);

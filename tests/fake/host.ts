@@ -50,6 +50,7 @@ export class FakeHost implements Host, Internet {
   patient = false;
   readonly silent = new Set<string>();
   readonly deaf = new Set<string>();
+  readonly hollow = new Set<string>();
   readonly roundTrips = new Map<string, number>();
   readonly names = new Map<string, string[]>();
   /** What hosts of the LAN say that they are called, by address. */

@@ -36,6 +36,8 @@ export interface Internet {
   readonly silent: ReadonlySet<string>;
   /** Endpoints that hear nothing, and ask for a handshake again and again. */
   readonly deaf: ReadonlySet<string>;
+  /** Endpoints that answer handshakes, and drop what is inside the tunnel. */
+  readonly hollow: ReadonlySet<string>;
   /** Milliseconds that the first handshake with an endpoint takes; no time where none is given. */
   readonly roundTrips: ReadonlyMap<string, number>;
   now(): number;
@@ -86,8 +88,9 @@ export function converse(peer: FakePeer, until: number, internet: Internet): voi
   }
   const data = internet.busy ? dataUntil(until) - dataUntil(internet.monotonic()) : 0;
   count(peer.sent, data, DATA_BYTES);
-  if (answers && !internet.oneWay) count(peer.received, data, DATA_BYTES);
-  if (answers && internet.oneWay) acknowledge(peer, data, until);
+  const isAnswered = !internet.oneWay && !internet.hollow.has(peer.endpoint);
+  if (answers && isAnswered) count(peer.received, data, DATA_BYTES);
+  if (answers && !isAnswered) acknowledge(peer, data, until);
   if (data > 0) peer.sentAt = until;
   const keepaliveMs = peer.keepalive * 1_000;
   const keepalives = keepaliveMs === 0 ? 0 : Math.floor((until - peer.sentAt) / keepaliveMs);

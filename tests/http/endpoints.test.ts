@@ -30,6 +30,7 @@ test("GET /api/status answers the Status itself, without success", async () => {
     tx_bytes: 0,
     error: null,
     mtu: null,
+    unanswered: false,
     direct_devices: 0,
   });
 });

@@ -57,12 +57,14 @@ test("another current provider is a change of the status", async () => {
   expect(told).toMatchObject({ type: "status_change", payload: { provider: "imported" } });
 });
 
-test("what the operator does to the kill switch is a change of the status", async () => {
+test("what the operator does to the kill switch is an alert and a change of the status", async () => {
   const listener = await join();
   await listener.received(1);
   for (const wanted of [false, true]) {
     await home.graph.controller.setKillSwitch(wanted);
-    const told = (await listener.received(wanted ? 3 : 2)).at(-1);
+    const [alert, told] = (await listener.received(wanted ? 5 : 3)).slice(-2);
+    const code = wanted ? "killswitch_on" : "killswitch_off";
+    expect(alert).toMatchObject({ type: "security_alert", payload: { code } });
     expect(told).toMatchObject({ type: "status_change", payload: { killswitch_active: wanted } });
   }
 });

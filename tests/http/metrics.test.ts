@@ -58,6 +58,9 @@ wireguard_latest_handshake_seconds${labels} 1700000009.95
 # HELP portcullis_tunnel_connected 1 while the tunnel has a live session with a server.
 # TYPE portcullis_tunnel_connected gauge
 portcullis_tunnel_connected{tunnel="main"} 1
+# HELP portcullis_tunnel_unanswered 1 while nothing but handshakes comes back for what is sent into the tunnel.
+# TYPE portcullis_tunnel_unanswered gauge
+portcullis_tunnel_unanswered{tunnel="main"} 0
 # HELP portcullis_connected 1 while there is a live session with a server.
 # TYPE portcullis_connected gauge
 portcullis_connected 1
@@ -94,7 +97,7 @@ portcullis_connect_duration_seconds_count 3
 portcullis_devices{exit="main"} 0
 portcullis_devices{exit="blocked"} 0
 portcullis_devices{exit="direct"} 0
-# HELP portcullis_direct_allowed 1 while the operator lets devices leave outside the tunnel.
+# HELP portcullis_direct_allowed 1 while devices may leave outside the tunnel (portcullis direct on).
 # TYPE portcullis_direct_allowed gauge
 portcullis_direct_allowed 0
 # HELP portcullis_forwarded_ports Open ports of the internet that lead to devices, by tunnel.
@@ -110,7 +113,7 @@ portcullis_connections_max 262144
 # TYPE portcullis_build_info gauge
 portcullis_build_info{version="${version}",bun="${Bun.version}",arch="${process.arch}"} 1
 `);
-  expect(parseExposition(text).size).toBe(15);
+  expect(parseExposition(text).size).toBe(16);
 });
 
 test("without a tunnel there are no figures of WireGuard", async () => {

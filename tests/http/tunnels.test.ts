@@ -64,6 +64,7 @@ test("at first there is main, which leads nowhere", async () => {
         tx_bytes: 0,
         error: null,
         mtu: null,
+        unanswered: false,
         devices: 0,
       },
     },
@@ -124,6 +125,25 @@ test("an unknown server, provider or field is refused, and no tunnel is left beh
     "unknown field sever: the known ones are provider, server, via",
   );
   expect(await rows()).toHaveLength(1);
+});
+
+test("a new tunnel that reaches no server leaves nothing in the journal; one that exists does", async () => {
+  const told = async (): Promise<string[]> =>
+    (await home.send("GET", "/api/events")).json.events
+      .filter(({ tunnel }: { tunnel?: string }) => tunnel === "tv")
+      .map(({ state }: { state: string }) => state);
+  home.host.silent.add("192.0.2.9:51820");
+  const leading = lead("tv", HOME);
+  await dialled("192.0.2.9:51820");
+  await home.pass(30_000);
+  expect((await leading).status).toBe(500);
+  await lead("main", SE1);
+  expect((await lead("tv", SE1)).status).toBe(400);
+  expect(await told()).toEqual([]);
+  home.host.silent.clear();
+  expect(await lead("tv", HOME)).toEqual(OK);
+  expect((await home.send("DELETE", "/api/tunnels/tv")).status).toBe(200);
+  expect(await told()).toEqual(["connected", "disconnected"]);
 });
 
 test("a tunnel whose first server does not answer is removed again; a former server stays", async () => {

@@ -174,7 +174,7 @@ describe("an nft that does not echo what it has loaded", () => {
 describe("a routing rule of another program before ours", () => {
   const RULE = "priority 9 to 8.8.8.8/32 lookup main";
   const SENTENCE =
-    "A routing rule of another program comes before the kill switch's, so only the firewall blocks: 9 to 8.8.8.8/32 lookup main; to remove it: ip rule del priority 9";
+    "A routing rule of another program comes before the kill switch's, so only the firewall blocks: 9 to 8.8.8.8/32 lookup main; to remove it: sudo ip rule del priority 9";
 
   claim("is reported at once, in health and in status, and is not removed", async (gateway) => {
     const { host, controller } = gateway;
@@ -224,7 +224,7 @@ describe("a routing rule of another program before ours", () => {
     host.changeRule("add", "-4", RULE);
     const { parts } = await controller.inspection();
     expect(parts.filter(({ holds }) => !holds).map(({ found }) => found)).toEqual([
-      "another program's rule comes before them: 9 to 8.8.8.8/32 lookup main",
+      "another program's rule comes before the kill switch's: 9 to 8.8.8.8/32 lookup main",
       "off: LAN clients are not served",
     ]);
   });
@@ -234,7 +234,7 @@ describe("a routing rule of another program before ours", () => {
     await controller.setKillSwitch(false);
     host.changeRule("add", "-4", RULE);
     await host.pass(400_000);
-    expect(gateway.alerts).toEqual([]);
+    expect(gateway.alerts).toEqual(["killswitch_off"]);
     expect((await gateway.status()).error).toBeNull();
   });
 });
@@ -861,8 +861,17 @@ describe("with the kill switch off", () => {
     await controller.setKillSwitch(false);
     host.tell("nft", '{"delete": {"table": {"family": "inet", "name": "portcullis", "handle": 8}}}');
     await host.pass(400_000);
-    expect(gateway.alerts).toEqual([]);
+    expect(gateway.alerts).toEqual(["killswitch_off"]);
     expect(host.table).toBeNull();
+  });
+
+  claim("that is told, and that it is on again, each once", async (gateway) => {
+    for (const wanted of [true, false, false, true, true]) await gateway.controller.setKillSwitch(wanted);
+    expect(gateway.alerts).toEqual(["killswitch_off", "killswitch_on"]);
+    expect(gateway.warnings).toEqual([
+      "The kill switch has been turned off: traffic may leave outside the tunnel.",
+      "The kill switch has been turned on.",
+    ]);
   });
 
   claim("a tunnel is still repaired", async (gateway) => {
@@ -874,6 +883,6 @@ describe("with the kill switch off", () => {
     host.removeTable();
     await host.pass(5);
     expect(kernelState(host)).toBe(before);
-    expect(gateway.alerts).toEqual(["firewall_altered", "firewall_restored"]);
+    expect(gateway.alerts).toEqual(["killswitch_off", "firewall_altered", "firewall_restored"]);
   });
 });

@@ -60,6 +60,32 @@ describe("a tunnel that takes care of itself", () => {
     await traffic.stop();
   }, 120_000);
 
+  test("a server that answers handshakes and drops what is inside is told within 30 s, until data comes back", async () => {
+    await connected();
+    const drop = "table inet hollow { chain forward { type filter hook forward priority -10; drop; }; }";
+    const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
+    expect(await lab.exec(lab.namespaces.vpn1, ["nft", "-f", "-"], drop)).toMatchObject({ code: 0 });
+    try {
+      await until(async () => (await status()).unanswered === true);
+      const error = "box-vpn-1 answers handshakes, but nothing else comes back through it";
+      expect(await status()).toMatchObject({ connected: true, state: "connected", unanswered: true, error });
+      const { events } = (await gateway.api("GET", "/api/events")).body as { events: { state?: string }[] };
+      expect(events.at(-1)).toMatchObject({
+        type: "tunnel_state",
+        state: "connected",
+        unanswered: true,
+        error,
+      });
+      const metrics = await (await fetch(`http://127.0.0.1:${gateway.port}/metrics`)).text();
+      expect(metrics).toContain('portcullis_tunnel_unanswered{tunnel="main"} 1');
+    } finally {
+      await lab.exec(lab.namespaces.vpn1, ["nft", "delete", "table", "inet", "hollow"]);
+    }
+    await until(async () => (await status()).unanswered === false);
+    expect(await status()).toMatchObject({ connected: true, server: "box-vpn-1", error: null });
+    await traffic.stop();
+  }, 120_000);
+
   test("a disconnect and a connect interrupt an attempt at once", async () => {
     await connected();
     const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });

@@ -64,6 +64,7 @@ test("everything is retained: discovery, states and that the gateway is there", 
     wanted: null,
     error: null,
     devices: 1,
+    unanswered: false,
   });
   expect(shown.broker.json(`${TV_EXIT}/state`)).toEqual({ exit: "main" });
 });

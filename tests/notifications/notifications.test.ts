@@ -12,7 +12,8 @@ const LAN = "http://192.168.7.5/message?token=LANSECRET";
 const FAR = "ntfy://:FARSECRET@push.example.com/TopicSecret";
 const SECRETS = /LANSECRET|FARSECRET|TopicSecret/;
 
-const UP = { name: "connected" } as State;
+const UP = { name: "connected", unanswered: null } as State;
+const EMPTY = { name: "connected", unanswered: 1 } as State;
 const DOWN = { name: "reconnecting" } as State;
 const OFF = { name: "disconnected" } as State;
 
@@ -120,6 +121,37 @@ test("an outage is told on the LAN while it lasts, and elsewhere afterwards, in 
     expect(far).toEqual(["The main tunnel was down from 3:10 to 3:14. Reason: the server is silent."]);
     expect(near).toEqual(far);
     expect(world.lines).toEqual([]);
+  }));
+
+test("a tunnel that carries nothing is told at once, and that it carries something again", () =>
+  withWorld([LAN], async (world) => {
+    const { host, notifications } = world;
+    notifications.see("main", UP, null);
+    await host.pass(MINUTE_MS);
+    notifications.see("main", EMPTY, "se-1 answers handshakes, but nothing else comes back through it");
+    await host.pass(11_000);
+    const reason = "Reason: se-1 answers handshakes, but nothing else comes back through it.";
+    expect(world.texts(NEAR_HOST)).toEqual([
+      `The main tunnel has carried nothing since 3:10. ${reason} Try another server.`,
+    ]);
+    await host.pass(4 * MINUTE_MS);
+    notifications.see("main", UP, null);
+    await host.pass(20 * MINUTE_MS);
+    expect(world.texts(NEAR_HOST).at(-1)).toBe(
+      `The main tunnel carried nothing from 3:10 to 3:14. ${reason}`,
+    );
+  }));
+
+test("a tunnel that was down for less than a minute and then carries nothing is told", () =>
+  withWorld([LAN], async (world) => {
+    const { host, notifications } = world;
+    notifications.see("main", DOWN, "lost");
+    await host.pass(30_000);
+    notifications.see("main", EMPTY, "empty");
+    await host.pass(11_000);
+    expect(world.texts(NEAR_HOST)).toEqual([
+      "The main tunnel has been down since 3:09: nothing leaves by it. Reason: lost.",
+    ]);
   }));
 
 test("an outage of less than a minute, a disconnect and a failed connect are not told", () =>

@@ -18,6 +18,7 @@ const STATUS: Status = {
   tx_bytes: 0,
   error: null,
   mtu: 1420,
+  unanswered: false,
   direct_devices: 0,
 };
 const NOTHING = { connected: false, state: "disconnected", server: "", location: "" } as const;
@@ -33,6 +34,7 @@ function tunnel(name: string, location: string, change: Partial<TunnelRow> = {})
     wanted: server,
     state: "connected",
     location,
+    unanswered: false,
     ...figures,
     ...change,
   };
@@ -262,4 +264,26 @@ test("if exits were lost, the page says why the default exit is blocked", () => 
   expect(sentenceOf(known({ status, standard: "blocked" })).why).toBe(status.error);
   expect(sentenceOf(known({ status, exits: ["blocked"], standard: "blocked" })).why).toBe(status.error);
   expect(sentenceOf(known({ status })).why).toBeNull();
+});
+
+test("a tunnel that carries nothing protects, and says to try another server", () => {
+  const error = "main-server answers handshakes, but nothing else comes back through it";
+  const main = tunnel("main", "Amsterdam, Netherlands", { unanswered: true, error });
+  const status: Status = { ...STATUS, location: "Amsterdam, Netherlands", unanswered: true, error };
+  const expected: Sentence = {
+    tone: "partly",
+    word: "Carries nothing",
+    text: "Protected, but Amsterdam carries nothing. Try another server.",
+    why: "main-server answers handshakes, but nothing else comes back through it.",
+    help: "another",
+  };
+  expect(sentenceOf(known({ status, tunnels: [main] }))).toEqual(expected);
+  // Before the tunnels are known.
+  expect(sentenceOf(known({ status, tunnels: null }))).toEqual(expected);
+  const tv = tunnel("tv", "Oslo, Norway", { unanswered: true });
+  const beside = known({ exits: ["main", "tv"], tunnels: [tunnel("main", "Stockholm, Sweden"), tv] });
+  expect(sentenceOf(beside)).toMatchObject({
+    tone: "protected",
+    why: "The tunnel tv carries nothing: 1 device has no internet.",
+  });
 });

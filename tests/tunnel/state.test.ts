@@ -26,7 +26,8 @@ const SECOND: Session = {
   endpoint: { address: ip("192.0.2.2"), port: 51820 },
 };
 
-const CONNECTED: Connected = { name: "connected", session: FIRST, since: 7 };
+const CONNECTED: Connected = { name: "connected", session: FIRST, since: 7, unanswered: null };
+const UNANSWERED: Connected = { ...CONNECTED, unanswered: 8 };
 const LOST: Reconnecting = { name: "reconnecting", server: ONE, session: FIRST, dead: true, since: 7 };
 const RECALLED: Reconnecting = { name: "reconnecting", server: ONE, session: null, dead: true, since: 7 };
 
@@ -38,6 +39,7 @@ const STATES = {
   "connecting from lost": { name: "connecting", server: TWO, former: LOST },
   "connecting from recalled": { name: "connecting", server: TWO, former: RECALLED },
   connected: CONNECTED,
+  unanswered: UNANSWERED,
   lost: LOST,
   recalled: RECALLED,
 } satisfies Record<string, State>;
@@ -51,10 +53,12 @@ const EVENTS = {
   drop: { type: "drop" },
   recovered: { type: "recovered" },
   resume: { type: "resume", server: TWO, since: 9 },
+  unanswered: { type: "unanswered", since: 8 },
+  answered: { type: "answered" },
   disconnect: { type: "disconnect" },
 } satisfies Record<Event["type"], Event>;
 
-const ARRIVED: State = { name: "connected", session: SECOND, since: 9 };
+const ARRIVED: State = { name: "connected", session: SECOND, since: 9, unanswered: null };
 const GONE: State = { name: "disconnected" };
 
 /** A dial, an arrival and a hang-up mean the same everywhere, but for what a dial comes back to. */
@@ -77,7 +81,8 @@ const TABLE: Record<keyof typeof STATES, Partial<Record<Event["type"], State>>> 
   "connecting from connected": { ...everywhere(CONNECTED), fail: CONNECTED, interrupt: CONNECTED },
   "connecting from lost": { ...everywhere(LOST), fail: LOST, interrupt: LOST },
   "connecting from recalled": { ...everywhere(RECALLED), fail: RECALLED, interrupt: RECALLED },
-  connected: { ...everywhere(CONNECTED), lost: LOST, drop: RECALLED },
+  connected: { ...everywhere(CONNECTED), lost: LOST, drop: RECALLED, unanswered: UNANSWERED },
+  unanswered: { ...everywhere(UNANSWERED), lost: LOST, drop: RECALLED, answered: CONNECTED },
   lost: { ...everywhere(LOST), recovered: CONNECTED, drop: RECALLED },
   recalled: everywhere(RECALLED),
 };
@@ -102,6 +107,7 @@ test("a session carries traffic while it is connected or lost, and while another
     "connecting from connected",
     "connecting from lost",
     "connected",
+    "unanswered",
     "lost",
   ]);
   for (const [, state] of carried) expect(carriedBy(state)).toBe(FIRST);

@@ -36,6 +36,7 @@ const NOTHING = {
   tx_bytes: 0,
   error: null,
   mtu: null,
+  unanswered: false,
 } as const;
 
 test("a disconnected gateway shows every field, empty", () => {
@@ -47,7 +48,10 @@ test("a connected gateway shows server, uptime and counters", () => {
   const peer = { publicKey: "", endpoint: null, latestHandshake: NOW - 5000, rxBytes: 7, txBytes: 8 };
   const device = { publicKey: null, fwmark: 0, peer };
   expect(
-    statusOf({ name: "connected", session: SESSION, since }, { ...OBSERVED, device, mtu: 1420 }),
+    statusOf(
+      { name: "connected", session: SESSION, since, unanswered: null },
+      { ...OBSERVED, device, mtu: 1420 },
+    ),
   ).toEqual({
     ...NOTHING,
     connected: true,
@@ -64,13 +68,21 @@ test("a connected gateway shows server, uptime and counters", () => {
   });
 });
 
+test("a server that answers handshakes alone is connected, and unanswered", () => {
+  const state = { name: "connected", session: SESSION, since: NOW, unanswered: NOW } as const;
+  expect(statusOf(state, OBSERVED)).toMatchObject({ connected: true, state: "connected", unanswered: true });
+});
+
 test("an IPv6 endpoint leaves `ip` empty", () => {
   const session = { ...SESSION, endpoint: { address: ip("2001:db8::1"), port: 1 } };
-  expect(statusOf({ name: "connected", session, since: NOW }, OBSERVED).ip).toBe("");
+  expect(statusOf({ name: "connected", session, since: NOW, unanswered: null }, OBSERVED).ip).toBe("");
 });
 
 test("a clock that went backwards gives no negative uptime", () => {
-  const status = statusOf({ name: "connected", session: SESSION, since: NOW + 60_000 }, OBSERVED);
+  const status = statusOf(
+    { name: "connected", session: SESSION, since: NOW + 60_000, unanswered: null },
+    OBSERVED,
+  );
   expect(status).toMatchObject({ uptime: "0h 0m", uptime_seconds: 0 });
 });
 
@@ -79,7 +91,7 @@ test.each([
   {
     name: "connecting",
     server: SERVER,
-    former: { name: "connected", session: SESSION, since: NOW },
+    former: { name: "connected", session: SESSION, since: NOW, unanswered: NOW },
   } as const,
   { name: "failed", server: SERVER } as const,
 ])("$name is not connected and names no server", (state) => {

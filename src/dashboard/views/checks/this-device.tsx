@@ -7,7 +7,7 @@ import { downText, exitOf, titleOf } from "../../exit.ts";
 import { bytesOf, rateOf } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
-import { placeOf, type Tone } from "../../sentence.ts";
+import { placeOf, ruleAhead, type Tone } from "../../sentence.ts";
 import { useDeviceCarried, useDeviceRate } from "../../traffic.ts";
 
 /** Where the device leaves that shows this page, and what becomes of its DNS queries, as far as it can be known. */
@@ -16,6 +16,7 @@ export function ThisDevice() {
   const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
   const status = knownOf(useAnswer("status"));
   const checks = knownOf(useAnswer("checks"));
+  const isDiverted = ruleAhead(knownOf(useAnswer("killswitch"))) !== null;
   return (
     <section class="card this-device">
       <h2>This device</h2>
@@ -27,7 +28,7 @@ export function ThisDevice() {
             behind another router or a proxy.
           </p>
         ) : (
-          <Found device={self.value.device} tunnels={tunnels} status={status} checks={checks} />
+          <Found {...{ device: self.value.device, tunnels, status, checks, isDiverted }} />
         ))}
     </section>
   );
@@ -38,6 +39,8 @@ interface FoundProps {
   tunnels: readonly TunnelRow[];
   status: Status | null;
   checks: Checks | null;
+  /** Whether another program's routing rule leads devices past the tunnels, where the firewall stops them. */
+  isDiverted: boolean;
 }
 
 interface Answer {
@@ -71,15 +74,22 @@ function Found(props: FoundProps) {
   );
 }
 
-function exitAnswer({ device, tunnels, status }: FoundProps): Answer {
+function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer {
   const isOpen = status?.killswitch_active === false;
+  if (isDiverted && !isOpen && device.exit !== "blocked")
+    return {
+      icon: "warning",
+      tone: "partly",
+      title: `${titleOf(device)} may have no internet`,
+      text: "Another program’s routing rule leads what it sends past its exit, where the firewall stops it.",
+    };
   const { icon, tone } = exitOf(device.exit, tunnels, isOpen);
   const row = tunnels.find(({ name }) => name === device.exit);
   if (row?.state === "connected")
     return {
       icon,
       tone,
-      title: `${titleOf(device)} leaves by ${placeOf(row)}`,
+      title: `${titleOf(device)} leaves by ${placeOf(row)}${row.unanswered ? ", which carries nothing" : ""}`,
       text: `What it sends through the gateway goes into the ${tunnelTitle(row.name)}, and nowhere else.`,
     };
   if (device.exit === "direct")

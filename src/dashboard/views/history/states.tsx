@@ -49,15 +49,15 @@ export function States({ page }: { page: HistoryPage }) {
 }
 
 function stateRow(state: State): Row {
-  const { tunnel, from, until, error } = state;
-  const isUp = state.state === "connected";
+  const { tunnel, from, until, error, unanswered } = state;
+  const isUp = state.state === "connected" && !unanswered;
   return {
     key: `${tunnel} ${from}`,
     at: from,
     when: until === null ? `Since ${timeOf(from)}` : `${timeOf(from)} to ${endOf(from, until)}`,
     icon: isUp ? "shield" : "blocked",
     tone: isUp ? "protected" : "blocked",
-    text: `${capital(tunnelTitle(tunnel))}: ${WORDS[state.state](whereOf(state))}.`,
+    text: `${capital(tunnelTitle(tunnel))}: ${unanswered ? `${whereOf(state)} carried nothing` : WORDS[state.state](whereOf(state))}.`,
     why: error,
   };
 }

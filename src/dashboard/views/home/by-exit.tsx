@@ -1,13 +1,13 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { Network } from "../../../http/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { useIsOpen } from "../../answers.ts";
+import { knownOf, useAnswer, useIsOpen } from "../../answers.ts";
 import { downText, OPEN_TEXT } from "../../exit.ts";
 import { countOf, listOf, sentenceFrom } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
-import { placeOf, type Tone } from "../../sentence.ts";
+import { placeOf, ruleAhead, type Tone } from "../../sentence.ts";
 import type { Loaded } from "../../store.ts";
 
 /** More names than this are counted. */
@@ -36,6 +36,7 @@ export function ByExit(props: {
 
 function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
   const isOpen = useIsOpen();
+  const isDiverted = ruleAhead(knownOf(useAnswer("killswitch"))) !== null;
   const groups = Map.groupBy(list.devices, ({ exit }) => exit);
   if (groups.size === 0)
     return (
@@ -50,7 +51,7 @@ function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRo
   return (
     <ul class="rows">
       {exits.map(([exit, devices]) => {
-        const { icon, tone, where } = wayOf(exit, tunnels, isOpen);
+        const { icon, tone, where } = wayOf(exit, tunnels, { isOpen, isDiverted });
         return (
           <li key={exit} class={`row tone-${tone}`}>
             <Icon name={icon} />
@@ -95,9 +96,19 @@ interface Way {
   where: { one: string; many: string };
 }
 
-function wayOf(exit: string, tunnels: readonly TunnelRow[], isOpen: boolean): Way {
+interface Protection {
+  /** Whether the kill switch is off. */
+  isOpen: boolean;
+  /** Whether another program's routing rule leads devices past the tunnels, where the firewall stops them. */
+  isDiverted: boolean;
+}
+
+function wayOf(exit: string, tunnels: readonly TunnelRow[], { isOpen, isDiverted }: Protection): Way {
+  if (isDiverted && !isOpen && exit !== "blocked") return DIVERTED;
   if (exit === "direct") return { icon: "warning", tone: "partly", where: leave("outside every tunnel") };
   const row = tunnels.find(({ name }) => name === exit);
+  if (row?.unanswered)
+    return { icon: "warning", tone: "partly", where: leave(`by ${placeOf(row)}, which carries nothing`) };
   if (row?.state === "connected")
     return { icon: "shield", tone: "protected", where: leave(`by ${placeOf(row)}`) };
   if (isOpen) return OPEN;
@@ -106,6 +117,12 @@ function wayOf(exit: string, tunnels: readonly TunnelRow[], isOpen: boolean): Wa
 }
 
 const OPEN: Way = { icon: "warning", tone: "exposed", where: { one: OPEN_TEXT, many: OPEN_TEXT } };
+const DIVERTED_TEXT = "may have no internet: another program’s routing rule comes first";
+const DIVERTED: Way = {
+  icon: "warning",
+  tone: "partly",
+  where: { one: DIVERTED_TEXT, many: DIVERTED_TEXT },
+};
 const BLOCKED = { icon: "blocked", tone: "blocked" } as const;
 
 function are(how: string): Way["where"] {

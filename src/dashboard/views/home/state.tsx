@@ -21,7 +21,7 @@ interface StateProps {
 /** One sentence that says whether the home is protected, why, and what helps. */
 export function State({ known, events, recent }: StateProps) {
   const sentence = sentenceOf(known);
-  const { tone, word, text, why } = sentence;
+  const { tone, word, text, why, command } = sentence;
   const action = useAction();
   const isRepeated = why !== null && action.outcome?.text === why;
   return (
@@ -33,6 +33,11 @@ export function State({ known, events, recent }: StateProps) {
         {text}
       </p>
       {why !== null && !isRepeated && <p class="why">{why}</p>}
+      {command !== undefined && (
+        <p>
+          Remove it, on the gateway: <code>{command}</code>
+        </p>
+      )}
       <div class="state-buttons">
         <Helping known={known} sentence={sentence} target={targetOf(known, events, recent)} action={action} />
       </div>
@@ -68,6 +73,15 @@ function Helping({ known, sentence: { help }, target, action }: HelpingProps) {
             Choose a server
           </ViewLink>
           {known.status?.state === "reconnecting" && <Disconnect known={known} action={action} />}
+        </>
+      );
+    case "another":
+      return (
+        <>
+          <ViewLink to="servers" class="button primary">
+            Another server
+          </ViewLink>
+          {known.status?.connected === true && <Disconnect known={known} action={action} />}
         </>
       );
     case "cancel":

@@ -48,6 +48,8 @@ function changeIn(entry: Extract<JournalEntry, { type: "tunnel_state" }>): Told 
   const title = capital(tunnelTitle(tunnel));
   switch (state) {
     case "connected":
+      if (entry.unanswered)
+        return { icon: "warning", tone: "partly", text: `${title}: ${where} carries nothing.`, why };
       return { icon: "shield", tone: "protected", text: `${title}: connected to ${where}.`, why };
     case "reconnecting":
       return {

@@ -30,7 +30,7 @@ export function Where({ connecting: { main, action } }: { connecting: Connecting
 function lineOf(main: NonNullable<Connecting["main"]>): string {
   switch (main.state) {
     case "connected":
-      return `Connected to ${viaText(`${main.server}${main.location === "" ? "" : `, ${main.location}`}`, main.via)}.`;
+      return `Connected to ${viaText(`${main.server}${main.location === "" ? "" : `, ${main.location}`}`, main.via)}${main.unanswered ? ", which carries nothing: try another server" : ""}.`;
     case "connecting":
       return `Connecting to ${placeOf(main)}…`;
     case "reconnecting":

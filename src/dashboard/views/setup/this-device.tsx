@@ -67,6 +67,12 @@ function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[]
       word: "Blocked",
       text: `This device leaves by the ${tunnelTitle(device.exit)}, which is not connected: nothing leaves.`,
     };
+  if (tunnel.unanswered)
+    return {
+      tone: "partly",
+      word: "No internet",
+      text: `This device is protected, but ${placeOf(tunnel)} carries nothing. Try another server.`,
+    };
   if (!isSeen)
     return {
       tone: "working",

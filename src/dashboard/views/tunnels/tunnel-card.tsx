@@ -24,7 +24,7 @@ interface TunnelCardProps {
 const MOST_NAMES = 6;
 
 export function TunnelCard({ row, devices }: TunnelCardProps) {
-  const { icon, tone, word } = STATES[row.state];
+  const { icon, tone, word } = row.unanswered ? UNANSWERED : STATES[row.state];
   return (
     <section class={`card tunnel tone-${tone}`}>
       <h2>
@@ -45,7 +45,15 @@ export function TunnelCard({ row, devices }: TunnelCardProps) {
   );
 }
 
-const STATES: Readonly<Record<StateName, { icon: IconName; tone: Tone; word: string }>> = {
+interface Look {
+  icon: IconName;
+  tone: Tone;
+  word: string;
+}
+
+const UNANSWERED: Look = { icon: "warning", tone: "partly", word: "Carries nothing" };
+
+const STATES: Readonly<Record<StateName, Look>> = {
   connected: { icon: "shield", tone: "protected", word: "Connected" },
   connecting: { icon: "wait", tone: "working", word: "Connecting" },
   reconnecting: { icon: "blocked", tone: "blocked", word: "Blocked" },
@@ -56,6 +64,7 @@ const STATES: Readonly<Record<StateName, { icon: IconName; tone: Tone; word: str
 function sentenceAbout(row: TunnelRow): string {
   const { state, wanted, server, via } = row;
   const target = targetOf(row) ?? "its server";
+  if (row.unanswered) return `: connected to ${viaText(placeOf(row), via)}. Move it to another server.`;
   switch (state) {
     case "connected":
       return ` to ${viaText(placeOf(row), via)}${wanted === server ? "" : `, the nearest found in ${wanted}`}`;
