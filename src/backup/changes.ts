@@ -10,6 +10,7 @@ import type { StoredDevice } from "../store/store.ts";
 import { type Connection, connectionIn, savedTunnelsIn } from "../tunnel/saved-state.ts";
 import { formatEndpoint } from "../wireguard/config.ts";
 import type { Config } from "../wireguard/schema.ts";
+import { PROVIDER_WORDS } from "../words.ts";
 
 /** What a gateway has of what a backup can hold. */
 export interface Holdings {
@@ -96,7 +97,7 @@ export function serverOf(connection: Connection | null): string {
   if (connection === null) return NO_SERVER;
   const { provider, name, via, wanted = name, wanted_via = via } = connection;
   const asked = wanted === name && wanted_via === via ? "" : `, for ${viaText(wanted, wanted_via)}`;
-  return `${viaText(name, via)} (${provider}${asked})`;
+  return `${viaText(name, via)} (${PROVIDER_WORDS[provider].word}${asked})`;
 }
 
 function deviceChanges(here: Holdings, then: Holdings): Change[] {
@@ -131,7 +132,7 @@ function serverChanges(here: Holdings, then: Holdings): Change[] {
 }
 
 export function titleOf({ provider, name }: Pick<Server, "provider" | "name">): string {
-  return `${name} (${provider})`;
+  return `${name} (${PROVIDER_WORDS[provider].word})`;
 }
 
 function endpointOf({ peer }: Config): string {

@@ -11,6 +11,7 @@ import { MAX_SERVERS } from "../shared/config-files.ts";
 import { EXITS_LOST } from "../store/exits.ts";
 import type { Store, StoredDevice } from "../store/store.ts";
 import { type Connection, connectionIn, savedTunnelsIn, tunnelKey } from "../tunnel/saved-state.ts";
+import { PROVIDER_WORDS } from "../words.ts";
 import { type Change, changesBetween, type Holdings, serverOf, titleOf } from "./changes.ts";
 import { ADDRESS, type Contents } from "./contents.ts";
 import { refuseDevices, refuseDirect } from "./devices.ts";
@@ -170,7 +171,7 @@ function refuseTooMany(servers: readonly Server[]): void {
     if (servers.filter((server) => server.provider === provider).length > MAX_SERVERS)
       throw new GatewayError(
         "unable",
-        `there would be more than ${MAX_SERVERS} ${provider} servers; nothing was changed`,
+        `there would be more than ${MAX_SERVERS} among ${PROVIDER_WORDS[provider].servers}; nothing was changed`,
       );
   }
 }

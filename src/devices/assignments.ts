@@ -225,12 +225,12 @@ function refuseTooMany(decisions: Decisions): void {
   if (ids.filter(isPrefixId).length > MOST_PREFIXES)
     throw new GatewayError(
       "bad_request",
-      `id: ${MOST_PREFIXES} prefixes have a name or an exit already, which is the most; remove one first`,
+      `id: ${MOST_PREFIXES} prefixes already have a name or an exit, the maximum; remove one first`,
     );
   if (ids.length <= MOST_ASSIGNED) return;
   throw new GatewayError(
     "bad_request",
-    `id: ${MOST_ASSIGNED} devices have a name or an exit already, which is the most; remove one first`,
+    `id: ${MOST_ASSIGNED} devices already have a name or an exit, the maximum; remove one first`,
   );
 }
 

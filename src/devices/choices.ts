@@ -43,7 +43,10 @@ export class Choices {
   address(id: DeviceId, text: string): Address {
     const { assignments, fixed, neighbourhood, prefixes } = this.deps;
     if (isPrefixId(id))
-      throw new GatewayError("bad_request", "address: only a single device, by MAC address, has one");
+      throw new GatewayError(
+        "bad_request",
+        "address: only a single device, given by its MAC address, can have one",
+      );
     const address = fixed.parse(text, prefixes());
     const holder = fixed.holderOf(address) ?? neighbourhood.holderOf(address);
     if (holder === null || holder === id) return address;

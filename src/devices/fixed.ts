@@ -95,7 +95,7 @@ export class FixedAddresses {
     if (all.size > MOST_FIXED)
       throw new GatewayError(
         "bad_request",
-        `address: ${MOST_FIXED} devices have one already, which is the most; remove one first`,
+        `address: ${MOST_FIXED} devices have one already, the maximum; remove one first`,
       );
     this.deps.store.write(KEY, textOf(all));
     this.all = all;
@@ -105,7 +105,7 @@ export class FixedAddresses {
   /** The address that was typed; throws `GatewayError` if the DHCP server could not give it to a device. */
   parse(text: string, prefixes: readonly Prefix[]): Address {
     if (this.deps.dhcp === null)
-      throw refusal(`the gateway does not serve DHCP; to let it: ${setupCommand("--dhcp")}`);
+      throw refusal(`the gateway does not serve DHCP; to turn that on: ${setupCommand("--dhcp")}`);
     const address = parseAddress(text);
     const networks = prefixes.filter((prefix) => familyOf(prefix) === 4 && !prefix.startsWith("169.254."));
     if (address === null || familyOf(address) === 6) throw refusal("must be an IPv4 address");

@@ -35,7 +35,7 @@ export const DeviceList = Type.Object(
     default_exit: Type.String({ description: "exit of the devices that are not assigned" }),
     exits: Type.Array(Type.String(), { description: "the exits that a device can have now" }),
     direct_allowed: Type.Boolean({
-      description: "whether the operator lets devices leave outside the tunnel",
+      description: "whether devices may leave outside the tunnel (portcullis direct on)",
     }),
   },
   { additionalProperties: false },

@@ -99,6 +99,6 @@ export class DeviceRequests {
     const { all } = this.forwards;
     const asked = all.filter((held) => held.until !== null && held.device === device);
     if (asked.length >= MOST_OF_DEVICE || all.length >= MOST_FORWARDS)
-      throw new PortRefusal("exhausted", "there are as many forwards as there may be");
+      throw new PortRefusal("exhausted", "there can be no more forwards");
   }
 }

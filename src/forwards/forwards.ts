@@ -70,7 +70,7 @@ export class Forwards {
     if (others.length >= MOST_FORWARDS && !others.some((each) => keyOf(each) === keyOf(id)))
       throw new GatewayError(
         "bad_request",
-        `port: there are ${MOST_FORWARDS} forwards, which is the most there may be; remove one first`,
+        `port: there are ${MOST_FORWARDS} forwards, the maximum; remove one first`,
       );
     const saved = { ...id, fixed: external, address: this.addressOf(id) ?? present?.address ?? null };
     this.save([...others.filter((each) => keyOf(each) !== keyOf(id)), saved]);

@@ -129,7 +129,7 @@ function outingIn(name: string, device: string, body: ScheduleBody): Outing {
   if (exit === undefined || at === undefined || until === undefined)
     throw refusal("exit, at and until are required for a device");
   if (exit === "direct")
-    throw refusal("exit: direct cannot be scheduled, because it leads outside the tunnel; give it by hand");
+    throw refusal("exit: direct cannot be scheduled, because it leads outside the tunnel; set it by hand");
   if (parseDefaultExit(exit) === null) throw refusal("exit: must be the name of a tunnel, or blocked");
   if (until === at) throw refusal("until: must differ from at");
   return {

@@ -106,7 +106,7 @@ export class Schedules {
     if (all.size > MOST_SCHEDULES)
       throw new GatewayError(
         "bad_request",
-        `name: there are ${MOST_SCHEDULES} schedules, which is the most there may be; remove one first`,
+        `name: there are ${MOST_SCHEDULES} schedules, the maximum; remove one first`,
       );
     await this.save(all, name, !this.all.has(name) && schedule.do === "exit" && schedule.exit === "blocked");
   }

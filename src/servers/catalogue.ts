@@ -266,7 +266,7 @@ export class Catalogue {
     if (servers.has(server.name)) refuse("name: is taken; remove that server first or choose another name");
     if (servers.size >= MAX_SERVERS)
       refuse(
-        `name: ${provider} has ${MAX_SERVERS} servers, which is the most there may be; remove some first`,
+        `name: there are ${MAX_SERVERS} among ${PROVIDER_WORDS[provider].servers}, the maximum; remove some first`,
       );
     const bytes = this.bytes + sizeOf(server);
     if (bytes > MOST_STORED_BYTES)

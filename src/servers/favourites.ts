@@ -39,7 +39,7 @@ export class Favourites {
     if (kept.length >= MOST_FAVOURITES)
       throw new GatewayError(
         "bad_request",
-        `server: there are ${MOST_FAVOURITES} favourites, which is the most there may be; remove one first`,
+        `server: there are ${MOST_FAVOURITES} favourites, the maximum; remove one first`,
       );
     this.save([...kept, favourite]);
   }
@@ -93,7 +93,12 @@ export function areFavourites(text: string): boolean {
 
 /** By server, as nothing more is known of each. */
 export function favouriteRows(text: string | null): ReadonlyMap<string, string> {
-  return new Map(favouritesIn(text).map(({ provider, server }) => [`${server} (${provider})`, "marked"]));
+  return new Map(
+    favouritesIn(text).map(({ provider, server }) => [
+      `${server} (${PROVIDER_WORDS[provider].word})`,
+      "marked",
+    ]),
+  );
 }
 
 /** The value of the setting that has the favourites of both values. */

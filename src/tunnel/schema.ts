@@ -41,7 +41,7 @@ export const Status = Type.Object(
     unanswered: Unanswered,
     direct_devices: Type.Integer({
       minimum: 0,
-      description: "how many devices the operator lets leave outside the tunnel",
+      description: "how many devices may leave outside the tunnel",
     }),
     via: Type.Optional(VIA),
     forwarded_ports: Type.Optional(

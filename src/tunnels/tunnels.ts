@@ -141,7 +141,7 @@ export class Tunnels {
   /** Ends a tunnel that no device uses, and frees its slot. If it throws, the tunnel is still there. */
   async remove(name: string): Promise<void> {
     const tunnel = this.named(name);
-    if (name === MAIN) throw new GatewayError("bad_request", "name: main cannot be removed");
+    if (name === MAIN) throw new GatewayError("bad_request", "name: the main tunnel cannot be removed");
     await this.deps.unlessUsed(name, () => this.end(tunnel));
   }
 
@@ -286,7 +286,7 @@ export class Tunnels {
     if (taken.length >= MOST_TUNNELS) {
       throw new GatewayError(
         "bad_request",
-        `name: there are ${MOST_TUNNELS} tunnels, which is the most there may be; remove one first`,
+        `name: there are ${MOST_TUNNELS} tunnels, the maximum; remove one first`,
       );
     }
     const free = allSlots(this.deps.base).findIndex(

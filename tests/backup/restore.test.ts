@@ -62,7 +62,7 @@ describe("a restore", () => {
       expect(() => restoreInto(store, contents({}), CAREFUL)).toThrow(
         new GatewayError(
           "unable",
-          "the restore would replace what is here: the server home (custom); nothing was changed; pass --replace to allow that",
+          "the restore would replace what is here: the server home (own); nothing was changed; pass --replace to allow that",
         ),
       );
       expect(all(store)).toEqual(before);
@@ -254,7 +254,7 @@ describe("a restore", () => {
     withStore((store) => {
       const many = Array.from({ length: MAX_SERVERS + 1 }, (_, n) => ({ ...SERVER, name: `${n}` }));
       expect(() => restoreInto(store, contents({}, many), CAREFUL)).toThrow(
-        `there would be more than ${MAX_SERVERS} custom servers; nothing was changed`,
+        `there would be more than ${MAX_SERVERS} among your own servers; nothing was changed`,
       );
       expect(store.servers()).toEqual([]);
     });
@@ -487,8 +487,8 @@ describe("the tunnels of a backup", () => {
       store.write("tunnel tv", JSON.stringify({ slot: 3, connection: direct }));
       expect(() => restoreInto(store, backup, CAREFUL)).toThrow("what is here: the tunnel tv;");
       expect(changesBy(holdingsOf(store), backup, CAREFUL)).toContainEqual({
-        ...{ what: "tunnel", name: "tv", before: "se-1 (managed)", replaces: true },
-        after: "se-1 via nl-1 (managed, for se-1 via Netherlands)",
+        ...{ what: "tunnel", name: "tv", before: "se-1 (account)", replaces: true },
+        after: "se-1 via nl-1 (account, for se-1 via Netherlands)",
       });
       restoreInto(store, backup, { ...CAREFUL, replace: true });
       expect(contentsOf(store, NOW).tunnels).toEqual(backup.tunnels);
@@ -566,7 +566,7 @@ describe("a restore while the service runs", () => {
           ...{ after: "named TV, exit blocked", replaces: false },
         },
         {
-          ...{ what: "server", name: "home (custom)", before: null },
+          ...{ what: "server", name: "home (own)", before: null },
           ...{ after: "192.0.2.1:51820", replaces: false },
         },
       ]);

@@ -32,7 +32,7 @@ needsRoot.test("restore leaves the kill switch on and says so; --killswitch-off 
     code: 0,
     stdout: `Restored 1 server and the settings.\n${alone}The backup was made while the kill switch was off; here it stays on. To turn it off: portcullis killswitch off\n`,
     stderr:
-      "The restore changes this; all else stays as it is:\n  server home (custom): new, 192.0.2.1:51820\n",
+      "The restore changes this; all else stays as it is:\n  server home (own): new, 192.0.2.1:51820\n",
   });
   expect(stored()).toBe("on");
   const { stdout } = await restore("--replace", "--killswitch-off", "--json");
@@ -87,12 +87,12 @@ needsRoot.test("restore tells first all that it changes; --dry-run changes nothi
   store.close();
   const changes = `The restore changes this; all else stays as it is:
   default exit: main → blocked
-  tunnel main: no server → se-1 (managed, for Sweden)
-  tunnel amsterdam: nl-2 (managed) → nl-1 (managed)
+  tunnel main: no server → se-1 (account, for Sweden)
+  tunnel amsterdam: nl-2 (account) → nl-1 (account)
   tunnel work: new, no server
   device Television (02:00:00:00:00:20): named Television, exit default → named TV, exit amsterdam
   device Printer (02:00:00:00:00:40): new, named Printer, exit default
-  server home (custom): new, 192.0.2.1:51820
+  server home (own): new, 192.0.2.1:51820
 `;
   expect(await restore("--dry-run")).toEqual({ code: 0, stdout: changes, stderr: "" });
   expect(JSON.parse((await restore("--dry-run", "--json")).stdout)).toMatchObject({

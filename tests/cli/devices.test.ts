@@ -100,7 +100,7 @@ test("an address is refused while the gateway serves no DHCP, and an action need
   expect(await cli("device", "living room", "address", "192.168.7.50")).toMatchObject({
     code: 1,
     stderr:
-      "portcullis: address: the gateway does not serve DHCP; to let it: sudo portcullis install --dhcp\n",
+      "portcullis: address: the gateway does not serve DHCP; to turn that on: sudo portcullis install --dhcp\n",
   });
   expect(await cli("device", "living room", "address", "auto")).toMatchObject({
     code: 0,

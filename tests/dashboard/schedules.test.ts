@@ -160,8 +160,8 @@ test(
     expect(await tab.barriers()).toEqual([]);
     expect(await other.barriers()).toEqual([]);
     await other.choose("Exit of TV", "blocked · no internet");
-    await tab.shows(FIRST, "Not in force, although it is its time until");
-    await tab.shows(FIRST, ": TV has another exit.");
+    await tab.shows(FIRST, "Not in force now, although planned until");
+    await tab.shows(FIRST, ": TV was given another exit.");
   },
   TIMEOUT_MS,
 );

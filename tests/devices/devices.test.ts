@@ -522,7 +522,7 @@ test("there is a bound to what people may assign", async () => {
     world.store.saveDevice({ id: id(number), name: "x", exit: null });
   await world.devices.load();
   await expect(world.devices.assign(TV, { name: "TV" })).rejects.toThrow(
-    "id: 1000 devices have a name or an exit already, which is the most; remove one first",
+    "id: 1000 devices already have a name or an exit, the maximum; remove one first",
   );
   await world.devices.assign(id(0), { name: "y" });
   await world.devices.forget(id(0));
@@ -588,7 +588,7 @@ test("a network that something else has addresses of is refused, and so is one t
   for (let number = 0; number < MOST_PREFIXES; number += 1)
     await world.devices.assign(`10.9.${number}.0/24`, { exit: "main" });
   await expect(world.devices.assign("10.10.0.0/24", { exit: "main" })).rejects.toThrow(
-    "id: 32 prefixes have a name or an exit already, which is the most; remove one first",
+    "id: 32 prefixes already have a name or an exit, the maximum; remove one first",
   );
 });
 
@@ -880,7 +880,7 @@ describe("a gateway that serves DHCP", () => {
     await world.devices.assign(TV, { name: "TV", exit: "blocked" });
     expect(await world.row(TV)).toMatchObject({ fixed_address: "192.168.7.50" });
     expect(assign("10.8.0.0/24", "192.168.7.60")).rejects.toThrow(
-      "address: only a single device, by MAC address, has one",
+      "address: only a single device, given by its MAC address, can have one",
     );
   });
 
@@ -946,7 +946,7 @@ describe("a gateway that serves DHCP", () => {
 
 test("without DHCP no address can be chosen, and the message says how to serve it", async () => {
   expect(world.devices.assign(TV, { address: "192.168.7.50" })).rejects.toThrow(
-    "address: the gateway does not serve DHCP; to let it: sudo portcullis install --dhcp",
+    "address: the gateway does not serve DHCP; to turn that on: sudo portcullis install --dhcp",
   );
 });
 

@@ -100,7 +100,7 @@ test("a managed server that its list lacks for a while is not shown, and stays a
 
 test("there are a hundred favourites at most; one that no longer exists makes room", async () => {
   for (let number = 1; number <= 100; number++) expect(await put(`managed/se-${number}`)).toEqual(SUCCESS);
-  const full = "server: there are 100 favourites, which is the most there may be; remove one first";
+  const full = "server: there are 100 favourites, the maximum; remove one first";
   expect(await put("managed/se-101")).toEqual(refused(400, full));
   expect(await put("managed/se-100")).toEqual(SUCCESS);
   const others = MANY.filter(({ hostname }) => hostname !== "se-7");

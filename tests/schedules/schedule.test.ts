@@ -47,7 +47,7 @@ test.each<[ScheduleBody, string]>([
   [{ ...NIGHT, every_hours: 6 }, "every_hours is for a tunnel"],
   [
     { ...NIGHT, exit: "direct" },
-    "exit: direct cannot be scheduled, because it leads outside the tunnel; give it by hand",
+    "exit: direct cannot be scheduled, because it leads outside the tunnel; set it by hand",
   ],
   [{ ...NIGHT, exit: "Main Street" }, "exit: must be the name of a tunnel, or blocked"],
   [{ ...NIGHT, at: "24:00" }, "at: must be a time of 24 hours, such as 21:00 or 07:30"],

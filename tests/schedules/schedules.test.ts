@@ -337,7 +337,7 @@ test("what is wrong is refused and changes nothing", async () => {
   expect(world.schedules.remove("one")).rejects.toThrow("name: there is no schedule of this name");
   for (let count = 0; count < MOST_SCHEDULES; count += 1) await world.schedules.put(`n${count}`, MOVE);
   expect(world.schedules.put("one", MOVE)).rejects.toThrow(
-    "name: there are 64 schedules, which is the most there may be; remove one first",
+    "name: there are 64 schedules, the maximum; remove one first",
   );
   await world.schedules.put("n1", NIGHT);
   expect(world.schedules.list().schedules).toHaveLength(MOST_SCHEDULES);
