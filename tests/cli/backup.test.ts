@@ -31,8 +31,7 @@ needsRoot.test("restore leaves the kill switch on and says so; --killswitch-off 
   expect(await restore()).toEqual({
     code: 0,
     stdout: `Restored 1 server and the settings.\n${alone}The backup was made while the kill switch was off; here it stays on. To turn it off: portcullis killswitch off\n`,
-    stderr:
-      "The restore changes this; all else stays as it is:\n  server home (own): new, 192.0.2.1:51820\n",
+    stderr: "The restore changes this; all else stays as it is:\n  server home (own): new, 192.0.2.1:51820\n",
   });
   expect(stored()).toBe("on");
   const { stdout } = await restore("--replace", "--killswitch-off", "--json");

@@ -211,7 +211,9 @@ test("a tunnel's row counts its devices, and the tunnel is not removed while the
   expect(await send("DELETE", "/api/tunnels/tv")).toEqual(
     refused(400, "name: tv is the default exit; choose another one first: portcullis default-exit main"),
   );
-  expect(await send("DELETE", "/api/tunnels/main")).toEqual(refused(400, "name: the main tunnel cannot be removed"));
+  expect(await send("DELETE", "/api/tunnels/main")).toEqual(
+    refused(400, "name: the main tunnel cannot be removed"),
+  );
   expect(await send("PUT", "/api/default-exit", { exit: "main" })).toEqual(OK);
   expect(await send("DELETE", "/api/tunnels/tv")).toEqual(OK);
   expect(await counts()).toEqual([["main", 1]]);
@@ -238,7 +240,9 @@ test("a server that any tunnel uses cannot be removed", async () => {
 });
 
 test("main cannot be removed, and an unknown tunnel neither removed nor disconnected", async () => {
-  expect(await send("DELETE", "/api/tunnels/main")).toEqual(refused(400, "name: the main tunnel cannot be removed"));
+  expect(await send("DELETE", "/api/tunnels/main")).toEqual(
+    refused(400, "name: the main tunnel cannot be removed"),
+  );
   const unknown = refused(404, "name: there is no tunnel of this name");
   expect(await send("DELETE", "/api/tunnels/constructor")).toEqual(unknown);
   expect(await send("POST", "/api/tunnels/TV/disconnect")).toEqual(unknown);
