@@ -558,7 +558,7 @@ describe("a restore while the service runs", () => {
       const given = { ...contents({ connection: "null" }), devices: [TV] };
       expect(await backup.changes(given, CAREFUL)).toEqual([
         {
-          ...{ what: "tunnel", name: "main", before: `${ONE.name} (${ONE.provider})` },
+          ...{ what: "tunnel", name: "main", before: `${ONE.name} (own)` },
           ...{ after: "no server", replaces: true },
         },
         {
